@@ -1,0 +1,53 @@
+#!/bin/sh
+# Install what Tandem and its examples need on Debian 12 or later, as root: CRIU, the
+# peers (Dropbear, Merecat, scp for Dropbear's side of a copy) and build tools.
+# Does nothing, quickly, where everything is there. No service is started.
+set -eu
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# missing_packages prints the packages whose command or file is absent.
+missing_packages() {
+	while read -r package file; do
+		[ -e "$file" ] || printf '%s ' "$package"
+	done <<END
+dropbear-bin /usr/sbin/dropbear
+merecat /usr/sbin/merecat
+openssh-client /usr/bin/scp
+gcc /usr/bin/gcc
+libc6-dev /usr/include/stdlib.h
+make /usr/bin/make
+ca-certificates /etc/ssl/certs/ca-certificates.crt
+END
+}
+
+# install_packages installs without starting services: the packages' scripts ask
+# policy-rc.d, which forbids everything (101) while this runs.
+install_packages() {
+	policy=/usr/sbin/policy-rc.d
+	mark="written by Tandem's setup.sh"
+	if [ -e "$policy" ] && ! grep -q "$mark" "$policy"; then
+		mv "$policy" "$policy.before-tandem"
+	fi
+	trap 'rm -f "$policy"; [ ! -e "$policy.before-tandem" ] || mv "$policy.before-tandem" "$policy"' EXIT
+	trap 'exit 1' INT TERM
+	printf '#!/bin/sh\n# %s\nexit 101\n' "$mark" >"$policy"
+	chmod 755 "$policy"
+	apt-get -qq -o APT::Update::Error-Mode=any update >&2
+	DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install "$@" >&2
+}
+
+command -v go >/dev/null || fail "Go is missing: install Go 1.25 or later (https://go.dev/doc/install) and put it in PATH"
+
+missing=$(missing_packages)
+if [ -n "$missing" ]; then
+	[ "$(id -u)" = 0 ] || fail "must run as root to install: $missing"
+	command -v apt-get >/dev/null || fail "needs apt-get to install: $missing"
+	say "installing $missing"
+	# shellcheck disable=SC2086 # a list of words
+	install_packages $missing
+fi
+
+"$(dirname "$0")/install-criu.sh"
+say "everything is there"
