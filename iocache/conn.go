@@ -1,0 +1,142 @@
+package iocache
+
+import "fmt"
+
+// connState is what has become of a connection: a set of flags.
+type connState uint8
+
+const (
+	refused   connState = 1 << iota // connect failed
+	shut                            // the SUT has ended its stream
+	closed                          // the SUT has closed both directions
+	peerEnded                       // the peer has ended its stream
+	reset                           // the peer has reset the connection
+)
+
+// gone says that nothing sent can reach the peer any more.
+func (s connState) gone() bool { return s&(refused|closed|reset) != 0 }
+
+// deliver returns the state after a delivery, or what makes it impossible.
+func (s connState) deliver(d Delivery) (connState, string) {
+	switch {
+	case s&refused != 0:
+		return s, "was refused"
+	case s&closed != 0:
+		return s, "is closed"
+	case s&reset != 0:
+		return s, "was reset"
+	case s&peerEnded != 0 && (len(d.Data) > 0 || d.End == EOF):
+		return s, "was ended by the peer"
+	}
+	switch d.End {
+	case EOF:
+		s |= peerEnded
+	case Reset:
+		s |= reset
+	}
+	return s, ""
+}
+
+// mustAccept panics unless in is an input that the SUT can give here at all.
+func (n *node) mustAccept(in Input) {
+	switch in.Kind {
+	case Connect:
+		if in.Conn != len(n.conns) {
+			panic(fmt.Sprintf("iocache: connect %d is out of order: the next connection is %d", in.Conn, len(n.conns)))
+		}
+	case Send, Shutdown, Close:
+		if in.Conn < 0 || in.Conn >= len(n.conns) {
+			panic(fmt.Sprintf("iocache: %s on connection %d, but only %d were opened", in.Kind, in.Conn, len(n.conns)))
+		}
+	default:
+		panic(fmt.Sprintf("iocache: unknown kind of input %d", in.Kind))
+	}
+}
+
+// reaches says whether the group can notice the input.
+func (n *node) reaches(in Input) bool {
+	if in.Kind == Connect {
+		return true
+	}
+	state := n.conns[in.Conn]
+	if state.gone() {
+		return false
+	}
+	switch in.Kind {
+	case Send:
+		return len(in.Data) > 0 && state&shut == 0
+	case Shutdown:
+		return state&shut == 0
+	default:
+		return true
+	}
+}
+
+// plausible checks that r can be a reaction to in.
+func (n *node) plausible(in Input, r Reaction) error {
+	if r.Refused < 0 || r.Refused != 0 && in.Kind != Connect {
+		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect can, with a positive one",
+			in, r.Refused)
+	}
+	if !n.reaches(in) {
+		if len(r.Deliveries) > 0 {
+			return fmt.Errorf("iocache: %v cannot reach the peers, so they cannot react with %v", in, r)
+		}
+		return nil
+	}
+	conns := make([]connState, len(n.conns), len(n.conns)+1)
+	copy(conns, n.conns)
+	conns = apply(conns, in, r.Refused)
+	for _, d := range r.Deliveries {
+		if d.Conn < 0 || d.Conn >= len(conns) {
+			return fmt.Errorf("iocache: after %v a delivery names connection %d, but only %d were opened",
+				in, d.Conn, len(conns))
+		}
+		if d.End > Reset {
+			return fmt.Errorf("iocache: after %v a delivery has the unknown end %d", in, d.End)
+		}
+		state, objection := conns[d.Conn].deliver(d)
+		if objection != "" && (len(d.Data) > 0 || d.End != StillOpen) {
+			return fmt.Errorf("iocache: after %v connection %d cannot receive %d bytes, end %v: it %s; "+
+				"deliver each byte and each end once", in, d.Conn, len(d.Data), d.End, objection)
+		}
+		conns[d.Conn] = state
+	}
+	return nil
+}
+
+// apply changes the states by an input that reaches the group.
+func apply(conns []connState, in Input, errno int) []connState {
+	switch in.Kind {
+	case Connect:
+		state := connState(0)
+		if errno != 0 {
+			state = refused
+		}
+		return append(conns, state)
+	case Shutdown:
+		conns[in.Conn] |= shut
+	case Close:
+		conns[in.Conn] |= closed
+	}
+	return conns
+}
+
+// advance returns the states after an input and its reaction, and how many it
+// has copied: states are shared along a path for as long as they do not change.
+func advance(before []connState, in Input, r Reaction) (after []connState, copied int) {
+	changed := in.Kind != Send
+	for _, d := range r.Deliveries {
+		changed = changed || d.End != StillOpen
+	}
+	if !changed {
+		return before, 0
+	}
+	after = make([]connState, len(before), len(before)+1)
+	copy(after, before)
+	after = apply(after, in, r.Refused)
+	for _, d := range r.Deliveries {
+		after[d.Conn], _ = after[d.Conn].deliver(d)
+	}
+	return after, cap(after)
+}

@@ -1,0 +1,173 @@
+package iocache
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// LimitError says that a Record was refused for lack of room.
+type LimitError struct {
+	Limits Limits
+	Nodes  int   // places held
+	Bytes  int64 // memory held
+}
+
+// Error says what is full and what to do.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("iocache: the I/O cache is full: it holds %d places of at most %d and %d bytes of at most %d; "+
+		"raise its limits, or bound the search by fewer executions or a smaller depth",
+		e.Nodes, e.Limits.Nodes, e.Bytes, e.Limits.Bytes)
+}
+
+// reserve makes sure that there is room for nodes below base, and for bytes that
+// they point to.
+func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
+	states := int64(len(c.nodes[base].conns) + 1)
+	needed := bytes + int64(nodes)*(nodeBytes+states)
+	if len(c.nodes)+nodes <= c.limits.Nodes && c.bytes+needed <= c.limits.Bytes {
+		return nil
+	}
+	return &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes}
+}
+
+// Inconsistency says that the group has given two answers that cannot both come
+// from peers whose answers depend on nothing but the bytes they receive.
+//
+// If Earlier and Now are the same input, the same request was answered in two
+// ways. If one is the beginning of the other, the answer to the shorter one is
+// not the beginning of the answer to the longer one.
+type Inconsistency struct {
+	Path    []Step   // what came before, from the root on
+	Earlier Input    // the request whose answer is in the cache
+	Now     Input    // the request that the peers were given now
+	Want    Reaction // the answer in the cache
+	Got     Reaction // the answer now
+}
+
+func (c *Cache) inconsistent(base NodeID, earlier, now Input, want, got Reaction) error {
+	return &Inconsistency{Path: c.Path(Root, base), Earlier: earlier, Now: now, Want: want, Got: got}
+}
+
+// Error shows both answers side by side, what led to them, and what would help.
+// It is some ten to fifty lines long.
+func (e *Inconsistency) Error() string {
+	var b strings.Builder
+	if e.repeated() {
+		b.WriteString("iocache: the peers have answered the same request in two ways\n")
+		fmt.Fprintf(&b, "  request: %v\n", e.Now)
+	} else {
+		b.WriteString("iocache: the peers' answer depends on how a request is cut into writes\n")
+		fmt.Fprintf(&b, "  request earlier: %v\n  request now:     %v\n", e.Earlier, e.Now)
+	}
+	e.writePath(&b)
+	e.writeAnswers(&b)
+	if e.repeated() {
+		b.WriteString("  The answer depends on something besides the requests: the time, random numbers, threads of\n" +
+			"  a peer. Use the strategy after-io or always: then no request has to be repeated for another.")
+	} else {
+		b.WriteString("  The shorter answer should be the beginning of the longer one. Either the peer looks at the\n" +
+			"  size of what it reads, or its answers are random. The strategy after-io or always helps only\n" +
+			"  if the request is always written in one piece; else make the peer's answers repeatable.")
+	}
+	return b.String()
+}
+
+func (e *Inconsistency) repeated() bool { return bytes.Equal(e.Earlier.Data, e.Now.Data) }
+
+// writePath shows the last few steps before the request.
+func (e *Inconsistency) writePath(b *strings.Builder) {
+	const shown = 5
+	if len(e.Path) == 0 {
+		b.WriteString("  it was the first input\n")
+		return
+	}
+	fmt.Fprintf(b, "  after %d inputs:\n", len(e.Path))
+	skipped := max(0, len(e.Path)-shown)
+	if skipped > 0 {
+		fmt.Fprintf(b, "    ... %d more\n", skipped)
+	}
+	for _, step := range e.Path[skipped:] {
+		fmt.Fprintf(b, "    %v => %v\n", step.Input, step.Reaction)
+	}
+}
+
+// writeAnswers shows what differs, at most three connections of it.
+func (e *Inconsistency) writeAnswers(b *strings.Builder) {
+	if e.Want.Refused != e.Got.Refused {
+		fmt.Fprintf(b, "  errno of the connect earlier: %d, now: %d (0: it succeeded)\n", e.Want.Refused, e.Got.Refused)
+	}
+	const shown = 3
+	differing := 0
+	for _, pair := range e.pairs() {
+		earlier, now := pair[0], pair[1]
+		if bytes.Equal(earlier.Data, now.Data) && earlier.End == now.End {
+			continue
+		}
+		if differing++; differing <= shown {
+			writePair(b, earlier, now)
+		}
+	}
+	if differing > shown {
+		fmt.Fprintf(b, "  ... %d more connections differ\n", differing-shown)
+	}
+}
+
+// pairs matches the deliveries of both answers, ordered by connection.
+func (e *Inconsistency) pairs() [][2]Delivery {
+	var pairs [][2]Delivery
+	want, got := e.Want.Deliveries, e.Got.Deliveries
+	for len(want) > 0 || len(got) > 0 {
+		var pair [2]Delivery
+		takeWant := len(got) == 0 || len(want) > 0 && want[0].Conn <= got[0].Conn
+		takeGot := len(want) == 0 || len(got) > 0 && got[0].Conn <= want[0].Conn
+		if takeWant {
+			pair[0], pair[1].Conn = want[0], want[0].Conn
+			want = want[1:]
+		}
+		if takeGot {
+			pair[1], pair[0].Conn = got[0], got[0].Conn
+			got = got[1:]
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs
+}
+
+// writePair shows two streams side by side from shortly before the first
+// difference, eight bytes a line.
+func writePair(b *strings.Builder, earlier, now Delivery) {
+	const width, before, lines = 8, 1, 8
+	at := commonPrefix(earlier.Data, now.Data)
+	longest := max(len(earlier.Data), len(now.Data))
+	fmt.Fprintf(b, "  connection %d, first difference at offset %d of %d (earlier) and %d bytes (now)\n",
+		now.Conn, at, len(earlier.Data), len(now.Data))
+	fmt.Fprintf(b, "    %-8s  %-*s   %s\n", "offset", 4*width+2, "earlier", "now")
+	from := max(0, at/width-before) * width
+	to := min(longest, from+lines*width)
+	for offset := from; offset < to; offset += width {
+		mark := "   "
+		if at < longest && at/width == offset/width {
+			mark = " ! "
+		}
+		fmt.Fprintf(b, "    %08x  %s%s%s\n", offset, hexLine(earlier.Data, offset, width), mark,
+			strings.TrimRight(hexLine(now.Data, offset, width), " "))
+	}
+	if to < longest {
+		fmt.Fprintf(b, "    ... %d more bytes\n", longest-to)
+	}
+	fmt.Fprintf(b, "    %-8s  %-*s   %v\n", "end", 4*width+2, earlier.End, now.End)
+}
+
+// hexLine shows width bytes at offset, in hexadecimal and as text.
+func hexLine(data []byte, offset, width int) string {
+	data = data[min(offset, len(data)):min(offset+width, len(data))]
+	var text strings.Builder
+	for _, c := range data {
+		if c < ' ' || c > '~' {
+			c = '.'
+		}
+		text.WriteByte(c)
+	}
+	return fmt.Sprintf("%-*s %-*s", 3*width, fmt.Sprintf("% x", data), width+1, text.String())
+}

@@ -1,0 +1,249 @@
+// Package iocache remembers what a group of peers has answered, so that an
+// execution that repeats earlier requests is served without touching a process.
+//
+// The cache is a tree. An edge is an input to the peer group (connect, bytes
+// sent, half close, close); a node is the place after it, and holds all that the
+// group did in reaction until it was quiescent. An execution is a cursor that
+// moves down the tree from the root: the I/O cache of Leungwattanakit, Artho,
+// Hagiya, Tanabe, Yamamoto, "Model Checking Distributed Systems by Combining
+// Caching and Process Checkpointing", ASE 2011, section III, with one tree over
+// the total order of the group's inputs (group scope) in place of one tree per
+// connection.
+//
+// Bytes are matched as streams: write("ab") and write("a"), write("b") meet in
+// the same place, and their reactions are concatenated per connection. That
+// rests on the assumption that a peer's answers depend on the bytes and not on
+// how they were cut into writes. Wherever two recorded answers allow it the
+// assumption is checked, and an *Inconsistency shows the contradiction.
+//
+// The package is pure: no I/O, no goroutines, no clock. A Cache must not be used
+// by two goroutines at the same time.
+package iocache
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Kind says what an input does.
+type Kind uint8
+
+// The inputs that a peer group can be given.
+const (
+	Connect  Kind = iota + 1 // open connection Conn to Addr
+	Send                     // send Data, which is not empty, on Conn
+	Shutdown                 // end the stream towards the peer (half close)
+	Close                    // close both directions
+)
+
+// Input is one thing done to the peer group. Connections are numbered by the
+// order of connect along a path: 0 is the first one, refused ones included.
+type Input struct {
+	Kind Kind
+	Conn int
+	Addr string // Connect only
+	Data []byte // Send only
+}
+
+// End says how a peer has ended its stream.
+type End uint8
+
+// The ends of a stream. A stream that ended with EOF may still be Reset later.
+const (
+	StillOpen End = iota
+	EOF
+	Reset
+)
+
+// Delivery is what one connection received from its peer.
+type Delivery struct {
+	Conn int
+	Data []byte
+	End  End // after Data
+}
+
+// Reaction is all that the group did after an input until it was quiescent. The
+// order between connections cannot be observed and is not kept: the cache holds
+// at most one delivery for each connection, in the order of their numbers.
+// Reactions that the cache gives out share its memory and must not be modified.
+type Reaction struct {
+	Refused    int // errno of a connect that failed; 0: none did
+	Deliveries []Delivery
+}
+
+// NodeID names a place in the tree, a logical checkpoint. It stays valid for as
+// long as the cache. The root, where no input has been given yet, is 0.
+type NodeID int32
+
+// Root is the place before the first input.
+const Root NodeID = 0
+
+// Cursor is where an execution stands.
+type Cursor struct{ node NodeID }
+
+// Node is the place at which the cursor stands.
+func (c Cursor) Node() NodeID { return c.node }
+
+// Step is one edge of a path: the input, the reaction, and the place after it.
+type Step struct {
+	Input    Input
+	Reaction Reaction
+	Node     NodeID
+}
+
+// Limits bound what a cache may hold. A zero means the default.
+type Limits struct {
+	Nodes int   // places in the tree, default 4 million
+	Bytes int64 // memory held, in bytes, default 1 GiB
+}
+
+// Stats counts what a cache did and holds.
+type Stats struct {
+	Hits, Misses int   // answers of Lookup
+	Nodes        int   // places in the tree, branching points without a reaction included
+	Bytes        int64 // memory held, estimated
+	Images       int   // places that have a physical checkpoint
+}
+
+// New returns an empty cache.
+func New(limits Limits) *Cache {
+	if limits.Nodes == 0 {
+		limits.Nodes = 4 << 20
+	}
+	if limits.Bytes == 0 {
+		limits.Bytes = 1 << 30
+	}
+	c := &Cache{
+		limits:    limits,
+		nodes:     []node{{answered: true}},
+		edges:     map[edge]NodeID{},
+		addresses: map[string]int32{},
+		images:    map[NodeID]string{},
+	}
+	c.bytes = nodeBytes
+	return c
+}
+
+// Cursor returns a fresh execution, at the root.
+func (c *Cache) Cursor() Cursor { return Cursor{Root} }
+
+// Lookup answers an input of an execution that stands at cur.
+//
+// On a hit, served is the group's reaction and next the place after it. On a
+// miss, served and next are what could be answered before the miss, and rest is
+// the input that the group, standing at next.Node(), must be given; its reaction
+// then goes to Record. Only a Send can be served in part.
+//
+// An input that cannot reach the group is a hit that changes nothing: on a
+// connection that was refused, reset, or closed, after a half close, or no bytes
+// at all. Which error the SUT gets for it is up to its sockets. An input on a
+// connection that was never opened, or a connect out of order, is a panic.
+//
+// A hit costs one table access per edge, whatever the depth.
+func (c *Cache) Lookup(cur Cursor, in Input) (next Cursor, served Reaction, rest Input, hit bool) {
+	next, served, rest, hit = c.lookup(cur, in)
+	if hit {
+		c.hits++
+	} else {
+		c.misses++
+	}
+	return next, served, rest, hit
+}
+
+// Record adds what the group, standing at cur, has answered to in, and returns
+// the place after it. The cache copies both.
+//
+// An answer that contradicts one already recorded is an *Inconsistency, one for
+// which there is no room a *LimitError; any other error means that r cannot be a
+// reaction to in. After an error the cache is as it was before. To record the
+// same answer again is allowed and changes nothing.
+func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
+	at := &c.nodes[cur.node]
+	at.mustAccept(in)
+	if err := at.plausible(in, r); err != nil {
+		return cur, err
+	}
+	if !at.reaches(in) {
+		return cur, nil
+	}
+	record := c.recordControl
+	if in.Kind == Send {
+		record = c.recordSend
+	}
+	to, err := record(cur.node, in, normalise(r))
+	if err != nil {
+		return cur, err
+	}
+	return Cursor{to}, nil
+}
+
+// SetImage notes that a physical checkpoint of the group exists at n, under the
+// name image, which must not be empty. It replaces an earlier one.
+func (c *Cache) SetImage(n NodeID, image string) {
+	c.mustBePlace(n)
+	if image == "" {
+		panic("iocache: SetImage with an empty image name")
+	}
+	c.images[n] = image
+}
+
+// DropImage notes that there is no physical checkpoint at n any more. It does
+// nothing where there was none.
+func (c *Cache) DropImage(n NodeID) { delete(c.images, n) }
+
+// Nearest finds the last place on the path from the root to n, n included, that
+// has a physical checkpoint. If there is none, ok is false and at is the Root:
+// the group has to be started anew.
+func (c *Cache) Nearest(n NodeID) (at NodeID, image string, ok bool) {
+	c.mustBePlace(n)
+	for at = n; ; at = c.nodes[at].parent {
+		if image, ok = c.images[at]; ok || at == Root {
+			return at, image, ok
+		}
+	}
+}
+
+// Path lists what to replay to bring a group that stands at from to the place
+// to, and the reactions it must show again. It panics unless from lies on the
+// path from the root to to.
+func (c *Cache) Path(from, to NodeID) []Step {
+	c.mustBePlace(from)
+	c.mustBePlace(to)
+	var steps []Step
+	for n := to; n != from; n = c.base(n) {
+		if n == Root {
+			panic(fmt.Sprintf("iocache: place %d is not on the path to place %d", from, to))
+		}
+		steps = append(steps, Step{Input: c.inputOf(n), Reaction: c.nodes[n].reaction, Node: n})
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+// Compare checks a replayed step of a Path: got must equal step.Reaction. If it
+// does not, the peers are nondeterministic, and the error is an *Inconsistency
+// that shows both.
+func (c *Cache) Compare(step Step, got Reaction) error {
+	got = normalise(got)
+	if step.Reaction.equal(got) {
+		return nil
+	}
+	return &Inconsistency{
+		Path:    c.Path(Root, c.base(step.Node)),
+		Earlier: step.Input,
+		Now:     step.Input,
+		Want:    step.Reaction,
+		Got:     got,
+	}
+}
+
+// Stats returns the counters.
+func (c *Cache) Stats() Stats {
+	return Stats{
+		Hits:   c.hits,
+		Misses: c.misses,
+		Nodes:  len(c.nodes),
+		Bytes:  c.bytes,
+		Images: len(c.images),
+	}
+}

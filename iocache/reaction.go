@@ -1,0 +1,180 @@
+package iocache
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// String names the kind the way messages do.
+func (k Kind) String() string {
+	names := [...]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close"}
+	if int(k) < len(names) && names[k] != "" {
+		return names[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// String names the end the way messages do.
+func (e End) String() string {
+	names := [...]string{StillOpen: "open", EOF: "EOF", Reset: "reset"}
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return fmt.Sprintf("End(%d)", uint8(e))
+}
+
+// String shows the input on one line; long data is cut short.
+func (in Input) String() string {
+	switch in.Kind {
+	case Connect:
+		return fmt.Sprintf("connect %d %s", in.Conn, in.Addr)
+	case Send:
+		return fmt.Sprintf("send %d %s", in.Conn, quote(in.Data))
+	default:
+		return fmt.Sprintf("%s %d", in.Kind, in.Conn)
+	}
+}
+
+// String shows the reaction on one line; long data is cut short.
+func (r Reaction) String() string {
+	var parts []string
+	if r.Refused != 0 {
+		parts = append(parts, fmt.Sprintf("refused(errno %d)", r.Refused))
+	}
+	for _, d := range r.Deliveries {
+		part := fmt.Sprintf("%d:", d.Conn)
+		if len(d.Data) > 0 {
+			part += quote(d.Data)
+		}
+		if d.End != StillOpen {
+			part += d.End.String()
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, " ")
+}
+
+// quote shows up to 40 bytes, and says how many there are if that is not all.
+func quote(data []byte) string {
+	const shown = 40
+	if len(data) <= shown {
+		return strconv.Quote(string(data))
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(string(data[:shown])), len(data))
+}
+
+// normalise brings a reaction into the form in which equal ones are identical:
+// one delivery for each connection that received something, in their order.
+func normalise(r Reaction) Reaction {
+	normal := true
+	for i, d := range r.Deliveries {
+		empty := len(d.Data) == 0 && d.End == StillOpen
+		normal = normal && !empty && (i == 0 || r.Deliveries[i-1].Conn < d.Conn)
+	}
+	if normal {
+		return r
+	}
+	sorted := slices.Clone(r.Deliveries)
+	slices.SortStableFunc(sorted, func(a, b Delivery) int { return a.Conn - b.Conn })
+	var merged []Delivery
+	for _, d := range sorted {
+		switch last := len(merged) - 1; {
+		case len(d.Data) == 0 && d.End == StillOpen:
+		case last >= 0 && merged[last].Conn == d.Conn:
+			merged[last].Data = slices.Concat(merged[last].Data, d.Data)
+			merged[last].End = max(merged[last].End, d.End)
+		default:
+			merged = append(merged, d)
+		}
+	}
+	return Reaction{Refused: r.Refused, Deliveries: merged}
+}
+
+// join is the reaction r followed by next. It allocates only if both say
+// something.
+func (r Reaction) join(next Reaction) Reaction {
+	switch {
+	case next.empty():
+		return r
+	case r.empty():
+		return next
+	}
+	return normalise(Reaction{
+		Refused:    max(r.Refused, next.Refused),
+		Deliveries: slices.Concat(r.Deliveries, next.Deliveries),
+	})
+}
+
+// minus is what remains of r after the reaction first; ok is false if r does not
+// begin with first. Both must be normal.
+func (r Reaction) minus(first Reaction) (remainder Reaction, ok bool) {
+	if first.empty() {
+		return r, true
+	}
+	if r.Refused != first.Refused {
+		return Reaction{}, false
+	}
+	for _, d := range r.Deliveries {
+		if len(first.Deliveries) > 0 && first.Deliveries[0].Conn == d.Conn {
+			d, ok = d.minus(first.Deliveries[0])
+			if !ok {
+				return Reaction{}, false
+			}
+			first.Deliveries = first.Deliveries[1:]
+		}
+		if len(d.Data) > 0 || d.End != StillOpen {
+			remainder.Deliveries = append(remainder.Deliveries, d)
+		}
+	}
+	return remainder, len(first.Deliveries) == 0
+}
+
+// minus is what remains of d after first. A stream that first has ended can only
+// have been reset afterwards.
+func (d Delivery) minus(first Delivery) (remainder Delivery, ok bool) {
+	if !bytes.HasPrefix(d.Data, first.Data) || d.End < first.End {
+		return d, false
+	}
+	d.Data = d.Data[len(first.Data):]
+	if first.End == StillOpen {
+		return d, true
+	}
+	if d.End == first.End {
+		d.End = StillOpen
+	}
+	return d, len(d.Data) == 0
+}
+
+func (r Reaction) empty() bool { return r.Refused == 0 && len(r.Deliveries) == 0 }
+
+func (r Reaction) equal(other Reaction) bool {
+	return r.Refused == other.Refused && slices.EqualFunc(r.Deliveries, other.Deliveries,
+		func(a, b Delivery) bool {
+			return a.Conn == b.Conn && a.End == b.End && bytes.Equal(a.Data, b.Data)
+		})
+}
+
+// clone copies the reaction into memory of its own.
+func (r Reaction) clone() Reaction {
+	r.Deliveries = slices.Clone(r.Deliveries)
+	for i := range r.Deliveries {
+		r.Deliveries[i].Data = bytes.Clone(r.Deliveries[i].Data)
+	}
+	return r
+}
+
+// size is the memory that a reaction holds besides itself.
+func (r Reaction) size() int64 {
+	size := int64(len(r.Deliveries)) * int64(unsafe.Sizeof(Delivery{}))
+	for _, d := range r.Deliveries {
+		size += int64(len(d.Data))
+	}
+	return size
+}

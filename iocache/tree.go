@@ -1,0 +1,358 @@
+package iocache
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Cache is the tree of all inputs and reactions so far. Make one with New.
+type Cache struct {
+	limits    Limits
+	nodes     []node
+	edges     map[edge]NodeID // all nodes' children in one table: a step costs one access
+	addresses map[string]int32
+	images    map[NodeID]string
+	bytes     int64
+	hits      int
+	misses    int
+}
+
+// edge finds a child: by its first byte for a Send, whole for the rest. As in a
+// radix tree no two children by Send on one connection begin with the same byte.
+type edge struct {
+	from  NodeID
+	conn  int32
+	addr  int32 // number of the address of a Connect
+	kind  Kind
+	first byte // of a Send
+}
+
+// node is a place in the tree, or a branching point in the middle of sends that
+// the group was never asked about (answered is false). Branching points have no
+// reaction and are never given out: a node's reaction is counted from the nearest
+// answered node above it, its base.
+type node struct {
+	parent, firstChild, nextSibling NodeID
+
+	conn     int32
+	kind     Kind
+	addr     string
+	label    []byte // of a Send: the bytes from the parent to here, not empty
+	reaction Reaction
+	conns    []connState // state of all connections, shared with the base where equal
+	answered bool
+
+	// unverified marks a reaction that was not observed from a group standing at
+	// the base but was left over when the edge to here was cut. The first walk
+	// over it must be performed by the peers.
+	unverified bool
+}
+
+// nodeBytes estimates what a node costs besides what it points to: the node, its
+// entry in the table of edges, and their shares of unused capacity.
+const nodeBytes = int64(unsafe.Sizeof(node{})+unsafe.Sizeof(edge{})+unsafe.Sizeof(NodeID(0))) * 3 / 2
+
+func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
+	at := &c.nodes[cur.node]
+	at.mustAccept(in)
+	if !at.reaches(in) {
+		return cur, Reaction{}, Input{}, true
+	}
+	if in.Kind == Send {
+		return c.lookupSend(cur, in)
+	}
+	child, ok := c.control(cur.node, in)
+	if !ok {
+		return cur, Reaction{}, in, false
+	}
+	return Cursor{child}, c.nodes[child].reaction, Input{}, true
+}
+
+// lookupSend walks down while bytes and edges agree. The walk may pass branching
+// points; what counts is the last answered node.
+func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
+	var served Reaction
+	last, rest := cur.node, in.Data // the last answered node and what is left there
+	at, left := cur.node, in.Data
+	for len(left) > 0 {
+		child, ok := c.edges[sendEdge(at, in.Conn, left[0])]
+		if !ok {
+			break
+		}
+		n := &c.nodes[child]
+		if n.unverified || !bytes.HasPrefix(left, n.label) {
+			break
+		}
+		at, left = child, left[len(n.label):]
+		if !n.answered {
+			continue
+		}
+		last, rest, served = at, left, served.join(n.reaction)
+		if n.conns[in.Conn].gone() {
+			rest = nil // the remaining bytes reach nobody
+			break
+		}
+	}
+	if len(rest) == 0 {
+		return Cursor{last}, served, Input{}, true
+	}
+	return Cursor{last}, served, Input{Kind: Send, Conn: in.Conn, Data: rest}, false
+}
+
+func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
+	if child, ok := c.control(from, in); ok {
+		if want := c.nodes[child].reaction; !want.equal(r) {
+			return 0, c.inconsistent(from, in, in, want, r)
+		}
+		return child, nil
+	}
+	if err := c.reserve(from, 1, r.size()+int64(len(in.Addr))); err != nil {
+		return 0, err
+	}
+	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn)}
+	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
+	if in.Kind == Connect {
+		n.addr, e.addr = strings.Clone(in.Addr), c.addressNumber(in.Addr)
+	}
+	child := c.add(n)
+	c.answer(child, from, r.clone(), false)
+	c.edges[e] = child
+	return child, nil
+}
+
+// walk is how far recordSend has come.
+type walk struct {
+	base     NodeID   // the last answered node
+	request  []byte   // what remained of the request there
+	at       NodeID   // the last node
+	left     []byte   // what remains of the request here
+	reaction Reaction // what remains of the reaction, counted from base
+}
+
+// recordSend walks down like lookupSend, but on through unverified nodes, taking
+// from r what they have answered already, and adds what is new at the end.
+func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
+	w := walk{base: from, request: in.Data, at: from, left: in.Data, reaction: r}
+	first := Root // the first answered node on the walk: the one that this run verifies
+	for len(w.left) > 0 {
+		child, ok := c.edges[sendEdge(w.at, in.Conn, w.left[0])]
+		if !ok || !bytes.HasPrefix(w.left, c.nodes[child].label) {
+			break
+		}
+		n := &c.nodes[child]
+		w.at, w.left = child, w.left[len(n.label):]
+		if !n.answered {
+			continue
+		}
+		if n.conns[in.Conn].gone() {
+			w.left = nil // the remaining bytes reached nobody
+		}
+		remainder, ok := w.reaction.minus(n.reaction)
+		if !ok || len(w.left) == 0 && !remainder.empty() {
+			return 0, c.contradiction(child, w, in.Conn)
+		}
+		if first == Root {
+			first = child
+		}
+		w.base, w.request, w.reaction = child, w.left, remainder
+	}
+	to, err := c.finishSend(w, in.Conn, w.base != from)
+	if err == nil && first != Root {
+		c.nodes[first].unverified = false
+	}
+	return to, err
+}
+
+// finishSend makes the place where the walk has ended, if there is none yet.
+func (c *Cache) finishSend(w walk, conn int, unverified bool) (NodeID, error) {
+	if len(w.left) == 0 && c.nodes[w.at].answered {
+		return w.at, nil
+	}
+	if err := c.reserve(w.base, 2, w.reaction.size()+int64(len(w.left))); err != nil {
+		return 0, err
+	}
+	if len(w.left) == 0 {
+		return c.answerBranch(w, conn, Root, unverified)
+	}
+	child, ok := c.edges[sendEdge(w.at, conn, w.left[0])]
+	if !ok {
+		return c.addLeaf(w, conn, unverified), nil
+	}
+	common := commonPrefix(c.nodes[child].label, w.left)
+	if common == len(w.left) { // the request ends in the middle of the edge
+		return c.answerBranch(w, conn, child, unverified)
+	}
+	w.at, w.left = c.split(child, common), w.left[common:]
+	return c.addLeaf(w, conn, unverified), nil
+}
+
+// addLeaf adds what remains of the request as a new edge.
+func (c *Cache) addLeaf(w walk, conn int, unverified bool) NodeID {
+	label := bytes.Clone(w.left)
+	leaf := c.add(node{parent: w.at, kind: Send, conn: int32(conn), label: label})
+	c.edges[sendEdge(w.at, conn, label[0])] = leaf
+	c.answer(leaf, w.base, w.reaction.clone(), unverified)
+	return leaf
+}
+
+// answerBranch makes a place of the branching point at which the walk has ended
+// or, if cut is not the Root, of the point in the edge to cut where it has ended.
+// Nodes below now count their reactions from there, and await verification.
+func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (NodeID, error) {
+	place, tops := w.at, []NodeID{cut}
+	if cut == Root {
+		tops = c.children(place)
+	}
+	below := c.answeredBelow(tops)
+	remainders := make([]Reaction, len(below))
+	for i, n := range below {
+		remainder, ok := c.nodes[n].reaction.minus(w.reaction)
+		if !ok {
+			return 0, c.contradiction(n, w, conn)
+		}
+		remainders[i] = remainder
+	}
+	if cut != Root {
+		place = c.split(cut, len(w.left))
+	}
+	for i, n := range below {
+		c.nodes[n].reaction, c.nodes[n].unverified = remainders[i], true
+	}
+	c.answer(place, w.base, w.reaction.clone(), unverified)
+	return place, nil
+}
+
+// contradiction is the error for a walk that does not agree with the reaction of
+// the node known, whose base is the walk's.
+func (c *Cache) contradiction(known NodeID, w walk, conn int) error {
+	return c.inconsistent(w.base, c.inputOf(known), Input{Kind: Send, Conn: conn, Data: w.request},
+		c.nodes[known].reaction, w.reaction)
+}
+
+// answeredBelow lists the nearest answered nodes at or below the given ones.
+func (c *Cache) answeredBelow(tops []NodeID) []NodeID {
+	var answered []NodeID
+	for stack := slices.Clone(tops); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if c.nodes[n].answered {
+			answered = append(answered, n)
+		} else {
+			stack = append(stack, c.children(n)...)
+		}
+	}
+	return answered
+}
+
+// answer gives a node its reaction, counted from base, and so makes it a place.
+func (c *Cache) answer(n, base NodeID, r Reaction, unverified bool) {
+	d := &c.nodes[n]
+	conns, copied := advance(c.nodes[base].conns, Input{Kind: d.kind, Conn: int(d.conn)}, r)
+	d.answered, d.unverified, d.reaction, d.conns = true, unverified, r, conns
+	c.bytes += r.size() + int64(copied)
+}
+
+// add appends a node and links it below its parent.
+func (c *Cache) add(n node) NodeID {
+	id := NodeID(len(c.nodes))
+	n.nextSibling = c.nodes[n.parent].firstChild
+	c.nodes = append(c.nodes, n)
+	c.nodes[n.parent].firstChild = id
+	c.bytes += nodeBytes + int64(len(n.label)+len(n.addr))
+	return id
+}
+
+// split puts a branching point into the edge to child, after length bytes.
+func (c *Cache) split(child NodeID, length int) NodeID {
+	parent, conn, label := c.nodes[child].parent, c.nodes[child].conn, c.nodes[child].label
+	if length <= 0 || length >= len(label) {
+		panic(fmt.Sprintf("iocache: split of an edge of %d bytes after %d", len(label), length))
+	}
+	c.unlink(child)
+	branch := c.add(node{parent: parent, kind: Send, conn: conn, label: label[:length:length]})
+	c.bytes -= int64(length) // the label's memory was counted with the child's
+	c.nodes[child].parent, c.nodes[child].label = branch, label[length:]
+	c.nodes[child].nextSibling, c.nodes[branch].firstChild = Root, child
+	c.edges[sendEdge(parent, int(conn), label[0])] = branch
+	c.edges[sendEdge(branch, int(conn), label[length])] = child
+	return branch
+}
+
+// unlink takes a node out of its parent's list of children.
+func (c *Cache) unlink(child NodeID) {
+	link := &c.nodes[c.nodes[child].parent].firstChild
+	for *link != child {
+		link = &c.nodes[*link].nextSibling
+	}
+	*link = c.nodes[child].nextSibling
+}
+
+func (c *Cache) children(n NodeID) []NodeID {
+	var children []NodeID
+	for child := c.nodes[n].firstChild; child != Root; child = c.nodes[child].nextSibling {
+		children = append(children, child)
+	}
+	return children
+}
+
+// control finds the child of a Connect, Shutdown or Close.
+func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
+	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
+	if in.Kind == Connect {
+		number, known := c.addresses[in.Addr]
+		if !known {
+			return 0, false
+		}
+		e.addr = number
+	}
+	child, ok := c.edges[e]
+	return child, ok
+}
+
+func (c *Cache) addressNumber(addr string) int32 {
+	number, known := c.addresses[addr]
+	if !known {
+		number = int32(len(c.addresses))
+		c.addresses[addr] = number
+	}
+	return number
+}
+
+// base is the nearest answered node above n, which must not be the root.
+func (c *Cache) base(n NodeID) NodeID {
+	for n = c.nodes[n].parent; !c.nodes[n].answered; {
+		n = c.nodes[n].parent
+	}
+	return n
+}
+
+// inputOf is the input that leads from the base of n to n.
+func (c *Cache) inputOf(n NodeID) Input {
+	d := &c.nodes[n]
+	in := Input{Kind: d.kind, Conn: int(d.conn), Addr: d.addr, Data: d.label}
+	for p := d.parent; !c.nodes[p].answered; p = c.nodes[p].parent {
+		in.Data = slices.Concat(c.nodes[p].label, in.Data)
+	}
+	return in
+}
+
+func (c *Cache) mustBePlace(n NodeID) {
+	if n < 0 || int(n) >= len(c.nodes) || !c.nodes[n].answered {
+		panic(fmt.Sprintf("iocache: there is no place %d", n))
+	}
+}
+
+func sendEdge(from NodeID, conn int, first byte) edge {
+	return edge{from: from, kind: Send, conn: int32(conn), first: first}
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
