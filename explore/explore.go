@@ -1,0 +1,131 @@
+// Package explore decides which schedule a program under test runs next. It is
+// given the log of every finished execution and answers with the next schedule
+// or, in the end, with the verdict. It does no I/O, starts no goroutine, reads
+// no clock, and knows nothing of sockets or processes.
+//
+// The searches:
+//
+//	DPOR    one execution per partial order (source sets and sleep sets)
+//	DFS     every execution; the twin against which DPOR is tested
+//	Random  n executions with pseudo-random schedules
+//	Replay  one given schedule
+//
+// MaxExecutions, UntilViolation and Until bound any of them. A Search is used
+// by one goroutine at a time.
+package explore
+
+// Search is a search through the executions of a program. Calls alternate:
+// Next, one execution that follows the schedule, Report, Next, ...
+type Search interface {
+	// Next returns the schedule to run next, or false when the search has
+	// ended. The schedule is valid until the next call of Report.
+	Next() (Schedule, bool)
+	// Report takes the log of the execution that Next asked for and keeps no
+	// reference to it. An error means that the log contradicts the schedule or
+	// itself (DivergenceError, LogError); the search must not be used further.
+	Report(Execution) error
+	// Verdict tells what is known so far; after Next returned false it is final.
+	Verdict() Verdict
+}
+
+// Schedule tells a worker how to run one execution. It executes Prefix; then it
+// goes on by itself: it stays with the running goroutine while that is enabled
+// and not asleep, else takes the next one that is. A goroutine with several
+// alternatives takes the first that is not asleep. When goroutines are enabled
+// but all of them asleep, the execution ends as Redundant.
+type Schedule struct {
+	Prefix []Action
+	// Sleep is the sleep set in the state before the last action of Prefix. From
+	// that action on, every executed transition wakes (removes) the sleepers of
+	// its own goroutine and those whose accesses conflict with its own (Conflict).
+	Sleep       []Sleeper
+	WantEnabled bool   // fill Transition.Enabled
+	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
+}
+
+// GoroutineID names a goroutine by its place in the spawn tree, hashed: the
+// same goroutine has the same ID in every execution. 0 is the virtual clock.
+type GoroutineID uint64
+
+// ObjectID names an object, by its address or a tagged number. Between two
+// executions it may be compared only for objects that existed where they part.
+// 0 is no object: an access to it conflicts with nothing.
+type ObjectID uint64
+
+// Action picks a goroutine and, of the alternatives of its pending operation
+// (select arm, Choose value), one. Choice is 0 where there is only one.
+type Action struct {
+	Goroutine GoroutineID
+	Choice    int
+}
+
+// Sleeper is an action that need not be explored before something that
+// conflicts with it has been executed. Accesses are those of its transition.
+type Sleeper struct {
+	Action
+	Need     Need
+	Accesses []Access
+}
+
+// Access is one use of an object that another goroutine could notice.
+type Access struct {
+	Object ObjectID
+	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers)
+	Kind   AccessKind // what it conflicts with
+	Ready  uint8      // the wait conditions on the object that held just before this access
+}
+
+// The wait conditions of an object, as bits of Access.Ready and Need.Mask.
+// Accesses of kind Commute may change ReadyExclusive only, and it then holds
+// exactly while the sum of their deltas is zero.
+const (
+	ReadyExclusive uint8 = 1 << iota // mutex free, counter zero, a writer may enter
+	ReadyShared                      // a reader may enter
+)
+
+// Need is the wait condition of a pending operation: its goroutine is enabled
+// only while all bits of Mask hold for Object. The zero value always holds.
+type Need struct {
+	Object ObjectID
+	Mask   uint8
+}
+
+// Transition is what one goroutine did from one scheduling point to the next.
+// A sealed operation that found its wait condition false ends the transition;
+// that look at the object is recorded as a Read.
+type Transition struct {
+	Action
+	Choices  int           // alternatives of the operation, >= 1
+	Need     Need          // the wait condition it started with
+	Accesses []Access      // in order
+	Starts   []GoroutineID // goroutines that it created or woke
+	Enabled  []Alternative // all that could have been picked; only if Schedule.WantEnabled
+	// Barrier marks what is scheduled only when nothing else is enabled (the clock
+	// advances, main returns). It is ordered after everything before it and before
+	// everything after it, and takes part in no race.
+	Barrier bool
+}
+
+// Alternative is a goroutine that could have been picked, with the number of
+// alternatives of its pending operation.
+type Alternative struct {
+	Goroutine GoroutineID
+	Choices   int
+}
+
+// Pending is an operation that was parked when the execution ended. Goroutines
+// blocked inside a channel operation have none.
+type Pending struct {
+	Goroutine GoroutineID
+	Choices   int // as in Transition
+	Need      Need
+	Access    Access // the first access it would have made
+	Enabled   bool
+}
+
+// Execution is the log of one execution.
+type Execution struct {
+	Transitions []Transition
+	Pending     []Pending
+	Outcome     Outcome
+}

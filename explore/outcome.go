@@ -1,0 +1,73 @@
+package explore
+
+import "fmt"
+
+// Outcome is how an execution ended.
+type Outcome uint8
+
+// The outcomes of an execution.
+const (
+	Completed       Outcome = iota // main returned, or the program exited with status 0
+	Deadlock                       // goroutines remain, none is enabled, and no timer is set
+	Panicked                       // a panic that nothing recovered, or a fatal error of the runtime
+	Exited                         // the program exited with a non-zero status
+	AssertionFailed                // tandem.Assert
+	Redundant                      // cut off: everything enabled was asleep
+	StepLimit                      // cut off: more transitions than allowed
+	outcomes                       // their number
+)
+
+var outcomeNames = [outcomes]string{
+	Completed:       "completed",
+	Deadlock:        "deadlock",
+	Panicked:        "panicked",
+	Exited:          "exited with a non-zero status",
+	AssertionFailed: "assertion failed",
+	Redundant:       "redundant",
+	StepLimit:       "step limit reached",
+}
+
+func (o Outcome) String() string {
+	if o >= outcomes {
+		return fmt.Sprintf("outcome %d", uint8(o))
+	}
+	return outcomeNames[o]
+}
+
+// Violation reports whether the outcome is one that the program should not have.
+func (o Outcome) Violation() bool {
+	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed
+}
+
+// VerdictKind is what a search found out about a program.
+type VerdictKind uint8
+
+// The verdicts.
+const (
+	Unknown  VerdictKind = iota // neither of the others; Verdict.Reason says why
+	Holds                       // all executions within the bounds are covered, none is a violation
+	Violated                    // at least one execution is a violation
+)
+
+func (k VerdictKind) String() string {
+	switch k {
+	case Unknown:
+		return "unknown"
+	case Holds:
+		return "holds"
+	case Violated:
+		return "violated"
+	}
+	return fmt.Sprintf("verdict %d", uint8(k))
+}
+
+// Verdict is the result of a search, so far or final.
+type Verdict struct {
+	Kind        VerdictKind
+	Reason      string // why the search ended, or that it has not
+	Executions  int    // reported, redundant and limited ones included
+	Redundant   int    // of them, ended as Redundant
+	Limited     int    // of them, ended as StepLimit
+	Violations  int    // of them, with an outcome that is a violation
+	Transitions int    // in all executions, replayed prefixes included
+}
