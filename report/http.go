@@ -1,0 +1,225 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// httpExchange is what the two directions of an HTTP/1.x connection have to know of each other: which
+// requests that wait for their response had the method HEAD, whose responses have no body.
+type httpExchange struct{ head []bool }
+
+// maxPipelined bounds the requests that may wait for a response. More are taken for other methods.
+const maxPipelined = 1000
+
+func (e *httpExchange) request(head bool) {
+	if len(e.head) < maxPipelined {
+		e.head = append(e.head, head)
+	}
+}
+
+func (e *httpExchange) response() (head bool) {
+	if len(e.head) > 0 {
+		head, e.head = e.head[0], e.head[1:]
+	}
+	return head
+}
+
+// httpStream decodes one direction of an HTTP/1.x connection: the first line of each message and the
+// sizes of head and body (RFC 9112).
+type httpStream struct {
+	exchange *httpExchange
+	response bool
+
+	phase     httpPhase
+	line      []byte // the current line so far, at most maxHTTPLine bytes
+	first     string // the first line of the message
+	headBytes int
+	length    int64 // Content-Length; -1: none
+	chunked   bool
+	body      int64 // bytes of the body or of the chunk that are still to come
+}
+
+type httpPhase uint8
+
+const (
+	firstLine httpPhase = iota
+	headerLines
+	sizedBody
+	bodyToTheEnd
+	chunkSize
+	chunkData
+	trailer
+	notHTTP
+)
+
+const (
+	// maxHTTPLine bounds how much of a line is looked at.
+	maxHTTPLine = 1024
+	// maxHead bounds the head of a message; a larger one is no HTTP.
+	maxHead = 1 << 20
+)
+
+func (h *httpStream) feed(data []byte) []string {
+	var lines []string
+	size := len(data)
+	for len(data) > 0 {
+		var line string
+		switch h.phase {
+		case sizedBody, chunkData:
+			line, data = h.feedBody(data)
+		case bodyToTheEnd:
+			line, data = "body, "+countOf(len(data), "byte"), nil
+		case notHTTP:
+			line, data = raw{}.feed(data)[0], nil
+		default:
+			line, data = h.feedLine(data)
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return []string{"part of a message, " + countOf(size, "byte")}
+	}
+	return lines
+}
+
+// feedLine takes data up to the end of a line, and acts on the line when it is complete.
+func (h *httpStream) feedLine(data []byte) (line string, rest []byte) {
+	part, rest, complete := bytes.Cut(data, []byte("\n"))
+	h.line = append(h.line, part[:min(len(part), maxHTTPLine-len(h.line))]...)
+	h.headBytes += len(data) - len(rest)
+	if h.headBytes > maxHead {
+		h.phase = notHTTP
+		return "a head of more than " + countOf(maxHead, "byte"), rest
+	}
+	if !complete {
+		return "", nil
+	}
+	text := strings.TrimSuffix(string(h.line), "\r")
+	h.line = h.line[:0]
+	return h.endLine(text), rest
+}
+
+// endLine acts on a complete line, according to where in the message it is.
+func (h *httpStream) endLine(text string) string {
+	switch h.phase {
+	case firstLine:
+		return h.endFirstLine(text)
+	case headerLines:
+		if text != "" {
+			h.headerLine(text)
+			return ""
+		}
+		return h.endHead()
+	case chunkSize:
+		return h.endChunkSize(text)
+	default: // trailer
+		if text == "" {
+			h.next()
+		}
+		return ""
+	}
+}
+
+func (h *httpStream) endFirstLine(text string) string {
+	if text == "" { // empty lines between messages are allowed: RFC 9112, section 2.2
+		h.headBytes = 0
+		return ""
+	}
+	isHTTP := strings.HasPrefix(text, "HTTP/1.")
+	if !h.response {
+		isHTTP = strings.Contains(text, " HTTP/1.")
+	}
+	if !isHTTP {
+		h.phase = notHTTP
+		return "no HTTP: " + raw{}.feed([]byte(text))[0]
+	}
+	h.phase, h.first, h.length, h.chunked = headerLines, text, -1, false
+	return ""
+}
+
+func (h *httpStream) headerLine(text string) {
+	name, value, _ := strings.Cut(text, ":")
+	value = strings.TrimSpace(value)
+	switch strings.ToLower(name) {
+	case "content-length":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+			h.length = n
+		}
+	case "transfer-encoding":
+		h.chunked = strings.HasSuffix(strings.ToLower(value), "chunked")
+	}
+}
+
+// endHead decides how the body is delimited: RFC 9112, section 6.3.
+func (h *httpStream) endHead() string {
+	line := fmt.Sprintf("%s (head of %s)", printable(h.first), countOf(h.headBytes, "byte"))
+	switch {
+	case h.response && h.isBodiless(), !h.response && !h.chunked && h.length <= 0:
+		h.next()
+	case h.chunked:
+		h.phase = chunkSize
+	case h.length == 0:
+		h.next()
+	case h.length > 0:
+		h.phase, h.body = sizedBody, h.length
+	default:
+		h.phase = bodyToTheEnd
+	}
+	if !h.response {
+		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
+	}
+	return line
+}
+
+// isBodiless says whether a response with this status, or to this request, has no body.
+func (h *httpStream) isBodiless() bool {
+	_, status, _ := strings.Cut(h.first, " ")
+	if strings.HasPrefix(status, "1") && !strings.HasPrefix(status, "101") {
+		return true // the final response to the same request follows
+	}
+	return h.exchange.response() || strings.HasPrefix(status, "204") || strings.HasPrefix(status, "304")
+}
+
+func (h *httpStream) endChunkSize(text string) string {
+	digits, _, _ := strings.Cut(text, ";")
+	size, err := strconv.ParseInt(strings.TrimSpace(digits), 16, 64)
+	switch {
+	case err != nil || size < 0 || size > 1<<62:
+		h.phase = notHTTP
+		return "no chunk: " + raw{}.feed([]byte(text))[0]
+	case size == 0:
+		h.phase = trailer
+		return "end of the chunks"
+	}
+	h.phase, h.body, h.headBytes = chunkData, size+2, 0 // the line end belongs to the chunk
+	return ""
+}
+
+func (h *httpStream) feedBody(data []byte) (line string, rest []byte) {
+	n := int(min(int64(len(data)), h.body))
+	h.body -= int64(n)
+	name := "body"
+	if h.phase == chunkData {
+		name = "chunk"
+	}
+	line = name + ", " + countOf(n, "byte")
+	if h.body > 0 {
+		return line + fmt.Sprintf(", %d to come", h.body), nil
+	}
+	if h.phase == chunkData {
+		h.phase = chunkSize
+	} else {
+		h.next()
+	}
+	return line, data[n:]
+}
+
+// next gets ready for the next message.
+func (h *httpStream) next() {
+	h.phase, h.first, h.headBytes = firstLine, "", 0
+}

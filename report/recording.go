@@ -1,0 +1,320 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Recording is a counterexample as a file: all that "tandem replay" needs to run it again without the
+// peers. The file is a line of JSON for each part, and a last line with the SHA-256 sum of the lines
+// before it:
+//
+//	{"tandem_recording":1,"package":"./examples/scpto",...}
+//	{"choose":{"goroutine":"1","choice":0}}
+//	{"exchange":{"input":{"kind":"connect","conn":0,"addr":"127.0.0.1:2222"}}}
+//	{"expect":{"outcome":"panic","event_log":"9f86d081..."}}
+//	{"sha256":"2c26b46b..."}
+type Recording struct {
+	Program   Program
+	Schedule  []Chosen
+	Exchanges []Exchange
+	Expect    Expectation
+}
+
+// Program is what was run, in what surroundings.
+type Program struct {
+	Package     string   `json:"package"`
+	Args        []string `json:"args,omitempty"`
+	Env         []string `json:"env,omitempty"`         // "KEY=value"
+	Directory   string   `json:"directory,omitempty"`   // working directory of the SUT
+	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
+	GoVersion   string   `json:"go_version"`
+	Build       string   `json:"build"` // hash of the binary; another binary may take another path
+}
+
+// Chosen is one decision of the schedule.
+type Chosen struct {
+	Goroutine uint64 `json:"goroutine,string"` // its place in the spawn tree, hashed; 0 is the clock
+	Choice    int    `json:"choice"`           // which alternative of its operation
+}
+
+// Exchange is one input to the peers and all that they did in reaction.
+type Exchange struct {
+	Input      Input      `json:"input"`
+	Refused    int        `json:"refused,omitempty"` // errno of a connect
+	Deliveries []Delivery `json:"deliveries,omitempty"`
+}
+
+// Input is something done to the peers.
+type Input struct {
+	Kind string `json:"kind"` // "connect", "send", "shutdown" or "close"
+	Conn int    `json:"conn"`
+	Addr string `json:"addr,omitempty"` // connect only
+	Data []byte `json:"data,omitempty"` // send only
+}
+
+// Delivery is what came from the peers on one connection.
+type Delivery struct {
+	Conn int    `json:"conn"`
+	Data []byte `json:"data,omitempty"`
+	End  string `json:"end,omitempty"` // after Data: "eof" or "reset"; empty if the stream goes on
+}
+
+// Expectation is what the replay has to show.
+type Expectation struct {
+	Outcome  string `json:"outcome"`   // "panic", "deadlock"
+	EventLog string `json:"event_log"` // hash of the event log
+}
+
+// version of the format. Files of other versions are refused.
+const version = 1
+
+// maxRecording bounds the size of a recording's file, in bytes.
+const maxRecording = 256 << 20
+
+// part is a line of the file: exactly one of its fields is set.
+type part struct {
+	Choose   *Chosen      `json:"choose,omitempty"`
+	Exchange *Exchange    `json:"exchange,omitempty"`
+	Expect   *Expectation `json:"expect,omitempty"`
+	Sum      string       `json:"sha256,omitempty"`
+}
+
+// header is the first line.
+type header struct {
+	Version int `json:"tandem_recording"`
+	Program
+}
+
+// Save writes a recording to path, completely or not at all: a file that was there before is replaced
+// in one step. A recording that Load would refuse is an error.
+func Save(path string, r *Recording) error {
+	if err := r.validate(); err != nil {
+		return fmt.Errorf("save recording %s: %w", path, err)
+	}
+	text, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("save recording %s: %w", path, err)
+	}
+	if err := writeAtomically(path, text); err != nil {
+		return fmt.Errorf("save recording %s: %w", path, err)
+	}
+	return nil
+}
+
+// Load reads a recording. A file that is none, is damaged, cut off, or of another version is an error that
+// says so.
+func Load(path string) (*Recording, error) {
+	text, err := readBounded(path)
+	if err != nil {
+		return nil, fmt.Errorf("load recording: %w", err)
+	}
+	r, err := decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("load recording %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxRecording+1))
+	if err == nil && len(text) > maxRecording {
+		err = fmt.Errorf("%s: larger than %d MiB, so it is no recording", path, maxRecording>>20)
+	}
+	return text, err
+}
+
+func encode(r *Recording) ([]byte, error) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	lines.SetEscapeHTML(false)
+	err := lines.Encode(header{version, r.Program})
+	for i := range r.Schedule {
+		err = errors.Join(err, lines.Encode(part{Choose: &r.Schedule[i]}))
+	}
+	for i := range r.Exchanges {
+		err = errors.Join(err, lines.Encode(part{Exchange: &r.Exchanges[i]}))
+	}
+	err = errors.Join(err, lines.Encode(part{Expect: &r.Expect}))
+	if err == nil && text.Len() > maxRecording-1024 {
+		err = fmt.Errorf("%s, more than a recording may have", countOf(text.Len(), "byte"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = lines.Encode(part{Sum: sumOf(text.Bytes())})
+	return text.Bytes(), err
+}
+
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func decode(text []byte) (*Recording, error) {
+	body, err := checkFrame(text)
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(bytes.NewReader(body))
+	var first header
+	if err := decodeLine(lines, &first); err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
+	r := &Recording{Program: first.Program}
+	expectations := 0
+	for number := 2; ; number++ {
+		var p part
+		err := decodeLine(lines, &p)
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = r.add(p, &expectations)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if expectations != 1 {
+		return nil, fmt.Errorf("%s of what the replay has to show, want one", countOf(expectations, "line"))
+	}
+	return r, r.validate()
+}
+
+// checkFrame checks that text is a whole recording of this version, and returns it without the sum.
+func checkFrame(text []byte) (body []byte, err error) {
+	firstLine, _, _ := bytes.Cut(text, []byte("\n"))
+	var mark struct {
+		Version int `json:"tandem_recording"`
+	}
+	if !bytes.HasPrefix(text, []byte(`{"tandem_recording":`)) {
+		return nil, errors.New("this is no recording of Tandem")
+	}
+	if err := json.Unmarshal(firstLine, &mark); err != nil {
+		return nil, errors.New("the recording is damaged or cut off in its first line; record it again")
+	}
+	if mark.Version != version {
+		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; record it again", mark.Version, version)
+	}
+	whole, ended := bytes.CutSuffix(text, []byte("\n"))
+	start := bytes.LastIndexByte(whole, '\n') + 1
+	var last part
+	if !ended || json.Unmarshal(whole[start:], &last) != nil || last.Sum == "" {
+		return nil, errors.New("the recording is cut off: its last line is not the sum; record it again")
+	}
+	if last.Sum != sumOf(text[:start]) {
+		return nil, errors.New("the recording is damaged: its sum is wrong; record it again")
+	}
+	return text[:start], nil
+}
+
+// decodeLine reads one line of JSON into v, which must have a place for everything in it.
+func decodeLine(lines *bufio.Reader, v any) error {
+	line, err := lines.ReadBytes('\n')
+	if err != nil {
+		return err // checkFrame has seen to it that the last line is complete
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
+// add takes over what a line holds.
+func (r *Recording) add(p part, expectations *int) error {
+	switch {
+	case p == part{Choose: p.Choose} && p.Choose != nil:
+		r.Schedule = append(r.Schedule, *p.Choose)
+	case p == part{Exchange: p.Exchange} && p.Exchange != nil:
+		r.Exchanges = append(r.Exchanges, *p.Exchange)
+	case p == part{Expect: p.Expect} && p.Expect != nil:
+		r.Expect = *p.Expect
+		*expectations++
+	default:
+		return errors.New("want exactly one of choose, exchange and expect")
+	}
+	return nil
+}
+
+// validate checks what the types leave open.
+func (r *Recording) validate() error {
+	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
+		return errors.New("package, build and Go version must be named")
+	}
+	if r.Expect.Outcome == "" || r.Expect.EventLog == "" {
+		return errors.New("the outcome and the hash of the event log must be named")
+	}
+	for i, chosen := range r.Schedule {
+		if chosen.Choice < 0 {
+			return fmt.Errorf("choice %d: alternative %d, want 0 or more", i, chosen.Choice)
+		}
+	}
+	for i, exchange := range r.Exchanges {
+		if err := exchange.validate(); err != nil {
+			return fmt.Errorf("exchange %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (e Exchange) validate() error {
+	switch e.Input.Kind {
+	case "connect", "send", "shutdown", "close":
+	default:
+		return fmt.Errorf("input %q, want connect, send, shutdown or close", e.Input.Kind)
+	}
+	switch {
+	case e.Input.Conn < 0:
+		return fmt.Errorf("connection %d, want 0 or more", e.Input.Conn)
+	case (e.Input.Kind == "connect") != (e.Input.Addr != ""):
+		return fmt.Errorf("%s with address %q: connect has one, the others have none", e.Input.Kind, e.Input.Addr)
+	case (e.Input.Kind == "send") != (len(e.Input.Data) > 0):
+		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind, len(e.Input.Data))
+	case e.Refused < 0 || e.Refused > 0 && e.Input.Kind != "connect":
+		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
+	}
+	for _, d := range e.Deliveries {
+		if d.Conn < 0 || d.End != "" && d.End != "eof" && d.End != "reset" {
+			return fmt.Errorf("delivery on connection %d with end %q, want eof, reset or nothing", d.Conn, d.End)
+		}
+	}
+	return nil
+}
+
+// writeAtomically puts a complete file in the place of path.
+func writeAtomically(path string, text []byte) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temporary.Name()))
+		}
+	}()
+	_, err = temporary.Write(text)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}

@@ -1,0 +1,132 @@
+// Package report shows people what a check has found: a counterexample as a schedule with the network
+// messages in between, or the summary of a search. It also keeps counterexamples in files that can be
+// replayed. It knows nothing of how a search works.
+//
+// What it is given comes from the SUT and its peers and may hold any bytes: control characters are
+// shown, not sent to the terminal, and everything that is printed has a bound. All functions may be
+// called at the same time from several goroutines.
+package report
+
+import (
+	"io"
+	"time"
+)
+
+// Verdict is the result of a check.
+type Verdict string
+
+// The verdicts. Unknown always has a reason: the bound or budget that ended the search.
+const (
+	Holds    Verdict = "holds"
+	Violated Verdict = "violated"
+	Unknown  Verdict = "unknown"
+)
+
+// Run is a check as a whole: what was checked, the verdict, and what it rests on.
+type Run struct {
+	Package     string // as it was given to tandem, e.g. "./examples/scpto"
+	Args        []string
+	Verdict     Verdict
+	Reason      string // one line: what ended the search
+	Counts      Counts
+	Assumptions Assumptions
+}
+
+// Counts says how much work a search was.
+type Counts struct {
+	Executions  int
+	Redundant   int // executions given up since another one covers them; among Executions
+	Transitions int
+	CacheHits   int // inputs that the I/O cache answered
+	CacheMisses int // inputs that the peers had to answer
+	Checkpoints int // physical ones
+	Restores    int
+	Replayed    int // inputs given again to restored peers
+	Elapsed     time.Duration
+}
+
+// Assumptions is what a verdict rests on besides the bounds.
+type Assumptions struct {
+	Strategy    string   // when physical checkpoints are taken, e.g. "after-io"
+	Scope       string   // of the I/O cache, e.g. "group"
+	Preemptible []string // packages in which goroutines are preempted; the others are sealed
+	Other       []string // one line each
+}
+
+// Counterexample is one execution that violates what was checked.
+type Counterexample struct {
+	Run           Run
+	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
+	Goroutines    []Goroutine
+	Steps         []Step // in the order of execution
+	ReplayCommand string
+}
+
+// Goroutine is one goroutine of a counterexample.
+type Goroutine struct {
+	ID       int    // what Step.Goroutine refers to
+	Name     string // its place in the spawn tree: "main", "main/1" is the first that main started
+	Created  string // where it was started, "file:line"; empty for main
+	Function string // the function it runs, with its package
+	Blocked  string // what it waits for at the end of the execution; empty if nothing
+}
+
+// Kind is the kind of operation a step is.
+type Kind string
+
+// The kinds of operations. Long stretches of synchronisation and channel operations are folded in
+// print, the others never.
+const (
+	Synchronisation Kind = "synchronisation" // mutexes, atomics, wait groups
+	Channel         Kind = "channel"
+	Lifetime        Kind = "lifetime" // start and exit of goroutines
+	Timer           Kind = "timer"
+	Socket          Kind = "socket"
+	Choice          Kind = "choice"
+)
+
+// Step is one visible operation.
+type Step struct {
+	Goroutine int
+	Operation string // "lock", "send on channel"
+	Object    string // "mutex 3"; may be empty
+	Source    string // "main.go:42"
+	Function  string // that contains Source, with its package
+	Kind      Kind
+	IO        []Message // what went over the network in this step, in order
+	Restored  string    // if the peers were restored for this step: from what, and how much was replayed
+	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
+}
+
+// Message is what was sent in one direction of a connection at once, or what happened to it.
+type Message struct {
+	Conn   int
+	ToPeer bool
+	Data   []byte
+	Event  string // after Data: "end of stream", "reset", "refused"; empty if nothing
+}
+
+// Options say how text is written. The zero value is for files and pipes.
+type Options struct {
+	Color  bool // use ANSI colours
+	Unfold bool // show every step, however many there are
+}
+
+// WriteText writes the counterexample for a terminal of at least 100 columns: the schedule, indented
+// by goroutine, with the network messages decoded, then the failure, the restores of the peers, the
+// summary, and the command that replays it. The error is the writer's.
+func WriteText(w io.Writer, c *Counterexample, options Options) error {
+	p := &printer{options: options}
+	p.counterexample(c)
+	_, err := w.Write(p.text.Bytes())
+	return err
+}
+
+// WriteSummary writes the verdict of a search and what it rests on. The error is the writer's.
+func WriteSummary(w io.Writer, run Run, options Options) error {
+	p := &printer{options: options}
+	p.verdict(run)
+	p.summary(run)
+	_, err := w.Write(p.text.Bytes())
+	return err
+}

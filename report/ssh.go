@@ -1,0 +1,123 @@
+package report
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// sshStream decodes one direction of an SSH connection up to NEWKEYS: the identification string
+// (RFC 4253, section 4.2) and the binary packets (section 6). What follows is encrypted.
+type sshStream struct {
+	phase      sshPhase
+	ident      []byte // the identification string so far, at most maxIdent bytes
+	identBytes int
+	header     [sshHeader]byte
+	headerLen  int
+	missing    int // bytes of the current packet after its header
+}
+
+type sshPhase uint8
+
+const (
+	identification sshPhase = iota
+	packets
+	encrypted
+	undecodable
+)
+
+const (
+	sshHeader = 6 // length (4), padding length (1), message number (1)
+	maxIdent  = 255
+	// maxPacket is what common implementations accept; RFC 4253, section 6.1 asks for 35000 bytes.
+	maxPacket = 256 << 10
+)
+
+func (s *sshStream) feed(data []byte) []string {
+	var lines []string
+	for len(data) > 0 {
+		var line string
+		switch s.phase {
+		case identification:
+			line, data = s.feedIdentification(data)
+		case packets:
+			line, data = s.feedPacket(data)
+		case encrypted:
+			line, data = "encrypted packets, "+countOf(len(data), "byte"), nil
+		case undecodable:
+			line, data = "no SSH packet: "+raw{}.feed(data)[0], nil
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
+	for i, b := range data {
+		s.identBytes++
+		if b == '\n' {
+			s.phase = packets
+			return "identification " + printable(string(s.ident)), data[i+1:]
+		}
+		if b != '\r' && len(s.ident) < maxIdent {
+			s.ident = append(s.ident, b)
+		}
+		if s.identBytes > maxIdent {
+			s.phase = undecodable
+			return "identification without an end, " + countOf(s.identBytes, "byte"), data[i+1:]
+		}
+	}
+	return "part of the identification, " + countOf(len(data), "byte"), nil
+}
+
+func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
+	if s.headerLen < sshHeader {
+		n := copy(s.header[s.headerLen:], data)
+		s.headerLen += n
+		if s.headerLen < sshHeader {
+			return "part of a packet, " + countOf(n, "byte"), nil
+		}
+		length := binary.BigEndian.Uint32(s.header[:])
+		padding := uint32(s.header[4])
+		if length > maxPacket || length < padding+2 {
+			s.phase = undecodable
+			return fmt.Sprintf("no SSH packet: length %d, padding %d", length, padding), data[n:]
+		}
+		s.missing = int(length) - 2 // the padding length and the message number have been read
+		data = data[n:]
+	}
+	if len(data) < s.missing {
+		s.missing -= len(data)
+		return fmt.Sprintf("part of %s, %s missing", s.name(), countOf(s.missing, "byte")), nil
+	}
+	return s.endPacket(), data[s.missing:]
+}
+
+// endPacket describes the packet whose last byte has come and gets ready for the next.
+func (s *sshStream) endPacket() string {
+	line := s.name() + ", " + countOf(int(binary.BigEndian.Uint32(s.header[:]))+4, "byte")
+	if s.header[5] == newKeys {
+		s.phase = encrypted
+	}
+	s.headerLen, s.missing = 0, 0
+	return line
+}
+
+const newKeys = 21
+
+// sshMessages are the message numbers that can come before NEWKEYS: RFC 4250, section 4.1, RFC 8308,
+// RFC 5656 (elliptic curve, also hybrid, key exchange) and RFC 4419 (group exchange).
+var sshMessages = map[byte]string{
+	1: "DISCONNECT", 2: "IGNORE", 3: "UNIMPLEMENTED", 4: "DEBUG",
+	5: "SERVICE_REQUEST", 6: "SERVICE_ACCEPT", 7: "EXT_INFO",
+	20: "KEXINIT", newKeys: "NEWKEYS", 30: "KEX_ECDH_INIT", 31: "KEX_ECDH_REPLY",
+	32: "KEX_DH_GEX_INIT", 33: "KEX_DH_GEX_REPLY", 34: "KEX_DH_GEX_REQUEST",
+}
+
+func (s *sshStream) name() string {
+	if name, ok := sshMessages[s.header[5]]; ok {
+		return name
+	}
+	return fmt.Sprintf("message number %d", s.header[5])
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A decoder tells in words what the bytes of one direction of a connection are. It is fed with the
+// bytes in order, however they are cut, and answers with a line or more for each piece. It accepts any
+// bytes and holds a bounded number of them.
+type decoder interface {
+	feed(data []byte) []string
+}
+
+// maxConnections bounds the connections whose messages are decoded; those of later ones are only
+// counted in bytes.
+const maxConnections = 1000
+
+// decoders is the state of all connections of one execution.
+type decoders map[int]*conversation
+
+// conversation decodes both directions of one connection.
+type conversation struct{ toPeer, fromPeer decoder }
+
+func newConversation() *conversation {
+	exchange := &httpExchange{}
+	return &conversation{
+		toPeer: &undecided{candidates: []candidate{
+			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
+			{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
+		}},
+		fromPeer: &undecided{candidates: []candidate{
+			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
+			{matchesPrefix("HTTP/1."), func() decoder { return &httpStream{exchange: exchange, response: true} }},
+		}},
+	}
+}
+
+// describe says what the bytes of a message are and what else happened.
+func (d decoders) describe(message Message) []string {
+	var lines []string
+	if len(message.Data) > 0 {
+		lines = d.of(message).feed(message.Data)
+	}
+	if message.Event != "" {
+		lines = append(lines, printable(message.Event))
+	}
+	return lines
+}
+
+func (d decoders) of(message Message) decoder {
+	c := d[message.Conn]
+	if c == nil {
+		if len(d) >= maxConnections {
+			return raw{}
+		}
+		c = newConversation()
+		d[message.Conn] = c
+	}
+	if message.ToPeer {
+		return c.toPeer
+	}
+	return c.fromPeer
+}
+
+// match says how far the beginning of a stream fits a protocol.
+type match uint8
+
+const (
+	no match = iota
+	perhaps
+	yes
+)
+
+// candidate is a protocol that a stream may turn out to be in.
+type candidate struct {
+	match func(start []byte) match
+	start func() decoder
+}
+
+// undecided collects the first bytes of a stream until they show its protocol.
+type undecided struct {
+	candidates []candidate
+	start      []byte
+	decided    decoder
+}
+
+// maxStart is the number of bytes after which every matcher is certain.
+const maxStart = 16
+
+func (u *undecided) feed(data []byte) []string {
+	if u.decided != nil {
+		return u.decided.feed(data)
+	}
+	start := append(u.start, data[:min(len(data), maxStart)]...)
+	open := false
+	for _, c := range u.candidates {
+		switch c.match(start) {
+		case yes:
+			u.decided = c.start()
+			u.decided.feed(u.start) // was shown as raw bytes when it came
+			u.start = nil
+			return u.decided.feed(data)
+		case perhaps:
+			open = true
+		}
+	}
+	u.start = start
+	if !open {
+		u.decided, u.start = raw{}, nil
+	}
+	return raw{}.feed(data)
+}
+
+func matchesPrefix(prefix string) func([]byte) match {
+	return func(start []byte) match {
+		switch {
+		case bytes.HasPrefix(start, []byte(prefix)):
+			return yes
+		case bytes.HasPrefix([]byte(prefix), start):
+			return perhaps
+		}
+		return no
+	}
+}
+
+// methods are the request methods of RFC 9110, section 9, and of RFC 5789.
+var methods = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
+
+// matchesRequestLine looks for a method and a space: that is more than other text protocols begin with.
+func matchesRequestLine(start []byte) match {
+	best := no
+	for _, method := range methods {
+		best = max(best, matchesPrefix(method+" ")(start))
+	}
+	return best
+}
+
+// raw describes bytes of no known protocol.
+type raw struct{}
+
+// maxQuoted bounds how many bytes are shown of a piece of unknown data.
+const maxQuoted = 24
+
+func (raw) feed(data []byte) []string {
+	shown, cut := data, ""
+	if len(data) > maxQuoted {
+		shown, cut = data[:maxQuoted], "..."
+	}
+	if isText(shown) {
+		return []string{strconv.Quote(string(shown)) + cut + ", " + countOf(len(data), "byte")}
+	}
+	return []string{fmt.Sprintf("% x%s, %s", shown, cut, countOf(len(data), "byte"))}
+}
+
+// isText says whether data reads as text; a character cut at its end does not matter.
+func isText(data []byte) bool {
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return !utf8.FullRune(data)
+		case r < ' ' && !strings.ContainsRune("\t\r\n", r), r == 0x7f:
+			return false
+		}
+		data = data[size:]
+	}
+	return true
+}

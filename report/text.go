@@ -1,0 +1,245 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The layout: 100 columns, the source of an operation at the right.
+const (
+	width        = 100
+	sourceColumn = 64
+	numberWidth  = 11 // "  123-456  "
+	indentWidth  = 3
+	maxIndents   = 5 // goroutines beyond share the last indentation
+	maxListed    = 100
+	maxOutcome   = 100 // lines
+)
+
+// printer collects the text of a report.
+type printer struct {
+	options Options
+	text    bytes.Buffer
+}
+
+// style is an ANSI colour sequence.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "\x1b[1m"
+	dim    style = "\x1b[2m"
+	red    style = "\x1b[1;31m"
+	green  style = "\x1b[1;32m"
+	yellow style = "\x1b[33m"
+	cyan   style = "\x1b[36m"
+)
+
+// line writes one line, without blanks at its end.
+func (p *printer) line(s style, text string) {
+	text = strings.TrimRight(text, " ")
+	if s != plain && p.options.Color && text != "" {
+		text = string(s) + text + "\x1b[0m"
+	}
+	p.text.WriteString(text + "\n")
+}
+
+func (p *printer) linef(s style, format string, args ...any) {
+	p.line(s, fmt.Sprintf(format, args...))
+}
+
+func (p *printer) heading(text string) {
+	p.line(plain, "")
+	p.line(bold, text)
+}
+
+func (p *printer) counterexample(c *Counterexample) {
+	p.verdict(c.Run)
+	p.heading("Goroutines")
+	for i, g := range c.Goroutines {
+		if i == maxListed {
+			p.linef(plain, "  and %s more", count(len(c.Goroutines)-maxListed))
+			break
+		}
+		p.goroutine(g)
+	}
+	p.schedule(c)
+	p.failure(c)
+	p.restores(c.Steps)
+	p.summary(c.Run)
+	if c.ReplayCommand != "" {
+		p.heading("Replay")
+		p.line(plain, "  "+printable(c.ReplayCommand))
+	}
+}
+
+func (p *printer) verdict(run Run) {
+	s := map[Verdict]style{Holds: green, Violated: red, Unknown: yellow}[run.Verdict]
+	p.line(s, fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason), width))
+	program := run.Package
+	for _, arg := range run.Args {
+		program += " " + quoteArg(arg)
+	}
+	p.line(plain, "  "+printable(program))
+}
+
+func (p *printer) goroutine(g Goroutine) {
+	created := ""
+	if g.Created != "" {
+		created = "started at " + printable(g.Created)
+	}
+	p.line(plain, fmt.Sprintf("  %-12s %-48s %s", printable(g.Name), fit(shortFunction(g.Function), 48), created))
+}
+
+// failure says how the execution ended and what each goroutine that did not get to its end waits for.
+func (p *printer) failure(c *Counterexample) {
+	p.heading("Failure")
+	lines := strings.Split(strings.TrimRight(c.Outcome, "\n"), "\n")
+	for i, line := range lines {
+		if i == maxOutcome {
+			p.linef(plain, "  and %s", countOf(len(lines)-maxOutcome, "more line"))
+			break
+		}
+		p.line(red, "  "+strings.ReplaceAll(printable(line), `\t`, "    "))
+	}
+	listed := 0
+	for _, g := range c.Goroutines {
+		if g.Blocked != "" && listed < maxListed {
+			p.linef(plain, "  %-12s waits: %s", printable(g.Name), printable(g.Blocked))
+			listed++
+		}
+	}
+}
+
+// restores lists where the peers were taken back.
+func (p *printer) restores(steps []Step) {
+	listed := 0
+	for i, step := range steps {
+		if step.Restored == "" || listed == maxListed {
+			continue
+		}
+		if listed == 0 {
+			p.heading("Peers restored")
+		}
+		p.linef(yellow, "  for step %d: %s", i+1, printable(step.Restored))
+		listed++
+	}
+}
+
+func (p *printer) summary(run Run) {
+	p.heading("Search")
+	n := run.Counts
+	redundant := ""
+	if n.Redundant > 0 {
+		redundant = fmt.Sprintf(" (%s of them redundant)", count(n.Redundant))
+	}
+	p.linef(plain, "  %s%s, %s in %s", countOf(n.Executions, "execution"), redundant,
+		countOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond))
+	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
+		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
+	p.linef(plain, "  %s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"),
+		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	p.assumptions(run.Assumptions)
+}
+
+func (p *printer) assumptions(a Assumptions) {
+	p.heading("Assumed")
+	if a.Strategy != "" {
+		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))
+	}
+	if a.Scope != "" {
+		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))
+	}
+	if len(a.Preemptible) > 0 {
+		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where they block")
+	}
+	for i, pattern := range a.Preemptible {
+		if i == maxListed {
+			p.linef(plain, "    and %s more", count(len(a.Preemptible)-maxListed))
+			break
+		}
+		p.line(plain, "    "+printable(pattern))
+	}
+	for _, other := range a.Other[:min(len(a.Other), maxListed)] {
+		p.line(plain, "  "+printable(other))
+	}
+}
+
+// fit cuts text to n columns.
+func fit(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-3]) + "..."
+}
+
+// pad fills text up to n columns, or cuts it.
+func pad(text string, n int) string {
+	text = fit(text, n)
+	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
+}
+
+// printable replaces what a terminal would act on by its escape sequence in Go.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, isUnprintable) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		} else if isUnprintable(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// quoteArg quotes an argument that a shell would take apart.
+func quoteArg(arg string) string {
+	if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~") {
+		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return arg
+}
+
+// shortFunction leaves the last element of the package path: "ssh.(*mux).loop".
+func shortFunction(function string) string { return printable(path.Base(function)) }
+
+// bareFunction leaves the name within the package: "(*mux).loop".
+func bareFunction(function string) string {
+	_, name, _ := strings.Cut(shortFunction(function), ".")
+	return name
+}
+
+// count writes a number in groups of three digits.
+func count(n int) string {
+	digits := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// countOf writes a number and what it counts.
+func countOf(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
