@@ -1,0 +1,462 @@
+// Controlled scheduling: the part of the checker that lives inside the runtime
+// of the program being checked. The process has one thread, so nothing here
+// needs a lock, and nothing here may block other than by parking a goroutine.
+
+package runtime
+
+import (
+	"internal/runtime/sys"
+	"unsafe"
+)
+
+// tandemG is what a goroutine carries.
+type tandemG struct {
+	id       uint64 // place in the spawn tree; 0: not under control
+	children uint64
+	drawn    [3]uint64 // how far each of its random streams has been read
+	seed     uint64
+	order    int32 // creation order in this execution
+	op       uint8 // pending operation
+	parked   bool
+	sealed   bool // the pending operation was called from a sealed package
+	choices  uint32
+	choice   uint32
+	object   uintptr // what the operation is on
+	state    uintptr // where its readiness can be read
+	delta    int32   // what an opAdd adds
+	caller   uintptr // program counter of the operation's caller
+	open     uintptr // the same in the nearest package that is not sealed
+	frame    uintptr
+	cases    uintptr // of a pending select: *scase
+	ncases   int
+	nsends   int
+	block    bool
+}
+
+const tandemMaxGoroutines = 4096
+
+// tandem is the scheduler's own state. All of it is put back with the rest of
+// the memory after each execution, but for what sh points to.
+var tandem struct {
+	on       bool // an execution is under way
+	serving  bool // this process is a worker
+	fork     bool // this process is a fork that runs one execution
+	aborting bool // a panic or a fatal error is being printed
+	sh       *shared
+	now      int64
+	ticks    uint64 // children of the clock
+	spawned  int32
+	current  guintptr // pointers without write barriers: the scheduler must not have any
+	parked   [tandemMaxGoroutines]guintptr
+	nparked  int
+	position uint32
+	sleepers bool
+	step     uint32 // first record of the current transition
+}
+
+const (
+	tandemEpoch     = 1_000_000_000_000 // monotonic reading at which every execution starts, ns
+	tandemWallEpoch = 1_767_225_600     // 2026-01-01T00:00:00Z, s
+)
+
+// tandemPoint is called at the entry of each visible operation. It returns when
+// the calling goroutine may perform it. state is read to see whether a waiting
+// operation is enabled; it is nil for operations that never wait.
+//
+//go:nosplit
+func tandemPoint(op uint8, object, state unsafe.Pointer) {
+	if !tandem.on {
+		return
+	}
+	gp := getg()
+	if gp.tandem.id == 0 || gp != gp.m.curg || gp.m.locks != 0 {
+		return
+	}
+	t := &gp.tandem
+	t.op, t.object, t.state, t.choices = op, uintptr(object), uintptr(state), 1
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	tandemArrive()
+}
+
+// tandemArrive parks the goroutine, unless its operation was called from a
+// sealed package and can go ahead.
+//
+//go:nosplit
+func tandemArrive() {
+	systemstack(tandemConsider)
+	if getg().tandem.parked {
+		mcall(tandemPark)
+	}
+}
+
+// tandemConsider decides whether the current goroutine has to park.
+func tandemConsider() {
+	gp := getg().m.curg
+	t := &gp.tandem
+	tandemFindCaller(t)
+	if t.op == opSelect {
+		tandemCountArms(t)
+	}
+	ready := tandemEnabled(t) && t.choices == 1
+	if t.sealed && ready && t.op != opYield && t.op != opExit {
+		tandemLogOperation(t)
+		return
+	}
+	if t.sealed && !tandemEnabled(t) {
+		// The transition would have gone on, had the object been ready.
+		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))
+	}
+	t.parked = true
+}
+
+// tandemAdd is the point of an operation that adds to a counter.
+//
+//go:nosplit
+func tandemAdd(object, state unsafe.Pointer, delta int) {
+	if tandem.on {
+		getg().tandem.delta = int32(delta)
+		tandemPoint(opAdd, object, state)
+	}
+}
+
+// tandemPark puts a goroutine among those that can be scheduled.
+func tandemPark(gp *g) {
+	gp.waitreason = waitReasonZero
+	casgstatus(gp, _Grunning, _Gwaiting)
+	dropg()
+	tandemEnqueue(gp)
+	schedule()
+}
+
+// tandemEnqueue keeps the parked goroutines in the order of their creation, so
+// that the choice among them does not depend on how they came here.
+func tandemEnqueue(gp *g) {
+	if tandem.nparked == tandemMaxGoroutines {
+		tandemRefuse("more than 4096 goroutines at once")
+	}
+	i := tandem.nparked
+	for i > 0 && tandem.parked[i-1].ptr().tandem.order > gp.tandem.order {
+		tandem.parked[i] = tandem.parked[i-1]
+		i--
+	}
+	tandem.parked[i].set(gp)
+	tandem.nparked++
+	gp.tandem.parked = true
+}
+
+// tandemNext is called at the top of findRunnable. It returns the goroutine to
+// run, or nil where the normal scheduler has to go on.
+//
+//go:yeswritebarrierrec
+func tandemNext(pp *p) *g {
+	for {
+		gp := tandemRunnable(pp)
+		if gp == nil {
+			gp = tandemPick()
+			if gp == nil {
+				tandemAdvance(pp)
+				continue
+			}
+			casgstatus(gp, _Gwaiting, _Grunnable)
+			return gp
+		}
+		if gp.tandem.id == 0 {
+			return gp // the runtime's own goroutines run at once
+		}
+		casgstatus(gp, _Grunnable, _Gwaiting)
+		t := &gp.tandem
+		if t.op != opStart {
+			t.op = opResume
+		}
+		t.object, t.state, t.choices = 0, 0, 1
+		tandemEnqueue(gp)
+	}
+}
+
+// tandemRunnable takes a goroutine off the run queues.
+func tandemRunnable(pp *p) *g {
+	if gp, _ := runqget(pp); gp != nil {
+		return gp
+	}
+	if sched.runq.empty() {
+		return nil
+	}
+	lock(&sched.lock)
+	gp := globrunqget()
+	unlock(&sched.lock)
+	return gp
+}
+
+// tandemAdvance lets virtual time pass to the next timer, since nothing else
+// can happen.
+func tandemAdvance(pp *p) {
+	when := pp.timers.wakeTime()
+	if when == 0 {
+		tandemEnd(outcomeDeadlock)
+	}
+	if when > tandem.now {
+		tandem.now = when
+	}
+	tandem.step = tandem.sh.records
+	tandemRecord(record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)})
+	tandem.current = 0
+	pp.timers.check(tandem.now, nil)
+}
+
+// tandemEnabled reports whether the pending operation of a goroutine can go
+// ahead in the present state.
+func tandemEnabled(t *tandemG) bool {
+	return tandemReady(t)&tandemNeed(t.op) == tandemNeed(t.op)
+}
+
+// tandemNeed is the wait condition of an operation.
+func tandemNeed(op uint8) uint8 {
+	switch op {
+	case opLock, opWait, opSocketRead, opPollWait:
+		return readyFree
+	case opReadLock:
+		return readyReader
+	}
+	return 0
+}
+
+// tandemReady reads which wait conditions hold on the object of an operation.
+func tandemReady(t *tandemG) uint8 {
+	if t.state == 0 {
+		return readyFree | readyReader
+	}
+	ready := uint8(0)
+	switch t.op {
+	case opLock, opTryLock, opUnlock:
+		if *(*int32)(unsafe.Pointer(t.state))&1 == 0 {
+			ready = readyFree
+		}
+	case opAdd, opWait:
+		if *(*uint64)(unsafe.Pointer(t.state))>>32 == 0 {
+			ready = readyFree
+		}
+	case opReadLock, opReadUnlock, opWriteLock, opWriteUnlock:
+		switch readers := *(*int32)(unsafe.Pointer(t.state)); {
+		case readers == 0:
+			ready = readyFree | readyReader
+		case readers > 0:
+			ready = readyReader
+		}
+	case opSocketRead, opPollWait, opSocketClose:
+		if tandemSocketReady(t.state) {
+			ready = readyFree
+		}
+	}
+	return ready
+}
+
+// tandemAccessKind says how an operation's access relates to others on its object.
+func tandemAccessKind(t *tandemG) uint8 {
+	switch t.op {
+	case opLoad, opWait, opMapRead:
+		return accessRead
+	case opAdd, opReadLock, opReadUnlock:
+		return accessCommute
+	case opOnce:
+		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
+			return accessRead
+		}
+	}
+	return accessWrite
+}
+
+// tandemPick chooses the next transition, or returns nil if none is enabled.
+func tandemPick() *g {
+	enabled, exits := 0, (*g)(nil)
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		t := &gp.tandem
+		if t.op == opExit {
+			exits = gp // the end of main waits until nothing else can happen
+			continue
+		}
+		if t.op == opSelect {
+			tandemCountArms(t)
+		}
+		if tandemEnabled(t) {
+			enabled++
+			tandemRecordEnabled(t)
+		}
+	}
+	if enabled == 0 {
+		if exits == nil {
+			return nil
+		}
+		tandemRecordEnabled(&exits.tandem)
+	}
+	tandemWakeSleepers()
+	gp := tandemDecide(enabled, exits)
+	tandemBegin(gp)
+	return gp
+}
+
+// tandemBegin starts the transition of a goroutine that was picked.
+func tandemBegin(gp *g) {
+	t := &gp.tandem
+	if tandem.sh.steps++; tandem.sh.steps > tandem.sh.stepLimit {
+		tandemEnd(outcomeSteps)
+	}
+	for i := range tandem.nparked {
+		if tandem.parked[i].ptr() == gp {
+			copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
+			break
+		}
+	}
+	tandem.nparked--
+	tandem.parked[tandem.nparked] = 0
+	t.parked = false
+	tandem.current.set(gp)
+	tandem.step = tandem.sh.records
+	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), number: t.choice | t.choices<<16}
+	if need := tandemNeed(t.op); need != 0 {
+		r.ready, r.b = need, tandemObject(t)
+	}
+	tandemRecord(r)
+	tandemLogOperation(t)
+	t.op = opNone
+}
+
+// tandemLogOperation records what the operation accesses, just before it does.
+func tandemLogOperation(t *tandemG) {
+	switch t.op {
+	case opStart, opResume, opYield, opChoose, opExit, opSocketWrite, opConnect, opSocketShutdown:
+		return // none, or known only when the peers have reacted
+	case opSelect:
+		cases := unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
+		for i := range cases {
+			if cases[i].c != nil {
+				tandemAccess(t, uint64(uintptr(unsafe.Pointer(cases[i].c))), accessWrite, readyFree|readyReader)
+			}
+		}
+		return
+	}
+	if t.object != 0 {
+		tandemAccess(t, tandemObject(t), tandemAccessKind(t), tandemReady(t))
+	}
+}
+
+func tandemObject(t *tandemG) uint64 {
+	switch t.op {
+	case opSocketRead, opPollWait, opSocketClose:
+		return tandemSockets[t.object].object
+	case opConnect, opSocketWrite, opSocketShutdown:
+		return groupObject
+	}
+	return uint64(t.object)
+}
+
+func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
+	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(t.open), pc: uint64(t.caller)})
+}
+
+// tandemDelta is what an access that commutes adds to its counter.
+func tandemDelta(t *tandemG) int32 {
+	switch t.op {
+	case opAdd:
+		return t.delta
+	case opReadLock:
+		return 1
+	case opReadUnlock:
+		return -1
+	}
+	return 0
+}
+
+// tandemRecord appends to the log; a full log ends the execution.
+//
+//go:nosplit
+func tandemRecord(r record) {
+	sh := tandem.sh
+	if sh.records >= sh.recordLimit {
+		systemstack(tandemLogFull)
+	}
+	sh.record[sh.records] = r
+	sh.records++
+}
+
+func tandemLogFull() {
+	tandem.sh.records-- // room for what the end has to say
+	tandemEnd(outcomeLogFull)
+}
+
+func tandemRecordEnabled(t *tandemG) {
+	if tandem.sh.wantEnabled != 0 {
+		tandemRecord(record{kind: recordEnabled, op: t.op, a: t.id, number: t.choices})
+	}
+}
+
+// tandemSpawn is called when newg has been made by parent, before it runs.
+func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
+	newg.tandem = tandemG{}
+	if !tandem.on || isSystemGoroutine(newg, false) {
+		return
+	}
+	id, nth := uint64(0), uint64(0)
+	if parent.tandem.id != 0 {
+		parent.tandem.children++
+		id, nth = parent.tandem.id, parent.tandem.children
+	} else { // a timer's function: the clock is its parent
+		tandem.ticks++
+		nth = tandem.ticks
+	}
+	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
+	newg.tandem.op = opStart
+	newg.tandem.caller = pc
+	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc)})
+}
+
+// tandemAdopt puts a goroutine under control.
+func tandemAdopt(gp *g, id uint64) {
+	tandem.spawned++
+	gp.tandem.id, gp.tandem.seed, gp.tandem.order = id, id, tandem.spawned
+}
+
+// tandemWoken is called when a goroutine that was blocked becomes runnable.
+func tandemWoken(gp *g) {
+	if tandem.on && gp.tandem.id != 0 {
+		tandemRecord(record{kind: recordWake, a: gp.tandem.id})
+	}
+}
+
+// tandemGone is called when a goroutine has ended, on the system stack.
+func tandemGone(gp *g) {
+	if tandem.on && gp.tandem.id != 0 {
+		tandemRecord(record{kind: recordEnd, a: gp.tandem.id})
+	}
+	gp.tandem = tandemG{}
+}
+
+// tandemMix is the finaliser of splitmix64.
+//
+//go:nosplit
+func tandemMix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+// The point, as the packages above the runtime call it.
+
+//go:linkname tandemInternalSyncPoint internal/sync.tandemPoint
+//go:nosplit
+func tandemInternalSyncPoint(op uint8, object, state unsafe.Pointer) {
+	tandemPoint(op, object, state)
+}
+
+//go:linkname tandemSyncPoint sync.tandemPoint
+//go:nosplit
+func tandemSyncPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }
+
+//go:linkname tandemSyncAdd sync.tandemAdd
+//go:nosplit
+func tandemSyncAdd(object, state unsafe.Pointer, delta int) { tandemAdd(object, state, delta) }
+
+//go:linkname tandemAtomicPoint sync/atomic.tandemPoint
+//go:nosplit
+func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }

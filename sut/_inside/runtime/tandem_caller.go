@@ -1,0 +1,147 @@
+package runtime
+
+import (
+	"internal/stringslite"
+	"unsafe"
+)
+
+// Preemption sealing (Ball, Burckhardt, Coons, Musuvathi, Qadeer, "Preemption
+// Sealing for Efficient Concurrency Testing", TACAS 2010): whether a goroutine
+// may be preempted at an operation depends on the package that performs it.
+
+// What the package of a program counter means for the operation below it.
+const (
+	callerUnknown = iota
+	callerRuntime // part of the operation itself: look further up
+	callerSocket  // part of the operation if that is on a socket
+	callerSealed
+	callerOpen
+)
+
+const tandemCallerCache = 1 << 12
+
+var tandemCallers struct {
+	patterns [64]string
+	n        int
+	cache    [tandemCallerCache]struct {
+		pc    uintptr
+		class uint8
+	}
+}
+
+// tandemReadPatterns takes the packages in which goroutines may be preempted:
+// import paths separated by commas; one that ends in /... stands for the
+// packages below it too.
+func tandemReadPatterns(list string) {
+	c := &tandemCallers
+	for start, i := 0, 0; i <= len(list); i++ {
+		if i < len(list) && list[i] != ',' {
+			continue
+		}
+		if i > start {
+			if c.n == len(c.patterns) {
+				throw("tandem: too many package patterns")
+			}
+			c.patterns[c.n] = list[start:i]
+			c.n++
+		}
+		start = i + 1
+	}
+}
+
+// tandemFindCaller sets who performs the pending operation and whether
+// goroutines may be preempted there.
+func tandemFindCaller(t *tandemG) {
+	socket := t.op >= opConnect && t.op <= opPollWait
+	pc, fp := t.caller, t.frame
+	for {
+		class := tandemClass(pc)
+		if class != callerRuntime && (class != callerSocket || !socket) || fp == 0 {
+			t.caller, t.open = pc, 0
+			t.sealed = class != callerOpen
+			if !t.sealed {
+				t.open = pc
+			} else if tandem.sh.wantCallers != 0 {
+				t.open = tandemOpenCaller(fp)
+			}
+			return
+		}
+		pc, fp = *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp))
+	}
+}
+
+// tandemOpenCaller finds the nearest caller that is not sealed.
+func tandemOpenCaller(fp uintptr) uintptr {
+	for fp != 0 {
+		pc := *(*uintptr)(unsafe.Pointer(fp + 8))
+		if tandemClass(pc) == callerOpen {
+			return pc
+		}
+		fp = *(*uintptr)(unsafe.Pointer(fp))
+	}
+	return 0
+}
+
+func tandemClass(pc uintptr) uint8 {
+	e := &tandemCallers.cache[pc%tandemCallerCache]
+	if e.pc != pc {
+		e.pc, e.class = pc, tandemClassify(pc)
+	}
+	return e.class
+}
+
+func tandemClassify(pc uintptr) uint8 {
+	f := findfunc(pc - 1)
+	if !f.valid() {
+		return callerSealed
+	}
+	name := funcname(f)
+	pkg := tandemPackage(name)
+	for _, p := range tandemCallers.patterns[:tandemCallers.n] {
+		if tandemMatches(p, pkg) {
+			return callerOpen
+		}
+	}
+	switch pkg {
+	case "internal/sync":
+		if stringslite.HasPrefix(name, "internal/sync.(*HashTrieMap") {
+			return callerSealed // its locks are no business of the caller of sync.Map
+		}
+		return callerRuntime
+	case "runtime", "sync", "sync/atomic", "github.com/tandem-mc/tandem":
+		return callerRuntime
+	case "syscall", "internal/poll", "net", "internal/syscall/unix":
+		return callerSocket
+	}
+	if stringslite.HasPrefix(pkg, "internal/runtime/") {
+		return callerRuntime
+	}
+	return callerSealed
+}
+
+// tandemPackage is the import path in the name of a function.
+func tandemPackage(name string) string {
+	slash := 0
+	for i := range len(name) {
+		if name[i] == '[' { // type arguments have paths of their own
+			break
+		}
+		if name[i] == '/' {
+			slash = i
+		}
+	}
+	for i := slash; i < len(name); i++ {
+		if name[i] == '.' {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+func tandemMatches(pattern, pkg string) bool {
+	n := len(pattern)
+	if n > 4 && pattern[n-4:] == "/..." {
+		return pkg == pattern[:n-4] || stringslite.HasPrefix(pkg, pattern[:n-3])
+	}
+	return pkg == pattern
+}

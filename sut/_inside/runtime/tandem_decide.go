@@ -1,0 +1,246 @@
+package runtime
+
+import (
+	"internal/runtime/sys"
+	"unsafe"
+)
+
+// tandemDecide picks among the enabled goroutines: as the schedule prescribes,
+// and beyond its end in an order that stays with the running goroutine.
+func tandemDecide(enabled int, exits *g) *g {
+	sh := tandem.sh
+	if tandem.position == sh.sleepFrom && !tandem.sleepers {
+		tandem.sleepers = sh.sleepLength > 0
+	}
+	if tandem.position < sh.prefixLength {
+		return tandemFollow(sh.prefix[tandem.position], enabled, exits)
+	}
+	tandem.position++
+	if enabled == 0 {
+		return tandemAwake(exits)
+	}
+	if sh.seed != 0 {
+		return tandemRandomPick(enabled)
+	}
+	return tandemAwake(nil)
+}
+
+// tandemFollow takes the prescribed action.
+func tandemFollow(want sharedAction, enabled int, exits *g) *g {
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		t := &gp.tandem
+		if t.id != want.goroutine {
+			continue
+		}
+		if !tandemEnabled(t) || want.choice >= t.choices || (t.op == opExit && enabled > 0) {
+			break
+		}
+		t.choice = want.choice
+		tandem.position++
+		return gp
+	}
+	tandem.sh.position = tandem.position
+	tandemEnd(outcomeDiverged)
+	return nil
+}
+
+// tandemAwake returns the first goroutine with an action that is not asleep,
+// beginning with the one that runs; only, if it is not nil, is the sole candidate.
+func tandemAwake(only *g) *g {
+	if only != nil {
+		if !tandemFirstAwake(&only.tandem) {
+			tandemEnd(outcomeRedundant)
+		}
+		return only
+	}
+	from := int32(0)
+	if gp := tandem.current.ptr(); gp != nil {
+		from = gp.tandem.order
+	}
+	best, after := (*g)(nil), (*g)(nil)
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		t := &gp.tandem
+		if t.op == opExit || !tandemEnabled(t) || !tandemFirstAwake(t) {
+			continue
+		}
+		if best == nil {
+			best = gp
+		}
+		if after == nil && t.order >= from {
+			after = gp
+		}
+	}
+	if after != nil {
+		return after
+	}
+	if best == nil {
+		tandemEnd(outcomeRedundant)
+	}
+	return best
+}
+
+// tandemFirstAwake sets the goroutine's choice to its first that is not asleep.
+func tandemFirstAwake(t *tandemG) bool {
+	for c := uint32(0); c < t.choices; c++ {
+		if !tandemAsleep(t.id, c) {
+			t.choice = c
+			return true
+		}
+	}
+	return false
+}
+
+func tandemAsleep(id uint64, choice uint32) bool {
+	if !tandem.sleepers {
+		return false
+	}
+	sh := tandem.sh
+	for i := range sh.sleepLength {
+		s := &sh.sleeper[i]
+		if s.awake == 0 && s.goroutine == id && s.choice == choice {
+			return true
+		}
+	}
+	return false
+}
+
+// tandemRandomPick draws one of the enabled actions.
+func tandemRandomPick(enabled int) *g {
+	n := tandemMix(tandem.sh.seed+uint64(tandem.position)) % uint64(enabled)
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		t := &gp.tandem
+		if t.op == opExit || !tandemEnabled(t) {
+			continue
+		}
+		if n == 0 {
+			t.choice = uint32(tandemMix(tandem.sh.seed^tandemMix(uint64(tandem.position))) % uint64(t.choices))
+			return gp
+		}
+		n--
+	}
+	throw("tandem: the enabled goroutines changed while they were counted")
+	return nil
+}
+
+// tandemWakeSleepers takes out of the sleep set what depends on the transition
+// that has just ended.
+func tandemWakeSleepers() {
+	if !tandem.sleepers {
+		return
+	}
+	sh := tandem.sh
+	for i := range sh.sleepLength {
+		s := &sh.sleeper[i]
+		if s.awake == 0 && tandemDependsOnLast(s) {
+			s.awake = 1
+		}
+	}
+}
+
+func tandemDependsOnLast(s *sharedSleeper) bool {
+	sh := tandem.sh
+	for i := tandem.step; i < sh.records; i++ {
+		r := &sh.record[i]
+		switch r.kind {
+		case recordStep:
+			if r.a == s.goroutine {
+				return true
+			}
+		case recordTick:
+			return true
+		case recordAccess:
+			for j := s.first; j < s.first+s.count; j++ {
+				a := &sh.sleepAccesses[j]
+				if a.object == r.a && (a.kind != uint64(r.flag) || r.flag == accessWrite) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// tandemChoose is a choice of the program among n values.
+func tandemChoose(n uint32) uint32 {
+	gp := getg()
+	if !tandem.on || gp.tandem.id == 0 || n <= 1 {
+		return 0
+	}
+	t := &gp.tandem
+	t.op, t.object, t.state, t.choices = opChoose, 0, 0, n
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	tandemArrive()
+	return t.choice
+}
+
+// tandemSelect is the point of a select statement. The chosen arm, among those
+// that are ready, is the first in the order of polling.
+func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
+	gp := getg()
+	if !tandem.on || gp.tandem.id == 0 || gp.m.locks != 0 {
+		return
+	}
+	t := &gp.tandem
+	t.op, t.object, t.state = opSelect, 0, 0
+	t.cases, t.ncases, t.nsends, t.block = uintptr(unsafe.Pointer(cas0)), ncases, nsends, block
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	tandemArrive()
+	t.cases = 0
+}
+
+// tandemCountArms sets the number of alternatives of a pending select.
+func tandemCountArms(t *tandemG) {
+	n := uint32(0)
+	cases := unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
+	for i := range cases {
+		if tandemArmReady(&cases[i], i < t.nsends) {
+			n++
+		}
+	}
+	t.choices = max(n, 1)
+	t.choice = 0
+}
+
+func tandemArmReady(c *scase, send bool) bool {
+	ch := c.c
+	switch {
+	case ch == nil:
+		return false
+	case ch.closed != 0:
+		return true
+	case send:
+		return ch.recvq.first != nil || ch.qcount < ch.dataqsiz
+	}
+	return ch.sendq.first != nil || ch.qcount > 0 || tandemTimerDue(ch.timer)
+}
+
+// tandemTimerDue reports whether a receive from the timer's channel would run
+// it first: nobody waits for it, so that it is not in the heap.
+func tandemTimerDue(t *timer) bool {
+	return t != nil && t.astate.Load()&timerHeaped == 0 && t.when > 0 && t.when <= tandem.now
+}
+
+// tandemPollOrder puts the chosen ready arm first.
+func tandemPollOrder(scases []scase, pollorder []uint16, nsends int) {
+	chosen := getg().tandem.choice
+	for i := range scases {
+		if !tandemArmReady(&scases[i], i < nsends) {
+			continue
+		}
+		if chosen > 0 {
+			chosen--
+			continue
+		}
+		for j, arm := range pollorder {
+			if int(arm) == i {
+				pollorder[0], pollorder[j] = pollorder[j], pollorder[0]
+				return
+			}
+		}
+	}
+}
+
+func tandemControlled() bool { return tandem.on && getg().tandem.id != 0 }

@@ -1,0 +1,308 @@
+package runtime
+
+import (
+	linux "internal/runtime/syscall/linux"
+	"unsafe"
+)
+
+// Linux system calls, by number: package syscall is above this one.
+const (
+	tandemRead       = 0
+	tandemWrite      = 1
+	tandemMmap       = 9
+	tandemMunmap     = 11
+	tandemForkCall   = 57
+	tandemWait4      = 61
+	tandemFcntl      = 72
+	tandemGetrusage  = 98
+	tandemPrctl      = 157
+	tandemCloseRange = 436
+)
+
+func tandemSaveContext(context *[4]uint64) int64
+func tandemRestore(context *[4]uint64, regions *region, n uint64)
+
+// exit0 ends the process. It is the assembly function that was exit.
+func exit0(code int32)
+
+// tandemInit finds out whether this process is a worker. It runs before any
+// code of the program, so that the clock stands still from the start.
+func tandemInit() {
+	mode := gogetenv("TANDEM_WORKER")
+	if mode == "" {
+		return
+	}
+	tandem.serving = true
+	tandem.fork = mode == "fork"
+	tandem.now = tandemEpoch
+	tandemReadPatterns(gogetenv("TANDEM_OPEN"))
+	// A huge page would make a hundred clean pages look dirty.
+	linux.Syscall6(tandemPrctl, 41 /* PR_SET_THP_DISABLE */, 1, 0, 0, 0, 0)
+}
+
+// tandemServe is called just before main.main. It returns once for every
+// execution; whatever the program does after that is undone before the next.
+func tandemServe() {
+	if !tandem.serving {
+		return
+	}
+	sh := (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
+	tandem.sh = sh
+	for range 8 { // let the goroutines of package initialisation come to rest
+		Gosched()
+	}
+	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
+	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
+	sh.firstFD = uint64(n)
+	if tandem.fork {
+		tandemAnswer(answerReady)
+		tandemForkLoop()
+	} else {
+		sh.backup = uint64(uintptr(tandemMap(uintptr(sh.backupBytes), 0x4021 /* SHARED|ANON|NORESERVE */, -1)))
+		systemstack(tandemLoop)
+	}
+	tandemStart()
+}
+
+func tandemMap(size uintptr, flags, fd int) unsafe.Pointer {
+	p, _, e := linux.Syscall6(tandemMmap, 0, (size+4095)&^4095, 3, uintptr(flags), uintptr(fd), 0)
+	if e != 0 {
+		throw("tandem: the worker could not map its shared memory")
+	}
+	return unsafe.Pointer(p)
+}
+
+// tandemStart puts the calling goroutine, main, and those that package
+// initialisation left behind under control.
+func tandemStart() {
+	main := getg()
+	main.tandem = tandemG{}
+	tandemAdopt(main, 1)
+	forEachG(func(gp *g) {
+		if gp == main || isSystemGoroutine(gp, false) || readgstatus(gp)&^_Gscan != _Gwaiting {
+			return
+		}
+		gp.tandem = tandemG{}
+		tandemAdopt(gp, tandemMix(gp.goid))
+	})
+	tandem.current.set(main)
+	tandem.step = 0
+	tandem.on = true
+	// The first transition begins here, and the schedule may prescribe it.
+	sh := tandem.sh
+	sh.steps = 1
+	if sh.prefixLength > 0 && sh.prefix[0].goroutine != 1 {
+		systemstack(func() { tandemEnd(outcomeDiverged) })
+	}
+	tandem.position = 1
+	tandemRecord(record{kind: recordStep, op: opStart, a: 1, number: 1 << 16})
+}
+
+func tandemAnswer(b byte) {
+	c := b
+	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)
+}
+
+// tandemCommand waits for the checker. If the checker is gone, so is the worker.
+func tandemCommand() byte {
+	var b byte
+	for {
+		n, _, e := linux.Syscall6(tandemRead, commandFD, uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
+		if n == 1 && e == 0 {
+			return b
+		}
+		if e != _EINTR {
+			exit0(0)
+		}
+	}
+}
+
+// tandemLoop runs on the system stack. Every execution ends by a jump to the
+// place where its context was saved, with the memory as it was then.
+//
+//go:noinline
+func tandemLoop() {
+	tandemSaveContext(&tandem.sh.context)
+	sh := tandem.sh
+	for i := range sh.mappings {
+		linux.Syscall6(tandemMunmap, uintptr(sh.mapping[i].address), uintptr(sh.mapping[i].length), 0, 0, 0, 0)
+	}
+	sh.mappings = 0
+	linux.Syscall6(tandemCloseRange, uintptr(sh.firstFD), 0x7fffffff, 0, 0, 0, 0)
+	var usage [18]int64
+	linux.Syscall6(tandemGetrusage, 0, uintptr(unsafe.Pointer(&usage)), 0, 0, 0, 0)
+	sh.faults = uint64(usage[8])
+	answer := byte(answerEnd)
+	if sh.regions == 0 {
+		answer = answerReady
+	}
+	tandemAnswer(answer)
+	for {
+		switch tandemCommand() {
+		case commandQuit:
+			exit0(0)
+		case commandCopy:
+			tandemCopy()
+			tandemAnswer(answerReady)
+		case commandRun:
+			return
+		}
+	}
+}
+
+// tandemCopy sets the pages of the region table aside. Those that were
+// untouched at the time of the snapshot have no copy: they become zero again.
+func tandemCopy() {
+	sh := tandem.sh
+	for i := range sh.regions {
+		r := &sh.region[i]
+		if r.saved == 0 {
+			memclrNoHeapPointers(unsafe.Pointer(uintptr(r.address)), uintptr(r.length))
+		} else {
+			memmove(unsafe.Pointer(uintptr(r.saved)), unsafe.Pointer(uintptr(r.address)), uintptr(r.length))
+		}
+	}
+}
+
+// tandemForkLoop returns in a new process for each execution.
+func tandemForkLoop() {
+	for {
+		switch tandemCommand() {
+		case commandQuit:
+			exit0(0)
+		case commandRun:
+			pid, _, e := linux.Syscall6(tandemForkCall, 0, 0, 0, 0, 0, 0)
+			if e != 0 {
+				throw("tandem: the worker could not fork")
+			}
+			if pid == 0 {
+				getg().m.procid = uint64(gettid())
+				return
+			}
+			var status int32
+			for {
+				_, _, e := linux.Syscall6(tandemWait4, pid, uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
+				if e != _EINTR {
+					break
+				}
+			}
+			if tandem.sh.outcome == outcomeRunning {
+				tandem.sh.outcome = outcomeFatal
+			}
+			tandemAnswer(answerEnd)
+		}
+	}
+}
+
+// tandemEnd ends the execution. It does not return.
+func tandemEnd(outcome uint32) {
+	sh := tandem.sh
+	tandem.on = false
+	sh.outcome = outcome
+	sh.now = tandem.now - tandemEpoch
+	tandemRecordPending()
+	if tandem.fork {
+		exit0(0)
+	}
+	systemstack(tandemGoBack)
+}
+
+func tandemGoBack() {
+	tandemRestore(&tandem.sh.context, &tandem.sh.region[0], tandem.sh.regions)
+}
+
+// tandemRecordPending logs the operations at which goroutines were parked.
+func tandemRecordPending() {
+	sh := tandem.sh
+	for i := range tandem.nparked {
+		t := &tandem.parked[i].ptr().tandem
+		if sh.records >= maxRecords {
+			return
+		}
+		r := record{kind: recordPending, op: t.op, a: t.id, pc: uint64(t.caller)}
+		if tandemEnabled(t) {
+			r.number = 1
+		}
+		if t.object != 0 {
+			r.ready, r.b, r.flag = tandemNeed(t.op), tandemObject(t), tandemAccessKind(t)
+		}
+		r.number |= t.choices << 16
+		sh.record[sh.records] = r
+		sh.records++
+	}
+}
+
+// tandemRefuse ends the execution because the program did something that is
+// not supported. The calls that led there are noted.
+func tandemRefuse(what string) {
+	tandemMessage(what)
+	tandemNoteStack()
+	tandemEnd(outcomeRefused)
+}
+
+func tandemMessage(what string) {
+	sh := tandem.sh
+	sh.messageLength = uint32(copy(sh.message[:], what))
+}
+
+func tandemNoteStack() {
+	sh := tandem.sh
+	fp := getcallerfp()
+	n := uint64(0)
+	for fp != 0 && n < uint64(len(sh.stack)) {
+		sh.stack[n] = uint64(*(*uintptr)(unsafe.Pointer(fp + 8)))
+		fp = *(*uintptr)(unsafe.Pointer(fp))
+		n++
+	}
+	sh.stackLength = n
+}
+
+// exit is where every end of a process comes through: os.Exit, the end of
+// main, an unrecovered panic, a fatal error.
+//
+//go:nosplit
+func exit(code int32) {
+	if tandem.sh != nil && tandem.on {
+		systemstack(func() { tandemExit(code) })
+	}
+	exit0(code)
+}
+
+func tandemExit(code int32) {
+	sh := tandem.sh
+	sh.exitCode = code
+	mp := getg().m
+	switch {
+	case mp.throwing != throwTypeNone || mp.dying != 0 && code == 2 && !tandem.aborting:
+		sh.outcome = outcomeFatal
+		tandem.on = false
+		exit0(code) // the runtime is in no state to go on: a new worker takes over
+	case tandem.aborting:
+		tandemEnd(outcomePanic)
+	case code != 0:
+		tandemEnd(outcomeExit)
+	}
+	tandemEnd(outcomeCompleted)
+}
+
+// tandemBeforeExit is a point: the program ends when nothing else can happen.
+func tandemBeforeExit(code int) {
+	if code == 0 {
+		tandemPoint(opExit, nil, nil)
+	}
+}
+
+// tandemMapped notes a mapping made during an execution, to be removed after it.
+//
+//go:nosplit
+func tandemMapped(p unsafe.Pointer, n uintptr, flags int32) {
+	if !tandem.on || flags&0x10 != 0 /* MAP_FIXED */ {
+		return
+	}
+	sh := tandem.sh
+	if sh.mappings == maxMappings {
+		throw("tandem: too many memory mappings in one execution")
+	}
+	sh.mapping[sh.mappings] = region{address: uint64(uintptr(p)), length: uint64(n)}
+	sh.mappings++
+}

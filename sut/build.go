@@ -1,0 +1,169 @@
+package sut
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// BuildOptions say what to build.
+type BuildOptions struct {
+	Dir       string   // where the go command runs
+	Package   string   // a main package, as the go command takes it
+	Output    string   // the file to write
+	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
+}
+
+// Program is a program built to be run by workers.
+type Program struct {
+	Path       string   // of the executable
+	ImportPath string   // of its main package
+	Version    string   // of Go
+	Hash       string   // of the executable
+	Open       []string // package patterns in which goroutines may be preempted
+	symbols    *symbols
+}
+
+// listedPackage is what `go list` tells of a package.
+type listedPackage struct {
+	ImportPath string
+	Name       string
+	Standard   bool
+	CgoFiles   []string
+	Module     *struct {
+		Path string
+		Main bool
+	}
+	Error *struct{ Err string }
+}
+
+// Build compiles a main package. Programs that need cgo are refused.
+func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
+	packages, err := t.list(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	main := packages[len(packages)-1]
+	if main.Name != "main" {
+		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
+	}
+	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
+	args := append([]string{"build", "-o", o.Output}, compilerFlags(packages)...)
+	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
+		return nil, fmt.Errorf("building %s: %w", o.Package, err)
+	}
+	if p.Hash, err = fileHash(o.Output); err != nil {
+		return nil, err
+	}
+	p.symbols, err = readSymbols(o.Output)
+	return p, err
+}
+
+// list returns the packages that a program is made of, the main one last.
+func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, error) {
+	cgo, err := t.runList(ctx, o, "CGO_ENABLED=1")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range cgo {
+		if !p.Standard && len(p.CgoFiles) > 0 {
+			return nil, fmt.Errorf("%s uses cgo (%s): code that is not Go cannot be controlled", p.ImportPath, strings.Join(p.CgoFiles, ", "))
+		}
+	}
+	return t.runList(ctx, o, "CGO_ENABLED=0")
+}
+
+func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
+	cmd := t.command(ctx, o.Dir, "list", "-deps", "-e", "-json=ImportPath,Name,Standard,CgoFiles,Module,Error", o.Package)
+	cmd.Env = append(cmd.Env, env)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", o.Package, commandError(err))
+	}
+	var packages []listedPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listedPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking up %s: %w", o.Package, err)
+		}
+		if p.Error != nil {
+			return nil, fmt.Errorf("looking up %s: %s", o.Package, p.Error.Err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("looking up %s: no package matches", o.Package)
+	}
+	return packages, nil
+}
+
+// openPatterns says where goroutines may be preempted: in the main module and
+// where the user wants it.
+func openPatterns(packages []listedPackage, more []string) []string {
+	open := []string{"main"}
+	for _, p := range packages {
+		if p.Module != nil && p.Module.Main && p.ImportPath != annotations {
+			open = append(open, p.ImportPath)
+		}
+	}
+	return append(open, more...)
+}
+
+// annotations is the package through which programs speak to the checker. It
+// is a part of the operations that it offers, even where it is in the main module.
+const annotations = "github.com/tandem-mc/tandem"
+
+// compilerFlags make the atomics of all but the standard library visible, and
+// keep calls of the main module calls, so that each has its line.
+func compilerFlags(packages []listedPackage) []string {
+	const visible = "-d=ssa/intrinsics/off"
+	flags := []string{"-gcflags=sync/atomic=" + visible}
+	for _, p := range packages {
+		switch {
+		case p.Standard:
+		case p.Module != nil && !p.Module.Main:
+			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible)
+		default:
+			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible+" -l")
+		}
+	}
+	return flags
+}
+
+func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", "go"), args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOROOT="+t.Root, "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	return cmd
+}
+
+func (t *Toolchain) goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	out, err := t.command(ctx, dir, args...).Output()
+	return out, commandError(err)
+}
+
+func fileHash(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

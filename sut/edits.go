@@ -1,0 +1,188 @@
+package sut
+
+import "fmt"
+
+// patch is what is done to one file of the standard library.
+type patch struct {
+	path string // below GOROOT/src
+	edit func(*editor)
+}
+
+// editor applies edits to a source until one fails.
+type editor struct {
+	*source
+	err error
+}
+
+func (e *editor) do(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+func (e *editor) enter(function, statement string) { e.do(e.source.enter(function, statement)) }
+func (e *editor) before(function, anchor, text string) {
+	e.do(e.source.before(function, anchor, text))
+}
+func (e *editor) swap(function, old, text string) { e.do(e.source.swap(function, old, text)) }
+func (e *editor) field(structure, text string)    { e.do(e.source.field(structure, text)) }
+func (e *editor) add(text string)                 { e.do(e.source.add(text)) }
+
+// point makes a function a visible operation. object and state are pointers.
+func (e *editor) point(function string, op int, object, state string) {
+	e.enter(function, pointCall(op, object, state))
+}
+
+func pointCall(op int, object, state string) string {
+	return fmt.Sprintf("tandemPoint(%d, unsafe.Pointer(%s), unsafe.Pointer(%s))", op, object, state)
+}
+
+// pointDeclaration makes the runtime's tandemPoint callable from another package.
+const pointDeclaration = "//go:linkname tandemPoint\n//go:noescape\nfunc tandemPoint(op uint8, object, state unsafe.Pointer)"
+
+const isSocketDeclaration = "//go:linkname tandemIsSocket syscall.tandemIsSocket\nfunc tandemIsSocket(fd uintptr) bool"
+
+// patches is the whole patch. Its order has no meaning.
+var patches = []patch{
+	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
+	{"runtime/proc.go", editScheduler},
+	{"runtime/debug.go", func(e *editor) { e.enter("GOMAXPROCS", "if tandem.serving { return 1 }") }},
+	{"runtime/panic.go", func(e *editor) { e.enter("fatalpanic", "tandem.aborting = true") }},
+	{"runtime/mgc.go", func(e *editor) {
+		e.enter("GC", "if tandem.on { return }")
+		e.enter("gcStart", "if tandem.on { return }")
+	}},
+	{"runtime/rand.go", editRandom},
+	{"runtime/vgetrandom_linux.go", func(e *editor) {
+		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
+	}},
+	{"runtime/time_nofake.go", func(e *editor) { e.enter("nanotime", "if tandem.now != 0 { return tandem.now }") }},
+	{"runtime/time.go", func(e *editor) {
+		e.enter("time_runtimeNow", "if tandem.now != 0 { return tandemWallClock() }")
+		e.enter("time_runtimeNano", "if tandem.now != 0 { return tandem.now }")
+	}},
+	{"runtime/chan.go", func(e *editor) {
+		e.point("chansend", opSend, "c", "nil")
+		e.point("chanrecv", opReceive, "c", "nil")
+		e.point("closechan", opClose, "c", "nil")
+	}},
+	{"runtime/select.go", func(e *editor) {
+		e.enter("selectgo", "tandemSelect(cas0, nsends+nrecvs, nsends, block)")
+		e.swap("selectgo", "j := cheaprandn(uint32(norder + 1))",
+			"j := uint32(norder); if !tandemControlled() { j = cheaprandn(uint32(norder + 1)) }")
+		e.before("selectgo", "for _, casei := range pollorder {",
+			"if tandemControlled() { tandemPollOrder(scases, pollorder, nsends) }")
+	}},
+	{"runtime/netpoll.go", func(e *editor) {
+		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",
+			"if tandemPollWait(pd, mode) { return netpollcheckerr(pd, int32(mode)) }")
+		e.enter("poll_runtime_pollUnblock", "tandemPollUnblock(pd)")
+	}},
+	{"runtime/netpoll_epoll.go", func(e *editor) {
+		e.enter("netpollopen", "if tandemPollOpen(fd, pd) { return 0 }")
+		e.enter("netpollclose", "if tandemPollClose(fd) { return 0 }")
+	}},
+	{"runtime/cgo_mmap.go", func(e *editor) {
+		e.swap("mmap", "return sysMmap(addr, n, prot, flags, fd, off)",
+			"q, err := sysMmap(addr, n, prot, flags, fd, off); tandemMapped(q, n, flags); return q, err")
+	}},
+	{"runtime/stubs2.go", func(e *editor) { e.swap("", "func exit(code int32)", "") }},
+	{"runtime/sys_linux_amd64.s", func(e *editor) { e.swap("", "TEXT runtime·exit(SB)", "TEXT runtime·exit0(SB)") }},
+	{"runtime/asm_amd64.s", func(e *editor) { e.swap("", "CALL\truntime·exit(SB)", "CALL\truntime·exit0(SB)") }},
+	{"runtime/atomic_pointer.go", editAtomicPointers},
+	{"sync/atomic/doc.go", func(e *editor) { editAtomics(e, true) }},
+	{"sync/atomic/doc_64.go", func(e *editor) { editAtomics(e, false) }},
+	{"sync/atomic/asm.s", func(e *editor) {
+		e.replace(0, len(e.text), "// The functions of this package have Go bodies here. This file lets others have none.\n")
+	}},
+	{"internal/sync/mutex.go", func(e *editor) {
+		e.point("Mutex.Lock", opLock, "m", "&m.state")
+		e.point("Mutex.TryLock", opTryLock, "m", "&m.state")
+		e.point("Mutex.Unlock", opUnlock, "m", "&m.state")
+		e.add(pointDeclaration)
+	}},
+	{"sync/rwmutex.go", func(e *editor) {
+		e.point("RWMutex.RLock", opReadLock, "rw", "&rw.readerCount")
+		e.point("RWMutex.RUnlock", opReadUnlock, "rw", "&rw.readerCount")
+		e.point("RWMutex.TryRLock", opWriteLock, "rw", "&rw.readerCount")
+		e.point("RWMutex.Lock", opWriteLock, "rw", "&rw.readerCount")
+		e.point("RWMutex.TryLock", opWriteLock, "rw", "&rw.readerCount")
+		e.point("RWMutex.Unlock", opWriteUnlock, "rw", "&rw.readerCount")
+		e.add(pointDeclaration)
+	}},
+	{"sync/waitgroup.go", func(e *editor) {
+		e.enter("WaitGroup.Add", "tandemAdd(unsafe.Pointer(wg), unsafe.Pointer(&wg.state), delta)")
+		e.point("WaitGroup.Wait", opWait, "wg", "&wg.state")
+		e.add("//go:linkname tandemAdd\n//go:noescape\nfunc tandemAdd(object, state unsafe.Pointer, delta int)")
+	}},
+	{"sync/cond.go", func(e *editor) {
+		e.point("Cond.Wait", opCondWait, "c", "nil")
+		e.point("Cond.Signal", opCondSignal, "c", "nil")
+		e.point("Cond.Broadcast", opCondSignal, "c", "nil")
+	}},
+	{"sync/once.go", func(e *editor) {
+		e.point("Once.Do", opOnce, "o", "&o.done")
+		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
+	}},
+	{"sync/map.go", editMap},
+	{"syscall/syscall_linux.go", editSyscalls},
+	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
+		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
+	}},
+	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
+	{"internal/poll/fd_unix.go", func(e *editor) {
+		e.swap("DupCloseOnExec", "return r0, \"\", nil",
+			"if tandemIsSocket(uintptr(fd)) { tandemDuplicated(fd, r0) }; return r0, \"\", nil")
+		e.swap("", "import (\n", "import (\n\t_ \"unsafe\"\n")
+		e.add(isSocketDeclaration + "\n\n//go:linkname tandemDuplicated syscall.tandemDuplicated\nfunc tandemDuplicated(old, fd int)")
+	}},
+	{"internal/poll/splice_linux.go", func(e *editor) {
+		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) { return 0, false, nil }")
+	}},
+	{"internal/poll/sendfile_unix.go", func(e *editor) {
+		e.enter("SendFile", "if tandemIsSocket(uintptr(dstFD.Sysfd)) || tandemIsSocket(src) { return 0, nil, false }")
+	}},
+}
+
+// editScheduler hooks the one scheduler and keeps the process single-threaded.
+func editScheduler(e *editor) {
+	e.before("findRunnable", "traceEnabled() || traceShuttingDown()",
+		"if tandem.on { if gp := tandemNext(pp); gp != nil { return gp, false, false } }")
+	e.before("newproc1", "releasem(mp)", "tandemSpawn(newg, callergp, fn.fn, callerpc)")
+	e.enter("goexit0", "tandemGone(gp)")
+	e.enter("ready", "tandemWoken(gp)")
+	e.point("Gosched", opYield, "nil", "nil")
+	e.before("main", "fn := main_main", "tandemServe()")
+	e.before("main", "exitHooksRun := false", "tandemBeforeExit(0)")
+	e.enter("os_beforeExit", "tandemBeforeExit(exitCode)")
+	e.before("schedinit", "if procresize(procs) != nil",
+		"if tandemInit(); tandem.serving { procs = 1; sched.customGOMAXPROCS = true }")
+	e.swap("main", "if haveSysmon {", "if haveSysmon && !tandem.serving {")
+	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread", "startTemplateThread", "freezetheworld"} {
+		e.enter(f, "if tandem.serving { return }")
+	}
+	e.enter("newm", `if tandem.serving { throw("tandem: the program needs a second thread") }`)
+}
+
+func editRandom(e *editor) {
+	e.enter("rand", "if tandemControlled() { return tandemDraw(streamRand) }")
+	e.enter("cheaprand", "if tandemControlled() { return uint32(tandemDraw(streamCheap)) }")
+	e.swap("randinit", "globalRand.state.Init(*seed)", "clear(seed[:]); seed[0] = 1; globalRand.state.Init(*seed)")
+}
+
+// editMap makes each method of sync.Map one operation.
+func editMap(e *editor) {
+	e.point("Map.Load", opMapRead, "m", "nil")
+	for _, f := range []string{"Store", "Clear", "LoadOrStore", "LoadAndDelete", "Delete", "Swap", "CompareAndSwap", "CompareAndDelete"} {
+		e.point("Map."+f, opMapWrite, "m", "nil")
+	}
+	e.point("Map.Range", opMapRead, "m", "nil")
+	e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
+}
+
+func editSyscalls(e *editor) {
+	const hook = "if r, e, ok := tandemSyscall(trap, a1, a2, a3, %s); ok { return r, 0, e }"
+	e.enter("Syscall", fmt.Sprintf(hook, "0, 0, 0"))
+	e.enter("Syscall6", fmt.Sprintf(hook, "a4, a5, a6"))
+	e.enter("RawSyscall", "if trap == SYS_SOCKET || trap == SYS_GETSOCKNAME || trap == SYS_GETPEERNAME { "+fmt.Sprintf(hook, "0, 0, 0")+" }")
+}

@@ -1,0 +1,85 @@
+package sut
+
+import "fmt"
+
+// Event is one entry of a log.
+type Event struct {
+	Kind      EventKind
+	Operation Operation
+	Access    AccessKind // Accessed, Pending
+	Ready     uint8      // Accessed: the wait conditions that held before; Stepped, Pending: those needed
+	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Accessed: the delta of a Commute
+	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
+	Subject   uint64     // a goroutine, an object or a connection
+	Object    uint64     // Stepped, Pending: what it waited for; Exchanged, Delivered: a hash of the bytes
+	Open      uint64     // Accessed: program counter of the nearest caller that is not sealed
+	PC        uint64     // where the operation was called
+}
+
+// EventKind says what an event tells.
+type EventKind uint8
+
+const (
+	Stepped   EventKind = recordStep     // a transition of goroutine Subject begins
+	Accessed  EventKind = recordAccess   // Subject is the object
+	Spawned   EventKind = recordSpawn    // Subject is the new goroutine, Object the entry of its function
+	Woke      EventKind = recordWake     // Subject was blocked
+	Ticked    EventKind = recordTick     // Subject is the time since the start, ns
+	Enabled   EventKind = recordEnabled  // Subject could have been picked for the next transition
+	Exchanged EventKind = recordExchange // an input on connection Subject
+	Delivered EventKind = recordDelivery // bytes arrived on connection Subject
+	Ended     EventKind = recordEnd      // goroutine Subject is gone
+	Pending   EventKind = recordPending  // goroutine Subject was parked when the execution ended
+)
+
+// Operation is a visible operation.
+type Operation uint8
+
+// operationNames are for people; String is their only reader.
+var operationNames = [opCount]string{
+	opNone: "none", opStart: "start", opResume: "resume", opSend: "send on channel", opReceive: "receive from channel",
+	opClose: "close channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
+	opReadLock: "lock for reading", opReadUnlock: "unlock for reading", opWriteLock: "lock for writing",
+	opWriteUnlock: "unlock for writing", opAdd: "add to wait group", opWait: "wait for wait group",
+	opCondWait: "wait for condition", opCondSignal: "signal condition", opOnce: "once", opLoad: "atomic load",
+	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read sync.Map",
+	opMapWrite: "write sync.Map", opChoose: "choose", opConnect: "connect", opSocketWrite: "write to connection",
+	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
+	opPollWait: "wait for connection", opExit: "exit", opTick: "clock",
+}
+
+func (o Operation) String() string {
+	if int(o) < len(operationNames) {
+		return operationNames[o]
+	}
+	return fmt.Sprintf("operation %d", uint8(o))
+}
+
+var outcomeNames = [...]string{
+	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
+	"log limit", "diverged", "fatal error", "refused",
+}
+
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome %d", uint8(o))
+}
+
+// decode turns a record of the shared memory into an event.
+func (r *record) decode() Event {
+	e := Event{
+		Kind: EventKind(r.kind), Operation: Operation(r.op), Access: AccessKind(r.flag), Ready: r.ready,
+		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc,
+	}
+	switch r.kind {
+	case recordStep, recordPending:
+		e.Number, e.Choices = r.number&0xffff, r.number>>16
+	case recordEnabled:
+		e.Number, e.Choices = 0, r.number
+	case recordAccess:
+		e.Object, e.Open = 0, r.b
+	}
+	return e
+}

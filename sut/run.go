@@ -1,0 +1,258 @@
+package sut
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs one execution. Peers answers for the other side of the connections;
+// it may be nil for a program that has none. The log is valid until the next Run.
+//
+// An error means that the execution could not be run to its end; the worker
+// must then be closed.
+func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
+	if err := w.load(s); err != nil {
+		return nil, err
+	}
+	w.touch()
+	defer w.started.Store(0)
+	if err := w.tell(commandRun); err != nil {
+		return nil, w.explain(err)
+	}
+	for {
+		answer, err := w.hear()
+		if errors.Is(err, errWorkerGone) && w.shared.outcome == outcomeFatal {
+			return w.fatalLog()
+		}
+		if err != nil {
+			return nil, w.explain(err)
+		}
+		switch answer {
+		case answerRequest:
+			if err := w.exchange(peers); err != nil {
+				return nil, err
+			}
+			w.touch()
+		case answerEnd:
+			return w.finish()
+		default:
+			return nil, fmt.Errorf("the worker answered %q in an execution", answer)
+		}
+	}
+}
+
+func (w *Worker) touch() { w.started.Store(time.Now().UnixNano()) }
+
+// load puts the schedule into the shared memory.
+func (w *Worker) load(s Schedule) error {
+	sh := w.shared
+	if len(s.Prefix) > maxPrefix || len(s.Sleep) > maxSleepers {
+		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), maxPrefix, maxSleepers)
+	}
+	for i, c := range s.Prefix {
+		sh.prefix[i] = sharedAction{goroutine: c.Goroutine, choice: uint32(c.Alternative)}
+	}
+	sh.prefixLength, sh.sleepFrom = uint32(len(s.Prefix)), uint32(max(len(s.Prefix)-1, 0))
+	sh.sleepLength = uint32(len(s.Sleep))
+	used := 0
+	for i, sleeper := range s.Sleep {
+		if used+len(sleeper.Accesses) > maxSleepAccesses {
+			return fmt.Errorf("the sleep set has more than %d accesses", maxSleepAccesses)
+		}
+		sh.sleeper[i] = sharedSleeper{goroutine: sleeper.Goroutine, choice: uint32(sleeper.Alternative), first: uint32(used), count: uint32(len(sleeper.Accesses))}
+		for _, a := range sleeper.Accesses {
+			sh.sleepAccesses[used] = sharedAccess{object: a.Object, kind: uint64(a.Kind)}
+			used++
+		}
+	}
+	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
+	sh.seed = s.Seed
+	sh.stepLimit = uint32(maxRecords)
+	if s.Steps > 0 && s.Steps < maxRecords {
+		sh.stepLimit = uint32(s.Steps)
+	}
+	sh.recordLimit = maxRecords - 1<<13 // the end has to fit too
+	sh.records, sh.steps, sh.outcome, sh.exitCode, sh.position = 0, 0, outcomeRunning, 0, 0
+	sh.messageLength, sh.stackLength = 0, 0
+	return nil
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// finish reads the log and makes the worker ready for the next execution.
+func (w *Worker) finish() (*Log, error) {
+	log, err := w.log()
+	if err != nil || w.options.Isolation == Fork {
+		return log, err
+	}
+	if w.shared.faults != w.pages.faults {
+		if err := w.settle(); err != nil {
+			return nil, w.explain(err)
+		}
+		w.pages.faults = w.shared.faults
+	}
+	return log, nil
+}
+
+func (w *Worker) log() (*Log, error) {
+	sh := w.shared
+	if sh.records > maxRecords || sh.messageLength > messageBytes || sh.stackLength > uint64(len(sh.stack)) {
+		return nil, errors.New("the worker's log is damaged: its lengths are impossible")
+	}
+	w.events = w.events[:0]
+	for i := range sh.records {
+		w.events = append(w.events, sh.record[i].decode())
+	}
+	l := &Log{Events: w.events, Outcome: Outcome(sh.outcome), ExitCode: int(sh.exitCode), Position: int(sh.position)}
+	l.Message = string(sh.message[:sh.messageLength])
+	l.Stack = append(l.Stack, sh.stack[:sh.stackLength]...)
+	var err error
+	if l.Stdout, err = takeOutput(w.stdout); err != nil {
+		return nil, err
+	}
+	l.Stderr, err = takeOutput(w.stderr)
+	return l, err
+}
+
+// takeOutput reads and empties what the program has written.
+func takeOutput(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	b := make([]byte, min(info.Size(), outputLimit))
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return nil, err
+	}
+	return b, f.Truncate(0)
+}
+
+// fatalLog is the log of an execution that took its process with it. A new
+// process takes over.
+func (w *Worker) fatalLog() (*Log, error) {
+	log, err := w.log()
+	if err != nil {
+		return nil, err
+	}
+	events := append([]Event(nil), log.Events...)
+	log.Events = events
+	w.Close()
+	w.events = nil
+	w.replaced++
+	return log, w.launch()
+}
+
+// exchange serves one input of the program.
+func (w *Worker) exchange(peers Peers) error {
+	h := &w.shared.exchange
+	if h.length > exchangeBytes {
+		return errors.New("the worker's request is damaged: its length is impossible")
+	}
+	if peers == nil {
+		return errors.New("the program opens a connection, but no peers are configured")
+	}
+	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: w.shared.data[:h.length:h.length]}
+	switch in.Kind {
+	case Connect:
+		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
+		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
+	case Send, Shutdown, Close:
+	default:
+		return fmt.Errorf("the worker's request is damaged: kind %d is unknown", h.kind)
+	}
+	answer, err := peers.Exchange(in)
+	if err != nil {
+		return err
+	}
+	return w.reply(answer)
+}
+
+// reply hands the answer over, in as many pieces as it needs.
+func (w *Worker) reply(a Answer) error {
+	h := &w.shared.exchange
+	*h = exchangeHeader{errno: uint32(a.Errno), connection: uint32(a.Connection)}
+	pending := a.Deliveries
+	for {
+		pending = w.fill(pending)
+		h.more = flag(len(pending) > 0)
+		if err := w.tell(commandReply); err != nil {
+			return w.explain(err)
+		}
+		if len(pending) == 0 {
+			return nil
+		}
+		if err := w.expect(answerRequest); err != nil {
+			return w.explain(err)
+		}
+		if h.kind != exchangeMore {
+			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.kind)
+		}
+		*h = exchangeHeader{}
+	}
+}
+
+// fill writes as many deliveries as fit into the shared memory and returns the rest.
+func (w *Worker) fill(list []Delivery) []Delivery {
+	const header = int(unsafe.Sizeof(deliveryHeader{}))
+	sh := w.shared
+	at := 0
+	sh.exchange.deliveries = 0
+	for len(list) > 0 {
+		room := exchangeBytes - at - header - 8
+		if room <= 0 {
+			break
+		}
+		d := list[0]
+		n, end := len(d.Data), d.End
+		if n > room {
+			n, end = room, Open
+			list = append([]Delivery{{d.Connection, d.Data[room:], d.End}}, list[1:]...)
+		} else {
+			list = list[1:]
+		}
+		binary.LittleEndian.PutUint32(sh.data[at:], uint32(d.Connection))
+		binary.LittleEndian.PutUint32(sh.data[at+4:], uint32(end))
+		binary.LittleEndian.PutUint32(sh.data[at+8:], uint32(n))
+		copy(sh.data[at+header:], d.Data[:n])
+		at += header + (n+7)&^7
+		sh.exchange.deliveries++
+	}
+	sh.exchange.length = uint32(at)
+	return list
+}
+
+// explain adds what is known about the end of the process to an error.
+func (w *Worker) explain(err error) error {
+	if w.hung.Load() {
+		return fmt.Errorf("the program ran for %v without a visible operation, a loop that never blocks or waits for real time: it cannot be controlled there", w.options.Patience)
+	}
+	if !errors.Is(err, errWorkerGone) && !errors.Is(err, os.ErrClosed) && !isBrokenPipe(err) {
+		return err
+	}
+	w.process.Wait()
+	out, _ := takeOutput(w.stderr)
+	return fmt.Errorf("the worker process ended unexpectedly (%v)%s", w.process.ProcessState, tail(out))
+}
+
+// tail formats the last lines of an output.
+func tail(out []byte) string {
+	const limit = 2000
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + string(out[max(0, len(out)-limit):])
+}
+
+func isBrokenPipe(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -1,0 +1,246 @@
+package sut
+
+// This file is compiled three times: here, for the checker, and, with another
+// package clause, into packages runtime and syscall of the patched toolchain,
+// for the worker. It is the one description of the memory that both of them
+// map. It must therefore import nothing and hold plain data only.
+
+// Limits of one execution. A worker that reaches one ends the execution with
+// the outcome that names it; nothing is cut off silently.
+const (
+	maxPrefix        = 1 << 16 // actions that a schedule prescribes
+	maxSleepers      = 1 << 12 // members of a sleep set
+	maxSleepAccesses = 1 << 17 // accesses of all sleepers together
+	maxRecords       = 1 << 18 // records of one log
+	maxRegions       = 1 << 12 // runs of pages that a snapshot holds
+	maxMappings      = 1 << 8  // mappings made during one execution
+	exchangeBytes    = 1 << 18 // bytes that one exchange can carry
+	messageBytes     = 1 << 10 // a refusal or a failed assertion, in words
+)
+
+// Descriptors of a worker process.
+const (
+	sharedFD  = 3 // the shared memory
+	commandFD = 4 // checker to worker, a byte a command
+	answerFD  = 5 // worker to checker, a byte an answer
+)
+
+// Commands and answers that go through the two pipes.
+const (
+	commandRun    = 'r' // run one execution
+	commandCopy   = 'c' // set aside the pages in the region table
+	commandReply  = 'x' // the answer to an exchange is in place
+	commandQuit   = 'q'
+	answerReady   = 'k' // ready for the next command
+	answerEnd     = 'e' // an execution has ended; all is as it was before it
+	answerRequest = 'x' // an exchange is requested
+)
+
+// sharedAction is one prescribed step: a goroutine and which of its alternatives.
+type sharedAction struct {
+	goroutine uint64
+	choice    uint32
+	_         uint32
+}
+
+// sharedSleeper is an action that must not be taken until a transition that
+// depends on its accesses has been.
+type sharedSleeper struct {
+	goroutine uint64
+	choice    uint32
+	first     uint32 // its accesses are sleepAccess[first : first+count]
+	count     uint32
+	awake     uint32
+}
+
+type sharedAccess struct {
+	object uint64
+	kind   uint64
+}
+
+// Kinds of records.
+const (
+	recordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16
+	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b open caller
+	recordSpawn               // a the new goroutine, b entry of its function
+	recordWake                // a the goroutine that was blocked
+	recordTick                // a the new time
+	recordEnabled             // a goroutine, number its alternatives: could have been picked for the next step
+	recordExchange            // a connection, b hash of what was sent, number its length
+	recordDelivery            // a connection, b hash of what arrived, number its length
+	recordEnd                 // a the goroutine that ended
+	recordPending             // a goroutine, b object, ready need, flag access kind, number enabled | choices<<16
+)
+
+// record is one entry of the log of an execution.
+type record struct {
+	kind   uint8
+	op     uint8
+	flag   uint8
+	ready  uint8
+	number uint32
+	a      uint64
+	b      uint64
+	pc     uint64
+}
+
+// Operations at which a goroutine can be scheduled.
+const (
+	opNone = iota
+	opStart
+	opResume
+	opSend
+	opReceive
+	opClose
+	opSelect
+	opLock
+	opTryLock
+	opUnlock
+	opReadLock
+	opReadUnlock
+	opWriteLock
+	opWriteUnlock
+	opAdd
+	opWait
+	opCondWait
+	opCondSignal
+	opOnce
+	opLoad
+	opStore
+	opUpdate
+	opYield
+	opMapRead
+	opMapWrite
+	opChoose
+	opConnect
+	opSocketWrite
+	opSocketRead
+	opSocketShutdown
+	opSocketClose
+	opPollWait
+	opExit
+	opTick
+	opCount
+)
+
+// Access kinds, as in package explore.
+const (
+	accessRead = iota
+	accessWrite
+	accessCommute
+)
+
+// Bits of needs and ready masks.
+const (
+	readyFree   = 1 << 0 // mutex free, counter zero, socket readable
+	readyReader = 1 << 1 // a reader may enter
+)
+
+// Outcomes of an execution, as a worker knows them.
+const (
+	outcomeRunning = iota
+	outcomeCompleted
+	outcomeDeadlock
+	outcomePanic
+	outcomeExit
+	outcomeAssert
+	outcomeRedundant
+	outcomeSteps
+	outcomeLogFull
+	outcomeDiverged
+	outcomeFatal
+	outcomeRefused
+)
+
+// Kinds of exchanges between the sockets of a worker and the checker.
+const (
+	exchangeConnect = 1 + iota
+	exchangeSend
+	exchangeShutdown
+	exchangeClose
+	exchangeMore // the rest of the last answer
+)
+
+// Objects that are not addresses.
+const (
+	groupObject  = uint64(1) << 63       // the peer group as a whole
+	socketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
+)
+
+// How a delivery ended the connection's inbound stream.
+const (
+	endNone = iota
+	endOfStream
+	endReset
+)
+
+// shared is the memory that the checker and one worker share.
+type shared struct {
+	// Set by the checker before an execution.
+	prefixLength  uint32
+	sleepFrom     uint32 // the prefix position from which the sleepers count
+	sleepLength   uint32
+	wantEnabled   uint32
+	wantCallers   uint32
+	recordLimit   uint32
+	stepLimit     uint32
+	seed          uint64
+	backup        uint64 // where the worker has mapped the area for saved pages
+	backupBytes   uint64
+	regions       uint64
+	region        [maxRegions]region
+	prefix        [maxPrefix]sharedAction
+	sleeper       [maxSleepers]sharedSleeper
+	sleepAccesses [maxSleepAccesses]sharedAccess
+
+	// Set by the worker.
+	context       [4]uint64 // stack, frame and program counter of the snapshot
+	firstFD       uint64    // descriptors from here on belong to an execution
+	mappings      uint64
+	mapping       [maxMappings]region
+	faults        uint64 // minor faults of the process so far
+	outcome       uint32
+	exitCode      int32
+	steps         uint32
+	position      uint32 // where the schedule could not be followed
+	now           int64
+	records       uint32
+	messageLength uint32
+	message       [messageBytes]byte
+	stack         [32]uint64 // where it was refused
+	stackLength   uint64
+
+	// An exchange.
+	exchange exchangeHeader
+	data     [exchangeBytes]byte
+
+	record [maxRecords]record
+}
+
+// exchangeHeader says what data holds: a request's payload on the way out, a
+// sequence of deliveries on the way back.
+type exchangeHeader struct {
+	kind       uint32
+	connection uint32
+	errno      uint32
+	length     uint32
+	deliveries uint32
+	more       uint32
+	address    uint32 // IPv4, big endian
+	port       uint32
+}
+
+// deliveryHeader precedes the bytes of one delivery in data.
+type deliveryHeader struct {
+	connection uint32
+	end        uint32
+	length     uint32
+	_          uint32
+}
+
+// region is a run of pages and where its saved copy is.
+type region struct {
+	address uint64
+	length  uint64
+	saved   uint64 // 0: the pages were untouched when the snapshot was taken
+}

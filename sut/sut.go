@@ -1,0 +1,131 @@
+// Package sut runs the program under test. It builds an unmodified Go program
+// on a patched toolchain and runs it in workers: decisions go in, a log of what
+// happened and the outcome come out.
+//
+//	toolchain, err := sut.NewToolchain(ctx, dir, cache)
+//	program, err := toolchain.Build(ctx, sut.BuildOptions{Dir: dir, Package: "./cmd/client"})
+//	worker, err := sut.Start(program, sut.Options{Args: args})
+//	log, err := worker.Run(schedule, peers)
+//
+// Every execution starts from the same memory, that of the program just before
+// main.main, and the same schedule gives the same log, bit for bit.
+package sut
+
+// Schedule tells a worker how to run one execution: Prefix as it is, then on by
+// itself, staying with the running goroutine while that is enabled and not
+// asleep.
+type Schedule struct {
+	Prefix []Choice
+	// Sleep is the sleep set in the state before the last choice of Prefix.
+	Sleep       []Sleeper
+	WantEnabled bool   // log every goroutine that could have been picked
+	WantCallers bool   // log the nearest caller that is not sealed, for people
+	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
+	Steps       int    // limit on transitions; 0: the greatest that there is
+}
+
+// Choice picks a goroutine and one of its alternatives.
+type Choice struct {
+	Goroutine   uint64
+	Alternative int
+}
+
+// Sleeper is a choice that is not taken before a transition that conflicts
+// with one of its accesses.
+type Sleeper struct {
+	Choice
+	Accesses []Access
+}
+
+// Access is one use of an object that other goroutines could notice.
+type Access struct {
+	Object uint64
+	Kind   AccessKind
+}
+
+// AccessKind says which accesses of one object conflict: all but two Reads and
+// two Commutes.
+type AccessKind uint8
+
+const (
+	Read    AccessKind = accessRead
+	Write   AccessKind = accessWrite
+	Commute AccessKind = accessCommute
+)
+
+// Log is what one execution did. It is valid until the worker's next Run.
+type Log struct {
+	Events   []Event
+	Outcome  Outcome
+	ExitCode int
+	Position int      // Diverged: the choice of the prefix that could not be followed
+	Message  string   // Refused, AssertionFailed: in words
+	Stack    []uint64 // Refused, AssertionFailed: program counters of the calls that led there
+	Stdout   []byte
+	Stderr   []byte
+}
+
+// Outcome is how an execution ended.
+type Outcome uint8
+
+const (
+	Completed       Outcome = outcomeCompleted
+	Deadlock        Outcome = outcomeDeadlock
+	Panicked        Outcome = outcomePanic
+	Exited          Outcome = outcomeExit   // with a status other than 0
+	AssertionFailed Outcome = outcomeAssert // tandem.Assert
+	Redundant       Outcome = outcomeRedundant
+	StepLimit       Outcome = outcomeSteps
+	LogLimit        Outcome = outcomeLogFull
+	Diverged        Outcome = outcomeDiverged // the schedule could not be followed
+	Fatal           Outcome = outcomeFatal    // a fatal error of the runtime, such as concurrent map writes
+	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
+)
+
+// Peers answers for the other side of the program's connections.
+type Peers interface {
+	// Exchange is called with each input to the peer group, in order. An error
+	// ends the execution, and Run returns it.
+	Exchange(Input) (Answer, error)
+}
+
+// Input is what the program does to its peers.
+type Input struct {
+	Kind       InputKind
+	Connection int    // numbered by the answer to Connect
+	Address    string // Connect: host:port
+	Data       []byte // Send; valid during the call
+}
+
+// InputKind is a kind of input.
+type InputKind uint8
+
+const (
+	Connect  InputKind = exchangeConnect
+	Send     InputKind = exchangeSend
+	Shutdown InputKind = exchangeShutdown // the program ends its side of the stream
+	Close    InputKind = exchangeClose
+)
+
+// Answer is what the peers did until they were quiescent.
+type Answer struct {
+	Errno      int // of the call itself, such as ECONNREFUSED; 0: it succeeded
+	Connection int // Connect: the number of the new connection
+	Deliveries []Delivery
+}
+
+// Delivery is what arrived on one connection.
+type Delivery struct {
+	Connection int
+	Data       []byte
+	End        End // what ended the stream after Data
+}
+
+// End says whether and how a peer ended a stream.
+type End uint8
+
+const (
+	Open        End = endNone
+	EndOfStream End = endOfStream
+	Reset       End = endReset
+)

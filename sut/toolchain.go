@@ -1,0 +1,255 @@
+package sut
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// inside holds the files that are added to the standard library, below the
+// directory of the package they become a part of.
+//
+//go:embed all:_inside
+var inside embed.FS
+
+//go:embed shared.go
+var sharedSource []byte
+
+// Toolchain is a copy of a Go distribution whose runtime lets itself be
+// controlled. It is made of hard links but for the files that differ.
+type Toolchain struct {
+	Root    string // its GOROOT
+	Version string // as `go env GOVERSION` prints it
+}
+
+// supported are the releases whose internals the patch knows.
+var supported = []string{"go1.25", "go1.26", "go1.27"}
+
+// NewToolchain returns the patched twin of the Go distribution that the go
+// command uses in dir, making it below cache if it is not there yet. It may be
+// called at the same time by several processes.
+func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {
+	values, err := goEnvironment(ctx, dir, "GOROOT", "GOVERSION", "GOARCH", "GOOS")
+	if err != nil {
+		return nil, err
+	}
+	goroot, version := values[0], values[1]
+	if values[2] != "amd64" || values[3] != "linux" {
+		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only", values[3], values[2])
+	}
+	if !isSupported(version) {
+		return nil, fmt.Errorf("%s is not supported: use one of %s (the go line or toolchain line of go.mod, or GOTOOLCHAIN, selects it)", version, strings.Join(supported, ", "))
+	}
+	files, err := patchedFiles(goroot)
+	if err != nil {
+		var anchor *anchorError
+		if errors.As(err, &anchor) {
+			return nil, fmt.Errorf("%s is not supported, its runtime differs from what is known: %w", version, err)
+		}
+		return nil, err
+	}
+	root := filepath.Join(cache, version+"-"+digest(goroot, files))
+	t := &Toolchain{Root: root, Version: version}
+	if _, err := os.Stat(filepath.Join(root, "VERSION")); err == nil {
+		return t, nil
+	}
+	return t, makeRoot(goroot, root, files)
+}
+
+func isSupported(version string) bool {
+	for _, s := range supported {
+		if version == s || strings.HasPrefix(version, s+".") || strings.HasPrefix(version, s+"rc") {
+			return true
+		}
+	}
+	return false
+}
+
+func goEnvironment(ctx context.Context, dir string, names ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"env"}, names...)...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w (is Go installed and in PATH?)", commandError(err))
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) != len(names) {
+		return nil, fmt.Errorf("go env printed %d lines instead of %d", len(lines), len(names))
+	}
+	return lines, nil
+}
+
+// commandError adds what a failed command wrote to its standard error.
+func commandError(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return err
+}
+
+// patchedFiles returns the files of the distribution that are replaced or
+// added, by path below GOROOT/src.
+func patchedFiles(goroot string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, p := range patches {
+		text, err := os.ReadFile(filepath.Join(goroot, "src", p.path))
+		if err != nil {
+			return nil, err
+		}
+		s, err := parseSource(p.path, text)
+		if err != nil {
+			return nil, err
+		}
+		e := &editor{source: s}
+		if p.edit(e); e.err != nil {
+			return nil, e.err
+		}
+		files[p.path] = s.result()
+	}
+	if err := addInside(files); err != nil {
+		return nil, err
+	}
+	return files, adaptToRelease(goroot, files)
+}
+
+func addInside(files map[string][]byte) error {
+	for _, pkg := range []string{"runtime", "syscall"} {
+		files[pkg+"/tandem_shared.go"] = bytes.Replace(sharedSource, []byte("package sut\n"), []byte("package "+pkg+"\n"), 1)
+	}
+	return fs.WalkDir(inside, "_inside", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := inside.ReadFile(path)
+		files[strings.TrimPrefix(path, "_inside/")] = text
+		return err
+	})
+}
+
+// adaptToRelease allows for package internal/runtime/syscall, which moved to
+// internal/runtime/syscall/linux in Go 1.26.
+func adaptToRelease(goroot string, files map[string][]byte) error {
+	_, err := os.Stat(filepath.Join(goroot, "src/internal/runtime/syscall/linux"))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for path, text := range files {
+		if strings.HasPrefix(path, "runtime/tandem") {
+			files[path] = bytes.Replace(text, []byte(`linux "internal/runtime/syscall/linux"`), []byte(`linux "internal/runtime/syscall"`), 1)
+		}
+	}
+	return nil
+}
+
+// digest names a set of patched files of a distribution.
+func digest(goroot string, files map[string][]byte) string {
+	h := sha256.New()
+	fmt.Fprintln(h, goroot)
+	paths := make([]string, 0, len(files))
+	for p := range files {
+		paths = append(paths, p)
+	}
+	sort.Strings(paths)
+	for _, p := range paths {
+		fmt.Fprintln(h, p, len(files[p]))
+		h.Write(files[p])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// makeRoot builds the tree beside its place and moves it there as a whole, so
+// that nobody ever sees half of one.
+func makeRoot(goroot, root string, files map[string][]byte) error {
+	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp(filepath.Dir(root), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	for _, part := range []string{"bin", "lib", "pkg", "src", "go.env", "VERSION"} {
+		if err := linkTree(filepath.Join(goroot, part), filepath.Join(temporary, part)); err != nil {
+			return fmt.Errorf("copying the Go distribution: %w", err)
+		}
+	}
+	for path, text := range files {
+		to := filepath.Join(temporary, "src", path)
+		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(to, text, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return err
+	}
+	err = os.Rename(temporary, root)
+	if _, statError := os.Stat(filepath.Join(root, "VERSION")); statError == nil {
+		return nil // another process was faster
+	}
+	return err
+}
+
+// linkTree makes to a copy of from by hard links, or by copying where the two
+// are on different file systems.
+func linkTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		}
+		if os.Link(path, target) == nil {
+			return nil
+		}
+		return copyFile(path, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

@@ -1,0 +1,273 @@
+package sut
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Isolation is how one execution is kept from the next.
+type Isolation uint8
+
+const (
+	Snapshot Isolation = iota // the memory is put back in place
+	Fork                      // every execution is a process of its own; slower, the cross-check
+)
+
+// Options of a worker.
+type Options struct {
+	Args      []string
+	Env       []string // NAME=VALUE, in addition to a fixed small environment
+	Dir       string
+	Isolation Isolation
+	// Patience is how long an execution may go on without a visible operation
+	// that reaches the checker, before the worker is ended; 0: 30 s.
+	Patience time.Duration
+}
+
+const (
+	backupBytes  = 512 << 20
+	outputLimit  = 1 << 20
+	basePatience = 30 * time.Second
+)
+
+// Worker is one process that runs executions of a program, one at a time. Its
+// methods must not be called concurrently, but for Close.
+type Worker struct {
+	program  *Program
+	options  Options
+	process  *exec.Cmd
+	shared   *shared
+	memory   []byte
+	pages    *pageTable
+	command  *os.File
+	answer   *os.File
+	stdout   *os.File
+	stderr   *os.File
+	events   []Event
+	started  atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
+	hung     atomic.Bool
+	stop     chan struct{}
+	replaced int // processes that this worker has had, beyond the first
+}
+
+// Start starts a worker.
+func Start(p *Program, o Options) (*Worker, error) {
+	if o.Patience == 0 {
+		o.Patience = basePatience
+	}
+	w := &Worker{program: p, options: o}
+	if err := w.launch(); err != nil {
+		return nil, fmt.Errorf("starting %s under control: %w", p.ImportPath, err)
+	}
+	return w, nil
+}
+
+// launch starts the process and takes the snapshot.
+func (w *Worker) launch() error {
+	memory, err := memoryFile("tandem", int64(unsafe.Sizeof(shared{})))
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	w.memory, err = unix.Mmap(int(memory.Fd()), 0, int(unsafe.Sizeof(shared{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	w.shared = (*shared)(unsafe.Pointer(&w.memory[0]))
+	w.shared.backupBytes = backupBytes
+	w.stop = make(chan struct{})
+	if err := w.spawn(memory); err != nil {
+		w.release()
+		return err
+	}
+	w.started.Store(time.Now().UnixNano())
+	go w.watch(w.process.Process, w.stop)
+	if err := w.prepare(); err != nil {
+		err = w.explain(err)
+		w.Close()
+		return err
+	}
+	w.started.Store(0)
+	return nil
+}
+
+func memoryFile(name string, size int64) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err := f.Truncate(size); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (w *Worker) spawn(memory *os.File) error {
+	var err error
+	for _, f := range []**os.File{&w.stdout, &w.stderr} {
+		if *f, err = memoryFile("output", 0); err != nil {
+			return err
+		}
+		if _, err := unix.FcntlInt((*f).Fd(), unix.F_SETFL, unix.O_APPEND); err != nil {
+			return err
+		}
+	}
+	commandIn, commandOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer commandIn.Close()
+	answerIn, answerOut, err := os.Pipe()
+	if err != nil {
+		commandOut.Close()
+		return err
+	}
+	defer answerOut.Close()
+	w.command, w.answer = commandOut, answerIn
+	w.process = exec.Command(w.program.Path, w.options.Args...)
+	w.process.Dir = w.options.Dir
+	w.process.Env = w.environment()
+	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
+	w.process.ExtraFiles = []*os.File{memory, commandIn, answerOut}
+	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // the signal is sent when the thread that started the process ends
+	err = w.process.Start()
+	runtime.UnlockOSThread()
+	return err
+}
+
+// environment is fixed, so that no execution depends on who started the checker.
+func (w *Worker) environment() []string {
+	mode := "snapshot"
+	if w.options.Isolation == Fork {
+		mode = "fork"
+	}
+	return append([]string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent", "TZ=UTC", "LANG=C",
+		"GOGC=off", "GOTRACEBACK=single",
+		"TANDEM_WORKER=" + mode, "TANDEM_OPEN=" + strings.Join(w.program.Open, ","),
+	}, w.options.Env...)
+}
+
+// prepare waits for the program to arrive at main and takes the snapshot.
+func (w *Worker) prepare() error {
+	if err := w.expect(answerReady); err != nil {
+		return err
+	}
+	if w.options.Isolation == Fork {
+		return nil
+	}
+	w.pages = &pageTable{pid: w.process.Process.Pid, shared: w.shared, known: map[uint64]struct{}{}}
+	return w.settle()
+}
+
+// settle completes the region table and has the worker save its pages, until
+// saving touches no page that is not in the table yet.
+func (w *Worker) settle() error {
+	added, err := w.pages.scan()
+	if err != nil || !added {
+		return err
+	}
+	if err := w.tell(commandCopy); err != nil {
+		return err
+	}
+	return w.expect(answerReady)
+}
+
+func (w *Worker) tell(b byte) error {
+	if _, err := w.command.Write([]byte{b}); err != nil {
+		return fmt.Errorf("the worker does not take commands: %w", err)
+	}
+	return nil
+}
+
+// hear waits for the worker's next answer.
+func (w *Worker) hear() (byte, error) {
+	var b [1]byte
+	for {
+		n, err := unix.Read(int(w.answer.Fd()), b[:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, fmt.Errorf("waiting for the worker: %w", err)
+		case n == 0:
+			return 0, errWorkerGone
+		}
+		return b[0], nil
+	}
+}
+
+var errWorkerGone = errors.New("the worker has ended")
+
+func (w *Worker) expect(want byte) error {
+	got, err := w.hear()
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("the worker answered %q instead of %q", got, want)
+	}
+	return nil
+}
+
+// watch ends a worker that has been busy for too long.
+func (w *Worker) watch(p *os.Process, stop chan struct{}) {
+	tick := time.NewTicker(w.options.Patience/8 + time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			since := w.started.Load()
+			if since != 0 && time.Now().UnixNano()-since > int64(w.options.Patience) {
+				w.hung.Store(true)
+				p.Kill()
+				return
+			}
+		}
+	}
+}
+
+// Close ends the worker and frees what it holds.
+func (w *Worker) Close() error {
+	if w.process != nil && w.process.Process != nil && w.process.ProcessState == nil {
+		w.process.Process.Kill()
+		w.process.Wait()
+	}
+	w.release()
+	return nil
+}
+
+func (w *Worker) release() {
+	for _, f := range []*os.File{w.command, w.answer, w.stdout, w.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	w.command, w.answer, w.stdout, w.stderr = nil, nil, nil, nil
+	if w.memory != nil {
+		unix.Munmap(w.memory)
+		w.memory, w.shared = nil, nil
+	}
+	if w.stop != nil {
+		close(w.stop)
+		w.stop = nil
+	}
+}
+
+// Pid is the process ID of the worker.
+func (w *Worker) Pid() int { return w.process.Process.Pid }

@@ -1,0 +1,50 @@
+// Package tandem is for programs that want to speak to the checker: to have a
+// value explored, or to state what must hold. A program need not use it to be
+// checked, and one that does runs without the checker too.
+package tandem
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"unsafe"
+)
+
+// call is a system call that no kernel has. Under the checker it is answered;
+// everywhere else it fails, which tells the two apart.
+const call = 0x74616e64
+
+// What a program can ask.
+const (
+	choose = 1
+	assert = 2
+)
+
+// Choose returns a number from 0 to n-1. The checker explores all of them;
+// without it, the number is random. It panics if n is not in 1..65535.
+func Choose(n int) int {
+	if n < 1 || n > 1<<16-1 {
+		panic(fmt.Sprintf("tandem.Choose(%d): there must be 1 to 65535 values to choose from", n))
+	}
+	value, _, errno := syscall.Syscall(call, choose, uintptr(n), 0)
+	if errno != 0 {
+		return rand.IntN(n)
+	}
+	return int(value)
+}
+
+// Assert states that condition holds. If it does not, the checker reports a
+// violation with the message that is formatted from args in the manner of
+// fmt.Sprint; without the checker it panics with that message.
+func Assert(condition bool, args ...any) {
+	if condition {
+		return
+	}
+	message := "assertion failed"
+	if len(args) > 0 {
+		message = fmt.Sprint(args...)
+	}
+	text := []byte(message)
+	syscall.Syscall(call, assert, uintptr(len(text)), uintptr(unsafe.Pointer(unsafe.SliceData(text))))
+	panic(message)
+}
