@@ -48,3 +48,18 @@ func Conflict(a, b []Access) bool {
 	}
 	return false
 }
+
+// kinds is a set of kinds of access: bit k for kind k.
+type kinds uint8
+
+// conflicting holds for each kind the set of kinds that it conflicts with.
+var conflicting = func() (sets [accessKinds]kinds) {
+	for a := range accessKinds {
+		for b := range accessKinds {
+			if conflicts[a][b] {
+				sets[a] |= 1 << b
+			}
+		}
+	}
+	return sets
+}()

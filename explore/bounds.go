@@ -1,0 +1,62 @@
+package explore
+
+import "fmt"
+
+// Until ends a search as soon as stop returns a reason, which becomes the reason
+// of the verdict. It is asked before each execution, with the verdict so far.
+// A budget of time is a stop that looks at a clock of the caller.
+func Until(s Search, stop func(Verdict) string) Search {
+	return &bounded{Search: s, stop: stop}
+}
+
+// MaxExecutions ends a search after n executions.
+func MaxExecutions(s Search, n int) Search {
+	return Until(s, func(v Verdict) string {
+		if v.Executions < n {
+			return ""
+		}
+		return fmt.Sprintf("the limit of %d executions was reached", n)
+	})
+}
+
+// UntilViolation ends a search at the first execution that is a violation.
+func UntilViolation(s Search) Search {
+	return Until(s, func(v Verdict) string {
+		if v.Violations == 0 {
+			return ""
+		}
+		return "the search stopped at the first violation"
+	})
+}
+
+type bounded struct {
+	Search
+	stop   func(Verdict) string
+	ended  bool
+	reason string // why it ended early
+}
+
+func (b *bounded) Next() (Schedule, bool) {
+	if b.ended {
+		return Schedule{}, false
+	}
+	reason := b.stop(b.Search.Verdict())
+	schedule, more := b.Search.Next()
+	switch {
+	case !more: // ended by itself, perhaps exactly at the bound
+		b.ended = true
+	case reason != "":
+		b.ended, b.reason = true, reason
+	default:
+		return schedule, true
+	}
+	return Schedule{}, false
+}
+
+func (b *bounded) Verdict() Verdict {
+	v := b.Search.Verdict()
+	if b.reason != "" {
+		v.Reason = b.reason
+	}
+	return v
+}

@@ -1,0 +1,259 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+)
+
+// DPOR returns the search with dynamic partial-order reduction: of the executions
+// that differ only in the order of independent transitions it completes exactly
+// one. It is Source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
+// Partial Order Reduction, POPL 2014, algorithm 1) on an explicit stack: source
+// sets decide what to explore, sleep sets cut off what was explored elsewhere.
+// The latter may end executions before they are complete (Redundant).
+//
+// Own time per transition is proportional to the number of goroutines; an
+// execution costs its new transitions, and a comparison of its prefix.
+func DPOR() Search {
+	return &dpor{trace: newTrace()}
+}
+
+// dpor is the search. trace, path and nodes run in parallel: element i is the
+// transition executed at node i, its action, and the state before it. Between
+// Next and Report, path has one action more than trace has events.
+type dpor struct {
+	tally
+	trace *trace
+	path  []Action
+	nodes []node
+	sleep []Sleeper // slab: the sleep sets of the nodes, one after the other
+	begun bool
+}
+
+// node is a state on the path. Its backtrack set (POPL 2014) is the action on
+// the path, those explored before, and those to do.
+type node struct {
+	todo []Action // to be explored from here
+	// The sleep set: the part of the slab from sleepBegin to sleepEnd. Up to
+	// explored it is inherited; from there on, it is what was explored from here.
+	sleepBegin, explored, sleepEnd int
+}
+
+func (d *dpor) Next() (Schedule, bool) {
+	d.ask()
+	if !d.begun {
+		d.begun = true
+		return Schedule{}, true
+	}
+	for top := len(d.nodes) - 1; top >= 0; top-- {
+		n := &d.nodes[top]
+		if len(n.todo) == 0 {
+			continue
+		}
+		d.putToSleep(top)
+		d.trace.truncate(top)
+		d.nodes, d.path = d.nodes[:top+1], d.path[:top+1]
+		d.path[top] = n.todo[0]
+		n.todo = slices.Delete(n.todo, 0, 1)
+		return Schedule{Prefix: d.path, Sleep: d.sleepOf(n)}, true
+	}
+	return d.end()
+}
+
+// putToSleep adds the explored action at node i to the sleep set there.
+func (d *dpor) putToSleep(i int) {
+	n, e := &d.nodes[i], int32(i)
+	d.sleep = append(d.sleep[:n.sleepEnd], Sleeper{
+		Action:   d.path[i],
+		Need:     d.trace.events[i].need,
+		Accesses: slices.Clone(d.trace.accessesOf(e)),
+	})
+	n.sleepEnd++
+}
+
+func (d *dpor) sleepOf(n *node) []Sleeper {
+	return d.sleep[n.sleepBegin:n.sleepEnd]
+}
+
+func (d *dpor) Report(e Execution) error {
+	d.take(e)
+	if err := checkActions(d.path, e.Transitions); err != nil {
+		return err
+	}
+	for i := range d.trace.events {
+		if err := d.trace.checkReplay(int32(i), &e.Transitions[i]); err != nil {
+			return err
+		}
+	}
+	for i := len(d.trace.events); i < len(e.Transitions); i++ {
+		if err := d.extend(i, &e.Transitions[i]); err != nil {
+			return err
+		}
+	}
+	if e.Outcome == Redundant && len(d.appendInherited(nil)) == 0 {
+		return logError(len(e.Transitions), "the execution ended as redundant, but nothing is asleep")
+	}
+	for i := range e.Pending {
+		if err := d.raceWithPending(&e.Pending[i], e.Outcome); err != nil {
+			return err
+		}
+	}
+	if e.Outcome != Redundant && e.Outcome != StepLimit {
+		d.goOnWithout(e.Pending)
+	}
+	return nil
+}
+
+// extend takes transition i, executed for the first time on this path.
+func (d *dpor) extend(i int, x *Transition) error {
+	if i == len(d.nodes) {
+		begin := len(d.sleep)
+		d.sleep = d.appendInherited(d.sleep)
+		d.nodes = extend(d.nodes)
+		d.nodes[i] = node{todo: d.nodes[i].todo[:0], sleepBegin: begin, explored: len(d.sleep), sleepEnd: len(d.sleep)}
+		d.path = append(d.path, x.Action)
+	}
+	n := &d.nodes[i]
+	if d.asleep(n, x.Action) {
+		return logError(i, "%s was executed although it is asleep", x.Action)
+	}
+	races, err := d.trace.push(x)
+	if err != nil {
+		return err
+	}
+	for _, r := range races {
+		d.reverse(r, x.Action)
+	}
+	// All alternatives of an operation exclude each other.
+	for choice := range x.Choices {
+		a := Action{x.Goroutine, choice}
+		if a != x.Action && !d.asleep(n, a) && !slices.Contains(n.todo, a) {
+			n.todo = append(n.todo, a)
+		}
+	}
+	return nil
+}
+
+// appendInherited appends the sleep set after the last event: of the sleepers
+// before it, those that do not depend on it.
+func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
+	last := len(d.trace.events) - 1
+	if last < 0 {
+		return sleep
+	}
+	for _, s := range d.sleepOf(&d.nodes[last]) {
+		if s.Goroutine != d.path[last].Goroutine && !Conflict(s.Accesses, d.trace.accessesOf(int32(last))) {
+			sleep = append(sleep, s)
+		}
+	}
+	return sleep
+}
+
+// reverse sees to it that the race of an earlier event with the operation of next
+// is also explored the other way round: the backtrack set of the node before the
+// event must have an initial of what then runs, which is everything that does not
+// depend on the event, and the operation.
+func (d *dpor) reverse(r race, next Action) {
+	n := &d.nodes[r.event]
+	if r.direct && d.covered(n, next) {
+		return
+	}
+	first := int32(-1)
+	for x := range d.trace.initials(r.event) {
+		if d.covered(n, d.path[x]) {
+			return
+		}
+		if first < 0 || x < first {
+			first = x
+		}
+	}
+	if !r.direct {
+		if first < 0 {
+			panic(fmt.Sprintf("explore: the reversal of the race of step %d with %s cannot begin", r.event, next))
+		}
+		next = d.path[first]
+	}
+	n.todo = append(n.todo, next)
+}
+
+// covered reports whether what begins with action a needs nothing new at node n:
+// a is asleep, or its goroutine is in the backtrack set (by extend, then with all
+// the alternatives that are not asleep).
+func (d *dpor) covered(n *node, a Action) bool {
+	for _, s := range d.sleep[n.explored:n.sleepEnd] {
+		if s.Goroutine == a.Goroutine {
+			return true
+		}
+	}
+	for _, todo := range n.todo {
+		if todo.Goroutine == a.Goroutine {
+			return true
+		}
+	}
+	return d.asleep(n, a)
+}
+
+func (d *dpor) asleep(n *node, a Action) bool {
+	for i := n.sleepBegin; i < n.sleepEnd; i++ {
+		if d.sleep[i].Action == a {
+			return true
+		}
+	}
+	return false
+}
+
+// raceWithPending takes an operation that was pending at the end as the end of
+// races: a blocked Lock would have succeeded before the Lock that holds the mutex.
+// Enabled ones take part only where a limit cut the execution off. When everything
+// enabled was asleep they are explored elsewhere, and when the program was ended by
+// its last transition, by goOnWithout.
+func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
+	if p.Enabled && outcome != StepLimit {
+		return nil
+	}
+	races, err := d.trace.pendingRaces(p)
+	if err != nil {
+		return err
+	}
+	for _, r := range races {
+		d.reverse(r, Action{Goroutine: p.Goroutine})
+	}
+	return nil
+}
+
+// goOnWithout sees to it that what the last transition cut off by ending the
+// program (panic, exit) is explored without it: instead of it, one of the others
+// that were enabled goes on; which ones else are needed, races will tell.
+func (d *dpor) goOnWithout(pending []Pending) {
+	last := len(d.trace.events) - 1
+	if last < 0 {
+		return
+	}
+	n, ending := &d.nodes[last], d.path[last].Goroutine
+	for _, a := range n.todo {
+		if a.Goroutine != ending {
+			return
+		}
+	}
+	for _, s := range d.sleep[n.explored:n.sleepEnd] {
+		if s.Goroutine != ending {
+			return
+		}
+	}
+	for i := range pending {
+		p := &pending[i]
+		if !p.Enabled || !d.trace.wasEnabled(p, int32(last)) {
+			continue
+		}
+		for choice := range max(p.Choices, 1) {
+			if a := (Action{p.Goroutine, choice}); !d.asleep(n, a) {
+				n.todo = append(n.todo, a)
+				return
+			}
+		}
+	}
+}
+
+func (d *dpor) Verdict() Verdict {
+	return d.verdict("")
+}

@@ -1,0 +1,61 @@
+package explore
+
+import "fmt"
+
+// tally counts executions and holds the state that all searches have in common.
+type tally struct {
+	counts  Verdict // Kind and Reason unused
+	waiting bool    // for the report of an execution that was asked for
+	ended   bool
+}
+
+// ask notes that an execution is asked for, or that the search ends (end).
+func (t *tally) ask() {
+	if t.waiting {
+		panic("explore: Next was called again before the execution it asked for was reported")
+	}
+	t.waiting = true
+}
+
+// end is the answer of Next when the search has ended.
+func (t *tally) end() (Schedule, bool) {
+	t.waiting, t.ended = false, true
+	return Schedule{}, false
+}
+
+// take counts a reported execution.
+func (t *tally) take(e Execution) {
+	if !t.waiting {
+		panic("explore: Report was called without an execution being asked for by Next")
+	}
+	t.waiting = false
+	t.counts.Executions++
+	t.counts.Transitions += len(e.Transitions)
+	switch {
+	case e.Outcome == Redundant:
+		t.counts.Redundant++
+	case e.Outcome == StepLimit:
+		t.counts.Limited++
+	case e.Outcome.Violation():
+		t.counts.Violations++
+	}
+}
+
+// verdict completes the counts; gap says what the search by its nature leaves
+// out when it has ended, "" for nothing.
+func (t *tally) verdict(gap string) Verdict {
+	v := t.counts
+	switch {
+	case v.Violations > 0:
+		v.Kind, v.Reason = Violated, fmt.Sprintf("%d of %d executions are violations", v.Violations, v.Executions)
+	case !t.ended:
+		v.Reason = "the search has not ended"
+	case gap != "":
+		v.Reason = gap
+	case v.Limited > 0:
+		v.Reason = fmt.Sprintf("%d of %d executions were cut off at the step limit", v.Limited, v.Executions)
+	default:
+		v.Kind, v.Reason = Holds, "every execution is covered"
+	}
+	return v
+}

@@ -1,0 +1,423 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Limits on what one execution may take. Reaching one is a LogError.
+const (
+	maxTransitions  = 1 << 22
+	maxClockEntries = 1 << 28 // transitions x goroutines, 4 bytes each
+)
+
+// trace holds the executed events in order and the happens-before relation
+// between them: the transitive closure of program order, creation and waking,
+// conflicting accesses, and barriers. It is a stack: push and truncate undo each
+// other, so that executions with a common prefix share it. Goroutines and
+// objects are numbered densely in the order in which they appear.
+type trace struct {
+	events      []event
+	goroutines  []goroutineLog
+	objects     []objectLog
+	barriers    []int32 // events
+	goroutineOf map[GoroutineID]int32
+	objectOf    map[ObjectID]int32
+
+	// Slabs that the events point into.
+	clocks   []int32
+	accesses []Access
+	uses     []use
+	starts   []GoroutineID
+
+	generation uint64 // number of calls of summarize
+
+	// Of the event that is being pushed:
+	now        clock   // what happens before it, as far as joined
+	candidates []int32 // earlier events that conflict with it
+	deferred   []int32 // of these, those that could not be exchanged with it
+	races      []race
+}
+
+// event is an executed transition. The slab fields are where its part ends; it
+// begins where that of the event before ends.
+type event struct {
+	Action
+	need        Need
+	choices     int
+	goroutine   int32
+	ordinal     int32 // 1 for the first event of the goroutine
+	barrier     bool
+	clockEnd    int
+	accessesEnd int
+	usesEnd     int
+	startsEnd   int
+}
+
+// clock is a vector clock: at index g the number of events of goroutine g that
+// happened before an event, or are it. What it is too short for is 0.
+type clock []int32
+
+func (c clock) join(other clock) {
+	for g, n := range other {
+		c[g] = max(c[g], n)
+	}
+}
+
+// use sums up the accesses of one event to one object.
+type use struct {
+	object int32
+	delta  int32 // of the counter
+	kinds  kinds
+	ready  uint8 // before the first of the accesses
+}
+
+type goroutineLog struct {
+	id     GoroutineID
+	events []int32
+	wakes  []int32 // events that created or woke it
+}
+
+type objectLog struct {
+	id     ObjectID
+	uses   []objectUse
+	byKind [accessKinds][]int32 // events with an access of that kind
+
+	seen uint64 // generation of summarize in which slot is valid
+	slot int32  // in trace.uses
+}
+
+type objectUse struct {
+	event int32
+	use   int32 // in trace.uses
+	// steps counts the uses up to this one that are anything else than a counter
+	// going down.
+	steps int32
+}
+
+func newTrace() *trace {
+	return &trace{goroutineOf: make(map[GoroutineID]int32), objectOf: make(map[ObjectID]int32)}
+}
+
+// before returns the event before event e as far as its slab fields go.
+func (t *trace) before(e int32) event {
+	if e == 0 {
+		return event{}
+	}
+	return t.events[e-1]
+}
+
+func (t *trace) clockOf(e int32) clock {
+	return clock(t.clocks[t.before(e).clockEnd:t.events[e].clockEnd])
+}
+
+func (t *trace) accessesOf(e int32) []Access {
+	return t.accesses[t.before(e).accessesEnd:t.events[e].accessesEnd]
+}
+
+func (t *trace) usesOf(e int32) []use {
+	return t.uses[t.before(e).usesEnd:t.events[e].usesEnd]
+}
+
+func (t *trace) startsOf(e int32) []GoroutineID {
+	return t.starts[t.before(e).startsEnd:t.events[e].startsEnd]
+}
+
+// includes reports whether event e happened before the event of clock c, or is it.
+func (t *trace) includes(c clock, e int32) bool {
+	x := &t.events[e]
+	return int(x.goroutine) < len(c) && c[x.goroutine] >= x.ordinal
+}
+
+// firstAfter returns the first event of goroutine g after event e.
+func (t *trace) firstAfter(g, e int32) (int32, bool) {
+	events := t.goroutines[g].events
+	if len(events) == 0 || events[len(events)-1] <= e {
+		return 0, false
+	}
+	i := sort.Search(len(events), func(i int) bool { return events[i] > e })
+	return events[i], true
+}
+
+// goroutine returns the number of a goroutine.
+func (t *trace) goroutine(id GoroutineID) int32 {
+	g, ok := t.goroutineOf[id]
+	if !ok {
+		g = int32(len(t.goroutines))
+		t.goroutineOf[id] = g
+		t.goroutines = extend(t.goroutines)
+		log := &t.goroutines[g]
+		log.id, log.events, log.wakes = id, log.events[:0], log.wakes[:0]
+	}
+	return g
+}
+
+// object returns the number of an object.
+func (t *trace) object(id ObjectID) int32 {
+	o, ok := t.objectOf[id]
+	if !ok {
+		o = int32(len(t.objects))
+		t.objectOf[id] = o
+		t.objects = extend(t.objects)
+		log := &t.objects[o]
+		log.id, log.uses = id, log.uses[:0]
+		for kind := range log.byKind {
+			log.byKind[kind] = log.byKind[kind][:0]
+		}
+	}
+	return o
+}
+
+// extend makes s longer by one element, which keeps what a truncated element had
+// there, so that its slices are used again.
+func extend[T any](s []T) []T {
+	if len(s) < cap(s) {
+		return s[:len(s)+1]
+	}
+	var zero T
+	return append(s, zero)
+}
+
+// push appends transition x and returns the races that end in it, latest first.
+// They are valid until the next push.
+func (t *trace) push(x *Transition) ([]race, error) {
+	if err := t.validate(x); err != nil {
+		return nil, err
+	}
+	g := t.goroutine(x.Goroutine)
+	t.summarize(x.Accesses)
+	t.races = t.races[:0]
+	if x.Barrier {
+		t.joinAll()
+	} else if err := t.joinPast(x.Goroutine, x.Need); err != nil {
+		return nil, err
+	} else {
+		t.findRaces(t.uses[t.top().usesEnd:], operation{need: x.Need})
+		t.joinDeferred()
+	}
+	t.record(g, x)
+	return t.races, nil
+}
+
+// top returns the last event as far as its slab fields go.
+func (t *trace) top() event {
+	return t.before(int32(len(t.events)))
+}
+
+// summarize appends the uses that accesses amount to.
+func (t *trace) summarize(accesses []Access) {
+	t.generation++
+	for _, a := range accesses {
+		if a.Object == 0 {
+			continue
+		}
+		o := t.object(a.Object)
+		log := &t.objects[o]
+		if log.seen != t.generation {
+			log.seen, log.slot = t.generation, int32(len(t.uses))
+			t.uses = append(t.uses, use{object: o, ready: a.Ready})
+		}
+		u := &t.uses[log.slot]
+		u.kinds |= 1 << a.Kind
+		u.delta += a.Delta
+	}
+}
+
+// joinAll sets now to the whole past.
+func (t *trace) joinAll() {
+	t.resetNow()
+	for g := range t.goroutines {
+		t.now[g] = int32(len(t.goroutines[g].events))
+	}
+}
+
+// joinPast sets now to what happened before an operation of a goroutine whatever
+// it does: its last event and those that woke it since. The last barrier too,
+// unless the goroutine was then blocked, and could have gone on before.
+func (t *trace) joinPast(id GoroutineID, need Need) error {
+	t.resetNow()
+	t.deferred = t.deferred[:0]
+	if g, known := t.goroutineOf[id]; known {
+		log, last := &t.goroutines[g], int32(-1)
+		if n := len(log.events); n > 0 {
+			last = log.events[n-1]
+			t.now.join(t.clockOf(last))
+		}
+		for i := len(log.wakes) - 1; i >= 0 && log.wakes[i] > last; i-- {
+			t.now.join(t.clockOf(log.wakes[i]))
+		}
+	}
+	if n := len(t.barriers); n > 0 && !t.includes(t.now, t.barriers[n-1]) {
+		if need.Mask == 0 {
+			return logError(len(t.events), "goroutine %#x is enabled, and was so already at the barrier of step %d, "+
+				"which is scheduled only when nothing is (is what woke it missing from Starts?)", uint64(id), t.barriers[n-1])
+		}
+		t.deferred = append(t.deferred, t.barriers[n-1])
+	}
+	return nil
+}
+
+func (t *trace) resetNow() {
+	n := len(t.goroutines)
+	if cap(t.now) < n {
+		t.now = make(clock, n, 2*n)
+	}
+	t.now = t.now[:n]
+	clear(t.now)
+}
+
+// joinDeferred adds to now what happened before without being in a race.
+func (t *trace) joinDeferred() {
+	for _, e := range t.deferred {
+		t.now.join(t.clockOf(e))
+	}
+}
+
+// record appends the event that x, with the clock now and the summarized uses, is.
+func (t *trace) record(g int32, x *Transition) {
+	e, usesBegin := int32(len(t.events)), t.top().usesEnd
+	log := &t.goroutines[g]
+	log.events = append(log.events, e)
+	t.now[g] = int32(len(log.events))
+	t.clocks = append(t.clocks, t.now...)
+	t.accesses = append(t.accesses, x.Accesses...)
+	t.starts = append(t.starts, x.Starts...)
+	t.events = append(t.events, event{
+		Action: x.Action, need: x.Need, choices: x.Choices, barrier: x.Barrier,
+		goroutine: g, ordinal: t.now[g],
+		clockEnd: len(t.clocks), accessesEnd: len(t.accesses), usesEnd: len(t.uses), startsEnd: len(t.starts),
+	})
+	for _, id := range x.Starts {
+		woken := &t.goroutines[t.goroutine(id)]
+		woken.wakes = append(woken.wakes, e)
+	}
+	if x.Barrier {
+		t.barriers = append(t.barriers, e)
+	}
+	for i := usesBegin; i < len(t.uses); i++ {
+		t.objects[t.uses[i].object].append(e, int32(i), t.uses[i])
+	}
+}
+
+func (o *objectLog) append(e, slot int32, u use) {
+	step := int32(1)
+	if u.kinds == 1<<Commute && u.delta < 0 {
+		step = 0
+	}
+	o.uses = append(o.uses, objectUse{event: e, use: slot, steps: o.stepsBefore(len(o.uses)) + step})
+	for kind := range o.byKind {
+		if u.kinds&(1<<kind) != 0 {
+			o.byKind[kind] = append(o.byKind[kind], e)
+		}
+	}
+}
+
+func (o *objectLog) stepsBefore(i int) int32 {
+	if i == 0 {
+		return 0
+	}
+	return o.uses[i-1].steps
+}
+
+// truncate removes all events from number n on.
+func (t *trace) truncate(n int) {
+	for e := int32(len(t.events)) - 1; e >= int32(n); e-- {
+		t.pop(e)
+	}
+}
+
+// pop removes the last event, e, and the goroutines and objects that first
+// appeared in it.
+func (t *trace) pop(e int32) {
+	x, prior := &t.events[e], t.before(e)
+	for _, u := range t.usesOf(e) {
+		o := &t.objects[u.object]
+		o.uses = o.uses[:len(o.uses)-1]
+		for kind := range o.byKind {
+			if u.kinds&(1<<kind) != 0 {
+				o.byKind[kind] = o.byKind[kind][:len(o.byKind[kind])-1]
+			}
+		}
+	}
+	for n := len(t.objects); n > 0 && len(t.objects[n-1].uses) == 0; n = len(t.objects) {
+		delete(t.objectOf, t.objects[n-1].id)
+		t.objects = t.objects[:n-1]
+	}
+	for _, id := range t.startsOf(e) {
+		woken := &t.goroutines[t.goroutineOf[id]]
+		woken.wakes = woken.wakes[:len(woken.wakes)-1]
+	}
+	log := &t.goroutines[x.goroutine]
+	log.events = log.events[:len(log.events)-1]
+	for n := len(t.goroutines); n > 0 && t.goroutines[n-1].unused(); n = len(t.goroutines) {
+		delete(t.goroutineOf, t.goroutines[n-1].id)
+		t.goroutines = t.goroutines[:n-1]
+	}
+	if x.barrier {
+		t.barriers = t.barriers[:len(t.barriers)-1]
+	}
+	t.clocks, t.accesses = t.clocks[:prior.clockEnd], t.accesses[:prior.accessesEnd]
+	t.uses, t.starts = t.uses[:prior.usesEnd], t.starts[:prior.startsEnd]
+	t.events = t.events[:e]
+}
+
+func (g *goroutineLog) unused() bool {
+	return len(g.events) == 0 && len(g.wakes) == 0
+}
+
+// validate checks what can be checked of a transition by itself.
+func (t *trace) validate(x *Transition) error {
+	step := len(t.events)
+	problem := ""
+	switch {
+	case step >= maxTransitions:
+		problem = fmt.Sprintf("more than %d transitions in one execution; lower the step limit", maxTransitions)
+	case len(t.clocks)+len(t.goroutines) >= maxClockEntries:
+		problem = fmt.Sprintf("more than %d transitions x goroutines; lower the step limit", maxClockEntries)
+	case x.Choices < 1 || x.Choice < 0 || x.Choice >= x.Choices:
+		problem = fmt.Sprintf("%s is not one of %d choices", x.Action, x.Choices)
+	case x.Need.Mask&^(ReadyExclusive|ReadyShared) != 0:
+		problem = fmt.Sprintf("unknown wait condition %#x", x.Need.Mask)
+	}
+	if problem != "" {
+		return logError(step, "%s", problem)
+	}
+	unmet := x.Need.Mask != 0
+	for i, a := range x.Accesses {
+		if a.Kind >= accessKinds {
+			return logError(step, "access %d is of unknown kind %d", i, a.Kind)
+		}
+		if unmet && a.Object == x.Need.Object {
+			if a.Ready&x.Need.Mask != x.Need.Mask {
+				return logError(step, "%s ran although its wait condition did not hold", x.Action)
+			}
+			unmet = false
+		}
+	}
+	if unmet {
+		return logError(step, "%s waited for object %#x but did not access it", x.Action, uint64(x.Need.Object))
+	}
+	return nil
+}
+
+// checkReplay compares event e with what the replay of its action was.
+func (t *trace) checkReplay(e int32, x *Transition) error {
+	event := &t.events[e]
+	diverged := func(want, got any) error {
+		return &DivergenceError{Step: int(e), Want: fmt.Sprintf("%s with %v", x.Action, want), Got: fmt.Sprint(got)}
+	}
+	switch accesses, starts := t.accessesOf(e), t.startsOf(e); {
+	case event.choices != x.Choices:
+		return diverged(fmt.Sprint(event.choices, " choices"), x.Choices)
+	case event.need != x.Need:
+		return diverged(event.need, x.Need)
+	case event.barrier != x.Barrier:
+		return diverged(fmt.Sprint("barrier ", event.barrier), x.Barrier)
+	case !slices.Equal(accesses, x.Accesses):
+		return diverged(accesses, x.Accesses)
+	case !slices.Equal(starts, x.Starts):
+		return diverged(starts, x.Starts)
+	}
+	return nil
+}
