@@ -1,0 +1,223 @@
+// Package peers describes the real processes on the other side of the connections of the
+// system under test, and watches them: are they ready, are they quiescent, did one die.
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Scratch stands for the scratch directory of the group wherever a path may occur:
+// in commands, environments, files and binds.
+const Scratch = "{scratch}"
+
+// Group is what is checkpointed together: peers, their files and the network between
+// them. Its file tree is that of the machine, read-only, with a scratch directory and
+// an own /run, both part of every checkpoint.
+type Group struct {
+	Peers []Peer
+	Files []File
+	// Binds puts the directory or file that is the value over the path that is the key,
+	// inside the group only. A directory below Scratch is created where it is missing.
+	Binds map[string]string
+	// ReadyTimeout bounds the time from the start until all peers are ready;
+	// 0 means DefaultReadyTimeout.
+	ReadyTimeout time.Duration
+}
+
+// Peer is one process. It must stay in the foreground: its end is the peer's death.
+// It runs as root in the scratch directory, with nothing in its environment but Env
+// and defaults for PATH, HOME and LANG.
+type Peer struct {
+	Name    string
+	Command []string
+	Env     []string // "NAME=value"
+	Listen  string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+}
+
+// File is put in place before the peers start. A relative path is below Scratch.
+type File struct {
+	Path    string
+	Content []byte
+	Mode    fs.FileMode // permission bits; 0 means 0644
+}
+
+// Limits of a group.
+const (
+	DefaultReadyTimeout = 10 * time.Second
+	MaxFiles            = 4096
+	MaxContent          = 64 << 20 // bytes in all files together
+)
+
+// Validate reports everything that is wrong with the description.
+func (g Group) Validate() error {
+	var wrong []error
+	report := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
+	if n := len(g.Peers); n == 0 || n > proxy.MaxPeers {
+		report("peers: there are %d, allowed are 1 to %d", n, proxy.MaxPeers)
+	}
+	seen := map[string]bool{}
+	for i, p := range g.Peers {
+		if err := p.validate(); err != nil {
+			report("peers[%d]: %w", i, err)
+		}
+		if seen[p.Name] {
+			report("peers[%d]: the name %q is taken: give each peer its own", i, p.Name)
+		}
+		seen[p.Name] = true
+	}
+	wrong = append(wrong, g.validateFiles()...)
+	if n := len(g.Binds); n > proxy.MaxMounts/2 {
+		report("binds: there are %d, allowed are %d", n, proxy.MaxMounts/2)
+	}
+	for _, target := range slices.Sorted(maps.Keys(g.Binds)) {
+		if err := validateBind(target, g.Binds[target]); err != nil {
+			report("binds[%q]: %w", target, err)
+		}
+	}
+	if g.ReadyTimeout < 0 {
+		report("ready timeout: %v is negative", g.ReadyTimeout)
+	}
+	return errors.Join(wrong...)
+}
+
+func (p Peer) validate() error {
+	switch {
+	case p.Name == "":
+		return errors.New("it has no name")
+	case len(p.Command) == 0 || p.Command[0] == "":
+		return fmt.Errorf("peer %s has no command", p.Name)
+	}
+	for _, s := range slices.Concat(p.Command, p.Env) {
+		if strings.ContainsRune(s, 0) {
+			return fmt.Errorf("peer %s: %q contains a zero byte", p.Name, s)
+		}
+	}
+	for _, e := range p.Env {
+		if i := strings.IndexByte(e, '='); i <= 0 {
+			return fmt.Errorf("peer %s: the environment entry %q is not NAME=value", p.Name, e)
+		}
+	}
+	if p.Listen == "" {
+		return nil
+	}
+	a, err := netip.ParseAddrPort(p.Listen)
+	if err != nil || !a.Addr().Is4() || a.Port() == 0 {
+		return fmt.Errorf("peer %s: listen %q is not an IPv4 address and port such as 127.0.0.1:2222", p.Name, p.Listen)
+	}
+	if !a.Addr().IsLoopback() && !a.Addr().IsUnspecified() {
+		return fmt.Errorf("peer %s: listen %q: a group has no network but loopback, 127.0.0.0/8", p.Name, p.Listen)
+	}
+	return nil
+}
+
+func (g Group) validateFiles() []error {
+	var wrong []error
+	if n := len(g.Files); n > MaxFiles {
+		wrong = append(wrong, fmt.Errorf("files: there are %d, allowed are %d", n, MaxFiles))
+	}
+	total := 0
+	for i, f := range g.Files {
+		total += len(f.Content)
+		if _, err := f.Below(Scratch); err != nil {
+			wrong = append(wrong, fmt.Errorf("files[%d]: %w", i, err))
+		}
+		if f.Mode&^fs.ModePerm != 0 {
+			wrong = append(wrong, fmt.Errorf("files[%d]: mode %v is more than permission bits", i, f.Mode))
+		}
+	}
+	if total > MaxContent {
+		wrong = append(wrong, fmt.Errorf("files: they hold %d bytes, allowed are %d", total, MaxContent))
+	}
+	return wrong
+}
+
+// Below returns the file's path relative to the scratch directory.
+func (f File) Below(scratch string) (string, error) {
+	p := f.Path
+	if rest, ok := strings.CutPrefix(p, scratch+"/"); ok {
+		p = rest
+	}
+	clean := path.Clean(p)
+	if p == "" || path.IsAbs(p) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(p, 0) {
+		return "", fmt.Errorf("path %q does not name a file below %s", f.Path, Scratch)
+	}
+	return clean, nil
+}
+
+func validateBind(target, source string) error {
+	for _, reserved := range []string{"/proc", "/dev", "/run"} {
+		if target == reserved || strings.HasPrefix(target, reserved+"/") {
+			return fmt.Errorf("%s of a group is set up by tandem: bind another path", reserved)
+		}
+	}
+	if !path.IsAbs(target) || path.Clean(target) != target || target == "/" {
+		return errors.New("the path is not absolute, or not in its shortest form, or is /")
+	}
+	below, inScratch := strings.CutPrefix(source, Scratch)
+	if inScratch && (below == "" || (below[0] == '/' && path.Clean(below) == below)) {
+		return nil
+	}
+	if inScratch || !path.IsAbs(source) || path.Clean(source) != source {
+		return fmt.Errorf("the source %q is neither absolute nor %s/..., or not in its shortest form", source, Scratch)
+	}
+	return nil
+}
+
+// In returns the group with Scratch replaced by a directory, and defaults filled in.
+func (g Group) In(scratch string) Group {
+	replace := func(s string) string { return strings.ReplaceAll(s, Scratch, scratch) }
+	out := Group{Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
+	if out.ReadyTimeout == 0 {
+		out.ReadyTimeout = DefaultReadyTimeout
+	}
+	for _, p := range g.Peers {
+		q := Peer{Name: p.Name, Listen: p.Listen, Env: slices.Clone(defaultEnvironment)}
+		for _, s := range p.Command {
+			q.Command = append(q.Command, replace(s))
+		}
+		for _, s := range p.Env {
+			q.Env = setVariable(q.Env, replace(s))
+		}
+		out.Peers = append(out.Peers, q)
+	}
+	for _, f := range g.Files {
+		if f.Mode == 0 {
+			f.Mode = 0o644
+		}
+		content := []byte(replace(string(f.Content)))
+		out.Files = append(out.Files, File{Path: replace(f.Path), Content: content, Mode: f.Mode})
+	}
+	for target, source := range g.Binds {
+		out.Binds[target] = replace(source)
+	}
+	return out
+}
+
+// A fixed environment: what a peer answers must not depend on who runs the checker.
+var defaultEnvironment = []string{
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME=/root",
+	"LANG=C.UTF-8",
+}
+
+// setVariable replaces a variable or adds it.
+func setVariable(environment []string, entry string) []string {
+	name := entry[:strings.IndexByte(entry, '=')+1]
+	for i, e := range environment {
+		if strings.HasPrefix(e, name) {
+			environment[i] = entry
+			return environment
+		}
+	}
+	return append(environment, entry)
+}

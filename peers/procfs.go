@@ -1,0 +1,154 @@
+package peers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// procfs reads /proc with few system calls and no allocation to speak of: it is read
+// in full many times during one transition. Not safe for concurrent use.
+type procfs struct {
+	buffer [16 << 10]byte
+	path   []byte
+}
+
+// errGone says that the process or thread ended meanwhile.
+var errGone = errors.New("the process is gone")
+
+// read returns the content of /proc/a/b/..., valid until the next read.
+func (p *procfs) read(elements ...string) ([]byte, error) {
+	p.path = append(p.path[:0], "/proc"...)
+	for _, e := range elements {
+		p.path = append(append(p.path, '/'), e...)
+	}
+	name := string(p.path)
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, readError(name, err)
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, p.buffer[:])
+	if err != nil {
+		return nil, readError(name, err)
+	}
+	if n == len(p.buffer) {
+		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", name, n)
+	}
+	return p.buffer[:n], nil
+}
+
+func readError(name string, err error) error {
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return errGone
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: err}
+}
+
+// threads lists the threads of a process.
+func (p *procfs) threads(pid int) ([]int, error) {
+	name := "/proc/" + strconv.Itoa(pid) + "/task"
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, readError(name, err)
+	}
+	defer unix.Close(fd)
+	var tids []int
+	var names []string
+	for {
+		n, err := unix.ReadDirent(fd, p.buffer[:])
+		if err != nil {
+			return nil, readError(name, err)
+		}
+		if n == 0 {
+			return tids, nil
+		}
+		_, _, names = unix.ParseDirent(p.buffer[:n], -1, names[:0])
+		for _, s := range names {
+			if tid, err := strconv.Atoi(s); err == nil {
+				tids = append(tids, tid)
+			}
+		}
+	}
+}
+
+// children lists the children that thread tid of process pid has forked or adopted.
+func (p *procfs) children(pid, tid int) ([]int, error) {
+	b, err := p.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "children")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for field := range bytes.FieldsSeq(b) {
+		child, err := strconv.Atoi(string(field))
+		if err != nil {
+			return nil, fmt.Errorf("children of process %d: %q is not a pid", pid, field)
+		}
+		pids = append(pids, child)
+	}
+	return pids, nil
+}
+
+// stat is the part of /proc/PID/stat that matters here.
+type stat struct {
+	command string
+	state   byte
+	status  unix.WaitStatus // once state is Z: how it ended
+}
+
+func (p *procfs) stat(id int) (stat, error) {
+	b, err := p.read(strconv.Itoa(id), "stat")
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(b)
+}
+
+// parseStat reads "pid (command) state ... exit_code"; the command may hold anything.
+func parseStat(b []byte) (stat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open || end+2 >= len(b) {
+		return stat{}, fmt.Errorf("stat of a process: no command and state in %q", b)
+	}
+	s := stat{command: string(b[open+1 : end]), state: b[end+2]}
+	fields := bytes.Fields(b[end+1:])
+	status, err := strconv.ParseUint(string(fields[len(fields)-1]), 10, 32)
+	if err != nil && s.state == 'Z' {
+		return stat{}, fmt.Errorf("stat of a process: no exit code in %q", b)
+	}
+	s.status = unix.WaitStatus(status)
+	return s, nil
+}
+
+// innerPID is the pid of a process in the innermost pid namespace that it belongs to.
+func (p *procfs) innerPID(pid int) (int, error) {
+	b, err := p.read(strconv.Itoa(pid), "status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(b) {
+		if rest, ok := bytes.CutPrefix(line, []byte("NSpid:")); ok {
+			if f := bytes.Fields(rest); len(f) > 0 {
+				return strconv.Atoi(string(f[len(f)-1]))
+			}
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no line NSpid: tandem needs Linux 5.10 or later", pid)
+}
+
+// waitChannel is the kernel function that a thread sleeps in, "0" where it is not known.
+func (p *procfs) waitChannel(tid int) (string, error) {
+	b, err := p.read(strconv.Itoa(tid), "wchan")
+	return string(b), err
+}
+
+// ran is the number of times that a thread was put on a processor, and for how long, as
+// one string: it changes whenever the thread runs.
+func (p *procfs) ran(tid int) (string, error) {
+	b, err := p.read(strconv.Itoa(tid), "schedstat")
+	return string(b), err
+}

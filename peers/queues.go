@@ -1,0 +1,176 @@
+package peers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is a TCP socket of the group's network namespace, as sock_diag(7) shows it.
+type socket struct {
+	state         uint8
+	local, remote netip.AddrPort
+	unread        uint32 // bytes; of a listening socket: connections not yet accepted
+	unsent        uint32 // bytes that the other side has not acknowledged
+	inode         uint32 // 0: no process has it any more
+}
+
+const (
+	tcpEstablished = 1
+	tcpSynSent     = 2
+	tcpSynRecv     = 3
+	tcpTimeWait    = 6
+	tcpClose       = 7
+	tcpListen      = 10
+	tcpNewSynRecv  = 12
+)
+
+// diagnosis is a sock_diag socket in the network namespace of a group.
+type diagnosis struct {
+	fd     int
+	buffer [32 << 10]byte
+}
+
+// openDiagnosis opens a sock_diag socket in the network namespace of process pid.
+func openDiagnosis(pid int) (*diagnosis, error) {
+	d := &diagnosis{fd: -1}
+	namespace, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("network namespace of the group: %w", err)
+	}
+	defer namespace.Close()
+	result := make(chan error)
+	go func() {
+		// The thread is not unlocked: the runtime ends it with the goroutine, so that
+		// nothing else ever runs in the group's network.
+		runtime.LockOSThread()
+		err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+		}
+		result <- err
+	}()
+	if err := <-result; err != nil {
+		return nil, fmt.Errorf("look at the sockets of the group: %w", err)
+	}
+	return d, nil
+}
+
+func (d *diagnosis) close() { unix.Close(d.fd) }
+
+const (
+	requestSize = 16 + 60 // nlmsghdr, inet_diag_req
+	replySize   = 72      // inet_diag_msg
+	// TCPDIAG_GETSOCK, the older request, lists IPv4 and IPv6 together.
+	tcpDiagGetSock = 18
+)
+
+// sockets lists all TCP sockets of the namespace.
+func (d *diagnosis) sockets() ([]socket, error) {
+	var m [requestSize]byte
+	binary.NativeEndian.PutUint32(m[0:], requestSize)
+	binary.NativeEndian.PutUint16(m[4:], tcpDiagGetSock)
+	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	m[16] = unix.AF_INET
+	binary.NativeEndian.PutUint32(m[16+52:], ^uint32(0)&^(1<<tcpTimeWait)) // states
+	if err := unix.Sendto(d.fd, m[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, fmt.Errorf("ask for the sockets of the group: %w", err)
+	}
+	var all []socket
+	for {
+		n, err := unix.Read(d.fd, d.buffer[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the sockets of the group: %w", err)
+		}
+		part, done, err := parseSockets(d.buffer[:n])
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, part...); done {
+			return all, nil
+		}
+	}
+}
+
+// parseSockets reads one netlink datagram; done means that it was the last one.
+func parseSockets(b []byte) (all []socket, done bool, err error) {
+	for len(b) >= 16 {
+		length := binary.NativeEndian.Uint32(b)
+		kind := binary.NativeEndian.Uint16(b[4:])
+		if length < 16 || uint64(length) > uint64(len(b)) {
+			return nil, false, fmt.Errorf("sockets of the group: a netlink message of %d bytes in %d", length, len(b))
+		}
+		body := b[16:length]
+		switch {
+		case kind == unix.NLMSG_DONE:
+			return all, true, nil
+		case kind == unix.NLMSG_ERROR && len(body) >= 4:
+			return nil, false, fmt.Errorf("sockets of the group: %w", unix.Errno(-int32(binary.NativeEndian.Uint32(body))))
+		case kind != tcpDiagGetSock || len(body) < replySize:
+			return nil, false, fmt.Errorf("sockets of the group: unexpected netlink message %d of %d bytes", kind, length)
+		}
+		all = append(all, parseSocket(body))
+		b = b[min((length+3)&^3, uint32(len(b))):]
+	}
+	return all, false, nil
+}
+
+// parseSocket reads an inet_diag_msg: family, state, timer, retransmits, the ports and
+// addresses, interface, cookie, expiry, both queues, user and inode.
+func parseSocket(b []byte) socket {
+	address := func(at []byte, port []byte) netip.AddrPort {
+		ip := netip.AddrFrom4([4]byte(at[:4]))
+		if b[0] == unix.AF_INET6 {
+			ip = netip.AddrFrom16([16]byte(at[:16])).Unmap()
+		}
+		return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port))
+	}
+	return socket{
+		state:  b[1],
+		local:  address(b[8:24], b[4:]),
+		remote: address(b[24:40], b[6:]),
+		unread: binary.NativeEndian.Uint32(b[56:]),
+		unsent: binary.NativeEndian.Uint32(b[60:]),
+		inode:  binary.NativeEndian.Uint32(b[68:]),
+	}
+}
+
+// inFlight describes what is still under way between the sockets of a group, and is
+// empty where nothing is. Loopback delivers through a softirq, not within the system call
+// that sends: data, connections and resets may be on no queue of a receiver yet.
+func inFlight(all []socket) string {
+	for _, s := range all {
+		switch {
+		case s.state == tcpListen && s.unread > 0:
+			return fmt.Sprintf("%d connections to %v wait to be accepted", s.unread, s.local)
+		case s.state == tcpListen || s.state == tcpClose:
+		case s.state == tcpSynSent || s.state == tcpSynRecv || s.state == tcpNewSynRecv:
+			return fmt.Sprintf("a connection from %v to %v is being made", s.local, s.remote)
+		case s.unsent > 0:
+			return fmt.Sprintf("%d bytes from %v to %v are under way", s.unsent, s.local, s.remote)
+		case s.unread > 0 && s.inode != 0:
+			return fmt.Sprintf("%d bytes from %v to %v are not read", s.unread, s.remote, s.local)
+		case s.state == tcpEstablished && !hasOtherEnd(all, s):
+			return fmt.Sprintf("the end of the connection from %v to %v is under way", s.remote, s.local)
+		}
+	}
+	return ""
+}
+
+// hasOtherEnd tells whether the socket at the other end exists. Both are in one namespace.
+func hasOtherEnd(all []socket, s socket) bool {
+	for _, t := range all {
+		if t.state != tcpListen && t.local == s.remote && t.remote == s.local {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Quiesce waits until the group is quiescent: every thread of every peer waits for input
+// and there is none under way. It returns a *Died or proxy.ErrDied when somebody died,
+// and when ctx ends an error that wraps ctx's and says which peer is doing what.
+//
+// drain reads what there is on the checker's own descriptors, each until EAGAIN or end of
+// file, and tells whether there was anything; nil means that the checker has none. Data
+// that nobody drains keeps the group from being quiescent, as does a peer that sleeps for
+// a time (nanosleep): it will go on by itself. One that waits for input with a time-out
+// counts as waiting.
+//
+// The rule is a consistent cut in two passes over all threads: when each sleeps in both
+// passes and none ran in between, and the sockets held nothing at a moment in between,
+// then all slept, with nothing to wake them, at that moment.
+func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
+	if drain == nil {
+		drain = func() (bool, error) { return false, nil }
+	}
+	pause := minPause
+	for {
+		progress, err := drain()
+		if err != nil {
+			return fmt.Errorf("read what the peers sent: %w", err)
+		}
+		quiet := false
+		if !progress {
+			if quiet, err = w.cut(); err != nil {
+				return err
+			}
+		}
+		if quiet {
+			return w.Check()
+		}
+		if err := ctx.Err(); err != nil {
+			if death := w.Check(); death != nil {
+				return death
+			}
+			return fmt.Errorf("the peers do not become quiescent (%s): %w", w.describe(), err)
+		}
+		nap(pause)
+		pause = min(pause+pause/2, maxPause)
+	}
+}
+
+// Quiesce is Watch.Quiesce for a single use.
+func Quiesce(ctx context.Context, pid int, processes []Process, drain func() (progress bool, err error)) error {
+	w, err := NewWatch(pid, processes)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return w.Quiesce(ctx, drain)
+}
+
+// Pauses between cuts: peers answer within fractions of a millisecond, and each cut
+// takes processor time from them.
+const (
+	minPause = 40 * time.Microsecond
+	maxPause = 2 * time.Millisecond
+)
+
+// nap sleeps with the precision of the kernel, which timers of the runtime do not have.
+func nap(d time.Duration) {
+	t := unix.NsecToTimespec(d.Nanoseconds())
+	// A signal may cut it short; the caller looks again anyway.
+	_ = unix.Nanosleep(&t, nil)
+}
+
+// errAwake is how a pass stops at the first thread that does not wait for input.
+var errAwake = errors.New("a thread is awake")
+
+// cut tells whether the group was quiescent at some moment during the call.
+func (w *Watch) cut() (bool, error) {
+	if w.proxyGone() {
+		return false, w.asDeath(errGone)
+	}
+	if asleep, err := w.pass(0); err != nil || !asleep {
+		return false, err
+	}
+	all, err := w.diagnosis.sockets()
+	if err != nil || inFlight(all) != "" {
+		return false, err
+	}
+	if asleep, err := w.pass(1); err != nil || !asleep {
+		return false, err
+	}
+	first, second := w.tasks[0], w.tasks[1]
+	if len(first) != len(second) {
+		return false, nil
+	}
+	for i := range first {
+		if first[i] != second[i] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// pass records every thread; it stops early, with false, where one is awake.
+func (w *Watch) pass(n int) (asleep bool, err error) {
+	w.tasks[n] = w.tasks[n][:0]
+	err = w.walk(func(pid, tid, _ int) error {
+		ran, err := w.proc.ran(tid)
+		if err != nil {
+			return orAwake(err)
+		}
+		s, err := w.proc.stat(tid)
+		if err != nil {
+			return orAwake(err)
+		}
+		if s.state != 'Z' {
+			channel, err := w.proc.waitChannel(tid)
+			if err != nil {
+				return orAwake(err)
+			}
+			if !waitsForInput(s.state, channel) {
+				return errAwake
+			}
+		}
+		w.tasks[n] = append(w.tasks[n], task{tid: tid, pid: pid, ran: ran})
+		return nil
+	})
+	if err == errAwake {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// orAwake takes a thread that has just ended for one that runs.
+func orAwake(err error) error {
+	if errors.Is(err, errGone) {
+		return errAwake
+	}
+	return err
+}
+
+// waitsForInput judges a thread by the state and wait channel that /proc shows.
+func waitsForInput(state byte, channel string) bool {
+	return state == 'S' && channel != "hrtimer_nanosleep"
+}

@@ -1,0 +1,233 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Process is a peer that has been started.
+type Process struct {
+	Peer
+	PID int // in the group's pid namespace: the same before and after a restore
+}
+
+// Died says that a peer's own process ended. The end of a process that the peer forked,
+// one per connection for instance, is not that.
+type Died struct {
+	Peer   string
+	PID    int // in the group's pid namespace
+	Status unix.WaitStatus
+}
+
+func (d *Died) Error() string {
+	how := fmt.Sprintf("exited with status %d", d.Status.ExitStatus())
+	if d.Status.Signaled() {
+		how = fmt.Sprintf("was killed by signal %d (%v)", d.Status.Signal(), d.Status.Signal())
+	}
+	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, how)
+}
+
+// Watch looks at one incarnation of a group from outside, through /proc and sock_diag.
+// A restore makes a new incarnation. Not safe for concurrent use.
+type Watch struct {
+	proxy     int // host pid of pid 1 of the group
+	pidfd     int
+	peers     []Process
+	hostPeers map[int]int // host pid of a peer: index in peers
+	proc      procfs
+	diagnosis *diagnosis
+	tasks     [2][]task // the two passes of a cut
+}
+
+// task is one thread of the group at one moment.
+type task struct {
+	tid, pid int
+	ran      string
+}
+
+// NewWatch watches the group whose pid 1, the proxy, has this pid here.
+func NewWatch(pid int, processes []Process) (*Watch, error) {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("watch the group with pid %d: %w", pid, err)
+	}
+	d, err := openDiagnosis(pid)
+	if err != nil {
+		unix.Close(pidfd)
+		return nil, err
+	}
+	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}}
+	if err := w.findPeers(); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close ends the watch, not the group.
+func (w *Watch) Close() {
+	unix.Close(w.pidfd)
+	w.diagnosis.close()
+}
+
+// findPeers learns the peers' pids as they are here.
+func (w *Watch) findPeers() error {
+	byInner := make(map[int]int, len(w.peers))
+	for i, p := range w.peers {
+		byInner[p.PID] = i
+	}
+	children, err := w.proc.children(w.proxy, w.proxy)
+	if err != nil {
+		return w.asDeath(err)
+	}
+	for _, pid := range children {
+		inner, err := w.proc.innerPID(pid)
+		if errors.Is(err, errGone) {
+			continue // an orphan; the peers stay, dead or alive
+		}
+		if err != nil {
+			return err
+		}
+		if i, ok := byInner[inner]; ok {
+			w.hostPeers[pid] = i
+			delete(byInner, inner)
+		}
+	}
+	for inner, i := range byInner {
+		return fmt.Errorf("peer %s: the group has no process %d", w.peers[i].Name, inner)
+	}
+	return nil
+}
+
+// Check returns a *Died if a peer died, proxy.ErrDied if the whole group did, else nil.
+func (w *Watch) Check() error {
+	if w.proxyGone() {
+		return w.asDeath(errGone)
+	}
+	for pid, i := range w.hostPeers {
+		s, err := w.proc.stat(pid)
+		if err != nil {
+			return w.asDeath(err)
+		}
+		if s.state == 'Z' || s.state == 'X' {
+			return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
+		}
+	}
+	return nil
+}
+
+// proxyGone asks the kernel, not /proc, where the pid may be somebody else's by now.
+func (w *Watch) proxyGone() bool {
+	set := []unix.PollFd{{Fd: int32(w.pidfd), Events: unix.POLLIN}}
+	n, err := unix.Poll(set, 0)
+	return err == nil && n > 0
+}
+
+// asDeath names the death that makes processes of the group vanish.
+func (w *Watch) asDeath(err error) error {
+	if errors.Is(err, errGone) {
+		return fmt.Errorf("%w: its process %d is gone", proxy.ErrDied, w.proxy)
+	}
+	return err
+}
+
+// walk calls visit for every thread of the group but those of the proxy, which acts on
+// command only, with the index of the peer it descends from (-1: none that is alive).
+// Processes that end during the walk are left out.
+func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
+	children, err := w.proc.children(w.proxy, w.proxy)
+	if err != nil {
+		return w.asDeath(err)
+	}
+	for _, pid := range children {
+		peer, ok := w.hostPeers[pid]
+		if !ok {
+			peer = -1
+		}
+		if err := w.walkProcess(pid, peer, 0, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const maxGenerations = 64
+
+func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int) error) error {
+	if depth > maxGenerations {
+		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
+	}
+	tids, err := w.proc.threads(pid)
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, tid := range tids {
+		if err := visit(pid, tid, peer); err != nil {
+			return err
+		}
+		children, err := w.proc.children(pid, tid)
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, child := range children {
+			if err := w.walkProcess(child, peer, depth+1, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// describe says what keeps the group from being quiescent, for an error message.
+func (w *Watch) describe() string {
+	var busy []string
+	err := w.walk(func(pid, tid, peer int) error {
+		s, err := w.proc.stat(tid)
+		if err != nil || s.state == 'Z' {
+			return nil
+		}
+		channel, err := w.proc.waitChannel(tid)
+		if err != nil || waitsForInput(s.state, channel) {
+			return nil
+		}
+		busy = append(busy, fmt.Sprintf("%s: thread %d (%s) is in state %c, wchan %s", w.nameOf(peer), tid, s.command, s.state, channel))
+		return nil
+	})
+	if err != nil {
+		return err.Error()
+	}
+	all, err := w.diagnosis.sockets()
+	if err != nil {
+		return err.Error()
+	}
+	if s := inFlight(all); s != "" {
+		busy = append(busy, s)
+	}
+	if len(busy) == 0 {
+		return "peers kept running for short moments"
+	}
+	const most = 5
+	if n := len(busy) - most; n > 0 {
+		busy = append(busy[:most], strconv.Itoa(n)+" more")
+	}
+	return strings.Join(busy, "; ")
+}
+
+func (w *Watch) nameOf(peer int) string {
+	if peer < 0 {
+		return "an orphan of a peer"
+	}
+	return "peer " + w.peers[peer].Name
+}

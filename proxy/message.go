@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// Wire format, one SEQPACKET message per command and per reply, big endian:
+//
+//	offset 0  2  magic
+//	       2  1  version
+//	       3  1  operation; the reply carries the same with the top bit set
+//	       4  4  sequence number of the command, repeated in its reply
+//	       8  4  command: socket id            reply: errno of the socket operation, or 0
+//	      12  4  command: accept's new id      reply: refusal, or 0
+//	      16  6  IPv4 address and port (connect, bind; accept's reply), else zero
+const (
+	magic       = 0x7450
+	version     = 1
+	messageSize = 22
+	replyBit    = 0x80
+)
+
+type operation uint8
+
+const (
+	opCreateSocket operation = iota + 1
+	opConnect
+	opBind
+	opAccept
+	opClose
+	opEnd
+)
+
+func (op operation) String() string {
+	if op == 0 || op >= opEnd {
+		return fmt.Sprintf("operation %d", uint8(op))
+	}
+	return [...]string{"create_socket", "connect", "bind", "accept", "close"}[op-1]
+}
+
+// refusal says why the proxy did not attempt a command.
+type refusal uint32
+
+const (
+	accepted refusal = iota
+	refusedUnknownID
+	refusedDuplicateID
+	refusedTooMany
+	refusedInterrupted
+	refusalEnd
+)
+
+func (r refusal) String() string {
+	if r >= refusalEnd {
+		return fmt.Sprintf("refusal %d", uint32(r))
+	}
+	return [...]string{
+		"accepted",
+		"no socket has this id: create it first",
+		"the new id names a socket already: choose another or close that one",
+		fmt.Sprintf("the group has %d sockets open already: close some", MaxSockets),
+		"another command arrived while it waited",
+	}[r]
+}
+
+type command struct {
+	op        operation
+	sequence  uint32
+	id, newID ID
+	address   netip.AddrPort
+}
+
+type reply struct {
+	op       operation
+	sequence uint32
+	errno    syscall.Errno
+	refusal  refusal
+	address  netip.AddrPort
+}
+
+func encode(op uint8, words [3]uint32, address netip.AddrPort) []byte {
+	b := binary.BigEndian.AppendUint16(make([]byte, 0, messageSize), magic)
+	b = append(b, version, op)
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	var ip [4]byte
+	if address.IsValid() {
+		ip = address.Addr().Unmap().As4()
+	}
+	b = append(b, ip[:]...)
+	return binary.BigEndian.AppendUint16(b, address.Port())
+}
+
+func decode(b []byte) (op uint8, words [3]uint32, address netip.AddrPort, err error) {
+	if len(b) != messageSize {
+		return 0, words, address, fmt.Errorf("a message of %d bytes, not %d", len(b), messageSize)
+	}
+	if m := binary.BigEndian.Uint16(b); m != magic {
+		return 0, words, address, fmt.Errorf("not a message of this protocol: it begins with %#04x", m)
+	}
+	if b[2] != version {
+		return 0, words, address, fmt.Errorf("version %d of the protocol, not %d: tandem and tandem-proxy are of different builds", b[2], version)
+	}
+	for i := range words {
+		words[i] = binary.BigEndian.Uint32(b[4+4*i:])
+	}
+	ip := netip.AddrFrom4([4]byte(b[16:20]))
+	return b[3], words, netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[20:])), nil
+}
+
+func (c command) encode() []byte {
+	return encode(uint8(c.op), [3]uint32{c.sequence, uint32(c.id), uint32(c.newID)}, c.address)
+}
+
+func decodeCommand(b []byte) (command, error) {
+	op, w, address, err := decode(b)
+	if err != nil {
+		return command{}, err
+	}
+	if op == 0 || op >= uint8(opEnd) {
+		return command{}, fmt.Errorf("no command has number %d", op)
+	}
+	return command{operation(op), w[0], ID(w[1]), ID(w[2]), address}, nil
+}
+
+func (r reply) encode() []byte {
+	return encode(uint8(r.op)|replyBit, [3]uint32{r.sequence, uint32(r.errno), uint32(r.refusal)}, r.address)
+}
+
+func decodeReply(b []byte) (reply, error) {
+	op, w, address, err := decode(b)
+	if err != nil {
+		return reply{}, err
+	}
+	if op <= replyBit || op >= replyBit|uint8(opEnd) {
+		return reply{}, fmt.Errorf("no reply has number %d", op)
+	}
+	if w[2] >= uint32(refusalEnd) {
+		return reply{}, fmt.Errorf("no refusal has number %d", w[2])
+	}
+	return reply{operation(op &^ replyBit), w[0], syscall.Errno(w[1]), refusal(w[2]), address}, nil
+}

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// enter mounts the group's tree, makes it the root directory and executes the proxy again.
+func enter(c Config) error {
+	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
+		return fmt.Errorf("set the host name of the group: %w", err)
+	}
+	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE); err != nil {
+		return err
+	}
+	if err := mount("proc", filepath.Join(c.Root, "proc"), "proc", 0); err != nil {
+		return err
+	}
+	for _, m := range c.Mounts {
+		target := filepath.Join(c.Root, m.Target)
+		if err := mount(m.Source, target, "", unix.MS_BIND); err != nil {
+			return err
+		}
+		if m.ReadOnly {
+			if err := mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY); err != nil {
+				return err
+			}
+		}
+	}
+	if err := pivot(c.Root); err != nil {
+		return err
+	}
+	if err := standardInput(); err != nil {
+		return err
+	}
+	// The channel survives the execution; stage "serve" closes it on its own ones.
+	if _, err := unix.FcntlInt(Channel, unix.F_SETFD, 0); err != nil {
+		return fmt.Errorf("keep the command channel: %w", err)
+	}
+	err := unix.Exec(c.Executable, []string{c.Executable, StageServe, c.File}, os.Environ())
+	return fmt.Errorf("execute %s inside the group: %w", c.Executable, err)
+}
+
+func mount(source, target, kind string, flags uintptr) error {
+	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
+		return fmt.Errorf("mount %q on %s: %w", source, target, err)
+	}
+	return nil
+}
+
+// pivot makes root, a mount point, the root directory and lets go of the old one.
+func pivot(root string) error {
+	if err := unix.Chdir(root); err != nil {
+		return fmt.Errorf("enter %s: %w", root, err)
+	}
+	// With "." twice the old root is stacked over the new one: pivot_root(2), NOTES.
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("make %s the root directory: %w", root, err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("let go of the old root directory: %w", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return fmt.Errorf("enter the new root directory: %w", err)
+	}
+	return nil
+}
+
+// standardInput replaces descriptor 0, which belongs to the old tree.
+func standardInput() error {
+	fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open /dev/null of the group: %w", err)
+	}
+	if err := unix.Dup3(fd, 0, 0); err != nil {
+		return fmt.Errorf("replace standard input: %w", err)
+	}
+	return nil
+}

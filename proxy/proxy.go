@@ -1,0 +1,81 @@
+// Package proxy holds both ends of the command channel of a peer group.
+//
+// The proxy is pid 1 of the group's pid namespace. It owns the group's end of every
+// connection of the system under test, so that those sockets are part of a checkpoint,
+// and hands duplicates of them to the checker. The checker is not part of a checkpoint:
+// after a restore it asks for the descriptors again. The five commands are those of
+// Leungwattanakit et al., "Model Checking Distributed Systems by Combining Caching and
+// Process Checkpointing", ASE 2011, section III.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+)
+
+// ErrDied is in the chain of every error that a call returns because the proxy is gone.
+var ErrDied = errors.New("the proxy of the peer group died")
+
+// ID names a socket of the group. The checker chooses it; it means the same socket
+// before and after a restore.
+type ID uint32
+
+// Commands are the five commands that a Client sends to the proxy.
+//
+// An error that the kernel reported for the socket operation itself is a *SocketError,
+// which wraps the syscall.Errno. Any other error means that the command was not carried
+// out: the context ended, the proxy died (ErrDied) or refused the command.
+// Descriptors are non-blocking and close-on-exec; the caller closes them.
+type Commands interface {
+	// CreateSocket makes a TCP/IPv4 socket, or returns the one that id names already.
+	CreateSocket(ctx context.Context, id ID) (fd int, err error)
+	// Connect connects the socket and waits for the outcome. The local port follows from
+	// id alone where it is free: the peers see the same address in every execution.
+	Connect(ctx context.Context, id ID, to netip.AddrPort) error
+	// Bind binds the socket to an address of the group and listens on it.
+	Bind(ctx context.Context, id ID, at netip.AddrPort) error
+	// Accept waits for a connection to the listening socket id and names it newID.
+	Accept(ctx context.Context, id, newID ID) (fd int, from netip.AddrPort, err error)
+	// Close closes the proxy's descriptor. The connection ends when the checker has
+	// closed its duplicates, too.
+	Close(ctx context.Context, id ID) error
+}
+
+var _ Commands = (*Client)(nil)
+
+// Limits of one proxy.
+const (
+	MaxSockets = 4096 // sockets open at a time
+	MaxPeers   = 64   // peers in a group
+	MaxMounts  = 64   // mounts of a group, beside root, /proc and /dev
+)
+
+// Config tells a proxy what to set up before it serves. It travels as a JSON file.
+type Config struct {
+	// Root is a mount point that becomes the root directory of the group.
+	Root string
+	// Mounts are made below Root, in this order.
+	Mounts []Mount
+	// Executable is the proxy's own file and File this configuration, both as seen
+	// from inside the new root.
+	Executable, File string
+	// Hostname of the group's UTS namespace.
+	Hostname string
+	// Peers are started in this order, in the directory Dir.
+	Peers []Command
+	Dir   string
+}
+
+// Mount puts the directory or file Source over Target, a path inside the group.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
+}
+
+// Command is how to start one peer.
+type Command struct {
+	Name string
+	Args []string // Args[0] is looked up in the PATH of Env
+	Env  []string
+}

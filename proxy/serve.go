@@ -1,0 +1,212 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// server carries out commands, one after the other, with blocking system calls on one
+// thread: the fewer threads and descriptors the proxy has, the smaller every image is.
+type server struct {
+	channel int
+	sockets map[ID]int
+}
+
+// serve returns nil when the checker has closed its end of the channel.
+func (s *server) serve() error {
+	buffer := make([]byte, messageSize+1)
+	for {
+		n, err := retry(func() (int, error) { return unix.Read(s.channel, buffer) })
+		if n == 0 || errors.Is(err, unix.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the command channel: %w", err)
+		}
+		c, err := decodeCommand(buffer[:n])
+		if err != nil {
+			return fmt.Errorf("command channel: %w", err)
+		}
+		r, fd := s.execute(c)
+		r.op, r.sequence = c.op, c.sequence
+		if err := s.send(r, fd); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) send(r reply, fd int) error {
+	var rights []byte
+	if fd >= 0 {
+		rights = unix.UnixRights(fd)
+	}
+	_, err := retry(func() (int, error) {
+		return 0, unix.Sendmsg(s.channel, r.encode(), rights, nil, unix.MSG_NOSIGNAL)
+	})
+	if errors.Is(err, unix.EPIPE) {
+		return nil // the checker is gone, which the next read says
+	}
+	if err != nil {
+		return fmt.Errorf("answer on the command channel: %w", err)
+	}
+	return nil
+}
+
+// execute carries out a command; fd is the descriptor to hand out, or -1.
+func (s *server) execute(c command) (r reply, fd int) {
+	socket, known := s.sockets[c.id]
+	if c.op == opCreateSocket {
+		if !known {
+			socket, r = s.create(c.id)
+		}
+		return r, socket
+	}
+	if !known {
+		return reply{refusal: refusedUnknownID}, -1
+	}
+	switch c.op {
+	case opConnect:
+		return s.connect(c.id, socket, c.address), -1
+	case opBind:
+		return reply{errno: number(listen(socket, c.address))}, -1
+	case opAccept:
+		return s.accept(socket, c.newID)
+	case opClose:
+		delete(s.sockets, c.id)
+		return reply{errno: number(unix.Close(socket))}, -1
+	default:
+		panic("proxy: the decoder let through " + c.op.String())
+	}
+}
+
+func (s *server) create(id ID) (int, reply) {
+	if len(s.sockets) >= MaxSockets {
+		return -1, reply{refusal: refusedTooMany}
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, reply{errno: number(err)}
+	}
+	s.sockets[id] = fd
+	return fd, reply{}
+}
+
+func (s *server) connect(id ID, fd int, to netip.AddrPort) reply {
+	if err := bindLocalPort(fd, id); err != nil {
+		return reply{errno: number(err)}
+	}
+	err := unix.Connect(fd, sockaddr(to))
+	if err != unix.EINPROGRESS {
+		return reply{errno: number(err)}
+	}
+	if r := s.wait(fd, unix.POLLOUT); r != (reply{}) {
+		return r
+	}
+	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return reply{errno: number(err)}
+	}
+	return reply{errno: syscall.Errno(errno)}
+}
+
+// Local ports lie above the range from which the kernel gives ports to the peers.
+const (
+	firstLocalPort = 61000
+	localPorts     = 65536 - firstLocalPort
+	portStride     = 569 // coprime to localPorts: attempts of neighbouring ids do not meet
+	portAttempts   = 8
+)
+
+// bindLocalPort gives the socket a port that follows from its id, so that a replay shows
+// the peers the same client address. A port that is taken or in TIME_WAIT is passed over.
+func bindLocalPort(fd int, id ID) error {
+	if sa, err := unix.Getsockname(fd); err != nil || sa.(*unix.SockaddrInet4).Port != 0 {
+		return err // bound by an earlier attempt to connect
+	}
+	err := error(unix.EADDRINUSE)
+	for attempt := uint64(0); attempt < portAttempts && err == unix.EADDRINUSE; attempt++ {
+		port := firstLocalPort + (uint64(id)+attempt*portStride)%localPorts
+		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port)})
+	}
+	return err
+}
+
+func listen(fd int, at netip.AddrPort) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, sockaddr(at)); err != nil {
+		return err
+	}
+	return unix.Listen(fd, unix.SOMAXCONN)
+}
+
+func (s *server) accept(listener int, newID ID) (reply, int) {
+	if _, exists := s.sockets[newID]; exists {
+		return reply{refusal: refusedDuplicateID}, -1
+	}
+	if len(s.sockets) >= MaxSockets {
+		return reply{refusal: refusedTooMany}, -1
+	}
+	for {
+		fd, from, err := unix.Accept4(listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		switch err {
+		case nil:
+			s.sockets[newID] = fd
+			a := from.(*unix.SockaddrInet4)
+			return reply{address: netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))}, fd
+		case unix.EAGAIN:
+			if r := s.wait(listener, unix.POLLIN); r != (reply{}) {
+				return r, -1
+			}
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			return reply{errno: number(err)}, -1
+		}
+	}
+}
+
+// wait waits for a socket. A new command, or the end of the channel, interrupts it: the
+// sender of the current one has given up, and a proxy that waits on must not outlive it.
+func (s *server) wait(fd int, events int16) reply {
+	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
+	_, err := retry(func() (int, error) { return unix.Poll(set, -1) })
+	switch {
+	case err != nil:
+		return reply{errno: number(err)}
+	case set[0].Revents != 0:
+		return reply{}
+	default:
+		return reply{refusal: refusedInterrupted}
+	}
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
+}
+
+// number is the errno in an error of a system call; 0 for nil.
+func number(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	var n syscall.Errno
+	if !errors.As(err, &n) {
+		panic("proxy: not an error of a system call: " + err.Error())
+	}
+	return n
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Channel is the descriptor of the command channel in the proxy.
+const Channel = 3
+
+// Arguments of the two stages that the proxy runs through; see Run.
+const (
+	StageMount = "mount"
+	StageServe = "serve"
+)
+
+const (
+	maxConfig = 1 << 20
+	maxHello  = 4 << 10
+)
+
+// hello is the proxy's first message: its peers, or why there are none.
+type hello struct {
+	Peers []int  // pids in the group's pid namespace, in the order of Config.Peers
+	Error string `json:",omitempty"`
+}
+
+// Run is the whole life of a proxy, which must be pid 1 of fresh namespaces (pid, mount,
+// UTS) with the channel as descriptor Channel and its output on descriptors 1 and 2. Stage
+// "mount" makes the group's file tree, enters it and executes the proxy again from there,
+// so that nothing of the old tree is held open; stage "serve" starts the peers and serves
+// until the channel ends. It returns only with an error, or nil once the checker is gone.
+// It must be called on the process's first thread, which then has all its children.
+func Run(stage, file string) error {
+	if unix.Gettid() != os.Getpid() {
+		panic("proxy: Run is not on the first thread: call runtime.LockOSThread in an init function")
+	}
+	unix.CloseOnExec(Channel)
+	config, err := readConfig(file)
+	if err == nil {
+		switch stage {
+		case StageMount:
+			err = enter(config)
+		case StageServe:
+			return serve(config)
+		default:
+			err = fmt.Errorf("no stage %q", stage)
+		}
+	}
+	if e := sendHello(hello{Error: err.Error()}); e != nil {
+		return errors.Join(err, e)
+	}
+	return err
+}
+
+func serve(config Config) error {
+	peers, err := startPeers(config)
+	if err != nil {
+		return errors.Join(err, sendHello(hello{Error: err.Error()}))
+	}
+	go reapOrphans(peers)
+	if err := sendHello(hello{Peers: peers}); err != nil {
+		return err
+	}
+	s := server{channel: Channel, sockets: map[ID]int{}}
+	return s.serve()
+}
+
+// readConfig avoids package os, whose files bring an epoll instance into the image.
+func readConfig(file string) (Config, error) {
+	var c Config
+	b, err := readAll(file, maxConfig)
+	if err != nil {
+		return c, fmt.Errorf("read the configuration of the proxy: %w", err)
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("configuration %s of the proxy: %w", file, err)
+	}
+	if len(c.Peers) > MaxPeers || len(c.Mounts) > MaxMounts {
+		return c, fmt.Errorf("configuration %s of the proxy: more than %d peers or %d mounts", file, MaxPeers, MaxMounts)
+	}
+	return c, nil
+}
+
+// readAll reads a file of at most limit bytes.
+func readAll(file string, limit int) ([]byte, error) {
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: file, Err: err}
+	}
+	defer unix.Close(fd)
+	var b []byte
+	part := make([]byte, 8<<10)
+	for {
+		n, err := retry(func() (int, error) { return unix.Read(fd, part) })
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: file, Err: err}
+		}
+		if n == 0 {
+			return b, nil
+		}
+		if b = append(b, part[:n]...); len(b) > limit {
+			return nil, fmt.Errorf("%s is longer than %d bytes", file, limit)
+		}
+	}
+}
+
+func sendHello(h hello) error {
+	h.Error = h.Error[:min(len(h.Error), maxHello/2)]
+	b, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendto(Channel, b, unix.MSG_NOSIGNAL, nil); err != nil {
+		return fmt.Errorf("greet on the command channel: %w", err)
+	}
+	return nil
+}
+
+// ReceiveHello waits on the checker's end of the channel, a blocking descriptor, for a
+// freshly started proxy to say that it has started the peers, and returns their pids in
+// the group's pid namespace. The wait is cut at the deadline of ctx, if it has one.
+func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
+	timeout := -1
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = int(max(time.Until(deadline), 0).Milliseconds())
+	}
+	ready, err := retry(func() (int, error) {
+		return unix.Poll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, timeout)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for the proxy: %w", err)
+	}
+	if ready == 0 {
+		return nil, fmt.Errorf("wait for the proxy to start the peers: %w", context.DeadlineExceeded)
+	}
+	b := make([]byte, maxHello)
+	n, err := retry(func() (int, error) { return unix.Read(channel, b) })
+	if err != nil || n == 0 {
+		return nil, fmt.Errorf("%w before it had started the peers", ErrDied)
+	}
+	return decodeHello(b[:n])
+}
+
+func decodeHello(b []byte) ([]int, error) {
+	var h hello
+	if err := json.Unmarshal(b, &h); err != nil {
+		return nil, fmt.Errorf("the proxy's first message: %w", err)
+	}
+	if h.Error != "" {
+		return nil, errors.New(h.Error)
+	}
+	for _, pid := range h.Peers {
+		if pid <= 1 {
+			return nil, fmt.Errorf("the proxy's first message: %d is not the pid of a peer", pid)
+		}
+	}
+	return h.Peers, nil
+}
+
+func startPeers(config Config) ([]int, error) {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	peers := make([]int, 0, len(config.Peers))
+	for _, p := range config.Peers {
+		file, err := lookPath(p)
+		if err != nil {
+			return nil, fmt.Errorf("start peer %s: %w", p.Name, err)
+		}
+		pid, err := syscall.ForkExec(file, p.Args, &syscall.ProcAttr{
+			Dir:   config.Dir,
+			Env:   p.Env,
+			Files: []uintptr{uintptr(null), 1, 2},
+			Sys:   &syscall.SysProcAttr{Setsid: true},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start peer %s: execute %s: %w", p.Name, file, err)
+		}
+		peers = append(peers, pid)
+	}
+	return peers, nil
+}
+
+// lookPath finds the file to execute by the PATH that the peer itself will see.
+func lookPath(c Command) (string, error) {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return "", errors.New("it has no command")
+	}
+	name := c.Args[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := ""
+	for _, e := range c.Env {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = v
+		}
+	}
+	for dir := range strings.SplitSeq(path, ":") {
+		file := dir + "/" + name
+		var st unix.Stat_t
+		if dir != "" && unix.Access(file, unix.X_OK) == nil &&
+			unix.Stat(file, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("no command %q in its PATH %q", name, path)
+}
+
+// reapOrphans waits for the processes that the peers leave behind. The peers themselves
+// stay as zombies when they die, for everybody to see in /proc, how they ended included;
+// that is part of a checkpoint, as a status kept elsewhere would not be.
+func reapOrphans(peers []int) {
+	keep := make(map[int]bool, len(peers))
+	for _, pid := range peers {
+		keep[pid] = true
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGCHLD)
+	for {
+		// Orphans come to the first thread, which has also forked the peers.
+		children, err := readAll("/proc/1/task/1/children", maxConfig)
+		if err != nil {
+			panic("proxy: list the children: " + err.Error())
+		}
+		for field := range strings.FieldsSeq(string(children)) {
+			if pid, err := strconv.Atoi(field); err == nil && !keep[pid] {
+				unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+		<-signals
+	}
+}
