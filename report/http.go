@@ -158,6 +158,9 @@ func (h *httpStream) headerLine(text string) {
 // endHead decides how the body is delimited: RFC 9112, section 6.3.
 func (h *httpStream) endHead() string {
 	line := fmt.Sprintf("%s (head of %s)", printable(h.first), countOf(h.headBytes, "byte"))
+	if !h.response {
+		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
+	}
 	switch {
 	case h.response && h.isBodiless(), !h.response && !h.chunked && h.length <= 0:
 		h.next()
@@ -169,9 +172,6 @@ func (h *httpStream) endHead() string {
 		h.phase, h.body = sizedBody, h.length
 	default:
 		h.phase = bodyToTheEnd
-	}
-	if !h.response {
-		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
 	}
 	return line
 }

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"unicode/utf8"
 )
 
 // Recording is a counterexample as a file: all that "tandem replay" needs to run it again without the
@@ -259,6 +261,11 @@ func (r *Recording) add(p part, expectations *int) error {
 func (r *Recording) validate() error {
 	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
 		return errors.New("package, build and Go version must be named")
+	}
+	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible) {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
+		}
 	}
 	if r.Expect.Outcome == "" || r.Expect.EventLog == "" {
 		return errors.New("the outcome and the hash of the event log must be named")

@@ -91,7 +91,8 @@ func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 		s.missing -= len(data)
 		return fmt.Sprintf("part of %s, %s missing", s.name(), countOf(s.missing, "byte")), nil
 	}
-	return s.endPacket(), data[s.missing:]
+	rest = data[s.missing:]
+	return s.endPacket(), rest
 }
 
 // endPacket describes the packet whose last byte has come and gets ready for the next.

@@ -20,6 +20,7 @@ const (
 	maxIndents   = 5 // goroutines beyond share the last indentation
 	maxListed    = 100
 	maxOutcome   = 100 // lines
+	maxLine      = 2000
 )
 
 // printer collects the text of a report.
@@ -43,7 +44,7 @@ const (
 
 // line writes one line, without blanks at its end.
 func (p *printer) line(s style, text string) {
-	text = strings.TrimRight(text, " ")
+	text = strings.TrimRight(fit(text, maxLine), " ")
 	if s != plain && p.options.Color && text != "" {
 		text = string(s) + text + "\x1b[0m"
 	}
@@ -149,6 +150,9 @@ func (p *printer) summary(run Run) {
 }
 
 func (p *printer) assumptions(a Assumptions) {
+	if a.Strategy == "" && a.Scope == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
+		return
+	}
 	p.heading("Assumed")
 	if a.Strategy != "" {
 		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))

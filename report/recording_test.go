@@ -1,0 +1,272 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+func example() *Recording {
+	return &Recording{
+		Program: Program{
+			Package: "./examples/scpto", Args: []string{"-addr", "127.0.0.1:2222"}, Env: []string{"LANG=C"},
+			Directory: "/src", Preemptible: []string{"example.com/..."}, GoVersion: "go1.26.0", Build: "c0ffee",
+		},
+		Schedule: []Chosen{{1, 0}, {1<<64 - 1, 2}, {0, 0}},
+		Exchanges: []Exchange{
+			{Input: Input{Kind: "connect", Addr: "127.0.0.1:2222"}, Deliveries: []Delivery{{Data: []byte("SSH-2.0-x\r\n")}}},
+			{Input: Input{Kind: "connect", Conn: 1, Addr: "127.0.0.1:1"}, Refused: 111},
+			{Input: Input{Kind: "send", Data: []byte{0, 0xff}}, Deliveries: []Delivery{{Data: []byte("<&>")}, {Conn: 1, End: "reset"}}},
+			{Input: Input{Kind: "shutdown"}, Deliveries: []Delivery{{End: "eof"}}},
+			{Input: Input{Kind: "close"}},
+		},
+		Expect: Expectation{Outcome: "panic", EventLog: "9f86d081"},
+	}
+}
+
+// saved writes a recording and returns the path and the text of the file.
+func saved(t *testing.T, r *Recording) (path string, text []byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "counterexample")
+	if err := Save(path, r); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, text
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	path, text := saved(t, example())
+	golden(t, "recording.jsonl", string(text))
+	loaded, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(example(), loaded); diff != "" {
+		t.Errorf("(-saved +loaded):\n%s", diff)
+	}
+}
+
+func TestSaveReplacesAFileAndLeavesNothingElse(t *testing.T) {
+	path, _ := saved(t, example())
+	other := example()
+	other.Expect.Outcome = "deadlock"
+	if err := Save(path, other); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(path)
+	if err != nil || loaded.Expect.Outcome != "deadlock" {
+		t.Errorf("loaded %+v, %v", loaded, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
+func TestSaveFailsWithoutATrace(t *testing.T) {
+	dir := t.TempDir()
+	if err := Save(filepath.Join(dir, "absent", "file"), example()); err == nil {
+		t.Error("saved in a directory that is not there")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(filepath.Join(dir, "taken"), example()); err == nil {
+		t.Error("saved over a directory")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
+func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
+	tests := []struct {
+		want  string
+		spoil func(*Recording)
+	}{
+		{"package, build and Go version must be named", func(r *Recording) { r.Program.Package = "" }},
+		{"package, build and Go version must be named", func(r *Recording) { r.Program.Build = "" }},
+		{"package, build and Go version must be named", func(r *Recording) { r.Program.GoVersion = "" }},
+		{`"\xff" is not valid UTF-8`, func(r *Recording) { r.Program.Args = []string{"\xff"} }},
+		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.Outcome = "" }},
+		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.EventLog = "" }},
+		{"choice 1: alternative -1", func(r *Recording) { r.Schedule[1].Choice = -1 }},
+		{`exchange 0: input "jump"`, func(r *Recording) { r.Exchanges[0].Input.Kind = "jump" }},
+		{"exchange 1: connection -1", func(r *Recording) { r.Exchanges[1].Input.Conn = -1 }},
+		{`exchange 4: close with address "x"`, func(r *Recording) { r.Exchanges[4].Input.Addr = "x" }},
+		{`exchange 0: connect with address ""`, func(r *Recording) { r.Exchanges[0].Input.Addr = "" }},
+		{"exchange 2: send of 0 bytes", func(r *Recording) { r.Exchanges[2].Input.Data = nil }},
+		{"exchange 4: close of 1 bytes", func(r *Recording) { r.Exchanges[4].Input.Data = []byte{1} }},
+		{"exchange 4: close refused with error 5", func(r *Recording) { r.Exchanges[4].Refused = 5 }},
+		{"exchange 1: connect refused with error -1", func(r *Recording) { r.Exchanges[1].Refused = -1 }},
+		{`exchange 3: delivery on connection 0 with end "bang"`, func(r *Recording) { r.Exchanges[3].Deliveries[0].End = "bang" }},
+		{"exchange 3: delivery on connection -4", func(r *Recording) { r.Exchanges[3].Deliveries[0].Conn = -4 }},
+	}
+	for _, test := range tests {
+		r := example()
+		test.spoil(r)
+		path := filepath.Join(t.TempDir(), "file")
+		if err := Save(path, r); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file was written", test.want)
+		}
+		text, err := encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The encoding cannot even hold bytes that are not UTF-8.
+		if _, err := decode(text); err == nil && !strings.Contains(test.want, "UTF-8") {
+			t.Errorf("%s: loaded", test.want)
+		}
+	}
+}
+
+// resum gives a changed body a valid sum.
+func resum(body string) []byte { return []byte(body + `{"sha256":"` + sumOf([]byte(body)) + "\"}\n") }
+
+func TestDecodeErrors(t *testing.T) {
+	_, text := saved(t, example())
+	lines := strings.SplitAfter(string(text), "\n")
+	body := strings.Join(lines[:len(lines)-2], "")
+	expect := lines[len(lines)-3]
+	tests := []struct {
+		name string
+		text []byte
+		want string
+	}{
+		{"empty", nil, "no recording of Tandem"},
+		{"foreign", []byte("\x7fELF"), "no recording of Tandem"},
+		{"other JSON", []byte(`{"a":1}` + "\n"), "no recording of Tandem"},
+		{"first line broken", []byte(`{"tandem_recording":x}` + "\n"), "damaged or cut off in its first line"},
+		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":2`), 1), "format 2, this Tandem reads format 1"},
+		{"cut between lines", []byte(body), "cut off"},
+		{"cut in the sum", text[:len(text)-1], "cut off"},
+		{"one byte changed", bytes.Replace(text, []byte("panic"), []byte("Panic"), 1), "its sum is wrong"},
+		{"a line removed", []byte(strings.Join(append(lines[:1:1], lines[2:]...), "")), "its sum is wrong"},
+		{"unknown key", resum(strings.Replace(body, `"choice"`, `"coice"`, 1)), `line 2: json: unknown field "coice"`},
+		{"unknown key in the first line", resum(strings.Replace(body, `"package"`, `"pakage"`, 1)), `line 1: json: unknown field "pakage"`},
+		{"two values in a line", resum(body + `{"choose":{"goroutine":"1","choice":0}}{}` + "\n"), "more than one value"},
+		{"two parts in a line", resum(body + `{"choose":{"goroutine":"1","choice":0},"sha256":"x"}` + "\n"), "want exactly one"},
+		{"nothing in a line", resum(body + "{}\n"), "want exactly one"},
+		{"goroutine is no number", resum(strings.Replace(body, `"goroutine":"1"`, `"goroutine":"x"`, 1)), "line 2: "},
+		{"two expectations", resum(body + expect), "2 lines of what the replay has to show"},
+		{"no expectation", resum(strings.Replace(body, expect, "", 1)), "0 lines of what the replay has to show"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if r, err := decode(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, %v; want %s", r, err, test.want)
+			}
+		})
+	}
+}
+
+// Every way to cut a file short is noticed.
+func TestDecodeNoticesEveryCut(t *testing.T) {
+	_, text := saved(t, example())
+	for n := range text {
+		if _, err := decode(text[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes were accepted", n, len(text))
+		}
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	if _, err := Load(absent); err == nil || !strings.Contains(err.Error(), absent) {
+		t.Errorf("got %v", err)
+	}
+	path, text := saved(t, example())
+	if err := os.WriteFile(path, text[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(maxRecording + 1); err != nil { // sparse: takes no room on the disk
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than 256 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever validate lets pass comes back as it was.
+func TestAnyRecordingComesBack(t *testing.T) {
+	data := rapid.SliceOfN(rapid.Byte(), 1, 50)
+	rapid.Check(t, func(t *rapid.T) {
+		r := example()
+		r.Program.Args = rapid.SliceOf(rapid.String()).Draw(t, "args")
+		for range rapid.IntRange(0, 20).Draw(t, "choices") {
+			r.Schedule = append(r.Schedule, Chosen{rapid.Uint64().Draw(t, "goroutine"), rapid.IntRange(0, 1<<40).Draw(t, "choice")})
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "exchanges") {
+			e := Exchange{Input: Input{Kind: "send", Conn: rapid.IntRange(0, 9).Draw(t, "conn"), Data: data.Draw(t, "data")}}
+			e.Deliveries = []Delivery{{Data: data.Draw(t, "answer"), End: rapid.SampledFrom([]string{"", "eof", "reset"}).Draw(t, "end")}}
+			r.Exchanges = append(r.Exchanges, e)
+		}
+		if err := r.validate(); err != nil {
+			t.Skip(err)
+		}
+		text, err := encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r, back, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("(-written +read):\n%s", diff)
+		}
+	})
+}
+
+// Any file is refused with an error or is a recording that can be saved again.
+func FuzzDecode(f *testing.F) {
+	text, err := encode(example())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(text[:len(text)/2])
+	f.Add(resum(`{"tandem_recording":1}` + "\n"))
+	f.Add(resum(`{"tandem_recording":1,"package":"x"}` + "\n" + `{"expect":null}` + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		// The fuzzer does not find sums: also try the text as a body.
+		for _, text := range [][]byte{text, resum(string(text))} {
+			r, err := decode(text)
+			if err != nil {
+				continue
+			}
+			again, err := encode(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := decode(again); err != nil {
+				t.Fatalf("%v\nin what was written again:\n%s", err, again)
+			}
+		}
+	})
+}
