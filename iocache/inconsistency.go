@@ -15,7 +15,7 @@ type LimitError struct {
 
 // Error says what is full and what to do.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("iocache: the I/O cache is full: it holds %d places of at most %d and %d bytes of at most %d; "+
+	return fmt.Sprintf("the I/O cache is full: it holds %d places of at most %d and %d bytes of at most %d; "+
 		"raise its limits, or bound the search by fewer executions or a smaller depth",
 		e.Nodes, e.Limits.Nodes, e.Bytes, e.Limits.Bytes)
 }
@@ -24,7 +24,7 @@ func (e *LimitError) Error() string {
 // they point to.
 func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	states := int64(len(c.nodes[base].conns) + 1)
-	needed := bytes + int64(nodes)*(nodeBytes+states)
+	needed := bytes + states + int64(nodes)*nodeBytes
 	if len(c.nodes)+nodes <= c.limits.Nodes && c.bytes+needed <= c.limits.Bytes {
 		return nil
 	}
@@ -33,47 +33,50 @@ func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 
 // Inconsistency says that the group has given two answers that cannot both come
 // from peers whose answers depend on nothing but the bytes they receive.
-//
-// If Earlier and Now are the same input, the same request was answered in two
-// ways. If one is the beginning of the other, the answer to the shorter one is
-// not the beginning of the answer to the longer one.
 type Inconsistency struct {
-	Path    []Step   // what came before, from the root on
-	Earlier Input    // the request whose answer is in the cache
-	Now     Input    // the request that the peers were given now
-	Want    Reaction // the answer in the cache
-	Got     Reaction // the answer now
+	Path    []Step // what came before, from the root on
+	Earlier Input  // the request whose answer is in the cache
+	Now     Input  // the request that the peers were given now
+
+	// Cut says that the requests were cut into writes differently: one of Earlier
+	// and Now is the beginning of the other, and their answers are not; or Earlier
+	// was the end of a longer write. If it is false they are the same request.
+	Cut bool
+
+	Want Reaction // the answer in the cache
+	Got  Reaction // the answer now
 }
 
-func (c *Cache) inconsistent(base NodeID, earlier, now Input, want, got Reaction) error {
-	return &Inconsistency{Path: c.Path(Root, base), Earlier: earlier, Now: now, Want: want, Got: got}
+// repeatedDifferently is the error for a request that was answered in two ways.
+func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) error {
+	return &Inconsistency{Path: c.Path(Root, base), Earlier: in, Now: in, Want: want, Got: got}
 }
 
 // Error shows both answers side by side, what led to them, and what would help.
 // It is some ten to fifty lines long.
 func (e *Inconsistency) Error() string {
+	title := "the peers have answered the same request in two ways"
+	help := "  The answer depends on something besides the requests: the time, random numbers, threads of\n" +
+		"  a peer. Use the strategy after-io or always: then no request has to be repeated for another."
+	if e.Cut {
+		title = "the peers' answer depends on how a request is cut into writes"
+		help = "  The shorter answer should be the beginning of the longer one. Either a peer looks at the\n" +
+			"  size of what it reads, or its answers are random. The strategy after-io or always helps only\n" +
+			"  if the request is always written in one piece; else make the peer's answers repeatable."
+	}
 	var b strings.Builder
-	if e.repeated() {
-		b.WriteString("iocache: the peers have answered the same request in two ways\n")
-		fmt.Fprintf(&b, "  request: %v\n", e.Now)
-	} else {
-		b.WriteString("iocache: the peers' answer depends on how a request is cut into writes\n")
-		fmt.Fprintf(&b, "  request earlier: %v\n  request now:     %v\n", e.Earlier, e.Now)
+	b.WriteString(title + "\n")
+	fmt.Fprintf(&b, "  request now:     %v\n", e.Now)
+	if !bytes.Equal(e.Earlier.Data, e.Now.Data) {
+		fmt.Fprintf(&b, "  request earlier: %v\n", e.Earlier)
+	} else if e.Cut {
+		b.WriteString("  request earlier: the same, as the end of a longer one\n")
 	}
 	e.writePath(&b)
 	e.writeAnswers(&b)
-	if e.repeated() {
-		b.WriteString("  The answer depends on something besides the requests: the time, random numbers, threads of\n" +
-			"  a peer. Use the strategy after-io or always: then no request has to be repeated for another.")
-	} else {
-		b.WriteString("  The shorter answer should be the beginning of the longer one. Either the peer looks at the\n" +
-			"  size of what it reads, or its answers are random. The strategy after-io or always helps only\n" +
-			"  if the request is always written in one piece; else make the peer's answers repeatable.")
-	}
+	b.WriteString(help)
 	return b.String()
 }
-
-func (e *Inconsistency) repeated() bool { return bytes.Equal(e.Earlier.Data, e.Now.Data) }
 
 // writePath shows the last few steps before the request.
 func (e *Inconsistency) writePath(b *strings.Builder) {
@@ -82,7 +85,7 @@ func (e *Inconsistency) writePath(b *strings.Builder) {
 		b.WriteString("  it was the first input\n")
 		return
 	}
-	fmt.Fprintf(b, "  after %d inputs:\n", len(e.Path))
+	fmt.Fprintf(b, "  inputs before it: %d\n", len(e.Path))
 	skipped := max(0, len(e.Path)-shown)
 	if skipped > 0 {
 		fmt.Fprintf(b, "    ... %d more\n", skipped)
@@ -150,8 +153,9 @@ func writePair(b *strings.Builder, earlier, now Delivery) {
 		if at < longest && at/width == offset/width {
 			mark = " ! "
 		}
-		fmt.Fprintf(b, "    %08x  %s%s%s\n", offset, hexLine(earlier.Data, offset, width), mark,
-			strings.TrimRight(hexLine(now.Data, offset, width), " "))
+		line := fmt.Sprintf("    %08x  %s%s%s", offset, hexLine(earlier.Data, offset, width), mark,
+			hexLine(now.Data, offset, width))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if to < longest {
 		fmt.Fprintf(b, "    ... %d more bytes\n", longest-to)

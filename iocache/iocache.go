@@ -22,6 +22,7 @@ package iocache
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -105,8 +106,12 @@ type Stats struct {
 	Images       int   // places that have a physical checkpoint
 }
 
-// New returns an empty cache.
+// New returns an empty cache. It panics if a limit is negative or there may be
+// more nodes than a NodeID can name.
 func New(limits Limits) *Cache {
+	if limits.Nodes < 0 || limits.Nodes > math.MaxInt32 || limits.Bytes < 0 {
+		panic(fmt.Sprintf("iocache: limits out of range: %+v", limits))
+	}
 	if limits.Nodes == 0 {
 		limits.Nodes = 4 << 20
 	}
@@ -228,13 +233,7 @@ func (c *Cache) Compare(step Step, got Reaction) error {
 	if step.Reaction.equal(got) {
 		return nil
 	}
-	return &Inconsistency{
-		Path:    c.Path(Root, c.base(step.Node)),
-		Earlier: step.Input,
-		Now:     step.Input,
-		Want:    step.Reaction,
-		Got:     got,
-	}
+	return c.repeatedDifferently(c.base(step.Node), step.Input, step.Reaction, got)
 }
 
 // Stats returns the counters.

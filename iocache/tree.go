@@ -105,7 +105,7 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
 	if child, ok := c.control(from, in); ok {
 		if want := c.nodes[child].reaction; !want.equal(r) {
-			return 0, c.inconsistent(from, in, in, want, r)
+			return 0, c.repeatedDifferently(from, in, want, r)
 		}
 		return child, nil
 	}
@@ -131,6 +131,9 @@ type walk struct {
 	left     []byte   // what remains of the request here
 	reaction Reaction // what remains of the reaction, counted from base
 }
+
+// size is the memory that adding what remains of the walk takes, besides nodes.
+func (w walk) size() int64 { return w.reaction.size() + int64(len(w.left)) }
 
 // recordSend walks down like lookupSend, but on through unverified nodes, taking
 // from r what they have answered already, and adds what is new at the end.
@@ -168,40 +171,46 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 
 // finishSend makes the place where the walk has ended, if there is none yet.
 func (c *Cache) finishSend(w walk, conn int, unverified bool) (NodeID, error) {
-	if len(w.left) == 0 && c.nodes[w.at].answered {
-		return w.at, nil
-	}
-	if err := c.reserve(w.base, 2, w.reaction.size()+int64(len(w.left))); err != nil {
-		return 0, err
-	}
 	if len(w.left) == 0 {
+		if c.nodes[w.at].answered {
+			return w.at, nil
+		}
 		return c.answerBranch(w, conn, Root, unverified)
 	}
 	child, ok := c.edges[sendEdge(w.at, conn, w.left[0])]
 	if !ok {
-		return c.addLeaf(w, conn, unverified), nil
+		return c.addLeaf(w, conn, unverified)
 	}
 	common := commonPrefix(c.nodes[child].label, w.left)
 	if common == len(w.left) { // the request ends in the middle of the edge
 		return c.answerBranch(w, conn, child, unverified)
 	}
+	if err := c.reserve(w.base, 2, w.size()); err != nil {
+		return 0, err
+	}
 	w.at, w.left = c.split(child, common), w.left[common:]
-	return c.addLeaf(w, conn, unverified), nil
+	return c.addLeaf(w, conn, unverified)
 }
 
 // addLeaf adds what remains of the request as a new edge.
-func (c *Cache) addLeaf(w walk, conn int, unverified bool) NodeID {
+func (c *Cache) addLeaf(w walk, conn int, unverified bool) (NodeID, error) {
+	if err := c.reserve(w.base, 1, w.size()); err != nil {
+		return 0, err
+	}
 	label := bytes.Clone(w.left)
 	leaf := c.add(node{parent: w.at, kind: Send, conn: int32(conn), label: label})
 	c.edges[sendEdge(w.at, conn, label[0])] = leaf
 	c.answer(leaf, w.base, w.reaction.clone(), unverified)
-	return leaf
+	return leaf, nil
 }
 
 // answerBranch makes a place of the branching point at which the walk has ended
 // or, if cut is not the Root, of the point in the edge to cut where it has ended.
 // Nodes below now count their reactions from there, and await verification.
 func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (NodeID, error) {
+	if err := c.reserve(w.base, 1, w.size()); err != nil {
+		return 0, err
+	}
 	place, tops := w.at, []NodeID{cut}
 	if cut == Root {
 		tops = c.children(place)
@@ -228,8 +237,15 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 // contradiction is the error for a walk that does not agree with the reaction of
 // the node known, whose base is the walk's.
 func (c *Cache) contradiction(known NodeID, w walk, conn int) error {
-	return c.inconsistent(w.base, c.inputOf(known), Input{Kind: Send, Conn: conn, Data: w.request},
-		c.nodes[known].reaction, w.reaction)
+	earlier := c.inputOf(known)
+	return &Inconsistency{
+		Path:    c.Path(Root, w.base),
+		Earlier: earlier,
+		Now:     Input{Kind: Send, Conn: conn, Data: w.request},
+		Cut:     c.nodes[known].unverified || !bytes.Equal(earlier.Data, w.request),
+		Want:    c.nodes[known].reaction,
+		Got:     w.reaction,
+	}
 }
 
 // answeredBelow lists the nearest answered nodes at or below the given ones.

@@ -1,0 +1,118 @@
+package iocache
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestMinus(t *testing.T) {
+	const no = "no"
+	tests := []struct{ whole, first, want string }{
+		{`0:"abc"`, `nothing`, `0:"abc"`},
+		{`0:"abc"`, `0:"a"`, `0:"bc"`},
+		{`0:"abc"`, `0:"abc"`, `nothing`},
+		{`0:"abc"`, `0:"b"`, no},
+		{`0:"abc"`, `0:"abcd"`, no},
+		{`0:"abc"`, `1:"a"`, no},
+		{`nothing`, `0:"a"`, no},
+		{`0:"a" 1:"b" 2:"c"`, `1:"b"`, `0:"a" 2:"c"`},
+		{`0:"a" 2:"c"`, `1:"b"`, no},
+		{`0:"a" 2:"c"`, `3:"b"`, no},
+		// Ends: nothing comes after one, except a reset after EOF.
+		{`0:"ab"EOF`, `0:"a"`, `0:"b"EOF`},
+		{`0:"ab"EOF`, `0:"ab"`, `0:EOF`},
+		{`0:"ab"EOF`, `0:"ab"EOF`, `nothing`},
+		{`0:"ab"EOF`, `0:"a"EOF`, no},
+		{`0:"ab"`, `0:"ab"EOF`, no},
+		{`0:"ab"EOF`, `0:"ab"reset`, no},
+		{`0:"ab"reset`, `0:"ab"EOF`, `0:reset`},
+		{`0:"ab"reset`, `0:"a"EOF`, no},
+		{`0:"ab"reset`, `0:"ab"reset`, `nothing`},
+		{`0:"ab"reset`, `0:"a"reset`, no},
+		{`refused(errno 111)`, `nothing`, `refused(errno 111)`},
+		{`refused(errno 111)`, `refused(errno 113)`, no},
+		{`refused(errno 111)`, `0:"a"`, no},
+	}
+	for _, test := range tests {
+		got := no
+		if rest, ok := parseReaction(t, test.whole).minus(parseReaction(t, test.first)); ok {
+			got = rest.String()
+		}
+		if got != test.want {
+			t.Errorf("%s minus %s is %s, want %s", test.whole, test.first, got, test.want)
+		}
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{`nothing`, `nothing`},
+		{`1:"a" 0:"b"`, `0:"b" 1:"a"`},
+		{`0:"a" 0:"b" 0:EOF`, `0:"ab"EOF`},
+		{`0:EOF 0:reset`, `0:reset`},
+		{`0: 1:"a" 2:`, `1:"a"`},
+		{`1:"a" 0:"x" 1:"b" 0:"y"`, `0:"xy" 1:"ab"`},
+	}
+	for _, test := range tests {
+		if got := normalise(parseReaction(t, test.in)).String(); got != test.want {
+			t.Errorf("normalise %s: %s, want %s", test.in, got, test.want)
+		}
+	}
+}
+
+// drawReaction draws a normal reaction that ends no stream.
+func drawReaction(t *rapid.T) Reaction {
+	r := Reaction{}
+	for conn := range 4 {
+		data := rapid.StringMatching(`[ab]{0,3}`).Draw(t, "data")
+		if len(data) > 0 {
+			r.Deliveries = append(r.Deliveries, Delivery{Conn: conn, Data: []byte(data)})
+		}
+	}
+	return r
+}
+
+func TestMinusUndoesJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawReaction(t), drawReaction(t)
+		rest, ok := a.join(b).minus(a)
+		if !ok || !rest.equal(b) {
+			t.Fatalf("%v then %v, minus the former: %v, %v", a, b, rest, ok)
+		}
+		if whole := a.join(b); !whole.equal(normalise(whole)) {
+			t.Fatalf("%v then %v is %v, which is not normal", a, b, whole)
+		}
+	})
+}
+
+// TestNormaliseKeepsItsArgument: a caller may go on using what it has passed.
+func TestNormaliseKeepsItsArgument(t *testing.T) {
+	r := parseReaction(t, `1:"a" 0:"b" 1:"c"`)
+	before := r.clone()
+	normalise(r)
+	if diff := cmp.Diff(before, r); diff != "" {
+		t.Errorf("normalise changed its argument (-before +after)\n%s", diff)
+	}
+}
+
+func TestStrings(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	tests := []struct{ got, want string }{
+		{Input{Kind: Connect, Conn: 2, Addr: "127.0.0.1:22"}.String(), "connect 2 127.0.0.1:22"},
+		{Input{Kind: Send, Data: []byte("a\x00")}.String(), `send 0 "a\x00"`},
+		{Input{Kind: Send, Data: []byte(long)}.String(), `send 0 "` + long[:40] + `"... (100 bytes)`},
+		{Input{Kind: Shutdown, Conn: 1}.String(), "shutdown 1"},
+		{Input{Kind: 9, Conn: 1}.String(), "Kind(9) 1"},
+		{Kind(0).String(), "Kind(0)"},
+		{End(7).String(), "End(7)"},
+		{StillOpen.String(), "open"},
+	}
+	for _, test := range tests {
+		if test.got != test.want {
+			t.Errorf("got %s, want %s", test.got, test.want)
+		}
+	}
+}
