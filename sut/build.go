@@ -56,7 +56,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
 	}
 	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
-	args := append([]string{"build", "-o", o.Output}, compilerFlags(packages)...)
+	args := append([]string{"build", "-o", o.Output}, compilerFlags(packages, p.Open)...)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}
@@ -126,21 +126,29 @@ func openPatterns(packages []listedPackage, more []string) []string {
 // is a part of the operations that it offers, even where it is in the main module.
 const annotations = "github.com/tandem-mc/tandem"
 
-// compilerFlags make the atomics of all but the standard library visible, and
-// keep calls of the main module calls, so that each has its line.
-func compilerFlags(packages []listedPackage) []string {
+// compilerFlags make the atomics visible of the packages in which goroutines
+// may be preempted, and keep their calls calls, so that each has its line. The
+// first is safe only together with the second: without intrinsics, some
+// functions of the standard library must not be inlined into others.
+func compilerFlags(packages []listedPackage, open []string) []string {
 	const visible = "-d=ssa/intrinsics/off"
 	flags := []string{"-gcflags=sync/atomic=" + visible}
 	for _, p := range packages {
-		switch {
-		case p.Standard:
-		case p.Module != nil && !p.Module.Main:
-			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible)
-		default:
+		if !p.Standard && matchesAny(open, p.ImportPath) {
 			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible+" -l")
 		}
 	}
 	return flags
+}
+
+func matchesAny(patterns []string, path string) bool {
+	for _, p := range patterns {
+		base, tree := strings.CutSuffix(p, "/...")
+		if path == base || tree && strings.HasPrefix(path, base+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {

@@ -83,3 +83,40 @@ func (r *record) decode() Event {
 	}
 	return e
 }
+
+// The operations.
+const (
+	Begin          Operation = opStart
+	Resume         Operation = opResume // goes on after having been blocked
+	ChannelSend    Operation = opSend
+	ChannelReceive Operation = opReceive
+	ChannelClose   Operation = opClose
+	Select         Operation = opSelect
+	Lock           Operation = opLock
+	TryLock        Operation = opTryLock
+	Unlock         Operation = opUnlock
+	ReadLock       Operation = opReadLock
+	ReadUnlock     Operation = opReadUnlock
+	WriteLock      Operation = opWriteLock
+	WriteUnlock    Operation = opWriteUnlock
+	Add            Operation = opAdd
+	Wait           Operation = opWait
+	CondWait       Operation = opCondWait
+	CondSignal     Operation = opCondSignal
+	Once           Operation = opOnce
+	AtomicLoad     Operation = opLoad
+	AtomicStore    Operation = opStore
+	AtomicUpdate   Operation = opUpdate
+	Yield          Operation = opYield
+	MapRead        Operation = opMapRead
+	MapWrite       Operation = opMapWrite
+	Choose         Operation = opChoose
+	SocketConnect  Operation = opConnect
+	SocketWrite    Operation = opSocketWrite
+	SocketRead     Operation = opSocketRead
+	SocketShutdown Operation = opSocketShutdown
+	SocketClose    Operation = opSocketClose
+	PollWait       Operation = opPollWait
+	Exit           Operation = opExit // returning from main, or os.Exit(0)
+	Tick           Operation = opTick
+)

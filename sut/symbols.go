@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"debug/gosym"
 	"fmt"
+	"strings"
 )
 
 // symbols resolves program counters of an executable.
@@ -52,4 +53,17 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 		return Position{}, false
 	}
 	return Position{Function: function.Name, File: file, Line: line}, true
+}
+
+// IsOwn reports whether a place is in the code that goroutines may be preempted
+// in: the main module and what the user named.
+func (p *Program) IsOwn(at Position) bool {
+	for _, pattern := range p.Open {
+		base := strings.TrimSuffix(pattern, "/...")
+		rest, ok := strings.CutPrefix(at.Function, base)
+		if ok && (strings.HasPrefix(rest, ".") || base != pattern && strings.HasPrefix(rest, "/")) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,92 @@
+package sut_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+var program *sut.Program // built once, for all tests
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tandem-sut-")
+	if err == nil {
+		program, err = build(dir, "./testdata/program")
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// cache is where patched toolchains are kept between test runs.
+func cache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "tandem")
+}
+
+func build(dir, pkg string) (*sut.Program, error) {
+	ctx := context.Background()
+	toolchain, err := sut.NewToolchain(ctx, ".", cache())
+	if err != nil {
+		return nil, err
+	}
+	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Output: filepath.Join(dir, "program")})
+}
+
+// start starts a worker that runs a scenario of the test program.
+func start(t testing.TB, isolation sut.Isolation, scenario string, args ...string) *sut.Worker {
+	t.Helper()
+	w, err := sut.Start(program, sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func run(t testing.TB, w *sut.Worker, s sut.Schedule, peers sut.Peers) *sut.Log {
+	t.Helper()
+	log, err := w.Run(s, peers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// echoServer is a peer that answers everything with itself.
+type echoServer struct {
+	connections int
+	silent      bool
+	refuse      int
+}
+
+func (e *echoServer) Exchange(in sut.Input) (sut.Answer, error) {
+	switch in.Kind {
+	case sut.Connect:
+		if e.refuse != 0 {
+			return sut.Answer{Errno: e.refuse}, nil
+		}
+		e.connections++
+		return sut.Answer{Connection: e.connections - 1}, nil
+	case sut.Send:
+		if !e.silent {
+			data := append([]byte(nil), in.Data...)
+			return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: data}}}, nil
+		}
+	case sut.Shutdown:
+		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, End: sut.EndOfStream}}}, nil
+	}
+	return sut.Answer{}, nil
+}

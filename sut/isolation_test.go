@@ -1,0 +1,124 @@
+package sut_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestMemoryIsPutBack runs a program that changes all kinds of memory, ever new
+// pages among them, and looks at what it finds.
+func TestMemoryIsPutBack(t *testing.T) {
+	w := start(t, sut.Snapshot, "memory")
+	for seed := range uint64(300) {
+		log := run(t, w, sut.Schedule{Seed: seed + 1}, nil)
+		if log.Outcome != sut.Completed {
+			t.Fatalf("execution %d: %v: %s", seed, log.Outcome, log.Stderr)
+		}
+	}
+}
+
+// TestSnapshotEqualsFork is the cross-check of the two kinds of isolation.
+func TestSnapshotEqualsFork(t *testing.T) {
+	for _, scenario := range []string{"primitives", "memory", "timers", "random", "counter", "deadlock", "select"} {
+		snapshot, fork := start(t, sut.Snapshot, scenario), start(t, sut.Fork, scenario)
+		for seed := range uint64(30) {
+			s := sut.Schedule{Seed: seed + 1}
+			a := copyLog(run(t, snapshot, s, nil))
+			b := copyLog(run(t, fork, s, nil))
+			if diff := cmp.Diff(a, b); diff != "" {
+				t.Fatalf("%s, seed %d: snapshot and fork differ:\n%s", scenario, seed+1, diff)
+			}
+		}
+	}
+}
+
+func copyLog(l *sut.Log) sut.Log {
+	c := *l
+	c.Events = slices.Clone(l.Events)
+	return c
+}
+
+// TestDeterminism: the same schedule gives the same log, in one process and in
+// another.
+func TestDeterminism(t *testing.T) {
+	for _, scenario := range []string{"primitives", "random", "memory", "timers"} {
+		one, other := start(t, sut.Snapshot, scenario), start(t, sut.Snapshot, scenario)
+		for seed := range uint64(20) {
+			s := sut.Schedule{Seed: seed + 1}
+			want := copyLog(run(t, one, s, nil))
+			for i := range 10 {
+				w := one
+				if i%2 == 1 {
+					w = other
+				}
+				if diff := cmp.Diff(want, copyLog(run(t, w, s, nil))); diff != "" {
+					t.Fatalf("%s, seed %d, repetition %d differs:\n%s", scenario, seed+1, i, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestSockets(t *testing.T) {
+	tests := []struct {
+		scenario string
+		peers    *echoServer
+		want     string
+	}{
+		{"echo", &echoServer{}, "600000 EOF 127.0.0.1:40000 127.0.0.1:7777"},
+		{"echo", &echoServer{refuse: 111}, "dial tcp 127.0.0.1:7777: connect: connection refused"},
+		{"deadline", &echoServer{silent: true}, "true 1m0s true <nil> <nil>"},
+		{"closereader", &echoServer{silent: true}, "true"},
+	}
+	for _, test := range tests {
+		t.Run(test.scenario, func(t *testing.T) {
+			w := start(t, sut.Snapshot, test.scenario)
+			for seed := range uint64(20) {
+				peers := *test.peers
+				log := run(t, w, sut.Schedule{Seed: seed}, &peers)
+				if log.Outcome != sut.Completed || string(log.Stdout) != test.want {
+					t.Fatalf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, test.want, log.Stderr, log.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestPeersThatFail(t *testing.T) {
+	w := start(t, sut.Snapshot, "echo")
+	_, err := w.Run(sut.Schedule{}, failingPeers{})
+	if err == nil || err.Error() != "the peer is on fire" {
+		t.Errorf("error %v, want that of the peers", err)
+	}
+	if _, err := start(t, sut.Snapshot, "echo").Run(sut.Schedule{}, nil); err == nil {
+		t.Error("a program connects without peers, and no error says so")
+	}
+}
+
+type failingPeers struct{}
+
+func (failingPeers) Exchange(sut.Input) (sut.Answer, error) {
+	return sut.Answer{}, fmt.Errorf("the peer is on fire")
+}
+
+func BenchmarkExecution(b *testing.B) {
+	for _, isolation := range []struct {
+		name string
+		kind sut.Isolation
+	}{{"snapshot", sut.Snapshot}, {"fork", sut.Fork}} {
+		b.Run(isolation.name, func(b *testing.B) {
+			w := start(b, isolation.kind, "thirty")
+			events := 0
+			for b.Loop() {
+				events = len(choices(run(b, w, sut.Schedule{}, nil).Events))
+			}
+			b.ReportMetric(float64(events), "steps")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "executions/s")
+		})
+	}
+}

@@ -1,0 +1,334 @@
+// Command program is what the tests of package sut run: the first argument
+// names what it does.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tandem-mc/tandem"
+)
+
+var scenarios = map[string]func(){
+	"deadlock":   deadlock,
+	"panic":      func() { panic("at the disco") },
+	"nil":        func() { var p *int; *p = 1 },
+	"exit":       func() { os.Exit(3) },
+	"assert":     func() { tandem.Assert(1 > 2, "one is ", "small") },
+	"fatal":      func() { var m sync.Mutex; m.Unlock() },
+	"choose":     func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
+	"timers":     timers,
+	"select":     selects,
+	"primitives": primitives,
+	"memory":     memory,
+	"counter":    counter,
+	"write":      func() { os.WriteFile("/tmp/forbidden", nil, 0o600) },
+	"mkdir":      func() { os.Mkdir("/tmp/forbidden", 0o700) },
+	"subprocess": func() { exec.Command("true").Run() },
+	"listen":     func() { net.Listen("tcp", "127.0.0.1:0") },
+	"udp":        func() { net.Dial("udp", "127.0.0.1:53") },
+	"spin": func() {
+		for {
+			spun++
+		}
+	},
+	"threads":     threads,
+	"random":      random,
+	"sealed":      sealed,
+	"echo":        echo,
+	"deadline":    deadline,
+	"closereader": closeReader,
+	"thirty":      thirty,
+	"goroutines": func() {
+		for range 5000 {
+			go select0()
+		}
+		select {}
+	},
+	"endless": func() {
+		for {
+			tick.Add(1)
+		}
+	},
+	"output": func() { fmt.Println("to stdout"); fmt.Fprintln(os.Stderr, "to stderr") },
+	"environment": func() {
+		fmt.Println(os.Args[2:], os.Getenv("GIVEN"), os.Getenv("HOME"), os.Getpid(), len(os.Environ()))
+	},
+}
+
+var (
+	spun int
+	tick atomic.Int64
+)
+
+func main() {
+	scenarios[os.Args[1]]()
+}
+
+func select0() { select {} }
+
+func deadlock() {
+	var a, b sync.Mutex
+	done := make(chan bool)
+	go func() {
+		a.Lock()
+		b.Lock()
+		b.Unlock()
+		a.Unlock()
+		done <- true
+	}()
+	b.Lock()
+	a.Lock()
+	a.Unlock()
+	b.Unlock()
+	<-done
+}
+
+// timers takes an hour of virtual time, and says what fired when.
+func timers() {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Minute)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Minute)
+	after := time.After(30 * time.Minute)
+	var said []string
+	for {
+		select {
+		case <-ticker.C:
+			said = append(said, "tick", time.Since(start).String())
+		case <-after:
+			said = append(said, "after", time.Since(start).String())
+		case <-ctx.Done():
+			fmt.Println(strings.Join(said, " "), errors.Is(ctx.Err(), context.DeadlineExceeded), start.UTC().Format(time.RFC3339))
+			return
+		}
+	}
+}
+
+// selects has three ready arms, and says which one was taken.
+func selects() {
+	a, b, c := make(chan int, 1), make(chan int, 1), make(chan int)
+	a <- 1
+	close(c)
+	select {
+	case <-a:
+		fmt.Print("a")
+	case b <- 2:
+		fmt.Print("b")
+	case <-c:
+		fmt.Print("c")
+	}
+	select {
+	case <-make(chan int):
+		fmt.Print("never")
+	default:
+		fmt.Print(" default")
+	}
+}
+
+// primitives uses everything that is a visible operation once.
+func primitives() {
+	var (
+		rw   sync.RWMutex
+		m    sync.Mutex
+		wg   sync.WaitGroup
+		once sync.Once
+		smap sync.Map
+		n    atomic.Int32
+		p    atomic.Pointer[int]
+		v    atomic.Value
+		cond = sync.NewCond(&m)
+		full bool
+	)
+	for i := range 3 {
+		wg.Go(func() {
+			once.Do(func() { n.Add(10) })
+			rw.RLock()
+			n.Add(1)
+			rw.RUnlock()
+			rw.Lock()
+			smap.Store(i, i)
+			rw.Unlock()
+			p.Store(&i)
+			v.Store(i)
+			if m.TryLock() {
+				m.Unlock()
+			}
+		})
+	}
+	go func() {
+		m.Lock()
+		full = true
+		cond.Broadcast()
+		m.Unlock()
+	}()
+	m.Lock()
+	for !full {
+		cond.Wait()
+	}
+	m.Unlock()
+	wg.Wait()
+	count := 0
+	smap.Range(func(any, any) bool { count++; return true })
+	fmt.Println(n.Load(), count, p.Load() != nil, v.Load() != nil)
+}
+
+var kept = map[string][]byte{}
+
+// memory changes what it finds, touches much that it has not touched before, and
+// says what it found.
+func memory() {
+	if len(kept) != 0 || tick.Load() != 0 || spun != 0 {
+		panic("something is left of an earlier execution")
+	}
+	size := 1 << (10 + 3*tandem.Choose(5))
+	block := make([]byte, size)
+	for i := range block {
+		if block[i] != 0 {
+			panic("fresh memory is not zero")
+		}
+		block[i] = byte(i) | 1
+	}
+	kept[fmt.Sprint(size)] = block
+	tick.Add(1)
+	spun = size
+	deep(tandem.Choose(3) * 1000)
+}
+
+// deep grows the stack.
+func deep(n int) int {
+	var pad [64]int
+	if n == 0 {
+		return 0
+	}
+	pad[n%64] = n
+	return deep(n-1) + pad[n%64]
+}
+
+// counter loses an update in some schedules.
+func counter() {
+	var n atomic.Int32
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { n.Store(n.Load() + 1) })
+	}
+	wg.Wait()
+	fmt.Print(n.Load())
+}
+
+func threads() {
+	done := make(chan int)
+	go func() {
+		defer close(done)
+		tandem.Assert(os.Getpid() > 0)
+	}()
+	<-done
+	fmt.Print("one thread")
+}
+
+// random draws from several goroutines at once.
+func random() {
+	var wg sync.WaitGroup
+	var drawn [3]string
+	for i := range drawn {
+		wg.Go(func() {
+			n, err := rand.Int(rand.Reader, big.NewInt(1<<40))
+			m := map[int]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8, 9: 9}
+			for k := range m {
+				drawn[i] += fmt.Sprint(k)
+			}
+			drawn[i] += fmt.Sprint(n, err)
+		})
+	}
+	wg.Wait()
+	fmt.Println(drawn)
+}
+
+// sealed locks in the standard library, where goroutines are not preempted.
+func sealed() {
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() { _ = fmt.Sprint(errors.Join(errors.New("x")), i, big.NewInt(7)) })
+	}
+	wg.Wait()
+}
+
+func dial() net.Conn {
+	c, err := net.Dial("tcp", "127.0.0.1:7777")
+	if err != nil {
+		fmt.Print(err)
+		os.Exit(0)
+	}
+	return c
+}
+
+func echo() {
+	c := dial()
+	defer c.Close()
+	fmt.Fprint(c, strings.Repeat("x", 600_000))
+	c.(*net.TCPConn).CloseWrite()
+	total := 0
+	b := make([]byte, 100_000)
+	for {
+		n, err := c.Read(b)
+		total += n
+		if err != nil {
+			fmt.Print(total, " ", err, " ", c.LocalAddr(), " ", c.RemoteAddr())
+			return
+		}
+	}
+}
+
+func deadline() {
+	c := dial()
+	start := time.Now()
+	c.SetReadDeadline(start.Add(time.Minute))
+	_, err := c.Read(make([]byte, 1))
+	var timeout net.Error
+	fmt.Print(errors.As(err, &timeout) && timeout.Timeout(), " ", time.Since(start))
+	c.SetReadDeadline(time.Time{})
+	file, err := c.(*net.TCPConn).File()
+	fmt.Print(" ", file != nil, " ", err)
+	if raw, err := c.(*net.TCPConn).SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) {
+			fmt.Print(" ", syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1))
+		})
+	}
+}
+
+func closeReader() {
+	c := dial()
+	done := make(chan error)
+	go func() {
+		_, err := c.Read(make([]byte, 1))
+		done <- err
+	}()
+	c.Close()
+	fmt.Print(errors.Is(<-done, net.ErrClosed))
+}
+
+// thirty has thirty events, for measuring.
+func thirty() {
+	var m sync.Mutex
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 5 {
+				m.Lock()
+				m.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}

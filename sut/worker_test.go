@@ -1,0 +1,228 @@
+package sut_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+func TestOutcomes(t *testing.T) {
+	tests := []struct {
+		scenario string
+		want     sut.Outcome
+		says     string // part of the output or the message
+	}{
+		{"panic", sut.Panicked, "panic: at the disco"},
+		{"nil", sut.Panicked, "nil pointer dereference"},
+		{"exit", sut.Exited, ""},
+		{"assert", sut.AssertionFailed, "one is small"},
+		{"fatal", sut.Fatal, "unlock of unlocked mutex"},
+		{"choose", sut.Completed, "0 0"},
+		{"timers", sut.Completed, "tick 20m0s after 30m0s tick 40m0s tick 1h0m0s tick 1h20m0s true 2026-01-01T00:00:00Z"},
+		{"select", sut.Completed, "b default"},
+		{"primitives", sut.Completed, "13 3 true true"},
+		{"threads", sut.Completed, "one thread"},
+		{"output", sut.Completed, "to stdout\nto stderr"},
+		{"environment", sut.Completed, "[x y]  /nonexistent 1000 8"},
+		{"goroutines", sut.Refused, "more than 4096 goroutines"},
+		{"endless", sut.LogLimit, ""},
+		{"write", sut.Refused, "opening /tmp/forbidden for writing"},
+		{"mkdir", sut.Refused, "changing the file system"},
+		{"subprocess", sut.Refused, "starting a subprocess"},
+		{"listen", sut.Refused, "listening on a socket"},
+		{"udp", sut.Refused, "a socket that is not TCP"},
+	}
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		for _, test := range tests {
+			t.Run(fmt.Sprint(isolation, "/", test.scenario), func(t *testing.T) {
+				w := start(t, isolation, test.scenario, "x", "y")
+				for i := range 3 { // the second and third time nothing must be left of the first
+					log := run(t, w, sut.Schedule{}, nil)
+					said := string(log.Stdout) + string(log.Stderr) + log.Message
+					if log.Outcome != test.want || !strings.Contains(said, test.says) {
+						t.Fatalf("run %d: %v, want %v; it said %q, want %q", i, log.Outcome, test.want, said, test.says)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	if log := run(t, start(t, sut.Snapshot, "exit"), sut.Schedule{}, nil); log.ExitCode != 3 {
+		t.Errorf("the exit code is %d, want 3", log.ExitCode)
+	}
+}
+
+func TestRefusalNamesTheLine(t *testing.T) {
+	log := run(t, start(t, sut.Snapshot, "mkdir"), sut.Schedule{}, nil)
+	for _, pc := range log.Stack {
+		if at, ok := program.Position(pc); ok && program.IsOwn(at) {
+			if !strings.HasSuffix(at.File, "testdata/program/main.go") {
+				t.Errorf("refused at %v, want testdata/program/main.go", at)
+			}
+			return
+		}
+	}
+	t.Errorf("no call in the program's own code among the %d of the refusal", len(log.Stack))
+}
+
+// TestSchedules explores all schedules of a program that loses an update, by
+// hand: both results must be reached, and every schedule can be repeated.
+func TestSchedules(t *testing.T) {
+	w := start(t, sut.Snapshot, "counter")
+	results := map[string]int{}
+	for seed := range uint64(200) {
+		log := run(t, w, sut.Schedule{Seed: seed + 1}, nil)
+		results[string(log.Stdout)]++
+		prefix := choices(log.Events)
+		events := slices.Clone(log.Events)
+		again := run(t, w, sut.Schedule{Prefix: prefix}, nil)
+		if diff := cmp.Diff(events, again.Events); diff != "" {
+			t.Fatalf("the schedule of seed %d, repeated, gives another log:\n%s", seed+1, diff)
+		}
+	}
+	if results["1"] == 0 || results["2"] == 0 || len(results) != 2 {
+		t.Errorf("results %v, want some of 1 and some of 2", results)
+	}
+}
+
+func choices(events []sut.Event) []sut.Choice {
+	var list []sut.Choice
+	for _, e := range events {
+		if e.Kind == sut.Stepped {
+			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+		}
+	}
+	return list
+}
+
+func TestDeadlockDependsOnTheSchedule(t *testing.T) {
+	w := start(t, sut.Snapshot, "deadlock")
+	outcomes := map[sut.Outcome]int{}
+	for seed := range uint64(100) {
+		outcomes[run(t, w, sut.Schedule{Seed: seed + 1}, nil).Outcome]++
+	}
+	if outcomes[sut.Deadlock] == 0 || outcomes[sut.Completed] == 0 || len(outcomes) != 2 {
+		t.Errorf("outcomes %v, want some deadlocks and some completed", outcomes)
+	}
+}
+
+func TestChoicesAreExplored(t *testing.T) {
+	w := start(t, sut.Snapshot, "choose")
+	var got []string
+	for first := range 3 {
+		for second := range 2 {
+			log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {1, first}, {1, second}}}, nil)
+			got = append(got, string(log.Stdout))
+		}
+	}
+	want := []string{"0 0", "0 1", "1 0", "1 1", "2 0", "2 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSelectArms(t *testing.T) {
+	w := start(t, sut.Snapshot, "select")
+	log := run(t, w, sut.Schedule{}, nil)
+	prefix := choices(log.Events)
+	arm := slices.IndexFunc(log.Events, func(e sut.Event) bool { return e.Choices == 3 })
+	if arm < 0 {
+		t.Fatal("no step with three alternatives, though three arms are ready")
+	}
+	at := 0
+	for _, e := range log.Events[:arm] {
+		if e.Kind == sut.Stepped {
+			at++
+		}
+	}
+	for i, want := range []string{"b default", "c default", "a default"} {
+		p := append(slices.Clone(prefix[:at]), sut.Choice{Goroutine: 1, Alternative: i})
+		// Arms count in the order in which the compiler lays them out: the sends, then
+		// the receives from the last to the first.
+		if got := string(run(t, w, sut.Schedule{Prefix: p}, nil).Stdout); got != want {
+			t.Errorf("alternative %d gives %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestImpossibleScheduleDiverges(t *testing.T) {
+	w := start(t, sut.Snapshot, "counter")
+	log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {4711, 0}}}, nil)
+	if log.Outcome != sut.Diverged || log.Position != 1 {
+		t.Errorf("%v at %d, want diverged at 1", log.Outcome, log.Position)
+	}
+	if log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{4711, 0}}}, nil); log.Outcome != sut.Diverged {
+		t.Errorf("%v, want diverged", log.Outcome)
+	}
+}
+
+// TestSleep puts the only enabled goroutine to sleep.
+func TestSleep(t *testing.T) {
+	w := start(t, sut.Snapshot, "choose")
+	sleep := func(c sut.Choice) sut.Sleeper { return sut.Sleeper{Choice: c} }
+	s := sut.Schedule{Prefix: []sut.Choice{{1, 0}}, Sleep: []sut.Sleeper{sleep(sut.Choice{Goroutine: 1})}}
+	// The prefix's own goroutine is woken by its last choice.
+	if log := run(t, w, s, nil); log.Outcome != sut.Completed {
+		t.Errorf("%v, want completed", log.Outcome)
+	}
+}
+
+func TestStepLimit(t *testing.T) {
+	w := start(t, sut.Snapshot, "endless")
+	log := run(t, w, sut.Schedule{Steps: 100}, nil)
+	if log.Outcome != sut.StepLimit || len(choices(log.Events)) != 100 {
+		t.Errorf("%v after %d steps, want the step limit after 100", log.Outcome, len(choices(log.Events)))
+	}
+}
+
+func TestHungProgramIsEnded(t *testing.T) {
+	w, err := sut.Start(program, sut.Options{Args: []string{"spin"}, Patience: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Run(sut.Schedule{}, nil); err == nil || !strings.Contains(err.Error(), "without a visible operation") {
+		t.Errorf("error %v, want one that says what the program does", err)
+	}
+}
+
+func TestKilledWorker(t *testing.T) {
+	w := start(t, sut.Snapshot, "counter")
+	if err := syscall.Kill(w.Pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Run(sut.Schedule{}, nil); err == nil || !strings.Contains(err.Error(), "ended unexpectedly (signal: killed)") {
+		t.Errorf("error %v, want one that says that the worker was killed", err)
+	}
+}
+
+// TestSealing: locks taken inside the standard library are no scheduling points,
+// but they are in the log.
+func TestSealing(t *testing.T) {
+	log := run(t, start(t, sut.Snapshot, "sealed"), sut.Schedule{}, nil)
+	sealedAccesses := 0
+	for _, e := range log.Events {
+		at, ok := program.Position(e.PC)
+		if !ok {
+			continue
+		}
+		if e.Kind == sut.Stepped && e.Operation == sut.Lock {
+			t.Errorf("a goroutine could be preempted at %v, in %s", at, at.Function)
+		}
+		if e.Kind == sut.Accessed && !program.IsOwn(at) {
+			sealedAccesses++
+		}
+	}
+	if sealedAccesses == 0 {
+		t.Error("no access inside the standard library was recorded")
+	}
+}
