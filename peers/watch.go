@@ -122,6 +122,15 @@ func (w *Watch) Check() error {
 	return nil
 }
 
+// InFlight says what is under way between the sockets of the group; empty for nothing.
+func (w *Watch) InFlight() (string, error) {
+	all, err := w.diagnosis.sockets()
+	if err != nil {
+		return "", err
+	}
+	return inFlight(all), nil
+}
+
 // proxyGone asks the kernel, not /proc, where the pid may be somebody else's by now.
 func (w *Watch) proxyGone() bool {
 	set := []unix.PollFd{{Fd: int32(w.pidfd), Events: unix.POLLIN}}

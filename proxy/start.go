@@ -45,7 +45,10 @@ func Run(stage, file string) error {
 	if unix.Gettid() != os.Getpid() {
 		panic("proxy: Run is not on the first thread: call runtime.LockOSThread in an init function")
 	}
-	unix.CloseOnExec(Channel)
+	// Whatever the checker was started with besides must not get into the peers.
+	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep descriptors from the peers: %w", err)
+	}
 	config, err := readConfig(file)
 	if err == nil {
 		switch stage {

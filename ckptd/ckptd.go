@@ -1,0 +1,78 @@
+// Package ckptd is the checkpoint daemon: it runs groups of peers in namespaces of their
+// own, saves their state with CRIU and puts it back. Both ends are here: Client for the
+// checker, Serve for the daemon's command.
+//
+// A daemon belongs to one checker. It is pid 1 of its own pid namespace, in its own
+// mount and network namespaces, and keeps everything (images, scratch directories) on a
+// tmpfs that only it can see. When it ends, in whatever way, the kernel ends everything
+// below it: nothing is left to clean up. It ends when the checker does.
+//
+// The life of a group:
+//
+//	client, err := ckptd.Spawn(ctx, ckptd.Options{})
+//	group, err := client.Start(ctx, peers.Group{...})  // its peers are ready
+//	fd, err := group.Proxy().CreateSocket(ctx, 1)
+//	err = group.Proxy().Connect(ctx, 1, address)
+//	err = group.Quiesce(ctx, drain)
+//	image, err := group.Checkpoint(ctx)                // the group goes on
+//	err = group.Restore(ctx, image.ID)                 // back; Proxy() is another one
+//	fd, err = group.Proxy().CreateSocket(ctx, 1)       // the same socket
+//	err = client.Close()                               // ends everything
+package ckptd
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// Options say how to run a daemon. The zero value is ready to use.
+type Options struct {
+	Daemon string // file of tandem-ckptd; "" means beside this executable
+	Proxy  string // file of tandem-proxy; "" means beside this executable
+	CRIU   string // file of criu; "" means what FindCRIU finds
+
+	// Budget of the image store. Over it, the oldest images are dropped, but for the
+	// first one of each group. Zero means the default.
+	MaxBytes  int64
+	MaxImages int
+
+	// Log receives what the daemon and CRIU write to their standard error; may be nil.
+	Log io.Writer
+}
+
+// Defaults and limits of a daemon.
+const (
+	DefaultMaxBytes  = 1 << 30
+	DefaultMaxImages = 4096
+	MaxGroups        = 64
+)
+
+// Errors that a caller may want to tell apart, with errors.Is. See also proxy.ErrDied
+// and *peers.Died.
+var (
+	ErrDaemonDied   = errors.New("the checkpoint daemon tandem-ckptd died")
+	ErrGroupDown    = errors.New("the peer group is not running")
+	ErrImageGone    = errors.New("there is no such image (any more)")
+	ErrStoreFull    = errors.New("the image store is full")
+	ErrInvalid      = errors.New("invalid request")
+	ErrNoCRIU       = errors.New("no usable CRIU")
+	ErrNotQuiescent = errors.New("the peer group is not quiescent")
+)
+
+// Image is a physical checkpoint: a saved state of a group, its scratch directory included.
+type Image struct {
+	ID    string
+	Bytes int64         // size in the store
+	Took  time.Duration // to take, at the daemon
+	// Dropped names the older images, of any group, that had to make room for it.
+	Dropped []string
+}
+
+// Finding is one thing that the machine has or lacks; see Probe.
+type Finding struct {
+	Name   string
+	OK     bool
+	Detail string
+	Fix    string // what to do about it; empty where OK
+}

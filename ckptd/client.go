@@ -1,0 +1,374 @@
+package ckptd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// Client is a checker's connection to its daemon. It is safe for concurrent use.
+type Client struct {
+	channel int
+	process *exec.Cmd
+	exited  chan struct{} // closed when the daemon was waited for
+	read    chan struct{} // closed when the reader of replies has ended
+	stderr  *tail
+
+	mu       sync.Mutex
+	closed   bool
+	died     error // set before read is closed
+	sequence uint32
+	pending  map[uint32]chan<- answer
+	groups   map[*Group]bool
+}
+
+// answer is a reply with the descriptors that came with it.
+type answer struct {
+	reply
+	descriptors []int
+}
+
+// Spawn starts a daemon for this process alone. It needs root.
+func Spawn(ctx context.Context, o Options) (*Client, error) {
+	s, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	c, err := execute(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.call(ctx, request{Operation: operationSetup, Setup: &s}, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// complete checks the options and fills in their defaults.
+func (o *Options) complete() (setup, error) {
+	var s setup
+	if uid := os.Geteuid(); uid != 0 {
+		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
+	}
+	var err error
+	if o.Daemon, err = besideExecutable(o.Daemon, "tandem-ckptd"); err != nil {
+		return s, err
+	}
+	if s.Proxy, err = besideExecutable(o.Proxy, "tandem-proxy"); err != nil {
+		return s, err
+	}
+	if s.CRIU = o.CRIU; s.CRIU == "" {
+		if s.CRIU, _, err = FindCRIU(); err != nil {
+			return s, err
+		}
+	} else if _, err = criuVersion(s.CRIU); err != nil {
+		return s, err
+	}
+	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
+		return s, err
+	}
+	if s.MaxBytes = o.MaxBytes; s.MaxBytes == 0 {
+		s.MaxBytes = DefaultMaxBytes
+	}
+	if s.MaxImages = o.MaxImages; s.MaxImages == 0 {
+		s.MaxImages = DefaultMaxImages
+	}
+	if s.MaxBytes < 0 || s.MaxImages < 0 {
+		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
+	}
+	return s, nil
+}
+
+func besideExecutable(file, name string) (string, error) {
+	if file == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		file = filepath.Join(filepath.Dir(self), name)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(file); err != nil {
+		return "", fmt.Errorf("%s is missing: build it with `make build`: %w", name, err)
+	}
+	return file, nil
+}
+
+// execute starts the daemon's process and the reader of its replies.
+func execute(o Options) (*Client, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "channel to the checkpoint daemon")
+	defer theirs.Close()
+	c := &Client{
+		channel: pair[0],
+		process: exec.Command(o.Daemon),
+		exited:  make(chan struct{}),
+		read:    make(chan struct{}),
+		stderr:  &tail{also: o.Log},
+		pending: map[uint32]chan<- answer{},
+		groups:  map[*Group]bool{},
+	}
+	c.process.ExtraFiles = []*os.File{theirs} // becomes descriptor Channel
+	c.process.Stderr = c.stderr
+	c.process.WaitDelay = closeTimeout
+	c.process.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:     true, // an interrupt from the terminal is for the checker
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET,
+	}
+	if err := c.process.Start(); err != nil {
+		unix.Close(pair[0])
+		return nil, fmt.Errorf("start %s in namespaces of its own: %w", o.Daemon, err)
+	}
+	go func() {
+		c.process.Wait()
+		close(c.exited)
+	}()
+	go c.readReplies()
+	return c, nil
+}
+
+// readReplies hands replies to those who wait for them, until the channel ends.
+func (c *Client) readReplies() {
+	defer close(c.read)
+	for {
+		message, descriptors, err := receiveMessage(c.channel)
+		a := answer{descriptors: descriptors}
+		var sequence uint32
+		if err == nil {
+			sequence, err = decodeMessage(message, replyKind, &a.reply)
+		}
+		if err != nil {
+			closeAll(descriptors)
+			c.failAll(err)
+			return
+		}
+		c.mu.Lock()
+		waiter := c.pending[sequence]
+		delete(c.pending, sequence)
+		c.mu.Unlock()
+		if waiter == nil { // it has given up
+			closeAll(descriptors)
+			continue
+		}
+		waiter <- a
+	}
+}
+
+// failAll records why there are no more replies and tells everybody who waits for one.
+func (c *Client) failAll(err error) {
+	died := fmt.Errorf("%w: %w", ErrDaemonDied, err)
+	if err == io.EOF {
+		died = fmt.Errorf("%w: %s", ErrDaemonDied, c.obituary())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.died = died
+	for sequence, waiter := range c.pending {
+		delete(c.pending, sequence)
+		close(waiter)
+	}
+}
+
+const (
+	closeTimeout = 5 * time.Second
+	causeTimeout = 2 * time.Second
+)
+
+// obituary says how the daemon ended, whose end of the channel is closed.
+func (c *Client) obituary() string {
+	select {
+	case <-c.exited:
+	case <-time.After(closeTimeout):
+		return fmt.Sprintf("process %d closed its channel but lives", c.process.Process.Pid)
+	}
+	text := fmt.Sprintf("process %d: %v", c.process.Process.Pid, c.process.ProcessState)
+	if last := strings.TrimSpace(string(c.stderr.bytes())); last != "" {
+		text += "; it wrote: " + last
+	}
+	return text
+}
+
+// call sends a request and waits for its reply, whose descriptors belong to the caller.
+func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		r.TimeoutMillis = max(1, time.Until(deadline).Milliseconds())
+	}
+	waiter := make(chan answer, 1)
+	c.mu.Lock()
+	if c.died != nil || c.closed {
+		err := c.died
+		if c.closed {
+			err = errors.New("the connection to the checkpoint daemon was closed")
+		}
+		c.mu.Unlock()
+		return answer{}, err
+	}
+	c.sequence++
+	sequence := c.sequence
+	c.pending[sequence] = waiter
+	c.mu.Unlock()
+
+	message, err := encodeMessage(requestKind, sequence, r)
+	if err != nil {
+		c.forget(sequence, waiter)
+		return answer{}, err
+	}
+	if err := sendMessage(c.channel, message, descriptors); err != nil && err != unix.EPIPE {
+		c.forget(sequence, waiter)
+		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, err)
+	}
+	// After EPIPE, or whenever the daemon dies, the reader of replies closes waiter.
+	select {
+	case a, ok := <-waiter:
+		if !ok {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return answer{}, c.died
+		}
+		return a, a.asError()
+	case <-ctx.Done():
+		c.forget(sequence, waiter)
+		return answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
+	}
+}
+
+// forget gives up waiting for a reply, which may have come meanwhile.
+func (c *Client) forget(sequence uint32, waiter <-chan answer) {
+	c.mu.Lock()
+	delete(c.pending, sequence)
+	c.mu.Unlock()
+	select {
+	case a := <-waiter:
+		closeAll(a.descriptors)
+	default:
+	}
+}
+
+// Err returns ErrDaemonDied with the circumstances once the daemon has died, else nil.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.died
+}
+
+// Start starts a group in fresh namespaces and waits until its peers are ready, at most
+// g.ReadyTimeout. The error names the peer that failed and holds the end of its output.
+func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
+	if err := g.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	group, err := c.launch(ctx, g)
+	if err != nil {
+		return nil, fmt.Errorf("start the peer group: %w", err)
+	}
+	timeout := g.ReadyTimeout
+	if timeout == 0 {
+		timeout = peers.DefaultReadyTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := group.ready(ctx); err != nil {
+		err = errors.Join(err, group.Close())
+		return nil, fmt.Errorf("start the peer group: %w%s", err, group.lastWords())
+	}
+	return group, nil
+}
+
+// launch starts a group without waiting for its peers to be ready.
+func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
+	spec, err := memoryFile(g)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(spec)
+	a, err := c.call(ctx, request{Operation: operationStart}, []int{spec})
+	if err != nil {
+		return nil, err
+	}
+	if len(a.descriptors) != 3 || len(a.Peers) != len(g.Peers) {
+		closeAll(a.descriptors)
+		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of 3 descriptors", len(a.Peers), len(g.Peers), len(a.descriptors))
+	}
+	group := &Group{client: c, id: a.Group, output: &tail{}, outputEnded: make(chan struct{})}
+	for i, p := range g.Peers {
+		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
+	}
+	go group.readOutput(a.descriptors[2])
+	c.mu.Lock()
+	c.groups[group] = true
+	c.mu.Unlock()
+	if err := group.adopt(a.descriptors[0], a.descriptors[1]); err != nil {
+		err = errors.Join(err, group.Close())
+		return nil, fmt.Errorf("%w%s", err, group.lastWords())
+	}
+	return group, nil
+}
+
+// memoryFile returns a file without a name that holds v as JSON.
+func memoryFile(v any) (int, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.MemfdCreate("tandem group", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("make a file in memory: %w", err)
+	}
+	for len(text) > 0 {
+		n, err := unix.Write(fd, text)
+		if err != nil && err != unix.EINTR {
+			unix.Close(fd)
+			return -1, fmt.Errorf("write a file in memory: %w", err)
+		}
+		text = text[max(n, 0):]
+	}
+	return fd, nil
+}
+
+// Close ends the daemon and with it all groups; it returns when all of their processes
+// are gone. Closing again does nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	groups := c.groups
+	c.groups = nil
+	c.mu.Unlock()
+	// The daemon takes the end of the channel as its own end; the kernel kills all that
+	// lives in its pid namespace before the daemon counts as dead.
+	unix.Shutdown(c.channel, unix.SHUT_RDWR)
+	select {
+	case <-c.exited:
+	case <-time.After(closeTimeout):
+		c.process.Process.Kill()
+		<-c.exited
+	}
+	<-c.read
+	unix.Close(c.channel)
+	for g := range groups {
+		g.release()
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package ckptd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/checkpoint-restore/go-criu/v7/rpc"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+)
+
+// criu runs operations of CRIU. Each is a process of its own in mode swrk ("service
+// worker"), which takes one request over an inherited socket: https://criu.org/RPC.
+// The library go-criu would do, but cannot hand descriptors to that process, be
+// cancelled, or be made to run in another network namespace.
+type criu struct {
+	file   string
+	reaper *reaper
+}
+
+// criuOperation is one dump or restore.
+type criuOperation struct {
+	kind    rpc.CriuReqType
+	options *rpc.CriuOpts
+	network *os.File // namespace to run in
+	images  string   // directory
+	log     string   // name of the log file in images
+	// inherit are handed to a restored process in place of what it had, by CRIU's key.
+	inherit []inherited
+	// frozen, if set, is called while a dumped group is still frozen.
+	frozen func() error
+}
+
+type inherited struct {
+	key  string
+	file *os.File
+}
+
+const criuLogLevel = 2 // errors and warnings
+
+// run carries out the operation; pid is that of a restored group.
+func (c *criu) run(ctx context.Context, o criuOperation) (pid int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(pair[0])
+	images, err := os.Open(o.images)
+	if err != nil {
+		unix.Close(pair[1])
+		return 0, err
+	}
+	defer images.Close()
+	process, err := c.start(o, pair[1])
+	unix.Close(pair[1])
+	if err != nil {
+		return 0, fmt.Errorf("execute %s: %w", c.file, err)
+	}
+	defer context.AfterFunc(ctx, process.signal)()
+	shut := make(chan struct{})
+	go func() {
+		// Half-restored processes may hold the socket open when CRIU is dead.
+		<-process.done
+		unix.Shutdown(pair[0], unix.SHUT_RDWR)
+		close(shut)
+	}()
+	o.complete(int32(images.Fd()))
+	response, err := o.converse(pair[0])
+	if err != nil && !errors.Is(err, io.EOF) {
+		process.signal()
+	}
+	<-shut
+	return o.outcome(ctx, process.status, response, err)
+}
+
+// start executes CRIU in the group's network namespace, with the socket as descriptor 3.
+func (c *criu) start(o criuOperation, socket int) (*child, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	files := []uintptr{null.Fd(), 2, 2, uintptr(socket)}
+	for _, i := range o.inherit {
+		files = append(files, i.file.Fd())
+	}
+	var process *child
+	err = inNetwork(o.network, func() error {
+		var err error
+		process, err = c.reaper.start(func() (int, error) {
+			return syscall.ForkExec(c.file, []string{"criu", "swrk", "3"}, &syscall.ProcAttr{
+				Dir: o.images, Env: os.Environ(), Files: files,
+			})
+		})
+		return err
+	})
+	return process, err
+}
+
+// complete fills in the options that are the same for every operation.
+func (o *criuOperation) complete(imagesFD int32) {
+	x := o.options
+	x.ImagesDirFd = proto.Int32(imagesFD)
+	x.LogFile = proto.String(o.log)
+	x.LogLevel = proto.Int32(criuLogLevel)
+	x.TcpEstablished = proto.Bool(true)
+	x.FileLocks = proto.Bool(true)
+	x.ManageCgroups = proto.Bool(true)
+	x.ManageCgroupsMode = rpc.CriuCgMode_IGNORE.Enum()
+	// The network of a group has no outside whose packets had to be held off.
+	x.NetworkLock = rpc.CriuNetworkLockMethod_SKIP.Enum()
+	x.NotifyScripts = proto.Bool(o.frozen != nil)
+	for n, i := range o.inherit {
+		x.InheritFd = append(x.InheritFd, &rpc.InheritFd{Key: proto.String(i.key), Fd: proto.Int32(int32(4 + n))})
+	}
+}
+
+// converse sends the request and answers notifications until the response to it.
+func (o *criuOperation) converse(socket int) (*rpc.CriuResp, error) {
+	if err := sendCRIU(socket, &rpc.CriuReq{Type: o.kind.Enum(), Opts: o.options}); err != nil {
+		return nil, err
+	}
+	for {
+		response, err := receiveCRIU(socket)
+		if err != nil {
+			return nil, err
+		}
+		if response.GetType() != rpc.CriuReqType_NOTIFY {
+			return response, nil
+		}
+		var hookErr error
+		if response.GetNotify().GetScript() == "post-dump" {
+			hookErr = o.frozen()
+		}
+		answer := &rpc.CriuReq{Type: rpc.CriuReqType_NOTIFY.Enum(), NotifySuccess: proto.Bool(hookErr == nil)}
+		if err := errors.Join(hookErr, sendCRIU(socket, answer)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sendCRIU(socket int, request *rpc.CriuReq) error {
+	b, err := proto.Marshal(request)
+	if err != nil {
+		return err
+	}
+	if err := sendMessage(socket, b, nil); err == unix.EPIPE {
+		return io.EOF
+	} else if err != nil {
+		return fmt.Errorf("send a request to CRIU: %w", err)
+	}
+	return nil
+}
+
+func receiveCRIU(socket int) (*rpc.CriuResp, error) {
+	b, descriptors, err := receiveMessage(socket)
+	closeAll(descriptors)
+	if err != nil {
+		return nil, err
+	}
+	response := &rpc.CriuResp{}
+	if err := proto.Unmarshal(b, response); err != nil {
+		return nil, fmt.Errorf("response of CRIU: %w", err)
+	}
+	return response, nil
+}
+
+// outcome judges a finished operation.
+func (o *criuOperation) outcome(ctx context.Context, status unix.WaitStatus, response *rpc.CriuResp, err error) (int, error) {
+	name := strings.ToLower(o.kind.String())
+	switch {
+	case ctx.Err() != nil && response == nil:
+		return 0, fmt.Errorf("CRIU was stopped during a %s: %w", name, context.Cause(ctx))
+	case err != nil && !errors.Is(err, io.EOF):
+		return 0, fmt.Errorf("%s: %w", name, err)
+	case response == nil && status.Signaled():
+		return 0, fmt.Errorf("CRIU was killed by signal %d (%v) during a %s", status.Signal(), status.Signal(), name)
+	case response == nil:
+		return 0, fmt.Errorf("CRIU exited with status %d during a %s: %s", status.ExitStatus(), name, o.logErrors())
+	case !response.GetSuccess():
+		return 0, fmt.Errorf("CRIU failed to %s: %s", name, o.logErrors())
+	case response.GetType() != o.kind:
+		return 0, fmt.Errorf("CRIU answered a request to %s with %v", name, response.GetType())
+	}
+	return int(response.GetRestore().GetPid()), nil
+}
+
+// logErrors returns the last error lines of the log: those before them and the closing
+// one are often harmless or say nothing.
+func (o *criuOperation) logErrors() string {
+	const keep = 3
+	b, err := os.ReadFile(filepath.Join(o.images, o.log))
+	if err != nil {
+		return "it wrote no log"
+	}
+	var lines []string
+	for line := range bytes.Lines(b) {
+		s := strings.TrimSpace(string(line))
+		if strings.Contains(s, "Error") && !strings.Contains(s, "RLIMIT_NOFILE") && !strings.HasSuffix(s, "FAILED.") {
+			lines = append(lines, s)
+		}
+	}
+	if len(lines) == 0 {
+		return "its log holds no error"
+	}
+	return strings.Join(lines[max(0, len(lines)-keep):], "; ")
+}

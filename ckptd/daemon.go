@@ -1,0 +1,301 @@
+package ckptd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// Where the daemon keeps its things, on a tmpfs that no other process sees.
+const (
+	baseDirectory   = "/run/tandem"
+	rootDirectory   = baseDirectory + "/root" // the machine's root, read-only
+	groupsDirectory = baseDirectory + "/groups"
+	imagesDirectory = baseDirectory + "/images"
+	proxyFile       = baseDirectory + "/tandem-proxy"
+)
+
+// Channel is the descriptor of the channel to the checker in a daemon.
+const Channel = 3
+
+const (
+	maxRequests    = 64 // at work at a time
+	defaultTimeout = 60 * time.Second
+	maxSpec        = peers.MaxContent*2 + 1<<20 // a description in JSON
+)
+
+// daemon serves one checker.
+type daemon struct {
+	reaper *reaper
+	criu   *criu
+	store  *store
+
+	mu     sync.Mutex
+	groups map[uint64]*hosted
+	next   uint64
+}
+
+// Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in
+// fresh mount and network namespaces, with the channel to the checker as descriptor
+// Channel. It returns nil once the checker has closed its end; the caller must exit then,
+// which ends all groups.
+func Serve() error {
+	// Whatever the checker was started with besides must not get into CRIU and groups.
+	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep descriptors from children: %w", err)
+	}
+	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}}
+	slots := make(chan struct{}, maxRequests)
+	for {
+		message, descriptors, err := receiveMessage(Channel)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read requests: %w", err)
+		}
+		var r request
+		sequence, err := decodeMessage(message, requestKind, &r)
+		if err != nil {
+			closeAll(descriptors)
+			d.send(sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
+			continue
+		}
+		serve := func() {
+			answer, given := d.handle(r, descriptors)
+			closeAll(descriptors)
+			d.send(sequence, answer, given)
+			closeAll(given)
+		}
+		if r.Operation == operationSetup {
+			serve() // nothing else can be served before or during it
+			continue
+		}
+		slots <- struct{}{}
+		go func() {
+			serve()
+			<-slots
+		}()
+	}
+}
+
+// send answers; when that fails the checker is gone, and the reader of requests sees it.
+func (d *daemon) send(sequence uint32, r reply, descriptors []int) {
+	message, err := encodeMessage(replyKind, sequence, r)
+	if err != nil {
+		panic("ckptd: reply cannot be encoded: " + err.Error())
+	}
+	if err := sendMessage(Channel, message, descriptors); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem-ckptd: answer the checker:", err)
+	}
+}
+
+// handle carries out one request; the descriptors it returns are for the checker.
+func (d *daemon) handle(r request, given []int) (reply, []int) {
+	timeout := defaultTimeout
+	if r.TimeoutMillis > 0 {
+		timeout = min(timeout, time.Duration(r.TimeoutMillis)*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var answer reply
+	var descriptors []int
+	var err error
+	switch r.Operation {
+	case operationSetup:
+		err = d.setUp(r.Setup)
+	case operationStart:
+		answer, descriptors, err = d.start(ctx, given)
+	default:
+		var h *hosted
+		if h, err = d.find(r.Group); err == nil {
+			answer, descriptors, err = d.handleGroup(ctx, h, r)
+		}
+	}
+	if err != nil {
+		return errorReply(err), nil
+	}
+	return answer, descriptors
+}
+
+func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer reply, descriptors []int, err error) {
+	switch r.Operation {
+	case operationCheckpoint:
+		begin := time.Now()
+		i, dropped, err := h.checkpoint(ctx)
+		if err != nil {
+			return answer, nil, err
+		}
+		return reply{Image: i.id, Bytes: i.bytes, Micros: time.Since(begin).Microseconds(), Dropped: dropped}, nil, nil
+	case operationRestore:
+		descriptors, err = h.restore(ctx, r.Image)
+	case operationDrop:
+		var i *image
+		if i, err = d.store.use(h.id, r.Image); err == nil {
+			err = d.store.remove(i)
+		}
+	case operationCause:
+		err = h.awaitEnd(ctx)
+	case operationClose:
+		d.mu.Lock()
+		delete(d.groups, h.id)
+		d.mu.Unlock()
+		err = h.close()
+	default:
+		err = fmt.Errorf("%w: no operation %.64q", ErrInvalid, r.Operation)
+	}
+	return answer, descriptors, err
+}
+
+func (d *daemon) find(id uint64) (*hosted, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h, ok := d.groups[id]; ok {
+		return h, nil
+	}
+	return nil, fmt.Errorf("%w: there is no group %d (any more)", ErrGroupDown, id)
+}
+
+// setUp makes the daemon's own file tree.
+func (d *daemon) setUp(s *setup) error {
+	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
+		return fmt.Errorf("%w: the set-up is incomplete or repeated", ErrInvalid)
+	}
+	// While an image is written the store holds one more than its budget.
+	size := fmt.Sprintf("size=%d", s.MaxBytes+s.MaxBytes/2+maxSpec)
+	for _, m := range []struct {
+		source, target, kind string
+		flags                uintptr
+		data                 string
+	}{
+		{target: "/", flags: unix.MS_REC | unix.MS_PRIVATE},
+		{source: "proc", target: "/proc", kind: "proc"},
+		// CRIU keeps what it learns about the kernel in /run, if that is a tmpfs.
+		{source: "tandem", target: runDirectory, kind: "tmpfs", data: size + ",mode=0755"},
+	} {
+		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
+			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+		}
+	}
+	for _, directory := range []string{rootDirectory, groupsDirectory, imagesDirectory} {
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := bindRoot(); err != nil {
+		return err
+	}
+	if err := smallHashTables(); err != nil {
+		return fmt.Errorf("make the hash tables of the groups small: %w", err)
+	}
+	if err := copyFile(s.Proxy, proxyFile); err != nil {
+		return fmt.Errorf("copy the proxy: %w", err)
+	}
+	if err := os.Chmod(proxyFile, 0o755); err != nil {
+		return err
+	}
+	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
+	d.store = &store{directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages}
+	return nil
+}
+
+// bindRoot makes the tree that the groups see: the machine's, read-only, since what a
+// peer wrote there would not go back with it.
+func bindRoot() error {
+	if err := unix.Mount("/", rootDirectory, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind the root directory: %w", err)
+	}
+	if err := unix.Mount("", rootDirectory, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("make the root directory of the groups read-only: %w", err)
+	}
+	return nil
+}
+
+// start makes a group from the description in the memfd that came with the request.
+func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
+	if d.store == nil || len(given) != 1 {
+		return reply{}, nil, fmt.Errorf("%w: a start without a set-up or a description", ErrInvalid)
+	}
+	g, err := readSpec(given[0])
+	if err != nil {
+		return reply{}, nil, err
+	}
+	d.mu.Lock()
+	if len(d.groups) >= MaxGroups {
+		d.mu.Unlock()
+		return reply{}, nil, fmt.Errorf("%d groups run already: close some", MaxGroups)
+	}
+	d.next++
+	h := &hosted{daemon: d, id: d.next, directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
+	d.groups[h.id] = h
+	d.mu.Unlock()
+	pids, descriptors, err := h.start(ctx, g)
+	if err != nil {
+		d.mu.Lock()
+		delete(d.groups, h.id)
+		d.mu.Unlock()
+		return reply{}, nil, errors.Join(err, h.close())
+	}
+	return reply{Group: h.id, Peers: pids}, descriptors, nil
+}
+
+func readSpec(fd int) (peers.Group, error) {
+	var g peers.Group
+	duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return g, err
+	}
+	f := os.NewFile(uintptr(duplicate), "description of a group")
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(io.NewSectionReader(f, 0, maxSpec+1), maxSpec+1))
+	if err != nil {
+		return g, err
+	}
+	if len(b) > maxSpec {
+		return g, fmt.Errorf("%w: the description of the group is over %d bytes", ErrInvalid, maxSpec)
+	}
+	if err := json.Unmarshal(b, &g); err != nil {
+		return g, fmt.Errorf("%w: description of the group: %w", ErrInvalid, err)
+	}
+	if err := g.Validate(); err != nil {
+		return g, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return g, nil
+}
+
+// killInNetwork kills the processes in the network namespace and counts them.
+func killInNetwork(network *os.File) (int, error) {
+	want, err := inode(int(network.Fd()))
+	if err != nil {
+		return 0, err
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == 1 {
+			continue
+		}
+		var st unix.Stat_t
+		// A zombie has left its namespaces and fails here.
+		if unix.Stat("/proc/"+e.Name()+"/ns/net", &st) == nil && st.Ino == want {
+			unix.Kill(pid, unix.SIGKILL)
+			n++
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,271 @@
+package ckptd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Group is a running group of peers. It is safe for concurrent use; Quiesce, Checkpoint,
+// Restore and Drop run one at a time.
+type Group struct {
+	client    *Client
+	id        uint64
+	processes []peers.Process
+
+	output      *tail
+	outputEnded chan struct{}
+
+	operation sync.Mutex // held during an operation
+
+	mu          sync.Mutex // guards incarnation and closed
+	incarnation incarnation
+	closed      bool
+}
+
+// incarnation is what changes with every restore.
+type incarnation struct {
+	pid   int
+	proxy *proxy.Client
+	watch *peers.Watch
+}
+
+// adopt takes over the descriptors of a new incarnation.
+func (g *Group) adopt(pidfd, channel int) error {
+	defer unix.Close(pidfd)
+	file := os.NewFile(uintptr(channel), "command channel of a peer group")
+	pid, err := pidOf(pidfd)
+	if err != nil {
+		file.Close()
+		return g.because(err)
+	}
+	next := incarnation{pid: pid}
+	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(pid) }); err != nil {
+		return err
+	}
+	if next.watch, err = peers.NewWatch(pid, g.processes); err != nil {
+		next.proxy.Disconnect()
+		return g.because(err)
+	}
+	g.mu.Lock()
+	old := g.incarnation
+	g.incarnation = next
+	g.mu.Unlock()
+	old.release()
+	return nil
+}
+
+func (i incarnation) release() {
+	if i.proxy != nil {
+		i.proxy.Disconnect()
+		i.watch.Close()
+	}
+}
+
+// pidOf translates a pidfd to a pid of this process's namespace.
+func pidOf(pidfd int) (int, error) {
+	b, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(b) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+			pid, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+			if err != nil || pid <= 0 {
+				return 0, proxy.ErrDied
+			}
+			return pid, nil
+		}
+	}
+	return 0, errors.New("a pidfd does not tell its pid: tandem needs Linux 5.10 or later")
+}
+
+func (g *Group) current() incarnation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.incarnation
+}
+
+// PID is the pid of the group's pid 1, the proxy, as this process sees it.
+// A restore changes it.
+func (g *Group) PID() int { return g.current().pid }
+
+// Proxy is the command channel to the group's proxy. A restore makes another one, which
+// replaces this one; the sockets keep their ids. It is nil once the group is closed.
+func (g *Group) Proxy() *proxy.Client { return g.current().proxy }
+
+// Output is the end of what the peers wrote to their standard output and error, at most
+// 64 KiB. A restore does not take it back.
+func (g *Group) Output() []byte { return g.output.bytes() }
+
+func (g *Group) readOutput(fd int) {
+	defer close(g.outputEnded)
+	f := os.NewFile(uintptr(fd), "output of a peer group")
+	defer f.Close()
+	g.output.readFrom(f)
+}
+
+// lastWords is the output of a group that has been closed, as a part of an error text.
+func (g *Group) lastWords() string {
+	select {
+	case <-g.outputEnded:
+	case <-time.After(causeTimeout):
+	}
+	if text := strings.TrimSpace(string(g.Output())); text != "" {
+		return "\nthe peers wrote:\n" + text
+	}
+	return "\nthe peers wrote nothing"
+}
+
+// ready waits for the peers to be ready.
+func (g *Group) ready(ctx context.Context) error {
+	return g.because(g.current().watch.Ready(ctx))
+}
+
+// Quiesce waits until every thread of the peers waits for input and there is none under
+// way: see peers.Watch.Quiesce, also about drain.
+func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return err
+	}
+	return g.because(watch.Quiesce(ctx, drain))
+}
+
+func (g *Group) watch() (*peers.Watch, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, fmt.Errorf("%w: it was closed", ErrGroupDown)
+	}
+	return g.incarnation.watch, nil
+}
+
+// Checkpoint saves the state of the group, which goes on. The group must be quiescent,
+// with the checker's own descriptors drained; ErrNotQuiescent says that it is not, and
+// changes nothing. Other errors mean that the group is down: see Restore.
+func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return Image{}, err
+	}
+	if err := watch.Check(); err != nil {
+		return Image{}, g.because(err)
+	}
+	// CRIU loses data and connections that are under way, and says nothing.
+	busy, err := watch.InFlight()
+	if err != nil {
+		return Image{}, err
+	}
+	if busy != "" {
+		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
+	}
+	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id}, nil)
+	if err != nil {
+		return Image{}, err
+	}
+	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped}, nil
+}
+
+// Restore ends the group as it is, if it still runs, and puts it back to the image.
+// With ErrImageGone nothing has changed; after other errors the group is down, and
+// another Restore may be tried.
+func (g *Group) Restore(ctx context.Context, imageID string) error {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	if _, err := g.watch(); err != nil {
+		return err
+	}
+	a, err := g.client.call(ctx, request{Operation: operationRestore, Group: g.id, Image: imageID}, nil)
+	if err != nil {
+		return err
+	}
+	if len(a.descriptors) != 2 {
+		closeAll(a.descriptors)
+		return fmt.Errorf("the checkpoint daemon gave %d of 2 descriptors for a restored group", len(a.descriptors))
+	}
+	return g.adopt(a.descriptors[0], a.descriptors[1])
+}
+
+// Drop removes an image from the store.
+func (g *Group) Drop(ctx context.Context, imageID string) error {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	_, err := g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: imageID}, nil)
+	return err
+}
+
+// Close ends the group and drops its images. Closing again does nothing.
+func (g *Group) Close() error {
+	g.mu.Lock()
+	closed := g.closed
+	g.closed = true
+	g.mu.Unlock()
+	if closed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_, err := g.client.call(ctx, request{Operation: operationClose, Group: g.id}, nil)
+	g.release() // after an operation that is under way has seen the group end
+	g.client.mu.Lock()
+	defer g.client.mu.Unlock()
+	delete(g.client.groups, g)
+	if g.client.closed || errors.Is(err, ErrDaemonDied) {
+		return nil // then the group is gone, too
+	}
+	return err
+}
+
+// release lets go of the incarnation, which nothing may use any more.
+func (g *Group) release() {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	g.incarnation.release()
+	g.incarnation = incarnation{}
+}
+
+// because adds to an error that says that the proxy died why it did.
+func (g *Group) because(err error) error {
+	if !errors.Is(err, proxy.ErrDied) {
+		return err
+	}
+	if cause := g.cause(); cause != nil {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// whyGone is cause for the incarnation with this pid, which may be an older one.
+func (g *Group) whyGone(pid int) error {
+	if g.PID() != pid {
+		return errors.New("the group was restored since: use the channel that its Proxy method returns now")
+	}
+	return g.cause()
+}
+
+// cause asks the daemon, if that lives, why the group is down.
+func (g *Group) cause() error {
+	ctx, cancel := context.WithTimeout(context.Background(), causeTimeout)
+	defer cancel()
+	_, err := g.client.call(ctx, request{Operation: operationCause, Group: g.id}, nil)
+	return err
+}

@@ -1,0 +1,93 @@
+package ckptd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// binaries are the daemon and the proxy as this source makes them.
+var binaries Options
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		directory, err := os.MkdirTemp("", "tandem-ckptd-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(directory)
+		binaries.Daemon = filepath.Join(directory, "tandem-ckptd")
+		binaries.Proxy = filepath.Join(directory, "tandem-proxy")
+		for file, source := range map[string]string{binaries.Daemon: "../cmd/ckptd", binaries.Proxy: "../cmd/proxy"} {
+			build := exec.Command("go", "build", "-o", file, source)
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+func testContext(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// spawn starts a daemon for a test, which must not be able to end without it.
+func spawn(t testing.TB, o Options) *Client {
+	t.Helper()
+	if o.Daemon == "" {
+		o.Daemon = binaries.Daemon
+	}
+	o.Proxy = binaries.Proxy
+	c, err := Spawn(testContext(t), o)
+	if err != nil {
+		t.Fatalf("%v\n(these tests need root, CRIU, dropbear-bin and merecat: scripts/setup.sh)", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close the client: %v", err)
+		}
+	})
+	return c
+}
+
+func start(t testing.TB, c *Client, g peers.Group) *Group {
+	t.Helper()
+	group, err := c.Start(testContext(t), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+const merecatPort = 8080
+
+var merecatAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), merecatPort)
+
+func merecat() peers.Group {
+	return peers.Group{
+		Peers: []peers.Peer{{
+			Name:    "merecat",
+			Command: []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
+			Listen:  "127.0.0.1:8080",
+		}},
+		Files: []peers.File{
+			{Path: "merecat.conf", Content: []byte("username = root\nchroot = false\n")},
+			{Path: "www/a.txt", Content: []byte("alpha\n")},
+			{Path: "www/b.txt", Content: []byte("beta\n")},
+		},
+	}
+}

@@ -1,0 +1,208 @@
+package ckptd
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wire format between checker and daemon, one SEQPACKET message per request and reply:
+// magic (4 bytes), version (1), kind (1), two zero bytes, sequence number (4, big
+// endian), then a JSON body. Descriptors travel beside it (SCM_RIGHTS).
+const (
+	protocolMagic   = "TCKD"
+	protocolVersion = 1
+	headerSize      = 12
+	maxMessage      = 64 << 10
+	maxDescriptors  = 3
+)
+
+type messageKind uint8
+
+const (
+	requestKind messageKind = 1
+	replyKind   messageKind = 2
+)
+
+// request is what the checker asks for. Which fields count depends on Operation.
+type request struct {
+	Operation     string
+	TimeoutMillis int64    `json:",omitempty"`
+	Group         uint64   `json:",omitempty"`
+	Image         string   `json:",omitempty"`
+	Setup         *setup   `json:",omitempty"`
+	_             struct{} // keyed literals only
+}
+
+// Operations. The descriptors of a request are in parentheses, those of its reply after
+// the arrow.
+const (
+	operationSetup      = "setup"      // first of all
+	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, output
+	operationCheckpoint = "checkpoint" //
+	operationRestore    = "restore"    // -> pidfd, channel
+	operationDrop       = "drop"       //
+	operationClose      = "close"      //
+	operationCause      = "cause"      // why a group is down: the reply is an error
+)
+
+// setup is the daemon's configuration.
+type setup struct {
+	Proxy, CRIU string
+	MaxBytes    int64
+	MaxImages   int
+}
+
+type reply struct {
+	Error   string   `json:",omitempty"`
+	Code    string   `json:",omitempty"` // of a sentinel error, see codes
+	Group   uint64   `json:",omitempty"`
+	Peers   []int    `json:",omitempty"`
+	Image   string   `json:",omitempty"`
+	Bytes   int64    `json:",omitempty"`
+	Micros  int64    `json:",omitempty"`
+	Dropped []string `json:",omitempty"`
+}
+
+// codes keep the identity of errors across the wire.
+var codes = map[string]error{
+	"group down": ErrGroupDown,
+	"image gone": ErrImageGone,
+	"store full": ErrStoreFull,
+	"invalid":    ErrInvalid,
+}
+
+const maxErrorText = 16 << 10
+
+// errorReply encodes err.
+func errorReply(err error) reply {
+	text := err.Error()
+	r := reply{Error: strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "?")}
+	for code, sentinel := range codes {
+		if errors.Is(err, sentinel) {
+			r.Code = code
+		}
+	}
+	return r
+}
+
+// asError decodes what errorReply encoded; nil where the reply is no error.
+func (r reply) asError() error {
+	if r.Error == "" {
+		return nil
+	}
+	if sentinel, ok := codes[r.Code]; ok {
+		return &remoteError{text: r.Error, sentinel: sentinel}
+	}
+	return errors.New(r.Error)
+}
+
+// remoteError is an error of the daemon that is also one of the sentinel errors.
+type remoteError struct {
+	text     string
+	sentinel error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.sentinel }
+
+func encodeMessage(kind messageKind, sequence uint32, body any) ([]byte, error) {
+	b := append(make([]byte, 0, 512), protocolMagic...)
+	b = append(b, protocolVersion, byte(kind), 0, 0)
+	b = binary.BigEndian.AppendUint32(b, sequence)
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	if b = append(b, text...); len(b) > maxMessage {
+		return nil, fmt.Errorf("a message of %d bytes is over the limit of %d", len(b), maxMessage)
+	}
+	return b, nil
+}
+
+func decodeMessage(b []byte, kind messageKind, body any) (sequence uint32, err error) {
+	switch {
+	case len(b) < headerSize || len(b) > maxMessage:
+		return 0, fmt.Errorf("a message of %d bytes", len(b))
+	case string(b[:4]) != protocolMagic:
+		return 0, fmt.Errorf("not a message of this protocol: it begins with %q", b[:4])
+	case b[4] != protocolVersion:
+		return 0, fmt.Errorf("version %d of the protocol, not %d: tandem and tandem-ckptd are of different builds", b[4], protocolVersion)
+	case messageKind(b[5]) != kind || b[6] != 0 || b[7] != 0:
+		return 0, fmt.Errorf("a message of kind %d, not %d", b[5], kind)
+	}
+	if err := json.Unmarshal(b[headerSize:], body); err != nil {
+		return 0, fmt.Errorf("body of a message: %w", err)
+	}
+	return binary.BigEndian.Uint32(b[8:]), nil
+}
+
+// sendMessage writes to a blocking SEQPACKET socket.
+func sendMessage(socket int, message []byte, descriptors []int) error {
+	var rights []byte
+	if len(descriptors) > 0 {
+		rights = unix.UnixRights(descriptors...)
+	}
+	for {
+		err := unix.Sendmsg(socket, message, rights, nil, unix.MSG_NOSIGNAL)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// receiveMessage reads one message from a blocking SEQPACKET socket; io.EOF is its end.
+func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
+	b := make([]byte, maxMessage+1)
+	control := make([]byte, unix.CmsgSpace(4*maxDescriptors))
+	for {
+		n, nc, flags, _, err := unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.ECONNRESET || (err == nil && n == 0):
+			return nil, nil, io.EOF
+		case err != nil:
+			return nil, nil, err
+		}
+		descriptors, err := parseDescriptors(control[:nc])
+		if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+			err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
+		}
+		if err != nil {
+			closeAll(descriptors)
+			return nil, nil, err
+		}
+		return b[:n], descriptors, nil
+	}
+}
+
+func parseDescriptors(control []byte) ([]int, error) {
+	if len(control) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, fmt.Errorf("control message: %w", err)
+	}
+	var all []int
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return all, fmt.Errorf("control message: %w", err)
+		}
+		all = append(all, fds...)
+	}
+	return all, nil
+}
+
+func closeAll(descriptors []int) {
+	for _, fd := range descriptors {
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,166 @@
+package ckptd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// store holds images within a budget of bytes and number. When it is exceeded the oldest
+// image goes; the first one of each group stays, as the way back that is always there.
+type store struct {
+	directory string
+	maxBytes  int64
+	maxImages int
+
+	mu     sync.Mutex
+	images []*image // oldest first
+	bytes  int64
+	next   uint64
+}
+
+// image is a directory with what CRIU wrote (pages) and the files of the group (files).
+type image struct {
+	id           string
+	group        uint64
+	first        bool // of its group
+	inUse        bool // being written or restored: not to be dropped
+	bytes        int64
+	directory    string
+	channelInode uint64 // of the proxy's end of the command channel
+}
+
+func (i *image) pages() string { return filepath.Join(i.directory, "pages") }
+func (i *image) files() string { return filepath.Join(i.directory, "files") }
+
+// create makes room for one more image, which is in use until settle or remove.
+func (s *store) create(group uint64) (*image, []string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var dropped []string
+	for len(s.images) >= s.maxImages {
+		id, err := s.dropOldest()
+		if err != nil {
+			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrStoreFull, len(s.images))
+		}
+		dropped = append(dropped, id)
+	}
+	s.next++
+	i := &image{id: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true}
+	i.first = !slices.ContainsFunc(s.images, func(j *image) bool { return j.group == group })
+	i.directory = filepath.Join(s.directory, i.id)
+	for _, d := range []string{i.pages(), i.files()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, dropped, err
+		}
+	}
+	s.images = append(s.images, i)
+	return i, dropped, nil
+}
+
+// settle takes the size of a finished image into account and drops older ones for it.
+func (s *store) settle(i *image) (dropped []string, err error) {
+	size, err := diskUsage(i.directory)
+	if err != nil {
+		s.remove(i)
+		return nil, err
+	}
+	s.mu.Lock()
+	i.bytes = size
+	s.bytes += size
+	for s.bytes > s.maxBytes && err == nil {
+		var id string
+		if id, err = s.dropOldest(); err == nil {
+			dropped = append(dropped, id)
+		}
+	}
+	i.inUse = false
+	s.mu.Unlock()
+	if err != nil {
+		s.remove(i)
+		return dropped, fmt.Errorf("%w: an image of %d bytes does not fit the budget of %d bytes with the first ones of the groups", ErrStoreFull, size, s.maxBytes)
+	}
+	return dropped, nil
+}
+
+var errNoneToDrop = errors.New("no image can be dropped")
+
+// dropOldest needs the lock.
+func (s *store) dropOldest() (string, error) {
+	for _, i := range s.images {
+		if !i.first && !i.inUse {
+			return i.id, s.discard(i)
+		}
+	}
+	return "", errNoneToDrop
+}
+
+// discard needs the lock.
+func (s *store) discard(i *image) error {
+	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
+	s.bytes -= i.bytes
+	return os.RemoveAll(i.directory)
+}
+
+// use finds an image of a group and keeps it from being dropped until release.
+func (s *store) use(group uint64, id string) (*image, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.images {
+		if i.id == id && i.group == group && !i.inUse {
+			i.inUse = true
+			return i, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: group %d, image %.64q", ErrImageGone, group, id)
+}
+
+func (s *store) release(i *image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.inUse = false
+}
+
+// remove drops an image that the caller has in use.
+func (s *store) remove(i *image) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.discard(i)
+}
+
+// removeGroup drops all images of a group.
+func (s *store) removeGroup(group uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, i := range slices.Clone(s.images) {
+		if i.group == group {
+			errs = append(errs, s.discard(i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// diskUsage is the number of bytes that a tree takes on a tmpfs: whole pages.
+func diskUsage(directory string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(directory, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().IsRegular() {
+			const page = 4096
+			total += (info.Size() + page - 1) / page * page
+		}
+		return nil
+	})
+	return total, err
+}
