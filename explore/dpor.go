@@ -122,16 +122,22 @@ func (d *dpor) extend(i int, x *Transition) error {
 		return err
 	}
 	for _, r := range races {
-		d.reverse(r, x.Action)
+		d.reverse(r, x.Goroutine)
 	}
-	// All alternatives of an operation exclude each other.
-	for choice := range x.Choices {
+	d.addAlternatives(n, x)
+	return nil
+}
+
+// addAlternatives puts the other alternatives of the operation of x in front of
+// what is to do: they exclude each other. So, once anything else is executed at the
+// node, either all alternatives of a goroutine are asleep or none.
+func (d *dpor) addAlternatives(n *node, x *Transition) {
+	for choice := x.Choices - 1; choice >= 0; choice-- {
 		a := Action{x.Goroutine, choice}
 		if a != x.Action && !d.asleep(n, a) && !slices.Contains(n.todo, a) {
-			n.todo = append(n.todo, a)
+			n.todo = slices.Insert(n.todo, 0, a)
 		}
 	}
-	return nil
 }
 
 // appendInherited appends the sleep set after the last event: of the sleepers
@@ -149,57 +155,57 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 	return sleep
 }
 
-// reverse sees to it that the race of an earlier event with the operation of next
-// is also explored the other way round: the backtrack set of the node before the
-// event must have an initial of what then runs, which is everything that does not
-// depend on the event, and the operation.
-func (d *dpor) reverse(r race, next Action) {
+// reverse sees to it that the race of an earlier event with an operation of
+// goroutine next is also explored the other way round: the backtrack set of the node
+// before the event must have an initial of what then runs, which is everything that
+// does not depend on the event, and the operation.
+func (d *dpor) reverse(r race, next GoroutineID) {
 	n := &d.nodes[r.event]
 	if r.direct && d.covered(n, next) {
 		return
 	}
 	first := int32(-1)
 	for x := range d.trace.initials(r.event) {
-		if d.covered(n, d.path[x]) {
+		covered := d.covered(n, d.path[x].Goroutine)
+		switch {
+		case r.vague && !covered:
+			n.todo = append(n.todo, Action{Goroutine: d.path[x].Goroutine})
+		case !r.vague && covered:
 			return
-		}
-		if first < 0 || x < first {
+		case first < 0 || x < first:
 			first = x
 		}
 	}
+	if r.vague {
+		return
+	}
 	if !r.direct {
 		if first < 0 {
-			panic(fmt.Sprintf("explore: the reversal of the race of step %d with %s cannot begin", r.event, next))
+			panic(fmt.Sprintf("explore: nothing can begin the reversal of the race of step %d with goroutine %#x", r.event, uint64(next)))
 		}
-		next = d.path[first]
+		next = d.path[first].Goroutine
 	}
-	n.todo = append(n.todo, next)
+	n.todo = append(n.todo, Action{Goroutine: next})
 }
 
-// covered reports whether what begins with action a needs nothing new at node n:
-// a is asleep, or its goroutine is in the backtrack set (by extend, then with all
-// the alternatives that are not asleep).
-func (d *dpor) covered(n *node, a Action) bool {
-	for _, s := range d.sleep[n.explored:n.sleepEnd] {
-		if s.Goroutine == a.Goroutine {
+// covered reports whether what begins with a goroutine needs nothing new at node n:
+// the goroutine is asleep, or in the backtrack set.
+func (d *dpor) covered(n *node, g GoroutineID) bool {
+	for _, s := range d.sleepOf(n) {
+		if s.Goroutine == g {
 			return true
 		}
 	}
-	for _, todo := range n.todo {
-		if todo.Goroutine == a.Goroutine {
-			return true
-		}
-	}
-	return d.asleep(n, a)
-}
-
-func (d *dpor) asleep(n *node, a Action) bool {
-	for i := n.sleepBegin; i < n.sleepEnd; i++ {
-		if d.sleep[i].Action == a {
+	for _, a := range n.todo {
+		if a.Goroutine == g {
 			return true
 		}
 	}
 	return false
+}
+
+func (d *dpor) asleep(n *node, a Action) bool {
+	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool { return s.Action == a })
 }
 
 // raceWithPending takes an operation that was pending at the end as the end of
@@ -216,7 +222,7 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 		return err
 	}
 	for _, r := range races {
-		d.reverse(r, Action{Goroutine: p.Goroutine})
+		d.reverse(r, p.Goroutine)
 	}
 	return nil
 }
@@ -242,14 +248,9 @@ func (d *dpor) goOnWithout(pending []Pending) {
 	}
 	for i := range pending {
 		p := &pending[i]
-		if !p.Enabled || !d.trace.wasEnabled(p, int32(last)) {
-			continue
-		}
-		for choice := range max(p.Choices, 1) {
-			if a := (Action{p.Goroutine, choice}); !d.asleep(n, a) {
-				n.todo = append(n.todo, a)
-				return
-			}
+		if p.Enabled && d.trace.wasEnabled(p, int32(last)) && !d.covered(n, p.Goroutine) {
+			n.todo = append(n.todo, Action{Goroutine: p.Goroutine})
+			return
 		}
 	}
 }

@@ -117,7 +117,6 @@ type Alternative struct {
 // blocked inside a channel operation have none.
 type Pending struct {
 	Goroutine GoroutineID
-	Choices   int // as in Transition
 	Need      Need
 	Access    Access // the first access it would have made
 	Enabled   bool

@@ -14,19 +14,17 @@ func Fingerprint(e Execution) uint64 {
 			panic(fmt.Sprintf("explore: Fingerprint: %v", err))
 		}
 	}
-	// Each event is named by its goroutine, its place in it and its choice. The set
-	// of the events before it is given by its clock; both sets are summed up in an
-	// order-independent way.
+	// An event is its goroutine, its choice and the set of the events up to it, which
+	// its clock gives. Sets are summed up, so that their order does not count.
 	total := uint64(0)
-	for i := range t.events {
+	for i, e := range t.events {
 		past := uint64(0)
 		for g, n := range t.clockOf(int32(i)) {
 			if n > 0 {
 				past += mix(mix(uint64(t.goroutines[g].id)) + uint64(n))
 			}
 		}
-		self := mix(uint64(t.events[i].Goroutine)) + uint64(t.events[i].Choice)
-		total += mix(mix(self) ^ past)
+		total += mix(mix(mix(past)+uint64(e.Goroutine)) + uint64(e.Choice))
 	}
 	return total
 }

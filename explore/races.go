@@ -9,9 +9,12 @@ import (
 // race is an event that the event or operation at hand could have preceded.
 type race struct {
 	event int32
-	// direct tells that the operation is enabled in the state before the event
-	// without anything else having to run first: it is an initial of the reversal.
+	// direct tells that the operation could have run right before the event, with
+	// nothing else in between: it is an initial of the reversal.
 	direct bool
+	// vague tells that it is not known what has to run in between, nor whether
+	// anything helps: all that could begin it must be explored.
+	vague bool
 }
 
 // pendingRaces returns the races that end in an operation that was pending when
@@ -55,14 +58,21 @@ func (t *trace) findRaces(uses []use, op operation) {
 	slices.Sort(t.candidates)
 	for i := len(t.candidates) - 1; i >= 0; i-- {
 		e := t.candidates[i]
+		if i+1 < len(t.candidates) && t.candidates[i+1] == e || t.includes(t.now, e) {
+			continue
+		}
+		r, answer := race{event: e, direct: t.direct(e, op)}, t.exchangeable(e, op)
 		switch {
-		case i+1 < len(t.candidates) && t.candidates[i+1] == e, t.includes(t.now, e):
-		case !t.exchangeable(e, op):
+		case answer == no:
+			t.deferred = append(t.deferred, e)
+			continue
+		case answer == perhaps && !r.direct:
+			r.vague = true
 			t.deferred = append(t.deferred, e)
 		default:
-			t.races = append(t.races, race{event: e, direct: t.direct(e)})
 			t.now.join(t.clockOf(e))
 		}
+		t.races = append(t.races, r)
 	}
 }
 
@@ -80,7 +90,7 @@ func (t *trace) collect(u use, op operation) {
 			break
 		}
 		t.candidates = append(t.candidates, e)
-		if t.exchangeable(e, op) {
+		if t.exchangeable(e, op) == yes {
 			floor = e
 		}
 	}
@@ -104,85 +114,167 @@ func (t *trace) collect(u use, op operation) {
 	}
 }
 
-// exchangeable reports whether the operation, which conflicts with the earlier
-// event e, could run before it. Let D be the events from e on that happen after e,
-// e included. All others can run before e, so the question is whether the wait
-// condition holds in the state after them, that is without D.
-func (t *trace) exchangeable(e int32, op operation) bool {
+// answer is that of exchangeable.
+type answer uint8
+
+const (
+	no answer = iota
+	perhaps
+	yes
+)
+
+// exchangeable tells whether the operation, which conflicts with the earlier event
+// e, could run before it. Let D be the events from e on that happen after e, e
+// included. All others can run before e, so the answer is yes if the wait condition
+// holds in the state after them, that is without D.
+//
+// If it does not, it may still hold when some more are left out. With a mutex that
+// is a race of its own: the one left out is the Lock that closed it, and where that
+// is reversed the race with e shows up again. Of several Adds to a counter, however,
+// each alone makes no difference: the answer is then perhaps, unless the counter
+// cannot get to zero at all.
+func (t *trace) exchangeable(e int32, op operation) answer {
 	if t.events[e].barrier {
-		return false
+		return no
 	}
 	if op.need.Mask == 0 {
-		return true
+		return yes
 	}
 	o, known := t.objectOf[op.need.Object]
 	if !known {
-		return !op.blocked
+		return no // a condition of an object that nobody used holds for ever, or never
 	}
 	object := &t.objects[o]
-	i := sort.Search(len(object.uses), func(i int) bool { return object.uses[i].event >= e })
-	if op.need.Mask == ReadyExclusive && object.onlyFalls(i, e) {
-		return false // the counter is higher without D, and it is not below 0 now
+	from := object.firstFrom(e)
+	if op.need.Mask == ReadyExclusive && object.onlyFalls(from, e) {
+		return no // without D the counter is higher than after it
 	}
+	if t.holdsWithout(e, op, object, from) {
+		return yes
+	}
+	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e &&
+		op.need.Mask&ReadyExclusive != 0 && t.lowestCounter(e, object, from) <= 0 {
+		return perhaps
+	}
+	return no
+}
+
+// firstFrom returns the index of the first use by event e or later.
+func (o *objectLog) firstFrom(e int32) int {
+	return sort.Search(len(o.uses), func(i int) bool { return o.uses[i].event >= e })
+}
+
+// onlyFalls reports whether e uses the object and, like all uses after it, only
+// takes its counter down; from is firstFrom(e).
+func (o *objectLog) onlyFalls(from int, e int32) bool {
+	return from < len(o.uses) && o.uses[from].event == e && o.stepsBefore(from) == o.stepsBefore(len(o.uses))
+}
+
+// holdsWithout reports whether the wait condition would hold without D.
+func (t *trace) holdsWithout(e int32, op operation, object *objectLog, from int) bool {
 	delta := int32(0) // what D adds to the counter
-	for ; i < len(object.uses); i++ {
+	for i := from; i < len(object.uses); i++ {
 		x := object.uses[i]
 		if !t.includes(t.clockOf(x.event), e) {
 			continue
 		}
 		u := t.uses[x.use]
 		if u.kinds != 1<<Commute {
-			// x is ordered after all changes outside D: its Ready includes them all.
+			// It is ordered after all changes outside D: its Ready includes them all.
 			return t.heldWithout(delta, op.need.Mask, u.ready, object, i)
 		}
 		delta += u.delta
 	}
-	ready := op.need.Mask
-	if op.blocked {
-		ready = 0
-	}
-	return t.heldWithout(delta, op.need.Mask, ready, object, i)
+	return t.heldWithout(delta, op.need.Mask, op.readyAtEnd(), object, len(object.uses))
 }
 
-// onlyFalls reports whether e uses the object and, like all uses after it, only
-// takes its counter down; i is the first use not before e.
-func (o *objectLog) onlyFalls(i int, e int32) bool {
-	return i < len(o.uses) && o.uses[i].event == e && o.stepsBefore(i) == o.stepsBefore(len(o.uses))
+// readyAtEnd returns those wait conditions of the operation that hold where it is.
+func (op operation) readyAtEnd() uint8 {
+	if op.blocked {
+		return 0
+	}
+	return op.need.Mask
 }
 
 // heldWithout reports whether the conditions of mask would hold just before use i
 // of the object if its counter were lower by delta; ready are those that do hold.
 func (t *trace) heldWithout(delta int32, mask, ready uint8, object *objectLog, i int) bool {
-	if mask&ReadyShared&^ready != 0 {
+	switch {
+	case mask&ReadyShared&^ready != 0:
+		return false
+	case mask&ReadyExclusive == 0:
+		return true
+	case delta == 0:
+		return ready&ReadyExclusive != 0
+	case ready&ReadyExclusive != 0:
 		return false
 	}
-	if mask&ReadyExclusive == 0 {
-		return true
-	}
-	if delta == 0 {
-		return ready&ReadyExclusive != 0
-	}
-	counter := int32(0)
-	for i--; i >= 0 && ready&ReadyExclusive == 0; i-- {
-		u := t.uses[object.uses[i].use]
-		counter += u.delta
-		ready = u.ready
-	}
-	return counter == delta
+	return t.counterBefore(object, i) == delta
 }
 
-// direct reports whether nothing that has to run before the operation, as far as
-// joined to now or deferred, comes after event e and does not depend on it.
-func (t *trace) direct(e int32) bool {
+// counterBefore returns the counter of the object just before use i.
+func (t *trace) counterBefore(object *objectLog, i int) int32 {
+	counter := int32(0)
+	for i--; i >= 0; i-- {
+		u := t.uses[object.uses[i].use]
+		counter += u.delta
+		if u.ready&ReadyExclusive != 0 {
+			break
+		}
+	}
+	return counter
+}
+
+// lowestCounter returns a lower bound for the counter of the object in the states
+// that can be reached from the one before e with events outside D, among which are
+// all that the operation depends on (now). It looks at every goroutine by itself:
+// each stops where it is best.
+func (t *trace) lowestCounter(e int32, object *objectLog, from int) int32 {
+	t.sums, t.lows = zeros(t.sums, len(t.goroutines)), zeros(t.lows, len(t.goroutines))
+	for _, x := range object.uses[from:] {
+		if t.includes(t.clockOf(x.event), e) {
+			continue
+		}
+		g := t.events[x.event].goroutine
+		t.sums[g] += t.uses[x.use].delta
+		if t.sums[g] < t.lows[g] || t.includes(t.now, x.event) {
+			t.lows[g] = t.sums[g]
+		}
+	}
+	lowest := int32(0)
+	if from < len(object.uses) && t.uses[object.uses[from].use].ready&ReadyExclusive == 0 {
+		lowest = t.counterBefore(object, from)
+	}
+	for _, low := range t.lows {
+		lowest += low
+	}
+	return lowest
+}
+
+// zeros returns n zeros in the memory of s if it suffices.
+func zeros(s []int32, n int) []int32 {
+	if cap(s) < n {
+		return make([]int32, n, 2*n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// direct reports whether the operation could have run in the state before event e:
+// what is joined to now comes before e, and the wait condition holds there.
+func (t *trace) direct(e int32, op operation) bool {
 	if t.anyAfter(t.now, e) {
 		return false
 	}
-	for _, d := range t.deferred {
-		if d > e && !t.includes(t.clockOf(d), e) {
-			return false
+	ready := op.readyAtEnd()
+	if o, known := t.objectOf[op.need.Object]; known && op.need.Mask != 0 {
+		object := &t.objects[o]
+		if from := object.firstFrom(e); from < len(object.uses) {
+			ready = t.uses[object.uses[from].use].ready
 		}
 	}
-	return true
+	return ready&op.need.Mask == op.need.Mask
 }
 
 // anyAfter reports whether clock c includes an event later than e.
@@ -225,6 +317,9 @@ func (t *trace) initial(x, e int32) bool {
 // wasEnabled reports whether a pending operation that is enabled after the last
 // event was so before it.
 func (t *trace) wasEnabled(p *Pending, last int32) bool {
-	return !slices.Contains(t.startsOf(last), p.Goroutine) &&
-		p.Goroutine != t.events[last].Action.Goroutine && t.exchangeable(last, operation{need: p.Need})
+	if p.Goroutine == t.events[last].Action.Goroutine || slices.Contains(t.startsOf(last), p.Goroutine) {
+		return false
+	}
+	t.now = zeros(t.now, len(t.goroutines))
+	return t.direct(last, operation{need: p.Need})
 }

@@ -38,6 +38,7 @@ type trace struct {
 	candidates []int32 // earlier events that conflict with it
 	deferred   []int32 // of these, those that could not be exchanged with it
 	races      []race
+	sums, lows []int32 // per goroutine: the counter of an object, and its lowest
 }
 
 // event is an executed transition. The slab fields are where its part ends; it
@@ -226,7 +227,7 @@ func (t *trace) summarize(accesses []Access) {
 
 // joinAll sets now to the whole past.
 func (t *trace) joinAll() {
-	t.resetNow()
+	t.now = zeros(t.now, len(t.goroutines))
 	for g := range t.goroutines {
 		t.now[g] = int32(len(t.goroutines[g].events))
 	}
@@ -236,7 +237,7 @@ func (t *trace) joinAll() {
 // it does: its last event and those that woke it since. The last barrier too,
 // unless the goroutine was then blocked, and could have gone on before.
 func (t *trace) joinPast(id GoroutineID, need Need) error {
-	t.resetNow()
+	t.now = zeros(t.now, len(t.goroutines))
 	t.deferred = t.deferred[:0]
 	if g, known := t.goroutineOf[id]; known {
 		log, last := &t.goroutines[g], int32(-1)
@@ -256,15 +257,6 @@ func (t *trace) joinPast(id GoroutineID, need Need) error {
 		t.deferred = append(t.deferred, t.barriers[n-1])
 	}
 	return nil
-}
-
-func (t *trace) resetNow() {
-	n := len(t.goroutines)
-	if cap(t.now) < n {
-		t.now = make(clock, n, 2*n)
-	}
-	t.now = t.now[:n]
-	clear(t.now)
 }
 
 // joinDeferred adds to now what happened before without being in a race.

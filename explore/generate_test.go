@@ -1,0 +1,81 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// profile says what random programs are made of.
+type profile struct {
+	blocks []string // "|" stands for a nested block, "_" for the goroutine's own name
+	seal   bool     // some operations are sealed
+}
+
+// blocks of which none ends the program early: all executions are maximal, and
+// DPOR must find exactly the partial orders that there are.
+var (
+	variables  = []string{"load r0 x", "store x 1", "inc x r0", "store y 2", "load r1 y"}
+	mutexes    = []string{"lock m; |; unlock m", "lock m; |; unlock m", "lock n; |; unlock n", "lock m; unlock m"}
+	rwmutexes  = []string{"rlock m; |; runlock m", "rlock m; |; runlock m", "lock m; |; unlock m"}
+	waitGroups = []string{"add w 1; |; done w", "add w 1; done w", "add w 2; done w; |; done w", "wait w"}
+	channels   = []string{"send c 1", "recv r0 c", "send b1 2", "recv r1 b1", "select r2 c b1", "send d 3", "select r2 c d"}
+	choices    = []string{"choose r0 2", "choose r1 3"}
+	times      = []string{"sleep 1", "sleep 2"}
+	branches   = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc y r0"}
+	// These may end the program while others could go on.
+	endings = []string{"unlock m", "load r0 x; assert r0 0", "exit 1", "exit 0", "done v"}
+)
+
+func join(lists ...[]string) (all []string) {
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// generate draws a program.
+func (f profile) generate(t *rapid.T) *program {
+	names := []string{"p", "q", "r"}[:rapid.IntRange(1, 3).Draw(t, "goroutines")]
+	size := 5 - len(names)
+	var text strings.Builder
+	main := f.body(t, rapid.IntRange(0, size-1).Draw(t, "size of main"))
+	for _, name := range names {
+		at := rapid.IntRange(0, min(1, len(main))).Draw(t, "go at")
+		main = append(main[:at:at], append([]string{"go " + name}, main[at:]...)...)
+	}
+	fmt.Fprintf(&text, "main: %s\n", strings.Join(main, ";"))
+	for _, name := range names {
+		body := f.body(t, rapid.IntRange(1, size).Draw(t, "size"))
+		fmt.Fprintf(&text, "%s: %s\n", name, strings.Join(body, ";"))
+	}
+	return parseProgram(text.String())
+}
+
+func (f profile) body(t *rapid.T, blocks int) (operations []string) {
+	for range blocks {
+		operations = append(operations, f.block(t, 2)...)
+	}
+	return operations
+}
+
+func (f profile) block(t *rapid.T, depth int) (operations []string) {
+	for part := range strings.SplitSeq(rapid.SampledFrom(f.blocks).Draw(t, "block"), ";") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "|" && depth > 0 && rapid.Bool().Draw(t, "nest"):
+			operations = append(operations, f.block(t, depth-1)...)
+		case part == "|":
+		case f.seal && f.sealable(part) && rapid.Bool().Draw(t, "seal"):
+			operations = append(operations, "."+part)
+		default:
+			operations = append(operations, part)
+		}
+	}
+	return operations
+}
+
+func (f profile) sealable(operation string) bool {
+	return !strings.HasPrefix(operation, "choose") && !strings.HasPrefix(operation, "select")
+}

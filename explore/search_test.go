@@ -1,0 +1,141 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// found is what a search found out about a program.
+type found struct {
+	verdict      Verdict
+	outcomes     map[string]int // outcome and message
+	states       map[string]int // final state of the complete executions
+	fingerprints map[uint64]int // of the complete executions
+}
+
+// complete counts the executions that were not cut off.
+func (f *found) complete() int { return f.verdict.Executions - f.verdict.Redundant }
+
+// searchAll lets a search run a program to the end.
+func searchAll(s Search, p *program, limit int) (*found, error) {
+	f := &found{outcomes: map[string]int{}, states: map[string]int{}, fingerprints: map[uint64]int{}}
+	for {
+		schedule, more := s.Next()
+		if !more {
+			f.verdict = s.Verdict()
+			return f, nil
+		}
+		execution, state := run(p, schedule, limit)
+		if err := s.Report(execution); err != nil {
+			return nil, fmt.Errorf("%w\n%v", err, p)
+		}
+		if execution.Outcome != Redundant {
+			var name string
+			fmt.Sscanf(state, "%s", &name)
+			f.outcomes[execution.Outcome.String()]++
+			f.states[state]++
+			f.fingerprints[Fingerprint(execution)]++
+		}
+	}
+}
+
+func mustSearch(t testing.TB, s Search, text string) *found {
+	t.Helper()
+	f, err := searchAll(s, parseProgram(text), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+const dfsBudget = 30000
+
+// compare checks the result of DPOR against that of its exhaustive twin.
+func compare(t *rapid.T, p *program) {
+	dfs, err := searchAll(MaxExecutions(DFS(), dfsBudget), p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dfs.verdict.Executions == dfsBudget {
+		t.Skip("too many executions to enumerate")
+	}
+	dpor, err := searchAll(DPOR(), p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fingerprint, n := range dpor.fingerprints {
+		if n > 1 {
+			t.Errorf("%d executions of one partial order (%x)", n, fingerprint)
+		}
+	}
+	if got, want := dpor.complete(), len(dfs.fingerprints); got != want {
+		t.Errorf("%d complete executions (and %d redundant), but there are %d partial orders in %d executions",
+			got, dpor.verdict.Redundant, want, dfs.verdict.Executions)
+	}
+	for state := range dfs.states {
+		if dpor.states[state] == 0 {
+			t.Errorf("final state not found: %s", state)
+		}
+	}
+	if got, want := sortedKeys(dpor.states), sortedKeys(dfs.states); !slices.Equal(got, want) {
+		t.Errorf("%d final states, want %d", len(got), len(want))
+	}
+	if t.Failed() {
+		t.Fatalf("program:\n%v", p)
+	}
+}
+
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+func TestKnownCounts(t *testing.T) {
+	for _, test := range []struct {
+		name, program string
+		want          int
+	}{
+		{"one goroutine", "main: store x 1; load r0 x", 1},
+		{"two writers", "main: go p; store x 1\np: store x 2", 2},
+		{"independent", "main: go p; go q; store x 1\np: store y 1\nq: store z 1", 1},
+		{"readers", "main: go p; go q; load r0 x\np: load r0 x\nq: load r0 x", 1},
+		{"three writers", "main: go p; go q; store x 1\np: store x 2\nq: store x 3", 6},
+		{"writer and two readers", "main: go p; go q; store x 1\np: load r0 x\nq: load r0 x", 4},
+		{"mutex", "main: go p; lock m; unlock m\np: lock m; unlock m", 2},
+		{"mutex, 3", "main: go p; go q; lock m; unlock m\np: lock m; unlock m\nq: lock m; unlock m", 6},
+		{"wait group", "main: add w 3; go p; go p; go p; wait w\np: done w", 1},
+		{"choose", "main: choose r0 3; choose r1 2", 6},
+		{"rwmutex", "main: go p; go q; rlock m; runlock m\np: rlock m; runlock m\nq: lock m; unlock m", 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := mustSearch(t, DPOR(), test.program)
+			if f.complete() != test.want || f.verdict.Kind != Holds {
+				t.Errorf("%d executions, %+v; want %d", f.complete(), f.verdict, test.want)
+			}
+			if dfs := mustSearch(t, DFS(), test.program); len(dfs.fingerprints) != test.want {
+				t.Errorf("%d partial orders; want %d", len(dfs.fingerprints), test.want)
+			}
+		})
+	}
+}
+
+// TestAgainstTwin compares DPOR with DFS on random programs whose executions all
+// run to their end: same final states, and exactly one execution per partial order.
+func TestAgainstTwin(t *testing.T) {
+	for name, f := range map[string]profile{
+		"variables":   {blocks: variables},
+		"mutexes":     {blocks: join(mutexes, variables)},
+		"rwmutexes":   {blocks: join(rwmutexes, variables[:2])},
+		"wait groups": {blocks: join(waitGroups, variables[:2])},
+		"channels":    {blocks: join(channels, variables[:2])},
+		"choices":     {blocks: join(choices, variables, branches)},
+		"times":       {blocks: join(times, variables, mutexes)},
+		"everything":  {blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)},
+		"sealed":      {blocks: join(variables, mutexes, waitGroups, channels, times), seal: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { compare(t, f.generate(t)) })
+		})
+	}
+}

@@ -1,0 +1,506 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// worker interprets a program the way the real worker runs one: it follows a
+// schedule and logs transitions. It is the obvious implementation of the rules in
+// the documentation of Schedule and Transition.
+type worker struct {
+	program    *program
+	schedule   Schedule
+	limit      int                // of transitions; 0 for none
+	objectID   func(int) ObjectID // names objects
+	goroutines []*simGoroutine    // in the order of creation
+	objects    []simObject        // as in program.objects
+	sleep      []Sleeper          // who is asleep
+	log        Execution
+	current    *Transition   // being executed
+	running    *simGoroutine // executed last
+	now        int           // virtual time
+	ended      bool          // by an operation of the program
+	message    string        // what it ended with
+	random     uint64        // state, when picking randomly
+}
+
+type simGoroutine struct {
+	id         GoroutineID
+	name       string
+	main       bool
+	body       []instruction
+	pc         int
+	regs       [4]int
+	children   int
+	blocked    bool // in a channel operation, or in sleep until wake
+	wake       int
+	continuing bool // woken: goes on with a transition of its own
+	returned   bool
+}
+
+type simObject struct {
+	value     int // variable, counter of a wait group, readers
+	locked    bool
+	buffer    []int
+	capacity  int
+	receivers []*simWaiter
+	senders   []*simWaiter
+}
+
+type simWaiter struct {
+	goroutine *simGoroutine
+	value     int // sent
+	reg       int // received into
+	objects   []int
+}
+
+// run executes a program along a schedule. The string describes the final state.
+func run(p *program, s Schedule, limit int) (Execution, string) {
+	return runNaming(p, s, limit, func(object int) ObjectID { return ObjectID(object + 1) })
+}
+
+func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) (Execution, string) {
+	w := &worker{program: p, schedule: s, limit: limit, objectID: objectID, random: s.Seed}
+	w.objects = make([]simObject, len(p.objects))
+	for i, name := range p.objects {
+		w.objects[i].capacity = int(name[len(name)-1]-'0') * btoi(name[len(name)-1] <= '9')
+	}
+	w.create(1, 0)
+	for w.step() {
+	}
+	w.finish()
+	return w.log, w.state()
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (w *worker) create(id GoroutineID, body int) {
+	w.goroutines = append(w.goroutines, &simGoroutine{
+		id: id, name: w.program.names[body], main: body == 0 && len(w.goroutines) == 0, body: w.program.bodies[body],
+	})
+}
+
+// step executes one transition; false when the execution has ended.
+func (w *worker) step() bool {
+	n := len(w.log.Transitions)
+	enabled := w.enabled()
+	if len(enabled) == 0 {
+		w.log.Outcome = Deadlock
+		return false
+	}
+	if w.limit > 0 && n >= w.limit {
+		w.log.Outcome = StepLimit
+		return false
+	}
+	if n == max(0, len(w.schedule.Prefix)-1) {
+		w.sleep = slices.Clone(w.schedule.Sleep)
+	}
+	action, ok := w.pick(n, enabled)
+	if !ok {
+		w.log.Outcome = Redundant
+		return false
+	}
+	t := Transition{Action: action}
+	for _, a := range enabled {
+		if a.Goroutine == action.Goroutine {
+			t.Choices = a.Choices
+		}
+	}
+	if w.schedule.WantEnabled {
+		t.Enabled = enabled
+	}
+	w.current = &t
+	w.execute(action)
+	w.log.Transitions = append(w.log.Transitions, t)
+	w.sleep = slices.DeleteFunc(w.sleep, func(s Sleeper) bool {
+		return s.Goroutine == t.Goroutine || Conflict(s.Accesses, t.Accesses)
+	})
+	return !w.ended
+}
+
+// enabled lists what can be picked: goroutines; if there are none, the return of
+// main; and if that is not pending, the clock.
+func (w *worker) enabled() []Alternative {
+	var list []Alternative
+	var returning, sleeping bool
+	for _, g := range w.goroutines {
+		sleeping = sleeping || g.blocked && g.wake > 0
+		switch {
+		case g.blocked || g.returned:
+		case w.returning(g):
+			returning = true
+		case w.holds(g):
+			list = append(list, Alternative{g.id, w.choices(g)})
+		}
+	}
+	switch {
+	case len(list) > 0:
+	case returning:
+		list = []Alternative{{w.goroutines[0].id, 1}}
+	case sleeping:
+		list = []Alternative{{0, 1}}
+	}
+	return list
+}
+
+// returning reports whether all that main has left is to return.
+func (w *worker) returning(g *simGoroutine) bool {
+	return g.main && g.pc == len(g.body) && !g.continuing
+}
+
+// pending returns the operation that g is parked at, if it is a visible one.
+func (w *worker) pending(g *simGoroutine) (instruction, bool) {
+	if g.continuing || g.pc == len(g.body) || g.body[g.pc].op.local() {
+		return instruction{}, false
+	}
+	return g.body[g.pc], true
+}
+
+func (w *worker) need(g *simGoroutine) Need {
+	in, ok := w.pending(g)
+	if !ok {
+		return Need{}
+	}
+	switch in.op {
+	case opLock, opWait:
+		return Need{w.objectID(in.object), ReadyExclusive}
+	case opRLock:
+		return Need{w.objectID(in.object), ReadyShared}
+	}
+	return Need{}
+}
+
+func (w *worker) holds(g *simGoroutine) bool {
+	in, ok := w.pending(g)
+	mask := w.need(g).Mask
+	return !ok || mask == 0 || w.ready(in.object)&mask == mask
+}
+
+func (w *worker) ready(object int) uint8 {
+	o, ready := &w.objects[object], uint8(0)
+	if !o.locked {
+		ready |= ReadyShared
+		if o.value == 0 {
+			ready |= ReadyExclusive
+		}
+	}
+	return ready
+}
+
+func (w *worker) choices(g *simGoroutine) int {
+	in, ok := w.pending(g)
+	switch {
+	case ok && in.op == opChoose:
+		return in.value
+	case ok && in.op == opSelect:
+		return max(1, len(w.readyArms(in)))
+	}
+	return 1
+}
+
+// readyArms returns the channels from which a select can receive at once.
+func (w *worker) readyArms(in instruction) (arms []int) {
+	for _, c := range []int{in.object, in.other} {
+		if len(w.objects[c].buffer) > 0 || len(w.objects[c].senders) > 0 {
+			arms = append(arms, c)
+		}
+	}
+	return arms
+}
+
+// pick chooses the next action: the prefix, then the running goroutine, then the
+// one after it, and so on, none that is asleep.
+func (w *worker) pick(n int, enabled []Alternative) (Action, bool) {
+	if n < len(w.schedule.Prefix) {
+		a := w.schedule.Prefix[n]
+		for _, e := range enabled {
+			if e.Goroutine == a.Goroutine && a.Choice < e.Choices {
+				return a, true
+			}
+		}
+		panic(fmt.Sprintf("step %d: %s is not enabled, only %v\n%v", n, a, enabled, w.program))
+	}
+	var awake []Action
+	for _, e := range enabled {
+		for choice := range e.Choices {
+			a := Action{e.Goroutine, choice}
+			if !slices.ContainsFunc(w.sleep, func(s Sleeper) bool { return s.Action == a }) {
+				awake = append(awake, a)
+			}
+		}
+	}
+	if len(awake) == 0 {
+		return Action{}, false
+	}
+	if w.schedule.Seed != 0 {
+		w.random = mix(w.random + 1)
+		return awake[w.random%uint64(len(awake))], true
+	}
+	for _, a := range awake {
+		if w.running != nil && a.Goroutine == w.running.id {
+			return a, true
+		}
+	}
+	return awake[0], true
+}
+
+// execute runs one transition.
+func (w *worker) execute(a Action) {
+	if a.Goroutine == 0 {
+		w.tick()
+		return
+	}
+	i := slices.IndexFunc(w.goroutines, func(g *simGoroutine) bool { return g.id == a.Goroutine })
+	g := w.goroutines[i]
+	w.running = g
+	if w.returning(g) {
+		w.current.Barrier, g.returned, w.ended = true, true, true
+		return
+	}
+	w.current.Need = w.need(g)
+	_, visible := w.pending(g)
+	g.continuing = false
+	if visible {
+		w.operate(g, a.Choice)
+	}
+	for !w.ended && !g.blocked && g.pc < len(g.body) {
+		in := g.body[g.pc]
+		if !in.op.local() && !in.sealed {
+			return
+		}
+		if !w.holds(g) { // a sealed operation that has to wait
+			w.access(in.object, Read)
+			return
+		}
+		w.operate(g, 0)
+	}
+	g.returned = g.pc == len(g.body) && !g.main && !g.blocked
+}
+
+// tick advances the clock to the next time at which a goroutine is to wake.
+func (w *worker) tick() {
+	w.current.Barrier = true
+	next := 0
+	for _, g := range w.goroutines {
+		if g.blocked && g.wake > 0 && (next == 0 || g.wake < next) {
+			next = g.wake
+		}
+	}
+	w.now = next
+	for _, g := range w.goroutines {
+		if g.blocked && g.wake == next {
+			g.wake = 0
+			w.resume(g)
+		}
+	}
+}
+
+func (w *worker) resume(g *simGoroutine) {
+	g.blocked, g.continuing = false, true
+	w.current.Starts = append(w.current.Starts, g.id)
+}
+
+func (w *worker) access(object int, kind AccessKind, delta ...int) {
+	a := Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object)}
+	if len(delta) > 0 {
+		a.Delta = int32(delta[0])
+	}
+	w.current.Accesses = append(w.current.Accesses, a)
+}
+
+func (w *worker) end(o Outcome, format string, args ...any) {
+	w.ended, w.log.Outcome, w.message = true, o, fmt.Sprintf(format, args...)
+}
+
+// operate executes the operation at the program counter of g.
+func (w *worker) operate(g *simGoroutine, choice int) {
+	in := g.body[g.pc]
+	g.pc++
+	switch in.op {
+	case opChoose:
+		g.regs[in.reg] = choice
+	case opSleep:
+		g.blocked, g.wake = true, w.now+in.value
+	case opExit:
+		outcome := Completed
+		if in.value != 0 {
+			outcome = Exited
+		}
+		w.end(outcome, "exit %d", in.value)
+	case opGo:
+		g.children++
+		id := GoroutineID(mix(uint64(g.id)) + uint64(g.children))
+		w.create(id, in.object)
+		w.current.Starts = append(w.current.Starts, id)
+	case opSkip:
+		if g.regs[in.reg] == in.value {
+			g.pc = min(g.pc+in.other, len(g.body))
+		}
+	case opAssert:
+		if got := g.regs[in.reg]; got != in.value {
+			w.end(AssertionFailed, "%s: r%d is %d, not %d", g.name, in.reg, got, in.value)
+		}
+	case opSend, opRecv, opSelect:
+		w.channel(g, in, choice)
+	default:
+		w.memory(g, in)
+	}
+}
+
+// memory executes operations on variables, mutexes and wait groups.
+func (w *worker) memory(g *simGoroutine, in instruction) {
+	o := &w.objects[in.object]
+	switch in.op {
+	case opLoad:
+		w.access(in.object, Read)
+		g.regs[in.reg] = o.value
+	case opStore:
+		w.access(in.object, Write)
+		o.value = in.value
+	case opInc:
+		w.access(in.object, Write)
+		o.value = g.regs[in.value] + 1
+	case opLock:
+		w.access(in.object, Write)
+		o.locked = true
+	case opUnlock:
+		w.access(in.object, Write)
+		if !o.locked {
+			w.end(Panicked, "%s: unlock of unlocked mutex", g.name)
+		}
+		o.locked = false
+	case opRLock:
+		w.access(in.object, Commute, 1)
+		o.value++
+	case opRUnlock:
+		w.access(in.object, Commute, -1)
+		o.value--
+	case opAdd:
+		w.access(in.object, Commute, in.value)
+		o.value += in.value
+	case opDone:
+		w.access(in.object, Commute, -1)
+		o.value--
+	case opWait:
+		w.access(in.object, Read)
+	}
+	if o.value < 0 {
+		w.end(Panicked, "%s: negative counter", g.name)
+	}
+}
+
+// channel executes operations on channels.
+func (w *worker) channel(g *simGoroutine, in instruction, choice int) {
+	w.access(in.object, Write)
+	c := &w.objects[in.object]
+	if in.op == opSend {
+		switch {
+		case len(c.receivers) > 0:
+			r := w.dequeue(&c.receivers)
+			r.goroutine.regs[r.reg] = in.value
+			w.resume(r.goroutine)
+		case len(c.buffer) < c.capacity:
+			c.buffer = append(c.buffer, in.value)
+		default:
+			w.enqueue(&simWaiter{goroutine: g, value: in.value, objects: []int{in.object}}, true)
+		}
+		return
+	}
+	arms := []int{in.object}
+	if in.op == opSelect {
+		w.access(in.other, Write)
+		if arms = w.readyArms(in); len(arms) == 0 {
+			w.enqueue(&simWaiter{goroutine: g, reg: in.reg, objects: []int{in.object, in.other}}, false)
+			return
+		}
+	}
+	c = &w.objects[arms[choice]]
+	var s *simWaiter
+	if len(c.senders) > 0 {
+		s = w.dequeue(&c.senders)
+		c.buffer = append(c.buffer, s.value)
+		w.resume(s.goroutine)
+	}
+	if len(c.buffer) == 0 {
+		w.enqueue(&simWaiter{goroutine: g, reg: in.reg, objects: arms}, false)
+		return
+	}
+	g.regs[in.reg] = c.buffer[0]
+	c.buffer = c.buffer[1:]
+}
+
+func (w *worker) enqueue(waiter *simWaiter, sends bool) {
+	waiter.goroutine.blocked = true
+	for _, o := range waiter.objects {
+		if sends {
+			w.objects[o].senders = append(w.objects[o].senders, waiter)
+		} else {
+			w.objects[o].receivers = append(w.objects[o].receivers, waiter)
+		}
+	}
+}
+
+// dequeue takes the first of a queue out of all queues that it is in: it uses all
+// channels of a select that it wakes.
+func (w *worker) dequeue(queue *[]*simWaiter) *simWaiter {
+	first := (*queue)[0]
+	same := func(other *simWaiter) bool { return other == first }
+	for _, o := range first.objects {
+		w.access(o, Write)
+		w.objects[o].senders = slices.DeleteFunc(w.objects[o].senders, same)
+		w.objects[o].receivers = slices.DeleteFunc(w.objects[o].receivers, same)
+	}
+	return first
+}
+
+// finish logs the operations that are still pending.
+func (w *worker) finish() {
+	for _, g := range w.goroutines {
+		if g.blocked || g.returned || w.returning(g) || g.pc == len(g.body) && !g.continuing {
+			continue
+		}
+		p := Pending{Goroutine: g.id, Need: w.need(g), Enabled: w.holds(g)}
+		if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
+			p.Access = w.firstAccess(in)
+		}
+		w.log.Pending = append(w.log.Pending, p)
+	}
+}
+
+func (w *worker) firstAccess(in instruction) Access {
+	a := Access{Object: w.objectID(in.object), Kind: Write, Ready: w.ready(in.object)}
+	switch in.op {
+	case opLoad, opWait:
+		a.Kind = Read
+	case opRLock, opAdd:
+		a.Kind, a.Delta = Commute, 1
+	case opRUnlock, opDone:
+		a.Kind, a.Delta = Commute, -1
+	}
+	return a
+}
+
+// state describes the final state: the objects and what each goroutine knows.
+func (w *worker) state() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %s", w.log.Outcome, w.message)
+	for i, o := range w.objects {
+		fmt.Fprintf(&b, " %s=%d%v", w.program.objects[i], o.value, o.buffer)
+		if o.locked {
+			b.WriteString("locked")
+		}
+	}
+	goroutines := slices.Clone(w.goroutines)
+	slices.SortFunc(goroutines, func(x, y *simGoroutine) int { return int(int64(x.id>>1) - int64(y.id>>1)) })
+	for _, g := range goroutines {
+		fmt.Fprintf(&b, " %s@%d%v", g.name, g.pc, g.regs)
+	}
+	return b.String()
+}
