@@ -12,7 +12,7 @@ type Event struct {
 	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
 	Subject   uint64     // a goroutine, an object or a connection
 	Object    uint64     // Stepped, Pending: what it waited for; Exchanged, Delivered: a hash of the bytes
-	Open      uint64     // Accessed: program counter of the nearest caller that is not sealed
+	Open      uint64     // Stepped, Accessed: program counter of the nearest call that is not sealed
 	PC        uint64     // where the operation was called
 }
 
@@ -71,15 +71,13 @@ func (o Outcome) String() string {
 func (r *record) decode() Event {
 	e := Event{
 		Kind: EventKind(r.kind), Operation: Operation(r.op), Access: AccessKind(r.flag), Ready: r.ready,
-		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc,
+		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc, Open: r.open,
 	}
 	switch r.kind {
 	case recordStep, recordPending:
 		e.Number, e.Choices = r.number&0xffff, r.number>>16
 	case recordEnabled:
 		e.Number, e.Choices = 0, r.number
-	case recordAccess:
-		e.Object, e.Open = 0, r.b
 	}
 	return e
 }

@@ -61,7 +61,7 @@ type sharedAccess struct {
 // Kinds of records.
 const (
 	recordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16
-	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b open caller
+	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta
 	recordSpawn               // a the new goroutine, b entry of its function
 	recordWake                // a the goroutine that was blocked
 	recordTick                // a the new time
@@ -81,7 +81,8 @@ type record struct {
 	number uint32
 	a      uint64
 	b      uint64
-	pc     uint64
+	pc     uint64 // where the operation was called
+	open   uint64 // the nearest call around it in a package that is not sealed
 }
 
 // Operations at which a goroutine can be scheduled.

@@ -312,7 +312,7 @@ func tandemBegin(gp *g) {
 	t.parked = false
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
-	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), number: t.choice | t.choices<<16}
+	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}
 	if need := tandemNeed(t.op); need != 0 {
 		r.ready, r.b = need, tandemObject(t)
 	}
@@ -351,7 +351,7 @@ func tandemObject(t *tandemG) uint64 {
 }
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
-	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(t.open), pc: uint64(t.caller)})
+	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
 
 // tandemDelta is what an access that commutes adds to its counter.

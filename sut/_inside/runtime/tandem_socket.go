@@ -81,7 +81,7 @@ func tandemSocketPoint(op uint8, fd uintptr) {
 //go:linkname tandemInput syscall.tandemInput
 func tandemInput(op uint8, connection uint32, p []byte) {
 	t := &getg().tandem
-	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: readyFree | readyReader, a: groupObject, b: uint64(t.open), pc: uint64(t.caller)})
+	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: readyFree | readyReader, a: groupObject, pc: uint64(t.caller), open: uint64(t.open)})
 	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p), number: uint32(len(p)), pc: uint64(t.caller)})
 }
 

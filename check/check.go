@@ -1,0 +1,205 @@
+// Package check runs one check: the search chooses schedules, a worker executes
+// them, the cache answers for the peers, and the peers stand where the cursor
+// is whenever the cache cannot. It is the only room that knows the others.
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Options say what to check and how.
+type Options struct {
+	Program  *sut.Program
+	Package  string // as the user named it
+	Args     []string
+	Env      []string // NAME=value
+	Dir      string   // working directory of the program; empty: the present one
+	Strategy strategy.Strategy
+	// StrategyName is what reports call it.
+	StrategyName string
+	// Search explores; bounds on executions and time are part of it. Run adds the
+	// end at the first violation.
+	Search explore.Search
+	Depth  int // greatest number of transitions in an execution; 0: no other than the log's
+
+	// Group is the peers; nil for a program that has none. Client starts them,
+	// when the first input reaches them.
+	Group  *peers.Group
+	Client *ckptd.Client
+
+	Isolation sut.Isolation
+	Patience  time.Duration // see sut.Options
+	// Progress is told now and then how far the check is; nil: nobody is.
+	Progress func(explore.Verdict, Counts)
+}
+
+// Counts says how much work was done beside the search itself.
+type Counts struct {
+	Hits, Misses   int // inputs that the cache answered, or could not
+	Checkpoints    int
+	Restores       int
+	Restarts       int // of the peers, from nothing
+	Replayed       int // inputs given again after a restore or restart
+	ImageBytes     int64
+	CheckpointTime time.Duration
+	RestoreTime    time.Duration
+	Elapsed        time.Duration
+}
+
+// Result is what a check found.
+type Result struct {
+	Verdict        explore.Verdict
+	Counts         Counts
+	Counterexample *report.Counterexample // of a violation
+	Recording      *report.Recording      // the same, to be replayed
+}
+
+// Run checks a program. An error means that nothing can be said about it: the
+// program does what cannot be checked, a process that takes part has died, or
+// the peers contradicted themselves.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	worker, err := sut.Start(o.Program, sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience})
+	if err != nil {
+		return nil, err
+	}
+	defer worker.Close()
+	r := &run{options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now()}
+	if o.Group != nil {
+		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
+	}
+	result, err := r.loop(ctx)
+	if r.peers != nil {
+		if closeError := r.peers.close(); err == nil && closeError != nil {
+			err = fmt.Errorf("ending the peers: %w", closeError)
+		}
+	}
+	return result, err
+}
+
+// run is one check under way.
+type run struct {
+	options    Options
+	worker     *sut.Worker
+	search     explore.Search
+	peers      *peerSide
+	translator translator
+	counts     Counts
+	started    time.Time
+	told       time.Time
+	violation  *violation
+}
+
+// violation is the schedule of an execution that should not be, and its log.
+type violation struct {
+	prefix []sut.Choice
+	events []sut.Event
+	log    sut.Log
+}
+
+func (r *run) loop(ctx context.Context) (*Result, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the check was interrupted: %w", context.Cause(ctx))
+		}
+		schedule, more := r.search.Next()
+		if !more {
+			return r.result()
+		}
+		if err := r.execute(schedule); err != nil {
+			return nil, err
+		}
+		r.progress()
+	}
+}
+
+func (r *run) execute(schedule explore.Schedule) error {
+	s := r.translator.schedule(schedule)
+	s.Steps = r.options.Depth
+	log, err := r.worker.Run(s, r.answers())
+	if err != nil {
+		return err
+	}
+	if log.Outcome == sut.Refused {
+		return r.refusal(log)
+	}
+	execution, err := r.translator.log(log)
+	if err != nil {
+		return err
+	}
+	if execution.Outcome.Violation() {
+		r.violation = keep(log)
+	}
+	return r.search.Report(execution)
+}
+
+// answers returns who answers for the peers in the next execution.
+func (r *run) answers() sut.Peers {
+	if r.peers == nil {
+		return nil
+	}
+	r.peers.rewind()
+	return r.peers
+}
+
+func keep(log *sut.Log) *violation {
+	v := &violation{log: *log, events: append([]sut.Event(nil), log.Events...)}
+	v.log.Events = v.events
+	v.prefix = choices(v.events)
+	return v
+}
+
+// choices is the schedule that an execution followed, written out.
+func choices(events []sut.Event) []sut.Choice {
+	var list []sut.Choice
+	for i := range events {
+		if e := &events[i]; e.Kind == sut.Stepped {
+			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+		}
+	}
+	return list
+}
+
+// refusal says what the program did that cannot be checked, and where.
+func (r *run) refusal(log *sut.Log) error {
+	return fmt.Errorf("%s cannot be checked: %s%s", r.options.Package, log.Message, r.place(log.Stack))
+}
+
+// place is the innermost call in a stack that is not in the standard library.
+func (r *run) place(stack []uint64) string {
+	for _, pc := range stack {
+		if at, ok := r.options.Program.Position(pc); ok && r.options.Program.IsOwn(at) {
+			return fmt.Sprintf("\n\tat %v, in %s", at, at.Function)
+		}
+	}
+	return ""
+}
+
+const progressInterval = time.Second
+
+func (r *run) progress() {
+	now := time.Now()
+	if r.options.Progress == nil || now.Sub(r.told) < progressInterval {
+		return
+	}
+	r.told = now
+	r.counts.Elapsed = now.Sub(r.started)
+	r.options.Progress(r.search.Verdict(), r.counts)
+}
+
+func (r *run) result() (*Result, error) {
+	r.counts.Elapsed = time.Since(r.started)
+	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts}
+	if r.violation == nil {
+		return result, nil
+	}
+	return result, r.explain(result)
+}

@@ -1,0 +1,273 @@
+package check
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// explain runs the violating schedule once more, with everything noted that
+// people want to see, and makes a counterexample and a recording of it.
+func (r *run) explain(result *Result) error {
+	v := r.violation
+	var exchanges []exchange
+	if r.peers != nil {
+		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
+		defer func() { r.peers.watch = nil }()
+	}
+	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, Steps: r.options.Depth}, r.answers())
+	if err != nil {
+		return fmt.Errorf("running the counterexample again: %w", err)
+	}
+	if at := firstDifference(v.events, log.Events); at >= 0 {
+		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at event %d of %d%s", at, len(v.events), r.eventPlace(log.Events, at))
+	}
+	n := &narrator{program: r.options.Program, log: log, exchanges: exchanges, names: map[uint64]int{}, objects: map[uint64]string{}}
+	result.Counterexample = n.narrate()
+	result.Counterexample.Run = r.summary(result)
+	result.Recording = r.recording(log, exchanges)
+	return nil
+}
+
+func (r *run) eventPlace(events []sut.Event, at int) string {
+	if at >= len(events) {
+		return ""
+	}
+	where, ok := r.options.Program.Position(events[at].PC)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (%v at %v)", events[at].Operation, where)
+}
+
+// firstDifference is the index of the first event in which two logs differ, or
+// -1. Callers that only people want are not part of what is compared.
+func firstDifference(a, b []sut.Event) int {
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		x.Open, y.Open = 0, 0
+		if x != y {
+			return i
+		}
+	}
+	if len(a) != len(b) {
+		return min(len(a), len(b))
+	}
+	return -1
+}
+
+// narrator turns a log into the words of a counterexample.
+type narrator struct {
+	program   *sut.Program
+	log       *sut.Log
+	exchanges []exchange
+	result    report.Counterexample
+	names     map[uint64]int    // goroutines, by index into result.Goroutines
+	children  []int             // of each goroutine, how many it has started
+	ended     []bool            // whether each goroutine has
+	last      []report.Step     // what each goroutine did last
+	objects   map[uint64]string // what objects are called
+	counted   map[string]int
+	ticks     int
+}
+
+func (n *narrator) narrate() *report.Counterexample {
+	n.counted = map[string]int{}
+	n.goroutine(1, "main", sut.Event{})
+	current := 0
+	for i := range n.log.Events {
+		e := &n.log.Events[i]
+		switch e.Kind {
+		case sut.Stepped:
+			current = n.names[e.Subject]
+			n.step(current, e)
+		case sut.Ticked:
+			current = -1
+			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: 0, Kind: report.Timer, Operation: fmt.Sprintf("the clock advances to %.3f s", float64(e.Subject)/1e9)})
+		case sut.Accessed:
+			n.access(current, e)
+		case sut.Spawned:
+			n.spawn(current, e)
+		case sut.Exchanged:
+			n.exchange()
+		case sut.Ended:
+			n.ended[n.names[e.Subject]] = true
+		}
+	}
+	n.blocked()
+	n.result.Outcome = n.outcome()
+	return &n.result
+}
+
+// goroutine notes a goroutine that did not exist before.
+func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
+	n.names[id] = len(n.result.Goroutines)
+	g := report.Goroutine{ID: len(n.result.Goroutines), Name: name, Function: "main.main"}
+	if spawn.Kind == sut.Spawned {
+		g.Created = n.source(spawn.PC)
+		if at, ok := n.program.Position(spawn.Object + 1); ok {
+			g.Function = at.Function
+		}
+	}
+	n.result.Goroutines = append(n.result.Goroutines, g)
+	n.children = append(n.children, 0)
+	n.ended = append(n.ended, false)
+	n.last = append(n.last, report.Step{})
+}
+
+func (n *narrator) spawn(parent int, e *sut.Event) {
+	if parent < 0 {
+		n.ticks++
+		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.ticks), *e)
+		return
+	}
+	n.children[parent]++
+	n.goroutine(e.Subject, fmt.Sprintf("%s/%d", n.result.Goroutines[parent].Name, n.children[parent]), *e)
+}
+
+func (n *narrator) step(goroutine int, e *sut.Event) {
+	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String(), Kind: kinds[e.Operation]}
+	if s.Kind == "" {
+		s.Kind = report.Synchronisation
+	}
+	if e.Choices > 1 {
+		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Number+1, e.Choices)
+	}
+	if at, ok := n.program.Position(e.PC); ok {
+		s.Source, s.Function = shortSource(at), at.Function
+	}
+	n.result.Steps = append(n.result.Steps, s)
+	n.last[goroutine] = s
+}
+
+// access completes the step that it belongs to: the first one tells the object,
+// and the place in the program's own code if the step itself has none.
+func (n *narrator) access(goroutine int, e *sut.Event) {
+	if goroutine < 0 {
+		return
+	}
+	s := &n.result.Steps[len(n.result.Steps)-1]
+	if s.Object == "" && s.Operation == e.Operation.String() {
+		s.Object = n.object(e)
+	}
+	n.last[goroutine] = report.Step{Operation: e.Operation.String(), Object: n.object(e), Source: n.source(e.PC)}
+	if at, ok := n.program.Position(e.Open); ok && s.Source == "" {
+		s.Source, s.Function = shortSource(at), at.Function
+	}
+}
+
+// object gives an object a name that people can follow.
+func (n *narrator) object(e *sut.Event) string {
+	if name, ok := n.objects[e.Subject]; ok {
+		return name
+	}
+	kind := objectKinds[e.Operation]
+	if kind == "" {
+		return ""
+	}
+	n.counted[kind]++
+	name := fmt.Sprintf("%s %d", kind, n.counted[kind])
+	n.objects[e.Subject] = name
+	return name
+}
+
+func (n *narrator) source(pc uint64) string {
+	at, ok := n.program.Position(pc)
+	if !ok {
+		return ""
+	}
+	return shortSource(at)
+}
+
+// shortSource keeps the last directory of a path: enough to know the file by.
+func shortSource(at sut.Position) string {
+	dir, file := filepath.Split(at.File)
+	return fmt.Sprintf("%s:%d", filepath.Join(filepath.Base(dir), file), at.Line)
+}
+
+// exchange adds the next input, and the peers' answer, to the present step.
+func (n *narrator) exchange() {
+	if len(n.exchanges) == 0 || len(n.result.Steps) == 0 {
+		return
+	}
+	x := n.exchanges[0]
+	n.exchanges = n.exchanges[1:]
+	s := &n.result.Steps[len(n.result.Steps)-1]
+	s.IO = append(s.IO, messages(x)...)
+	s.Cached = x.cached && x.restored == ""
+	if x.restored != "" {
+		s.Restored = x.restored
+	}
+}
+
+// blocked says what the goroutines wait for that have not ended.
+func (n *narrator) blocked() {
+	pending := map[int]sut.Event{}
+	for _, e := range n.log.Events {
+		if e.Kind == sut.Pending {
+			pending[n.names[e.Subject]] = e
+		}
+	}
+	for i := range n.result.Goroutines {
+		e, parked := pending[i]
+		switch {
+		case n.ended[i]:
+		case parked && e.Number == 0:
+			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
+		case !parked && n.last[i].Source != "" && n.log.Outcome == sut.Deadlock:
+			l := n.last[i]
+			n.result.Goroutines[i].Blocked = describe(l.Operation, l.Object, l.Source)
+		}
+	}
+}
+
+func describe(operation, object, source string) string {
+	if object != "" {
+		operation += " (" + object + ")"
+	}
+	if source != "" {
+		operation += " at " + source
+	}
+	return operation
+}
+
+// outcome is how the execution ended, in words.
+func (n *narrator) outcome() string {
+	l := n.log
+	switch l.Outcome {
+	case sut.Deadlock:
+		lines := []string{"deadlock: no goroutine can go on, and no timer is set"}
+		for _, g := range n.result.Goroutines {
+			if g.Blocked != "" {
+				lines = append(lines, fmt.Sprintf("%s: %s", g.Name, g.Blocked))
+			}
+		}
+		return strings.Join(lines, "\n")
+	case sut.AssertionFailed:
+		return "assertion failed: " + l.Message
+	case sut.Exited:
+		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, l.Stderr))
+	}
+	return strings.TrimSpace(string(l.Stderr))
+}
+
+// kinds sorts the operations for the reader; the others are synchronisation.
+var kinds = map[sut.Operation]report.Kind{
+	sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
+	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.Select: report.Channel,
+	sut.SocketConnect: report.Socket, sut.SocketWrite: report.Socket, sut.SocketRead: report.Socket,
+	sut.SocketShutdown: report.Socket, sut.SocketClose: report.Socket,
+}
+
+// objectKinds says what kind of object an operation is on.
+var objectKinds = map[sut.Operation]string{
+	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.Select: "channel",
+	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
+	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
+	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once",
+	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
+	sut.MapRead: "map", sut.MapWrite: "map", sut.SocketRead: "connection", sut.SocketClose: "connection",
+}

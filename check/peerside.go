@@ -1,0 +1,489 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// quiescenceLimit bounds the wait for the peers' reaction to one input.
+const quiescenceLimit = 30 * time.Second
+
+// peerSide answers for the other side of the program's connections: from the
+// cache where it can, and otherwise by having the peers stand where the cursor
+// is and giving them the input.
+type peerSide struct {
+	ctx      context.Context
+	client   *ckptd.Client
+	spec     peers.Group
+	strategy strategy.Strategy
+	cache    *iocache.Cache
+	counts   *Counts
+
+	group   *ckptd.Group    // nil until it is needed
+	at      iocache.NodeID  // where the group stands
+	sockets map[int]*socket // the group's open connections
+
+	// The present execution.
+	cursor      iocache.Cursor
+	trail       []iocache.NodeID // where the cursor has been, the root first
+	connections int
+	moved       string                    // how the group was brought back, until the next answer is recorded
+	origin      map[iocache.NodeID]string // for each answer that followed a restore, how
+	watch       func(exchange)            // told of every exchange, for counterexamples
+}
+
+// socket is the checker's descriptor of a connection into the group.
+type socket struct {
+	fd    int
+	ended bool // the peer's stream has ended
+}
+
+// exchange is an input with its answer, as a counterexample shows it.
+type exchange struct {
+	input    iocache.Input
+	answer   iocache.Reaction
+	cached   bool
+	restored string
+}
+
+func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy, counts *Counts) *peerSide {
+	return &peerSide{
+		ctx: ctx, client: client, spec: spec, strategy: s, counts: counts,
+		cache: iocache.New(iocache.Limits{}), sockets: map[int]*socket{}, origin: map[iocache.NodeID]string{},
+	}
+}
+
+// rewind puts the cursor back to the start, for a new execution.
+func (p *peerSide) rewind() {
+	p.cursor = p.cache.Cursor()
+	p.trail = append(p.trail[:0], p.cursor.Node())
+	p.connections = 0
+}
+
+// Exchange implements sut.Peers.
+func (p *peerSide) Exchange(in sut.Input) (sut.Answer, error) {
+	input := p.cacheInput(in)
+	next, served, rest, hit := p.cache.Lookup(p.cursor, input)
+	p.step(next)
+	if !hit {
+		p.counts.Misses++
+		reaction, err := p.ask(rest)
+		if err != nil {
+			return sut.Answer{}, err
+		}
+		served = join(served, reaction)
+	} else {
+		p.counts.Hits++
+	}
+	if p.watch != nil {
+		input.Data = slices.Clone(input.Data)
+		p.watch(exchange{input: input, answer: served, cached: hit, restored: p.origin[p.cursor.Node()]})
+	}
+	return answer(served, input.Conn), nil
+}
+
+func (p *peerSide) cacheInput(in sut.Input) iocache.Input {
+	out := iocache.Input{Conn: in.Connection, Data: in.Data}
+	switch in.Kind {
+	case sut.Connect:
+		out = iocache.Input{Kind: iocache.Connect, Conn: p.connections, Addr: in.Address}
+		p.connections++
+	case sut.Send:
+		out.Kind = iocache.Send
+	case sut.Shutdown:
+		out.Kind = iocache.Shutdown
+	case sut.Close:
+		out.Kind = iocache.Close
+	}
+	return out
+}
+
+func (p *peerSide) step(to iocache.Cursor) {
+	p.cursor = to
+	if p.trail[len(p.trail)-1] != to.Node() {
+		p.trail = append(p.trail, to.Node())
+	}
+}
+
+// ask gives the peers an input that the cache has no answer to.
+func (p *peerSide) ask(in iocache.Input) (iocache.Reaction, error) {
+	if err := p.stand(p.cursor.Node()); err != nil {
+		return iocache.Reaction{}, err
+	}
+	reaction, err := p.perform(in)
+	if err != nil {
+		return reaction, err
+	}
+	next, err := p.cache.Record(p.cursor, in, reaction)
+	if err != nil {
+		return reaction, err
+	}
+	p.step(next)
+	p.at = next.Node()
+	if p.moved != "" {
+		p.origin[p.at] = p.moved
+		p.moved = ""
+	}
+	return reaction, p.checkpoint(in, reaction)
+}
+
+// checkpoint takes a physical checkpoint if the strategy asks for one.
+func (p *peerSide) checkpoint(in iocache.Input, r iocache.Reaction) error {
+	from, _, _ := p.cache.Nearest(p.at)
+	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: len(p.cache.Path(iocache.Root, p.at)), SincePhysical: len(p.cache.Path(from, p.at))}
+	for _, d := range r.Deliveries {
+		step.ResponseBytes += len(d.Data)
+	}
+	if !p.strategy.Checkpoint(step) {
+		return nil
+	}
+	return p.save()
+}
+
+func (p *peerSide) save() error {
+	started := time.Now()
+	image, err := p.group.Checkpoint(p.ctx)
+	if err != nil {
+		return err
+	}
+	p.cache.SetImage(p.at, image.ID)
+	p.counts.Checkpoints++
+	p.counts.CheckpointTime += time.Since(started)
+	p.counts.ImageBytes += image.Bytes
+	return nil
+}
+
+var strategyKinds = map[iocache.Kind]strategy.Kind{
+	iocache.Connect: strategy.Connect, iocache.Send: strategy.Send,
+	iocache.Shutdown: strategy.Shutdown, iocache.Close: strategy.Close,
+}
+
+// stand brings the group to a place in the cache: it is there, or can go on to
+// there, or has to be taken back.
+func (p *peerSide) stand(to iocache.NodeID) error {
+	if p.group != nil && p.at == to {
+		return nil
+	}
+	from, err := p.nearest(to)
+	if err != nil {
+		return err
+	}
+	steps := p.cache.Path(from, to)
+	if p.moved != "" {
+		p.moved += fmt.Sprintf(", %d inputs given again", len(steps))
+	}
+	for _, s := range steps {
+		got, err := p.perform(s.Input)
+		if err != nil {
+			return err
+		}
+		if err := p.cache.Compare(s, got); err != nil {
+			return err
+		}
+		p.at = s.Node
+		p.counts.Replayed++
+	}
+	return nil
+}
+
+// nearest brings the group to the nearest place above to that it can be
+// brought to at once.
+func (p *peerSide) nearest(to iocache.NodeID) (iocache.NodeID, error) {
+	for {
+		at, image, ok := p.cache.Nearest(to)
+		if p.group != nil && p.isAbove(at, to) {
+			return p.at, nil
+		}
+		if !ok {
+			return iocache.Root, p.restart()
+		}
+		err := p.restore(at, image)
+		if !errors.Is(err, ckptd.ErrImageGone) {
+			return at, err
+		}
+		p.cache.DropImage(at) // the store needed its room
+	}
+}
+
+// isAbove reports whether the group stands on the path to a place, at least as
+// near to it as the checkpoint is.
+func (p *peerSide) isAbove(checkpoint, to iocache.NodeID) bool {
+	group := slices.Index(p.trail, p.at)
+	return group >= 0 && group >= slices.Index(p.trail, checkpoint) && slices.Contains(p.trail[group:], to)
+}
+
+// restart starts the group from nothing.
+func (p *peerSide) restart() error {
+	p.dropSockets()
+	if p.group != nil {
+		if err := p.group.Close(); err != nil {
+			return err
+		}
+		p.group = nil
+		p.counts.Restarts++
+		p.moved = "started anew"
+	}
+	if p.client == nil {
+		return errNoPeers
+	}
+	group, err := p.client.Start(p.ctx, p.spec)
+	if err != nil {
+		return err
+	}
+	p.group, p.at = group, iocache.Root
+	if _, never := p.strategy.(strategy.Never); never {
+		return nil
+	}
+	return p.save()
+}
+
+var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
+
+func (p *peerSide) restore(at iocache.NodeID, image string) error {
+	p.dropSockets()
+	started := time.Now()
+	if err := p.group.Restore(p.ctx, image); err != nil {
+		return err
+	}
+	p.counts.Restores++
+	p.counts.RestoreTime += time.Since(started)
+	p.at = at
+	p.moved = fmt.Sprintf("restored from the checkpoint after input %d", len(p.cache.Path(iocache.Root, at)))
+	for number, ended := range p.openConnections(at) {
+		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number))
+		if err != nil {
+			return err
+		}
+		p.sockets[number] = &socket{fd: fd, ended: ended}
+	}
+	return nil
+}
+
+// openConnections are those whose descriptors the proxy still has at a place,
+// and whether their streams have ended.
+func (p *peerSide) openConnections(at iocache.NodeID) map[int]bool {
+	open, ended := map[int]bool{}, map[int]bool{}
+	for _, s := range p.cache.Path(iocache.Root, at) {
+		switch {
+		case s.Input.Kind == iocache.Connect && s.Reaction.Refused == 0:
+			open[s.Input.Conn] = true
+		case s.Input.Kind == iocache.Close:
+			delete(open, s.Input.Conn)
+		}
+		for _, d := range s.Reaction.Deliveries {
+			ended[d.Conn] = ended[d.Conn] || d.End != iocache.StillOpen
+		}
+	}
+	for number := range open {
+		open[number] = ended[number]
+	}
+	return open
+}
+
+func (p *peerSide) dropSockets() {
+	for number, s := range p.sockets {
+		unix.Close(s.fd)
+		delete(p.sockets, number)
+	}
+}
+
+// close ends the group.
+func (p *peerSide) close() error {
+	p.dropSockets()
+	if p.group == nil {
+		return nil
+	}
+	return p.group.Close()
+}
+
+// join appends one reaction to another.
+func join(a, b iocache.Reaction) iocache.Reaction {
+	if len(a.Deliveries) == 0 {
+		return b
+	}
+	return iocache.Reaction{Refused: b.Refused, Deliveries: slices.Concat(a.Deliveries, b.Deliveries)}
+}
+
+func answer(r iocache.Reaction, connection int) sut.Answer {
+	a := sut.Answer{Errno: r.Refused, Connection: connection}
+	for _, d := range r.Deliveries {
+		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: d.Conn, Data: d.Data, End: ends[d.End]})
+	}
+	return a
+}
+
+var ends = map[iocache.End]sut.End{iocache.StillOpen: sut.Open, iocache.EOF: sut.EndOfStream, iocache.Reset: sut.Reset}
+
+// perform does an input to the group and waits until it has reacted.
+func (p *peerSide) perform(in iocache.Input) (iocache.Reaction, error) {
+	r := &reaction{p: p}
+	if err := r.give(in); err != nil {
+		return iocache.Reaction{}, err
+	}
+	if r.refused != 0 {
+		return iocache.Reaction{Refused: r.refused}, nil
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
+	defer cancel()
+	if err := p.group.Quiesce(ctx, r.drain); err != nil {
+		return iocache.Reaction{}, err
+	}
+	return r.result(), nil
+}
+
+// reaction collects what the peers do after one input.
+type reaction struct {
+	p       *peerSide
+	refused int
+	list    []iocache.Delivery
+}
+
+func (r *reaction) give(in iocache.Input) error {
+	p := r.p
+	if in.Kind == iocache.Connect {
+		return r.connect(in)
+	}
+	s := p.sockets[in.Conn]
+	if s == nil {
+		return fmt.Errorf("connection %d is not open in the peer group, though the program uses it", in.Conn)
+	}
+	switch in.Kind {
+	case iocache.Send:
+		return r.send(s, in)
+	case iocache.Shutdown:
+		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
+			return fmt.Errorf("shutting down connection %d: %w", in.Conn, err)
+		}
+	case iocache.Close:
+		unix.Close(s.fd)
+		delete(p.sockets, in.Conn)
+		return p.group.Proxy().Close(p.ctx, proxy.ID(in.Conn))
+	}
+	return nil
+}
+
+func (r *reaction) connect(in iocache.Input) error {
+	p := r.p
+	address, err := netip.ParseAddrPort(in.Addr)
+	if err != nil {
+		return err
+	}
+	id := proxy.ID(in.Conn)
+	fd, err := p.group.Proxy().CreateSocket(p.ctx, id)
+	if err != nil {
+		return err
+	}
+	err = p.group.Proxy().Connect(p.ctx, id, address)
+	var refused *proxy.SocketError
+	if errors.As(err, &refused) {
+		unix.Close(fd)
+		r.refused = int(refused.Errno)
+		return p.group.Proxy().Close(p.ctx, id)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	p.sockets[in.Conn] = &socket{fd: fd}
+	return nil
+}
+
+// send writes all of the data. A connection that the peer has broken shows that
+// as a reset, as it would to the program.
+func (r *reaction) send(s *socket, in iocache.Input) error {
+	data := in.Data
+	stuck := time.Time{}
+	for len(data) > 0 {
+		n, err := unix.Write(s.fd, data)
+		switch {
+		case err == nil:
+			data, stuck = data[n:], time.Time{}
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if stuck.IsZero() {
+				stuck = time.Now()
+			}
+			if time.Since(stuck) > quiescenceLimit {
+				return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, len(data), len(in.Data))
+			}
+			if _, err := r.drain(); err != nil {
+				return err
+			}
+			poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
+			if _, err := unix.Poll(poll, 100); err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			}
+		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
+			r.add(in.Conn, nil, iocache.Reset)
+			s.ended = true
+			return nil
+		default:
+			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
+		}
+	}
+	return nil
+}
+
+// drain reads whatever has arrived on any connection.
+func (r *reaction) drain() (progress bool, err error) {
+	var buffer [64 << 10]byte
+	for number, s := range r.p.sockets {
+		for !s.ended {
+			n, err := unix.Read(s.fd, buffer[:])
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if errors.Is(err, unix.EAGAIN) {
+				break
+			}
+			progress = true
+			switch {
+			case err == nil && n > 0:
+				r.add(number, slices.Clone(buffer[:n]), iocache.StillOpen)
+			case err == nil:
+				r.add(number, nil, iocache.EOF)
+				s.ended = true
+			case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
+				r.add(number, nil, iocache.Reset)
+				s.ended = true
+			default:
+				return progress, fmt.Errorf("reading from connection %d: %w", number, err)
+			}
+		}
+	}
+	return progress, nil
+}
+
+func (r *reaction) add(connection int, data []byte, end iocache.End) {
+	r.list = append(r.list, iocache.Delivery{Conn: connection, Data: data, End: end})
+}
+
+// result puts the deliveries of each connection together.
+func (r *reaction) result() iocache.Reaction {
+	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
+	var out iocache.Reaction
+	for _, d := range r.list {
+		last := len(out.Deliveries) - 1
+		if last >= 0 && out.Deliveries[last].Conn == d.Conn {
+			out.Deliveries[last].Data = append(out.Deliveries[last].Data, d.Data...)
+			out.Deliveries[last].End = max(out.Deliveries[last].End, d.End)
+			continue
+		}
+		out.Deliveries = append(out.Deliveries, d)
+	}
+	return out
+}

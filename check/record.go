@@ -1,0 +1,202 @@
+package check
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// summary is the run in the words of a report.
+func (r *run) summary(result *Result) report.Run { return Summary(r.options, result) }
+
+// Summary describes a finished check for a report.
+func Summary(o Options, result *Result) report.Run {
+	v, c := result.Verdict, result.Counts
+	scope := ""
+	if o.Group != nil {
+		scope = "group"
+	}
+	return report.Run{
+		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason,
+		Counts: report.Counts{
+			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
+			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,
+			Replayed: c.Replayed, Elapsed: c.Elapsed,
+		},
+		Assumptions: report.Assumptions{Strategy: o.StrategyName, Scope: scope, Preemptible: o.Program.Open},
+	}
+}
+
+var verdicts = map[explore.VerdictKind]report.Verdict{
+	explore.Holds: report.Holds, explore.Violated: report.Violated, explore.Unknown: report.Unknown,
+}
+
+// recording is the counterexample as `tandem replay` needs it.
+func (r *run) recording(log *sut.Log, exchanges []exchange) *report.Recording {
+	p := r.options.Program
+	rec := &report.Recording{
+		Program: report.Program{
+			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, Directory: r.options.Dir,
+			Preemptible: p.Open, GoVersion: p.Version, Build: p.Hash,
+		},
+		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
+	}
+	for _, c := range r.violation.prefix {
+		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: c.Goroutine, Choice: c.Alternative})
+	}
+	for _, x := range exchanges {
+		rec.Exchanges = append(rec.Exchanges, recordExchange(x))
+	}
+	return rec
+}
+
+var inputNames = map[iocache.Kind]string{
+	iocache.Connect: "connect", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close",
+}
+
+var endNames = map[iocache.End]string{iocache.EOF: "eof", iocache.Reset: "reset"}
+
+func recordExchange(x exchange) report.Exchange {
+	e := report.Exchange{
+		Input:   report.Input{Kind: inputNames[x.input.Kind], Conn: x.input.Conn, Addr: x.input.Addr, Data: x.input.Data},
+		Refused: x.answer.Refused,
+	}
+	for _, d := range x.answer.Deliveries {
+		e.Deliveries = append(e.Deliveries, report.Delivery{Conn: d.Conn, Data: d.Data, End: endNames[d.End]})
+	}
+	return e
+}
+
+// messages is an exchange as a counterexample shows it.
+func messages(x exchange) []report.Message {
+	first := report.Message{Conn: x.input.Conn, ToPeer: true, Data: x.input.Data}
+	switch x.input.Kind {
+	case iocache.Connect:
+		first.Event = "connect to " + x.input.Addr
+	case iocache.Shutdown:
+		first.Event = "end of stream"
+	case iocache.Close:
+		first.Event = "close"
+	}
+	list := []report.Message{first}
+	if x.answer.Refused != 0 {
+		list = append(list, report.Message{Conn: x.input.Conn, Event: "refused"})
+	}
+	for _, d := range x.answer.Deliveries {
+		m := report.Message{Conn: d.Conn, Data: d.Data}
+		switch d.End {
+		case iocache.EOF:
+			m.Event = "end of stream"
+		case iocache.Reset:
+			m.Event = "reset"
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// eventHash is equal for two logs exactly if all of their events are, but for
+// the callers that are only noted for people.
+func eventHash(events []sut.Event) string {
+	h := sha256.New()
+	var b [40]byte
+	for i := range events {
+		e := &events[i]
+		b[0], b[1], b[2], b[3] = byte(e.Kind), byte(e.Operation), byte(e.Access), e.Ready
+		binary.LittleEndian.PutUint32(b[4:], e.Number)
+		binary.LittleEndian.PutUint32(b[8:], e.Choices)
+		binary.LittleEndian.PutUint64(b[16:], e.Subject)
+		binary.LittleEndian.PutUint64(b[24:], e.Object)
+		binary.LittleEndian.PutUint64(b[32:], e.PC)
+		h.Write(b[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Replay runs a recorded counterexample again, without peers, times times. The
+// error says in which run and at which event or exchange it went another way.
+func Replay(p *sut.Program, rec *report.Recording, times int, each func(run int)) (*report.Counterexample, error) {
+	if p.Hash != rec.Program.Build {
+		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s): the recorded schedule means nothing to it; check it again", rec.Program.GoVersion)
+	}
+	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	schedule := sut.Schedule{WantCallers: true}
+	for _, c := range rec.Schedule {
+		schedule.Prefix = append(schedule.Prefix, sut.Choice{Goroutine: c.Goroutine, Alternative: c.Choice})
+	}
+	var shown *report.Counterexample
+	for i := range times {
+		peers := &recordedPeers{exchanges: rec.Exchanges}
+		log, err := w.Run(schedule, peers)
+		if err != nil {
+			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
+		}
+		if got := log.Outcome.String(); got != rec.Expect.Outcome {
+			return nil, fmt.Errorf("run %d of %d ended with %q, recorded is %q", i+1, times, got, rec.Expect.Outcome)
+		}
+		if eventHash(log.Events) != rec.Expect.EventLog {
+			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
+		}
+		if shown == nil {
+			n := &narrator{program: p, log: log, exchanges: peers.seen, names: map[uint64]int{}, objects: map[uint64]string{}}
+			shown = n.narrate()
+		}
+		if each != nil {
+			each(i + 1)
+		}
+	}
+	return shown, nil
+}
+
+// recordedPeers answer as they did when the counterexample was recorded.
+type recordedPeers struct {
+	exchanges []report.Exchange
+	seen      []exchange
+}
+
+// Exchange implements sut.Peers.
+func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
+	n := len(p.seen)
+	if n == len(p.exchanges) {
+		return sut.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", n)
+	}
+	x := recordedExchange(p.exchanges[n])
+	same := inputNames[x.input.Kind] == recordedKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
+		(in.Kind == sut.Connect && x.input.Addr == in.Address || in.Kind != sut.Connect && x.input.Conn == in.Connection)
+	if !same {
+		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", n+1)
+	}
+	p.seen = append(p.seen, x)
+	return answer(x.answer, x.input.Conn), nil
+}
+
+var recordedKinds = map[sut.InputKind]string{sut.Connect: "connect", sut.Send: "send", sut.Shutdown: "shutdown", sut.Close: "close"}
+
+func recordedExchange(e report.Exchange) exchange {
+	x := exchange{input: iocache.Input{Conn: e.Input.Conn, Addr: e.Input.Addr, Data: e.Input.Data}, answer: iocache.Reaction{Refused: e.Refused}, cached: true}
+	for kind, name := range inputNames {
+		if name == e.Input.Kind {
+			x.input.Kind = kind
+		}
+	}
+	for _, d := range e.Deliveries {
+		delivery := iocache.Delivery{Conn: d.Conn, Data: d.Data}
+		for end, name := range endNames {
+			if name == d.End {
+				delivery.End = end
+			}
+		}
+		x.answer.Deliveries = append(x.answer.Deliveries, delivery)
+	}
+	return x
+}
