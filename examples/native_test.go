@@ -160,7 +160,7 @@ func startPeers(t *testing.T, config string) (example, string) {
 func readSource(t *testing.T, path string) []byte {
 	t.Helper()
 	if filepath.Base(filepath.Dir(path)) == "bin" {
-		path = filepath.Join(os.Getenv(binaries), filepath.Base(path))
+		path = binary(t, filepath.Base(path))
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -239,10 +239,26 @@ func startPeer(t *testing.T, command []string, listen string) {
 	}
 }
 
+// binary returns the path of a built example. It looks at all sources, since the go command takes a
+// cached result for valid as long as the files that the test has looked at have not changed.
+func binary(t *testing.T, name string) string {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(os.Getenv(binaries), name)
+}
+
 // runExample runs a built example and returns its output and its exit status.
 func runExample(t *testing.T, name string, args ...string) (output string, status int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), filepath.Join(os.Getenv(binaries), name), args...)
+	command := exec.CommandContext(t.Context(), binary(t, name), args...)
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

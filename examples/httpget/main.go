@@ -9,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -85,7 +86,13 @@ func getOnce(request *http.Request) (body string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := request.Write(conn); err != nil {
+	var message bytes.Buffer
+	if err := request.Write(&message); err != nil {
+		return "", err
+	}
+	// Written by the program itself and not by net/http: goroutines are preempted where package main
+	// writes, not where the standard library does.
+	if _, err := conn.Write(message.Bytes()); err != nil {
 		return "", err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), request)
