@@ -13,21 +13,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // insideNamespace is set in the environment of the copy of the test that runs in the namespaces.
 const insideNamespace = "TANDEM_EXAMPLES_INSIDE_NAMESPACE"
 
-// binaries is the environment variable that tells this copy where the built examples are.
-const binaries = "TANDEM_EXAMPLES_BINARIES"
+// builtTree is the environment variable that tells this copy where the examples are: their files below
+// examples, and what was built of them below bin, as the configurations expect it.
+const builtTree = "TANDEM_EXAMPLES_TREE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(insideNamespace) == "" {
@@ -43,26 +45,19 @@ func TestMain(m *testing.M) {
 // runInNamespaces builds the examples and runs the tests again, in fresh namespaces. The build
 // happens here since inside, another directory takes the place of root's home with its caches.
 func runInNamespaces() int {
-	dir, err := os.MkdirTemp("", "tandem-examples-")
+	tree, err := os.MkdirTemp("", "tandem-examples-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	for name, pkg := range map[string]string{
-		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget",
-		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed",
-	} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			return 1
-		}
+	defer os.RemoveAll(tree)
+	if err := buildTree(tree); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	inside := exec.Command("/proc/self/exe", os.Args[1:]...)
 	inside.Stdout, inside.Stderr = os.Stdout, os.Stderr
-	inside.Env = append(os.Environ(), insideNamespace+"=1", binaries+"="+dir)
+	inside.Env = append(os.Environ(), insideNamespace+"=1", builtTree+"="+tree)
 	inside.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
@@ -75,6 +70,23 @@ func runInNamespaces() int {
 		return 1
 	}
 	return 0
+}
+
+func buildTree(tree string) error {
+	if err := os.CopyFS(filepath.Join(tree, "examples"), os.DirFS(".")); err != nil {
+		return err
+	}
+	for name, pkg := range map[string]string{
+		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget",
+		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed",
+	} {
+		build := exec.Command("go", "build", "-o", filepath.Join(tree, "bin", name), pkg)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return nil
 }
 
 // enterNamespaces keeps mounts from leaving the namespace and raises the loopback interface.
@@ -101,88 +113,43 @@ func enterNamespaces() error {
 	return nil
 }
 
-// example is the part of a tandem.yaml that concerns the peers.
-type example struct {
-	Args  []string `yaml:"args"`
-	Peers []struct {
-		Name    string   `yaml:"name"`
-		Command []string `yaml:"command"`
-		Listen  string   `yaml:"listen"`
-	} `yaml:"peers"`
-	Files []struct {
-		Path    string `yaml:"path"`
-		Content string `yaml:"content"`
-		From    string `yaml:"from"`
-		Mode    string `yaml:"mode"`
-	} `yaml:"files"`
-	Binds    map[string]string `yaml:"binds"`
-	Strategy string            `yaml:"strategy"`
-}
-
-// startPeers starts the peers that the configuration names, as a check would, and returns the
-// configuration and the scratch directory. The test ends them.
-func startPeers(t *testing.T, config string) (example, string) {
+// startPeers starts the peers of a configuration, as a check would, and returns the configuration and
+// the scratch directory. The test ends them.
+func startPeers(t *testing.T, config string) (configs.Config, string) {
 	t.Helper()
-	text, err := os.ReadFile(config)
+	lookAtSources(t)
+	c, err := configs.Load(filepath.Join(os.Getenv(builtTree), "examples", config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e example
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&e); err != nil {
-		t.Fatalf("%s: %v", config, err)
-	}
 	scratch := t.TempDir()
-	inScratch := func(s string) string { return strings.ReplaceAll(s, "{scratch}", scratch) }
-	for _, file := range e.Files {
-		content := []byte(file.Content)
-		if file.From != "" {
-			content = readSource(t, filepath.Join(filepath.Dir(config), file.From))
-		}
-		writeFile(t, inScratch(file.Path), content, file.Mode)
+	inScratch := func(s string) string { return strings.ReplaceAll(s, peers.Scratch, scratch) }
+	for _, file := range c.Group.Files {
+		writeFile(t, inScratch(file.Path), file)
 	}
-	for target, source := range e.Binds {
+	for target, source := range c.Group.Binds {
 		bind(t, inScratch(source), target)
 	}
-	for _, peer := range e.Peers {
+	for _, peer := range c.Group.Peers {
 		var command []string
 		for _, word := range peer.Command {
 			command = append(command, inScratch(word))
 		}
 		startPeer(t, command, peer.Listen)
 	}
-	return e, scratch
+	return c, scratch
 }
 
-// readSource reads a file that a configuration names; one that the project has to build first is the
-// one that was built for the test.
-func readSource(t *testing.T, path string) []byte {
+func writeFile(t *testing.T, path string, file peers.File) {
 	t.Helper()
-	if filepath.Base(filepath.Dir(path)) == "bin" {
-		path = binary(t, filepath.Base(path))
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
-func writeFile(t *testing.T, path string, content []byte, octal string) {
-	t.Helper()
-	mode := fs.FileMode(0o644)
-	if octal != "" {
-		bits, err := strconv.ParseUint(octal, 8, 32)
-		if err != nil {
-			t.Fatalf("%s: mode %q: %v", path, octal, err)
-		}
-		mode = fs.FileMode(bits)
+	mode := file.Mode
+	if mode == 0 {
+		mode = 0o644
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, content, mode); err != nil {
+	if err := os.WriteFile(path, file.Content, mode); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -239,9 +206,10 @@ func startPeer(t *testing.T, command []string, listen string) {
 	}
 }
 
-// binary returns the path of a built example. It looks at all sources, since the go command takes a
-// cached result for valid as long as the files that the test has looked at have not changed.
-func binary(t *testing.T, name string) string {
+// lookAtSources makes the go command run the test again when a source has changed: it takes a cached
+// result for valid as long as the files that the test has looked at are the same, and does not see
+// what the build in another process reads.
+func lookAtSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
@@ -252,13 +220,13 @@ func binary(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(os.Getenv(binaries), name)
 }
 
 // runExample runs a built example and returns its output and its exit status.
 func runExample(t *testing.T, name string, args ...string) (output string, status int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), binary(t, name), args...)
+	lookAtSources(t)
+	command := exec.CommandContext(t.Context(), filepath.Join(os.Getenv(builtTree), "bin", name), args...)
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -276,8 +244,8 @@ func expect(t *testing.T, want, name string, args ...string) {
 }
 
 func TestAlphabet(t *testing.T) {
-	e, _ := startPeers(t, "alphabet/tandem.yaml")
-	expect(t, "connection 0: ab\nconnection 1: cd\n", "alphabet", e.Args...)
+	c, _ := startPeers(t, "alphabet/tandem.yaml")
+	expect(t, "connection 0: ab\nconnection 1: cd\n", "alphabet", c.Args...)
 	expect(t, "connection 0: "+"abcdefghijklmnopqrstuvwxyzab\n", "alphabet", "-connections", "1", "-requests", "28")
 }
 
@@ -295,9 +263,9 @@ func TestAlphabetWithRandomServer(t *testing.T) {
 }
 
 func TestAlphabetServerRefusesWhatIsNoNumber(t *testing.T) {
-	e, _ := startPeers(t, "alphabet/tandem.yaml")
+	c, _ := startPeers(t, "alphabet/tandem.yaml")
 	for _, line := range []string{"26", "-1", "x", ""} {
-		conn, err := net.Dial("tcp", e.Peers[0].Listen)
+		conn, err := net.Dial("tcp", c.Group.Peers[0].Listen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,8 +280,8 @@ func TestAlphabetServerRefusesWhatIsNoNumber(t *testing.T) {
 }
 
 func TestHTTPGet(t *testing.T) {
-	e, _ := startPeers(t, "httpget/tandem.yaml")
-	expect(t, "This is file 0.\nThis is file 1.\n", "httpget", e.Args...)
+	c, _ := startPeers(t, "httpget/tandem.yaml")
+	expect(t, "This is file 0.\nThis is file 1.\n", "httpget", c.Args...)
 	expect(t, "This is file 0.\nThis is file 1.\nThis is file 2.\n", "httpget", "-n", "3", "-transport")
 	output, status := runExample(t, "httpget", "-n", "5")
 	if status != 1 || !strings.Contains(output, "file4.txt: the server answered 404 Not Found") {

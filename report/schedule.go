@@ -90,8 +90,8 @@ func (p *printer) row(r row, indent string) {
 	}
 	text := fmt.Sprintf("%*s  %s%s %s", numberWidth-2, number, indent, r.what(), printable(r.object))
 	source := printable(r.source)
-	if name := bareFunction(r.function); name != "" {
-		source += " " + name
+	if r.function != "" {
+		source += " " + r.function
 	}
 	p.line(plain, pad(text, sourceColumn-1)+" "+fit(source, width-sourceColumn))
 	for _, message := range r.messages {
@@ -120,7 +120,7 @@ func rowsOf(steps []Step) []row {
 	for i, step := range steps {
 		r := row{
 			first: i, last: i, goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
-			object: step.Object, source: step.Source, function: step.Function, kind: step.Kind, restored: step.Restored,
+			object: step.Object, source: step.Source, function: bareFunction(step.Function), kind: step.Kind, restored: step.Restored,
 			messages: messagesOf(step, streams),
 		}
 		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {

@@ -221,9 +221,13 @@ func quoteArg(arg string) string {
 // shortFunction leaves the last element of the package path: "ssh.(*mux).loop".
 func shortFunction(function string) string { return printable(path.Base(function)) }
 
-// bareFunction leaves the name within the package: "(*mux).loop".
+// bareFunction leaves the name within the package: "(*mux).loop". What the compiler makes of a deferred
+// call goes by the name of the function that defers it.
 func bareFunction(function string) string {
 	_, name, _ := strings.Cut(shortFunction(function), ".")
+	if deferring, number, ok := strings.Cut(name, ".deferwrap"); ok && strings.Trim(number, "0123456789") == "" {
+		return deferring
+	}
 	return name
 }
 

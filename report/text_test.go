@@ -99,7 +99,7 @@ func sshSession() *Counterexample {
 			}, "", true},
 			{1, "start", "main/2", "main.go:67", "main.run", Lifetime, nil, "", false},
 			{1, "lock", "mutex 1", "main.go:96", "main.(*session).connected", Synchronisation, nil, "", false},
-			{1, "unlock", "mutex 1", "main.go:96", "main.(*session).connected", Synchronisation, nil, "", false},
+			{1, "unlock", "mutex 1", "main.go:96", "main.(*session).connected.deferwrap1", Synchronisation, nil, "", false},
 			{2, "write", "connection 0", "mux.go:222", loop, Socket, []Message{toPeer("close"), fromPeer("ok")},
 				"checkpoint 17, after 9 inputs; 1 input replayed", false},
 			{3, "write", "connection 0", "main.go:79", watch, Socket, []Message{
@@ -299,6 +299,22 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	}
 	if err := WriteSummary(fullDisk{}, Run{}, Options{}); !errors.Is(err, errFull) {
 		t.Errorf("WriteSummary: %v", err)
+	}
+}
+
+func TestBareFunction(t *testing.T) {
+	for function, want := range map[string]string{
+		"":                                      "",
+		"main.run":                              "run",
+		"golang.org/x/crypto/ssh.(*mux).loop":   "(*mux).loop",
+		"main.(*session).connected.deferwrap12": "(*session).connected",
+		"main.deferwrapped":                     "deferwrapped",
+		"main.f.deferwrapper":                   "f.deferwrapper",
+		"example.com/v2.5/x.main.func1":         "main.func1",
+	} {
+		if got := bareFunction(function); got != want {
+			t.Errorf("bareFunction(%q) = %q, want %q", function, got, want)
+		}
 	}
 }
 
