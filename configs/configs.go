@@ -1,0 +1,243 @@
+// Package configs reads the configuration of a check from a YAML file: the
+// program's arguments, the peers it talks to, and the bounds of the search.
+//
+// example.yaml shows every key. Whatever is wrong with a file is reported at once
+// and with its line; a key that is not known is an error, since a misspelt bound
+// would otherwise go unnoticed.
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+// Config is a checked configuration.
+type Config struct {
+	Args      []string     // arguments of the SUT when none are given on the command line
+	Env       []string     // environment of the SUT, "NAME=value", in the order of the file
+	Group     *peers.Group // the peers, valid; nil if there are none
+	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
+	Bounds    Bounds
+	PreemptIn []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
+}
+
+// Bounds end a search whose verdict is then unknown.
+type Bounds struct {
+	Executions int           // 1 to MaxExecutions
+	Depth      int           // transitions in one execution, 1 to MaxDepth
+	Time       time.Duration // of the whole search, up to MaxTime
+}
+
+// The greatest bounds, and the greatest size of a file: numbers beyond these are
+// slips of the hand.
+const (
+	MaxExecutions   = 1_000_000_000
+	MaxDepth        = 10_000_000
+	MaxTime         = 30 * 24 * time.Hour
+	MaxReadyTimeout = 10 * time.Minute
+	MaxFileSize     = 1 << 20 // bytes of YAML
+)
+
+// Default returns what holds without a file, and for the keys that a file leaves
+// out: no peers, strategy after-io, at most 10000 executions of at most 10000
+// transitions, and ten minutes.
+func Default() Config {
+	return Config{
+		Strategy: "after-io",
+		Bounds:   Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+	}
+}
+
+// Load reads a file. Paths after "from" are relative to its directory. What is
+// wrong with the file is an *Error.
+func Load(file string) (Config, error) {
+	data, err := readFile(file, MaxFileSize)
+	if err != nil {
+		return Config{}, fmt.Errorf("configuration: %w", err)
+	}
+	dir := filepath.Dir(file)
+	return parse(file, data, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return readFile(name, peers.MaxContent)
+	})
+}
+
+// Validate checks the values that the command line may have changed since Load.
+func (c Config) Validate() error {
+	var wrong Error
+	wrong.Problems = c.problems()
+	return wrong.orNil()
+}
+
+// Error lists what is wrong with a configuration.
+type Error struct {
+	File     string // empty: values were given otherwise
+	Problems []Problem
+}
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Line int    // 0: not known
+	Key  string // such as "bounds.time" or "peers[0].listen"; empty: the file as a whole
+	What string // what is wrong and what is allowed
+}
+
+// Error says all of it, one problem on a line: FILE:LINE: KEY: WHAT.
+func (e *Error) Error() string {
+	const shown = 20
+	var lines []string
+	for _, p := range e.Problems[:min(shown, len(e.Problems))] {
+		var place string
+		switch {
+		case e.File != "" && p.Line > 0:
+			place = fmt.Sprintf("%s:%d: ", e.File, p.Line)
+		case e.File != "":
+			place = e.File + ": "
+		}
+		if p.Key != "" {
+			place += p.Key + ": "
+		}
+		lines = append(lines, place+p.What)
+	}
+	if more := len(e.Problems) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("... and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *Error) orNil() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	return e
+}
+
+// problems checks all values that do not depend on how they were written.
+func (c Config) problems() []Problem {
+	var problems []Problem
+	report := func(key, format string, a ...any) {
+		problems = append(problems, Problem{Key: key, What: fmt.Sprintf(format, a...)})
+	}
+	if _, err := strategy.ByName(c.Strategy); err != nil {
+		report("strategy", "%v", err)
+	}
+	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
+		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)
+	}
+	if n := c.Bounds.Depth; n < 1 || n > MaxDepth {
+		report("bounds.depth", "%d is not allowed: give a number from 1 to %d", n, MaxDepth)
+	}
+	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
+		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)
+	}
+	for i, arg := range c.Args {
+		if strings.ContainsRune(arg, 0) {
+			report(fmt.Sprintf("args[%d]", i), "%.64q contains a zero byte, which no argument can", arg)
+		}
+	}
+	for i, entry := range c.Env {
+		name, _, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || strings.ContainsRune(entry, 0) {
+			report(fmt.Sprintf("env[%q]", name), "entry %d, %.64q, is not a variable: a name is not empty and without =, "+
+				"and neither name nor value contains a zero byte", i, entry)
+		}
+	}
+	for i, pattern := range c.PreemptIn {
+		if !validPackage(pattern) {
+			report(fmt.Sprintf("preempt_in[%d]", i), "%.64q is not an import path: "+
+				"write it as in an import declaration, or with /... at its end for all packages below", pattern)
+		}
+	}
+	if c.Group != nil {
+		problems = append(problems, groupProblems(*c.Group)...)
+	}
+	return problems
+}
+
+func validPackage(pattern string) bool {
+	path := strings.TrimSuffix(pattern, "/...")
+	return path != "" && fs.ValidPath(path) && path != "." && !strings.ContainsAny(path, " \t\r\n\x00\"'`\\*") &&
+		!strings.Contains(path, "...")
+}
+
+// groupProblems puts what is wrong with the peers under the keys of the file.
+func groupProblems(g peers.Group) []Problem {
+	var problems []Problem
+	taken := map[string]int{}
+	for i, p := range g.Peers {
+		if other, ok := taken[p.Listen]; ok && p.Listen != "" {
+			problems = append(problems, Problem{
+				Key:  fmt.Sprintf("peers[%d].listen", i),
+				What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", p.Listen, other),
+			})
+			continue
+		}
+		taken[p.Listen] = i
+	}
+	if g.ReadyTimeout <= 0 || g.ReadyTimeout > MaxReadyTimeout {
+		problems = append(problems, Problem{
+			Key:  "ready_timeout",
+			What: fmt.Sprintf("%v is not allowed: give a duration above 0 and up to %v", g.ReadyTimeout, MaxReadyTimeout),
+		})
+		g.ReadyTimeout = peers.DefaultReadyTimeout
+	}
+	for _, err := range flatten(g.Validate()) {
+		key, what, ok := strings.Cut(err.Error(), ": ")
+		if !ok {
+			key, what = "peers", err.Error()
+		}
+		problems = append(problems, Problem{Key: key, What: what})
+	}
+	return problems
+}
+
+// flatten undoes errors.Join.
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// readFile reads a regular file of bounded size.
+func readFile(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than the %d bytes that are allowed", name, limit)
+	}
+	return data, nil
+}

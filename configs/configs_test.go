@@ -1,0 +1,364 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+func TestExample(t *testing.T) {
+	example, err := os.ReadFile("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Args: []string{"-n", "2"},
+		Env:  []string{"GREETING=hello"},
+		Group: &peers.Group{
+			Peers: []peers.Peer{{
+				Name:    "merecat",
+				Command: []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
+				Env:     []string{"TZ=UTC"},
+				Listen:  "127.0.0.1:8080",
+			}},
+			Files: []peers.File{
+				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"), Mode: 0o600},
+				{Path: "{scratch}/www/example.yaml", Content: example},
+			},
+			Binds:        map[string]string{"/root": "{scratch}/root"},
+			ReadyTimeout: 10 * time.Second,
+		},
+		Strategy:  "after-io",
+		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("example.yaml (-want +got)\n%s", diff)
+	}
+}
+
+// TestExampleShowsEveryKey keeps example.yaml complete, and its defaults true.
+func TestExampleShowsEveryKey(t *testing.T) {
+	data, err := os.ReadFile("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var check func(fields map[string]field)
+	check = func(fields map[string]field) {
+		for name, f := range fields {
+			if !strings.Contains(string(data), name+":") {
+				t.Errorf("example.yaml does not show the key %s", name)
+			}
+			check(f.fields)
+		}
+	}
+	check(schema.fields)
+	example, err := Load("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds {
+		t.Errorf("example.yaml shows %q and %+v as defaults, they are %q and %+v",
+			example.Strategy, example.Bounds, d.Strategy, d.Bounds)
+	}
+}
+
+// TestShippedConfigurations loads what the examples are checked with. Files that
+// are built first need not be there.
+func TestShippedConfigurations(t *testing.T) {
+	files, err := filepath.Glob("../examples/*/tandem*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the examples have no configurations (%v)", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := parse(file, data, func(name string) ([]byte, error) { return []byte(name), nil })
+		if err != nil {
+			t.Error(err)
+		} else if c.Group == nil {
+			t.Errorf("%s: it has no peers", file)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "{}", "null"} {
+		got, err := parse("x.yaml", []byte(text), nil)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(Default(), got); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", text, diff)
+		}
+	}
+	got, err := parse("x.yaml", []byte("bounds: {depth: 7}"), nil)
+	want := Default()
+	want.Bounds.Depth = 7
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("one bound given: %v (-want +got)\n%s", err, diff)
+	}
+}
+
+// TestCaseIsKept: names of variables and paths are the user's, not keys of ours.
+func TestCaseIsKept(t *testing.T) {
+	got, err := parse("x.yaml", []byte(`
+env: {Upper.Dotted: a, lower: b, lower_2: "x=y"}
+peers: [{name: A, command: [a], env: {PATH: /Bin}}]
+binds: {/Home.d/X: "{scratch}/X"}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Upper.Dotted=a", "lower=b", "lower_2=x=y"}, got.Env); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"PATH=/Bin"}, got.Group.Peers[0].Env); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"/Home.d/X": "{scratch}/X"}, got.Group.Binds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTextsAreLiteral(t *testing.T) {
+	got, err := parse("x.yaml", []byte(`args: [2, 0600, yes, true, 1.50, 2001-01-01, "", ~x]`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"2", "0600", "yes", "true", "1.50", "2001-01-01", "", "~x"}, got.Args); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// badFiles are configurations and what is said about them.
+var badFiles = []struct{ text, want string }{
+	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
+		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: depth, executions, time"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: command, env, listen, name"},
+	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
+		"known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy"},
+	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
+		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+	{"[a]: x", `x.yaml:1: "": there is no such key; ` +
+		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
+		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: depth, executions, time`},
+	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-io, always`},
+	{"strategy:", "x.yaml:1: strategy: there is no value: give a text, or leave the key out"},
+	{"strategy: [never]", "x.yaml:1: strategy: this is a list, and a text is needed"},
+	{"strategy: !!binary bmV2ZXI=", "x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
+	{"strategy: never\nstrategy: always", "x.yaml:2: strategy: it is given twice: keep one"},
+	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
+	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
+	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
+	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to 1000000000"},
+	{"bounds: {executions: 99999999999999999999}", `x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},
+	{"bounds:\n  depth: -1", "x.yaml:2: bounds.depth: -1 is not allowed: give a number from 1 to 10000000"},
+	{"bounds:\n  time: 10", `x.yaml:2: bounds.time: "10" is not a duration such as 10s or 1h30m`},
+	{"bounds:\n  time: -1s", "x.yaml:2: bounds.time: -1s is not allowed: give a duration above 0 and up to 720h0m0s"},
+	{"args: -n 2", `x.yaml:1: args: this is the text "-n 2", and a list of texts is needed`},
+	{"args:\n- a\n- [b]", "x.yaml:3: args[1]: this is a list, and a text is needed"},
+	{"args:\n- a\n- \"\\0\"", `x.yaml:3: args[1]: "\x00" contains a zero byte, which no argument can`},
+	{"args: &a [x]\npreempt_in: *a", "x.yaml:1: args: anchors and aliases are not supported: write the value out\n" +
+		"x.yaml:2: preempt_in: anchors and aliases are not supported: write the value out"},
+	{"env: [A=b]", "x.yaml:1: env: this is a list, and a mapping from text to text is needed"},
+	{"env: {A: b,\n A: c}", `x.yaml:2: env["A"]: it is given twice: keep one`},
+	{"env: {A=B: c}", `x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
+	{"env: {A: \"\\0\"}", `x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
+		"and neither name nor value contains a zero byte"},
+	{"env: {A: }", `x.yaml:1: env["A"]: there is no value: give a text, or leave the key out`},
+	{"preempt_in: [net/http, '*']", `x.yaml:1: preempt_in[1]: "*" is not an import path: ` +
+		"write it as in an import declaration, or with /... at its end for all packages below"},
+	{"ready_timeout: 0s\npeers: [{name: a, command: [a]}]",
+		"x.yaml:1: ready_timeout: 0s is not allowed: give a duration above 0 and up to 10m0s"},
+	{"files: [{path: a, content: b}]", "x.yaml:1: files: it has no effect without peers: add some, or leave it out"},
+	{"peers: []\nbinds: {/root: /x}", "x.yaml:2: binds: it has no effect without peers: add some, or leave it out"},
+	{"peers: {name: a}", "x.yaml:1: peers: this is a mapping, and a list of mappings is needed"},
+	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
+	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
+	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
+	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",
+		"x.yaml:3: peers[1].listen: 127.0.0.1:1 is where peers[0] listens: give each peer its own port"},
+	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the file goes, such as {scratch}/www/index.html"},
+	{peer + "files:\n- {path: x}", "x.yaml:3: files[0]: give either content, the text of the file, or from, the file to copy"},
+	{peer + "files:\n- {path: x, content: a, from: b}",
+		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file to copy"},
+	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such file"},
+	{peer + "files:\n- {path: x, content: a, mode: rw}",
+		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, such as 0600`},
+	{peer + "files:\n- {path: x, content: a, mode: 4755}",
+		`x.yaml:3: files[0].mode: "4755" is not allowed: give permissions in octal, from 0001 to 0777, such as 0600`},
+	{"a: b: c", "x.yaml: this is not YAML: mapping values are not allowed in this context"},
+	{"a:\n\tb", "x.yaml: this is not YAML: line 2: found character that cannot start any token"},
+	{"- a", "x.yaml: the file is not a mapping: it starts with keys such as peers: or bounds:"},
+	{"\"a\" \"b\"", "x.yaml: this is not YAML: did not find expected <document start>"},
+	{"args: []\n---\nargs: []", "x.yaml: there is more than one YAML document: keep one"},
+}
+
+const peer = "peers: [{name: a, command: [a]}]\n"
+
+func TestBadFiles(t *testing.T) {
+	for _, test := range badFiles {
+		_, err := parse("x.yaml", []byte(test.text), func(name string) ([]byte, error) { return readFile(name, 10) })
+		if err == nil {
+			t.Errorf("%s\nis accepted, want: %s", test.text, test.want)
+			continue
+		}
+		if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+			t.Errorf("%s\n(-want +got)\n%s", test.text, diff)
+		}
+		var wrong *Error
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s\nthe error is a %T, want *Error", test.text, err)
+		}
+	}
+}
+
+// TestPeersRules checks that what peers finds wrong carries the line of its key.
+func TestPeersRules(t *testing.T) {
+	for text, want := range map[string]string{
+		"peers:\n- name: a\n  command: [a]\n  listen: here": "x.yaml:2: peers[0]: ",
+		peer + "binds:\n  /root: here":                      `x.yaml:3: binds["/root"]: `,
+		peer + "files:\n- {path: ../x, content: a}":         "x.yaml:3: files[0]: ",
+	} {
+		_, err := parse("x.yaml", []byte(text), nil)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s\nerror %v, want one that begins with %q", text, err, want)
+		}
+	}
+}
+
+// TestManyProblems: all are reported in the order of the file, the text is bounded.
+func TestManyProblems(t *testing.T) {
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "key%03d: x\n", i)
+	}
+	_, err := parse("x.yaml", []byte(text.String()), nil)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 21 || !strings.HasPrefix(lines[0], "x.yaml:1: key000: ") || lines[20] != "... and 980 more" {
+		t.Errorf("%d lines, the first %q, the last %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+}
+
+func TestValidate(t *testing.T) {
+	c := Default()
+	if err := c.Validate(); err != nil {
+		t.Errorf("the default is invalid: %v", err)
+	}
+	c.Bounds.Time, c.Strategy = 0, "often"
+	c.Env = []string{"A=b", "broken"}
+	err := c.Validate()
+	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-io, always
+bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
+env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, and neither name nor value contains a zero byte`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.yaml")
+	if err := os.WriteFile(large, []byte(strings.Repeat("#\n", MaxFileSize)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "none.yaml"): "there is no such file",
+		dir:                             "is not a regular file",
+		large:                           "is larger than the 1048576 bytes that are allowed",
+	} {
+		_, err := Load(file)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: error %v, want one that says %q", file, err, want)
+		}
+	}
+}
+
+// TestFromIsBesideTheFile: not beside whoever reads it.
+func TestFromIsBesideTheFile(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other")
+	if err := os.WriteFile(other, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "tandem.yaml")
+	for _, from := range []string{"other", other} {
+		text := peer + "files: [{path: x, from: " + from + "}]"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(c.Group.Files[0].Content); got != "content" {
+			t.Errorf("from %s: content %q", from, got)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"peer", "peers", 1}, {"preers", "peers", 1}, {"kitten", "sitting", 3},
+		{strings.Repeat("x", 65), "peers", 65}} {
+		if got := distance(test.a, test.b); got != test.want {
+			t.Errorf("distance of %q and %q: %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+// FuzzParse: whatever the file, it is refused with a message or yields a
+// configuration that is valid and whose defaults are filled in.
+func FuzzParse(f *testing.F) {
+	for _, bad := range badFiles {
+		f.Add([]byte(bad.text))
+	}
+	files, _ := filepath.Glob("../examples/*/tandem*.yaml")
+	for _, file := range append(files, "example.yaml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parse("x.yaml", data, func(name string) ([]byte, error) { return []byte(name), nil })
+		if err != nil {
+			var wrong *Error
+			if !errors.As(err, &wrong) || len(wrong.Problems) == 0 || err.Error() == "" {
+				t.Fatalf("not an *Error with problems: %v", err)
+			}
+			return
+		}
+		if err := c.Validate(); err != nil {
+			t.Fatalf("accepted, but invalid: %v", err)
+		}
+		if c.Group != nil {
+			if err := c.Group.Validate(); err != nil {
+				t.Fatalf("accepted, but the group is invalid: %v", err)
+			}
+		}
+	})
+}

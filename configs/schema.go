@@ -1,0 +1,269 @@
+package configs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// field says what a key may hold.
+type field struct {
+	shape  shape
+	fields map[string]field // of a record
+}
+
+type shape uint8
+
+const (
+	text     shape = iota // a scalar, taken literally: 2 and "2" are the same
+	integer               // a decimal number
+	duration              // such as 10s or 1h30m
+	texts                 // a list of text
+	pairs                 // a mapping from text to text; becomes a list of pair
+	record                // a mapping with the given fields
+	records               // a list of such mappings
+)
+
+func (s shape) String() string {
+	return [...]string{
+		text:     "a text",
+		integer:  "a number",
+		duration: "a duration such as 10s or 1h30m",
+		texts:    "a list of texts",
+		pairs:    "a mapping from text to text",
+		record:   "a mapping",
+		records:  "a list of mappings",
+	}[s]
+}
+
+// schema is the whole of what a file may say.
+var schema = field{shape: record, fields: map[string]field{
+	"args": {shape: texts},
+	"env":  {shape: pairs},
+	"peers": {shape: records, fields: map[string]field{
+		"name":    {shape: text},
+		"command": {shape: texts},
+		"env":     {shape: pairs},
+		"listen":  {shape: text},
+	}},
+	"files": {shape: records, fields: map[string]field{
+		"path":    {shape: text},
+		"content": {shape: text},
+		"from":    {shape: text},
+		"mode":    {shape: text},
+	}},
+	"binds":         {shape: pairs},
+	"ready_timeout": {shape: duration},
+	"strategy":      {shape: text},
+	"bounds": {shape: record, fields: map[string]field{
+		"executions": {shape: integer},
+		"depth":      {shape: integer},
+		"time":       {shape: duration},
+	}},
+	"preempt_in": {shape: texts},
+}}
+
+// pair is an entry of a mapping whose keys are the user's. Such mappings are kept
+// as lists: the case of a key matters (viper would lower it), and so may the order.
+type pair struct{ Key, Value string }
+
+// reader turns YAML nodes into values of the schema, and notes what is wrong.
+type reader struct {
+	lines    map[string]int // of keys, such as peers[0].listen
+	problems []Problem
+}
+
+func (r *reader) report(key string, n *yaml.Node, format string, a ...any) {
+	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: fmt.Sprintf(format, a...)})
+}
+
+// value reads what a key holds; ok is false if it was wrong and has been reported.
+func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
+	r.lines[key] = n.Line
+	switch f.shape {
+	case texts:
+		return r.texts(key, n)
+	case pairs:
+		return r.pairs(key, n)
+	case record:
+		return r.record(key, n, f.fields)
+	case records:
+		return r.records(key, n, f.fields)
+	}
+	s, ok := r.text(key, n, f.shape)
+	if !ok {
+		return nil, false
+	}
+	var err error
+	switch value = s; f.shape {
+	case integer:
+		value, err = strconv.Atoi(s)
+	case duration:
+		value, err = time.ParseDuration(s)
+	}
+	if err != nil {
+		r.report(key, n, "%.64q is not %v", s, f.shape)
+		return nil, false
+	}
+	return value, true
+}
+
+// text reads a scalar of any plain type, literally.
+func (r *reader) text(key string, n *yaml.Node, want shape) (string, bool) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		r.report(key, n, "anchors and aliases are not supported: write the value out")
+	case n.Kind != yaml.ScalarNode:
+		r.report(key, n, "this is %s, and %v is needed", kindName(n), want)
+	case n.Tag == "!!null":
+		r.report(key, n, "there is no value: give %v, or leave the key out", want)
+	case !slices.Contains([]string{"!!str", "!!int", "!!float", "!!bool", "!!timestamp"}, n.Tag):
+		r.report(key, n, "the tag %s is not supported: write plain text", n.Tag)
+	default:
+		return n.Value, true
+	}
+	return "", false
+}
+
+// children checks the kind of a collection and returns what it holds.
+func (r *reader) children(key string, n *yaml.Node, kind yaml.Kind, want shape) ([]*yaml.Node, bool) {
+	if n.Kind == kind && n.Anchor == "" {
+		return n.Content, true
+	}
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		r.report(key, n, "anchors and aliases are not supported: write the value out")
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		r.report(key, n, "there is no value: give %v, or leave the key out", want)
+	default:
+		r.report(key, n, "this is %s, and %v is needed", kindName(n), want)
+	}
+	return nil, false
+}
+
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return fmt.Sprintf("the text %.40q", n.Value)
+	case yaml.SequenceNode:
+		return "a list"
+	default:
+		return "a mapping"
+	}
+}
+
+func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
+	children, ok := r.children(key, n, yaml.SequenceNode, texts)
+	list := make([]string, len(children))
+	for i, child := range children {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		r.lines[at] = child.Line
+		s, valid := r.text(at, child, text)
+		list[i], ok = s, ok && valid
+	}
+	return list, ok
+}
+
+func (r *reader) pairs(key string, n *yaml.Node) (any, bool) {
+	children, ok := r.children(key, n, yaml.MappingNode, pairs)
+	var list []pair
+	seen := map[string]bool{}
+	for i := 0; i < len(children); i += 2 {
+		name, valid := r.text(key, children[i], text)
+		at := fmt.Sprintf("%s[%q]", key, name)
+		r.lines[at] = children[i].Line
+		if valid && seen[name] {
+			r.report(at, children[i], "it is given twice: keep one")
+		}
+		seen[name] = true
+		value, validValue := r.text(at, children[i+1], text)
+		list, ok = append(list, pair{name, value}), ok && valid && validValue
+	}
+	return list, ok
+}
+
+func (r *reader) records(key string, n *yaml.Node, fields map[string]field) (any, bool) {
+	children, ok := r.children(key, n, yaml.SequenceNode, records)
+	list := make([]any, len(children))
+	for i, child := range children {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		r.lines[at] = child.Line
+		value, valid := r.record(at, child, fields)
+		list[i], ok = value, ok && valid
+	}
+	return list, ok
+}
+
+func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any, bool) {
+	children, ok := r.children(key, n, yaml.MappingNode, record)
+	values := map[string]any{}
+	for i := 0; i < len(children); i += 2 {
+		name := children[i].Value
+		at := strings.TrimPrefix(key+"."+printable(name), ".")
+		f, known := fields[name]
+		_, twice := values[name]
+		switch {
+		case !known:
+			r.report(at, children[i], "there is no such key%s", suggestion(name, fields))
+			ok = false
+		case twice:
+			r.report(at, children[i], "it is given twice: keep one")
+			ok = false
+		default:
+			value, valid := r.value(at, children[i+1], f)
+			r.lines[at] = children[i].Line
+			values[name], ok = value, ok && valid
+		}
+	}
+	return values, ok
+}
+
+// printable is the name of a key as it may stand in a message of one line.
+func printable(name string) string {
+	quoted := fmt.Sprintf("%.64q", name)
+	if quoted == `"`+name+`"` && name != "" {
+		return name
+	}
+	return quoted
+}
+
+// suggestion names the nearest known key if one is near, and all of them.
+func suggestion(name string, fields map[string]field) string {
+	known := slices.Sorted(maps.Keys(fields))
+	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	all := "; known here: " + strings.Join(known, ", ")
+	if distance(name, nearest) > max(2, len(nearest)/3) {
+		return all
+	}
+	return ": did you mean " + nearest + "?" + all
+}
+
+// distance is the number of bytes to insert, delete or replace to make b of a
+// (Levenshtein). Names of keys are short; what is longer than 64 bytes is far.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
