@@ -161,22 +161,22 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 // does not depend on the event, and the operation.
 func (d *dpor) reverse(r race, next GoroutineID) {
 	n := &d.nodes[r.event]
-	if r.direct && d.covered(n, next) {
-		return
+	covered, first := r.direct && d.covered(n, next), int32(-1)
+	if r.direct && r.vague && !covered {
+		n.todo = append(n.todo, Action{Goroutine: next})
 	}
-	first := int32(-1)
 	for x := range d.trace.initials(r.event) {
-		covered := d.covered(n, d.path[x].Goroutine)
+		g := d.path[x].Goroutine
 		switch {
-		case r.vague && !covered:
-			n.todo = append(n.todo, Action{Goroutine: d.path[x].Goroutine})
-		case !r.vague && covered:
-			return
+		case d.covered(n, g):
+			covered = true
+		case r.vague:
+			n.todo = append(n.todo, Action{Goroutine: g})
 		case first < 0 || x < first:
 			first = x
 		}
 	}
-	if r.vague {
+	if r.vague || covered {
 		return
 	}
 	if !r.direct {

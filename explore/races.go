@@ -9,11 +9,12 @@ import (
 // race is an event that the event or operation at hand could have preceded.
 type race struct {
 	event int32
-	// direct tells that the operation could have run right before the event, with
-	// nothing else in between: it is an initial of the reversal.
+	// direct tells that the operation is an initial of the reversal: nothing else
+	// has to run before it in the state before the event.
 	direct bool
-	// vague tells that it is not known what has to run in between, nor whether
-	// anything helps: all that could begin it must be explored.
+	// vague tells that it is not known which of what does not depend on the event
+	// has to run before the operation, nor whether anything helps: all that could
+	// begin the reversal must be explored.
 	vague bool
 }
 
@@ -61,18 +62,16 @@ func (t *trace) findRaces(uses []use, op operation) {
 		if i+1 < len(t.candidates) && t.candidates[i+1] == e || t.includes(t.now, e) {
 			continue
 		}
-		r, answer := race{event: e, direct: t.direct(e, op)}, t.exchangeable(e, op)
-		switch {
-		case answer == no:
+		switch t.exchangeable(e, op) {
+		case no:
 			t.deferred = append(t.deferred, e)
-			continue
-		case answer == perhaps && !r.direct:
-			r.vague = true
+		case perhaps:
+			t.races = append(t.races, race{event: e, vague: true, direct: !t.anyAfter(t.now, e) && t.heldBefore(e, op)})
 			t.deferred = append(t.deferred, e)
-		default:
+		case yes:
+			t.races = append(t.races, race{event: e, direct: !t.anyAfter(t.now, e) && !t.deferredAfter(e)})
 			t.now.join(t.clockOf(e))
 		}
-		t.races = append(t.races, r)
 	}
 }
 
@@ -261,12 +260,8 @@ func zeros(s []int32, n int) []int32 {
 	return s
 }
 
-// direct reports whether the operation could have run in the state before event e:
-// what is joined to now comes before e, and the wait condition holds there.
-func (t *trace) direct(e int32, op operation) bool {
-	if t.anyAfter(t.now, e) {
-		return false
-	}
+// heldBefore reports whether the wait condition held in the state before event e.
+func (t *trace) heldBefore(e int32, op operation) bool {
 	ready := op.readyAtEnd()
 	if o, known := t.objectOf[op.need.Object]; known && op.need.Mask != 0 {
 		object := &t.objects[o]
@@ -275,6 +270,17 @@ func (t *trace) direct(e int32, op operation) bool {
 		}
 	}
 	return ready&op.need.Mask == op.need.Mask
+}
+
+// deferredAfter reports whether an event after e that does not depend on it has
+// been deferred: it enables the operation, or disabled it, in the reversal too.
+func (t *trace) deferredAfter(e int32) bool {
+	for _, d := range t.deferred {
+		if d > e && !t.includes(t.clockOf(d), e) {
+			return true
+		}
+	}
+	return false
 }
 
 // anyAfter reports whether clock c includes an event later than e.
@@ -320,6 +326,5 @@ func (t *trace) wasEnabled(p *Pending, last int32) bool {
 	if p.Goroutine == t.events[last].Action.Goroutine || slices.Contains(t.startsOf(last), p.Goroutine) {
 		return false
 	}
-	t.now = zeros(t.now, len(t.goroutines))
-	return t.direct(last, operation{need: p.Need})
+	return t.heldBefore(last, operation{need: p.Need})
 }
