@@ -82,6 +82,7 @@ func (t *translator) event(e *sut.Event) {
 			Choices: int(e.Choices), Need: need(e), Barrier: e.Operation == sut.Exit,
 		})
 	case sut.Ticked:
+		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.begin(explore.Transition{Choices: 1, Barrier: true})
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))

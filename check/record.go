@@ -121,7 +121,7 @@ func eventHash(events []sut.Event) string {
 
 // Replay runs a recorded counterexample again, without peers, times times. The
 // error says in which run and at which event or exchange it went another way.
-func Replay(p *sut.Program, rec *report.Recording, times int, each func(run int)) (*report.Counterexample, error) {
+func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
 	if p.Hash != rec.Program.Build {
 		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s): the recorded schedule means nothing to it; check it again", rec.Program.GoVersion)
 	}
@@ -150,9 +150,6 @@ func Replay(p *sut.Program, rec *report.Recording, times int, each func(run int)
 		if shown == nil {
 			n := &narrator{program: p, log: log, exchanges: peers.seen, names: map[uint64]int{}, objects: map[uint64]string{}}
 			shown = n.narrate()
-		}
-		if each != nil {
-			each(i + 1)
 		}
 	}
 	return shown, nil

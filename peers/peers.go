@@ -36,7 +36,7 @@ type Group struct {
 
 // Peer is one process. It must stay in the foreground: its end is the peer's death.
 // It runs as root in the scratch directory, with nothing in its environment but Env
-// and defaults for PATH, HOME and LANG.
+// and defaults for PATH, HOME, LANG and GODEBUG.
 type Peer struct {
 	Name    string
 	Command []string
@@ -208,6 +208,7 @@ var defaultEnvironment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"HOME=/root",
 	"LANG=C.UTF-8",
+	"GODEBUG=multipathtcp=0", // Go programs listen for MPTCP, which CRIU cannot dump
 }
 
 // setVariable replaces a variable or adds it.

@@ -56,7 +56,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
 	}
 	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
-	args := append([]string{"build", "-o", o.Output}, compilerFlags(packages, p.Open)...)
+	args := append([]string{"build", "-buildvcs=false", "-o", o.Output}, compilerFlags(packages, p.Open)...)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}

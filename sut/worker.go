@@ -142,10 +142,20 @@ func (w *Worker) spawn(memory *os.File) error {
 	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
 	w.process.ExtraFiles = []*os.File{memory, commandIn, answerOut}
 	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the signal is sent when the thread that started the process ends
-	err = w.process.Start()
-	runtime.UnlockOSThread()
-	return err
+	return startOnThread(w.process, w.stop)
+}
+
+// startOnThread starts a process from a thread that lives until stop is closed:
+// the kernel takes the end of the thread for that of the parent.
+func startOnThread(process *exec.Cmd, stop <-chan struct{}) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- process.Start()
+		<-stop
+	}()
+	return <-started
 }
 
 // environment is fixed, so that no execution depends on who started the checker.

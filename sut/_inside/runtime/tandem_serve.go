@@ -95,6 +95,8 @@ func tandemStart() {
 		systemstack(func() { tandemEnd(outcomeDiverged) })
 	}
 	tandem.position = 1
+	main.tandem.choices = 1
+	tandemRecordEnabled(&main.tandem)
 	tandemRecord(record{kind: recordStep, op: opStart, a: 1, number: 1 << 16})
 }
 

@@ -1,0 +1,206 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+func TestVerdicts(t *testing.T) {
+	for _, test := range []struct {
+		example example
+		want    explore.VerdictKind
+	}{
+		{alphabet, explore.Holds},
+		{randomAlphabet, explore.Holds},
+		{httpGet, explore.Holds},
+		{scpToFixed, explore.Holds},
+		{scpTo, explore.Violated},
+	} {
+		t.Run(test.example.pkg+" "+test.example.config, func(t *testing.T) {
+			result := check(t, test.example.options(t))
+			v, c := result.Verdict, result.Counts
+			t.Logf("%v: %d executions, %d redundant, %d hits, %d misses, %d checkpoints, %d restores, %d replayed, %v",
+				v.Kind, v.Executions, v.Redundant, c.Hits, c.Misses, c.Checkpoints, c.Restores, c.Replayed, c.Elapsed)
+			if v.Kind != test.want {
+				t.Errorf("%v (%s), want %v", v.Kind, v.Reason, test.want)
+			}
+			if c.Restores == 0 {
+				t.Error("the peers were never restored: the search did not need them to go back")
+			}
+		})
+	}
+}
+
+// TestCounterexample: the race of scpto is shown with its lines, its messages
+// and the restored peer, and replays a hundred times without the peer.
+func TestCounterexample(t *testing.T) {
+	o := scpTo.options(t)
+	result := check(t, o)
+	if result.Counterexample == nil {
+		t.Fatal("no counterexample")
+	}
+	var text bytes.Buffer
+	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS", "encrypted packet", "restored from the checkpoint",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the counterexample does not say %q:\n%s", want, &text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "scpto.counterexample")
+	if err := report.Save(file, result.Recording); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := report.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Replay(o.Program, recording, 100); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReplayNoticesDifferences spoils a recording in every way that matters.
+func TestReplayNoticesDifferences(t *testing.T) {
+	o := scpTo.options(t)
+	result := check(t, o)
+	spoil := map[string]func(*report.Recording){
+		"the program differs":           func(r *report.Recording) { r.Program.Build = "0" },
+		"differs from the one recorded": func(r *report.Recording) { r.Exchanges[3].Input.Data[0]++ },
+		"made more than the":            func(r *report.Recording) { r.Exchanges = r.Exchanges[:5] },
+		"recorded is":                   func(r *report.Recording) { r.Expect.Outcome = "deadlock" },
+		"the event log differs":         func(r *report.Recording) { r.Expect.EventLog = strings.Repeat("0", 64) },
+		`ended with "diverged"`:         func(r *report.Recording) { r.Schedule[9].Goroutine++ },
+	}
+	for want, change := range spoil {
+		r := cloneRecording(result.Recording)
+		change(r)
+		if _, err := Replay(o.Program, r, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+func cloneRecording(r *report.Recording) *report.Recording {
+	c := *r
+	c.Schedule = slices.Clone(r.Schedule)
+	c.Exchanges = slices.Clone(r.Exchanges)
+	for i := range c.Exchanges {
+		c.Exchanges[i].Input.Data = slices.Clone(c.Exchanges[i].Input.Data)
+	}
+	return &c
+}
+
+// TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for
+// each partial order that the enumeration of all schedules shows.
+func TestCountsEqualTheDumbTwin(t *testing.T) {
+	for _, e := range []example{httpGet, {"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}} {
+		t.Run(e.pkg, func(t *testing.T) {
+			reduced, complete := fingerprints(t, e, explore.DPOR())
+			all, executions := fingerprints(t, e, explore.DFS())
+			t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
+			if complete != len(all) || len(reduced) != len(all) {
+				t.Errorf("%d executions with %d partial orders, the dumb twin has %d", complete, len(reduced), len(all))
+			}
+			for f := range all {
+				if !reduced[f] {
+					t.Fatal("a partial order was missed")
+				}
+			}
+		})
+	}
+}
+
+// fingerprints returns the partial orders of the executions that a search
+// runs to their end, and how many those were.
+func fingerprints(t *testing.T, e example, s explore.Search) (seen map[uint64]bool, executions int) {
+	seen = map[uint64]bool{}
+	o := e.options(t)
+	o.Search = observer{s, func(x explore.Execution) {
+		if x.Outcome != explore.Redundant {
+			executions++
+			seen[explore.Fingerprint(x)] = true
+		}
+	}}
+	if v := check(t, o).Verdict; v.Kind != explore.Holds {
+		t.Fatalf("%v: %s", v.Kind, v.Reason)
+	}
+	return seen, executions
+}
+
+// TestStrategiesAgree: when checkpoints are taken changes the cost, not the result.
+func TestStrategiesAgree(t *testing.T) {
+	for _, e := range []example{alphabet, httpGet} {
+		want := explore.Verdict{}
+		for i, name := range strategy.Names() {
+			if e.pkg == "httpget" && name == "never" {
+				continue // merecat's answers hold the time: without checkpoints they cannot be repeated
+			}
+			o := e.options(t)
+			o.Strategy, _ = strategy.ByName(name)
+			got := check(t, o).Verdict
+			if want == (explore.Verdict{}) {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s, strategy %d, %s: %+v, want %+v", e, i, name, got, want)
+			}
+		}
+	}
+}
+
+// TestInconsistencyIsNoticed: a peer that answers at random cannot be replayed
+// without checkpoints, and that is said, not passed over.
+func TestInconsistencyIsNoticed(t *testing.T) {
+	o := randomAlphabet.options(t)
+	o.Args = []string{"-connections", "2", "-requests", "4"}
+	o.Strategy = strategy.Never{}
+	_, err := Run(context.Background(), o)
+	var inconsistency *iocache.Inconsistency
+	if !errors.As(err, &inconsistency) {
+		t.Fatalf("error %v, want an inconsistency", err)
+	}
+	if !strings.Contains(err.Error(), "after-io") {
+		t.Errorf("the error does not say what would help: %v", err)
+	}
+}
+
+func TestNoPeers(t *testing.T) {
+	o := httpGet.options(t)
+	o.Group, o.Client = nil, nil
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no peers are configured") {
+		t.Errorf("error %v, want one that says that there are no peers", err)
+	}
+}
+
+func TestDepthBound(t *testing.T) {
+	o := httpGet.options(t)
+	o.Depth = 5
+	if v := check(t, o).Verdict; v.Kind != explore.Unknown || v.Limited == 0 {
+		t.Errorf("%+v, want unknown, with executions that were cut off", v)
+	}
+}
+
+func TestForkAgrees(t *testing.T) {
+	o := alphabet.options(t)
+	want := check(t, o).Verdict
+	o = alphabet.options(t)
+	o.Isolation = sut.Fork
+	if got := check(t, o).Verdict; got != want {
+		t.Errorf("fork: %+v, want %+v", got, want)
+	}
+}

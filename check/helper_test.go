@@ -1,0 +1,163 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// tree holds the examples and, below bin, what is built of them and of the
+// daemon, laid out as the configurations expect it.
+var tree string
+
+func TestMain(m *testing.M) {
+	var err error
+	tree, err = makeTree()
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(tree)
+	os.Exit(code)
+}
+
+func makeTree() (string, error) {
+	dir, err := os.MkdirTemp("", "tandem-check-test-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")); err != nil {
+		return dir, err
+	}
+	for name, pkg := range map[string]string{
+		"tandem-ckptd": "../cmd/ckptd", "tandem-proxy": "../cmd/proxy", "alphabet-server": "../examples/alphabet/server",
+	} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return dir, nil
+}
+
+// example is an example program with its configuration.
+type example struct {
+	pkg    string // below examples
+	config string // below examples
+	args   []string
+}
+
+var (
+	alphabet       = example{"alphabet", "alphabet/tandem.yaml", nil}
+	randomAlphabet = example{"alphabet", "alphabet/random.yaml", nil}
+	httpGet        = example{"httpget", "httpget/tandem.yaml", nil}
+	scpTo          = example{"scpto", "scpto/tandem.yaml", nil}
+	scpToFixed     = example{"scpto/fixed", "scpto/tandem.yaml", nil}
+)
+
+func (e example) String() string { return e.config }
+
+// options prepares the check of an example, with a daemon of its own.
+func (e example) options(t testing.TB) Options {
+	t.Helper()
+	config, err := configs.Load(filepath.Join(tree, "examples", e.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := strategy.ByName(config.Strategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env, Strategy: s,
+		StrategyName: config.Strategy, Search: explore.DPOR(), Group: config.Group, Client: newClient(t), Depth: 100_000,
+	}
+	if e.args != nil {
+		o.Args = e.args
+	}
+	return o
+}
+
+// built keeps the programs of the examples: each is built once.
+var built = map[string]*sut.Program{}
+
+func buildExample(t testing.TB, pkg string) *sut.Program {
+	t.Helper()
+	if p := built[pkg]; p != nil {
+		return p
+	}
+	p, err := buildProgram("../examples/"+pkg, filepath.Join(tree, "program", pkg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	built[pkg] = p
+	return p
+}
+
+func buildProgram(pkg, output string) (*sut.Program, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	toolchain, err := sut.NewToolchain(ctx, ".", filepath.Join(cache, "tandem"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
+		return nil, err
+	}
+	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut"})
+}
+
+func newClient(t testing.TB) *ckptd.Client {
+	t.Helper()
+	client, err := ckptd.Spawn(context.Background(), ckptd.Options{
+		Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// check runs a check; it fails the test on an error.
+func check(t testing.TB, o Options) *Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	result, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// observer is a search that shows every execution to a function.
+type observer struct {
+	explore.Search
+	see func(explore.Execution)
+}
+
+func (o observer) Report(x explore.Execution) error {
+	o.see(x)
+	return o.Search.Report(x)
+}
