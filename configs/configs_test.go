@@ -78,7 +78,7 @@ func TestExampleShowsEveryKey(t *testing.T) {
 // TestShippedConfigurations loads what the examples are checked with. Files that
 // are built first need not be there.
 func TestShippedConfigurations(t *testing.T) {
-	files, err := filepath.Glob("../examples/*/tandem*.yaml")
+	files, err := filepath.Glob("../examples/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("the examples have no configurations (%v)", err)
 	}
@@ -335,7 +335,7 @@ func FuzzParse(f *testing.F) {
 	for _, bad := range badFiles {
 		f.Add([]byte(bad.text))
 	}
-	files, _ := filepath.Glob("../examples/*/tandem*.yaml")
+	files, _ := filepath.Glob("../examples/*/*.yaml")
 	for _, file := range append(files, "example.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -1,0 +1,49 @@
+# make demo    install what is missing (Debian, as root), build, and find the bug in scpto
+# make test    the same, and all tests
+# make bench   measurements
+# make lint    vet, and the rules of the house
+# make build   bin/tandem and what it starts
+# make clean   remove bin
+
+GO ?= go
+PACKAGES_WITH_BENCHMARKS = ./sut/... ./explore/... ./iocache/... ./ckptd/...
+
+# One static binary for each process; the server is a peer of the alphabet example.
+BUILD = CGO_ENABLED=0 $(GO) build
+
+.NOTPARALLEL:
+.PHONY: all build setup demo test bench lint clean
+all: build
+
+build:
+	$(BUILD) -o bin/tandem ./cmd/tandem
+	$(BUILD) -o bin/tandem-ckptd ./cmd/ckptd
+	$(BUILD) -o bin/tandem-proxy ./cmd/proxy
+	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
+
+setup:
+	scripts/setup.sh
+
+# The demo is to find a bug, so tandem is to exit with 1, "violated".
+demo: setup build
+	@status=0; bin/tandem check ./examples/scpto -c examples/scpto/tandem.yaml || status=$$?; \
+	if [ $$status -ne 1 ]; then \
+		echo "demo: tandem should have found the bug and exited with 1; it exited with $$status" >&2; \
+		exit 1; \
+	fi; \
+	echo; echo "demo: that is the counterexample. examples/scpto/fixed is the same program without the bug."
+
+# Tests start real peers, so they need root. Two packages at a time: most of them wait
+# for processes.
+test: setup build lint
+	$(GO) test -p 2 -timeout 20m ./...
+
+bench: setup build
+	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)
+
+lint:
+	$(GO) vet ./...
+	$(GO) test ./lint
+
+clean:
+	rm -rf bin
