@@ -67,15 +67,28 @@ type Result struct {
 // program does what cannot be checked, a process that takes part has died, or
 // the peers contradicted themselves.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	r, err := newRun(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+func newRun(ctx context.Context, o Options) (*run, error) {
 	worker, err := sut.Start(o.Program, sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience})
 	if err != nil {
 		return nil, err
 	}
-	defer worker.Close()
 	r := &run{options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now()}
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
 	}
+	return r, nil
+}
+
+// finish searches to the end and ends what takes part.
+func (r *run) finish(ctx context.Context) (*Result, error) {
+	defer r.worker.Close()
 	result, err := r.loop(ctx)
 	if r.peers != nil {
 		if closeError := r.peers.close(); err == nil && closeError != nil {

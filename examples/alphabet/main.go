@@ -6,7 +6,8 @@
 // The client is correct with a server that answers with small letters as well as with one that takes
 // small or capital letters at random. With the second, checking it shows that all the answers an
 // execution sees come from one consistent history of the server, although the server is taken back
-// and would answer otherwise the next time.
+// and would answer otherwise the next time. With -history, of client and server, the client sees that
+// for itself: each answer repeats all that came before it, on any connection.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -26,20 +28,21 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` of the server")
 	connections := flag.Int("connections", 2, "`number` of connections open at the same time")
 	requests := flag.Int("requests", 2, "`number` of letters asked for on each connection")
+	history := flag.Bool("history", false, "check that all answers belong to one history of the server")
 	flag.Parse()
 	if *connections < 1 || *connections > 100 || *requests < 1 || *requests > 1000 {
 		fmt.Fprintln(os.Stderr, "alphabet: want 1 to 100 connections and 1 to 1000 requests on each")
 		os.Exit(2)
 	}
-	if err := run(*addr, *connections, *requests); err != nil {
+	if err := run(*addr, *connections, *requests, *history); err != nil {
 		fmt.Fprintln(os.Stderr, "alphabet:", err)
 		os.Exit(1)
 	}
 }
 
 // run asks on all connections at the same time and prints the letters that came, a line for each.
-func run(addr string, connections, requests int) error {
-	words := make([]string, connections)
+func run(addr string, connections, requests int, history bool) error {
+	words := make([][]string, connections)
 	failures := make([]error, connections)
 	var clients sync.WaitGroup
 	for i := range connections {
@@ -51,18 +54,36 @@ func run(addr string, connections, requests int) error {
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	for i, word := range words {
-		fmt.Printf("connection %d: %s\n", i, word)
+	if history {
+		return oneHistory(slices.Concat(words...))
+	}
+	for i, letters := range words {
+		fmt.Printf("connection %d: %s\n", i, strings.Join(letters, ""))
 	}
 	return nil
 }
 
+// oneHistory checks that each answer, a letter and all letters up to it, continues the ones before.
+func oneHistory(answers []string) error {
+	slices.SortFunc(answers, func(a, b string) int { return len(a) - len(b) })
+	so := ""
+	for _, answer := range answers {
+		letter, letters, _ := strings.Cut(answer, " ")
+		if letters != so+letter {
+			return fmt.Errorf("the server answered %q after it had answered %q: these are two histories", letters, so)
+		}
+		so = letters
+	}
+	fmt.Println("one history:", so)
+	return nil
+}
+
 // spell asks over a new connection for n letters in a row, beginning with number first (0 is a,
-// after z follows a), and returns them.
-func spell(addr string, first, n int) (word string, err error) {
+// after z follows a), and returns the answers.
+func spell(addr string, first, n int) (letters []string, err error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	answers := bufio.NewReader(conn)
@@ -70,15 +91,15 @@ func spell(addr string, first, n int) (word string, err error) {
 		number := (first + i) % len(alphabet)
 		letter, err := ask(conn, answers, number)
 		if err != nil {
-			return "", fmt.Errorf("letter number %d: %w", number, err)
+			return nil, fmt.Errorf("letter number %d: %w", number, err)
 		}
-		word += letter
+		letters = append(letters, letter)
 	}
-	return word, nil
+	return letters, nil
 }
 
 // ask sends one number, as a line of text, and checks the line that comes back: the letter with this
-// number, small or capital.
+// number, small or capital, and, if the server repeats its history, a space and that.
 func ask(conn net.Conn, answers *bufio.Reader, number int) (string, error) {
 	// Written by the program itself and not by fmt.Fprintf: goroutines are preempted where package
 	// main writes, not where the standard library does.
@@ -89,9 +110,10 @@ func ask(conn net.Conn, answers *bufio.Reader, number int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	letter := strings.TrimSuffix(line, "\n")
+	answer := strings.TrimSuffix(line, "\n")
+	letter, _, _ := strings.Cut(answer, " ")
 	if want := alphabet[number : number+1]; strings.ToLower(letter) != want {
 		return "", fmt.Errorf("got %q, want %q, small or capital", letter, want)
 	}
-	return letter, nil
+	return answer, nil
 }

@@ -1,0 +1,72 @@
+package check
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+var historyAlphabet = example{"alphabet", "alphabet/history.yaml", nil}
+
+// TestOneHistory: the server tosses a coin for each answer and repeats all of
+// its answers in each, so the client of every execution knows whether they come
+// from one history of the server.
+func TestOneHistory(t *testing.T) {
+	for _, s := range []strategy.Strategy{strategy.AfterIO{}, strategy.Always{}} {
+		o := historyAlphabet.options(t)
+		o.Strategy = s
+		result := check(t, o)
+		if result.Verdict.Kind != explore.Holds || result.Counts.Restores < 10 {
+			t.Errorf("%T: %v with %d restores, want holds with many: %s", s, result.Verdict.Kind, result.Counts.Restores, result.Verdict.Reason)
+		}
+	}
+}
+
+// TestMixedHistoriesAreNoticed shows that TestOneHistory can fail: here the
+// checker takes the image of one state for that of another.
+func TestMixedHistoriesAreNoticed(t *testing.T) {
+	o := historyAlphabet.options(t)
+	o.Search = explore.UntilViolation(o.Search)
+	m := &mixer{images: map[int]string{}}
+	r, err := newRun(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.side = r.peers
+	r.peers.strategy = m
+	result, err := r.finish(context.Background())
+	if err != nil {
+		t.Fatalf("%v, want a violation", err)
+	}
+	if result.Verdict.Kind != explore.Violated {
+		t.Errorf("%v, though histories were mixed in %d places", result.Verdict.Kind, m.mixed)
+	}
+}
+
+// mixer checkpoints like after-io, but then exchanges the images of states of
+// the same depth.
+type mixer struct {
+	side   *peerSide
+	images map[int]string // the first image of each depth
+	last   iocache.NodeID
+	depth  int
+	mixed  int
+}
+
+// Checkpoint implements strategy.Strategy. The image that was taken after its
+// last answer is there by the time of its next.
+func (m *mixer) Checkpoint(s strategy.Step) bool {
+	if at, image, ok := m.side.cache.Nearest(m.last); ok && at == m.last && m.depth >= 5 {
+		if first := m.images[m.depth]; first == "" {
+			m.images[m.depth] = image
+		} else if first != image {
+			m.side.cache.SetImage(at, first)
+			m.mixed++
+		}
+	}
+	m.last, m.depth = m.side.at, s.Depth
+	return strategy.AfterIO{}.Checkpoint(s)
+}
