@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ type conversation struct {
 	group *Group
 	id    proxy.ID
 	fd    int
+	ended bool // the peer has closed its end
 }
 
 // obtain gets the descriptor of a socket, anew after a restore.
@@ -27,34 +29,49 @@ func (c *conversation) obtain() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.fd = fd
+	c.fd, c.ended = fd, false
 }
 
 // ask sends bytes and returns what comes back until the group is quiescent.
 func (c *conversation) ask(request string) string {
 	c.t.Helper()
-	if n, err := unix.Write(c.fd, []byte(request)); err != nil || n != len(request) {
-		c.t.Fatalf("write %q: %d, %v", request, n, err)
+	answer, err := c.tryAsk(request)
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	return c.listen()
+	return answer
+}
+
+// tryAsk is ask for goroutines other than the test's.
+func (c *conversation) tryAsk(request string) (string, error) {
+	if n, err := unix.Write(c.fd, []byte(request)); err != nil || n != len(request) {
+		return "", fmt.Errorf("wrote %d bytes of %q: %w", n, request, err)
+	}
+	return c.tryListen()
 }
 
 func (c *conversation) listen() string {
 	c.t.Helper()
+	answer, err := c.tryListen()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+func (c *conversation) tryListen() (string, error) {
 	var answer strings.Builder
 	b := make([]byte, 64<<10)
 	err := c.group.Quiesce(testContext(c.t), func() (bool, error) {
 		n, err := unix.Read(c.fd, b)
-		if err == unix.EAGAIN || (err == nil && n == 0) {
+		c.ended = err == nil && n == 0
+		if err == unix.EAGAIN || c.ended {
 			return false, nil
 		}
 		answer.Write(b[:max(n, 0)])
 		return true, err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return answer.String()
+	return answer.String(), err
 }
 
 func get(path string) string {

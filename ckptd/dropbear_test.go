@@ -1,0 +1,170 @@
+package ckptd
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+var dropbearAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 2222)
+
+const exampleKeys = "../examples/scpto/scp/testdata/"
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func dropbear(t testing.TB) peers.Group {
+	return peers.Group{
+		Peers: []peers.Peer{{
+			Name:    "dropbear",
+			Command: []string{"dropbear", "-F", "-E", "-r", "{scratch}/hostkey", "-p", "127.0.0.1:2222", "-P", "{scratch}/dropbear.pid"},
+			Listen:  "127.0.0.1:2222",
+		}},
+		Files: []peers.File{
+			{Path: "hostkey", Content: readFile(t, exampleKeys+"throwaway_host_key"), Mode: 0o600},
+			{Path: "root/.ssh/authorized_keys", Content: readFile(t, exampleKeys+"throwaway_user_key.pub"), Mode: 0o600},
+		},
+		Binds: map[string]string{"/root": "{scratch}/root"},
+	}
+}
+
+// flight is something that the client sent, and all that came back.
+type flight struct{ request, response string }
+
+// recorder is the client's end of a connection; it records the dialogue, with a
+// checkpoint before everything that the client sends.
+type recorder struct {
+	talk    *conversation
+	images  []string
+	mu      sync.Mutex
+	arrived *sync.Cond
+	flights []flight
+	unread  bytes.Buffer
+	closed  bool
+}
+
+func newRecorder(talk *conversation) *recorder {
+	r := &recorder{talk: talk}
+	r.arrived = sync.NewCond(&r.mu)
+	r.unread.WriteString(talk.listen()) // a server may speak first
+	return r
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	image, err := r.talk.group.Checkpoint(testContext(r.talk.t))
+	if err != nil {
+		r.closed = true
+		r.arrived.Broadcast()
+		return 0, err
+	}
+	r.images = append(r.images, image.ID)
+	response, err := r.talk.tryAsk(string(b))
+	if err != nil || r.talk.ended {
+		r.closed = true
+	}
+	r.flights = append(r.flights, flight{request: string(b), response: response})
+	r.unread.WriteString(response)
+	r.arrived.Broadcast()
+	return len(b), err
+}
+
+func (r *recorder) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.unread.Len() == 0 && !r.closed {
+		r.arrived.Wait()
+	}
+	if r.unread.Len() == 0 {
+		return 0, io.EOF
+	}
+	return r.unread.Read(b)
+}
+
+func (r *recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.arrived.Broadcast()
+	return nil
+}
+
+func (r *recorder) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (r *recorder) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (r *recorder) SetDeadline(time.Time) error      { return nil }
+func (r *recorder) SetReadDeadline(time.Time) error  { return nil }
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+
+// login authenticates over the connection and runs a command.
+func login(t *testing.T, r *recorder, command string) string {
+	t.Helper()
+	key, err := ssh.ParsePrivateKey(readFile(t, exampleKeys+"throwaway_user_key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, channels, requests, err := ssh.NewClientConn(r, "dropbear", &ssh.ClientConfig{
+		User:            "root",
+		Auth:            []ssh.AuthMethod{ssh.PublicKeys(key)},
+		HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+		// Dropbear offers rsa-sha2-256 even where it has no such key, and fails then.
+		HostKeyAlgorithms: []string{ssh.KeyAlgoED25519},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ssh.NewClient(conn, channels, requests)
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := session.CombinedOutput(command)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func TestDropbearGoesBackWithinADialogue(t *testing.T) {
+	const cycles = 30
+	c := spawn(t, Options{})
+	g := start(t, c, dropbear(t))
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(t), 1, dropbearAddress); err != nil {
+		t.Fatal(err)
+	}
+	recorder := newRecorder(talk)
+	if got, want := login(t, recorder, "echo $SSH_CONNECTION"), "127.0.0.1 61001 127.0.0.1 2222\n"; got != want {
+		t.Fatalf("the command answered %q, not %q", got, want)
+	}
+	for cycle := range cycles {
+		at := cycle % len(recorder.flights)
+		if err := g.Restore(testContext(t), recorder.images[at]); err != nil {
+			t.Fatal(err)
+		}
+		talk.obtain()
+		for i, f := range recorder.flights[at:] {
+			if got := talk.ask(f.request); got != f.response {
+				t.Fatalf("restored before flight %d: %d bytes in flight %d got another answer, %d bytes instead of %d",
+					at, len(f.request), at+i, len(got), len(f.response))
+			}
+		}
+	}
+}
