@@ -1,0 +1,240 @@
+package ckptd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Probe finds out what this machine lacks for running and checkpointing peers, down to a
+// dump and a restore of an established TCP connection. It uses the CRIU in criuPath, or
+// what FindCRIU finds where that is empty. It leaves nothing behind.
+func Probe(ctx context.Context, criuPath string) []Finding {
+	return probe(ctx, Options{CRIU: criuPath})
+}
+
+func probe(ctx context.Context, o Options) []Finding {
+	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeCRIU(&o)}
+	test := Finding{Name: "checkpoint"}
+	for _, f := range findings {
+		if !f.OK {
+			test.Detail = "not tried: " + f.Name + " is not in order"
+			test.Fix = "see " + f.Name
+			return append(findings, test)
+		}
+	}
+	if err := selfTest(ctx, o); err != nil {
+		test.Detail = err.Error()
+		test.Fix = "a container needs to be privileged; else see what CRIU says above and `criu check`"
+		return append(findings, test)
+	}
+	test.OK, test.Detail = true, "a TCP connection in namespaces was dumped, restored and went on"
+	return append(findings, test)
+}
+
+func probeKernel() Finding {
+	f := Finding{Name: "Linux"}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		f.Detail, f.Fix = err.Error(), "run on Linux 5.10 or later"
+		return f
+	}
+	f.Detail = unix.ByteSliceToString(u.Release[:])
+	if f.OK = !olderThan(strings.TrimRight(releaseNumbers(f.Detail), "."), "5.10"); !f.OK {
+		f.Fix = "run on Linux 5.10 or later"
+	}
+	return f
+}
+
+// releaseNumbers is the leading "6.18.44" of a release such as "6.18.44-cloud".
+func releaseNumbers(release string) string {
+	end := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if end < 0 {
+		return release
+	}
+	return release[:end]
+}
+
+// probeProc looks for the files that tell whether peers are quiescent.
+func probeProc() Finding {
+	f := Finding{Name: "/proc", OK: true, Detail: "children, schedstat and wchan of a thread are there"}
+	directory := fmt.Sprintf("/proc/self/task/%d/", os.Getpid())
+	for _, name := range []string{"children", "schedstat", "wchan"} {
+		if _, err := os.ReadFile(directory + name); err != nil {
+			f.OK, f.Detail = false, err.Error()
+			f.Fix = "run a kernel with CONFIG_PROC_CHILDREN, CONFIG_SCHED_INFO and CONFIG_KALLSYMS"
+		}
+	}
+	return f
+}
+
+func probeRoot() Finding {
+	if uid := os.Geteuid(); uid != 0 {
+		return Finding{Name: "root", Detail: fmt.Sprintf("this is user %d", uid), Fix: "run as root"}
+	}
+	return Finding{Name: "root", OK: true, Detail: "this is root"}
+}
+
+// neededCapabilities are what namespaces, mounts, ptrace and CRIU take.
+var neededCapabilities = map[string]uint{
+	"CAP_SYS_ADMIN":  unix.CAP_SYS_ADMIN,
+	"CAP_SYS_PTRACE": unix.CAP_SYS_PTRACE,
+	"CAP_NET_ADMIN":  unix.CAP_NET_ADMIN,
+	"CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT,
+	"CAP_KILL":       unix.CAP_KILL,
+	"CAP_CHOWN":      unix.CAP_CHOWN,
+}
+
+func probeCapabilities() Finding {
+	f := Finding{Name: "capabilities"}
+	effective, err := effectiveCapabilities()
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), "mount /proc"
+		return f
+	}
+	var missing []string
+	for name, bit := range neededCapabilities {
+		if effective&(1<<bit) == 0 {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		f.Detail = "missing: " + strings.Join(missing, ", ")
+		f.Fix = "run as root; a container needs to be privileged"
+		return f
+	}
+	f.OK, f.Detail = true, "complete"
+	if effective&(1<<unix.CAP_SYS_RESOURCE) == 0 {
+		f.Detail = "no CAP_SYS_RESOURCE: CRIU can dump processes of root only, so peers must run as root"
+	}
+	return f
+}
+
+func effectiveCapabilities() (uint64, error) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(b) {
+		if value, ok := bytes.CutPrefix(line, []byte("CapEff:")); ok {
+			return strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+		}
+	}
+	return 0, errors.New("/proc/self/status has no line CapEff")
+}
+
+func probePrograms(o Options) Finding {
+	f := Finding{Name: "tandem-ckptd, tandem-proxy"}
+	daemon, err := besideExecutable(o.Daemon, "tandem-ckptd")
+	if err == nil {
+		_, err = besideExecutable(o.Proxy, "tandem-proxy")
+	}
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), "run `make build`"
+		return f
+	}
+	f.OK, f.Detail = true, "beside each other, as "+daemon
+	return f
+}
+
+func probeCRIU(o *Options) Finding {
+	f := Finding{Name: "CRIU"}
+	var version string
+	var err error
+	if o.CRIU == "" {
+		o.CRIU, version, err = FindCRIU()
+	} else {
+		version, err = criuVersion(o.CRIU)
+	}
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), installHint
+		return f
+	}
+	f.OK, f.Detail = true, o.CRIU+" is version "+version
+	return f
+}
+
+// selfTest checkpoints a connection that a proxy has with itself. "criu check" does not
+// do: it approves of versions that cannot dump any TCP socket.
+func selfTest(ctx context.Context, o Options) (err error) {
+	c, err := Spawn(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	g, err := c.launch(ctx, peers.Group{Peers: []peers.Peer{{Name: "sleep", Command: []string{"sleep", "infinity"}}}})
+	if err != nil {
+		return err
+	}
+	const listener, client, server = 1, 2, 3
+	if err := connectToItself(ctx, g.Proxy(), listener, client, server); err != nil {
+		return err
+	}
+	image, err := g.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.Restore(ctx, image.ID); err != nil {
+		return err
+	}
+	return exchangeByte(ctx, g.Proxy(), client, server)
+}
+
+// connectToItself makes a connection between the sockets client and server of a proxy.
+func connectToItself(ctx context.Context, p *proxy.Client, listener, client, server proxy.ID) error {
+	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1024)
+	for _, id := range []proxy.ID{listener, client} {
+		fd, err := p.CreateSocket(ctx, id)
+		if err != nil {
+			return err
+		}
+		unix.Close(fd)
+	}
+	if err := p.Bind(ctx, listener, address); err != nil {
+		return err
+	}
+	if err := p.Connect(ctx, client, address); err != nil {
+		return err
+	}
+	fd, _, err := p.Accept(ctx, listener, server)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+// exchangeByte sends a byte from one socket of a proxy to another.
+func exchangeByte(ctx context.Context, p *proxy.Client, from, to proxy.ID) error {
+	sender, err := p.CreateSocket(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(sender)
+	receiver, err := p.CreateSocket(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(receiver)
+	if _, err := unix.Write(sender, []byte{'x'}); err != nil {
+		return fmt.Errorf("send over the restored connection: %w", err)
+	}
+	const patience = 5000 // ms; it takes microseconds
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(receiver), Events: unix.POLLIN}}, patience); n != 1 {
+		return fmt.Errorf("nothing arrives over the restored connection: %w", errors.Join(err, context.DeadlineExceeded))
+	}
+	b := make([]byte, 2)
+	if n, err := unix.Read(receiver, b); err != nil || n != 1 || b[0] != 'x' {
+		return fmt.Errorf("%q arrived over the restored connection, not \"x\": %w", b[:max(n, 0)], err)
+	}
+	return nil
+}
