@@ -42,7 +42,9 @@ func (d *dfs) Next() (Schedule, bool) {
 }
 
 func (d *dfs) Report(e Execution) error {
-	d.take(e)
+	if err := d.take(e); err != nil {
+		return err
+	}
 	if err := checkActions(d.prefix, e.Transitions); err != nil {
 		return err
 	}

@@ -33,7 +33,8 @@ type dpor struct {
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
 // the path, those explored before, and those to do.
 type node struct {
-	todo []Action // to be explored from here
+	todo   []Action // to be explored from here
+	goesOn bool     // a transition executed here did not end the program
 	// The sleep set: the part of the slab from sleepBegin to sleepEnd. Up to
 	// explored it is inherited; from there on, it is what was explored from here.
 	sleepBegin, explored, sleepEnd int
@@ -76,7 +77,9 @@ func (d *dpor) sleepOf(n *node) []Sleeper {
 }
 
 func (d *dpor) Report(e Execution) error {
-	d.take(e)
+	if err := d.take(e); err != nil {
+		return err
+	}
 	if err := checkActions(d.path, e.Transitions); err != nil {
 		return err
 	}
@@ -112,6 +115,9 @@ func (d *dpor) extend(i int, x *Transition) error {
 		d.nodes = extend(d.nodes)
 		d.nodes[i] = node{todo: d.nodes[i].todo[:0], sleepBegin: begin, explored: len(d.sleep), sleepEnd: len(d.sleep)}
 		d.path = append(d.path, x.Action)
+		if i > 0 {
+			d.nodes[i-1].goesOn = true
+		}
 	}
 	n := &d.nodes[i]
 	if d.asleep(n, x.Action) {
@@ -160,24 +166,22 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 // before the event must have an initial of what then runs, which is everything that
 // does not depend on the event, and the operation.
 func (d *dpor) reverse(r race, next GoroutineID) {
-	n := &d.nodes[r.event]
-	covered, first := r.direct && d.covered(n, next), int32(-1)
-	if r.direct && r.vague && !covered {
-		n.todo = append(n.todo, Action{Goroutine: next})
+	if r.vague {
+		d.reverseVaguely(r, next)
+		return
 	}
+	n := &d.nodes[r.event]
+	if r.direct && d.covered(n, next) {
+		return
+	}
+	first := int32(-1)
 	for x := range d.trace.initials(r.event) {
-		g := d.path[x].Goroutine
-		switch {
-		case d.covered(n, g):
-			covered = true
-		case r.vague:
-			n.todo = append(n.todo, Action{Goroutine: g})
-		case first < 0 || x < first:
+		if d.covered(n, d.path[x].Goroutine) {
+			return
+		}
+		if first < 0 || x < first {
 			first = x
 		}
-	}
-	if r.vague || covered {
-		return
 	}
 	if !r.direct {
 		if first < 0 {
@@ -186,6 +190,20 @@ func (d *dpor) reverse(r race, next GoroutineID) {
 		next = d.path[first].Goroutine
 	}
 	n.todo = append(n.todo, Action{Goroutine: next})
+}
+
+// reverseVaguely is reverse when it is not known what has to run: whatever it is, it
+// begins with one of those that it adds.
+func (d *dpor) reverseVaguely(r race, next GoroutineID) {
+	n := &d.nodes[r.event]
+	if r.direct && !d.covered(n, next) {
+		n.todo = append(n.todo, Action{Goroutine: next})
+	}
+	for x := range d.trace.initials(r.event) {
+		if g := d.path[x].Goroutine; !d.covered(n, g) {
+			n.todo = append(n.todo, Action{Goroutine: g})
+		}
+	}
 }
 
 // covered reports whether what begins with a goroutine needs nothing new at node n:
@@ -229,22 +247,16 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 
 // goOnWithout sees to it that what the last transition cut off by ending the
 // program (panic, exit) is explored without it: instead of it, one of the others
-// that were enabled goes on; which ones else are needed, races will tell.
+// that were enabled goes on. One suffices, as everywhere; if it ends the program
+// too, the next one follows, and which ones else are needed, races will tell.
 func (d *dpor) goOnWithout(pending []Pending) {
 	last := len(d.trace.events) - 1
 	if last < 0 {
 		return
 	}
-	n, ending := &d.nodes[last], d.path[last].Goroutine
-	for _, a := range n.todo {
-		if a.Goroutine != ending {
-			return
-		}
-	}
-	for _, s := range d.sleep[n.explored:n.sleepEnd] {
-		if s.Goroutine != ending {
-			return
-		}
+	n := &d.nodes[last]
+	if n.goesOn || len(n.todo) > 0 {
+		return
 	}
 	for i := range pending {
 		p := &pending[i]

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 type profile struct {
 	blocks []string // "|" stands for a nested block, "_" for the goroutine's own name
 	seal   bool     // some operations are sealed
+	size   int      // blocks per goroutine when there are two; 3 by default
 }
 
 // blocks of which none ends the program early: all executions are maximal, and
@@ -38,7 +40,7 @@ func join(lists ...[]string) (all []string) {
 // generate draws a program.
 func (f profile) generate(t *rapid.T) *program {
 	names := []string{"p", "q", "r"}[:rapid.IntRange(1, 3).Draw(t, "goroutines")]
-	size := 5 - len(names)
+	size := max(1, cmp.Or(f.size, 3)+2-len(names))
 	var text strings.Builder
 	main := f.body(t, rapid.IntRange(0, size-1).Draw(t, "size of main"))
 	for _, name := range names {

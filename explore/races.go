@@ -22,6 +22,10 @@ type race struct {
 // the execution ended. They are valid until the next call, or push.
 func (t *trace) pendingRaces(p *Pending) ([]race, error) {
 	t.races = t.races[:0]
+	if p.Access.Kind >= accessKinds || p.Need.Mask&^(ReadyExclusive|ReadyShared) != 0 {
+		return nil, logError(len(t.events), "goroutine %#x is pending with an access of unknown kind %d or the unknown wait condition %#x",
+			uint64(p.Goroutine), p.Access.Kind, p.Need.Mask)
+	}
 	object, known := t.objectOf[p.Access.Object]
 	if !known {
 		return nil, nil

@@ -34,8 +34,7 @@ func (r *random) seed() uint64 {
 }
 
 func (r *random) Report(e Execution) error {
-	r.take(e)
-	return nil
+	return r.take(e)
 }
 
 func (r *random) Verdict() Verdict {

@@ -23,7 +23,9 @@ func (r *replay) Next() (Schedule, bool) {
 }
 
 func (r *replay) Report(e Execution) error {
-	r.take(e)
+	if err := r.take(e); err != nil {
+		return err
+	}
 	return checkActions(r.prefix, e.Transitions)
 }
 

@@ -24,11 +24,14 @@ func (t *tally) end() (Schedule, bool) {
 }
 
 // take counts a reported execution.
-func (t *tally) take(e Execution) {
+func (t *tally) take(e Execution) error {
 	if !t.waiting {
 		panic("explore: Report was called without an execution being asked for by Next")
 	}
 	t.waiting = false
+	if e.Outcome >= outcomes {
+		return logError(len(e.Transitions), "unknown %v", e.Outcome)
+	}
 	t.counts.Executions++
 	t.counts.Transitions += len(e.Transitions)
 	switch {
@@ -39,6 +42,7 @@ func (t *tally) take(e Execution) {
 	case e.Outcome.Violation():
 		t.counts.Violations++
 	}
+	return nil
 }
 
 // verdict completes the counts; gap says what the search by its nature leaves

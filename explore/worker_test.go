@@ -56,12 +56,12 @@ type simWaiter struct {
 	objects   []int
 }
 
-// run executes a program along a schedule. The string describes the final state.
-func run(p *program, s Schedule, limit int) (Execution, string) {
+// run executes a program along a schedule.
+func run(p *program, s Schedule, limit int) *worker {
 	return runNaming(p, s, limit, func(object int) ObjectID { return ObjectID(object + 1) })
 }
 
-func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) (Execution, string) {
+func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) *worker {
 	w := &worker{program: p, schedule: s, limit: limit, objectID: objectID, random: s.Seed}
 	w.objects = make([]simObject, len(p.objects))
 	for i, name := range p.objects {
@@ -71,7 +71,7 @@ func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) (
 	for w.step() {
 	}
 	w.finish()
-	return w.log, w.state()
+	return w
 }
 
 func btoi(b bool) int {
@@ -487,10 +487,13 @@ func (w *worker) firstAccess(in instruction) Access {
 	return a
 }
 
+// outcome describes how the execution ended.
+func (w *worker) outcome() string { return strings.TrimSpace(w.log.Outcome.String() + " " + w.message) }
+
 // state describes the final state: the objects and what each goroutine knows.
 func (w *worker) state() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v %s", w.log.Outcome, w.message)
+	b.WriteString(w.outcome())
 	for i, o := range w.objects {
 		fmt.Fprintf(&b, " %s=%d%v", w.program.objects[i], o.value, o.buffer)
 		if o.locked {

@@ -1,0 +1,179 @@
+package explore
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The second execution of this program replays the first two transitions.
+const twoWriters = "main: go p; store y 0; store x 1\np: store x 2"
+
+// secondExecution returns a search that has asked for its second execution, and
+// the log of that.
+func secondExecution(t *testing.T, s Search) (Search, Execution) {
+	t.Helper()
+	p := parseProgram(twoWriters)
+	first, _ := s.Next()
+	if err := s.Report(run(p, first, 0).log); err != nil {
+		t.Fatal(err)
+	}
+	second, more := s.Next()
+	if !more || len(second.Prefix) < 2 {
+		t.Fatalf("the second schedule is %v", second)
+	}
+	return s, run(p, second, 0).log
+}
+
+func TestDivergence(t *testing.T) {
+	for name, corrupt := range map[string]func(*Execution){
+		"action":   func(e *Execution) { e.Transitions[1].Goroutine = 7 },
+		"choice":   func(e *Execution) { e.Transitions[1].Choice, e.Transitions[1].Choices = 1, 2 },
+		"choices":  func(e *Execution) { e.Transitions[1].Choices = 3 },
+		"need":     func(e *Execution) { e.Transitions[1].Need = Need{1, ReadyShared} },
+		"barrier":  func(e *Execution) { e.Transitions[1].Barrier = true },
+		"object":   func(e *Execution) { e.Transitions[1].Accesses[0].Object++ },
+		"accesses": func(e *Execution) { e.Transitions[1].Accesses = nil },
+		"starts":   func(e *Execution) { e.Transitions[1].Starts = []GoroutineID{9} },
+		"end":      func(e *Execution) { e.Transitions = e.Transitions[:1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, log := secondExecution(t, DPOR())
+			corrupt(&log)
+			var divergence *DivergenceError
+			if err := s.Report(log); !errors.As(err, &divergence) || divergence.Step != 1 {
+				t.Errorf("got %v, want a divergence at step 1", err)
+			}
+		})
+	}
+}
+
+func TestDivergenceOfTheOthers(t *testing.T) {
+	var divergence *DivergenceError
+	s, log := secondExecution(t, DFS())
+	log.Transitions[1].Enabled = nil
+	if err := s.Report(log); !errors.As(err, &divergence) || divergence.Step != 1 {
+		t.Errorf("DFS: got %v, want a divergence at step 1", err)
+	}
+	s = Replay([]Action{{Goroutine: 1}, {Goroutine: 2}})
+	s.Next()
+	if err := s.Report(run(parseProgram(twoWriters), Schedule{}, 0).log); !errors.As(err, &divergence) || divergence.Step != 1 {
+		t.Errorf("Replay: got %v, want a divergence at step 1", err)
+	}
+	if want := "goroutine 0x2 choice 0, got goroutine 0x1 choice 0"; !strings.Contains(divergence.Error(), want) {
+		t.Errorf("the message %q does not say %q", divergence, want)
+	}
+}
+
+// TestWrongLogs checks that logs that contradict themselves or the rules of
+// Schedule are refused, at the right step.
+func TestWrongLogs(t *testing.T) {
+	lock := func() Transition {
+		return Transition{Action: Action{Goroutine: 1}, Choices: 1, Need: Need{5, ReadyExclusive},
+			Accesses: []Access{{Object: 5, Kind: Write, Ready: ReadyExclusive}}}
+	}
+	for name, test := range map[string]struct {
+		step    int
+		corrupt func(*Execution)
+	}{
+		"no choices":        {1, func(e *Execution) { e.Transitions[1].Choices = 0 }},
+		"choice too high":   {1, func(e *Execution) { e.Transitions[1].Choice = 1 }},
+		"negative choice":   {1, func(e *Execution) { e.Transitions[1].Choice = -1 }},
+		"kind of access":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Kind = 77 }},
+		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Need.Mask = 4 }},
+		"need not accessed": {1, func(e *Execution) { e.Transitions[1].Need.Object = 6 }},
+		"need not ready":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Ready = 0 }},
+		"redundant":         {2, func(e *Execution) { e.Outcome = Redundant }},
+		"outcome":           {2, func(e *Execution) { e.Outcome = outcomes }},
+		"pending kind": {2, func(e *Execution) {
+			e.Pending = []Pending{{Goroutine: 2, Access: Access{Object: 5, Kind: accessKinds}}}
+		}},
+		"pending condition": {2, func(e *Execution) { e.Pending = []Pending{{Goroutine: 2, Need: Need{5, 64}}} }},
+		"enabled at a barrier": {2, func(e *Execution) {
+			e.Transitions[1].Barrier = true
+			e.Transitions = append(e.Transitions, Transition{Action: Action{Goroutine: 3}, Choices: 1})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Execution{Transitions: []Transition{lock(), lock()}}
+			test.corrupt(&e)
+			s := DPOR()
+			s.Next()
+			var wrong *LogError
+			if err := s.Report(e); !errors.As(err, &wrong) || wrong.Step != test.step {
+				t.Errorf("got %v, want a wrong log at step %d", err, test.step)
+			}
+		})
+	}
+	t.Run("asleep", func(t *testing.T) {
+		s, log := secondExecution(t, DPOR())
+		// p stores to an object of its own: main, asleep, is not woken, but executed.
+		log.Transitions[2].Accesses = []Access{{Object: 99, Kind: Write}}
+		var wrong *LogError
+		if err := s.Report(log); !errors.As(err, &wrong) || wrong.Step != 3 {
+			t.Errorf("got %v, want a wrong log at step 3", err)
+		}
+	})
+	t.Run("not enabled", func(t *testing.T) {
+		s := DFS()
+		s.Next()
+		var wrong *LogError
+		if err := s.Report(Execution{Transitions: []Transition{lock()}}); !errors.As(err, &wrong) || wrong.Step != 0 {
+			t.Errorf("got %v, want a wrong log at step 0", err)
+		}
+	})
+}
+
+func TestCallsOutOfTurn(t *testing.T) {
+	for name, s := range map[string]func() Search{
+		"dpor": DPOR, "dfs": DFS,
+		"random": func() Search { return Random(3, 1) },
+		"replay": func() Search { return Replay(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustPanic(t, "without an execution being asked for", func() { s().Report(Execution{}) })
+			mustPanic(t, "before the execution it asked for was reported", func() {
+				search := s()
+				search.Next()
+				search.Next()
+			})
+		})
+	}
+	mustPanic(t, "choice", func() { Fingerprint(Execution{Transitions: make([]Transition, 1)}) })
+}
+
+func mustPanic(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		if got, _ := recover().(string); !strings.Contains(got, want) {
+			t.Errorf("panic %q, want one with %q", got, want)
+		}
+	}()
+	f()
+}
+
+// TestReportKeepsNoReference overwrites every log after it was reported.
+func TestReportKeepsNoReference(t *testing.T) {
+	p := parseProgram("main: go p; go q; store x 1; load r0 y\np: store y 2; load r0 x\nq: store x 3")
+	var counts []int
+	for _, overwrite := range []bool{false, true} {
+		s := DPOR()
+		for schedule, more := s.Next(); more; schedule, more = s.Next() {
+			log := run(p, schedule, 0).log
+			if err := s.Report(log); err != nil {
+				t.Fatal(err)
+			}
+			for i := range log.Transitions {
+				if overwrite {
+					clear(log.Transitions[i].Accesses)
+					clear(log.Transitions[i].Starts)
+				}
+			}
+		}
+		counts = append(counts, s.Verdict().Executions)
+	}
+	if !slices.Equal(counts[:1], counts[1:]) {
+		t.Errorf("%d executions, %d when logs are overwritten", counts[0], counts[1])
+	}
+}

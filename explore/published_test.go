@@ -1,0 +1,59 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestPublishedCounts compares the number of partial orders with those that the
+// paper gives (POPL 2014, tables 1 and 2; J.ACM 2017).
+func TestPublishedCounts(t *testing.T) {
+	for _, test := range []struct {
+		program string
+		want    int
+	}{
+		{readers(2), 4},
+		{readers(8), 256},
+		{lastZero(5), 64},
+		{lastZero(8), 704},
+	} {
+		name, text, _ := strings.Cut(test.program, "\n")
+		t.Run(name, func(t *testing.T) {
+			f := mustSearch(t, DPOR(), text)
+			if f.complete() != test.want || len(f.fingerprints) != test.want {
+				t.Errorf("%d complete executions of %d partial orders, want %d of each", f.complete(), len(f.fingerprints), test.want)
+			}
+			t.Logf("%d complete, %d redundant", f.complete(), f.verdict.Redundant)
+		})
+	}
+}
+
+// readers: one writer and n readers of a variable.
+func readers(n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "readers(%d)\nmain: ", n)
+	for range n {
+		b.WriteString("go r; ")
+	}
+	b.WriteString("store x 42\nr: load r0 x\n")
+	return b.String()
+}
+
+// lastZero: goroutine i of n sets a[i] = a[i-1] + 1, while main looks for the last
+// element that is zero.
+func lastZero(n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "lastzero(%d)\nmain: ", n)
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "go g%d; ", i)
+	}
+	for i := n; i > 0; i-- {
+		fmt.Fprintf(&b, "load r0 a%d; skip r0 0 100; ", i)
+	}
+	b.WriteString("load r0 a0\n")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "g%d: load r1 a%d; inc a%d r1\n", i, i-1, i)
+	}
+	return b.String()
+}
