@@ -191,6 +191,8 @@ func (c *Client) failAll(err error) {
 const (
 	closeTimeout = 5 * time.Second
 	causeTimeout = 2 * time.Second
+	// killedTimeout is how long the death of a proxy may take to follow that of a peer.
+	killedTimeout = 100 * time.Millisecond
 )
 
 // obituary says how the daemon ended, whose end of the channel is closed.
@@ -209,7 +211,7 @@ func (c *Client) obituary() string {
 
 // call sends a request and waits for its reply, whose descriptors belong to the caller.
 func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer, error) {
-	if deadline, ok := ctx.Deadline(); ok {
+	if deadline, ok := ctx.Deadline(); ok && r.TimeoutMillis == 0 {
 		r.TimeoutMillis = max(1, time.Until(deadline).Milliseconds())
 	}
 	waiter := make(chan answer, 1)

@@ -118,10 +118,6 @@ func (g *Group) readOutput(fd int) {
 
 // lastWords is the output of a group that has been closed, as a part of an error text.
 func (g *Group) lastWords() string {
-	select {
-	case <-g.outputEnded:
-	case <-time.After(causeTimeout):
-	}
 	if text := strings.TrimSpace(string(g.Output())); text != "" {
 		return "\nthe peers wrote:\n" + text
 	}
@@ -232,8 +228,12 @@ func (g *Group) Close() error {
 	return err
 }
 
-// release lets go of the incarnation, which nothing may use any more.
+// release lets go of a group that has ended.
 func (g *Group) release() {
+	select {
+	case <-g.outputEnded: // the rest of it was read
+	case <-time.After(causeTimeout):
+	}
 	g.operation.Lock()
 	defer g.operation.Unlock()
 	g.mu.Lock()
@@ -243,15 +243,25 @@ func (g *Group) release() {
 	g.incarnation = incarnation{}
 }
 
-// because adds to an error that says that the proxy died why it did.
+// because adds to an error that says who died why that was. When a proxy or the daemon is
+// killed the kernel kills what is below, and those deaths may be seen first.
 func (g *Group) because(err error) error {
-	if !errors.Is(err, proxy.ErrDied) {
+	var died *peers.Died
+	patience := causeTimeout
+	switch {
+	case errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL:
+		patience = killedTimeout
+	case !errors.Is(err, proxy.ErrDied):
 		return err
 	}
-	if cause := g.cause(); cause != nil {
-		return fmt.Errorf("%w: %w", err, cause)
+	cause := g.cause(patience)
+	switch {
+	case cause == nil:
+		return err
+	case died != nil:
+		return fmt.Errorf("%w: %w", proxy.ErrDied, cause)
 	}
-	return err
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // whyGone is cause for the incarnation with this pid, which may be an older one.
@@ -259,13 +269,14 @@ func (g *Group) whyGone(pid int) error {
 	if g.PID() != pid {
 		return errors.New("the group was restored since: use the channel that its Proxy method returns now")
 	}
-	return g.cause()
+	return g.cause(causeTimeout)
 }
 
-// cause asks the daemon, if that lives, why the group is down.
-func (g *Group) cause() error {
-	ctx, cancel := context.WithTimeout(context.Background(), causeTimeout)
+// cause asks the daemon, if that lives, why the group is down, and gives it some time to
+// go down. Nil means that it is up.
+func (g *Group) cause(patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience+closeTimeout)
 	defer cancel()
-	_, err := g.client.call(ctx, request{Operation: operationCause, Group: g.id}, nil)
+	_, err := g.client.call(ctx, request{Operation: operationCause, Group: g.id, TimeoutMillis: patience.Milliseconds()}, nil)
 	return err
 }

@@ -272,7 +272,7 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	i.channelInode = h.channelInode
 	_, err = h.daemon.criu.run(ctx, h.dump(i))
 	if err != nil {
-		h.fail(fmt.Errorf("checkpoint of group %d: %w", h.id, err))
+		h.fail(fmt.Errorf("checkpoint of group %d: %w", h.id, h.orDeath(err)))
 		return nil, dropped, errors.Join(h.down, store.remove(i))
 	}
 	more, err := store.settle(i)
@@ -388,6 +388,17 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cause()
+}
+
+// orDeath blames a failed dump on the death of the proxy, if that is what made it fail.
+func (h *hosted) orDeath(err error) error {
+	const grace = 100 * time.Millisecond // for the death to become known
+	select {
+	case <-h.process.done:
+		return fmt.Errorf("%w; %w", h.cause(), err)
+	case <-time.After(grace):
+		return err
+	}
 }
 
 // fail ends an incarnation that CRIU may have left in any state.

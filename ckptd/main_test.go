@@ -16,7 +16,13 @@ import (
 // binaries are the daemon and the proxy as this source makes them.
 var binaries Options
 
+// checkerVariable makes the test binary a checker that is there to be killed.
+const checkerVariable = "TANDEM_TEST_CHECKER"
+
 func TestMain(m *testing.M) {
+	if mode := os.Getenv(checkerVariable); mode != "" {
+		beChecker(mode)
+	}
 	os.Exit(func() int {
 		directory, err := os.MkdirTemp("", "tandem-ckptd-test-")
 		if err != nil {
@@ -36,6 +42,39 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// beChecker runs a group for ever; the mode "busy" keeps restoring it.
+func beChecker(mode string) {
+	ctx := context.Background()
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	c, err := Spawn(ctx, Options{Daemon: os.Args[1], Proxy: os.Args[2]})
+	fail(err)
+	g, err := c.Start(ctx, merecat())
+	fail(err)
+	image, err := g.Checkpoint(ctx)
+	fail(err)
+	for mode == "busy" {
+		fail(g.Restore(ctx, image.ID))
+	}
+	select {}
+}
+
+// startChecker runs beChecker in a process of its own.
+func startChecker(t *testing.T, mode string) (pid int, wait func()) {
+	t.Helper()
+	checker := exec.Command(os.Args[0], binaries.Daemon, binaries.Proxy)
+	checker.Env = append(os.Environ(), checkerVariable+"="+mode)
+	checker.Stderr = os.Stderr
+	if err := checker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return checker.Process.Pid, func() { checker.Wait() }
 }
 
 func testContext(t testing.TB) context.Context {

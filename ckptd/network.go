@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // smallHashTables makes the network namespaces that are unshared from this one small:
@@ -29,7 +30,7 @@ func smallHashTables() error {
 // newNetwork makes a network namespace with nothing but loopback.
 func newNetwork() (*os.File, error) {
 	var namespace *os.File
-	err := onThread(func() error {
+	err := peers.OnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -50,22 +51,12 @@ func newNetwork() (*os.File, error) {
 
 // inNetwork runs f on a thread in the network namespace.
 func inNetwork(namespace *os.File, f func() error) error {
-	return onThread(func() error {
+	return peers.OnThread(func() error {
 		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter the network namespace of the group: %w", err)
 		}
 		return f()
 	})
-}
-
-// onThread runs f on a thread that ends with it, so that f may change its namespaces.
-func onThread(f func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked
-		result <- f()
-	}()
-	return <-result
 }
 
 func loopbackUp() error {

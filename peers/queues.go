@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -44,18 +43,14 @@ func openDiagnosis(pid int) (*diagnosis, error) {
 		return nil, fmt.Errorf("network namespace of the group: %w", err)
 	}
 	defer namespace.Close()
-	result := make(chan error)
-	go func() {
-		// The thread is not unlocked: the runtime ends it with the goroutine, so that
-		// nothing else ever runs in the group's network.
-		runtime.LockOSThread()
+	err = OnThread(func() error {
 		err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		}
-		result <- err
-	}()
-	if err := <-result; err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("look at the sockets of the group: %w", err)
 	}
 	return d, nil

@@ -99,8 +99,8 @@ func (w *Watch) findPeers() error {
 			delete(byInner, inner)
 		}
 	}
-	for inner, i := range byInner {
-		return fmt.Errorf("peer %s: the group has no process %d", w.peers[i].Name, inner)
+	for range byInner {
+		return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
 	}
 	return nil
 }
