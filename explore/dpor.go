@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // DPOR returns the search with dynamic partial-order reduction: of the executions
 // that differ only in the order of independent transitions it completes exactly
@@ -127,11 +124,8 @@ func (d *dpor) extend(i int, x *Transition) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range races {
-		d.reverse(r, x.Goroutine)
-	}
 	d.addAlternatives(n, x)
-	return nil
+	return d.reverseAll(races, x.Goroutine)
 }
 
 // addAlternatives puts the other alternatives of the operation of x in front of
@@ -161,23 +155,32 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 	return sleep
 }
 
+func (d *dpor) reverseAll(races []race, next GoroutineID) error {
+	for _, r := range races {
+		if err := d.reverse(r, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reverse sees to it that the race of an earlier event with an operation of
 // goroutine next is also explored the other way round: the backtrack set of the node
 // before the event must have an initial of what then runs, which is everything that
 // does not depend on the event, and the operation.
-func (d *dpor) reverse(r race, next GoroutineID) {
+func (d *dpor) reverse(r race, next GoroutineID) error {
 	if r.vague {
 		d.reverseVaguely(r, next)
-		return
+		return nil
 	}
 	n := &d.nodes[r.event]
 	if r.direct && d.covered(n, next) {
-		return
+		return nil
 	}
 	first := int32(-1)
 	for x := range d.trace.initials(r.event) {
 		if d.covered(n, d.path[x].Goroutine) {
-			return
+			return nil
 		}
 		if first < 0 || x < first {
 			first = x
@@ -185,11 +188,13 @@ func (d *dpor) reverse(r race, next GoroutineID) {
 	}
 	if !r.direct {
 		if first < 0 {
-			panic(fmt.Sprintf("explore: nothing can begin the reversal of the race of step %d with goroutine %#x", r.event, uint64(next)))
+			return logError(int(r.event), "goroutine %#x could have run before it, but nothing could have run first "+
+				"(do all accesses have the right Ready and Delta?)", uint64(next))
 		}
 		next = d.path[first].Goroutine
 	}
 	n.todo = append(n.todo, Action{Goroutine: next})
+	return nil
 }
 
 // reverseVaguely is reverse when it is not known what has to run: whatever it is, it
@@ -239,10 +244,7 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range races {
-		d.reverse(r, p.Goroutine)
-	}
-	return nil
+	return d.reverseAll(races, p.Goroutine)
 }
 
 // goOnWithout sees to it that what the last transition cut off by ending the

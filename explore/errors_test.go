@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // The second execution of this program replays the first two transitions.
@@ -151,6 +153,47 @@ func mustPanic(t *testing.T, want string, f func()) {
 		}
 	}()
 	f()
+}
+
+// TestArbitraryLogs reports logs that make no sense: errors, but no panic.
+func TestArbitraryLogs(t *testing.T) {
+	small := func(t *rapid.T, n int) int { return rapid.IntRange(0, n).Draw(t, "n") }
+	need := func(t *rapid.T) Need { return Need{ObjectID(small(t, 2)), uint8(small(t, 3))} }
+	access := func(t *rapid.T) Access {
+		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), AccessKind(small(t, 2)), uint8(small(t, 3))}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := DPOR()
+		schedule, more := s.Next()
+		for range 20 {
+			e := Execution{Outcome: Outcome(small(t, int(outcomes)-1))}
+			for i := range max(len(schedule.Prefix), small(t, 6)) {
+				x := Transition{Action: Action{Goroutine: GoroutineID(small(t, 3))}, Choices: 1 + small(t, 1), Barrier: small(t, 9) == 0}
+				if i < len(schedule.Prefix) {
+					x.Action = schedule.Prefix[i]
+				}
+				for range small(t, 2) {
+					x.Accesses = append(x.Accesses, access(t))
+				}
+				if len(x.Accesses) > 0 && small(t, 1) == 0 {
+					x.Need = Need{x.Accesses[0].Object, x.Accesses[0].Ready}
+				}
+				for range small(t, 1) {
+					x.Starts = append(x.Starts, GoroutineID(small(t, 3)))
+				}
+				e.Transitions = append(e.Transitions, x)
+			}
+			for range small(t, 2) {
+				e.Pending = append(e.Pending, Pending{GoroutineID(small(t, 3)), need(t), access(t), small(t, 1) == 0})
+			}
+			if err := s.Report(e); err != nil || !more {
+				return
+			}
+			if schedule, more = s.Next(); !more {
+				return
+			}
+		}
+	})
 }
 
 // TestReportKeepsNoReference overwrites every log after it was reported.

@@ -41,20 +41,20 @@ type trace struct {
 	sums, lows []int32 // per goroutine: the counter of an object, and its lowest
 }
 
-// event is an executed transition. The slab fields are where its part ends; it
-// begins where that of the event before ends.
+// event is an executed transition.
 type event struct {
 	Action
-	need        Need
-	choices     int
-	goroutine   int32
-	ordinal     int32 // 1 for the first event of the goroutine
-	barrier     bool
-	clockEnd    int
-	accessesEnd int
-	usesEnd     int
-	startsEnd   int
+	need      Need
+	choices   int
+	goroutine int32
+	ordinal   int32 // 1 for the first event of the goroutine
+	barrier   bool
+	end       extent
 }
+
+// extent is where in the slabs the part of an event ends; it begins where that of
+// the event before ends.
+type extent struct{ clocks, accesses, uses, starts int }
 
 // clock is a vector clock: at index g the number of events of goroutine g that
 // happened before an event, or are it. What it is too short for is 0.
@@ -101,28 +101,28 @@ func newTrace() *trace {
 	return &trace{goroutineOf: make(map[GoroutineID]int32), objectOf: make(map[ObjectID]int32)}
 }
 
-// before returns the event before event e as far as its slab fields go.
-func (t *trace) before(e int32) event {
+// begin returns where in the slabs the part of event e begins.
+func (t *trace) begin(e int32) extent {
 	if e == 0 {
-		return event{}
+		return extent{}
 	}
-	return t.events[e-1]
+	return t.events[e-1].end
 }
 
 func (t *trace) clockOf(e int32) clock {
-	return clock(t.clocks[t.before(e).clockEnd:t.events[e].clockEnd])
+	return clock(t.clocks[t.begin(e).clocks:t.events[e].end.clocks])
 }
 
 func (t *trace) accessesOf(e int32) []Access {
-	return t.accesses[t.before(e).accessesEnd:t.events[e].accessesEnd]
+	return t.accesses[t.begin(e).accesses:t.events[e].end.accesses]
 }
 
 func (t *trace) usesOf(e int32) []use {
-	return t.uses[t.before(e).usesEnd:t.events[e].usesEnd]
+	return t.uses[t.begin(e).uses:t.events[e].end.uses]
 }
 
 func (t *trace) startsOf(e int32) []GoroutineID {
-	return t.starts[t.before(e).startsEnd:t.events[e].startsEnd]
+	return t.starts[t.begin(e).starts:t.events[e].end.starts]
 }
 
 // includes reports whether event e happened before the event of clock c, or is it.
@@ -194,16 +194,11 @@ func (t *trace) push(x *Transition) ([]race, error) {
 	} else if err := t.joinPast(x.Goroutine, x.Need); err != nil {
 		return nil, err
 	} else {
-		t.findRaces(t.uses[t.top().usesEnd:], operation{need: x.Need})
+		t.findRaces(t.uses[t.begin(int32(len(t.events))).uses:], operation{need: x.Need})
 		t.joinDeferred()
 	}
 	t.record(g, x)
 	return t.races, nil
-}
-
-// top returns the last event as far as its slab fields go.
-func (t *trace) top() event {
-	return t.before(int32(len(t.events)))
 }
 
 // summarize appends the uses that accesses amount to.
@@ -268,7 +263,7 @@ func (t *trace) joinDeferred() {
 
 // record appends the event that x, with the clock now and the summarized uses, is.
 func (t *trace) record(g int32, x *Transition) {
-	e, usesBegin := int32(len(t.events)), t.top().usesEnd
+	e := int32(len(t.events))
 	log := &t.goroutines[g]
 	log.events = append(log.events, e)
 	t.now[g] = int32(len(log.events))
@@ -278,7 +273,7 @@ func (t *trace) record(g int32, x *Transition) {
 	t.events = append(t.events, event{
 		Action: x.Action, need: x.Need, choices: x.Choices, barrier: x.Barrier,
 		goroutine: g, ordinal: t.now[g],
-		clockEnd: len(t.clocks), accessesEnd: len(t.accesses), usesEnd: len(t.uses), startsEnd: len(t.starts),
+		end: extent{clocks: len(t.clocks), accesses: len(t.accesses), uses: len(t.uses), starts: len(t.starts)},
 	})
 	for _, id := range x.Starts {
 		woken := &t.goroutines[t.goroutine(id)]
@@ -287,7 +282,7 @@ func (t *trace) record(g int32, x *Transition) {
 	if x.Barrier {
 		t.barriers = append(t.barriers, e)
 	}
-	for i := usesBegin; i < len(t.uses); i++ {
+	for i := t.begin(e).uses; i < len(t.uses); i++ {
 		t.objects[t.uses[i].object].append(e, int32(i), t.uses[i])
 	}
 }
@@ -322,7 +317,7 @@ func (t *trace) truncate(n int) {
 // pop removes the last event, e, and the goroutines and objects that first
 // appeared in it.
 func (t *trace) pop(e int32) {
-	x, prior := &t.events[e], t.before(e)
+	x, begin := &t.events[e], t.begin(e)
 	for _, u := range t.usesOf(e) {
 		o := &t.objects[u.object]
 		o.uses = o.uses[:len(o.uses)-1]
@@ -349,8 +344,8 @@ func (t *trace) pop(e int32) {
 	if x.barrier {
 		t.barriers = t.barriers[:len(t.barriers)-1]
 	}
-	t.clocks, t.accesses = t.clocks[:prior.clockEnd], t.accesses[:prior.accessesEnd]
-	t.uses, t.starts = t.uses[:prior.usesEnd], t.starts[:prior.startsEnd]
+	t.clocks, t.accesses = t.clocks[:begin.clocks], t.accesses[:begin.accesses]
+	t.uses, t.starts = t.uses[:begin.uses], t.starts[:begin.starts]
 	t.events = t.events[:e]
 }
 

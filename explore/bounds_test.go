@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const threeWriters = "main: go p; go q; store x 1\np: store x 2\nq: store x 3" // 6 partial orders
+
+func TestMaxExecutions(t *testing.T) {
+	for n, want := range map[int]Verdict{
+		0: {Unknown, "the limit of 0 executions was reached", 0, 0, 0, 0, 0},
+		5: {Unknown, "the limit of 5 executions was reached", 5, 0, 0, 0, 25},
+		6: {Holds, "every execution is covered", 6, 0, 0, 0, 30},
+		7: {Holds, "every execution is covered", 6, 0, 0, 0, 30},
+	} {
+		if got := mustSearch(t, MaxExecutions(DPOR(), n), threeWriters).verdict; got != want {
+			t.Errorf("at most %d: %+v, want %+v", n, got, want)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	late := false
+	s := Until(DPOR(), func(v Verdict) string {
+		if late {
+			return "the time is over"
+		}
+		return ""
+	})
+	p := parseProgram(threeWriters)
+	for range 2 {
+		schedule, more := s.Next()
+		if !more || s.Verdict().Reason != "the search has not ended" {
+			t.Fatalf("ended early: %+v", s.Verdict())
+		}
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late = true
+	for range 2 { // the end stays the end
+		if _, more := s.Next(); more || s.Verdict() != (Verdict{Unknown, "the time is over", 2, 0, 0, 0, 10}) {
+			t.Fatalf("did not end: %+v", s.Verdict())
+		}
+	}
+}
+
+func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
+	f, err := searchAll(DPOR(), parseProgram("main: go p; load r0 x; load r0 x\np: load r0 x; load r1 x"), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Verdict{Unknown, "1 of 1 executions were cut off at the step limit", 1, 0, 1, 0, 4}
+	if f.verdict != want {
+		t.Errorf("%+v, want %+v", f.verdict, want)
+	}
+}
+
+// TestStepLimitAgainstTwin: of what is within the limit, all states before it are
+// found that DFS finds.
+func TestStepLimitFindsWhatEndsWithin(t *testing.T) {
+	text := "main: go p; lock a; lock b; unlock b; unlock a; load r0 x; load r0 x; load r0 x\np: lock b; lock a; unlock a; unlock b"
+	for limit := 1; limit < 8; limit++ {
+		dpor, err := searchAll(DPOR(), parseProgram(text), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dfs, err := searchAll(DFS(), parseProgram(text), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dpor.outcomes["deadlock"] == 0 && dfs.outcomes["deadlock"] > 0 {
+			t.Errorf("limit %d: the deadlock is not found: %v", limit, dpor.outcomes)
+		}
+	}
+}
+
+func TestRandom(t *testing.T) {
+	seeds := func(seed uint64) (list []uint64) {
+		s := Random(50, seed)
+		for schedule, more := s.Next(); more; schedule, more = s.Next() {
+			list = append(list, schedule.Seed)
+			if err := s.Report(Execution{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return list
+	}
+	a, b := seeds(0), seeds(1)
+	if len(a) != 50 || slices.Contains(a, 0) || len(slices.Compact(slices.Sorted(slices.Values(a)))) != 50 {
+		t.Errorf("seeds are not 50 different ones: %v", a)
+	}
+	if !slices.Equal(a, seeds(0)) || slices.Equal(a, b) {
+		t.Error("seeds do not depend on the seed of the search alone")
+	}
+	f := mustSearch(t, Random(200, 1), threeWriters)
+	if len(f.fingerprints) != 6 || f.verdict.Kind != Unknown || !strings.Contains(f.verdict.Reason, "200 random schedules") {
+		t.Errorf("%d partial orders, %+v", len(f.fingerprints), f.verdict)
+	}
+}
+
+// TestReplay replays the executions of a search to the end.
+func TestReplay(t *testing.T) {
+	p := parseProgram("main: go p; lock a; lock b; unlock b; unlock a\np: lock b; lock a; unlock a; unlock b")
+	s := DPOR()
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		w := run(p, schedule, 0)
+		if err := s.Report(w.log); err != nil {
+			t.Fatal(err)
+		}
+		var prefix []Action
+		for _, x := range w.log.Transitions {
+			prefix = append(prefix, x.Action)
+		}
+		f, err := searchAll(Replay(prefix), p, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.states[w.state()] != 1 || f.verdict.Executions != 1 || (f.verdict.Kind == Violated) != w.log.Outcome.Violation() {
+			t.Errorf("replayed %v: %+v, want %s", prefix, f.verdict, w.state())
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	var got []string
+	for o := range outcomes + 1 {
+		got = append(got, o.String())
+		if o.Violation() != slices.Contains([]Outcome{Deadlock, Panicked, Exited, AssertionFailed}, o) {
+			t.Errorf("%v: Violation() = %v", o, o.Violation())
+		}
+	}
+	for k := range Violated + 2 {
+		got = append(got, k.String())
+	}
+	want := "completed, deadlock, panicked, exited with a non-zero status, assertion failed, redundant, step limit reached, outcome 7, " +
+		"unknown, holds, violated, verdict 3"
+	if names := strings.Join(got, ", "); names != want {
+		t.Errorf("names: %s", names)
+	}
+}
