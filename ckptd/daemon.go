@@ -19,11 +19,12 @@ import (
 
 // Where the daemon keeps its things, on a tmpfs that no other process sees.
 const (
-	baseDirectory   = "/run/tandem"
-	rootDirectory   = baseDirectory + "/root" // the machine's root, read-only
-	groupsDirectory = baseDirectory + "/groups"
-	imagesDirectory = baseDirectory + "/images"
-	proxyFile       = baseDirectory + "/tandem-proxy"
+	baseDirectory    = "/run/tandem"
+	rootDirectory    = baseDirectory + "/root" // the machine's root, read-only
+	devicesDirectory = baseDirectory + "/dev"  // the machine's /dev, read-only
+	groupsDirectory  = baseDirectory + "/groups"
+	imagesDirectory  = baseDirectory + "/images"
+	proxyFile        = baseDirectory + "/tandem-proxy"
 )
 
 // Channel is the descriptor of the channel to the checker in a daemon.
@@ -188,13 +189,16 @@ func (d *daemon) setUp(s *setup) error {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
 		}
 	}
-	for _, directory := range []string{rootDirectory, groupsDirectory, imagesDirectory} {
+	for _, directory := range []string{rootDirectory, devicesDirectory, groupsDirectory, imagesDirectory} {
 		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := bindRoot(); err != nil {
-		return err
+	// What a peer wrote to the machine's files would not go back with it.
+	for source, place := range map[string]string{"/": rootDirectory, "/dev": devicesDirectory} {
+		if err := bindReadOnly(source, place); err != nil {
+			return err
+		}
 	}
 	if err := smallHashTables(); err != nil {
 		return fmt.Errorf("make the hash tables of the groups small: %w", err)
@@ -210,14 +214,14 @@ func (d *daemon) setUp(s *setup) error {
 	return nil
 }
 
-// bindRoot makes the tree that the groups see: the machine's, read-only, since what a
-// peer wrote there would not go back with it.
-func bindRoot() error {
-	if err := unix.Mount("/", rootDirectory, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("bind the root directory: %w", err)
+// bindReadOnly makes a read-only view of a directory or file at another place.
+func bindReadOnly(source, place string) error {
+	if err := unix.Mount(source, place, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind %s to %s: %w", source, place, err)
 	}
-	if err := unix.Mount("", rootDirectory, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		return fmt.Errorf("make the root directory of the groups read-only: %w", err)
+	if err := unix.Mount("", place, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		err = fmt.Errorf("make the view of %s for the groups read-only: %w", source, err)
+		return errors.Join(err, unix.Unmount(place, unix.MNT_DETACH))
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ type hosted struct {
 	id        uint64
 	directory string // becomes /run of the group
 	mounts    []proxy.Mount
+	views     []string // read-only mounts of the daemon for this group
 
 	mu      sync.Mutex
 	network *os.File // namespace of the incarnation
@@ -143,7 +144,7 @@ func writeFile(path string, f peers.File) error {
 // planMounts decides the mounts of the group, outer ones first.
 func (h *hosted) planMounts(binds map[string]string, scratch string) error {
 	h.mounts = []proxy.Mount{
-		{Source: "/dev", Target: "/dev", ReadOnly: true},
+		{Source: devicesDirectory, Target: "/dev"},
 		{Source: h.directory, Target: runDirectory},
 	}
 	for _, target := range slices.Sorted(maps.Keys(binds)) {
@@ -151,21 +152,48 @@ func (h *hosted) planMounts(binds map[string]string, scratch string) error {
 		if err != nil {
 			return fmt.Errorf("bind over %s: this machine does not have it: bind a directory above it, or create it: %w", target, err)
 		}
-		m := proxy.Mount{Source: binds[target], Target: target, ReadOnly: true}
-		if rest, ok := strings.CutPrefix(m.Source, scratchDirectory); ok {
-			m.Source, m.ReadOnly = filepath.Join(scratch, rest), false
-			if info.IsDir() {
-				if err := os.MkdirAll(m.Source, 0o755); err != nil {
-					return err
-				}
-			}
-		}
-		if _, err := os.Stat(m.Source); err != nil {
+		source, err := h.bindSource(binds[target], scratch, len(h.mounts), info.IsDir())
+		if err != nil {
 			return fmt.Errorf("bind %s over %s: %w", binds[target], target, err)
 		}
-		h.mounts = append(h.mounts, m)
+		h.mounts = append(h.mounts, proxy.Mount{Source: source, Target: target})
 	}
 	return nil
+}
+
+// bindSource returns the path of what is to be bound, as the daemon sees it. What does
+// not belong to the scratch directory, and so would not go back, is made read-only by a
+// mount of the daemon: CRIU passes on the flags of the mount that it finds.
+func (h *hosted) bindSource(source, scratch string, number int, wantDirectory bool) (string, error) {
+	if rest, ok := strings.CutPrefix(source, scratchDirectory); ok {
+		source = filepath.Join(scratch, rest)
+		if wantDirectory {
+			return source, os.MkdirAll(source, 0o755)
+		}
+		_, err := os.Stat(source)
+		return source, err
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() != wantDirectory {
+		return "", errors.New("one is a directory, the other is not")
+	}
+	place := filepath.Join(h.directory, proxyDirectory, fmt.Sprintf("bind%d", number))
+	if wantDirectory {
+		err = os.Mkdir(place, 0o755)
+	} else {
+		err = os.WriteFile(place, nil, 0o600)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := bindReadOnly(source, place); err != nil {
+		return "", err
+	}
+	h.views = append(h.views, place)
+	return place, nil
 }
 
 // renew gives the next incarnation a network namespace and a command channel in it.
@@ -443,5 +471,11 @@ func (h *hosted) close() error {
 	if h.output != nil {
 		h.output.Close()
 	}
+	for _, place := range h.views {
+		if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", place, err) // and remove nothing below it
+		}
+	}
+	h.views = nil
 	return errors.Join(h.daemon.store.removeGroup(h.id), os.RemoveAll(h.directory))
 }

@@ -55,12 +55,12 @@ type task struct {
 func NewWatch(pid int, processes []Process) (*Watch, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil, fmt.Errorf("watch the group with pid %d: %w", pid, err)
+		return nil, orDied(pid, fmt.Errorf("watch the group with pid %d: %w", pid, err))
 	}
 	d, err := openDiagnosis(pid)
 	if err != nil {
 		unix.Close(pidfd)
-		return nil, err
+		return nil, orDied(pid, err)
 	}
 	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}}
 	if err := w.findPeers(); err != nil {
@@ -68,6 +68,14 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// orDied names the death of the group where that is why it cannot be watched.
+func orDied(pid int, err error) error {
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%w: its process %d is gone", proxy.ErrDied, pid)
+	}
+	return err
 }
 
 // Close ends the watch, not the group.

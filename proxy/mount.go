@@ -20,14 +20,8 @@ func enter(c Config) error {
 		return err
 	}
 	for _, m := range c.Mounts {
-		target := filepath.Join(c.Root, m.Target)
-		if err := mount(m.Source, target, "", unix.MS_BIND); err != nil {
+		if err := mount(m.Source, filepath.Join(c.Root, m.Target), "", unix.MS_BIND); err != nil {
 			return err
-		}
-		if m.ReadOnly {
-			if err := mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY); err != nil {
-				return err
-			}
 		}
 	}
 	if err := pivot(c.Root); err != nil {

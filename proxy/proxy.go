@@ -67,10 +67,10 @@ type Config struct {
 	Dir   string
 }
 
-// Mount puts the directory or file Source over Target, a path inside the group.
+// Mount puts the directory or file Source over Target, a path inside the group. It is
+// read-only where the mount that Source belongs to is.
 type Mount struct {
 	Source, Target string
-	ReadOnly       bool
 }
 
 // Command is how to start one peer.

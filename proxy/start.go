@@ -39,7 +39,8 @@ type hello struct {
 // UTS) with the channel as descriptor Channel and its output on descriptors 1 and 2. Stage
 // "mount" makes the group's file tree, enters it and executes the proxy again from there,
 // so that nothing of the old tree is held open; stage "serve" starts the peers and serves
-// until the channel ends. It returns only with an error, or nil once the checker is gone.
+// until the channel ends. It returns nil once the checker is gone or was told an error,
+// and an error that it could not be told.
 // It must be called on the process's first thread, which then has all its children.
 func Run(stage, file string) error {
 	if unix.Gettid() != os.Getpid() {
@@ -60,16 +61,21 @@ func Run(stage, file string) error {
 			err = fmt.Errorf("no stage %q", stage)
 		}
 	}
-	if e := sendHello(hello{Error: err.Error()}); e != nil {
-		return errors.Join(err, e)
+	return tellError(err)
+}
+
+// tellError returns nil if err could be told.
+func tellError(err error) error {
+	if untold := sendHello(hello{Error: err.Error()}); untold != nil {
+		return errors.Join(err, untold)
 	}
-	return err
+	return nil
 }
 
 func serve(config Config) error {
 	peers, err := startPeers(config)
 	if err != nil {
-		return errors.Join(err, sendHello(hello{Error: err.Error()}))
+		return tellError(err)
 	}
 	go reapOrphans(peers)
 	if err := sendHello(hello{Peers: peers}); err != nil {
