@@ -84,8 +84,9 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 func withOutput(err error, output *os.File) error {
 	const most = 4 << 10
 	b := make([]byte, most)
-	unix.SetNonblock(int(output.Fd()), true)
-	n, _ := unix.Read(int(output.Fd()), b)
+	fd := int(output.Fd()) // which makes it blocking, each time
+	unix.SetNonblock(fd, true)
+	n, _ := unix.Read(fd, b)
 	if text := bytes.TrimSpace(b[:max(n, 0)]); len(text) > 0 {
 		return fmt.Errorf("%w; output: %s", err, text)
 	}
