@@ -6,6 +6,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
@@ -79,7 +80,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now()}
+	r := &run{options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now(), told: time.Now()}
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
 	}
@@ -107,7 +108,8 @@ type run struct {
 	translator translator
 	counts     Counts
 	started    time.Time
-	told       time.Time
+	told       time.Time // when Progress last was
+	looked     time.Time // when the peers last were seen alive
 	violation  *violation
 }
 
@@ -116,6 +118,7 @@ type violation struct {
 	prefix []sut.Choice
 	events []sut.Event
 	log    sut.Log
+	hits   []bool // for each input to the peers, whether the cache answered it
 }
 
 func (r *run) loop(ctx context.Context) (*Result, error) {
@@ -125,12 +128,17 @@ func (r *run) loop(ctx context.Context) (*Result, error) {
 		}
 		schedule, more := r.search.Next()
 		if !more {
+			if err := r.alive(); err != nil {
+				return nil, err
+			}
 			return r.result()
 		}
 		if err := r.execute(schedule); err != nil {
 			return nil, err
 		}
-		r.progress()
+		if err := r.rounds(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -150,6 +158,9 @@ func (r *run) execute(schedule explore.Schedule) error {
 	}
 	if execution.Outcome.Violation() {
 		r.violation = keep(log)
+		if r.peers != nil {
+			r.violation.hits = slices.Clone(r.peers.hits)
+		}
 	}
 	return r.search.Report(execution)
 }
@@ -164,7 +175,7 @@ func (r *run) answers() sut.Peers {
 }
 
 func keep(log *sut.Log) *violation {
-	v := &violation{log: *log, events: append([]sut.Event(nil), log.Events...)}
+	v := &violation{log: *log, events: slices.Clone(log.Events)}
 	v.log.Events = v.events
 	v.prefix = choices(v.events)
 	return v
@@ -196,16 +207,37 @@ func (r *run) place(stack []uint64) string {
 	return ""
 }
 
-const progressInterval = time.Second
+// How often what happens now and then happens.
+const (
+	roundInterval    = 50 * time.Millisecond
+	progressInterval = time.Second
+)
 
-func (r *run) progress() {
+// rounds does what has to be done now and then: see that the peers live even
+// while the cache answers for them, and tell how far the check is.
+func (r *run) rounds() error {
 	now := time.Now()
-	if r.options.Progress == nil || now.Sub(r.told) < progressInterval {
-		return
+	if now.Sub(r.looked) < roundInterval {
+		return nil
 	}
-	r.told = now
-	r.counts.Elapsed = now.Sub(r.started)
-	r.options.Progress(r.search.Verdict(), r.counts)
+	r.looked = now
+	if err := r.alive(); err != nil {
+		return err
+	}
+	if r.options.Progress != nil && now.Sub(r.told) >= progressInterval {
+		r.told = now
+		r.counts.Elapsed = now.Sub(r.started)
+		r.options.Progress(r.search.Verdict(), r.counts)
+	}
+	return nil
+}
+
+// alive returns an error if a process on the peers' side has died.
+func (r *run) alive() error {
+	if r.peers == nil || r.peers.group == nil {
+		return nil
+	}
+	return r.peers.group.Check()
 }
 
 func (r *run) result() (*Result, error) {

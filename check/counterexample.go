@@ -25,8 +25,10 @@ func (r *run) explain(result *Result) error {
 	if at := firstDifference(v.events, log.Events); at >= 0 {
 		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at event %d of %d%s", at, len(v.events), r.eventPlace(log.Events, at))
 	}
-	n := &narrator{program: r.options.Program, log: log, exchanges: exchanges, names: map[uint64]int{}, objects: map[uint64]string{}}
-	result.Counterexample = n.narrate()
+	for i := range exchanges {
+		exchanges[i].cached = v.hits[i] // in the second run, all are
+	}
+	result.Counterexample = newNarrator(r.options.Program, log, exchanges).narrate()
 	result.Counterexample.Run = r.summary(result)
 	result.Recording = r.recording(log, exchanges)
 	return nil
@@ -74,8 +76,14 @@ type narrator struct {
 	ticks     int
 }
 
+func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
+	return &narrator{
+		program: p, log: log, exchanges: exchanges,
+		names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{},
+	}
+}
+
 func (n *narrator) narrate() *report.Counterexample {
-	n.counted = map[string]int{}
 	n.goroutine(1, "main", sut.Event{})
 	current := 0
 	for i := range n.log.Events {
@@ -197,7 +205,7 @@ func (n *narrator) exchange() {
 	n.exchanges = n.exchanges[1:]
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, messages(x)...)
-	s.Cached = x.cached && x.restored == ""
+	s.Cached = x.cached
 	if x.restored != "" {
 		s.Restored = x.restored
 	}
@@ -239,13 +247,7 @@ func (n *narrator) outcome() string {
 	l := n.log
 	switch l.Outcome {
 	case sut.Deadlock:
-		lines := []string{"deadlock: no goroutine can go on, and no timer is set"}
-		for _, g := range n.result.Goroutines {
-			if g.Blocked != "" {
-				lines = append(lines, fmt.Sprintf("%s: %s", g.Name, g.Blocked))
-			}
-		}
-		return strings.Join(lines, "\n")
+		return "deadlock: no goroutine can go on, and no timer is set"
 	case sut.AssertionFailed:
 		return "assertion failed: " + l.Message
 	case sut.Exited:

@@ -41,6 +41,7 @@ type peerSide struct {
 	cursor      iocache.Cursor
 	trail       []iocache.NodeID // where the cursor has been, the root first
 	connections int
+	hits        []bool                    // for each input, whether the cache answered it
 	moved       string                    // how the group was brought back, until the next answer is recorded
 	origin      map[iocache.NodeID]string // for each answer that followed a restore, how
 	watch       func(exchange)            // told of every exchange, for counterexamples
@@ -72,6 +73,7 @@ func (p *peerSide) rewind() {
 	p.cursor = p.cache.Cursor()
 	p.trail = append(p.trail[:0], p.cursor.Node())
 	p.connections = 0
+	p.hits = p.hits[:0]
 }
 
 // Exchange implements sut.Peers.
@@ -79,6 +81,7 @@ func (p *peerSide) Exchange(in sut.Input) (sut.Answer, error) {
 	input := p.cacheInput(in)
 	next, served, rest, hit := p.cache.Lookup(p.cursor, input)
 	p.step(next)
+	p.hits = append(p.hits, hit)
 	if !hit {
 		p.counts.Misses++
 		reaction, err := p.ask(rest)
@@ -91,7 +94,7 @@ func (p *peerSide) Exchange(in sut.Input) (sut.Answer, error) {
 	}
 	if p.watch != nil {
 		input.Data = slices.Clone(input.Data)
-		p.watch(exchange{input: input, answer: served, cached: hit, restored: p.origin[p.cursor.Node()]})
+		p.watch(exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()]})
 	}
 	return answer(served, input.Conn), nil
 }
@@ -143,7 +146,10 @@ func (p *peerSide) ask(in iocache.Input) (iocache.Reaction, error) {
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
 func (p *peerSide) checkpoint(in iocache.Input, r iocache.Reaction) error {
-	from, _, _ := p.cache.Nearest(p.at)
+	from, _, saved := p.cache.Nearest(p.at)
+	if saved && from == p.at {
+		return nil // the place was known; only the way to it was not
+	}
 	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: len(p.cache.Path(iocache.Root, p.at)), SincePhysical: len(p.cache.Path(from, p.at))}
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)

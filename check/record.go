@@ -18,9 +18,9 @@ func (r *run) summary(result *Result) report.Run { return Summary(r.options, res
 // Summary describes a finished check for a report.
 func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
-	scope := ""
+	scope, strategy := "", ""
 	if o.Group != nil {
-		scope = "group"
+		scope, strategy = "group", o.StrategyName
 	}
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason,
@@ -29,7 +29,7 @@ func Summary(o Options, result *Result) report.Run {
 			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Replayed: c.Replayed, Elapsed: c.Elapsed,
 		},
-		Assumptions: report.Assumptions{Strategy: o.StrategyName, Scope: scope, Preemptible: o.Program.Open},
+		Assumptions: report.Assumptions{Strategy: strategy, Scope: scope, Preemptible: o.Program.Open},
 	}
 }
 
@@ -148,8 +148,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
 		}
 		if shown == nil {
-			n := &narrator{program: p, log: log, exchanges: peers.seen, names: map[uint64]int{}, objects: map[uint64]string{}}
-			shown = n.narrate()
+			shown = newNarrator(p, log, peers.seen).narrate()
 		}
 	}
 	return shown, nil

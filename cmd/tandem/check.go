@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// checkFlags are the flags of tandem check.
+type checkFlags struct {
+	config    string
+	out       string
+	strategy  string
+	search    string
+	isolation string
+	seed      uint64
+	bounds    configs.Bounds
+	preemptIn []string
+	unfold    bool
+	verbose   bool
+}
+
+func checkCommand() *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check PACKAGE [-- ARGS]",
+		Short: "Explore the schedules of a program",
+		Example: "  tandem check ./examples/scpto -c examples/scpto/tandem.yaml\n" +
+			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if dash := c.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+				return errors.New("name one package; arguments of the program come after --")
+			}
+			return f.run(c, args[0], args[1:])
+		},
+	}
+	p := c.Flags()
+	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
+	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
+	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
+	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random")
+	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of a random search")
+	p.IntVar(&f.bounds.Executions, "executions", 0, "greatest number of executions")
+	p.IntVar(&f.bounds.Depth, "depth", 0, "greatest number of transitions in an execution")
+	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
+	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
+	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
+	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
+	return c
+}
+
+func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
+	config, err := f.load(pkg)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		config.Args = args
+	}
+	if config.Group != nil && os.Geteuid() != 0 {
+		return errors.New("checking against peers needs root, to checkpoint them: run tandem as root, for instance with sudo")
+	}
+	options, err := f.options(pkg, config)
+	if err != nil {
+		return err
+	}
+	log := newLog(f.verbose)
+	defer log.Sync()
+	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds, started: time.Now()}
+	options.Progress = status.tell
+	status.say("building %s", pkg)
+	program, clean, err := buildProgram(c.Context(), options.Dir, pkg, config.PreemptIn)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	options.Program = program
+	result, err := runWithPeers(c.Context(), options, log)
+	if err != nil {
+		return err
+	}
+	return f.show(c, options, result)
+}
+
+// load reads the configuration and lets the flags have the last word.
+func (f *checkFlags) load(pkg string) (configs.Config, error) {
+	config := configs.Default()
+	file := f.config
+	if file == "" {
+		beside := filepath.Join(pkg, "tandem.yaml")
+		if _, err := os.Stat(beside); err == nil {
+			file = beside
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return config, err
+		}
+	}
+	if file != "" {
+		var err error
+		if config, err = configs.Load(file); err != nil {
+			return config, err
+		}
+	}
+	if f.strategy != "" {
+		config.Strategy = f.strategy
+	}
+	if f.bounds.Executions != 0 {
+		config.Bounds.Executions = f.bounds.Executions
+	}
+	if f.bounds.Depth != 0 {
+		config.Bounds.Depth = f.bounds.Depth
+	}
+	if f.bounds.Time != 0 {
+		config.Bounds.Time = f.bounds.Time
+	}
+	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
+	return config, config.Validate()
+}
+
+func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return check.Options{}, err
+	}
+	o := check.Options{
+		Package: pkg, Args: config.Args, Env: config.Env, Dir: dir, Depth: config.Bounds.Depth,
+		StrategyName: config.Strategy, Group: config.Group,
+	}
+	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
+		return o, err
+	}
+	switch f.isolation {
+	case "snapshot":
+	case "fork":
+		o.Isolation = sut.Fork
+	default:
+		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", f.isolation)
+	}
+	switch f.search {
+	case "dpor":
+		o.Search = explore.DPOR()
+	case "dfs":
+		o.Search = explore.DFS()
+	case "random":
+		o.Search = explore.Random(config.Bounds.Executions, f.seed)
+	default:
+		return o, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
+	}
+	o.Search = bounded(o.Search, config.Bounds)
+	return o, nil
+}
+
+// bounded ends a search after a number of executions and a time.
+func bounded(s explore.Search, b configs.Bounds) explore.Search {
+	deadline := time.Now().Add(b.Time)
+	return explore.Until(explore.MaxExecutions(s, b.Executions), func(explore.Verdict) string {
+		if time.Now().Before(deadline) {
+			return ""
+		}
+		return fmt.Sprintf("the time of %v is over", b.Time)
+	})
+}
+
+// buildProgram builds into a directory of its own, which clean removes.
+func buildProgram(ctx context.Context, dir, pkg string, preemptIn []string) (p *sut.Program, clean func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, nil, fmt.Errorf("where to keep the patched Go distribution: %w", err)
+	}
+	toolchain, err := sut.NewToolchain(ctx, dir, filepath.Join(cache, "tandem"))
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := os.MkdirTemp("", "tandem-")
+	if err != nil {
+		return nil, nil, err
+	}
+	clean = func() { os.RemoveAll(to) }
+	p, err = toolchain.Build(ctx, sut.BuildOptions{Dir: dir, Package: pkg, Output: filepath.Join(to, "program"), PreemptIn: preemptIn})
+	if err != nil {
+		clean()
+	}
+	return p, clean, err
+}
+
+// runWithPeers starts the checkpoint daemon for as long as the check takes.
+func runWithPeers(ctx context.Context, o check.Options, log *zap.Logger) (*check.Result, error) {
+	if o.Group == nil {
+		return check.Run(ctx, o)
+	}
+	client, err := ckptd.Spawn(ctx, ckptd.Options{Log: logWriter{log}})
+	if err != nil {
+		return nil, err
+	}
+	o.Client = client
+	result, err := check.Run(ctx, o)
+	return result, errors.Join(err, client.Close())
+}
+
+// show prints the result and keeps a counterexample.
+func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Result) error {
+	if result.Counterexample == nil {
+		if err := report.WriteSummary(c.OutOrStdout(), check.Summary(o, result), report.Options{}); err != nil {
+			return err
+		}
+		if result.Verdict.Kind == explore.Holds {
+			return nil
+		}
+		return verdictError(exitUnknown)
+	}
+	out := f.out
+	if out == "" {
+		out = filepath.Base(o.Program.ImportPath) + ".counterexample"
+	}
+	if err := report.Save(out, result.Recording); err != nil {
+		return fmt.Errorf("keeping the counterexample: %w", err)
+	}
+	result.Counterexample.ReplayCommand = "tandem replay " + out
+	if err := report.WriteText(c.OutOrStdout(), result.Counterexample, report.Options{Unfold: f.unfold}); err != nil {
+		return err
+	}
+	return verdictError(exitViolated)
+}

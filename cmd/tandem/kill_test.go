@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKill ends, at random moments, each of the processes that take part in a
+// check. The check must end with an error that names what has died, and leave
+// nothing behind.
+func TestKill(t *testing.T) {
+	const times = 4
+	dropbear := []string{"./examples/scpto/fixed", "-c", "examples/scpto/tandem.yaml"}
+	// The peer of this one is asked something new all the time.
+	alphabet := []string{"./examples/alphabet", "-c", filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}
+	for _, victim := range []struct {
+		name string
+		is   func(process) bool
+		says string
+		args []string
+	}{
+		{"dropbear", func(p process) bool { return strings.HasPrefix(p.command, "dropbear ") }, "dropbear", dropbear},
+		{"criu", func(p process) bool { return strings.Contains(p.command, "criu swrk") }, "(?i)criu.*killed", alphabet},
+		{"proxy", func(p process) bool { return strings.Contains(p.command, "tandem-proxy") }, "proxy", alphabet},
+		{"ckptd", func(p process) bool { return strings.Contains(p.command, "tandem-ckptd") }, "tandem-ckptd died", alphabet},
+		{"worker", func(p process) bool { return strings.HasSuffix(p.executable, "/program") }, "worker process ended unexpectedly", dropbear},
+	} {
+		t.Run(victim.name, func(t *testing.T) {
+			for i := range times {
+				killOnce(t, i, victim.is, victim.says, victim.args)
+			}
+		})
+	}
+}
+
+func killOnce(t *testing.T, round int, is func(process) bool, says string, args []string) {
+	t.Helper()
+	before := surroundings(t)
+	var out bytes.Buffer
+	// A search of all schedules, so that it is still under way when the blow falls.
+	cmd := exec.Command(filepath.Join(bin, "tandem"), append([]string{"check", "--search", "dfs", "--strategy", "always", "--time", "30s"}, args...)...)
+	cmd.Dir = "../.."
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killed := killDescendant(cmd.Process.Pid, is, time.Duration(round)*time.Duration(rand.IntN(150))*time.Millisecond)
+	err := cmd.Wait()
+	if !killed {
+		t.Fatalf("round %d: there was nothing to kill:\n%s", round, &out)
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitError {
+		t.Errorf("round %d: %v, want exit code %d:\n%s", round, err, exitError, &out)
+	}
+	if !regexp.MustCompile(says).MatchString(out.String()) {
+		t.Errorf("round %d: the message does not say %q:\n%s", round, says, &out)
+	}
+	if left := difference(before, surroundings(t)); left != "" {
+		t.Errorf("round %d: something was left behind:\n%s\n%s", round, left, &out)
+	}
+}
+
+// process is a running process.
+type process struct {
+	pid        int
+	executable string
+	command    string
+}
+
+// killDescendant waits for a descendant that is looked for, and then a while,
+// and ends it. It reports false if the ancestor has none left.
+func killDescendant(ancestor int, is func(process) bool, after time.Duration) bool {
+	strike := time.Time{}
+	for started := time.Now(); time.Since(started) < 20*time.Second; {
+		for _, pid := range descendants(ancestor, nil) {
+			p, ok := readProcess(pid)
+			if !ok || !is(p) {
+				continue
+			}
+			if strike.IsZero() {
+				strike = time.Now().Add(after)
+			}
+			if time.Now().After(strike) {
+				return syscall.Kill(pid, syscall.SIGKILL) == nil
+			}
+		}
+	}
+	return false
+}
+
+func descendants(pid int, list []int) []int {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, field := range strings.Fields(string(children)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				list = descendants(child, append(list, child))
+			}
+		}
+	}
+	return list
+}
+
+func readProcess(pid int) (process, bool) {
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return process{}, false
+	}
+	executable, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return process{pid: pid, executable: executable, command: strings.ReplaceAll(string(command), "\x00", " ")}, true
+}
+
+func processes() (all []process) {
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(filepath.Base(e))
+		if err != nil {
+			continue
+		}
+		if p, ok := readProcess(pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// surroundings is what a check could leave behind: processes, namespaces,
+// mounts, directories.
+func surroundings(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	for _, p := range processes() {
+		for _, name := range []string{"tandem", "dropbear", "criu", "scp "} {
+			if strings.Contains(p.command, name) && p.pid != os.Getpid() && !strings.Contains(p.command, ".test") {
+				found[fmt.Sprintf("process %d %s", p.pid, p.command)] = true
+			}
+		}
+		for _, kind := range []string{"net", "mnt", "pid", "ipc", "uts"} {
+			if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p.pid, kind)); err == nil {
+				found["namespace "+ns] = true
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		found["mount "+line] = true
+	}
+	for _, pattern := range []string{"/tmp/*", "/run/*", "/var/tmp/*", "/dev/shm/*"} {
+		names, _ := filepath.Glob(pattern)
+		for _, name := range names {
+			if strings.Contains(name, "tandem") {
+				found["file "+name] = true
+			}
+		}
+	}
+	return found
+}
+
+func difference(before, after map[string]bool) string {
+	var lines []string
+	for x := range after {
+		if !before[x] {
+			lines = append(lines, x)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

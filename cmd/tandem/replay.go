@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/report"
+)
+
+func replayCommand() *cobra.Command {
+	var times int
+	var dir string
+	var unfold bool
+	c := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Run a counterexample again, event by event, without the peers",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if times < 1 {
+				return errors.New("--times must be at least 1")
+			}
+			recording, err := report.Load(args[0])
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = recording.Program.Directory
+			}
+			program, clean, err := buildProgram(c.Context(), dir, recording.Program.Package, recording.Program.Preemptible)
+			if err != nil {
+				return err
+			}
+			defer clean()
+			shown, err := check.Replay(program, recording, times)
+			if err != nil {
+				return err
+			}
+			shown.ReplayCommand = "tandem replay " + args[0]
+			if err := report.WriteText(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, every event as recorded\n", times, times)
+			return verdictError(exitViolated)
+		},
+	}
+	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
+	c.Flags().StringVar(&dir, "dir", "", "where the package is, if not where it was")
+	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
+	return c
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// tree holds a copy of the examples and, in bin, the binaries under test, side by
+// side as they are installed.
+var tree, bin string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tandem-cmd-test-")
+	if err == nil {
+		tree, bin = dir, filepath.Join(dir, "bin")
+		err = errors.Join(os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")), buildBinaries())
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func buildBinaries() error {
+	if err := os.Chmod(tree, 0o755); err != nil { // for the test that is not root
+		return err
+	}
+	for name, pkg := range map[string]string{
+		"tandem": ".", "tandem-ckptd": "../ckptd", "tandem-proxy": "../proxy", "alphabet-server": "../../examples/alphabet/server",
+	} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+// TestScripts runs tandem as a user does; each script is one conversation.
+func TestScripts(t *testing.T) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("GOMODCACHE", string(modules[:len(modules)-1]))
+			e.Setenv("GOFLAGS", os.Getenv("GOFLAGS"))
+			e.Setenv("BIN", bin)
+			e.Setenv("REPOSITORY", repository)
+			return nil
+		},
+	})
+}
