@@ -55,7 +55,7 @@ func TestCounterexample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS", "encrypted packet", "restored from the checkpoint",
+		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS", "encrypted packet", "dropbear restored from the checkpoint after",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the counterexample does not say %q:\n%s", want, &text)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -116,14 +117,42 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	g := report.Goroutine{ID: len(n.result.Goroutines), Name: name, Function: "main.main"}
 	if spawn.Kind == sut.Spawned {
 		g.Created = n.source(spawn.PC)
-		if at, ok := n.program.Position(spawn.Object + 1); ok {
-			g.Function = at.Function
-		}
+		g.Function = n.started(spawn)
 	}
 	n.result.Goroutines = append(n.result.Goroutines, g)
 	n.children = append(n.children, 0)
 	n.ended = append(n.ended, false)
 	n.last = append(n.last, report.Step{})
+}
+
+// started is what a goroutine runs: the function, or the call in the go
+// statement where the compiler made a function of it.
+func (n *narrator) started(spawn sut.Event) string {
+	at, ok := n.program.Position(spawn.Object + 1)
+	if !ok {
+		return ""
+	}
+	if !strings.Contains(at.Function, ".gowrap") {
+		return at.Function
+	}
+	where, _ := n.program.Position(spawn.PC)
+	if call, ok := strings.CutPrefix(sourceLine(where), "go "); ok {
+		return call
+	}
+	return at.Function
+}
+
+// sourceLine is a line of the program's source, empty if it cannot be read.
+func sourceLine(at sut.Position) string {
+	text, err := os.ReadFile(at.File)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(string(text), "\n")
+	if at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[at.Line-1])
 }
 
 func (n *narrator) spawn(parent int, e *sut.Event) {
@@ -141,18 +170,32 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 	if s.Kind == "" {
 		s.Kind = report.Synchronisation
 	}
+	if last := n.last[goroutine]; e.Operation == sut.Resume && blocking[last.Operation] {
+		s.Operation = "goes on: " + last.Operation
+	}
 	if e.Choices > 1 {
 		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Number+1, e.Choices)
 	}
-	if at, ok := n.program.Position(e.PC); ok {
+	if at, ok := n.own(e); ok {
 		s.Source, s.Function = shortSource(at), at.Function
 	}
 	n.result.Steps = append(n.result.Steps, s)
-	n.last[goroutine] = s
 }
 
-// access completes the step that it belongs to: the first one tells the object,
-// and the place in the program's own code if the step itself has none.
+// blocking are the operations that a goroutine goes on after when it was woken.
+var blocking = map[string]bool{
+	sut.ChannelSend.String(): true, sut.ChannelReceive.String(): true, sut.Select.String(): true, sut.CondWait.String(): true,
+}
+
+// own is where an event happened, in the program's own code if that is known.
+func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
+	if at, ok := n.program.Position(e.Open); ok {
+		return at, true
+	}
+	return n.program.Position(e.PC)
+}
+
+// access completes the step that it belongs to: the first one tells the object.
 func (n *narrator) access(goroutine int, e *sut.Event) {
 	if goroutine < 0 {
 		return
@@ -162,9 +205,6 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 		s.Object = n.object(e)
 	}
 	n.last[goroutine] = report.Step{Operation: e.Operation.String(), Object: n.object(e), Source: n.source(e.PC)}
-	if at, ok := n.program.Position(e.Open); ok && s.Source == "" {
-		s.Source, s.Function = shortSource(at), at.Function
-	}
 }
 
 // object gives an object a name that people can follow.
@@ -206,8 +246,8 @@ func (n *narrator) exchange() {
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, messages(x)...)
 	s.Cached = x.cached
-	if x.restored != "" {
-		s.Restored = x.restored
+	if s.Restored = x.restored; x.restored != "" && x.cached {
+		s.Restored += ", earlier in the search"
 	}
 }
 
@@ -271,5 +311,5 @@ var objectKinds = map[sut.Operation]string{
 	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
 	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once",
 	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
-	sut.MapRead: "map", sut.MapWrite: "map", sut.SocketRead: "connection", sut.SocketClose: "connection",
+	sut.MapRead: "map", sut.MapWrite: "map",
 }

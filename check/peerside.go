@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -189,8 +190,8 @@ func (p *peerSide) stand(to iocache.NodeID) error {
 		return err
 	}
 	steps := p.cache.Path(from, to)
-	if p.moved != "" {
-		p.moved += fmt.Sprintf(", %d inputs given again", len(steps))
+	if p.moved != "" && len(steps) > 0 {
+		p.moved += fmt.Sprintf(", and given %s again", count(len(steps), "input"))
 	}
 	for _, s := range steps {
 		got, err := p.perform(s.Input)
@@ -241,7 +242,7 @@ func (p *peerSide) restart() error {
 		}
 		p.group = nil
 		p.counts.Restarts++
-		p.moved = "started anew"
+		p.moved = p.names() + " started anew"
 	}
 	if p.client == nil {
 		return errNoPeers
@@ -268,7 +269,7 @@ func (p *peerSide) restore(at iocache.NodeID, image string) error {
 	p.counts.Restores++
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at
-	p.moved = fmt.Sprintf("restored from the checkpoint after input %d", len(p.cache.Path(iocache.Root, at)))
+	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(len(p.cache.Path(iocache.Root, at)), "input"))
 	for number, ended := range p.openConnections(at) {
 		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number))
 		if err != nil {
@@ -277,6 +278,22 @@ func (p *peerSide) restore(at iocache.NodeID, image string) error {
 		p.sockets[number] = &socket{fd: fd, ended: ended}
 	}
 	return nil
+}
+
+// names are those of the peers in the group.
+func (p *peerSide) names() string {
+	names := make([]string, len(p.spec.Peers))
+	for i, peer := range p.spec.Peers {
+		names[i] = peer.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // openConnections are those whose descriptors the proxy still has at a place,

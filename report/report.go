@@ -94,7 +94,7 @@ type Step struct {
 	Function  string // that contains Source, with its package
 	Kind      Kind
 	IO        []Message // what went over the network in this step, in order
-	Restored  string    // if the peers were restored for this step: from what, and how much was replayed
+	Restored  string    // if the peers were restored for this step: which, from what, and how much was replayed
 	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
 }
 

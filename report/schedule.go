@@ -82,7 +82,7 @@ func (p *printer) schedule(c *Counterexample) {
 
 func (p *printer) row(r row, indent string) {
 	if r.restored != "" {
-		p.line(yellow, fit(strings.Repeat(" ", numberWidth)+indent+"=== peers restored: "+printable(r.restored), width))
+		p.line(yellow, fit(strings.Repeat(" ", numberWidth)+"  === "+printable(r.restored), width))
 	}
 	number := fmt.Sprint(r.first + 1)
 	if r.last > r.first {

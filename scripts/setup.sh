@@ -49,5 +49,5 @@ if [ -n "$missing" ]; then
 	install_packages $missing
 fi
 
-"$(dirname "$0")/install-criu.sh"
+sh "$(dirname "$0")/install-criu.sh"
 say "everything is there"
