@@ -106,11 +106,8 @@ func (s *server) connect(id ID, fd int, to netip.AddrPort) reply {
 	if r := s.wait(fd, unix.POLLOUT); r != (reply{}) {
 		return r
 	}
-	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-	if err != nil {
-		return reply{errno: number(err)}
-	}
-	return reply{errno: syscall.Errno(errno)}
+	// Asking again, rather than for SO_ERROR, also lets the socket connect anew if it failed.
+	return reply{errno: number(unix.Connect(fd, sockaddr(to)))}
 }
 
 // Local ports lie above the range from which the kernel gives ports to the peers.

@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawAddress(t *rapid.T) netip.AddrPort {
+	ip := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip"))
+	return netip.AddrPortFrom(netip.AddrFrom4(ip), rapid.Uint16().Draw(t, "port"))
+}
+
+func TestMessagesSurviveTheWire(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		op := operation(rapid.IntRange(1, int(opEnd)-1).Draw(t, "operation"))
+		c := command{op, rapid.Uint32().Draw(t, "sequence"), ID(rapid.Uint32().Draw(t, "id")), ID(rapid.Uint32().Draw(t, "new id")), drawAddress(t)}
+		if got, err := decodeCommand(c.encode()); err != nil || got != c {
+			t.Fatalf("%+v became %+v, %v", c, got, err)
+		}
+		r := reply{op, c.sequence, syscall.Errno(rapid.Uint32().Draw(t, "errno")), refusal(rapid.IntRange(0, int(refusalEnd)-1).Draw(t, "refusal")), c.address}
+		if got, err := decodeReply(r.encode()); err != nil || got != r {
+			t.Fatalf("%+v became %+v, %v", r, got, err)
+		}
+		if _, err := decodeCommand(r.encode()); err == nil {
+			t.Fatal("a reply was taken for a command")
+		}
+		if _, err := decodeReply(c.encode()); err == nil {
+			t.Fatal("a command was taken for a reply")
+		}
+	})
+}
+
+func TestBadMessages(t *testing.T) {
+	good := command{op: opConnect, sequence: 1, id: 2}.encode()
+	change := func(at int, to byte) []byte {
+		b := bytes.Clone(good)
+		b[at] = to
+		return b
+	}
+	for want, b := range map[string][]byte{
+		"a message of 0 bytes, not 22":             nil,
+		"a message of 21 bytes, not 22":            good[:21],
+		"a message of 23 bytes, not 22":            append(bytes.Clone(good), 0),
+		"it begins with 0xff50":                    change(0, 0xff),
+		"version 9 of the protocol, not 1: tandem": change(2, 9),
+		"no command has number 0":                  change(3, 0),
+		"no command has number 6":                  change(3, 6),
+	} {
+		if _, err := decodeCommand(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%x: %v, want %q", b, err, want)
+		}
+	}
+	refused := reply{op: opBind}.encode()
+	refused[15] = byte(refusalEnd)
+	if _, err := decodeReply(refused); err == nil || !strings.Contains(err.Error(), "no refusal has number 5") {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(command{op: opAccept, sequence: 7, id: 1, newID: 2}.encode())
+	f.Add(reply{op: opConnect, sequence: 7, errno: syscall.ECONNREFUSED}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, err := decodeCommand(b); err == nil && !bytes.Equal(c.encode(), b) {
+			t.Errorf("%x is decoded to %+v, which is encoded as %x", b, c, c.encode())
+		}
+		if r, err := decodeReply(b); err == nil && !bytes.Equal(r.encode(), b) {
+			t.Errorf("%x is decoded to %+v, which is encoded as %x", b, r, r.encode())
+		}
+	})
+}
+
+func FuzzDecodeHello(f *testing.F) {
+	f.Add([]byte(`{"Peers":[2,3]}`))
+	f.Add([]byte(`{"Error":"no such file"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pids, err := decodeHello(b)
+		for _, pid := range pids {
+			if err != nil || pid <= 1 {
+				t.Errorf("%q: pid %d, %v", b, pid, err)
+			}
+		}
+	})
+}
