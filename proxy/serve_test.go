@@ -76,6 +76,14 @@ func create(t testing.TB, c *Client, id ID) int {
 	return fd
 }
 
+var lastID = ID(100)
+
+// unusedID is an id whose port no earlier test, even of another -count, has left in TIME_WAIT.
+func unusedID() ID {
+	lastID++
+	return lastID
+}
+
 // listenAt makes a listening socket.
 func listenAt(t testing.TB, c *Client, id ID, port uint16) {
 	t.Helper()
@@ -89,8 +97,9 @@ func TestConnectionThroughBothEnds(t *testing.T) {
 	c, _ := newServer(t)
 	ctx := testContext(t)
 	listenAt(t, c, 1, 2000)
-	client := create(t, c, 2)
-	if err := c.Connect(ctx, 2, address(2000)); err != nil {
+	id := unusedID()
+	client := create(t, c, id)
+	if err := c.Connect(ctx, id, address(2000)); err != nil {
 		t.Fatal(err)
 	}
 	server, from, err := c.Accept(ctx, 1, 3)
@@ -98,7 +107,7 @@ func TestConnectionThroughBothEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(server)
-	if want := address(firstLocalPort + 2); from != want {
+	if want := address(firstLocalPort + uint16(id)); from != want {
 		t.Errorf("the connection comes from %v, not %v", from, want)
 	}
 	if n, err := unix.Write(client, []byte("hello")); n != 5 || err != nil {
@@ -108,7 +117,7 @@ func TestConnectionThroughBothEnds(t *testing.T) {
 		t.Errorf("%q arrived", got)
 	}
 	// The connection ends when both the proxy's and the checker's descriptors are closed.
-	if err := c.Close(ctx, 2); err != nil {
+	if err := c.Close(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := unix.Read(server, make([]byte, 1)); err != unix.EAGAIN {
@@ -238,10 +247,11 @@ func TestLocalPortsFollowFromIDs(t *testing.T) {
 		}
 		return sa.(*unix.SockaddrInet4).Port
 	}
-	if got := port(100); got != firstLocalPort+100 {
-		t.Errorf("socket 100 has port %d", got)
+	id := unusedID()
+	if got := port(id); got != firstLocalPort+int(id) {
+		t.Errorf("socket %d has port %d", id, got)
 	}
-	if got := port(localPorts + 100); got != firstLocalPort+100+portStride {
+	if got := port(localPorts + id); got != firstLocalPort+int(id)+portStride {
 		t.Errorf("a socket whose port is taken has port %d", got)
 	}
 	if got := port(1<<32 - 1); got < firstLocalPort {
