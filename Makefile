@@ -6,7 +6,7 @@
 # make clean   remove bin
 
 GO ?= go
-PACKAGES_WITH_BENCHMARKS = ./sut/... ./explore/... ./iocache/... ./ckptd/...
+PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 
 # One static binary for each process; the server is a peer of the alphabet example.
 BUILD = CGO_ENABLED=0 $(GO) build

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -36,11 +37,54 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-func runOnce(t *testing.T, r *run, s sut.Schedule) *sut.Log {
+func runOnce(t testing.TB, r *run, s sut.Schedule) *sut.Log {
 	t.Helper()
 	log, err := r.worker.Run(s, r.answers())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return log
+}
+
+// BenchmarkCacheHit is what an input costs that the cache answers, in the
+// checker, and in all, seen from the program; every input of alphabet is one.
+func BenchmarkCacheHit(b *testing.B) {
+	r, err := newRun(context.Background(), alphabet.options(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.worker.Close()
+	defer r.peers.close()
+	runOnce(b, r, sut.Schedule{})
+	misses := r.counts.Misses
+	inputs, inChecker := 0, time.Duration(0)
+	for b.Loop() {
+		timed := &timedPeers{peers: r.answers()}
+		if _, err := r.worker.Run(sut.Schedule{}, timed); err != nil {
+			b.Fatal(err)
+		}
+		inputs, inChecker = inputs+timed.inputs, inChecker+timed.spent
+	}
+	if r.counts.Misses != misses {
+		b.Fatal("not every input was a hit")
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(inChecker.Nanoseconds())/float64(inputs), "ns/hit-in-checker")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(inputs), "ns/hit-with-execution")
+}
+
+// timedPeers measures how long answers take.
+type timedPeers struct {
+	peers  sut.Peers
+	inputs int
+	spent  time.Duration
+}
+
+// Exchange implements sut.Peers.
+func (p *timedPeers) Exchange(in sut.Input) (sut.Answer, error) {
+	started := time.Now()
+	a, err := p.peers.Exchange(in)
+	p.spent += time.Since(started)
+	p.inputs++
+	return a, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,19 +107,46 @@ func (failingPeers) Exchange(sut.Input) (sut.Answer, error) {
 	return sut.Answer{}, fmt.Errorf("the peer is on fire")
 }
 
-func BenchmarkExecution(b *testing.B) {
-	for _, isolation := range []struct {
-		name string
-		kind sut.Isolation
-	}{{"snapshot", sut.Snapshot}, {"fork", sut.Fork}} {
-		b.Run(isolation.name, func(b *testing.B) {
-			w := start(b, isolation.kind, "thirty")
-			events := 0
-			for b.Loop() {
-				events = len(choices(run(b, w, sut.Schedule{}, nil).Events))
-			}
-			b.ReportMetric(float64(events), "steps")
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "executions/s")
-		})
+// BenchmarkIsolation runs isolated executions of a program with thirty
+// transitions, in place and forked in turn, so that the ratio is one of the
+// same moments.
+func BenchmarkIsolation(b *testing.B) {
+	snapshot, fork := start(b, sut.Snapshot, "thirty"), start(b, sut.Fork, "thirty")
+	var inPlace, forked time.Duration
+	const batch = 100
+	executions := 0
+	for b.Loop() {
+		inPlace += timeOf(b, snapshot, batch)
+		forked += timeOf(b, fork, batch)
+		executions += batch
 	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(executions)/inPlace.Seconds(), "snapshot-executions/s")
+	b.ReportMetric(float64(executions)/forked.Seconds(), "fork-executions/s")
+	b.ReportMetric(forked.Seconds()/inPlace.Seconds(), "fork/snapshot")
+}
+
+func timeOf(b *testing.B, w *sut.Worker, executions int) time.Duration {
+	started := time.Now()
+	for range executions {
+		if n := len(choices(run(b, w, sut.Schedule{}, nil).Events)); n != 30 {
+			b.Fatalf("%d transitions, want 30", n)
+		}
+	}
+	return time.Since(started)
+}
+
+// BenchmarkExchange is what an input to the peers and its answer cost, as the
+// program sees it, if the checker answers at once.
+func BenchmarkExchange(b *testing.B) {
+	w := start(b, sut.Snapshot, "exchanges")
+	n := 0
+	for b.Loop() {
+		if log := run(b, w, sut.Schedule{}, &echoServer{}); log.Outcome != sut.Completed {
+			b.Fatalf("%v: %s", log.Outcome, log.Stderr)
+		}
+		n += 1000
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/exchange")
 }

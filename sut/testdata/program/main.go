@@ -50,6 +50,7 @@ var scenarios = map[string]func(){
 	"deadline":    deadline,
 	"closereader": closeReader,
 	"thirty":      thirty,
+	"exchanges":   exchanges,
 	"goroutines": func() {
 		for range 5000 {
 			go select0()
@@ -318,7 +319,7 @@ func closeReader() {
 	fmt.Print(errors.Is(<-done, net.ErrClosed))
 }
 
-// thirty has thirty events, for measuring.
+// thirty has thirty transitions, for measuring.
 func thirty() {
 	var m sync.Mutex
 	var wg sync.WaitGroup
@@ -331,4 +332,17 @@ func thirty() {
 		})
 	}
 	wg.Wait()
+	m.Lock()
+	m.Unlock()
+	tick.Load()
+}
+
+// exchanges sends and reads one byte a thousand times.
+func exchanges() {
+	c := dial()
+	b := []byte{1}
+	for range 1000 {
+		c.Write(b)
+		c.Read(b)
+	}
 }
