@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 )
 
 // inside holds the files that are added to the standard library, below the
@@ -62,9 +63,30 @@ func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	root := filepath.Join(cache, version+"-"+digest(goroot, files))
 	t := &Toolchain{Root: root, Version: version}
 	if _, err := os.Stat(filepath.Join(root, "VERSION")); err == nil {
-		return t, nil
+		now := time.Now()
+		return t, os.Chtimes(root, now, now) // it is in use
 	}
+	forgetUnused(cache)
 	return t, makeRoot(goroot, root, files)
+}
+
+// unusedFor is how long a patched distribution is kept that nobody asks for.
+const unusedFor = 7 * 24 * time.Hour
+
+// forgetUnused removes patched distributions, finished or not, that have not
+// been in use for a while. What cannot be removed stays.
+func forgetUnused(cache string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		mine := strings.HasPrefix(e.Name(), "go1.") || strings.HasPrefix(e.Name(), "new-")
+		if err == nil && mine && time.Since(info.ModTime()) > unusedFor {
+			os.RemoveAll(filepath.Join(cache, e.Name()))
+		}
+	}
 }
 
 func isSupported(version string) bool {

@@ -165,15 +165,61 @@ func TestImpossibleScheduleDiverges(t *testing.T) {
 	}
 }
 
-// TestSleep puts the only enabled goroutine to sleep.
+// TestSleep: what sleeps is not picked before something that conflicts with it.
 func TestSleep(t *testing.T) {
-	w := start(t, sut.Snapshot, "choose")
-	sleep := func(c sut.Choice) sut.Sleeper { return sut.Sleeper{Choice: c} }
-	s := sut.Schedule{Prefix: []sut.Choice{{1, 0}}, Sleep: []sut.Sleeper{sleep(sut.Choice{Goroutine: 1})}}
-	// The prefix's own goroutine is woken by its last choice.
-	if log := run(t, w, s, nil); log.Outcome != sut.Completed {
-		t.Errorf("%v, want completed", log.Outcome)
+	w := start(t, sut.Snapshot, "counter")
+	prefix, both, object := untilBothCanRun(t, run(t, w, sut.Schedule{WantEnabled: true}, nil))
+	sleep := func(c sut.Choice, accesses ...sut.Access) sut.Sleeper {
+		return sut.Sleeper{Choice: c, Accesses: accesses}
 	}
+	tests := []struct {
+		name  string
+		sleep []sut.Sleeper
+		want  sut.Outcome
+		first uint64 // the goroutine that runs next
+	}{
+		{"nobody", nil, sut.Completed, both[0].Goroutine},
+		{"everybody", []sut.Sleeper{sleep(both[0]), sleep(both[1])}, sut.Redundant, 0},
+		{"the first, for good", []sut.Sleeper{sleep(both[0])}, sut.Redundant, both[1].Goroutine},
+		{"the first, until the second conflicts", []sut.Sleeper{sleep(both[0], sut.Access{Object: object, Kind: sut.Write})}, sut.Completed, both[1].Goroutine},
+		{"the first, which reads, until the second writes", []sut.Sleeper{sleep(both[0], sut.Access{Object: object, Kind: sut.Read})}, sut.Completed, both[1].Goroutine},
+		{"the first, until somebody uses another object", []sut.Sleeper{sleep(both[0], sut.Access{Object: object + 1, Kind: sut.Write})}, sut.Redundant, both[1].Goroutine},
+		{"another alternative of the first", []sut.Sleeper{sleep(sut.Choice{Goroutine: both[0].Goroutine, Alternative: 1})}, sut.Completed, both[0].Goroutine},
+	}
+	for _, test := range tests {
+		log := run(t, w, sut.Schedule{Prefix: prefix, Sleep: test.sleep}, nil)
+		taken := choices(log.Events)
+		first := uint64(0)
+		if len(taken) > len(prefix) {
+			first = taken[len(prefix)].Goroutine
+		}
+		if log.Outcome != test.want || first != test.first {
+			t.Errorf("%s sleeps: %v, goroutine %x runs next; want %v and %x", test.name, log.Outcome, first, test.want, test.first)
+		}
+	}
+}
+
+// waiting reports whether main waits and the two others can run.
+func waiting(enabled []sut.Choice) bool {
+	return len(enabled) == 2 && enabled[0].Goroutine != 1
+}
+
+// untilBothCanRun returns the choices up to where two goroutines can be picked,
+// what they could be picked for, and the variable that both use.
+func untilBothCanRun(t *testing.T, log *sut.Log) (prefix, both []sut.Choice, object uint64) {
+	t.Helper()
+	for _, e := range log.Events {
+		switch {
+		case e.Kind == sut.Accessed && e.Operation == sut.AtomicLoad:
+			return prefix, both, e.Subject
+		case e.Kind == sut.Enabled && !waiting(both):
+			both = append(both, sut.Choice{Goroutine: e.Subject})
+		case e.Kind == sut.Stepped && !waiting(both):
+			prefix, both = append(prefix, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)}), nil
+		}
+	}
+	t.Fatal("there is no state in which two goroutines can run")
+	return nil, nil, 0
 }
 
 func TestStepLimit(t *testing.T) {
