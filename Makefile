@@ -26,7 +26,7 @@ setup:
 
 # The demo is to find a bug, so tandem is to exit with 1, "violated".
 demo: setup build
-	@status=0; bin/tandem check ./examples/scpto -c examples/scpto/tandem.yaml || status=$$?; \
+	@status=0; bin/tandem check ./examples/scpto -c examples/scpto/tandem.yaml -o bin/scpto.counterexample || status=$$?; \
 	if [ $$status -ne 1 ]; then \
 		echo "demo: tandem should have found the bug and exited with 1; it exited with $$status" >&2; \
 		exit 1; \

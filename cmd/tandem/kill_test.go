@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestKill ends, at random moments, each of the processes that take part in a
@@ -46,11 +48,15 @@ func TestKill(t *testing.T) {
 
 func killOnce(t *testing.T, round int, is func(process) bool, says string, args []string) {
 	t.Helper()
-	before := surroundings(t)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	before, temporary := surroundings(t), t.TempDir()
 	var out bytes.Buffer
 	// A search of all schedules, so that it is still under way when the blow falls.
 	cmd := exec.Command(filepath.Join(bin, "tandem"), append([]string{"check", "--search", "dfs", "--strategy", "always", "--time", "30s"}, args...)...)
 	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -67,7 +73,11 @@ func killOnce(t *testing.T, round int, is func(process) bool, says string, args 
 	if !regexp.MustCompile(says).MatchString(out.String()) {
 		t.Errorf("round %d: the message does not say %q:\n%s", round, says, &out)
 	}
-	if left := difference(before, surroundings(t)); left != "" {
+	left := difference(before, surroundings(t))
+	if files, err := os.ReadDir(temporary); err != nil || len(files) > 0 {
+		left += fmt.Sprintf("\ntemporary files %v, %v", files, err)
+	}
+	if left != "" {
 		t.Errorf("round %d: something was left behind:\n%s\n%s", round, left, &out)
 	}
 }
@@ -122,35 +132,17 @@ func readProcess(pid int) (process, bool) {
 	return process{pid: pid, executable: executable, command: strings.ReplaceAll(string(command), "\x00", " ")}, true
 }
 
-func processes() (all []process) {
-	entries, _ := filepath.Glob("/proc/[0-9]*")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(filepath.Base(e))
-		if err != nil {
-			continue
-		}
-		if p, ok := readProcess(pid); ok {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// surroundings is what a check could leave behind: processes, namespaces,
-// mounts, directories.
+// surroundings is what a check could leave behind: processes, which come to
+// this one when their parents end, and mounts.
 func surroundings(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, p := range processes() {
-		for _, name := range []string{"tandem", "dropbear", "criu", "scp "} {
-			if strings.Contains(p.command, name) && p.pid != os.Getpid() && !strings.Contains(p.command, ".test") {
-				found[fmt.Sprintf("process %d %s", p.pid, p.command)] = true
-			}
-		}
-		for _, kind := range []string{"net", "mnt", "pid", "ipc", "uts"} {
-			if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p.pid, kind)); err == nil {
-				found["namespace "+ns] = true
-			}
+	for _, pid := range descendants(os.Getpid(), nil) {
+		var status syscall.WaitStatus
+		if p, ok := readProcess(pid); ok && p.command != "" {
+			found[fmt.Sprintf("process %d %s, in %s", p.pid, p.command, namespaces(pid))] = true
+		} else if _, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil); err != nil {
+			found[fmt.Sprintf("zombie %d", pid)] = true
 		}
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -160,15 +152,18 @@ func surroundings(t *testing.T) map[string]bool {
 	for line := range strings.Lines(string(mounts)) {
 		found["mount "+line] = true
 	}
-	for _, pattern := range []string{"/tmp/*", "/run/*", "/var/tmp/*", "/dev/shm/*"} {
-		names, _ := filepath.Glob(pattern)
-		for _, name := range names {
-			if strings.Contains(name, "tandem") {
-				found["file "+name] = true
-			}
+	return found
+}
+
+// namespaces are those that a process keeps alive.
+func namespaces(pid int) string {
+	var list []string
+	for _, kind := range []string{"net", "mnt", "pid", "ipc", "uts"} {
+		if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind)); err == nil {
+			list = append(list, ns)
 		}
 	}
-	return found
+	return strings.Join(list, " ")
 }
 
 func difference(before, after map[string]bool) string {

@@ -1,0 +1,178 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// quiescenceLimit bounds the wait for the peers' reaction to one input.
+const quiescenceLimit = 30 * time.Second
+
+// perform does an input to the group and waits until it has reacted.
+func (p *peerSide) perform(in iocache.Input) (iocache.Reaction, error) {
+	r := &reaction{p: p}
+	if err := r.give(in); err != nil {
+		return iocache.Reaction{}, err
+	}
+	if r.refused != 0 {
+		return iocache.Reaction{Refused: r.refused}, nil
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
+	defer cancel()
+	if err := p.group.Quiesce(ctx, r.drain); err != nil {
+		return iocache.Reaction{}, err
+	}
+	return r.result(), nil
+}
+
+// reaction collects what the peers do after one input.
+type reaction struct {
+	p       *peerSide
+	refused int
+	list    []iocache.Delivery
+}
+
+func (r *reaction) give(in iocache.Input) error {
+	p := r.p
+	if in.Kind == iocache.Connect {
+		return r.connect(in)
+	}
+	s := p.sockets[in.Conn]
+	if s == nil {
+		return fmt.Errorf("connection %d is not open in the peer group, though the program uses it", in.Conn)
+	}
+	switch in.Kind {
+	case iocache.Send:
+		return r.send(s, in)
+	case iocache.Shutdown:
+		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
+			return fmt.Errorf("shutting down connection %d: %w", in.Conn, err)
+		}
+	case iocache.Close:
+		unix.Close(s.fd)
+		delete(p.sockets, in.Conn)
+		return p.group.Proxy().Close(p.ctx, proxy.ID(in.Conn))
+	}
+	return nil
+}
+
+func (r *reaction) connect(in iocache.Input) error {
+	p := r.p
+	address, err := netip.ParseAddrPort(in.Addr)
+	if err != nil {
+		return err
+	}
+	id := proxy.ID(in.Conn)
+	fd, err := p.group.Proxy().CreateSocket(p.ctx, id)
+	if err != nil {
+		return err
+	}
+	err = p.group.Proxy().Connect(p.ctx, id, address)
+	var refused *proxy.SocketError
+	if errors.As(err, &refused) {
+		unix.Close(fd)
+		r.refused = int(refused.Errno)
+		return p.group.Proxy().Close(p.ctx, id)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	p.sockets[in.Conn] = &socket{fd: fd}
+	return nil
+}
+
+// send writes all of the data. A connection that the peer has broken shows that
+// as a reset, as it would to the program.
+func (r *reaction) send(s *socket, in iocache.Input) error {
+	data := in.Data
+	stuck := time.Time{}
+	for len(data) > 0 {
+		n, err := unix.Write(s.fd, data)
+		switch {
+		case err == nil:
+			data, stuck = data[n:], time.Time{}
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if stuck.IsZero() {
+				stuck = time.Now()
+			}
+			if time.Since(stuck) > quiescenceLimit {
+				return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, len(data), len(in.Data))
+			}
+			if _, err := r.drain(); err != nil {
+				return err
+			}
+			poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
+			if _, err := unix.Poll(poll, 100); err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			}
+		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
+			r.add(in.Conn, nil, iocache.Reset)
+			s.ended = true
+			return nil
+		default:
+			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
+		}
+	}
+	return nil
+}
+
+// drain reads whatever has arrived on any connection.
+func (r *reaction) drain() (progress bool, err error) {
+	var buffer [64 << 10]byte
+	for number, s := range r.p.sockets {
+		for !s.ended {
+			n, err := unix.Read(s.fd, buffer[:])
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if errors.Is(err, unix.EAGAIN) {
+				break
+			}
+			progress = true
+			switch {
+			case err == nil && n > 0:
+				r.add(number, slices.Clone(buffer[:n]), iocache.StillOpen)
+			case err == nil:
+				r.add(number, nil, iocache.EOF)
+				s.ended = true
+			case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
+				r.add(number, nil, iocache.Reset)
+				s.ended = true
+			default:
+				return progress, fmt.Errorf("reading from connection %d: %w", number, err)
+			}
+		}
+	}
+	return progress, nil
+}
+
+func (r *reaction) add(connection int, data []byte, end iocache.End) {
+	r.list = append(r.list, iocache.Delivery{Conn: connection, Data: data, End: end})
+}
+
+// result puts the deliveries of each connection together.
+func (r *reaction) result() iocache.Reaction {
+	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
+	var out iocache.Reaction
+	for _, d := range r.list {
+		last := len(out.Deliveries) - 1
+		if last >= 0 && out.Deliveries[last].Conn == d.Conn {
+			out.Deliveries[last].Data = append(out.Deliveries[last].Data, d.Data...)
+			out.Deliveries[last].End = max(out.Deliveries[last].End, d.End)
+			continue
+		}
+		out.Deliveries = append(out.Deliveries, d)
+	}
+	return out
+}
