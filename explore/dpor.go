@@ -23,8 +23,11 @@ type dpor struct {
 	trace *trace
 	path  []Action
 	nodes []node
-	sleep []Sleeper // slab: the sleep sets of the nodes, one after the other
 	begun bool
+
+	// Slabs that the nodes point into, one after the other.
+	sleep    []Sleeper
+	awakened []awakened
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -32,9 +35,11 @@ type dpor struct {
 type node struct {
 	todo   []Action // to be explored from here
 	goesOn bool     // a transition executed here did not end the program
-	// The sleep set: the part of the slab from sleepBegin to sleepEnd. Up to
-	// explored it is inherited; from there on, it is what was explored from here.
-	sleepBegin, explored, sleepEnd int
+	// The sleep set: the part of the slab from sleepBegin to sleepEnd. What was
+	// inherited comes first, then what was explored from here.
+	sleepBegin, sleepEnd int
+	// Those woken on the path that still count: a part of the slab awakened.
+	awakenedBegin, awakenedEnd int
 }
 
 func (d *dpor) Next() (Schedule, bool) {
@@ -107,14 +112,8 @@ func (d *dpor) Report(e Execution) error {
 // extend takes transition i, executed for the first time on this path.
 func (d *dpor) extend(i int, x *Transition) error {
 	if i == len(d.nodes) {
-		begin := len(d.sleep)
-		d.sleep = d.appendInherited(d.sleep)
-		d.nodes = extend(d.nodes)
-		d.nodes[i] = node{todo: d.nodes[i].todo[:0], sleepBegin: begin, explored: len(d.sleep), sleepEnd: len(d.sleep)}
+		d.addNode(i)
 		d.path = append(d.path, x.Action)
-		if i > 0 {
-			d.nodes[i-1].goesOn = true
-		}
 	}
 	n := &d.nodes[i]
 	if d.asleep(n, x.Action) {
@@ -125,7 +124,26 @@ func (d *dpor) extend(i int, x *Transition) error {
 		return err
 	}
 	d.addAlternatives(n, x)
-	return d.reverseAll(races, x.Goroutine)
+	if err := d.reverseAll(races, x.Goroutine); err != nil {
+		return err
+	}
+	d.reverseAwakened(int32(i))
+	return nil
+}
+
+// addNode puts the state after the last event, the new node i, on the stack.
+func (d *dpor) addNode(i int) {
+	d.nodes = extend(d.nodes)
+	n := &d.nodes[i]
+	*n = node{todo: n.todo[:0]}
+	if i > 0 {
+		d.nodes[i-1].goesOn = true
+		n.sleepBegin = d.nodes[i-1].sleepEnd
+		n.awakenedBegin = d.nodes[i-1].awakenedEnd
+	}
+	d.sleep = d.appendInherited(d.sleep[:n.sleepBegin])
+	d.awakened = d.appendAwakened(d.awakened[:n.awakenedBegin])
+	n.sleepEnd, n.awakenedEnd = len(d.sleep), len(d.awakened)
 }
 
 // addAlternatives puts the other alternatives of the operation of x in front of
@@ -177,24 +195,36 @@ func (d *dpor) reverse(r race, next GoroutineID) error {
 	if r.direct && d.covered(n, next) {
 		return nil
 	}
-	first := int32(-1)
-	for x := range d.trace.initials(r.event) {
-		if d.covered(n, d.path[x].Goroutine) {
-			return nil
-		}
-		if first < 0 || x < first {
-			first = x
-		}
-	}
-	if !r.direct {
-		if first < 0 {
-			return logError(int(r.event), "goroutine %#x could have run before it, but nothing could have run first "+
-				"(do all accesses have the right Ready and Delta?)", uint64(next))
-		}
+	first, covered := d.firstInitial(r.event, 0)
+	switch {
+	case covered:
+		return nil
+	case r.direct:
+	case first < 0:
+		return logError(int(r.event), "goroutine %#x could have run before it, but nothing could have run first "+
+			"(do all accesses have the right Ready and Delta?)", uint64(next))
+	default:
 		next = d.path[first].Goroutine
 	}
 	n.todo = append(n.todo, Action{Goroutine: next})
 	return nil
+}
+
+// firstInitial returns the earliest initial of what comes after event e without
+// depending on it, -1 if there is none, and whether one is covered. It passes over
+// those of goroutine skip.
+func (d *dpor) firstInitial(e int32, skip GoroutineID) (first int32, covered bool) {
+	first = -1
+	for x := range d.trace.initials(e) {
+		g := d.path[x].Goroutine
+		if g != skip && d.covered(&d.nodes[e], g) {
+			return first, true
+		}
+		if g != skip && (first < 0 || x < first) {
+			first = x
+		}
+	}
+	return first, false
 }
 
 // reverseVaguely is reverse when it is not known what has to run: whatever it is, it
@@ -233,11 +263,9 @@ func (d *dpor) asleep(n *node, a Action) bool {
 
 // raceWithPending takes an operation that was pending at the end as the end of
 // races: a blocked Lock would have succeeded before the Lock that holds the mutex.
-// Enabled ones take part only where a limit cut the execution off. When everything
-// enabled was asleep they are explored elsewhere, and when the program was ended by
-// its last transition, by goOnWithout.
+// When everything enabled was asleep, that is explored elsewhere.
 func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
-	if p.Enabled && outcome != StepLimit {
+	if p.Enabled && outcome == Redundant {
 		return nil
 	}
 	races, err := d.trace.pendingRaces(p)

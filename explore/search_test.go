@@ -54,7 +54,7 @@ func mustSearch(t testing.TB, s Search, text string) *found {
 const dfsBudget = 5000
 
 // both searches a program with DPOR and with its exhaustive twin.
-func both(t *rapid.T, p *program) (dpor, dfs *found) {
+func both(t rapid.TB, p *program) (dpor, dfs *found) {
 	dfs, err := searchAll(MaxExecutions(DFS(), dfsBudget), p, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -107,8 +107,23 @@ func TestKnownCounts(t *testing.T) {
 	}
 }
 
-// TestAgainstTwin compares DPOR with DFS on random programs whose executions all
-// run to their end: same final states, and exactly one execution per partial order.
+// compare checks that DPOR finds the final states that DFS finds, with exactly one
+// execution per partial order.
+func compare(t rapid.TB, p *program) {
+	dpor, dfs := both(t, p)
+	if got, want := dpor.complete(), len(dfs.fingerprints); got != want {
+		t.Errorf("%d complete executions (and %d redundant), but there are %d partial orders in %d executions",
+			got, dpor.verdict.Redundant, want, dfs.verdict.Executions)
+	}
+	if diff := cmp.Diff(sortedKeys(dfs.states), sortedKeys(dpor.states)); diff != "" {
+		t.Errorf("final states (-exist +found):\n%s", diff)
+	}
+	if t.Failed() {
+		t.Fatalf("program:\n%v", p)
+	}
+}
+
+// TestAgainstTwin does so on random programs whose executions all run to their end.
 func TestAgainstTwin(t *testing.T) {
 	for name, f := range map[string]profile{
 		"variables":   {blocks: variables},
@@ -122,20 +137,27 @@ func TestAgainstTwin(t *testing.T) {
 		"sealed":      {blocks: join(variables, mutexes, waitGroups, channels, times), seal: true, size: 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				p := f.generate(t)
-				dpor, dfs := both(t, p)
-				if got, want := dpor.complete(), len(dfs.fingerprints); got != want {
-					t.Errorf("%d complete executions (and %d redundant), but there are %d partial orders in %d executions",
-						got, dpor.verdict.Redundant, want, dfs.verdict.Executions)
-				}
-				if diff := cmp.Diff(sortedKeys(dfs.states), sortedKeys(dpor.states)); diff != "" {
-					t.Errorf("final states (-exist +found):\n%s", diff)
-				}
-				if t.Failed() {
-					t.Fatalf("program:\n%v", p)
-				}
-			})
+			rapid.Check(t, func(t *rapid.T) { compare(t, f.generate(t)) })
+		})
+	}
+}
+
+// TestHardPrograms does so on programs each of which needs a certain rule.
+func TestHardPrograms(t *testing.T) {
+	for name, text := range map[string]string{
+		"two Adds close a counter": "main: go r; go q; go p\np: add w 1; wait w; done w\n" +
+			"q: add w 1; done w; add w 1; wait w; done w\nr: wait w",
+		"Wait between one Add and Done and another": "main: go r; go q; go p; wait w\np: add w 1; done w\n" +
+			"q: wait w; add w 1; wait w; done w\nr: add w 1; done w",
+		"a send that wakes a select uses its other channels": "main: go q; go p; send c 1\np: send b1 2\nq: select r2 c b1",
+		"the alternatives depend on what is reversed": "main: go q; go p; send c 1\np: send c 1; send b1 2\n" +
+			"q: recv r0 c; select r2 c b1",
+		"a sealed transition that is cut short": "main: go r; go q; go p\np: select r2 c d\nq: load r0 x; send b1 2\n" +
+			"r: load r0 x; send b1 2; .recv r0 c",
+		"a mutex held while the clock advances": "main: go p; lock m; sleep 1; unlock m\np: lock m; .sleep 2; unlock m",
+	} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, parseProgram(text))
 		})
 	}
 }

@@ -74,6 +74,9 @@ func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) *
 	return w
 }
 
+// clockObject is the virtual time.
+const clockObject = ObjectID(1 << 40)
+
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -287,6 +290,7 @@ func (w *worker) execute(a Action) {
 // tick advances the clock to the next time at which a goroutine is to wake.
 func (w *worker) tick() {
 	w.current.Barrier = true
+	w.current.Accesses = []Access{{Object: clockObject, Kind: Write}}
 	next := 0
 	for _, g := range w.goroutines {
 		if g.blocked && g.wake > 0 && (next == 0 || g.wake < next) {
@@ -327,6 +331,7 @@ func (w *worker) operate(g *simGoroutine, choice int) {
 	case opChoose:
 		g.regs[in.reg] = choice
 	case opSleep:
+		w.current.Accesses = append(w.current.Accesses, Access{Object: clockObject, Kind: Read})
 		g.blocked, g.wake = true, w.now+in.value
 	case opExit:
 		outcome := Completed
