@@ -32,8 +32,9 @@ type Options struct {
 	Proxy  string // file of tandem-proxy; "" means beside this executable
 	CRIU   string // file of criu; "" means what FindCRIU finds
 
-	// Budget of the image store. Over it, the oldest images are dropped, but for the
-	// first one of each group. Zero means the default.
+	// Budget of memory for images and scratch directories, and of images. Over it, the
+	// oldest images are dropped, but for the first one of each group. Zero means the
+	// default.
 	MaxBytes  int64
 	MaxImages int
 
@@ -63,7 +64,7 @@ var (
 // Image is a physical checkpoint: a saved state of a group, its scratch directory included.
 type Image struct {
 	ID    string
-	Bytes int64         // size in the store
+	Bytes int64         // in the store, without files that it shares with older images
 	Took  time.Duration // to take, at the daemon
 	// Dropped names the older images, of any group, that had to make room for it.
 	Dropped []string

@@ -203,14 +203,17 @@ func (d *daemon) setUp(s *setup) error {
 	if err := smallHashTables(); err != nil {
 		return fmt.Errorf("make the hash tables of the groups small: %w", err)
 	}
-	if err := copyFile(s.Proxy, proxyFile); err != nil {
+	if err := copyContent(s.Proxy, proxyFile); err != nil {
 		return fmt.Errorf("copy the proxy: %w", err)
 	}
 	if err := os.Chmod(proxyFile, 0o755); err != nil {
 		return err
 	}
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
-	d.store = &store{directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages}
+	d.store = &store{
+		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,
+		used: func() (int64, error) { return bytesUsed(imagesDirectory) },
+	}
 	return nil
 }
 

@@ -38,6 +38,7 @@ type hosted struct {
 	directory string // becomes /run of the group
 	mounts    []proxy.Mount
 	views     []string // read-only mounts of the daemon for this group
+	base      string   // files of the image that was taken or restored last
 
 	mu      sync.Mutex
 	network *os.File // namespace of the incarnation
@@ -304,6 +305,7 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 		h.fail(fmt.Errorf("checkpoint of group %d: %w", h.id, h.orDeath(err)))
 		return nil, dropped, errors.Join(h.down, store.remove(i))
 	}
+	h.base = i.files()
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
 }
@@ -320,7 +322,9 @@ func (h *hosted) dump(i *image) criuOperation {
 	return criuOperation{
 		kind: rpc.CriuReqType_DUMP, options: options,
 		network: h.network, images: i.pages(), log: "dump.log",
-		frozen: func() error { return saveTree(h.directory, i.files(), proxyDirectory) },
+		frozen: func() error {
+			return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
+		},
 	}
 }
 
@@ -335,9 +339,10 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	defer h.daemon.store.release(i)
 	h.kill()
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
-	if err := putBackTree(i.files(), h.directory, proxyDirectory); err != nil {
+	if err := (treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}).putBack(); err != nil {
 		return nil, fmt.Errorf("put back the files of image %s: %w", id, err)
 	}
+	h.base = i.files()
 	channel, err := h.revive(ctx, i)
 	if err == nil {
 		if descriptors, err = h.handOver(channel); err != nil {

@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,70 +13,135 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// saveTree makes the empty directory to a copy of the directory from, owners, modes and
-// times included. The entry `except` at its top is left out. Sockets, which CRIU makes
-// again, are too.
-func saveTree(from, to, except string) error {
-	entries, err := os.ReadDir(from)
+// treeCopy makes one directory a copy of another: contents, owners, modes, times and hard
+// links. Sockets are left out: CRIU makes them again. Nobody may write to either meanwhile.
+type treeCopy struct {
+	from, to string
+	except   string // an entry at the top that is left alone
+	// base, if not empty, is an older copy. Files that are the same there are linked, not
+	// copied: most files of most peers never change.
+	base  string
+	links map[uint64]string // inodes with several names: the first copied name
+}
+
+// save fills the empty directory to.
+func (c treeCopy) save() error {
+	c.links = map[uint64]string{}
+	return c.fill(".")
+}
+
+// putBack changes the directory to where it differs.
+func (c treeCopy) putBack() error {
+	c.links = map[uint64]string{}
+	if err := c.clear("."); err != nil {
+		return err
+	}
+	return c.fill(".")
+}
+
+// clear removes from the directory dir of to what is not the same in from.
+func (c treeCopy) clear(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(c.to, dir))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == except {
+		name := filepath.Join(dir, e.Name())
+		if name == c.except {
 			continue
 		}
-		if err := copyEntry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+		source, err := os.Lstat(filepath.Join(c.from, name))
+		if err == nil && source.IsDir() && e.IsDir() {
+			if err := c.clear(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if same, err := sameFile(filepath.Join(c.from, name), filepath.Join(c.to, name)); err != nil || same {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(c.to, name)); err != nil {
 			return err
 		}
 	}
-	return copyAttributes(from, to)
+	return nil
 }
 
-// putBackTree makes the directory to what it was when saveTree saved it as from.
-func putBackTree(from, to, except string) error {
-	entries, err := os.ReadDir(to)
+// fill copies what is missing in the directory dir of to.
+func (c treeCopy) fill(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(c.from, dir))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == except {
+		name := filepath.Join(dir, e.Name())
+		if name == c.except {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(to, e.Name())); err != nil {
+		if err := c.copyEntry(name); err != nil {
 			return err
 		}
 	}
-	return saveTree(from, to, except)
+	return copyAttributes(filepath.Join(c.from, dir), filepath.Join(c.to, dir))
 }
 
-func copyEntry(from, to string) error {
+func (c treeCopy) copyEntry(name string) error {
+	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
 	info, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
-	switch info.Mode().Type() {
-	case 0:
-		err = copyFile(from, to)
-	case fs.ModeDir:
-		if err = os.Mkdir(to, 0o700); err == nil {
-			return saveTree(from, to, "")
+	exists := false
+	if _, err := os.Lstat(to); err == nil {
+		exists = true // and is the same, or a directory
+	}
+	switch kind := info.Mode().Type(); {
+	case kind == fs.ModeDir:
+		if !exists {
+			if err := os.Mkdir(to, 0o700); err != nil {
+				return err
+			}
 		}
-	case fs.ModeSymlink:
+		return c.fill(name)
+	case exists || kind == fs.ModeSocket:
+		return nil
+	case kind == 0:
+		return c.copyFile(name, info)
+	case kind == fs.ModeSymlink:
 		var target string
 		if target, err = os.Readlink(from); err == nil {
 			err = os.Symlink(target, to)
 		}
-	case fs.ModeNamedPipe:
+	case kind == fs.ModeNamedPipe:
 		err = unix.Mkfifo(to, 0o600)
-	case fs.ModeSocket:
-		return nil
 	default:
-		return fmt.Errorf("%s is a %v: a peer may have files, directories, links, pipes and sockets in its scratch directory", from, info.Mode().Type())
+		return fmt.Errorf("%s is a %v: a peer may have files, directories, links, pipes and sockets in its scratch directory", from, kind)
 	}
 	return errors.Join(err, copyAttributes(from, to))
 }
 
-func copyFile(from, to string) error {
+// copyFile makes a regular file: a link to one that was copied before, or a copy.
+func (c treeCopy) copyFile(name string, info fs.FileInfo) error {
+	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
+	st := info.Sys().(*syscall.Stat_t)
+	if first, ok := c.links[st.Ino]; ok {
+		return os.Link(first, to)
+	}
+	if st.Nlink > 1 {
+		c.links[st.Ino] = to
+	} else if c.base != "" {
+		older := filepath.Join(c.base, name)
+		if same, err := sameFile(from, older); err == nil && same && os.Link(older, to) == nil {
+			return nil
+		}
+	}
+	return errors.Join(copyContent(from, to), copyAttributes(from, to))
+}
+
+func copyContent(from, to string) error {
 	r, err := os.Open(from)
 	if err != nil {
 		return err
@@ -109,4 +175,53 @@ func copyAttributes(from, to string) error {
 		return &fs.PathError{Op: "utimensat", Path: to, Err: err}
 	}
 	return nil
+}
+
+// sameFile tells whether both are regular files with the same content and attributes. It
+// compares the contents: times do not tell what was written through a mapping.
+func sameFile(a, b string) (bool, error) {
+	var s, t unix.Stat_t
+	if err := unix.Lstat(a, &s); err != nil {
+		return false, ignoreMissing(a, err)
+	}
+	if err := unix.Lstat(b, &t); err != nil {
+		return false, ignoreMissing(b, err)
+	}
+	if s.Mode != t.Mode || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Uid != t.Uid || s.Gid != t.Gid || s.Size != t.Size || s.Mtim != t.Mtim {
+		return false, nil
+	}
+	if s.Ino == t.Ino || s.Size == 0 {
+		return true, nil
+	}
+	x, err := mapFile(a, int(s.Size))
+	if err != nil {
+		return false, err
+	}
+	defer unix.Munmap(x)
+	y, err := mapFile(b, int(s.Size))
+	if err != nil {
+		return false, err
+	}
+	defer unix.Munmap(y)
+	return bytes.Equal(x, y), nil
+}
+
+func ignoreMissing(path string, err error) error {
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return nil
+	}
+	return &fs.PathError{Op: "stat", Path: path, Err: err}
+}
+
+func mapFile(path string, size int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, &fs.PathError{Op: "mmap", Path: path, Err: err}
+	}
+	return b, nil
 }

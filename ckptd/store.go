@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // store holds images within a budget of bytes and number. When it is exceeded the oldest
@@ -16,10 +18,11 @@ type store struct {
 	directory string
 	maxBytes  int64
 	maxImages int
+	// used is the number of bytes taken now. Images share files, so that it is no sum.
+	used func() (int64, error)
 
 	mu     sync.Mutex
 	images []*image // oldest first
-	bytes  int64
 	next   uint64
 }
 
@@ -62,32 +65,33 @@ func (s *store) create(group uint64) (*image, []string, error) {
 	return i, dropped, nil
 }
 
-// settle takes the size of a finished image into account and drops older ones for it.
+// settle ends the use of a finished image and drops older ones if it is over the budget.
 func (s *store) settle(i *image) (dropped []string, err error) {
-	size, err := diskUsage(i.directory)
-	if err != nil {
-		s.remove(i)
-		return nil, err
+	if i.bytes, err = ownBytes(i.directory); err != nil {
+		return nil, errors.Join(err, s.remove(i))
 	}
 	s.mu.Lock()
-	i.bytes = size
-	s.bytes += size
-	for s.bytes > s.maxBytes && err == nil {
-		var id string
-		if id, err = s.dropOldest(); err == nil {
-			dropped = append(dropped, id)
+	defer s.mu.Unlock()
+	for {
+		used, err := s.used()
+		if err == nil && used <= s.maxBytes {
+			i.inUse = false
+			return dropped, nil
 		}
+		id := ""
+		if err == nil {
+			id, err = s.dropOldest()
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: with an image of %d bytes it holds %d, allowed are %d, and no older image can be dropped: %w",
+				ErrStoreFull, i.bytes, used, s.maxBytes, err)
+			return dropped, errors.Join(err, s.discard(i))
+		}
+		dropped = append(dropped, id)
 	}
-	i.inUse = false
-	s.mu.Unlock()
-	if err != nil {
-		s.remove(i)
-		return dropped, fmt.Errorf("%w: an image of %d bytes does not fit the budget of %d bytes with the first ones of the groups", ErrStoreFull, size, s.maxBytes)
-	}
-	return dropped, nil
 }
 
-var errNoneToDrop = errors.New("no image can be dropped")
+var errNoneToDrop = errors.New("all are in use or the first ones of their groups")
 
 // dropOldest needs the lock.
 func (s *store) dropOldest() (string, error) {
@@ -102,7 +106,6 @@ func (s *store) dropOldest() (string, error) {
 // discard needs the lock.
 func (s *store) discard(i *image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
-	s.bytes -= i.bytes
 	return os.RemoveAll(i.directory)
 }
 
@@ -145,22 +148,32 @@ func (s *store) removeGroup(group uint64) error {
 	return errors.Join(errs...)
 }
 
-// diskUsage is the number of bytes that a tree takes on a tmpfs: whole pages.
-func diskUsage(directory string) (int64, error) {
+// ownBytes is the number of bytes that a tree takes on a tmpfs, files that have a name
+// elsewhere, too, left out.
+func ownBytes(directory string) (int64, error) {
 	var total int64
-	err := filepath.WalkDir(directory, func(_ string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return &fs.PathError{Op: "stat", Path: path, Err: err}
 		}
-		if info.Mode().IsRegular() {
-			const page = 4096
-			total += (info.Size() + page - 1) / page * page
+		if st.Nlink == 1 {
+			const block = 512 // of st_blocks, whatever the file system
+			total += st.Blocks * block
 		}
 		return nil
 	})
 	return total, err
+}
+
+// bytesUsed is the number of bytes in use on the file system of a directory.
+func bytesUsed(directory string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(directory, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: directory, Err: err}
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, nil
 }

@@ -39,12 +39,9 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 			}
 		}
 		if quiet {
-			return w.Check()
+			return nil
 		}
 		if err := ctx.Err(); err != nil {
-			if death := w.Check(); death != nil {
-				return death
-			}
 			return fmt.Errorf("the peers do not become quiescent (%s): %w", w.describe(), err)
 		}
 		nap(pause)
@@ -118,7 +115,11 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 		if err != nil {
 			return orAwake(err)
 		}
-		if s.state != 'Z' {
+		if s.state == 'Z' {
+			if err := w.deathOf(pid, s); err != nil {
+				return err
+			}
+		} else {
 			channel, err := w.proc.waitChannel(tid)
 			if err != nil {
 				return orAwake(err)

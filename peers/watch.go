@@ -118,16 +118,33 @@ func (w *Watch) Check() error {
 	if w.proxyGone() {
 		return w.asDeath(errGone)
 	}
-	for pid, i := range w.hostPeers {
+	for pid := range w.hostPeers {
 		s, err := w.proc.stat(pid)
 		if err != nil {
 			return w.asDeath(err)
 		}
-		if s.state == 'Z' || s.state == 'X' {
-			return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
+		if err := w.deathOf(pid, s); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// deathOf returns a *Died if the process is a peer's own and dead. One whose first thread
+// alone has ended looks the same at first sight.
+func (w *Watch) deathOf(pid int, s stat) error {
+	i, isPeer := w.hostPeers[pid]
+	if !isPeer || s.state != 'Z' {
+		return nil
+	}
+	threads, err := w.proc.threads(pid)
+	if err != nil {
+		return w.asDeath(err)
+	}
+	if len(threads) > 1 {
+		return nil
+	}
+	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
 }
 
 // InFlight says what is under way between the sockets of the group; empty for nothing.

@@ -1,0 +1,290 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// roleVariable makes the test binary a peer: see roles.
+const roleVariable = "TANDEM_TEST_ROLE"
+
+var proxyBinary string
+
+func TestMain(m *testing.M) {
+	if role, ok := os.LookupEnv(roleVariable); ok {
+		play(role)
+		return
+	}
+	os.Exit(func() int {
+		directory, err := os.MkdirTemp("", "tandem-peers-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(directory)
+		proxyBinary = filepath.Join(directory, "tandem-proxy")
+		build := exec.Command("go", "build", "-o", proxyBinary, "../cmd/proxy")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the proxy: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+const testPort = 2000
+
+var testAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), testPort)
+
+// roles are servers that are more or less easy to tell quiescent. Each gets the
+// connections to testPort, one goroutine for each.
+var roles = map[string]func(net.Conn){
+	// One answer for each byte, after some work and through another process.
+	"answer": answer,
+	// Answers after having slept in the kernel.
+	"sleeper": func(c net.Conn) {
+		b := make([]byte, 1)
+		for {
+			if _, err := c.Read(b); err != nil {
+				return
+			}
+			t := unix.NsecToTimespec(20e6)
+			unix.Nanosleep(&t, nil)
+			c.Write([]byte("done"))
+		}
+	},
+	// Never stops running once it got something.
+	"spinner": func(c net.Conn) {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			for {
+			}
+		}
+	},
+	"deaf": func(net.Conn) { select {} },
+	// Ends as the byte that it gets says; k is for killed.
+	"mortal": func(c net.Conn) {
+		b := make([]byte, 1)
+		c.Read(b)
+		if b[0] == 'k' {
+			unix.Kill(os.Getpid(), unix.SIGKILL)
+		}
+		os.Exit(int(b[0]))
+	},
+	// Has a child that ends at every byte.
+	"parent": func(c net.Conn) {
+		b := make([]byte, 1)
+		for {
+			if _, err := c.Read(b); err != nil {
+				return
+			}
+			exec.Command("sh", "-c", "exit 5").Run()
+			c.Write([]byte("done"))
+		}
+	},
+	// Resets the connection at the first byte.
+	"resetter": func(c net.Conn) {
+		c.Read(make([]byte, 1))
+		c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	},
+}
+
+// play is the life of a peer.
+func play(role string) {
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "role", role+":", err)
+			os.Exit(1)
+		}
+	}
+	fail(loopbackUp())
+	serve := roles[role]
+	if role == "dead" {
+		os.Exit(3)
+	}
+	l, err := net.Listen("tcp4", testAddress.String())
+	fail(err)
+	if role == "closed" { // does not accept
+		select {}
+	}
+	for {
+		c, err := l.Accept()
+		fail(err)
+		go serve(c)
+	}
+}
+
+// answer sends the byte through `cat` and back before it answers "<byte>;".
+func answer(c net.Conn) {
+	cat := exec.Command("cat")
+	in, err := cat.StdinPipe()
+	if err != nil {
+		return
+	}
+	out, err := cat.StdoutPipe()
+	if err != nil || cat.Start() != nil {
+		return
+	}
+	b := make([]byte, 1)
+	for {
+		if _, err := c.Read(b); err != nil {
+			in.Close()
+			cat.Wait()
+			c.Close()
+			return
+		}
+		for end := time.Now().Add(time.Duration(b[0]%8) * 200 * time.Microsecond); time.Now().Before(end); {
+		}
+		if _, err := in.Write(b); err != nil {
+			return
+		}
+		if _, err := io.ReadFull(out, b); err != nil {
+			return
+		}
+		fmt.Fprintf(c, "%d;", b[0])
+	}
+}
+
+func loopbackUp() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	device, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	device.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, device)
+}
+
+func testContext(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// run runs a peer in a role under the real proxy, in namespaces of its own.
+func run(t testing.TB, role string) (*Watch, *proxy.Client) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	config := proxy.Config{
+		Root: filepath.Join(directory, "root"), Executable: proxyBinary, File: filepath.Join(directory, "config.json"), Dir: "/",
+		Peers: []proxy.Command{{Name: role, Args: []string{self}, Env: []string{roleVariable + "=" + role, "PATH=" + os.Getenv("PATH")}}},
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(config.File, text, 0o600), os.Mkdir(config.Root, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "channel")
+	defer theirs.Close()
+	shell := `mount --make-rprivate / && mount --bind / "$1" && mount --bind /dev "$1/dev" && exec "$2" mount "$3"`
+	c := exec.Command("sh", "-c", shell, "sh", config.Root, proxyBinary, config.File)
+	c.ExtraFiles = []*os.File{theirs}
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS}
+	if err := c.Start(); err != nil {
+		t.Fatalf("run a peer in namespaces, as root: %v", err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	pids, err := proxy.ReceiveHello(testContext(t), pair[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := proxy.NewClient(os.NewFile(uintptr(pair[0]), "channel"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Disconnect() })
+	w, err := NewWatch(c.Process.Pid, []Process{{Peer: Peer{Name: role, Listen: testAddress.String()}, PID: pids[0]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w, client
+}
+
+// connect waits for the peer to be ready and connects to it.
+func connect(t testing.TB, w *Watch, c *proxy.Client) (fd int) {
+	t.Helper()
+	ctx := testContext(t)
+	if err := w.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := c.CreateSocket(ctx, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := c.Connect(ctx, 1, testAddress); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// drainer reads a descriptor for Quiesce into a string.
+func drainer(fd int, into *strings.Builder) func() (bool, error) {
+	b := make([]byte, 1024)
+	return func() (bool, error) {
+		n, err := unix.Read(fd, b)
+		if err == unix.EAGAIN || (err == nil && n == 0) {
+			return false, nil
+		}
+		into.Write(b[:max(n, 0)])
+		return true, err
+	}
+}
+
+func send(t testing.TB, fd int, b ...byte) {
+	t.Helper()
+	if n, err := unix.Write(fd, b); n != len(b) || err != nil {
+		t.Fatal(n, err)
+	}
+}
+
+// await waits for a condition.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for this: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func itoa(b byte) string { return strconv.Itoa(int(b)) }

@@ -1,0 +1,250 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// TestNothingComesAfterQuiescence: each byte has exactly one answer, which takes two
+// processes and some time; when the group is quiescent the answer must be there.
+func TestNothingComesAfterQuiescence(t *testing.T) {
+	w, c := run(t, "answer")
+	fd := connect(t, w, c)
+	var got strings.Builder
+	drain := drainer(fd, &got)
+	for n := range 400 {
+		got.Reset()
+		b := byte(n * 7)
+		send(t, fd, b)
+		if err := w.Quiesce(testContext(t), drain); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != itoa(b)+";" {
+			t.Fatalf("round %d: when the group was quiescent the answer was %q", n, got.String())
+		}
+	}
+}
+
+// TestPeerThatSleepsIsNotQuiescent: it does not wait for input, it goes on by itself.
+func TestPeerThatSleepsIsNotQuiescent(t *testing.T) {
+	w, c := run(t, "sleeper")
+	fd := connect(t, w, c)
+	for range 3 {
+		var got strings.Builder
+		send(t, fd, 'x')
+		if err := w.Quiesce(testContext(t), drainer(fd, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != "done" {
+			t.Errorf("when the group was quiescent the answer was %q", got.String())
+		}
+	}
+}
+
+// TestChildOfAPeerMayEnd: only the end of the peer's own process is its death.
+func TestChildOfAPeerMayEnd(t *testing.T) {
+	w, c := run(t, "parent")
+	fd := connect(t, w, c)
+	for range 3 {
+		var got strings.Builder
+		send(t, fd, 'x')
+		if err := w.Quiesce(testContext(t), drainer(fd, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != "done" {
+			t.Errorf("when the group was quiescent the answer was %q", got.String())
+		}
+	}
+}
+
+func TestResetArrives(t *testing.T) {
+	w, c := run(t, "resetter")
+	fd := connect(t, w, c)
+	send(t, fd, 'x')
+	if err := w.Quiesce(testContext(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := unix.Read(fd, make([]byte, 1)); err != unix.ECONNRESET {
+		t.Errorf("when the group was quiescent: %d, %v", n, err)
+	}
+}
+
+// TestGroupThatDoesNotBecomeQuiescent: the error says which peer is doing what.
+func TestGroupThatDoesNotBecomeQuiescent(t *testing.T) {
+	for role, test := range map[string]struct {
+		drain bool
+		want  string
+	}{
+		"spinner": {true, `peer spinner: thread \d+ \(peers.test\) is in state R, wchan 0`},
+		"deaf":    {true, `1 bytes from 127.0.0.1:61001 to 127.0.0.1:2000 are not read`},
+		"closed":  {true, `1 connections to 127.0.0.1:2000 wait to be accepted`},
+		"answer":  {false, `4 bytes from 127.0.0.1:2000 to 127.0.0.1:61001 are not read`},
+	} {
+		t.Run(role, func(t *testing.T) {
+			w, c := run(t, role)
+			fd := connect(t, w, c)
+			send(t, fd, 200)
+			if !test.drain { // let the answer come
+				if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
+					t.Fatal(n, err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(testContext(t), 100*time.Millisecond)
+			defer cancel()
+			drain := drainer(fd, &strings.Builder{})
+			if !test.drain {
+				drain = nil
+			}
+			err := w.Quiesce(ctx, drain)
+			if !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(test.want).MatchString(err.Error()) {
+				t.Errorf("%v\nwant /%s/", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDeathOfAPeerIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		byte byte
+		want string
+	}{
+		"exits":  {7, `exited with status 7`},
+		"killed": {'k', `was killed by signal 9 \(killed\)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, c := run(t, "mortal")
+			fd := connect(t, w, c)
+			if err := w.Check(); err != nil {
+				t.Fatal(err)
+			}
+			send(t, fd, test.byte)
+			err := w.Quiesce(testContext(t), nil)
+			var died *Died
+			if !errors.As(err, &died) || !regexp.MustCompile(`^peer mortal \(pid \d+ of its group\) `+test.want).MatchString(err.Error()) {
+				t.Errorf("%v", err)
+			}
+			if again := w.Check(); again == nil || again.Error() != err.Error() {
+				t.Errorf("%v, then %v", err, again)
+			}
+		})
+	}
+}
+
+func TestPeerDiesBeforeItIsReady(t *testing.T) {
+	w, _ := run(t, "dead")
+	err := w.Ready(testContext(t))
+	var died *Died
+	if !errors.As(err, &died) || died.Peer != "dead" || died.Status.ExitStatus() != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPeerIsNotReady(t *testing.T) {
+	w, _ := run(t, "deaf")
+	if err := w.Ready(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.peers[0].Listen = "127.0.0.1:1"
+	ctx, cancel := context.WithTimeout(testContext(t), 20*time.Millisecond)
+	defer cancel()
+	err := w.Ready(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "peer deaf is not ready: nobody listens on 127.0.0.1:1: context deadline exceeded" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDeathOfTheGroup(t *testing.T) {
+	w, c := run(t, "deaf")
+	connect(t, w, c)
+	pid := w.proxy
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the proxy is dead", w.proxyGone)
+	for name, err := range map[string]error{
+		"Check":   w.Check(),
+		"Quiesce": w.Quiesce(testContext(t), nil),
+		"Ready":   w.Ready(testContext(t)),
+	} {
+		if !errors.Is(err, proxy.ErrDied) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := NewWatch(1<<22+1, nil); !errors.Is(err, proxy.ErrDied) {
+		t.Errorf("watch of a process that never was: %v", err)
+	}
+}
+
+func TestDrainFails(t *testing.T) {
+	w, _ := run(t, "deaf")
+	broken := func() (bool, error) { return false, syscall.EIO }
+	if err := w.Quiesce(testContext(t), broken); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestQuiesceForASingleUse(t *testing.T) {
+	w, c := run(t, "answer")
+	fd := connect(t, w, c)
+	before := openFiles(t)
+	var got strings.Builder
+	send(t, fd, 9)
+	if err := Quiesce(testContext(t), w.proxy, w.peers, drainer(fd, &got)); err != nil || got.String() != "9;" {
+		t.Errorf("%q, %v", got.String(), err)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
+
+func openFiles(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestOnThreadKeepsTheFirstThread: the namespaces of the first thread are those that
+// /proc shows for the process.
+func TestOnThreadKeepsTheFirstThread(t *testing.T) {
+	before, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if err := OnThread(func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
+		t.Errorf("the network namespace is now %s, %v; it was %s", after, err, before)
+	}
+	if err := OnThread(func() error { return syscall.EIO }); err != syscall.EIO {
+		t.Errorf("%v", err)
+	}
+}
+
+func BenchmarkQuiesce(b *testing.B) {
+	w, c := run(b, "answer")
+	fd := connect(b, w, c)
+	var got strings.Builder
+	drain := drainer(fd, &got)
+	for b.Loop() {
+		send(b, fd, 0)
+		if err := w.Quiesce(testContext(b), drain); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
