@@ -66,7 +66,7 @@ type Result struct {
 
 // Run checks a program. An error means that nothing can be said about it: the
 // program does what cannot be checked, a process that takes part has died, or
-// the peers contradicted themselves.
+// the peers contradicted themselves. When ctx ends, the verdict is Unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r, err := newRun(ctx, o)
 	if err != nil {
@@ -91,6 +91,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer r.worker.Close()
 	result, err := r.loop(ctx)
+	if ctx.Err() != nil {
+		result, err = r.interrupted(), nil
+	}
 	if r.peers != nil {
 		if closeError := r.peers.close(); err == nil && closeError != nil {
 			err = fmt.Errorf("ending the peers: %w", closeError)
@@ -124,7 +127,7 @@ type violation struct {
 func (r *run) loop(ctx context.Context) (*Result, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("the check was interrupted: %w", context.Cause(ctx))
+			return nil, err
 		}
 		schedule, more := r.search.Next()
 		if !more {
@@ -238,6 +241,14 @@ func (r *run) alive() error {
 		return nil
 	}
 	return r.peers.group.Check()
+}
+
+// interrupted is what is known when somebody wants the search to end.
+func (r *run) interrupted() *Result {
+	r.counts.Elapsed = time.Since(r.started)
+	v := r.search.Verdict()
+	v.Kind, v.Reason = explore.Unknown, "it was interrupted"
+	return &Result{Verdict: v, Counts: r.counts}
 }
 
 func (r *run) result() (*Result, error) {

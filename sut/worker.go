@@ -141,7 +141,7 @@ func (w *Worker) spawn(memory *os.File) error {
 	w.process.Env = w.environment()
 	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
 	w.process.ExtraFiles = []*os.File{memory, commandIn, answerOut}
-	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // a Ctrl-C is for the checker
 	return startOnThread(w.process, w.stop)
 }
 

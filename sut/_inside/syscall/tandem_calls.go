@@ -8,14 +8,10 @@ const (
 	tandemTrap = 0x74616e64
 	tandemPid  = 1000
 
-	tandemRECVMMSG   = 299
-	tandemSENDMMSG   = 307
-	tandemOPENAT2    = 437
-	tandemRENAMEAT2  = 316
-	tandemIO_URING   = 425
-	tandemPIDFD_OPEN = 434
-	tandemCLONE3     = 435
-	tandemEXECVEAT   = 322
+	tandemRENAMEAT2 = 316
+	tandemIO_URING  = 425
+	tandemCLONE3    = 435
+	tandemEXECVEAT  = 322
 )
 
 // tandemSyscall takes over the calls that concern virtual sockets, and refuses
