@@ -158,7 +158,7 @@ func sendMessage(socket int, message []byte, descriptors []int) error {
 
 // receiveMessage reads one message from a blocking SEQPACKET socket; io.EOF is its end.
 func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
-	b := make([]byte, maxMessage+1)
+	b := make([]byte, maxMessage+1) // one more, to see that a message is too long
 	control := make([]byte, unix.CmsgSpace(4*maxDescriptors))
 	for {
 		n, nc, flags, _, err := unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
@@ -171,7 +171,7 @@ func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
 			return nil, nil, err
 		}
 		descriptors, err := parseDescriptors(control[:nc])
-		if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		if err == nil && (flags&unix.MSG_CTRUNC != 0 || n > maxMessage || len(descriptors) > maxDescriptors) {
 			err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
 		}
 		if err != nil {

@@ -1,0 +1,164 @@
+package ckptd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMessagesSurviveTheWire(t *testing.T) {
+	r := request{Operation: operationRestore, TimeoutMillis: 7, Group: 3, Image: "g3-1", Setup: &setup{Proxy: "p", CRIU: "c", MaxBytes: 1, MaxImages: 2}}
+	b, err := encodeMessage(requestKind, 1<<31, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got request
+	if sequence, err := decodeMessage(b, requestKind, &got); err != nil || sequence != 1<<31 || !reflect.DeepEqual(got, r) {
+		t.Errorf("%+v became %d, %+v, %v", r, sequence, got, err)
+	}
+	if _, err := decodeMessage(b, replyKind, &reply{}); err == nil {
+		t.Error("a request was taken for a reply")
+	}
+}
+
+func TestBadMessages(t *testing.T) {
+	good, err := encodeMessage(requestKind, 1, request{Operation: operationClose})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(at int, to byte) []byte {
+		b := bytes.Clone(good)
+		b[at] = to
+		return b
+	}
+	for want, b := range map[string][]byte{
+		"a message of 0 bytes":                     nil,
+		"a message of 11 bytes":                    good[:11],
+		"a message of 65537 bytes":                 append(bytes.Clone(good), make([]byte, maxMessage+1-len(good))...),
+		`it begins with "XCKD"`:                    change(0, 'X'),
+		"version 9 of the protocol, not 1: tandem": change(4, 9),
+		"a message of kind 2, not 1":               change(5, 2),
+		"body of a message":                        good[:len(good)-1],
+	} {
+		if _, err := decodeMessage(b, requestKind, &request{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := encodeMessage(requestKind, 1, request{Image: strings.Repeat("x", maxMessage)}); err == nil {
+		t.Error("a message over the limit was encoded")
+	}
+}
+
+func TestErrorsKeepTheirIdentity(t *testing.T) {
+	for code, sentinel := range codes {
+		err := errorReply(fmt.Errorf("group 7: %w: for a reason", sentinel)).asError()
+		if !errors.Is(err, sentinel) || err.Error() != "group 7: "+sentinel.Error()+": for a reason" {
+			t.Errorf("code %q: %v", code, err)
+		}
+	}
+	if err := errorReply(io.ErrUnexpectedEOF).asError(); err == nil || err.Error() != "unexpected EOF" {
+		t.Errorf("%v", err)
+	}
+	if err := (reply{}).asError(); err != nil {
+		t.Errorf("a reply without an error: %v", err)
+	}
+	long := errorReply(errors.New(strings.Repeat("ä", maxErrorText)))
+	if _, err := encodeMessage(replyKind, 1, long); err != nil || len(long.Error) > maxErrorText+1 {
+		t.Errorf("a long error: %d bytes, %v", len(long.Error), err)
+	}
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	for _, r := range []request{{Operation: operationCheckpoint, Group: 1}, {Operation: operationSetup, Setup: &setup{CRIU: "criu"}}} {
+		b, err := encodeMessage(requestKind, 1, r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte(protocolMagic + "\x01\x02\x00\x00\x00\x00\x00\x01{\"Error\":\"x\",\"Code\":\"invalid\"}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r request
+		if sequence, err := decodeMessage(b, requestKind, &r); err == nil {
+			again, err := encodeMessage(requestKind, sequence, r)
+			if err != nil && len(b) < maxMessage/8 { // text may grow as it is escaped
+				t.Fatalf("%q: %v", b, err)
+			}
+			var s request
+			if err == nil {
+				if _, err := decodeMessage(again, requestKind, &s); err != nil || !reflect.DeepEqual(r, s) {
+					t.Errorf("%+v became %+v, %v", r, s, err)
+				}
+			}
+		}
+		var p reply
+		if _, err := decodeMessage(b, replyKind, &p); err == nil && p.Error != "" && p.asError() == nil {
+			t.Errorf("%q is an error that is lost", b)
+		}
+	})
+}
+
+// socketPair is a pair of blocking SEQPACKET sockets.
+func socketPair(t testing.TB) (a, b int) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(pair[:]) })
+	return pair[0], pair[1]
+}
+
+func TestDescriptorsTravel(t *testing.T) {
+	a, b := socketPair(t)
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	before := openFiles(t)
+	if err := sendMessage(a, []byte("hello"), []int{int(f.Fd()), a}); err != nil {
+		t.Fatal(err)
+	}
+	message, descriptors, err := receiveMessage(b)
+	if err != nil || string(message) != "hello" || len(descriptors) != 2 {
+		t.Fatalf("%q, %v, %v", message, descriptors, err)
+	}
+	for i, want := range []int{int(f.Fd()), a} {
+		x, _ := inode(descriptors[i])
+		if y, _ := inode(want); x != y {
+			t.Errorf("descriptor %d is another file", i)
+		}
+		if flags, err := unix.FcntlInt(uintptr(descriptors[i]), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+			t.Errorf("descriptor %d would be inherited: %v", i, err)
+		}
+	}
+	closeAll(descriptors)
+	// Over the limits: an error, and nothing stays open.
+	if err := sendMessage(a, []byte("hello"), []int{a, a, a, a}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := receiveMessage(b); err == nil {
+		t.Error("a message with too many descriptors was received")
+	}
+	if err := sendMessage(a, make([]byte, maxMessage+1), []int{a}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := receiveMessage(b); err == nil {
+		t.Error("a message over the limit was received")
+	}
+	unix.Shutdown(a, unix.SHUT_WR)
+	if _, _, err := receiveMessage(b); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
