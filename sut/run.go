@@ -150,7 +150,6 @@ func (w *Worker) fatalLog() (*Log, error) {
 	log.Events = events
 	w.Close()
 	w.events = nil
-	w.replaced++
 	return log, w.launch()
 }
 

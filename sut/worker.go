@@ -43,21 +43,20 @@ const (
 // Worker is one process that runs executions of a program, one at a time. Its
 // methods must not be called concurrently, but for Close.
 type Worker struct {
-	program  *Program
-	options  Options
-	process  *exec.Cmd
-	shared   *shared
-	memory   []byte
-	pages    *pageTable
-	command  *os.File
-	answer   *os.File
-	stdout   *os.File
-	stderr   *os.File
-	events   []Event
-	started  atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
-	hung     atomic.Bool
-	stop     chan struct{}
-	replaced int // processes that this worker has had, beyond the first
+	program *Program
+	options Options
+	process *exec.Cmd
+	shared  *shared
+	memory  []byte
+	pages   *pageTable
+	command *os.File
+	answer  *os.File
+	stdout  *os.File
+	stderr  *os.File
+	events  []Event
+	started atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
+	hung    atomic.Bool
+	stop    chan struct{}
 }
 
 // Start starts a worker.

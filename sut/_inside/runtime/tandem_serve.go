@@ -179,6 +179,7 @@ func tandemForkLoop() {
 			}
 			if pid == 0 {
 				getg().m.procid = uint64(gettid())
+				linux.Syscall6(tandemPrctl, 1 /* PR_SET_PDEATHSIG */, _SIGKILL, 0, 0, 0, 0)
 				return
 			}
 			var status int32
