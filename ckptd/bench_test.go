@@ -1,0 +1,235 @@
+package ckptd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The benchmarks report the median, in milliseconds: single outliers of the machine's
+// make the mean useless.
+
+// samples collects durations and reports their median.
+type samples []time.Duration
+
+func (s samples) report(b *testing.B) {
+	slices.Sort(s)
+	b.ReportMetric(float64(s[len(s)/2].Microseconds())/1000, "ms/median")
+	b.ReportMetric(float64(s[len(s)*95/100].Microseconds())/1000, "ms/p95")
+	b.ReportMetric(0, "ns/op")
+}
+
+// withConversation starts a group and connects to it.
+func withConversation(b *testing.B, name string) (*Client, *Group) {
+	b.Helper()
+	c := spawn(b, Options{MaxImages: 64})
+	group, address := merecat(), merecatAddress
+	if name == "dropbear" {
+		group, address = dropbear(b), dropbearAddress
+	}
+	g := start(b, c, group)
+	talk := &conversation{t: b, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(b), 1, address); err != nil {
+		b.Fatal(err)
+	}
+	talk.listen()
+	if _, err := g.Checkpoint(testContext(b)); err != nil { // the first one has CRIU learn about the kernel
+		b.Fatal(err)
+	}
+	return c, g
+}
+
+var benchmarked = []string{"dropbear", "merecat"}
+
+func BenchmarkDump(b *testing.B) {
+	for _, name := range benchmarked {
+		b.Run(name, func(b *testing.B) {
+			_, g := withConversation(b, name)
+			var took samples
+			for b.Loop() {
+				begin := time.Now()
+				if _, err := g.Checkpoint(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			took.report(b)
+		})
+	}
+}
+
+func BenchmarkRestore(b *testing.B) {
+	for _, name := range benchmarked {
+		b.Run(name, func(b *testing.B) {
+			_, g := withConversation(b, name)
+			image, err := g.Checkpoint(testContext(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var took samples
+			for b.Loop() {
+				begin := time.Now()
+				if err := g.Restore(context.Background(), image.ID); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			took.report(b)
+		})
+	}
+}
+
+// The bare twins run the command criu by hand on the same group, in the same namespaces,
+// with the same options: what remains is what the daemon adds. Only the command is timed,
+// with nsenter, not the kill, the fresh network and the files that Restore also does.
+
+// bare is a group of which CRIU's own command takes images.
+type bare struct {
+	b        *testing.B
+	criu     string
+	daemon   int    // host pid
+	group    *Group // while it runs
+	images   string // directory as the daemon sees it
+	mounts   []string
+	channel  string // socket of the proxy, as CRIU names it
+	output   string // pipe of the peers
+	innerPID string
+}
+
+func newBare(b *testing.B, c *Client, g *Group) *bare {
+	b.Helper()
+	criu, _, err := FindCRIU()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &bare{b: b, criu: criu, daemon: c.process.Process.Pid, group: g, images: baseDirectory + "/bare"}
+	run := fmt.Sprintf("%s/%d", groupsDirectory, g.id)
+	x.mounts = []string{"/dev", devicesDirectory, "/run", run, "/root", run + "/tandem/root"}
+	if g.processes[0].Name != "dropbear" {
+		x.mounts = x.mounts[:4]
+	}
+	if err := os.MkdirAll(x.outside(x.images), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	x.channel, x.output = x.link(3), x.link(1)
+	for line := range strings.Lines(string(readFile(b, fmt.Sprintf("/proc/%d/status", g.PID())))) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			fields := strings.Fields(rest)
+			x.innerPID = fields[len(fields)-2] // the daemon's namespace is next to innermost
+		}
+	}
+	return x
+}
+
+// outside is a path of the daemon as the test sees it.
+func (x *bare) outside(path string) string { return fmt.Sprintf("/proc/%d/root%s", x.daemon, path) }
+
+func (x *bare) link(fd int) string {
+	l, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", x.group.PID(), fd))
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	return l
+}
+
+// command runs criu in the daemon's namespaces and a network, and times it.
+func (x *bare) command(network string, files []*os.File, arguments ...string) time.Duration {
+	arguments = append([]string{"--target", strconv.Itoa(x.daemon), "--mount", "--pid", "--net=" + network, x.criu}, arguments...)
+	arguments = append(arguments, "-D", x.images, "-v2", "--tcp-established", "--manage-cgroups=ignore", "--file-locks", "--network-lock", "skip")
+	c := exec.Command("nsenter", arguments...)
+	c.ExtraFiles = files
+	begin := time.Now()
+	out, err := c.CombinedOutput()
+	took := time.Since(begin)
+	if err != nil {
+		log, _ := filepath.Glob(x.outside(x.images) + "/*.log")
+		for _, l := range log {
+			out = append(out, readFile(x.b, l)...)
+		}
+		x.b.Fatalf("criu %v: %v\n%s", arguments, err, out)
+	}
+	return took
+}
+
+func (x *bare) dump() time.Duration {
+	inode := strings.TrimSuffix(strings.TrimPrefix(x.channel, "socket:["), "]")
+	arguments := []string{"dump", "-t", x.innerPID, "-R", "-o", "dump.log", "--external", "unix[" + inode + "]"}
+	for i := 0; i < len(x.mounts); i += 2 {
+		arguments = append(arguments, "--external", fmt.Sprintf("mnt[%s]:m%d", x.mounts[i], i))
+	}
+	return x.command(fmt.Sprintf("/proc/%d/ns/net", x.group.PID()), nil, arguments...)
+}
+
+// restore restores in a fresh network and ends what it has restored.
+func (x *bare) restore() time.Duration {
+	network, err := newNetwork()
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	defer network.Close()
+	channel, proxyEnd := socketPair(x.b)
+	defer unix.Shutdown(channel, unix.SHUT_RDWR)
+	duplicate, err := unix.FcntlInt(uintptr(proxyEnd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	inherit := []*os.File{os.NewFile(uintptr(duplicate), "channel")}
+	defer inherit[0].Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	arguments := []string{"restore", "-d", "-o", "restore.log", "--root", rootDirectory,
+		"--inherit-fd", "fd[3]:" + x.channel, "--inherit-fd", "fd[4]:" + x.output}
+	for i := 0; i < len(x.mounts); i += 2 {
+		arguments = append(arguments, "--external", fmt.Sprintf("mnt[m%d]:%s", i, x.mounts[i+1]))
+	}
+	took := x.command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), network.Fd()), append(inherit, w), arguments...)
+	await(x.b, "the restored group has ended", func() bool {
+		n, err := killInNetwork(network)
+		return err == nil && n == 0
+	})
+	return took
+}
+
+func BenchmarkDumpBare(b *testing.B) {
+	for _, name := range benchmarked {
+		b.Run(name, func(b *testing.B) {
+			c, g := withConversation(b, name)
+			x := newBare(b, c, g)
+			var took samples
+			for b.Loop() {
+				took = append(took, x.dump())
+			}
+			took.report(b)
+		})
+	}
+}
+
+func BenchmarkRestoreBare(b *testing.B) {
+	for _, name := range benchmarked {
+		b.Run(name, func(b *testing.B) {
+			c, g := withConversation(b, name)
+			x := newBare(b, c, g)
+			x.dump()
+			kill(b, g.PID())
+			var took samples
+			for b.Loop() {
+				took = append(took, x.restore())
+			}
+			took.report(b)
+		})
+	}
+}
