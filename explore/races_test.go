@@ -1,0 +1,62 @@
+package explore
+
+import "testing"
+
+// counterLog is a log of goroutines that add to one counter, one after the other;
+// goroutine 9 waits for it in vain.
+func counterLog(steps ...int32) Execution {
+	var e Execution
+	counter := int32(0)
+	for i := 0; i < len(steps); i += 2 {
+		a := Access{Object: 1, Kind: Commute, Delta: steps[i+1]}
+		if counter == 0 {
+			a.Ready = ReadyExclusive
+		}
+		counter += a.Delta
+		e.Transitions = append(e.Transitions, Transition{
+			Action: Action{Goroutine: GoroutineID(steps[i])}, Choices: 1, Accesses: []Access{a},
+		})
+	}
+	e.Outcome = Deadlock
+	e.Pending = []Pending{{Goroutine: 9, Need: Need{1, ReadyExclusive}, Access: Access{Object: 1, Kind: Read}}}
+	return e
+}
+
+// TestReversalThroughCounter checks where the waiting goroutine may be scheduled:
+// never in a state in which the counter is not zero.
+func TestReversalThroughCounter(t *testing.T) {
+	const s, a, b, wait = 1, 2, 3, 9
+	for _, test := range []struct {
+		name  string
+		steps []int32
+		want  []map[GoroutineID]bool // to do at each step
+	}{
+		{"one Add", []int32{s, +1}, []map[GoroutineID]bool{{wait: true}}},
+		{"two Adds", []int32{s, +1, a, +1}, []map[GoroutineID]bool{{wait: true, a: true}, {}}},
+		{"the Done of one between the Adds of others", []int32{s, +1, a, +1, b, +1, s, -1},
+			[]map[GoroutineID]bool{{wait: true, a: true, b: true}, {b: true, s: true}, {}, {}}},
+		{"the last Add after all is done", []int32{s, +1, s, -1, a, +1},
+			[]map[GoroutineID]bool{{}, {}, {wait: true}}},
+		{"only Dones after it", []int32{s, +2, s, -1}, []map[GoroutineID]bool{{wait: true}, {}}},
+	} {
+		d := DPOR().(*dpor)
+		d.Next()
+		if err := d.Report(counterLog(test.steps...)); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range test.want {
+			got := map[GoroutineID]bool{}
+			for _, action := range d.nodes[i].todo {
+				got[action.Goroutine] = true
+			}
+			if len(got) != len(want) {
+				t.Errorf("%s: to do at step %d: %v, want %v", test.name, i, got, want)
+			}
+			for g := range want {
+				if !got[g] {
+					t.Errorf("%s: goroutine %d is not to do at step %d: %v", test.name, g, i, got)
+				}
+			}
+		}
+	}
+}
