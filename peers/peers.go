@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -98,8 +99,8 @@ func (p Peer) validate() error {
 		return fmt.Errorf("peer %s has no command", p.Name)
 	}
 	for _, s := range slices.Concat(p.Command, p.Env) {
-		if strings.ContainsRune(s, 0) {
-			return fmt.Errorf("peer %s: %q contains a zero byte", p.Name, s)
+		if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
+			return fmt.Errorf("peer %s: %q contains a zero byte or is not UTF-8", p.Name, s)
 		}
 	}
 	for _, e := range p.Env {
@@ -148,7 +149,8 @@ func (f File) Below(scratch string) (string, error) {
 		p = rest
 	}
 	clean := path.Clean(p)
-	if p == "" || path.IsAbs(p) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(p, 0) {
+	if p == "" || path.IsAbs(p) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") ||
+		strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
 		return "", fmt.Errorf("path %q does not name a file below %s", f.Path, Scratch)
 	}
 	return clean, nil

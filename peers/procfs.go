@@ -111,11 +111,14 @@ func (p *procfs) stat(id int) (stat, error) {
 // parseStat reads "pid (command) state ... exit_code"; the command may hold anything.
 func parseStat(b []byte) (stat, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 0 || end < open || end+2 >= len(b) {
-		return stat{}, fmt.Errorf("stat of a process: no command and state in %q", b)
+	if open < 0 || end < open {
+		return stat{}, fmt.Errorf("stat of a process: no command in %q", b)
 	}
-	s := stat{command: string(b[open+1 : end]), state: b[end+2]}
 	fields := bytes.Fields(b[end+1:])
+	if len(fields) == 0 || len(fields[0]) != 1 {
+		return stat{}, fmt.Errorf("stat of a process: no state in %q", b)
+	}
+	s := stat{command: string(b[open+1 : end]), state: fields[0][0]}
 	status, err := strconv.ParseUint(string(fields[len(fields)-1]), 10, 32)
 	if err != nil && s.state == 'Z' {
 		return stat{}, fmt.Errorf("stat of a process: no exit code in %q", b)

@@ -1,0 +1,172 @@
+package peers
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestProcfsOfThisProcess(t *testing.T) {
+	var p procfs
+	pid := os.Getpid()
+	if s, err := p.stat(pid); err != nil || !strings.HasPrefix(s.command, "peers.test") || !strings.ContainsRune("RS", rune(s.state)) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if inner, err := p.innerPID(pid); err != nil || inner != pid {
+		t.Errorf("%d, %v", inner, err)
+	}
+	if threads, err := p.threads(pid); err != nil || !slices.Contains(threads, pid) || len(threads) < 2 {
+		t.Errorf("%v, %v", threads, err)
+	}
+	if ran, err := p.ran(pid); err != nil || len(strings.Fields(ran)) != 3 {
+		t.Errorf("%q, %v", ran, err)
+	}
+	const nobody = 1<<22 + 1 // above every pid
+	for name, call := range map[string]func() error{
+		"stat":     func() error { _, err := p.stat(nobody); return err },
+		"threads":  func() error { _, err := p.threads(nobody); return err },
+		"children": func() error { _, err := p.children(nobody, nobody); return err },
+		"ran":      func() error { _, err := p.ran(nobody); return err },
+		"wchan":    func() error { _, err := p.waitChannel(nobody); return err },
+		"innerPID": func() error { _, err := p.innerPID(nobody); return err },
+	} {
+		if err := call(); !errors.Is(err, errGone) {
+			t.Errorf("%s of nobody: %v", name, err)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	s, err := parseStat([]byte("12 (a) b (c) Z 1 12 12 0 -1 4194316 9\n"))
+	if err != nil || s.command != "a) b (c" || s.state != 'Z' || s.status != 9 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "12", "12 (", "12 )(", "12 (a)", "12 (a) ", "()  ", "1 (a) Z x"} {
+		if s, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("%q is %+v", bad, s)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("12 (sh) S 1 12 12 0 -1 4194316 0"))
+	f.Add([]byte("12 (a) b (c) Z 1 9"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parseStat(b); err == nil && !strings.Contains(string(b), "("+s.command+")") {
+			t.Errorf("%q has the command %q", b, s.command)
+		}
+	})
+}
+
+func port(n uint16) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), n)
+}
+
+func TestInFlight(t *testing.T) {
+	listener := socket{state: tcpListen, local: port(80), inode: 1}
+	here := socket{state: tcpEstablished, local: port(80), remote: port(9), inode: 2}
+	there := socket{state: tcpEstablished, local: port(9), remote: port(80), inode: 3}
+	with := func(s socket, change func(*socket)) socket {
+		change(&s)
+		return s
+	}
+	const closeWait, finWait2 = 8, 5
+	for want, all := range map[string][]socket{
+		"": {listener, here, there},
+		"3 connections to 127.0.0.1:80 wait to be accepted":                     {with(listener, func(s *socket) { s.unread = 3 })},
+		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made":           {with(here, func(s *socket) { s.state = tcpSynSent })},
+		"a connection from 127.0.0.1:9 to 127.0.0.1:80 is being made":           {with(there, func(s *socket) { s.state = tcpNewSynRecv })},
+		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                {with(here, func(s *socket) { s.unsent = 5 }), there},
+		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read":                 {here, with(there, func(s *socket) { s.unread = 6 })},
+		"the end of the connection from 127.0.0.1:9 to 127.0.0.1:80 is under w": {listener, here},
+	} {
+		if got := inFlight(all); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for name, all := range map[string][]socket{
+		"half closed": {with(here, func(s *socket) { s.state = finWait2 }), with(there, func(s *socket) { s.state = closeWait })},
+		"orphaned":    {with(here, func(s *socket) { s.state, s.inode, s.unread = finWait2, 0, 7 })},
+		"closed":      {{state: tcpClose, unread: 7}},
+		"none":        nil,
+	} {
+		if got := inFlight(all); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestListens(t *testing.T) {
+	everywhere := netip.MustParseAddrPort("0.0.0.0:80")
+	six := netip.MustParseAddrPort("[::]:80")
+	for _, test := range []struct {
+		socket socket
+		want   bool
+	}{
+		{socket{state: tcpListen, local: port(80)}, true},
+		{socket{state: tcpListen, local: everywhere}, true},
+		{socket{state: tcpListen, local: six}, true},
+		{socket{state: tcpListen, local: port(81)}, false},
+		{socket{state: tcpListen, local: netip.MustParseAddrPort("127.0.0.2:80")}, false},
+		{socket{state: tcpEstablished, local: port(80)}, false},
+	} {
+		if got := listens([]socket{test.socket}, port(80)); got != test.want {
+			t.Errorf("%+v: %t", test.socket, got)
+		}
+	}
+}
+
+// netlinkMessage is a message as the kernel sends it.
+func netlinkMessage(kind uint16, body []byte) []byte {
+	b := binary.NativeEndian.AppendUint32(nil, uint32(16+len(body)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	return append(append(b, make([]byte, 10)...), body...)
+}
+
+func TestParseSockets(t *testing.T) {
+	six := make([]byte, replySize)
+	six[0], six[1] = unix.AF_INET6, tcpEstablished
+	binary.BigEndian.PutUint16(six[4:], 80)
+	binary.BigEndian.PutUint16(six[6:], 9)
+	copy(six[8:], netip.MustParseAddr("::ffff:127.0.0.1").AsSlice())
+	copy(six[24:], netip.MustParseAddr("::1").AsSlice())
+	binary.NativeEndian.PutUint32(six[56:], 1)
+	binary.NativeEndian.PutUint32(six[60:], 2)
+	binary.NativeEndian.PutUint32(six[68:], 3)
+	both := append(netlinkMessage(tcpDiagGetSock, six), netlinkMessage(unix.NLMSG_DONE, make([]byte, 4))...)
+	all, done, err := parseSockets(both)
+	want := socket{tcpEstablished, port(80), netip.MustParseAddrPort("[::1]:9"), 1, 2, 3}
+	if err != nil || !done || len(all) != 1 || all[0] != want {
+		t.Errorf("%+v, %t, %v", all, done, err)
+	}
+	refused := make([]byte, 20)
+	errno := -int32(unix.EPERM)
+	binary.NativeEndian.PutUint32(refused, uint32(errno))
+	if _, _, err := parseSockets(netlinkMessage(unix.NLMSG_ERROR, refused)); !errors.Is(err, unix.EPERM) {
+		t.Errorf("%v", err)
+	}
+	for _, bad := range [][]byte{netlinkMessage(7, nil), netlinkMessage(tcpDiagGetSock, six[:replySize-1]), both[:30], make([]byte, 16)} {
+		if all, _, err := parseSockets(bad); err == nil {
+			t.Errorf("%x is %+v", bad, all)
+		}
+	}
+}
+
+func FuzzParseSockets(f *testing.F) {
+	f.Add(netlinkMessage(tcpDiagGetSock, make([]byte, replySize)))
+	f.Add(netlinkMessage(unix.NLMSG_DONE, nil))
+	f.Add(netlinkMessage(unix.NLMSG_ERROR, make([]byte, 4)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		all, _, _ := parseSockets(b)
+		if len(all)*(16+replySize) > len(b) {
+			t.Errorf("%d sockets in %d bytes", len(all), len(b))
+		}
+		inFlight(all)
+	})
+}
