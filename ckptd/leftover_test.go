@@ -15,15 +15,17 @@ import (
 
 // leftovers knows what a test has made that must not outlive it.
 type leftovers struct {
-	own        map[string]bool // namespaces of the test itself
-	namespaces map[string]bool // those of the processes below it
+	own map[string]bool // namespaces of the test itself
+	// namespaces are those of the processes below it. They are held open, as the numbers
+	// that name them would be given to others.
+	namespaces map[string]*os.File
 	mounts     string
 	files      int // open descriptors
 }
 
 func watchLeftovers(t testing.TB) *leftovers {
 	t.Helper()
-	l := &leftovers{own: namespacesOf(os.Getpid()), namespaces: map[string]bool{}}
+	l := &leftovers{own: namespacesOf(os.Getpid()), namespaces: map[string]*os.File{}}
 	l.mounts = string(readFile(t, "/proc/self/mountinfo"))
 	l.files = openFiles(t)
 	return l
@@ -34,10 +36,20 @@ func (l *leftovers) note(t testing.TB) (pids []int) {
 	t.Helper()
 	pids = descendants(os.Getpid())
 	for _, pid := range pids {
-		for n := range namespacesOf(pid) {
-			if !l.own[n] {
-				l.namespaces[n] = true
+		for name := range namespacesOf(pid) {
+			kind, _, _ := strings.Cut(name, ":")
+			if l.own[name] || l.namespaces[name] != nil {
+				continue
 			}
+			f, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+			if err != nil {
+				continue // it has just ended
+			}
+			if now, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || now != name {
+				f.Close()
+				continue
+			}
+			l.namespaces[name] = f
 		}
 	}
 	return pids
@@ -55,10 +67,13 @@ func (l *leftovers) check(t testing.TB) {
 	for _, e := range glob(t, "/proc/[0-9]*") {
 		pid, _ := strconv.Atoi(filepath.Base(e))
 		for n := range namespacesOf(pid) {
-			if l.namespaces[n] {
+			if l.namespaces[n] != nil {
 				t.Errorf("namespace %s is left in process %d: %s", n, pid, commandLine(pid))
 			}
 		}
+	}
+	for _, f := range l.namespaces {
+		f.Close()
 	}
 	if now := string(readFile(t, "/proc/self/mountinfo")); now != l.mounts {
 		t.Errorf("mounts have changed:\n%s\nbefore:\n%s", now, l.mounts)
