@@ -327,12 +327,7 @@ func tandemLogOperation(t *tandemG) {
 	case opStart, opResume, opYield, opChoose, opExit, opSocketWrite, opConnect, opSocketShutdown:
 		return // none, or known only when the peers have reacted
 	case opSelect:
-		cases := unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
-		for i := range cases {
-			if cases[i].c != nil {
-				tandemAccess(t, uint64(uintptr(unsafe.Pointer(cases[i].c))), accessWrite, readyFree|readyReader)
-			}
-		}
+		tandemAccessCases(t)
 		return
 	}
 	if t.object != 0 {
@@ -416,10 +411,17 @@ func tandemAdopt(gp *g, id uint64) {
 	gp.tandem.id, gp.tandem.seed, gp.tandem.order = id, id, tandem.spawned
 }
 
-// tandemWoken is called when a goroutine that was blocked becomes runnable.
+// tandemWoken is called when a goroutine that was blocked becomes runnable. One
+// that was blocked in a select no longer waits on any of its channels.
 func tandemWoken(gp *g) {
-	if tandem.on && gp.tandem.id != 0 {
-		tandemRecord(record{kind: recordWake, a: gp.tandem.id})
+	t := &gp.tandem
+	if !tandem.on || t.id == 0 {
+		return
+	}
+	tandemRecord(record{kind: recordWake, a: t.id})
+	if t.cases != 0 {
+		tandemAccessCases(t)
+		t.cases = 0
 	}
 }
 

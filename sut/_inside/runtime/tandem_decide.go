@@ -188,20 +188,42 @@ func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	t.cases, t.ncases, t.nsends, t.block = uintptr(unsafe.Pointer(cas0)), ncases, nsends, block
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArrive()
-	t.cases = 0
+	if !block || tandemReadyArms(t) > 0 {
+		t.cases = 0
+	} // else it blocks, and what wakes it needs to know on which channels
 }
 
 // tandemCountArms sets the number of alternatives of a pending select.
 func tandemCountArms(t *tandemG) {
+	t.choices = max(tandemReadyArms(t), 1)
+	t.choice = 0
+}
+
+func tandemReadyArms(t *tandemG) uint32 {
 	n := uint32(0)
-	cases := unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
+	cases := tandemCases(t)
 	for i := range cases {
 		if tandemArmReady(&cases[i], i < t.nsends) {
 			n++
 		}
 	}
-	t.choices = max(n, 1)
-	t.choice = 0
+	return n
+}
+
+func tandemCases(t *tandemG) []scase {
+	return unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
+}
+
+// tandemAccessCases records that something happens to all channels of a select.
+func tandemAccessCases(t *tandemG) {
+	cases := tandemCases(t)
+	for i := range cases {
+		if cases[i].c != nil {
+			r := record{kind: recordAccess, op: opSelect, flag: accessWrite, ready: readyFree | readyReader}
+			r.a, r.pc, r.open = uint64(uintptr(unsafe.Pointer(cases[i].c))), uint64(t.caller), uint64(t.open)
+			tandemRecord(r)
+		}
+	}
 }
 
 func tandemArmReady(c *scase, send bool) bool {
