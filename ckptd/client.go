@@ -162,14 +162,13 @@ func (c *Client) readReplies() {
 			return
 		}
 		c.mu.Lock()
-		waiter := c.pending[sequence]
-		delete(c.pending, sequence)
-		c.mu.Unlock()
-		if waiter == nil { // it has given up
+		if waiter := c.pending[sequence]; waiter != nil {
+			delete(c.pending, sequence)
+			waiter <- a // has room
+		} else { // it has given up
 			closeAll(descriptors)
-			continue
 		}
-		waiter <- a
+		c.mu.Unlock()
 	}
 }
 
@@ -211,6 +210,9 @@ func (c *Client) obituary() string {
 
 // call sends a request and waits for its reply, whose descriptors belong to the caller.
 func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer, error) {
+	if ctx.Err() != nil {
+		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
+	}
 	if deadline, ok := ctx.Deadline(); ok && r.TimeoutMillis == 0 {
 		r.TimeoutMillis = max(1, time.Until(deadline).Milliseconds())
 	}

@@ -58,6 +58,7 @@ func Serve() error {
 	}
 	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}}
 	slots := make(chan struct{}, maxRequests)
+	queue := queues{}
 	for {
 		message, descriptors, err := receiveMessage(Channel)
 		if err == io.EOF {
@@ -84,11 +85,35 @@ func Serve() error {
 			continue
 		}
 		slots <- struct{}{}
+		before, after := queue.join(r)
 		go func() {
+			<-before
 			serve()
+			close(after)
 			<-slots
 		}()
 	}
+}
+
+// queues keep the requests for each group in their order: a checker that has given up
+// waiting for one may send the next.
+type queues map[uint64]chan struct{}
+
+// join returns what to wait for before a request is served and what to close after it.
+func (q queues) join(r request) (before <-chan struct{}, after chan<- struct{}) {
+	last, turn := q[r.Group], make(chan struct{})
+	free := make(chan struct{})
+	close(free)
+	switch {
+	case r.Group == 0 || r.Operation == operationCause: // waits for what others do
+		return free, turn
+	case last == nil:
+		last = free
+	}
+	if q[r.Group] = turn; r.Operation == operationClose {
+		delete(q, r.Group) // those that follow find no group
+	}
+	return last, turn
 }
 
 // send answers; when that fails the checker is gone, and the reader of requests sees it.

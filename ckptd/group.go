@@ -179,8 +179,8 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 }
 
 // Restore ends the group as it is, if it still runs, and puts it back to the image.
-// With ErrImageGone nothing has changed; after other errors the group is down, and
-// another Restore may be tried.
+// With ErrImageGone nothing has changed; after other errors the group is down, or will
+// be if ctx ended first, and another Restore may be tried.
 func (g *Group) Restore(ctx context.Context, imageID string) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()

@@ -393,17 +393,66 @@ func TestContextEnds(t *testing.T) {
 	if _, err := g.Proxy().CreateSocket(ended, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("command: %v", err)
 	}
-	image, err := g.Checkpoint(testContext(t)) // the late reply to the one before is passed over
+	image, err := g.Checkpoint(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Restore(ended, image.ID); !errors.Is(err, context.Canceled) {
-		t.Errorf("restore: %v", err)
+	for _, patience := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 15 * time.Millisecond} {
+		short, cancel := context.WithTimeout(testContext(t), patience)
+		// May be in time, or stopped by the daemon or on this side; and may end later.
+		err := g.Restore(short, image.ID)
+		cancel()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "deadline exceeded") {
+			t.Errorf("restore with %v: %v", patience, err)
+		}
+		if err := g.Restore(testContext(t), image.ID); err != nil {
+			t.Errorf("restore after one with %v: %v", patience, err)
+		}
+		if err := g.Quiesce(testContext(t), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	before := openFiles(t)
+	for range 5 {
+		short, cancel := context.WithTimeout(testContext(t), time.Millisecond)
+		g.Restore(short, image.ID)
+		cancel()
 	}
 	if err := g.Restore(testContext(t), image.ID); err != nil {
-		t.Errorf("restore after one that was given up: %v", err)
-	}
-	if err := g.Quiesce(testContext(t), nil); err != nil {
 		t.Error(err)
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
+
+func TestRequestsForAGroupKeepTheirOrder(t *testing.T) {
+	q := queues{}
+	first, second := request{Group: 1, Operation: operationRestore}, request{Group: 1, Operation: operationCheckpoint}
+	waits := func(before <-chan struct{}) bool {
+		select {
+		case <-before:
+			return false
+		default:
+			return true
+		}
+	}
+	before1, after1 := q.join(first)
+	before2, after2 := q.join(second)
+	cause, _ := q.join(request{Group: 1, Operation: operationCause})
+	other, _ := q.join(request{Group: 2, Operation: operationRestore})
+	none, _ := q.join(request{Operation: operationStart})
+	last, _ := q.join(request{Group: 1, Operation: operationClose})
+	if waits(before1) || !waits(before2) || waits(cause) || waits(other) || waits(none) || !waits(last) {
+		t.Error("not the second and the last one, and only they, wait at first")
+	}
+	if close(after1); waits(before2) || !waits(last) {
+		t.Error("not the last one, and only it, waits after the first")
+	}
+	if close(after2); waits(last) {
+		t.Error("the last one waits for nobody")
+	}
+	if len(q) != 1 {
+		t.Errorf("%d queues are kept for one open group", len(q))
 	}
 }
