@@ -216,21 +216,10 @@ func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer
 	if deadline, ok := ctx.Deadline(); ok && r.TimeoutMillis == 0 {
 		r.TimeoutMillis = max(1, time.Until(deadline).Milliseconds())
 	}
-	waiter := make(chan answer, 1)
-	c.mu.Lock()
-	if c.died != nil || c.closed {
-		err := c.died
-		if c.closed {
-			err = errors.New("the connection to the checkpoint daemon was closed")
-		}
-		c.mu.Unlock()
+	sequence, waiter, err := c.expect()
+	if err != nil {
 		return answer{}, err
 	}
-	c.sequence++
-	sequence := c.sequence
-	c.pending[sequence] = waiter
-	c.mu.Unlock()
-
 	message, err := encodeMessage(requestKind, sequence, r)
 	if err != nil {
 		c.forget(sequence, waiter)
@@ -240,19 +229,33 @@ func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer
 		c.forget(sequence, waiter)
 		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, err)
 	}
-	// After EPIPE, or whenever the daemon dies, the reader of replies closes waiter.
-	select {
+	select { // after EPIPE, too: the reader of replies finds out what happened
 	case a, ok := <-waiter:
 		if !ok {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return answer{}, c.died
+			return answer{}, c.Err()
 		}
 		return a, a.asError()
 	case <-ctx.Done():
 		c.forget(sequence, waiter)
 		return answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
 	}
+}
+
+// expect registers a new request, whose reply comes through waiter; that is closed when
+// the daemon dies.
+func (c *Client) expect() (sequence uint32, waiter chan answer, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, nil, errors.New("the connection to the checkpoint daemon was closed")
+	}
+	if c.died != nil {
+		return 0, nil, c.died
+	}
+	waiter = make(chan answer, 1)
+	c.sequence++
+	c.pending[c.sequence] = waiter
+	return c.sequence, waiter, nil
 }
 
 // forget gives up waiting for a reply, which may have come meanwhile.

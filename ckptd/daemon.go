@@ -198,8 +198,31 @@ func (d *daemon) setUp(s *setup) error {
 	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
 		return fmt.Errorf("%w: the set-up is incomplete or repeated", ErrInvalid)
 	}
+	if err := mountOwnTree(s.MaxBytes); err != nil {
+		return err
+	}
+	if err := smallHashTables(); err != nil {
+		return fmt.Errorf("make the hash tables of the groups small: %w", err)
+	}
+	if err := copyContent(s.Proxy, proxyFile); err != nil {
+		return fmt.Errorf("copy the proxy: %w", err)
+	}
+	if err := os.Chmod(proxyFile, 0o755); err != nil {
+		return err
+	}
+	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
+	d.store = &store{
+		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,
+		used: func() (int64, error) { return bytesUsed(imagesDirectory) },
+	}
+	return nil
+}
+
+// mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of
+// so many bytes.
+func mountOwnTree(maxBytes int64) error {
 	// While an image is written the store holds one more than its budget.
-	size := fmt.Sprintf("size=%d", s.MaxBytes+s.MaxBytes/2+maxSpec)
+	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+maxSpec)
 	for _, m := range []struct {
 		source, target, kind string
 		flags                uintptr
@@ -224,20 +247,6 @@ func (d *daemon) setUp(s *setup) error {
 		if err := bindReadOnly(source, place); err != nil {
 			return err
 		}
-	}
-	if err := smallHashTables(); err != nil {
-		return fmt.Errorf("make the hash tables of the groups small: %w", err)
-	}
-	if err := copyContent(s.Proxy, proxyFile); err != nil {
-		return fmt.Errorf("copy the proxy: %w", err)
-	}
-	if err := os.Chmod(proxyFile, 0o755); err != nil {
-		return err
-	}
-	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
-	d.store = &store{
-		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,
-		used: func() (int64, error) { return bytesUsed(imagesDirectory) },
 	}
 	return nil
 }

@@ -11,125 +11,146 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStoreAgainstTwin compares the store with a list of what should be in it.
-func TestStoreAgainstTwin(t *testing.T) {
-	type twin struct {
-		id    string
-		group uint64
-		first bool
-		size  int64
+// twin is a store beside a list of what should be in it.
+type twin struct {
+	t     *rapid.T
+	store *store
+	sizes map[string]int64 // of all images that ever were
+	model []twinImage
+}
+
+type twinImage struct {
+	id    string
+	group uint64
+	first bool
+}
+
+func newTwin(t *rapid.T, directory string) *twin {
+	w := &twin{t: t, sizes: map[string]int64{}}
+	w.store = &store{
+		directory: directory,
+		maxBytes:  int64(rapid.IntRange(1, 20).Draw(t, "bytes")),
+		maxImages: rapid.IntRange(1, 6).Draw(t, "images"),
 	}
+	w.store.used = func() (sum int64, err error) {
+		for _, i := range w.store.images {
+			sum += w.sizes[i.id]
+		}
+		return sum, nil
+	}
+	return w
+}
+
+func (w *twin) total() (sum int64) {
+	for _, m := range w.model {
+		sum += w.sizes[m.id]
+	}
+	return sum
+}
+
+// makeRoom drops the oldest images from the model while it is too full; false if it stays so.
+func (w *twin) makeRoom(except string, tooFull func() bool) (dropped []string, ok bool) {
+	for tooFull() {
+		n := slices.IndexFunc(w.model, func(m twinImage) bool { return !m.first && m.id != except })
+		if n < 0 {
+			return dropped, false
+		}
+		dropped = append(dropped, w.model[n].id)
+		w.model = slices.Delete(w.model, n, n+1)
+	}
+	return dropped, true
+}
+
+func (w *twin) add(group uint64, size int64) {
+	want, ok := w.makeRoom("", func() bool { return len(w.model) >= w.store.maxImages })
+	i, dropped, err := w.store.create(group)
+	if !ok {
+		if !errors.Is(err, ErrStoreFull) {
+			w.t.Fatalf("create in a full store: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	first := !slices.ContainsFunc(w.model, func(m twinImage) bool { return m.group == group })
+	w.sizes[i.id] = size
+	w.model = append(w.model, twinImage{i.id, group, first})
+	more, fits := w.makeRoom(i.id, func() bool { return w.total() > w.store.maxBytes })
+	if !fits {
+		w.model = w.model[:len(w.model)-1]
+	}
+	got, err := w.store.settle(i)
+	if fits != (err == nil) || fits == errors.Is(err, ErrStoreFull) {
+		w.t.Fatalf("settle: %v, want success: %t", err, fits)
+	}
+	if got, want := append(dropped, got...), append(want, more...); !slices.Equal(got, want) {
+		w.t.Fatalf("dropped %v, want %v", got, want)
+	}
+}
+
+func (w *twin) drop(group uint64, id string) {
+	at := slices.IndexFunc(w.model, func(m twinImage) bool { return m.id == id })
+	i, err := w.store.use(group, id)
+	if (at >= 0) != (err == nil) || (err != nil && !errors.Is(err, ErrImageGone)) {
+		w.t.Fatalf("use of %s: %v", id, err)
+	}
+	if err == nil {
+		if err := w.store.remove(i); err != nil {
+			w.t.Fatal(err)
+		}
+		w.model = slices.Delete(w.model, at, at+1)
+	}
+}
+
+func (w *twin) removeGroup(group uint64) {
+	if err := w.store.removeGroup(group); err != nil {
+		w.t.Fatal(err)
+	}
+	w.model = slices.DeleteFunc(w.model, func(m twinImage) bool { return m.group == group })
+}
+
+// compare requires the store and its directory to hold what the model holds.
+func (w *twin) compare() {
+	var have, want, directories []string
+	for _, i := range w.store.images {
+		have = append(have, i.id)
+	}
+	for _, m := range w.model {
+		want = append(want, m.id)
+	}
+	found, _ := filepath.Glob(w.store.directory + "/*")
+	for _, f := range found {
+		directories = append(directories, filepath.Base(f))
+	}
+	if !slices.Equal(have, want) {
+		w.t.Fatalf("the store holds %v, not %v", have, want)
+	}
+	slices.Sort(want)
+	if slices.Sort(directories); !slices.Equal(directories, want) {
+		w.t.Fatalf("the directory holds %v, not %v", directories, want)
+	}
+}
+
+func TestStoreAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		directory, err := os.MkdirTemp("", "tandem-store-")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(directory)
-		var model []twin
-		total := func() (sum int64) {
-			for _, m := range model {
-				sum += m.size
-			}
-			return sum
-		}
-		sizes := map[string]int64{}
-		s := &store{directory: directory, maxBytes: int64(rapid.IntRange(1, 20).Draw(t, "bytes")), maxImages: rapid.IntRange(1, 6).Draw(t, "images")}
-		s.used = func() (sum int64, err error) {
-			for _, i := range s.images {
-				sum += sizes[i.id]
-			}
-			return sum, nil
-		}
-		dropOldest := func(except string) (string, bool) {
-			for n, m := range model {
-				if !m.first && m.id != except {
-					model = slices.Delete(model, n, n+1)
-					return m.id, true
-				}
-			}
-			return "", false
-		}
-		add := func(group uint64, size int64) {
-			var want []string
-			full := false
-			for len(model) >= s.maxImages && !full {
-				id, ok := dropOldest("")
-				if full = !ok; ok {
-					want = append(want, id)
-				}
-			}
-			i, dropped, err := s.create(group)
-			if full {
-				if !errors.Is(err, ErrStoreFull) {
-					t.Fatalf("create in a full store: %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			sizes[i.id] = size
-			first := !slices.ContainsFunc(model, func(m twin) bool { return m.group == group })
-			model = append(model, twin{i.id, group, first, size})
-			for total() > s.maxBytes && !full {
-				id, ok := dropOldest(i.id)
-				if full = !ok; ok {
-					want = append(want, id)
-				}
-			}
-			more, err := s.settle(i)
-			if full {
-				model = model[:len(model)-1]
-			}
-			if full != errors.Is(err, ErrStoreFull) || full != (err != nil) {
-				t.Fatalf("settle: %v, want full: %t", err, full)
-			}
-			if got := append(dropped, more...); !slices.Equal(got, want) {
-				t.Fatalf("dropped %v, want %v", got, want)
-			}
-		}
+		w := newTwin(t, directory)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			group := uint64(rapid.IntRange(1, 3).Draw(t, "group"))
 			switch rapid.SampledFrom([]string{"add", "add", "add", "drop", "remove group"}).Draw(t, "step") {
 			case "add":
-				add(group, int64(rapid.IntRange(0, 8).Draw(t, "size")))
+				w.add(group, int64(rapid.IntRange(0, 8).Draw(t, "size")))
 			case "drop":
-				id := fmt.Sprintf("g%d-%d", group, rapid.IntRange(1, 10).Draw(t, "number"))
-				at := slices.IndexFunc(model, func(m twin) bool { return m.id == id })
-				i, err := s.use(group, id)
-				if (at >= 0) != (err == nil) || (err != nil && !errors.Is(err, ErrImageGone)) {
-					t.Fatalf("use of %s: %v", id, err)
-				}
-				if err == nil {
-					if err := s.remove(i); err != nil {
-						t.Fatal(err)
-					}
-					model = slices.Delete(model, at, at+1)
-				}
+				w.drop(group, fmt.Sprintf("g%d-%d", group, rapid.IntRange(1, 10).Draw(t, "number")))
 			case "remove group":
-				if err := s.removeGroup(group); err != nil {
-					t.Fatal(err)
-				}
-				model = slices.DeleteFunc(model, func(m twin) bool { return m.group == group })
+				w.removeGroup(group)
 			}
-			var have, want, directories []string
-			for _, i := range s.images {
-				have = append(have, i.id)
-			}
-			for _, m := range model {
-				want = append(want, m.id)
-			}
-			found, _ := filepath.Glob(directory + "/*")
-			for _, f := range found {
-				directories = append(directories, filepath.Base(f))
-			}
-			if !slices.Equal(have, want) {
-				t.Fatalf("the store holds %v, not %v", have, want)
-			}
-			slices.Sort(want)
-			if slices.Sort(directories); !slices.Equal(directories, want) {
-				t.Fatalf("the directory holds %v, not %v", directories, want)
-			}
+			w.compare()
 		}
 	})
 }

@@ -1,0 +1,124 @@
+package ckptd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// layOut makes the group's /run with its scratch directory, files and the proxy.
+func (h *hosted) layOut(g peers.Group) error {
+	own := filepath.Join(h.directory, proxyDirectory)
+	scratch := filepath.Join(h.directory, filepath.Base(scratchDirectory))
+	if err := errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(scratch, 0o755)); err != nil {
+		return err
+	}
+	for _, f := range g.Files {
+		below, err := f.Below(scratchDirectory)
+		if err != nil {
+			return fmt.Errorf("%w: file: %w", ErrInvalid, err)
+		}
+		if err := writeFile(filepath.Join(scratch, below), f); err != nil {
+			return err
+		}
+	}
+	if err := h.planMounts(g.Binds, scratch); err != nil {
+		return err
+	}
+	return h.installProxy(own, g.Peers)
+}
+
+// installProxy puts the proxy and its configuration into the group's /run.
+func (h *hosted) installProxy(own string, started []peers.Peer) error {
+	config := proxy.Config{
+		Root:       rootDirectory,
+		Mounts:     h.mounts,
+		Executable: filepath.Join(runDirectory, proxyDirectory, filepath.Base(proxyFile)),
+		File:       filepath.Join(runDirectory, proxyDirectory, "config.json"),
+		Hostname:   hostname,
+		Dir:        scratchDirectory,
+	}
+	for _, p := range started {
+		config.Peers = append(config.Peers, proxy.Command{Name: p.Name, Args: p.Command, Env: p.Env})
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(own, "config.json"), text, 0o600),
+		os.Link(proxyFile, filepath.Join(own, filepath.Base(proxyFile))))
+}
+
+func writeFile(path string, f peers.File) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, f.Content, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(path, f.Mode)
+}
+
+// planMounts decides the mounts of the group, outer ones first.
+func (h *hosted) planMounts(binds map[string]string, scratch string) error {
+	h.mounts = []proxy.Mount{
+		{Source: devicesDirectory, Target: "/dev"},
+		{Source: h.directory, Target: runDirectory},
+	}
+	for _, target := range slices.Sorted(maps.Keys(binds)) {
+		info, err := os.Stat(filepath.Join(rootDirectory, target))
+		if err != nil {
+			return fmt.Errorf("bind over %s: this machine does not have it: bind a directory above it, or create it: %w", target, err)
+		}
+		source, err := h.bindSource(binds[target], scratch, len(h.mounts), info.IsDir())
+		if err != nil {
+			return fmt.Errorf("bind %s over %s: %w", binds[target], target, err)
+		}
+		h.mounts = append(h.mounts, proxy.Mount{Source: source, Target: target})
+	}
+	return nil
+}
+
+// bindSource returns the path of what is to be bound, as the daemon sees it. What does
+// not belong to the scratch directory, and so would not go back, is made read-only by a
+// mount of the daemon: CRIU passes on the flags of the mount that it finds.
+func (h *hosted) bindSource(source, scratch string, number int, wantDirectory bool) (string, error) {
+	if rest, ok := strings.CutPrefix(source, scratchDirectory); ok {
+		source = filepath.Join(scratch, rest)
+		if wantDirectory {
+			return source, os.MkdirAll(source, 0o755)
+		}
+		_, err := os.Stat(source)
+		return source, err
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() != wantDirectory {
+		return "", errors.New("one is a directory, the other is not")
+	}
+	place := filepath.Join(h.directory, proxyDirectory, fmt.Sprintf("bind%d", number))
+	if wantDirectory {
+		err = os.Mkdir(place, 0o755)
+	} else {
+		err = os.WriteFile(place, nil, 0o600)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := bindReadOnly(source, place); err != nil {
+		return "", err
+	}
+	h.views = append(h.views, place)
+	return place, nil
+}
