@@ -90,6 +90,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 // finish searches to the end and ends what takes part.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer r.worker.Close()
+	defer context.AfterFunc(ctx, r.worker.Interrupt)()
 	result, err := r.loop(ctx)
 	if ctx.Err() != nil {
 		result, err = r.interrupted(), nil
@@ -178,10 +179,16 @@ func (r *run) answers() sut.Peers {
 }
 
 func keep(log *sut.Log) *violation {
-	v := &violation{log: *log, events: slices.Clone(log.Events)}
+	v := &violation{log: *log, events: withoutEnabled(log.Events)}
 	v.log.Events = v.events
 	v.prefix = choices(v.events)
 	return v
+}
+
+// withoutEnabled is what happened, without what could have happened, which only
+// some searches want to know.
+func withoutEnabled(events []sut.Event) []sut.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
 }
 
 // choices is the schedule that an execution followed, written out.

@@ -117,6 +117,9 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	g := report.Goroutine{ID: len(n.result.Goroutines), Name: name, Function: "main.main"}
 	if spawn.Kind == sut.Spawned {
 		g.Created = n.source(spawn.PC)
+		if at, ok := n.program.Position(spawn.PC); ok && strings.HasPrefix(at.Function, "sync.") {
+			g.Created = n.source(spawn.Open)
+		}
 		g.Function = n.started(spawn)
 	}
 	n.result.Goroutines = append(n.result.Goroutines, g)
@@ -131,6 +134,9 @@ func (n *narrator) started(spawn sut.Event) string {
 	at, ok := n.program.Position(spawn.Object + 1)
 	if !ok {
 		return ""
+	}
+	if at.Function == "sync.(*WaitGroup).Go.func1" {
+		return "what WaitGroup.Go was given"
 	}
 	if !strings.Contains(at.Function, ".gowrap") {
 		return at.Function
@@ -203,6 +209,9 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	if s.Object == "" && s.Operation == e.Operation.String() {
 		s.Object = n.object(e)
+	}
+	if e.Operation == sut.Unlock && n.last[goroutine].Operation == sut.CondWait.String() {
+		return // a part of waiting for a condition
 	}
 	n.last[goroutine] = report.Step{Operation: e.Operation.String(), Object: n.object(e), Source: n.source(e.PC)}
 }

@@ -43,6 +43,9 @@ type peerSide struct {
 	watch       func(exchange)            // told of every exchange, for counterexamples
 }
 
+// nowhere is where a group stands whose connections were given up.
+const nowhere iocache.NodeID = -1
+
 // socket is the checker's descriptor of a connection into the group.
 type socket struct {
 	fd    int
@@ -258,6 +261,7 @@ var errNoPeers = errors.New("the program opens a connection, but no peers are co
 func (p *peerSide) restore(at iocache.NodeID, image string) error {
 	p.dropSockets()
 	started := time.Now()
+	p.at = nowhere
 	if err := p.group.Restore(p.ctx, image); err != nil {
 		return err
 	}

@@ -149,6 +149,10 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 		}
 		if shown == nil {
 			shown = newNarrator(p, log, peers.seen).narrate()
+			shown.Run = report.Run{
+				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
+				Assumptions: report.Assumptions{Preemptible: p.Open},
+			}
 		}
 	}
 	return shown, nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,7 @@ type listedPackage struct {
 	Name       string
 	Standard   bool
 	CgoFiles   []string
+	Imports    []string
 	Module     *struct {
 		Path string
 		Main bool
@@ -54,6 +56,9 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	main := packages[len(packages)-1]
 	if main.Name != "main" {
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
+	}
+	if pattern, ok := unmatched(packages, o.PreemptIn); ok {
+		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there", pattern, o.Package)
 	}
 	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
 	args := append([]string{"build", "-buildvcs=false", "-o", o.Output}, compilerFlags(packages, p.Open)...)
@@ -82,7 +87,7 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 }
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	cmd := t.command(ctx, o.Dir, "list", "-deps", "-e", "-json=ImportPath,Name,Standard,CgoFiles,Module,Error", o.Package)
+	cmd := t.command(ctx, o.Dir, "list", "-deps", "-e", "-json=ImportPath,Name,Standard,CgoFiles,Imports,Module,Error", o.Package)
 	cmd.Env = append(cmd.Env, env)
 	out, err := cmd.Output()
 	if err != nil {
@@ -119,26 +124,50 @@ func openPatterns(packages []listedPackage, more []string) []string {
 			open = append(open, p.ImportPath)
 		}
 	}
-	return append(open, more...)
+	for _, pattern := range more {
+		if !slices.Contains(open, pattern) {
+			open = append(open, pattern)
+		}
+	}
+	return open
+}
+
+// unmatched is a pattern that names no package of the program.
+func unmatched(packages []listedPackage, patterns []string) (string, bool) {
+	for _, pattern := range patterns {
+		if pattern != "main" && !slices.ContainsFunc(packages, func(p listedPackage) bool {
+			return matchesAny([]string{pattern}, p.ImportPath)
+		}) {
+			return pattern, true
+		}
+	}
+	return "", false
 }
 
 // annotations is the package through which programs speak to the checker. It
 // is a part of the operations that it offers, even where it is in the main module.
 const annotations = "github.com/tandem-mc/tandem"
 
-// compilerFlags make the atomics visible of the packages in which goroutines
-// may be preempted, and keep their calls calls, so that each has its line. The
-// first is safe only together with the second: without intrinsics, some
+// compilerFlags make the atomics of the program visible: those of the packages
+// in which goroutines may be preempted, and of all others that synchronise with
+// them. They also keep the calls of these packages calls, so that each has its
+// line. The first is safe only together with the second: without intrinsics, some
 // functions of the standard library must not be inlined into others.
 func compilerFlags(packages []listedPackage, open []string) []string {
 	const visible = "-d=ssa/intrinsics/off"
 	flags := []string{"-gcflags=sync/atomic=" + visible}
 	for _, p := range packages {
-		if !p.Standard && matchesAny(open, p.ImportPath) {
+		if matchesAny(open, p.ImportPath) || slices.Contains(p.Imports, "sync/atomic") && !matchesAny(private, p.ImportPath) {
 			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible+" -l")
 		}
 	}
 	return flags
+}
+
+// private are the packages whose atomics no program can tell apart from the
+// operations that they implement: the runtime's, and caches.
+var private = []string{
+	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique", "encoding/...", "crypto/internal/...", "vendor/...",
 }
 
 func matchesAny(patterns []string, path string) bool {

@@ -4,7 +4,7 @@ import "fmt"
 
 // patch is what is done to one file of the standard library.
 type patch struct {
-	path string // below GOROOT/src
+	path string // below GOROOT/src; the first that exists of several separated by |
 	edit func(*editor)
 }
 
@@ -52,6 +52,12 @@ var patches = []patch{
 		e.enter("GC", "if tandem.on { return }")
 		e.enter("gcStart", "if tandem.on { return }")
 	}},
+	{"runtime/sigqueue.go", func(e *editor) { // signals do not arrive
+		e.enter("signal_recv", "if tandem.serving { gopark(nil, nil, waitReasonZero, traceBlockForever, 1) }")
+		e.enter("signal_enable", "if tandem.serving { return }")
+		e.enter("signal_disable", "if tandem.serving { return }")
+		e.enter("signal_ignore", "if tandem.serving { return }")
+	}},
 	{"runtime/rand.go", editRandom},
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
 		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
@@ -60,6 +66,8 @@ var patches = []patch{
 	{"runtime/time.go", func(e *editor) {
 		e.enter("time_runtimeNow", "if tandem.now != 0 { return tandemWallClock() }")
 		e.enter("time_runtimeNano", "if tandem.now != 0 { return tandem.now }")
+		e.point("stopTimer", opUpdate, "t", "nil")
+		e.point("resetTimer", opUpdate, "t", "nil")
 	}},
 	{"runtime/chan.go", func(e *editor) {
 		e.point("chansend", opSend, "c", "nil")
@@ -102,12 +110,13 @@ var patches = []patch{
 		e.add(pointDeclaration)
 	}},
 	{"sync/rwmutex.go", func(e *editor) {
-		e.point("RWMutex.RLock", opReadLock, "rw", "&rw.readerCount")
-		e.point("RWMutex.RUnlock", opReadUnlock, "rw", "&rw.readerCount")
-		e.point("RWMutex.TryRLock", opWriteLock, "rw", "&rw.readerCount")
-		e.point("RWMutex.Lock", opWriteLock, "rw", "&rw.readerCount")
-		e.point("RWMutex.TryLock", opWriteLock, "rw", "&rw.readerCount")
-		e.point("RWMutex.Unlock", opWriteUnlock, "rw", "&rw.readerCount")
+		const count = "&rw.readerCount" // the mutex itself begins with another object, rw.w
+		e.point("RWMutex.RLock", opReadLock, count, count)
+		e.point("RWMutex.RUnlock", opReadUnlock, count, count)
+		e.point("RWMutex.TryRLock", opWriteLock, count, count)
+		e.point("RWMutex.Unlock", opWriteUnlock, count, count)
+		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)", pointCall(opWriteLock, count, count))
+		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(opWriteLock, count, count))
 		e.add(pointDeclaration)
 	}},
 	{"sync/waitgroup.go", func(e *editor) {
@@ -124,10 +133,11 @@ var patches = []patch{
 		e.point("Once.Do", opOnce, "o", "&o.done")
 		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 	}},
-	{"sync/map.go", editMap},
+	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
+		e.enter("Umask", `if tandemIsOn() { tandemRefuseCall("changing the umask") }`)
 	}},
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
 	{"internal/poll/fd_unix.go", func(e *editor) {
@@ -161,7 +171,7 @@ func editScheduler(e *editor) {
 	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread", "startTemplateThread", "freezetheworld"} {
 		e.enter(f, "if tandem.serving { return }")
 	}
-	e.enter("newm", `if tandem.serving { throw("tandem: the program needs a second thread") }`)
+	e.enter("newm", `if tandem.serving { tandemNewThread() }`)
 }
 
 func editRandom(e *editor) {
@@ -184,5 +194,5 @@ func editSyscalls(e *editor) {
 	const hook = "if r, e, ok := tandemSyscall(trap, a1, a2, a3, %s); ok { return r, 0, e }"
 	e.enter("Syscall", fmt.Sprintf(hook, "0, 0, 0"))
 	e.enter("Syscall6", fmt.Sprintf(hook, "a4, a5, a6"))
-	e.enter("RawSyscall", "if trap == SYS_SOCKET || trap == SYS_GETSOCKNAME || trap == SYS_GETPEERNAME { "+fmt.Sprintf(hook, "0, 0, 0")+" }")
+	e.enter("RawSyscall", "if trap == SYS_SOCKET || trap == SYS_GETSOCKNAME || trap == SYS_GETPEERNAME || trap == SYS_PIPE2 { "+fmt.Sprintf(hook, "0, 0, 0")+" }")
 }

@@ -39,7 +39,6 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 			if err := w.exchange(peers); err != nil {
 				return nil, err
 			}
-			w.touch()
 		case answerEnd:
 			return w.finish()
 		default:
@@ -171,7 +170,9 @@ func (w *Worker) exchange(peers Peers) error {
 	default:
 		return fmt.Errorf("the worker's request is damaged: kind %d is unknown", h.kind)
 	}
+	w.started.Store(0) // the peers have time limits of their own
 	answer, err := peers.Exchange(in)
+	w.touch()
 	if err != nil {
 		return err
 	}
@@ -234,8 +235,8 @@ func (w *Worker) fill(list []Delivery) []Delivery {
 
 // explain adds what is known about the end of the process to an error.
 func (w *Worker) explain(err error) error {
-	if w.hung.Load() {
-		return fmt.Errorf("the program ran for %v without a visible operation, a loop that never blocks or waits for real time: it cannot be controlled there", w.options.Patience)
+	if at := w.hung.Load(); at != nil {
+		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a loop that waits without synchronisation): it cannot be controlled there\n\tat %v, in %s", w.options.Patience, *at, at.Function)
 	}
 	if !errors.Is(err, errWorkerGone) && !errors.Is(err, os.ErrClosed) && !isBrokenPipe(err) {
 		return err

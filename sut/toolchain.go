@@ -126,11 +126,11 @@ func commandError(err error) error {
 func patchedFiles(goroot string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, p := range patches {
-		text, err := os.ReadFile(filepath.Join(goroot, "src", p.path))
+		path, text, err := readFirst(filepath.Join(goroot, "src"), p.path)
 		if err != nil {
 			return nil, err
 		}
-		s, err := parseSource(p.path, text)
+		s, err := parseSource(path, text)
 		if err != nil {
 			return nil, err
 		}
@@ -138,12 +138,22 @@ func patchedFiles(goroot string) (map[string][]byte, error) {
 		if p.edit(e); e.err != nil {
 			return nil, e.err
 		}
-		files[p.path] = s.result()
+		files[path] = s.result()
 	}
 	if err := addInside(files); err != nil {
 		return nil, err
 	}
 	return files, adaptToRelease(goroot, files)
+}
+
+// readFirst reads the first file that exists of those that paths names.
+func readFirst(dir, paths string) (path string, text []byte, err error) {
+	for path = range strings.SplitSeq(paths, "|") {
+		if text, err = os.ReadFile(filepath.Join(dir, path)); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return path, text, err
 }
 
 func addInside(files map[string][]byte) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -41,7 +42,7 @@ const (
 )
 
 // Worker is one process that runs executions of a program, one at a time. Its
-// methods must not be called concurrently, but for Close.
+// methods must not be called concurrently, but for Interrupt.
 type Worker struct {
 	program *Program
 	options Options
@@ -55,7 +56,8 @@ type Worker struct {
 	stderr  *os.File
 	events  []Event
 	started atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
-	hung    atomic.Bool
+	running atomic.Pointer[os.Process]
+	hung    atomic.Pointer[Position] // where a worker was that had to be ended
 	stop    chan struct{}
 }
 
@@ -89,6 +91,7 @@ func (w *Worker) launch() error {
 		w.release()
 		return err
 	}
+	w.running.Store(w.process.Process)
 	w.started.Store(time.Now().UnixNano())
 	go w.watch(w.process.Process, w.stop)
 	if err := w.prepare(); err != nil {
@@ -136,6 +139,7 @@ func (w *Worker) spawn(memory *os.File) error {
 	defer answerOut.Close()
 	w.command, w.answer = commandOut, answerIn
 	w.process = exec.Command(w.program.Path, w.options.Args...)
+	w.process.Args[0] = path.Base(w.program.ImportPath) // the file's own name differs from run to run
 	w.process.Dir = w.options.Dir
 	w.process.Env = w.environment()
 	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
@@ -243,7 +247,8 @@ func (w *Worker) watch(p *os.Process, stop chan struct{}) {
 		case <-tick.C:
 			since := w.started.Load()
 			if since != 0 && time.Now().UnixNano()-since > int64(w.options.Patience) {
-				w.hung.Store(true)
+				at := w.program.where(p.Pid)
+				w.hung.Store(&at)
 				p.Kill()
 				return
 			}
@@ -275,6 +280,14 @@ func (w *Worker) release() {
 	if w.stop != nil {
 		close(w.stop)
 		w.stop = nil
+	}
+}
+
+// Interrupt ends the process of a worker at once; a Run under way returns an
+// error. It may be called at any time, from any goroutine.
+func (w *Worker) Interrupt() {
+	if p := w.running.Load(); p != nil {
+		p.Kill()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func checkCommand() *cobra.Command {
 }
 
 func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
-	config, err := f.load(pkg)
+	config, err := f.load(pkg, c.Flags().Changed)
 	if err != nil {
 		return err
 	}
@@ -101,14 +102,14 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 }
 
 // load reads the configuration and lets the flags have the last word.
-func (f *checkFlags) load(pkg string) (configs.Config, error) {
+func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Config, error) {
 	config := configs.Default()
 	file := f.config
 	if file == "" {
 		beside := filepath.Join(pkg, "tandem.yaml")
 		if _, err := os.Stat(beside); err == nil {
 			file = beside
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return config, err
 		}
 	}
@@ -118,16 +119,16 @@ func (f *checkFlags) load(pkg string) (configs.Config, error) {
 			return config, err
 		}
 	}
-	if f.strategy != "" {
+	if given("strategy") {
 		config.Strategy = f.strategy
 	}
-	if f.bounds.Executions != 0 {
+	if given("executions") {
 		config.Bounds.Executions = f.bounds.Executions
 	}
-	if f.bounds.Depth != 0 {
+	if given("depth") {
 		config.Bounds.Depth = f.bounds.Depth
 	}
-	if f.bounds.Time != 0 {
+	if given("time") {
 		config.Bounds.Time = f.bounds.Time
 	}
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
@@ -229,12 +230,15 @@ func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Resul
 	if out == "" {
 		out = filepath.Base(o.Program.ImportPath) + ".counterexample"
 	}
-	if err := report.Save(out, result.Recording); err != nil {
-		return fmt.Errorf("keeping the counterexample: %w", err)
+	saveError := report.Save(out, result.Recording)
+	if saveError == nil {
+		result.Counterexample.ReplayCommand = "tandem replay " + out
 	}
-	result.Counterexample.ReplayCommand = "tandem replay " + out
 	if err := report.WriteText(c.OutOrStdout(), result.Counterexample, report.Options{Unfold: f.unfold}); err != nil {
 		return err
+	}
+	if saveError != nil {
+		return fmt.Errorf("keeping the counterexample: %w", saveError)
 	}
 	return verdictError(exitViolated)
 }

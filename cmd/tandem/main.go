@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,10 +22,21 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// Writing to a closed pipe is an error then, and not the end: there is to clean up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	code := run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// version is what the build knows of its source.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version + ", " + info.GoVersion
 }
 
 // verdictError ends a command with an exit code other than that of an error.
@@ -39,6 +51,7 @@ func run(ctx context.Context, args []string) int {
 		Long: "Tandem runs an unmodified Go program through its possible goroutine schedules, while the other\n" +
 			"side of its connections is a real process that is taken back whenever the search goes back.\n\n" +
 			"Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.",
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

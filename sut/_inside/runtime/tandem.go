@@ -19,6 +19,7 @@ type tandemG struct {
 	op       uint8 // pending operation
 	parked   bool
 	sealed   bool // the pending operation was called from a sealed package
+	hidden   bool // nobody can notice it
 	choices  uint32
 	choice   uint32
 	object   uintptr // what the operation is on
@@ -49,6 +50,7 @@ var tandem struct {
 	current  guintptr // pointers without write barriers: the scheduler must not have any
 	parked   [tandemMaxGoroutines]guintptr
 	nparked  int
+	streak   int // transitions that the current goroutine has had in a row
 	position uint32
 	sleepers bool
 	step     uint32 // first record of the current transition
@@ -69,7 +71,7 @@ func tandemPoint(op uint8, object, state unsafe.Pointer) {
 		return
 	}
 	gp := getg()
-	if gp.tandem.id == 0 || gp != gp.m.curg || gp.m.locks != 0 {
+	if gp.tandem.id == 0 || gp != gp.m.curg {
 		return
 	}
 	t := &gp.tandem
@@ -93,7 +95,13 @@ func tandemArrive() {
 func tandemConsider() {
 	gp := getg().m.curg
 	t := &gp.tandem
-	tandemFindCaller(t)
+	if tandemFindCaller(t); t.hidden {
+		return
+	}
+	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
+		tandemLogOperation(t)
+		return
+	}
 	if t.op == opSelect {
 		tandemCountArms(t)
 	}
@@ -197,6 +205,7 @@ func tandemAdvance(pp *p) {
 	if when > tandem.now {
 		tandem.now = when
 	}
+	tandemCountStep()
 	tandem.step = tandem.sh.records
 	tandemRecord(record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)})
 	tandem.current = 0
@@ -255,7 +264,12 @@ func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
 	case opLoad, opWait, opMapRead:
 		return accessRead
-	case opAdd, opReadLock, opReadUnlock:
+	case opAdd:
+		if t.delta > 0 && tandemReady(t)&readyFree != 0 {
+			return accessWrite // a Done that overtakes it makes the counter negative
+		}
+		return accessCommute
+	case opReadLock, opReadUnlock:
 		return accessCommute
 	case opOnce:
 		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
@@ -298,9 +312,7 @@ func tandemPick() *g {
 // tandemBegin starts the transition of a goroutine that was picked.
 func tandemBegin(gp *g) {
 	t := &gp.tandem
-	if tandem.sh.steps++; tandem.sh.steps > tandem.sh.stepLimit {
-		tandemEnd(outcomeSteps)
-	}
+	tandemCountStep()
 	for i := range tandem.nparked {
 		if tandem.parked[i].ptr() == gp {
 			copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
@@ -310,6 +322,10 @@ func tandemBegin(gp *g) {
 	tandem.nparked--
 	tandem.parked[tandem.nparked] = 0
 	t.parked = false
+	if tandem.current.ptr() != gp {
+		tandem.streak = 0
+	}
+	tandem.streak++
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}
@@ -319,6 +335,12 @@ func tandemBegin(gp *g) {
 	tandemRecord(r)
 	tandemLogOperation(t)
 	t.op = opNone
+}
+
+func tandemCountStep() {
+	if tandem.sh.steps++; tandem.sh.steps > tandem.sh.stepLimit {
+		tandemEnd(outcomeSteps)
+	}
 }
 
 // tandemLogOperation records what the operation accesses, just before it does.
@@ -402,7 +424,7 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
 	newg.tandem.op = opStart
 	newg.tandem.caller = pc
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc)})
+	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc), open: uint64(parent.tandem.open)})
 }
 
 // tandemAdopt puts a goroutine under control.

@@ -16,6 +16,7 @@ const (
 	callerSocket  // part of the operation if that is on a socket
 	callerSealed
 	callerOpen
+	callerHidden // what it does cannot be told from its doing nothing: sync.Pool
 )
 
 const tandemCallerCache = 1 << 12
@@ -58,7 +59,7 @@ func tandemFindCaller(t *tandemG) {
 		class := tandemClass(pc)
 		if class != callerRuntime && (class != callerSocket || !socket) || fp == 0 {
 			t.caller, t.open = pc, 0
-			t.sealed = class != callerOpen
+			t.sealed, t.hidden = class != callerOpen, class == callerHidden
 			if !t.sealed {
 				t.open = pc
 			} else if tandem.sh.wantCallers != 0 {
@@ -102,13 +103,16 @@ func tandemClassify(pc uintptr) uint8 {
 			return callerOpen
 		}
 	}
+	if stringslite.HasPrefix(name, "sync.(*Pool)") {
+		return callerHidden
+	}
 	switch pkg {
 	case "internal/sync":
 		if stringslite.HasPrefix(name, "internal/sync.(*HashTrieMap") {
 			return callerSealed // its locks are no business of the caller of sync.Map
 		}
 		return callerRuntime
-	case "runtime", "sync", "sync/atomic", "github.com/tandem-mc/tandem":
+	case "runtime", "sync", "sync/atomic", "context", "github.com/tandem-mc/tandem":
 		return callerRuntime
 	case "syscall", "internal/poll", "net", "internal/syscall/unix":
 		return callerSocket

@@ -45,6 +45,10 @@ func tandemFollow(want sharedAction, enabled int, exits *g) *g {
 	return nil
 }
 
+// tandemPatience is how many transitions in a row a goroutine has before the
+// others get their turn, beyond the end of the schedule.
+const tandemPatience = 256
+
 // tandemAwake returns the first goroutine with an action that is not asleep,
 // beginning with the one that runs; only, if it is not nil, is the sole candidate.
 func tandemAwake(only *g) *g {
@@ -57,6 +61,9 @@ func tandemAwake(only *g) *g {
 	from := int32(0)
 	if gp := tandem.current.ptr(); gp != nil {
 		from = gp.tandem.order
+		if tandem.streak >= tandemPatience {
+			from++ // it may be waiting for another one in a loop
+		}
 	}
 	best, after := (*g)(nil), (*g)(nil)
 	for i := range tandem.nparked {
@@ -180,7 +187,7 @@ func tandemChoose(n uint32) uint32 {
 // that are ready, is the first in the order of polling.
 func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	gp := getg()
-	if !tandem.on || gp.tandem.id == 0 || gp.m.locks != 0 {
+	if !tandem.on || gp.tandem.id == 0 || gp != gp.m.curg {
 		return
 	}
 	t := &gp.tandem

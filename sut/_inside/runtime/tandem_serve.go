@@ -48,9 +48,6 @@ func tandemServe() {
 	}
 	sh := (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
 	tandem.sh = sh
-	for range 8 { // let the goroutines of package initialisation come to rest
-		Gosched()
-	}
 	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
 	sh.firstFD = uint64(n)
@@ -72,19 +69,12 @@ func tandemMap(size uintptr, flags, fd int) unsafe.Pointer {
 	return unsafe.Pointer(p)
 }
 
-// tandemStart puts the calling goroutine, main, and those that package
-// initialisation left behind under control.
+// tandemStart puts the calling goroutine, main, under control, and those that
+// package initialisation has started.
 func tandemStart() {
 	main := getg()
 	main.tandem = tandemG{}
 	tandemAdopt(main, 1)
-	forEachG(func(gp *g) {
-		if gp == main || isSystemGoroutine(gp, false) || readgstatus(gp)&^_Gscan != _Gwaiting {
-			return
-		}
-		gp.tandem = tandemG{}
-		tandemAdopt(gp, tandemMix(gp.goid))
-	})
 	tandem.current.set(main)
 	tandem.step = 0
 	tandem.on = true
@@ -98,6 +88,13 @@ func tandemStart() {
 	main.tandem.choices = 1
 	tandemRecordEnabled(&main.tandem)
 	tandemRecord(record{kind: recordStep, op: opStart, a: 1, number: 1 << 16})
+	forEachG(func(gp *g) {
+		status := readgstatus(gp) &^ _Gscan
+		if gp == main || isSystemGoroutine(gp, false) || status != _Gwaiting && status != _Grunnable {
+			return
+		}
+		tandemSpawn(gp, main, gp.startpc, gp.gopc)
+	})
 }
 
 func tandemAnswer(b byte) {
@@ -241,6 +238,14 @@ func tandemRefuse(what string) {
 	tandemMessage(what)
 	tandemNoteStack()
 	tandemEnd(outcomeRefused)
+}
+
+// tandemNewThread is called where the runtime would start a thread.
+func tandemNewThread() {
+	if !tandem.on {
+		throw("tandem: package initialisation needs a second thread")
+	}
+	tandemRefuse("a call that blocks its thread, so that the program needs a second one")
 }
 
 func tandemMessage(what string) {

@@ -34,10 +34,18 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 	case SYS_GETPID:
 		return tandemPid, 0, true
 	case SYS_OPENAT:
-		if a3&(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND) != 0 {
-			tandemCheckOpen(unsafe.Pointer(a2))
+		if a3&(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND) != 0 && !tandemKeepsNothing(unsafe.Pointer(a2)) {
+			tandemRefuseOpen(unsafe.Pointer(a2))
 		}
 		return 0, 0, false
+	case SYS_CLOSE:
+		if a1 <= 2 {
+			tandemRefuseCall("closing standard input, output or error")
+		}
+	case SYS_DUP2, SYS_DUP3:
+		if a2 <= 2 {
+			tandemRefuseCall("replacing standard input, output or error")
+		}
 	}
 	if tandemIsSocket(a1) {
 		return tandemSocketCall(trap, a1, a2, a3, a4, a5, a6)
@@ -73,11 +81,8 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 		return 0, 0, true // the local address is the checker's to choose
 	case SYS_SHUTDOWN:
 		return tandemReturn(0, tandemShutdown(fd, int(a2)))
-	case SYS_GETSOCKNAME:
-		return tandemAddress(&tandemConnections[fd].local, true, unsafe.Pointer(a2), unsafe.Pointer(a3))
-	case SYS_GETPEERNAME:
-		c := tandemConnections[fd]
-		return tandemAddress(&c.remote, c.connected, unsafe.Pointer(a2), unsafe.Pointer(a3))
+	case SYS_GETSOCKNAME, SYS_GETPEERNAME:
+		return tandemName(fd, trap == SYS_GETPEERNAME, unsafe.Pointer(a2), unsafe.Pointer(a3))
 	case SYS_CLOSE:
 		tandemClose(fd)
 		return 0, 0, false // and the placeholder goes too
@@ -134,6 +139,12 @@ func tandemForbidden(trap uintptr) string {
 		return tandemNoSubprocess
 	case SYS_KILL, SYS_TKILL, SYS_TGKILL:
 		return "sending a signal"
+	case SYS_CHDIR, SYS_FCHDIR, SYS_CHROOT:
+		return "changing the working directory"
+	case SYS_PIPE, SYS_PIPE2:
+		return "a pipe (no process is there to use it)"
+	case SYS_MMAP:
+		return "mapping memory"
 	case tandemIO_URING, SYS_EPOLL_CREATE1, SYS_MOUNT, SYS_PTRACE:
 		return "a system call that cannot be checked"
 	}
@@ -149,23 +160,40 @@ func tandemRefuseSubprocess() {
 	}
 }
 
-// tandemCheckOpen lets a program open for writing only what keeps nothing.
-func tandemCheckOpen(path unsafe.Pointer) {
+// tandemKeepsNothing reports whether what is written to a file is gone. It must
+// not grow the stack: the path may be on it.
+//
+//go:nosplit
+func tandemKeepsNothing(path unsafe.Pointer) bool {
+	for _, name := range [...]string{"/dev/null\x00", "/dev/tty\x00"} {
+		i := 0
+		for i < len(name) && *(*byte)(unsafe.Add(path, i)) == name[i] {
+			i++
+		}
+		if i == len(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func tandemRefuseOpen(path unsafe.Pointer) {
 	n := 0
 	for *(*byte)(unsafe.Add(path, n)) != 0 {
 		n++
 	}
 	name := string(unsafe.Slice((*byte)(path), n))
-	switch name {
-	case "/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr":
-		return
-	}
 	tandemRefuseCall("opening " + name + " for writing (writes are not isolated between executions)")
 }
 
-func tandemAddress(a *SockaddrInet4, known bool, to, length unsafe.Pointer) (uintptr, Errno, bool) {
-	if !known {
-		return tandemReturn(0, ENOTCONN)
+func tandemName(fd int, peer bool, to, length unsafe.Pointer) (uintptr, Errno, bool) {
+	c := tandemConnections[fd]
+	a := &c.local
+	if peer {
+		if !c.connected {
+			return tandemReturn(0, ENOTCONN)
+		}
+		a = &c.remote
 	}
 	raw := RawSockaddrInet4{Family: AF_INET, Addr: a.Addr, Port: uint16(a.Port)<<8 | uint16(a.Port)>>8}
 	n := (*uint32)(length)

@@ -74,7 +74,7 @@ func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
 		return 0, EAFNOSUPPORT
 	}
 	if domain != AF_INET || typ&0xf != SOCK_STREAM {
-		tandemRefuseCall("a socket that is not TCP (Unix, UDP and raw sockets cannot be checked)")
+		tandemRefuseCall("a socket that is not TCP (Unix, UDP and raw sockets cannot be checked, and names are not resolved: use addresses)")
 	}
 	fd, _, e := RawSyscall6(SYS_SOCKET, domain, typ, proto, 0, 0, 0)
 	if e != 0 {
