@@ -307,7 +307,7 @@ func (n *narrator) outcome() string {
 
 // kinds sorts the operations for the reader; the others are synchronisation.
 var kinds = map[sut.Operation]report.Kind{
-	sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
+	sut.Timer: report.Timer, sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
 	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.Select: report.Channel,
 	sut.SocketConnect: report.Socket, sut.SocketWrite: report.Socket, sut.SocketRead: report.Socket,
 	sut.SocketShutdown: report.Socket, sut.SocketClose: report.Socket,
@@ -318,7 +318,7 @@ var objectKinds = map[sut.Operation]string{
 	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.Select: "channel",
 	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
 	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
-	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once",
+	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
 	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
 	sut.MapRead: "map", sut.MapWrite: "map",
 }

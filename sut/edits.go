@@ -57,6 +57,7 @@ var patches = []patch{
 		e.enter("signal_enable", "if tandem.serving { return }")
 		e.enter("signal_disable", "if tandem.serving { return }")
 		e.enter("signal_ignore", "if tandem.serving { return }")
+		e.enter("signalWaitUntilIdle", "if tandem.serving { return }")
 	}},
 	{"runtime/rand.go", editRandom},
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
@@ -66,8 +67,8 @@ var patches = []patch{
 	{"runtime/time.go", func(e *editor) {
 		e.enter("time_runtimeNow", "if tandem.now != 0 { return tandemWallClock() }")
 		e.enter("time_runtimeNano", "if tandem.now != 0 { return tandem.now }")
-		e.point("stopTimer", opUpdate, "t", "nil")
-		e.point("resetTimer", opUpdate, "t", "nil")
+		e.point("stopTimer", opTimer, "t", "nil")
+		e.point("resetTimer", opTimer, "t", "nil")
 	}},
 	{"runtime/chan.go", func(e *editor) {
 		e.point("chansend", opSend, "c", "nil")

@@ -45,7 +45,7 @@ var operationNames = [opCount]string{
 	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
 	opMapWrite: "write", opChoose: "choose", opConnect: "connect", opSocketWrite: "write to connection",
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
-	opPollWait: "wait for connection", opExit: "exit", opTick: "clock",
+	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
 }
 
 func (o Operation) String() string {
@@ -117,4 +117,5 @@ const (
 	PollWait       Operation = opPollWait
 	Exit           Operation = opExit // returning from main, or os.Exit(0)
 	Tick           Operation = opTick
+	Timer          Operation = opTimer
 )

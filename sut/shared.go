@@ -121,6 +121,7 @@ const (
 	opPollWait
 	opExit
 	opTick
+	opTimer
 	opCount
 )
 

@@ -14,6 +14,7 @@ const (
 	callerUnknown = iota
 	callerRuntime // part of the operation itself: look further up
 	callerSocket  // part of the operation if that is on a socket
+	callerTime    // part of the operation if that is on a timer
 	callerSealed
 	callerOpen
 	callerHidden // what it does cannot be told from its doing nothing: sync.Pool
@@ -57,7 +58,8 @@ func tandemFindCaller(t *tandemG) {
 	pc, fp := t.caller, t.frame
 	for {
 		class := tandemClass(pc)
-		if class != callerRuntime && (class != callerSocket || !socket) || fp == 0 {
+		inside := class == callerRuntime || class == callerSocket && socket || class == callerTime && t.op == opTimer
+		if !inside || fp == 0 {
 			t.caller, t.open = pc, 0
 			t.sealed, t.hidden = class != callerOpen, class == callerHidden
 			if !t.sealed {
@@ -114,6 +116,8 @@ func tandemClassify(pc uintptr) uint8 {
 		return callerRuntime
 	case "runtime", "sync", "sync/atomic", "context", "github.com/tandem-mc/tandem":
 		return callerRuntime
+	case "time":
+		return callerTime
 	case "syscall", "internal/poll", "net", "internal/syscall/unix":
 		return callerSocket
 	}

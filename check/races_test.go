@@ -1,0 +1,104 @@
+package check
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestReductionLosesNothing compares the outcomes that the reduced search finds
+// with those of the enumeration of all schedules, for programs of real Go in
+// which an access that is not recorded, or a wrong one, would lose some.
+func TestReductionLosesNothing(t *testing.T) {
+	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, least := range map[string]int{
+		"select": 2, "select over channels": 2, "atomic.Value": 2, "context error": 2,
+		"done before add": 2, "init": 2, "timer": 2, "signal": 1, "sync.Map": 2, "once": 2, "cond": 2, "exit": 1,
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			all, schedules := outcomes(t, p, scenario, explore.DFS())
+			some, executions := outcomes(t, p, scenario, explore.DPOR())
+			t.Logf("%d executions for %d schedules: %v", executions, schedules, all)
+			if diff := cmp.Diff(all, some); diff != "" {
+				t.Errorf("the reduced search finds other outcomes:\n%s", diff)
+			}
+			if len(all) < least {
+				t.Errorf("%d outcomes, there are at least %d", len(all), least)
+			}
+		})
+	}
+}
+
+// outcomes are what a program prints, and how it ends, in any execution.
+func outcomes(t *testing.T, p *sut.Program, scenario string, s explore.Search) (seen map[string]bool, executions int) {
+	t.Helper()
+	w, err := sut.Start(p, sut.Options{Args: []string{scenario}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	seen = map[string]bool{}
+	var translate translator
+	for {
+		schedule, more := s.Next()
+		if !more {
+			return seen, executions
+		}
+		log, err := w.Run(translate.schedule(schedule), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := translate.log(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if executions++; executions > 100_000 {
+			t.Fatal("more than 100,000 executions")
+		}
+		if x.Outcome != explore.Redundant {
+			seen[string(log.Stdout)+" "+x.Outcome.String()] = true
+		}
+		if err := s.Report(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKnownOutcomes has the programs whose schedules are too many to enumerate.
+func TestKnownOutcomes(t *testing.T) {
+	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, want := range map[string][]string{
+		"rwmutex": {"", "v", "w", "vw", "wv"}, "pool": {"free", "taken"}, "context after": {"true", "false"},
+	} {
+		all := map[string]bool{}
+		for _, text := range want {
+			all[text+" completed"] = true
+		}
+		seen, executions := outcomes(t, p, scenario, explore.DPOR())
+		if diff := cmp.Diff(all, seen); diff != "" {
+			t.Errorf("%s, %d executions:\n%s", scenario, executions, diff)
+		}
+	}
+}
+
+// TestSpinningProgram waits in a loop for another goroutine, which gets its turn.
+func TestSpinningProgram(t *testing.T) {
+	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, _ := outcomes(t, p, "spin", explore.MaxExecutions(explore.DPOR(), 1))
+	if diff := cmp.Diff(map[string]bool{"1 completed": true}, seen); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,205 @@
+// Command races has small programs with several outcomes. The first argument
+// names one; it prints which outcome it had.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var scenarios = map[string]func(){
+	"rwmutex": rwmutex, "pool": pool, "select": selectOfTwo, "select over channels": selectOverChannels,
+	"atomic.Value": atomicValue, "context error": contextError, "context after": contextAfter,
+	"done before add": doneBeforeAdd, "init": initialised, "timer": timer, "signal": signals,
+	"spin": spin, "sync.Map": syncMap, "once": once, "cond": cond, "exit": exits,
+}
+
+func main() { scenarios[os.Args[1]]() }
+
+func rwmutex() {
+	var rw sync.RWMutex
+	text := ""
+	for _, name := range []string{"v", "w"} {
+		go func() { rw.Lock(); text += name; rw.Unlock() }()
+	}
+	rw.RLock()
+	fmt.Print(text)
+	rw.RUnlock()
+}
+
+// pool uses fmt, and with it sync.Pool, between operations that matter.
+func pool() {
+	var a, b sync.Mutex
+	go func() { b.Lock(); _ = fmt.Sprint(1); b.Lock() }()
+	go func() {
+		b.Lock()
+		_ = fmt.Sprint(2)
+		b.Unlock()
+		if b.TryLock() {
+			_ = fmt.Sprint(3)
+			if a.TryLock() {
+				a.Unlock()
+			}
+			b.Unlock()
+		}
+	}()
+	if a.TryLock() {
+		_ = fmt.Sprint(4)
+		a.Unlock()
+		fmt.Print("free")
+	} else {
+		fmt.Print("taken")
+	}
+}
+
+// selectOfTwo is woken by one of two goroutines that sleep equally long.
+func selectOfTwo() {
+	a, b := make(chan int, 1), make(chan int, 1)
+	go func() { time.Sleep(time.Second); a <- 1 }()
+	go func() { time.Sleep(time.Second); b <- 1 }()
+	select {
+	case <-a:
+		fmt.Print("a")
+	case <-b:
+		fmt.Print("b")
+	}
+}
+
+// selectOverChannels: who takes part in a select takes its other arms away.
+func selectOverChannels() {
+	a, b := make(chan int), make(chan int)
+	go func() {
+		select {
+		case <-a:
+		case <-b:
+		}
+	}()
+	go func() {
+		select {
+		case b <- 1:
+		default:
+		}
+	}()
+	select {
+	case a <- 1:
+		fmt.Print("a")
+	default:
+		fmt.Print("-")
+	}
+}
+
+func atomicValue() {
+	var v atomic.Value
+	go v.Store(1)
+	fmt.Print(v.Load())
+}
+
+func contextError() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancel()
+	fmt.Print(ctx.Err())
+}
+
+func contextAfter() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancel()
+	stop := context.AfterFunc(ctx, func() {})
+	fmt.Print(stop())
+}
+
+func doneBeforeAdd() {
+	var wg sync.WaitGroup
+	go func() {
+		defer func() { fmt.Print(recover()) }()
+		wg.Done()
+	}()
+	wg.Add(1)
+	wg.Wait()
+	fmt.Print("done")
+}
+
+var (
+	started atomic.Int32
+	passed  = make(chan int, 1)
+)
+
+func init() {
+	go func() {
+		started.Store(1)
+		passed <- 1
+	}()
+}
+
+func initialised() {
+	fmt.Print(started.Load())
+	<-passed
+}
+
+func timer() {
+	t := time.AfterFunc(time.Hour, func() {})
+	stopped := make(chan bool)
+	go func() { stopped <- t.Stop() }()
+	fmt.Print(t.Stop(), <-stopped)
+}
+
+func signals() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt)
+	defer signal.Stop(c)
+	select {
+	case <-c:
+		fmt.Print("signal")
+	case <-time.After(time.Second):
+		fmt.Print("none")
+	}
+}
+
+// spin waits in a loop for another goroutine.
+func spin() {
+	var ready atomic.Bool
+	go ready.Store(true)
+	turns := 0
+	for !ready.Load() {
+		turns = 1
+	}
+	fmt.Print(turns)
+}
+
+func syncMap() {
+	var m sync.Map
+	go m.LoadOrStore("key", 1)
+	fmt.Print(m.LoadOrStore("key", 0))
+}
+
+func once() {
+	var o sync.Once
+	text := ""
+	go o.Do(func() { text = "g" })
+	o.Do(func() { text = "m" })
+	fmt.Print(text)
+}
+
+// cond loses the signal if it comes too early.
+func cond() {
+	var m sync.Mutex
+	c := sync.NewCond(&m)
+	woken := make(chan bool)
+	go func() { m.Lock(); c.Wait(); m.Unlock(); close(woken) }()
+	c.Signal()
+	select {
+	case <-woken:
+		fmt.Print("woken")
+	case <-time.After(time.Second):
+		fmt.Print("lost")
+	}
+}
+
+func exits() {
+	go func() { fmt.Print("x"); os.Exit(0) }()
+	fmt.Print("y")
+}
