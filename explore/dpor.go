@@ -103,7 +103,7 @@ func (d *dpor) Report(e Execution) error {
 			return err
 		}
 	}
-	if e.Outcome != Redundant && e.Outcome != StepLimit {
+	if e.Outcome != Redundant {
 		d.goOnWithout(e.Pending)
 	}
 	return nil
@@ -276,7 +276,7 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 }
 
 // goOnWithout sees to it that what the last transition cut off by ending the
-// program (panic, exit) is explored without it: instead of it, one of the others
+// execution (panic, exit, step limit) is explored without it: instead of it, one of the others
 // that were enabled goes on. One suffices, as everywhere; if it ends the program
 // too, the next one follows, and which ones else are needed, races will tell.
 func (d *dpor) goOnWithout(pending []Pending) {
