@@ -38,7 +38,7 @@ install_packages() {
 	DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install "$@" >&2
 }
 
-command -v go >/dev/null || fail "Go is missing: install Go 1.25 or later (https://go.dev/doc/install) and put it in PATH"
+command -v go >/dev/null || fail "Go is missing: install Go 1.26 or later (https://go.dev/doc/install) and put it in PATH"
 
 missing=$(missing_packages)
 if [ -n "$missing" ]; then
