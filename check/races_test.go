@@ -20,7 +20,7 @@ func TestReductionLosesNothing(t *testing.T) {
 	}
 	for scenario, least := range map[string]int{
 		"select": 2, "select over channels": 2, "atomic.Value": 2, "context error": 2,
-		"done before add": 2, "init": 2, "timer": 2, "signal": 1, "sync.Map": 2, "once": 2, "cond": 2, "exit": 1,
+		"init": 2, "timer": 2, "signal": 1, "sync.Map": 2, "once": 2, "cond": 2, "exit": 1,
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			all, schedules := outcomes(t, p, scenario, explore.DFS())

@@ -316,16 +316,25 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 	return h.cause()
 }
 
-// orDeath blames a failed dump on the death of the proxy, if that is what made it fail.
+// orDeath blames a failed dump on the death of the proxy or of a peer, if that is what
+// made it fail.
 func (h *hosted) orDeath(err error) error {
 	const grace = 100 * time.Millisecond // for the death to become known
-	select {
-	case <-h.process.done:
-		return fmt.Errorf("%w; %w", h.cause(), err)
-	case <-time.After(grace):
-		return err
+	for limit := time.Now().Add(grace); ; time.Sleep(grace / 20) {
+		select {
+		case <-h.process.done:
+			return fmt.Errorf("%w; %w", h.cause(), err)
+		default:
+		}
+		if dead := deadChild(h.process.pid); dead != "" {
+			return fmt.Errorf("peer process %s died; %w", dead, err)
+		}
+		if time.Now().After(limit) {
+			return err
+		}
 	}
 }
+
 
 // fail ends an incarnation that CRIU may have left in any state.
 func (h *hosted) fail(err error) {

@@ -190,6 +190,9 @@ func (w *Worker) prepare() error {
 // saving touches no page that is not in the table yet.
 func (w *Worker) settle() error {
 	added, err := w.pages.scan()
+	if err != nil && w.gone() {
+		return errWorkerGone
+	}
 	if err != nil || !added {
 		return err
 	}
@@ -197,6 +200,14 @@ func (w *Worker) settle() error {
 		return err
 	}
 	return w.expect(answerReady)
+}
+
+// gone reports whether the process has ended, if it was about to.
+func (w *Worker) gone() bool {
+	const soon = 200 // ms
+	poll := []unix.PollFd{{Fd: int32(w.answer.Fd())}}
+	n, err := unix.Poll(poll, soon)
+	return err == nil && n > 0 && poll[0].Revents&unix.POLLHUP != 0
 }
 
 func (w *Worker) tell(b byte) error {

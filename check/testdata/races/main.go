@@ -15,7 +15,7 @@ import (
 var scenarios = map[string]func(){
 	"rwmutex": rwmutex, "pool": pool, "select": selectOfTwo, "select over channels": selectOverChannels,
 	"atomic.Value": atomicValue, "context error": contextError, "context after": contextAfter,
-	"done before add": doneBeforeAdd, "init": initialised, "timer": timer, "signal": signals,
+	"init": initialised, "timer": timer, "signal": signals,
 	"spin": spin, "sync.Map": syncMap, "once": once, "cond": cond, "exit": exits,
 }
 
@@ -110,17 +110,6 @@ func contextAfter() {
 	go cancel()
 	stop := context.AfterFunc(ctx, func() {})
 	fmt.Print(stop())
-}
-
-func doneBeforeAdd() {
-	var wg sync.WaitGroup
-	go func() {
-		defer func() { fmt.Print(recover()) }()
-		wg.Done()
-	}()
-	wg.Add(1)
-	wg.Wait()
-	fmt.Print("done")
 }
 
 var (

@@ -264,12 +264,7 @@ func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
 	case opLoad, opWait, opMapRead:
 		return accessRead
-	case opAdd:
-		if t.delta > 0 && tandemReady(t)&readyFree != 0 {
-			return accessWrite // a Done that overtakes it makes the counter negative
-		}
-		return accessCommute
-	case opReadLock, opReadUnlock:
+	case opAdd, opReadLock, opReadUnlock:
 		return accessCommute
 	case opOnce:
 		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
