@@ -335,7 +335,6 @@ func (h *hosted) orDeath(err error) error {
 	}
 }
 
-
 // fail ends an incarnation that CRIU may have left in any state.
 func (h *hosted) fail(err error) {
 	h.kill()
