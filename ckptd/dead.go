@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
 // deadChild names a child of a process that has died and was not waited for: the proxy
 // keeps its dead peers. It is empty if there is none, or nobody to ask.
 func deadChild(pid int) string {
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return ""
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	var children []byte
+	for _, file := range threads {
+		list, _ := os.ReadFile(file) // the thread may have ended
+		children = append(children, list...)
 	}
 	for _, child := range strings.Fields(string(children)) {
 		stat, err := os.ReadFile("/proc/" + child + "/stat")

@@ -13,6 +13,12 @@ func TestDeadChild(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	waited := false
+	defer func() {
+		if !waited {
+			cmd.Wait()
+		}
+	}()
 	if dead := deadChild(os.Getpid()); dead != "" {
 		t.Errorf("%s is said to be dead", dead)
 	}
@@ -25,6 +31,7 @@ func TestDeadChild(t *testing.T) {
 		}
 	}
 	cmd.Wait()
+	waited = true
 	if dead := deadChild(os.Getpid()); dead != "" {
 		t.Errorf("%s is said to be dead after it was waited for", dead)
 	}
