@@ -320,19 +320,15 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 // made it fail.
 func (h *hosted) orDeath(err error) error {
 	const grace = 100 * time.Millisecond // for the death to become known
-	for limit := time.Now().Add(grace); ; time.Sleep(grace / 20) {
-		select {
-		case <-h.process.done:
-			return fmt.Errorf("%w; %w", h.cause(), err)
-		default:
-		}
-		if dead := deadChild(h.process.pid); dead != "" {
-			return fmt.Errorf("peer process %s died; %w", dead, err)
-		}
-		if time.Now().After(limit) {
-			return err
-		}
+	select {
+	case <-h.process.done:
+		return fmt.Errorf("%w; %w", h.cause(), err)
+	case <-time.After(grace): // when the proxy dies, so do the peers: their death says nothing before
 	}
+	if dead := deadChild(h.process.pid); dead != "" {
+		return fmt.Errorf("peer process %s died; %w", dead, err)
+	}
+	return err
 }
 
 // fail ends an incarnation that CRIU may have left in any state.

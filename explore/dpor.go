@@ -33,8 +33,7 @@ type dpor struct {
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
 // the path, those explored before, and those to do.
 type node struct {
-	todo   []Action // to be explored from here
-	goesOn bool     // a transition executed here did not end the program
+	todo []Action // to be explored from here
 	// The sleep set: the part of the slab from sleepBegin to sleepEnd. What was
 	// inherited comes first, then what was explored from here.
 	sleepBegin, sleepEnd int
@@ -137,7 +136,6 @@ func (d *dpor) addNode(i int) {
 	n := &d.nodes[i]
 	*n = node{todo: n.todo[:0]}
 	if i > 0 {
-		d.nodes[i-1].goesOn = true
 		n.sleepBegin = d.nodes[i-1].sleepEnd
 		n.awakenedBegin = d.nodes[i-1].awakenedEnd
 	}
@@ -285,7 +283,7 @@ func (d *dpor) goOnWithout(pending []Pending) {
 		return
 	}
 	n := &d.nodes[last]
-	if n.goesOn || len(n.todo) > 0 {
+	if len(n.todo) > 0 {
 		return
 	}
 	for i := range pending {
