@@ -21,6 +21,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
 	}
+	defer w.cpu.share()()
 	w.touch()
 	defer w.started.Store(0)
 	if err := w.tell(commandRun); err != nil {

@@ -50,6 +50,7 @@ type Worker struct {
 	shared  *shared
 	memory  []byte
 	pages   *pageTable
+	cpu     processor
 	command *os.File
 	answer  *os.File
 	stdout  *os.File
@@ -145,7 +146,11 @@ func (w *Worker) spawn(memory *os.File) error {
 	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
 	w.process.ExtraFiles = []*os.File{memory, commandIn, answerOut}
 	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // a Ctrl-C is for the checker
-	return startOnThread(w.process, w.stop)
+	if err := startOnThread(w.process, w.stop); err != nil {
+		return err
+	}
+	w.cpu = claimProcessor(w.process.Process.Pid)
+	return nil
 }
 
 // startOnThread starts a process from a thread that lives until stop is closed:
