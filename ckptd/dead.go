@@ -18,15 +18,20 @@ func deadChild(pid int) string {
 		children = append(children, list...)
 	}
 	for _, child := range strings.Fields(string(children)) {
-		stat, err := os.ReadFile("/proc/" + child + "/stat")
-		if err != nil {
-			continue
-		}
-		// PID (NAME) STATE ...; the name may hold anything, parentheses too.
-		from, to := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-		if from >= 0 && to+2 < len(stat) && stat[to+2] == 'Z' {
-			return string(stat[from+1 : to])
+		if state, name := stateOfProcess(child); state == 'Z' {
+			return name
 		}
 	}
 	return ""
+}
+
+// stateOfProcess reads the state and the name of a process; the state is 0 if there is none.
+func stateOfProcess(pid string) (state byte, name string) {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	// PID (NAME) STATE ...; the name may hold anything, parentheses too.
+	from, to := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if err != nil || from < 0 || to+2 >= len(stat) {
+		return 0, ""
+	}
+	return stat[to+2], string(stat[from+1 : to])
 }

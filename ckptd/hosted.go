@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -192,6 +193,8 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 		return nil, dropped, err
 	}
 	i.channelInode = h.channelInode
+	ctx, cancel := h.whileAlive(ctx)
+	defer cancel()
 	_, err = h.daemon.criu.run(ctx, h.dump(i))
 	if err != nil {
 		h.fail(fmt.Errorf("checkpoint of group %d: %w", h.id, h.orDeath(err)))
@@ -314,6 +317,33 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cause()
+}
+
+// whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
+// While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
+func (h *hosted) whileAlive(parent context.Context) (context.Context, context.CancelFunc) {
+	const (
+		interval = 100 * time.Millisecond
+		grace    = time.Second // in which CRIU itself notices, as it mostly does
+	)
+	ctx, cancel := context.WithCancel(parent)
+	pid := h.process.pid
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for dead := time.Duration(0); dead < grace; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if state, _ := stateOfProcess(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
+				dead += interval
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // orDeath blames a failed dump on the death of the proxy or of a peer, if that is what

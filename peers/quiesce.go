@@ -21,12 +21,14 @@ import (
 //
 // The rule is a consistent cut in two passes over all threads: when each sleeps in both
 // passes and none ran in between, and the sockets held nothing at a moment in between,
-// then all slept, with nothing to wake them, at that moment.
+// then all slept, with nothing to wake them, at that moment. It takes the kernel's word
+// for what wakes whom at once. On a virtual machine a processor may stand still in the middle
+// of a wake-up, so a second cut, after a pause, has to confirm the first.
 func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	if drain == nil {
 		drain = func() (bool, error) { return false, nil }
 	}
-	pause := minPause
+	pause, quietCuts := minPause, 0
 	for {
 		progress, err := drain()
 		if err != nil {
@@ -38,7 +40,10 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 				return err
 			}
 		}
-		if quiet {
+		if quietCuts++; !quiet {
+			quietCuts = 0
+		}
+		if quietCuts == confirmations {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -48,6 +53,9 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		pause = min(pause+pause/2, maxPause)
 	}
 }
+
+// confirmations is how many cuts in a row must find the group asleep.
+const confirmations = 2
 
 // Quiesce is Watch.Quiesce for a single use.
 func Quiesce(ctx context.Context, pid int, processes []Process, drain func() (progress bool, err error)) error {
