@@ -31,7 +31,6 @@ type tandemG struct {
 	cases    uintptr // of a pending select: *scase
 	ncases   int
 	nsends   int
-	block    bool
 }
 
 const tandemMaxGoroutines = 4096

@@ -192,7 +192,7 @@ func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	}
 	t := &gp.tandem
 	t.op, t.object, t.state = opSelect, 0, 0
-	t.cases, t.ncases, t.nsends, t.block = uintptr(unsafe.Pointer(cas0)), ncases, nsends, block
+	t.cases, t.ncases, t.nsends = uintptr(unsafe.Pointer(cas0)), ncases, nsends
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArrive()
 	if !block || tandemReadyArms(t) > 0 {
