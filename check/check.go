@@ -37,6 +37,9 @@ type Options struct {
 	Group  *peers.Group
 	Client *ckptd.Client
 
+	// Leaks makes goroutines that are left blocked for ever at the end a violation.
+	Leaks bool
+
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 	// Progress is told now and then how far the check is; nil: nobody is.
@@ -148,7 +151,7 @@ func (r *run) loop(ctx context.Context) (*Result, error) {
 
 func (r *run) execute(schedule explore.Schedule) error {
 	s := r.translator.schedule(schedule)
-	s.Steps = r.options.Depth
+	s.Steps, s.WantLeaks = r.options.Depth, r.options.Leaks
 	log, err := r.worker.Run(s, r.answers())
 	if err != nil {
 		return err

@@ -151,6 +151,8 @@ func searchOutcome(l *sut.Log) (explore.Outcome, error) {
 		return explore.Exited, nil
 	case sut.AssertionFailed:
 		return explore.AssertionFailed, nil
+	case sut.Leaked:
+		return explore.Leaked, nil
 	case sut.Redundant:
 		return explore.Redundant, nil
 	case sut.StepLimit, sut.LogLimit:

@@ -19,7 +19,7 @@ func (r *run) explain(result *Result) error {
 		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
 		defer func() { r.peers.watch = nil }()
 	}
-	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, Steps: r.options.Depth}, r.answers())
+	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, WantLeaks: r.options.Leaks, Steps: r.options.Depth}, r.answers())
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
@@ -262,19 +262,25 @@ func (n *narrator) exchange() {
 
 // blocked says what the goroutines wait for that have not ended.
 func (n *narrator) blocked() {
-	pending := map[int]sut.Event{}
+	pending, left := map[int]sut.Event{}, map[int]sut.Event{}
 	for _, e := range n.log.Events {
-		if e.Kind == sut.Pending {
+		switch e.Kind {
+		case sut.Pending:
 			pending[n.names[e.Subject]] = e
+		case sut.Left:
+			left[n.names[e.Subject]] = e
 		}
 	}
 	for i := range n.result.Goroutines {
 		e, parked := pending[i]
+		leak, isLeft := left[i]
 		switch {
-		case n.ended[i]:
+		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
 		case parked && e.Number == 0:
 			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
-		case !parked && n.last[i].Source != "" && n.log.Outcome == sut.Deadlock:
+		case isLeft && n.last[i].Source != n.source(leak.PC): // blocked in no operation, as in select {}
+			n.result.Goroutines[i].Blocked = describe("blocked", "", n.source(leak.PC))
+		case !parked && n.last[i].Source != "" && (isLeft || n.log.Outcome == sut.Deadlock):
 			l := n.last[i]
 			n.result.Goroutines[i].Blocked = describe(l.Operation, l.Object, l.Source)
 		}
@@ -297,12 +303,25 @@ func (n *narrator) outcome() string {
 	switch l.Outcome {
 	case sut.Deadlock:
 		return "deadlock: no goroutine can go on, and no timer is set"
+	case sut.Leaked:
+		return n.leak()
 	case sut.AssertionFailed:
 		return "assertion failed: " + l.Message
 	case sut.Exited:
 		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, l.Stderr))
 	}
 	return strings.TrimSpace(string(l.Stderr))
+}
+
+// leak says which goroutines are left, and where they were started.
+func (n *narrator) leak() string {
+	text := "goroutine leak: the program has ended, and what it started can never go on"
+	for _, g := range n.result.Goroutines {
+		if g.Blocked != "" {
+			text += fmt.Sprintf("\n%s, started at %s, runs %s", g.Name, g.Created, g.Function)
+		}
+	}
+	return text
 }
 
 // kinds sorts the operations for the reader; the others are synchronisation.

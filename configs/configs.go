@@ -28,6 +28,7 @@ type Config struct {
 	Group     *peers.Group // the peers, valid; nil if there are none
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Bounds    Bounds
+	Leaks     bool     // goroutines that are left blocked for ever at the end are a violation
 	PreemptIn []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 

@@ -27,6 +27,7 @@ type document struct {
 	Strategy     string
 	Bounds       Bounds
 	PreemptIn    []string `mapstructure:"preempt_in"`
+	Leaks        bool
 }
 
 type peerEntry struct {
@@ -131,7 +132,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Bounds: d.Bounds, PreemptIn: d.PreemptIn}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks}
 	if len(d.Peers) > 0 {
 		group, more := d.group(read)
 		c.Group = &group

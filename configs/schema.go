@@ -22,6 +22,7 @@ type shape uint8
 const (
 	text     shape = iota // a scalar, taken literally: 2 and "2" are the same
 	integer               // a decimal number
+	truth                 // true or false
 	duration              // such as 10s or 1h30m
 	texts                 // a list of text
 	pairs                 // a mapping from text to text; becomes a list of pair
@@ -33,6 +34,7 @@ func (s shape) String() string {
 	return [...]string{
 		text:     "a text",
 		integer:  "a number",
+		truth:    "true or false",
 		duration: "a duration such as 10s or 1h30m",
 		texts:    "a list of texts",
 		pairs:    "a mapping from text to text",
@@ -66,6 +68,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"time":       {shape: duration},
 	}},
 	"preempt_in": {shape: texts},
+	"leaks":      {shape: truth},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept
@@ -103,6 +106,10 @@ func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 	switch value = s; f.shape {
 	case integer:
 		value, err = strconv.Atoi(s)
+	case truth:
+		if value = s == "true"; s != "true" && s != "false" {
+			err = strconv.ErrSyntax
+		}
 	case duration:
 		value, err = time.ParseDuration(s)
 	}

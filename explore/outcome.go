@@ -12,6 +12,7 @@ const (
 	Panicked                       // a panic that nothing recovered, or a fatal error of the runtime
 	Exited                         // the program exited with a non-zero status
 	AssertionFailed                // tandem.Assert
+	Leaked                         // it completed, but goroutines are left that can never go on
 	Redundant                      // cut off: everything enabled was asleep
 	StepLimit                      // cut off: more transitions than allowed
 	outcomes                       // their number
@@ -23,6 +24,7 @@ var outcomeNames = [outcomes]string{
 	Panicked:        "panicked",
 	Exited:          "exited with a non-zero status",
 	AssertionFailed: "assertion failed",
+	Leaked:          "goroutine leak",
 	Redundant:       "redundant",
 	StepLimit:       "step limit reached",
 }
@@ -36,7 +38,7 @@ func (o Outcome) String() string {
 
 // Violation reports whether the outcome is one that the program should not have.
 func (o Outcome) Violation() bool {
-	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed
+	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked
 }
 
 // VerdictKind is what a search found out about a program.

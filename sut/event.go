@@ -30,6 +30,7 @@ const (
 	Delivered EventKind = recordDelivery // bytes arrived on connection Subject
 	Ended     EventKind = recordEnd      // goroutine Subject is gone
 	Pending   EventKind = recordPending  // goroutine Subject was parked when the execution ended
+	Left      EventKind = recordLeft     // Leaked: goroutine Subject was left blocked at PC
 )
 
 // Operation is a visible operation.
@@ -57,7 +58,7 @@ func (o Operation) String() string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak",
 }
 
 func (o Outcome) String() string {

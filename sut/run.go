@@ -73,6 +73,7 @@ func (w *Worker) load(s Schedule) error {
 		}
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
+	sh.wantLeaks = flag(s.WantLeaks)
 	sh.seed = s.Seed
 	sh.stepLimit = uint32(maxRecords)
 	if s.Steps > 0 && s.Steps < maxRecords {

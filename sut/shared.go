@@ -70,6 +70,7 @@ const (
 	recordDelivery            // a connection, b hash of what arrived, number its length
 	recordEnd                 // a the goroutine that ended
 	recordPending             // a goroutine, b object, ready need, flag access kind, number enabled | choices<<16
+	recordLeft                // a goroutine that is left blocked when the program ends
 )
 
 // record is one entry of the log of an execution.
@@ -152,6 +153,7 @@ const (
 	outcomeDiverged
 	outcomeFatal
 	outcomeRefused
+	outcomeLeaked
 )
 
 // Kinds of exchanges between the sockets of a worker and the checker.
@@ -184,6 +186,7 @@ type shared struct {
 	sleepLength   uint32
 	wantEnabled   uint32
 	wantCallers   uint32
+	wantLeaks     uint32
 	recordLimit   uint32
 	stepLimit     uint32
 	seed          uint64

@@ -20,6 +20,7 @@ type Schedule struct {
 	Sleep       []Sleeper
 	WantEnabled bool   // log every goroutine that could have been picked
 	WantCallers bool   // log the nearest caller that is not sealed, for people
+	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
 	Steps       int    // limit on transitions; 0: the greatest that there is
 }
@@ -80,6 +81,7 @@ const (
 	Diverged        Outcome = outcomeDiverged // the schedule could not be followed
 	Fatal           Outcome = outcomeFatal    // a fatal error of the runtime, such as concurrent map writes
 	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
+	Leaked          Outcome = outcomeLeaked   // it ended well, but left goroutines blocked for ever
 )
 
 // Peers answers for the other side of the program's connections.

@@ -33,6 +33,7 @@ type checkFlags struct {
 	seed      uint64
 	bounds    configs.Bounds
 	preemptIn []string
+	leaks     bool
 	unfold    bool
 	verbose   bool
 }
@@ -63,6 +64,7 @@ func checkCommand() *cobra.Command {
 	p.IntVar(&f.bounds.Depth, "depth", 0, "greatest number of transitions in an execution")
 	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
+	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 	return c
@@ -130,6 +132,9 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	if given("time") {
 		config.Bounds.Time = f.bounds.Time
+	}
+	if given("leaks") {
+		config.Leaks = f.leaks
 	}
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
 	return config, config.Validate()

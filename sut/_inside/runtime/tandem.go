@@ -11,26 +11,27 @@ import (
 
 // tandemG is what a goroutine carries.
 type tandemG struct {
-	id       uint64 // place in the spawn tree; 0: not under control
-	children uint64
-	drawn    [3]uint64 // how far each of its random streams has been read
-	seed     uint64
-	order    int32 // creation order in this execution
-	op       uint8 // pending operation
-	parked   bool
-	sealed   bool // the pending operation was called from a sealed package
-	hidden   bool // nobody can notice it
-	choices  uint32
-	choice   uint32
-	object   uintptr // what the operation is on
-	state    uintptr // where its readiness can be read
-	delta    int32   // what an opAdd adds
-	caller   uintptr // program counter of the operation's caller
-	open     uintptr // the same in the nearest package that is not sealed
-	frame    uintptr
-	cases    uintptr // of a pending select: *scase
-	ncases   int
-	nsends   int
+	id         uint64 // place in the spawn tree; 0: not under control
+	children   uint64
+	drawn      [3]uint64 // how far each of its random streams has been read
+	seed       uint64
+	order      int32 // creation order in this execution
+	op         uint8 // pending operation
+	parked     bool
+	sealed     bool // the pending operation was called from a sealed package
+	hidden     bool // nobody can notice it
+	background bool // started by package initialisation
+	choices    uint32
+	choice     uint32
+	object     uintptr // what the operation is on
+	state      uintptr // where its readiness can be read
+	delta      int32   // what an opAdd adds
+	caller     uintptr // program counter of the operation's caller
+	open       uintptr // the same in the nearest package that is not sealed
+	frame      uintptr
+	cases      uintptr // of a pending select: *scase
+	ncases     int
+	nsends     int
 }
 
 const tandemMaxGoroutines = 4096

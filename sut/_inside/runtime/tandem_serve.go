@@ -94,6 +94,7 @@ func tandemStart() {
 			return
 		}
 		tandemSpawn(gp, main, gp.startpc, gp.gopc)
+		gp.tandem.background = true
 	})
 }
 
@@ -289,6 +290,8 @@ func tandemExit(code int32) {
 		tandemEnd(outcomePanic)
 	case code != 0:
 		tandemEnd(outcomeExit)
+	case tandemLeaked():
+		tandemEnd(outcomeLeaked)
 	}
 	tandemEnd(outcomeCompleted)
 }

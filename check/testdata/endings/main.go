@@ -1,0 +1,70 @@
+// Command endings has small programs that leave goroutines behind, or loop. The
+// first argument names one.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var scenarios = map[string]func(){
+	"send":                     func() { c := make(chan int); go func() { c <- 1 }() },
+	"receive of a nil channel": func() { go func() { <-(chan int)(nil) }() },
+	"select without arms":      func() { go func() { select {} }() },
+	"lock":                     func() { var m sync.Mutex; m.Lock(); go func() { m.Lock() }() },
+	"wait":                     func() { var wg sync.WaitGroup; wg.Add(1); go wg.Wait() },
+	"cond":                     func() { c := sync.NewCond(new(sync.Mutex)); go func() { c.L.Lock(); c.Wait() }() },
+	"wait group go":            func() { new(sync.WaitGroup).Go(func() { <-never }) },
+	"after func":               func() { time.AfterFunc(time.Second, func() { <-never }); time.Sleep(time.Minute) },
+	"exit":                     func() { go func() { <-never }(); os.Exit(0) },
+	"grandchild":               func() { go func() { go func() { <-never }() }() },
+	"abandoned":                abandoned,
+
+	"ends":           func() { done := make(chan int); go func() { <-done }(); close(done) },
+	"sleeps":         func() { go func() { time.Sleep(time.Hour) }() },
+	"may be woken":   func() { c := make(chan int); time.AfterFunc(time.Hour, func() { close(c) }); go func() { <-c }() },
+	"of a library":   func() { context.WithCancel(foreign{context.Background()}) },
+	"signals":        func() { signal.Notify(make(chan os.Signal, 1), os.Interrupt) },
+	"stopped timers": func() { time.NewTimer(time.Hour).Stop() },
+	"buffered":       buffered,
+}
+
+var never chan int
+
+// A goroutine that package initialisation starts is there for the whole life of
+// the program.
+func init() { go func() { <-never }() }
+
+func main() { scenarios[os.Args[1]]() }
+
+// abandoned leaves a goroutine only if main gives up first.
+func abandoned() {
+	var late atomic.Bool
+	result := make(chan int)
+	go func() { result <- 1 }()
+	go func() { late.Store(true) }()
+	if !late.Load() {
+		<-result
+	}
+}
+
+// buffered is abandoned, put right.
+func buffered() {
+	var late atomic.Bool
+	result := make(chan int, 1)
+	go func() { result <- 1 }()
+	go func() { late.Store(true) }()
+	if !late.Load() {
+		<-result
+	}
+}
+
+// foreign is a context that package context does not know, so that it needs a
+// goroutine to watch it.
+type foreign struct{ context.Context }
+
+func (foreign) Done() <-chan struct{} { return make(chan struct{}) }

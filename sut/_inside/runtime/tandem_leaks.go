@@ -1,0 +1,50 @@
+package runtime
+
+import "unsafe"
+
+// tandemLeaked reports whether the program, which is ending well, leaves
+// goroutines behind that can never go on, and records them. The end of main has
+// waited until nothing else could happen, so whoever is blocked now stays so,
+// unless a timer is set: then nobody knows.
+func tandemLeaked() bool {
+	if tandem.sh.wantLeaks == 0 || tandemTimersPending() {
+		return false
+	}
+	found := false
+	forEachG(func(gp *g) {
+		t := &gp.tandem
+		blocked := readgstatus(gp)&^_Gscan == _Gwaiting
+		if t.id <= 1 || t.background || !blocked {
+			return // not under control, main, started by package initialisation, or running
+		}
+		at, open := tandemBlockedAt(gp.sched.bp)
+		if open == 0 && tandemClass(gp.gopc) != callerOpen {
+			return // a goroutine of a library, such as a reader of an idle connection
+		}
+		found = true
+		tandemRecord(record{kind: recordLeft, op: t.op, a: t.id, pc: uint64(at), open: uint64(open)})
+	})
+	return found
+}
+
+func tandemTimersPending() bool {
+	ts := &getg().m.p.ptr().timers
+	return int32(ts.len.Load())-ts.zombies.Load() > 0
+}
+
+// tandemBlockedAt finds the call in which a goroutine is blocked, and the
+// nearest one around it that is not sealed, 0 if there is none.
+func tandemBlockedAt(fp uintptr) (at, open uintptr) {
+	for fp != 0 {
+		pc := *(*uintptr)(unsafe.Pointer(fp + 8))
+		class := tandemClass(pc)
+		if at == 0 && class != callerRuntime {
+			at = pc
+		}
+		if class == callerOpen {
+			return at, pc
+		}
+		fp = *(*uintptr)(unsafe.Pointer(fp))
+	}
+	return at, 0
+}
