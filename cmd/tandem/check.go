@@ -147,7 +147,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	}
 	o := check.Options{
 		Package: pkg, Args: config.Args, Env: config.Env, Dir: dir, Depth: config.Bounds.Depth,
-		StrategyName: config.Strategy, Group: config.Group,
+		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks,
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
 		return o, err
