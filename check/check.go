@@ -40,6 +40,10 @@ type Options struct {
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
 
+	// SelfCheck: the first and then every n-th execution is run twice more, and must
+	// be the same; 0: none is.
+	SelfCheck int
+
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 	// Progress is told now and then how far the check is; nil: nobody is.
@@ -56,6 +60,7 @@ type Counts struct {
 	ImageBytes     int64
 	CheckpointTime time.Duration
 	RestoreTime    time.Duration
+	SelfChecked    int // executions that were run twice more, and were the same
 	Elapsed        time.Duration
 }
 
@@ -79,20 +84,24 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
-	worker, err := sut.Start(o.Program, sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience})
+	worker, err := sut.Start(o.Program, o.worker())
 	if err != nil {
 		return nil, err
 	}
-	r := &run{options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now(), told: time.Now()}
+	r := &run{ctx: ctx, options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now(), told: time.Now()}
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
 	}
 	return r, nil
 }
 
+func (o *Options) worker() sut.Options {
+	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience}
+}
+
 // finish searches to the end and ends what takes part.
 func (r *run) finish(ctx context.Context) (*Result, error) {
-	defer r.worker.Close()
+	defer r.closeWorkers()
 	defer context.AfterFunc(ctx, r.worker.Interrupt)()
 	result, err := r.loop(ctx)
 	if ctx.Err() != nil {
@@ -106,10 +115,20 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	return result, err
 }
 
+func (r *run) closeWorkers() {
+	r.worker.Close()
+	if r.twin != nil {
+		r.twin.Close()
+	}
+}
+
 // run is one check under way.
 type run struct {
+	ctx        context.Context
 	options    Options
 	worker     *sut.Worker
+	twin       *sut.Worker // for self-checks; nil until the first
+	executions int
 	search     explore.Search
 	peers      *peerSide
 	translator translator
@@ -152,12 +171,9 @@ func (r *run) loop(ctx context.Context) (*Result, error) {
 func (r *run) execute(schedule explore.Schedule) error {
 	s := r.translator.schedule(schedule)
 	s.Steps, s.WantLeaks = r.options.Depth, r.options.Leaks
-	log, err := r.worker.Run(s, r.answers())
+	log, err := r.runOne(s)
 	if err != nil {
 		return err
-	}
-	if log.Outcome == sut.Refused {
-		return r.refusal(log)
 	}
 	execution, err := r.translator.log(log)
 	if err != nil {
@@ -170,6 +186,29 @@ func (r *run) execute(schedule explore.Schedule) error {
 		}
 	}
 	return r.search.Report(execution)
+}
+
+// runOne runs a schedule, and checks itself now and then.
+func (r *run) runOne(s sut.Schedule) (*sut.Log, error) {
+	r.executions++
+	checked := r.options.SelfCheck > 0 && (r.executions-1)%r.options.SelfCheck == 0
+	var exchanges []exchange
+	answers := r.answers()
+	if checked && r.peers != nil {
+		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
+		defer func() { r.peers.watch = nil }()
+	}
+	log, err := r.worker.Run(s, answers)
+	if err != nil {
+		return nil, err
+	}
+	if log.Outcome == sut.Refused {
+		return nil, r.refusal(log)
+	}
+	if checked && log.Outcome != sut.Diverged {
+		return r.selfCheck(s, log, exchanges)
+	}
+	return log, nil
 }
 
 // answers returns who answers for the peers in the next execution.

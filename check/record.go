@@ -27,7 +27,7 @@ func Summary(o Options, result *Result) report.Run {
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,
-			Replayed: c.Replayed, Elapsed: c.Elapsed,
+			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
 		Assumptions: report.Assumptions{Strategy: strategy, Scope: scope, Preemptible: o.Program.Open},
 	}
@@ -134,9 +134,13 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	for _, c := range rec.Schedule {
 		schedule.Prefix = append(schedule.Prefix, sut.Choice{Goroutine: c.Goroutine, Alternative: c.Choice})
 	}
+	var exchanges []exchange
+	for _, e := range rec.Exchanges {
+		exchanges = append(exchanges, recordedExchange(e))
+	}
 	var shown *report.Counterexample
 	for i := range times {
-		peers := &recordedPeers{exchanges: rec.Exchanges}
+		peers := &recordedPeers{exchanges: exchanges}
 		log, err := w.Run(schedule, peers)
 		if err != nil {
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
@@ -148,7 +152,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
 		}
 		if shown == nil {
-			shown = newNarrator(p, log, peers.seen).narrate()
+			shown = newNarrator(p, log, exchanges[:peers.given]).narrate()
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
 				Assumptions: report.Assumptions{Preemptible: p.Open},
@@ -157,30 +161,6 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	}
 	return shown, nil
 }
-
-// recordedPeers answer as they did when the counterexample was recorded.
-type recordedPeers struct {
-	exchanges []report.Exchange
-	seen      []exchange
-}
-
-// Exchange implements sut.Peers.
-func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
-	n := len(p.seen)
-	if n == len(p.exchanges) {
-		return sut.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", n)
-	}
-	x := recordedExchange(p.exchanges[n])
-	same := inputNames[x.input.Kind] == recordedKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
-		(in.Kind == sut.Connect && x.input.Addr == in.Address || in.Kind != sut.Connect && x.input.Conn == in.Connection)
-	if !same {
-		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", n+1)
-	}
-	p.seen = append(p.seen, x)
-	return answer(x.answer, x.input.Conn), nil
-}
-
-var recordedKinds = map[sut.InputKind]string{sut.Connect: "connect", sut.Send: "send", sut.Shutdown: "shutdown", sut.Close: "close"}
 
 func recordedExchange(e report.Exchange) exchange {
 	x := exchange{input: iocache.Input{Conn: e.Input.Conn, Addr: e.Input.Addr, Data: e.Input.Data}, answer: iocache.Reaction{Refused: e.Refused}, cached: true}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type Config struct {
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Bounds    Bounds
 	Leaks     bool     // goroutines that are left blocked for ever at the end are a violation
+	SelfCheck int      // one execution of so many is run again, to compare; 0: none
 	PreemptIn []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 
@@ -54,8 +56,8 @@ const (
 // transitions, and ten minutes.
 func Default() Config {
 	return Config{
-		Strategy: "after-io",
-		Bounds:   Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+		Strategy: "after-io", SelfCheck: 1000,
+		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }
 
@@ -166,6 +168,21 @@ func (c Config) problems() []Problem {
 		problems = append(problems, groupProblems(*c.Group)...)
 	}
 	return problems
+}
+
+// ParseSelfCheck reads a value for Config.SelfCheck: "all" is 1 and "off" is 0.
+func ParseSelfCheck(which string) (int, error) {
+	switch which {
+	case "all":
+		return 1, nil
+	case "off":
+		return 0, nil
+	}
+	n, err := strconv.Atoi(which)
+	if err != nil || n < 1 || n > MaxExecutions {
+		return 0, fmt.Errorf("%.64q is not allowed: give all, off, or a number from 1 to %d: one execution of as many is checked", which, MaxExecutions)
+	}
+	return n, nil
 }
 
 func validPackage(pattern string) bool {

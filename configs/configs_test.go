@@ -3,8 +3,10 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,7 @@ func TestExample(t *testing.T) {
 		Strategy:  "after-io",
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
+		SelfCheck: 1000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example.yaml (-want +got)\n%s", diff)
@@ -69,9 +72,9 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds {
-		t.Errorf("example.yaml shows %q and %+v as defaults, they are %q and %+v",
-			example.Strategy, example.Bounds, d.Strategy, d.Bounds)
+	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks {
+		t.Errorf("example.yaml shows %q, %+v, %d and %v as defaults, they are %q, %+v, %d and %v",
+			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, d.Strategy, d.Bounds, d.SelfCheck, d.Leaks)
 	}
 }
 
@@ -145,18 +148,21 @@ func TestTextsAreLiteral(t *testing.T) {
 	}
 }
 
+// allKeys is how the keys of a file are listed.
+var allKeys = "known here: " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
+
 // badFiles are configurations and what is said about them.
 var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
-		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: depth, executions, time"},
 	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: command, env, listen, name"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
-		"known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy"},
+		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
-		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+		allKeys},
 	{"[a]: x", `x.yaml:1: "": there is no such key; ` +
-		`known here: args, binds, bounds, env, files, peers, preempt_in, ready_timeout, strategy`},
+		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
 		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: depth, executions, time`},
 	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-io, always`},
@@ -167,6 +173,10 @@ var badFiles = []struct{ text, want string }{
 	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
 	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
 	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
+	{"self_check: sometimes",
+		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"leaks: yes", `x.yaml:1: leaks: "yes" is not true or false`},
 	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to 1000000000"},
 	{"bounds: {executions: 99999999999999999999}", `x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},
 	{"bounds:\n  depth: -1", "x.yaml:2: bounds.depth: -1 is not allowed: give a number from 1 to 10000000"},

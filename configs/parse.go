@@ -28,6 +28,7 @@ type document struct {
 	Bounds       Bounds
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
+	SelfCheck    string `mapstructure:"self_check"`
 }
 
 type peerEntry struct {
@@ -107,6 +108,7 @@ func decode(values map[string]any) (document, error) {
 	v := viper.New()
 	defaults := Default()
 	v.SetDefault("strategy", defaults.Strategy)
+	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("bounds.executions", defaults.Bounds.Executions)
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
 	v.SetDefault("bounds.time", defaults.Bounds.Time)
@@ -133,6 +135,10 @@ func (r *reader) lineOf(key string) int {
 func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
 	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks}
+	var err error
+	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
+		problems = append(problems, Problem{Key: "self_check", What: err.Error()})
+	}
 	if len(d.Peers) > 0 {
 		group, more := d.group(read)
 		c.Group = &group

@@ -69,6 +69,7 @@ var schema = field{shape: record, fields: map[string]field{
 	}},
 	"preempt_in": {shape: texts},
 	"leaks":      {shape: truth},
+	"self_check": {shape: text},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept

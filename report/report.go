@@ -42,6 +42,7 @@ type Counts struct {
 	Checkpoints int // physical ones
 	Restores    int
 	Replayed    int // inputs given again to restored peers
+	SelfChecked int // executions that were run again to see that they are the same
 	Elapsed     time.Duration
 }
 

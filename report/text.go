@@ -146,6 +146,9 @@ func (p *printer) summary(run Run) {
 		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
 	p.linef(plain, "  %s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"),
 		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	if n.SelfChecked > 0 {
+		p.linef(plain, "  %s run again in place and in another process, event by event the same", countOf(n.SelfChecked, "execution"))
+	}
 	p.assumptions(run.Assumptions)
 }
 

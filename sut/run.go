@@ -16,7 +16,7 @@ import (
 // it may be nil for a program that has none. The log is valid until the next Run.
 //
 // An error means that the execution could not be run to its end; the worker
-// must then be closed.
+// must then be closed. If the peers gave the error, the log goes up to there.
 func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 		switch answer {
 		case answerRequest:
 			if err := w.exchange(peers); err != nil {
-				return nil, err
+				return w.soFar(), err
 			}
 		case answerEnd:
 			return w.finish()
@@ -46,6 +46,15 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 			return nil, fmt.Errorf("the worker answered %q in an execution", answer)
 		}
 	}
+}
+
+// soFar is the log of an execution that does not go on, if it can be read.
+func (w *Worker) soFar() *Log {
+	log, err := w.log()
+	if err != nil {
+		return nil
+	}
+	return log
 }
 
 func (w *Worker) touch() { w.started.Store(time.Now().UnixNano()) }

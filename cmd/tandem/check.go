@@ -34,6 +34,7 @@ type checkFlags struct {
 	bounds    configs.Bounds
 	preemptIn []string
 	leaks     bool
+	selfCheck string
 	unfold    bool
 	verbose   bool
 }
@@ -65,6 +66,7 @@ func checkCommand() *cobra.Command {
 	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
+	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 	return c
@@ -136,6 +138,12 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	if given("leaks") {
 		config.Leaks = f.leaks
 	}
+	if given("self-check") {
+		var err error
+		if config.SelfCheck, err = configs.ParseSelfCheck(f.selfCheck); err != nil {
+			return config, fmt.Errorf("--self-check: %w", err)
+		}
+	}
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
 	return config, config.Validate()
 }
@@ -147,7 +155,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	}
 	o := check.Options{
 		Package: pkg, Args: config.Args, Env: config.Env, Dir: dir, Depth: config.Bounds.Depth,
-		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks,
+		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
 		return o, err

@@ -1,0 +1,155 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// selfCheck runs an execution twice more, in the same worker and in one that is
+// kept apart in the other way, and compares event by event and byte by byte. The
+// peers are not asked again: their first answers are given. What is returned is
+// a copy of the first log, which outlives the others.
+func (r *run) selfCheck(s sut.Schedule, first *sut.Log, answers []exchange) (*sut.Log, error) {
+	kept := *first
+	kept.Events = append([]sut.Event(nil), first.Events...)
+	twin, err := r.otherWorker()
+	if err != nil {
+		return nil, err
+	}
+	for _, again := range []struct {
+		worker *sut.Worker
+		where  string
+	}{{r.worker, "the same process"}, {twin, "a process of its own"}} {
+		log, err := again.worker.Run(s, &recordedPeers{exchanges: answers})
+		if log == nil {
+			return nil, fmt.Errorf("self-check of execution %d in %s: %w", r.executions, again.where, err)
+		}
+		if d := r.difference(&kept, log, err); d != "" {
+			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not controlled. "+
+				"The schedule of execution %d, run again in %s, differs: %s", r.executions, again.where, d)
+		}
+	}
+	r.counts.SelfChecked++
+	return &kept, nil
+}
+
+// otherWorker returns the worker for self-checks, which isolates its executions
+// in the way that the other one does not.
+func (r *run) otherWorker() (*sut.Worker, error) {
+	if r.twin != nil {
+		return r.twin, nil
+	}
+	o := r.options.worker()
+	o.Isolation = sut.Fork
+	if r.options.Isolation == sut.Fork {
+		o.Isolation = sut.Snapshot
+	}
+	var err error
+	if r.twin, err = sut.Start(r.options.Program, o); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(r.ctx, r.twin.Interrupt)
+	return r.twin, nil
+}
+
+// difference says where two executions of one schedule part; "" if nowhere. The
+// second may have been cut off by an input to the peers that the first did not have.
+func (r *run) difference(first, again *sut.Log, cut error) string {
+	if at := firstDifference(first.Events, again.Events); at >= 0 {
+		return fmt.Sprintf("event %d of %d\n\tfirst: %s\n\tagain: %s", at+1, len(first.Events),
+			r.tell(first, at, nil), r.tell(again, at, cut))
+	}
+	switch {
+	case first.Outcome != again.Outcome || first.ExitCode != again.ExitCode || first.Message != again.Message:
+		return fmt.Sprintf("its end\n\tfirst: %v, exit code %d %s\n\tagain: %v, exit code %d %s",
+			first.Outcome, first.ExitCode, first.Message, again.Outcome, again.ExitCode, again.Message)
+	case !bytes.Equal(first.Stdout, again.Stdout):
+		return "its output" + differingBytes(first.Stdout, again.Stdout)
+	case !bytes.Equal(first.Stderr, again.Stderr):
+		return "its standard error" + differingBytes(first.Stderr, again.Stderr)
+	}
+	return ""
+}
+
+// differingBytes shows two texts from their first difference on.
+func differingBytes(first, again []byte) string {
+	at := 0
+	for at < min(len(first), len(again)) && first[at] == again[at] {
+		at++
+	}
+	return fmt.Sprintf(" at byte %d\n\tfirst: %.60q\n\tagain: %.60q", at+1, first[at:], again[at:])
+}
+
+// tell says what happened in an event: which goroutine did what, and where.
+func (r *run) tell(log *sut.Log, at int, cut error) string {
+	if at >= len(log.Events) {
+		if cut != nil {
+			return cut.Error()
+		}
+		return fmt.Sprintf("the execution has ended: %v", log.Outcome)
+	}
+	n := newNarrator(r.options.Program, log, nil)
+	n.narrate()
+	name := func(id uint64) string { return n.result.Goroutines[n.names[id]].Name }
+	acting := "main"
+	for _, e := range log.Events[:at] {
+		if e.Kind == sut.Stepped {
+			acting = name(e.Subject)
+		}
+	}
+	return describeEvent(&log.Events[at], acting, name) + r.eventPlace(log.Events, at)
+}
+
+// describeEvent puts an event into words. acting is the goroutine that runs.
+func describeEvent(e *sut.Event, acting string, name func(id uint64) string) string {
+	switch e.Kind {
+	case sut.Stepped:
+		return fmt.Sprintf("%s runs: %v, alternative %d of %d", name(e.Subject), e.Operation, e.Number+1, e.Choices)
+	case sut.Spawned:
+		return fmt.Sprintf("%s starts %s", acting, name(e.Subject))
+	case sut.Woke:
+		return fmt.Sprintf("%s wakes %s", acting, name(e.Subject))
+	case sut.Ticked:
+		return fmt.Sprintf("the clock advances to %.9f s", float64(e.Subject)/1e9)
+	case sut.Enabled:
+		return fmt.Sprintf("%s can run: %v, %d alternatives", name(e.Subject), e.Operation, e.Choices)
+	case sut.Exchanged:
+		return fmt.Sprintf("%s gives %d bytes to connection %d, hash %x", acting, e.Number, e.Subject, e.Object)
+	case sut.Delivered:
+		return fmt.Sprintf("%d bytes arrive on connection %d, hash %x", e.Number, e.Subject, e.Object)
+	case sut.Ended:
+		return name(e.Subject) + " ends"
+	case sut.Pending, sut.Left:
+		return fmt.Sprintf("%s is left at: %v", name(e.Subject), e.Operation)
+	}
+	return fmt.Sprintf("%s: %v, object %#x", acting, e.Operation, e.Subject)
+}
+
+// recordedPeers answer as they did when an execution was first run.
+type recordedPeers struct {
+	exchanges []exchange
+	given     int // of the exchanges, so far
+}
+
+// Exchange implements sut.Peers.
+func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
+	if p.given == len(p.exchanges) {
+		return sut.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
+	}
+	x := p.exchanges[p.given]
+	same := x.input.Kind == cacheKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
+		(in.Kind == sut.Connect && x.input.Addr == in.Address || in.Kind != sut.Connect && x.input.Conn == in.Connection)
+	if !same {
+		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
+	}
+	p.given++
+	return answer(x.answer, x.input.Conn), nil
+}
+
+var cacheKinds = map[sut.InputKind]iocache.Kind{
+	sut.Connect: iocache.Connect, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close,
+}

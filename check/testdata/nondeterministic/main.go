@@ -1,0 +1,38 @@
+// Command nondeterministic depends on what no checker controls: the processor's
+// time stamp counter, and where the kernel puts the arguments of a process.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"unsafe"
+)
+
+// counter reads the time stamp counter.
+func counter() uint64
+
+func main() {
+	switch os.Args[1] {
+	case "events":
+		var n atomic.Int32
+		for range counter() % 1009 {
+			n.Add(1)
+		}
+		n.Load()
+	case "output":
+		fmt.Println("it is", counter())
+	case "exit code":
+		if n := counter() % 251; n > 0 {
+			os.Exit(int(n))
+		}
+	case "address":
+		fmt.Println("at", unsafe.StringData(os.Args[0]))
+	case "input":
+		c, err := net.Dial("tcp", "127.0.0.1:7777")
+		if err == nil {
+			c.Write([]byte("input"))
+		}
+	}
+}
