@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/examples/gallery/bug"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables in README.md")
+
+// The bounds of each search. No search of the gallery needs as many executions:
+// that it ends by itself is a part of what is tested.
+const (
+	maxExecutions = 20_000
+	maxDepth      = 2_000
+)
+
+// finding is what the searches of one exhibit found.
+type finding struct {
+	bug.Bug
+	buggy, fixed int // executions
+}
+
+// TestGallery searches all programs of the gallery. In those with a bug it has to
+// find that bug and no other; the fixed ones have to hold, in all executions.
+func TestGallery(t *testing.T) {
+	program := build(t)
+	var findings []finding
+	for _, b := range bugs() {
+		t.Run(b.Name, func(t *testing.T) {
+			f := finding{Bug: b}
+			var buggy, fixed *check.Result
+			buggy, f.buggy = search(t, program, b, b.Name)
+			fixed, f.fixed = search(t, program, b, b.Name, "-fixed")
+			if got := violation(buggy); got != b.Shows {
+				t.Errorf("the program with the bug: %q after %d executions (%s), want %q", got, f.buggy, buggy.Verdict.Reason, b.Shows)
+			}
+			if fixed.Verdict.Kind != explore.Holds {
+				t.Errorf("the fixed program: %v after %d executions (%s), %s", fixed.Verdict.Kind, f.fixed, fixed.Verdict.Reason, violation(fixed))
+			}
+			t.Logf("%s: %d executions with the bug, %d without it", b.Name, f.buggy, f.fixed)
+			findings = append(findings, f)
+		})
+	}
+	if !t.Failed() && len(findings) == len(bugs()) {
+		compareTable(t, findings)
+	}
+}
+
+func build(t *testing.T) *sut.Program {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toolchain, err := sut.NewToolchain(t.Context(), ".", filepath.Join(cache, "tandem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: ".", Package: ".", Output: filepath.Join(t.TempDir(), "gallery")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func search(t *testing.T, program *sut.Program, b bug.Bug, args ...string) (result *check.Result, executions int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := check.Run(ctx, check.Options{
+		Program: program, Package: "./examples/gallery", Args: args, Strategy: strategy.Never{}, StrategyName: "never",
+		Search: explore.MaxExecutions(explore.DPOR(), maxExecutions), Depth: maxDepth,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, result.Verdict.Executions
+}
+
+// violation is how the last execution of a search ended, in the gallery's words.
+func violation(r *check.Result) bug.Violation {
+	if r.Recording == nil {
+		return ""
+	}
+	if r.Recording.Expect.Outcome == sut.Fatal.String() {
+		return bug.Panic
+	}
+	return bug.Violation(r.Recording.Expect.Outcome)
+}
+
+// compareTable compares README.md with what was found.
+func compareTable(t *testing.T, findings []finding) {
+	t.Helper()
+	const file = "README.md"
+	const begin = "| bug | class | violation |"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(text, []byte(begin))
+	if at < 0 {
+		t.Fatalf("%s has no line that begins with %q", file, begin)
+	}
+	var table bytes.Buffer
+	fmt.Fprintf(&table, "%s executions to find it | executions of the fixed twin |\n|---|---|---|---|---|\n", begin)
+	for _, f := range findings {
+		fmt.Fprintf(&table, "| `%s`: %s | %s | %s | %d | %d |\n", f.Name, f.Doc, f.Class, f.Shows, f.buggy, f.fixed)
+	}
+	want := append(text[:at:at], table.Bytes()...)
+	if bytes.Equal(text, want) {
+		return
+	}
+	if !*update {
+		t.Errorf("the table of %s is not what was found: run this test with -update, and look at the difference", file)
+		return
+	}
+	if err := os.WriteFile(file, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,83 @@
+// Command gallery has small programs with known concurrency bugs, each with a
+// twin in which the bug is fixed:
+//
+//	tandem check ./examples/gallery -- NAME         the program with the bug
+//	tandem check ./examples/gallery -- NAME -fixed  the program without it
+//	go run ./examples/gallery -list                 what there is
+//
+// They were written for Tandem. Their classes are those of three studies of
+// concurrency bugs in real Go programs:
+//
+//   - Tu, Liu, Song, Zhang, "Understanding Real-World Concurrency Bugs in Go",
+//     ASPLOS 2019
+//   - Yuan, Li, Lu, Liu, Li, Xue, "GoBench: A Benchmark Suite of Real-World Go
+//     Concurrency Bugs", CGO 2021
+//   - Chabbi, Ramanathan, "A Study of Real-World Data Races in Golang", PLDI 2022
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/tandem-mc/tandem/examples/gallery/bug"
+	"github.com/tandem-mc/tandem/examples/gallery/channels"
+	"github.com/tandem-mc/tandem/examples/gallery/closing"
+	"github.com/tandem-mc/tandem/examples/gallery/contexts"
+	"github.com/tandem-mc/tandem/examples/gallery/harness"
+	"github.com/tandem-mc/tandem/examples/gallery/locks"
+	"github.com/tandem-mc/tandem/examples/gallery/mixed"
+	"github.com/tandem-mc/tandem/examples/gallery/ordering"
+	"github.com/tandem-mc/tandem/examples/gallery/timing"
+	"github.com/tandem-mc/tandem/examples/gallery/waiting"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}
+
+func run(args []string) error {
+	var name string
+	var fixed bool
+	for _, arg := range args {
+		switch {
+		case arg == "-list":
+			list()
+			return nil
+		case arg == "-fixed":
+			fixed = true
+		case name == "":
+			name = arg
+		default:
+			return fmt.Errorf("%s: one name is enough; the one here is %s", arg, name)
+		}
+	}
+	bugs := bugs()
+	at := slices.IndexFunc(bugs, func(b bug.Bug) bool { return b.Name == name })
+	switch {
+	case at < 0:
+		return fmt.Errorf("%q is no bug of the gallery: -list shows their names", name)
+	case fixed:
+		bugs[at].Fixed()
+	default:
+		bugs[at].Buggy()
+	}
+	return nil
+}
+
+// bugs are all exhibits.
+func bugs() []bug.Bug {
+	return slices.Concat(
+		locks.Bugs(), channels.Bugs(), waiting.Bugs(), contexts.Bugs(), mixed.Bugs(),
+		ordering.Bugs(), closing.Bugs(), timing.Bugs(), harness.Bugs(),
+	)
+}
+
+func list() {
+	for _, b := range bugs() {
+		fmt.Printf("%-26s %-42s %s\n", b.Name, b.Class, b.Doc)
+	}
+}
