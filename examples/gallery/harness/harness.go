@@ -1,12 +1,11 @@
 // Package harness has misuses of package testing. The tests run in the program
-// itself, by testing.RunTests, so that they are exhibits like all others.
+// itself, by testing.Main, so that they are exhibits like all others.
 package harness
 
 import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tandem-mc/tandem/examples/gallery/bug"
 )
@@ -17,86 +16,80 @@ const misusedTesting = "non-blocking: library, testing"
 func Bugs() []bug.Bug {
 	return []bug.Bug{
 		{
-			Name: "fatal-in-goroutine", Class: "blocking: library, testing", Shows: bug.Deadlock,
-			Doc:   "t.Fatal ends the goroutine that calls it, which is not the test, and never sends its result",
-			Buggy: func() { run(fatalInGoroutine, true) },
-			Fixed: func() { run(errorFromGoroutine, true) },
+			Name: "skip-in-goroutine", Class: "blocking: library, testing", Shows: bug.Deadlock,
+			Doc:   "t.Skip ends the goroutine that calls it, which is not the test's, and so never sends its result",
+			Buggy: func() { run(skipInGoroutine) },
+			Fixed: func() { run(skipFromTest) },
 		},
 		{
 			Name: "log-after-test", Class: misusedTesting, Shows: bug.Panic,
 			Doc:   "a goroutine that outlives its test logs to it",
-			Buggy: func() { run(logWithoutWaiting, false) },
-			Fixed: func() { run(logAndWait, false) },
+			Buggy: func() { run(logWithoutWaiting) },
+			Fixed: func() { run(logAndWait) },
 		},
 		{
 			Name: "parallel-capture", Class: misusedTesting, Shows: bug.Exit,
 			Doc:   "parallel subtests share the variable of the loop, and see what it is when the loop is over",
-			Buggy: func() { run(parallelCapture, false) },
-			Fixed: func() { run(parallelArgument, false) },
+			Buggy: func() { run(parallelCapture) },
+			Fixed: func() { run(parallelArgument) },
 		},
 		{
 			Name: "deferred-teardown", Class: misusedTesting, Shows: bug.Exit,
 			Doc:   "a deferred teardown runs before the parallel subtests, which begin when their parent has returned",
-			Buggy: func() { run(teardownDeferred, false) },
-			Fixed: func() { run(teardownCleanup, false) },
+			Buggy: func() { run(teardownDeferred) },
+			Fixed: func() { run(teardownCleanup) },
 		},
 		{
 			Name: "parallel-fixture", Class: misusedTesting, Shows: bug.Exit,
 			Doc:   "parallel subtests change a fixture that they share, each as if it were its own",
-			Buggy: func() { run(sharedFixture, false) },
-			Fixed: func() { run(ownFixture, false) },
+			Buggy: func() { run(sharedFixture) },
+			Fixed: func() { run(ownFixture) },
 		},
 	}
 }
 
-// run runs a test as `go test` does, and exits with 1 if it fails, unless it is
-// a test that is meant to.
-func run(test func(*testing.T), fails bool) {
-	testing.Init()
+// run runs a test as `go test -parallel 2` does. It exits with 1 if the test fails.
+func run(test func(*testing.T)) {
+	os.Args = []string{os.Args[0], "-test.parallel=2"}
 	match := func(pattern, name string) (bool, error) { return true, nil }
-	ok := testing.RunTests(match, []testing.InternalTest{{Name: "Test", F: test}})
-	if ok == fails {
-		os.Exit(1)
+	testing.Main(match, []testing.InternalTest{{Name: "Test", F: test}}, nil, nil)
+}
+
+// skipInGoroutine has the bug: t.Skip, like t.Fatal, calls runtime.Goexit.
+func skipInGoroutine(t *testing.T) {
+	found := make(chan bool)
+	go func() { found <- lookUp(t) }()
+	<-found
+}
+
+func lookUp(t *testing.T) bool {
+	t.Skip("there is no network")
+	return true
+}
+
+// skipFromTest leaves the decision to the goroutine of the test.
+func skipFromTest(t *testing.T) {
+	found := make(chan bool)
+	go func() { found <- false }()
+	if !<-found {
+		t.Skip("there is no network")
 	}
 }
 
-// fatalInGoroutine has the bug: t.Fatal calls runtime.Goexit.
-func fatalInGoroutine(t *testing.T) {
-	result := make(chan int)
-	var client sync.WaitGroup
-	client.Go(func() { result <- ask(t) })
-	<-result
-	client.Wait()
-}
-
-func ask(t *testing.T) int {
-	t.Fatal("the server does not answer")
-	return 0
-}
-
-// errorFromGoroutine leaves the decision to the goroutine of the test.
-func errorFromGoroutine(t *testing.T) {
-	result := make(chan string)
-	go func() { result <- "the server does not answer" }()
-	t.Fatal(<-result)
-}
-
-// logWithoutWaiting has the bug: nobody waits for the goroutine.
+// logWithoutWaiting has the bug: nobody waits for the goroutine. What it logs is
+// lost where the next test is still running, and panics where there is none.
 func logWithoutWaiting(t *testing.T) {
-	go func() {
-		time.Sleep(time.Millisecond)
-		t.Log("done")
-	}()
-	t.Cleanup(func() { time.Sleep(time.Millisecond) })
+	t.Run("first", func(t *testing.T) {
+		go t.Log("done")
+	})
 }
 
 func logAndWait(t *testing.T) {
-	var helper sync.WaitGroup
-	helper.Go(func() {
-		time.Sleep(time.Millisecond)
-		t.Log("done")
+	t.Run("first", func(t *testing.T) {
+		var helper sync.WaitGroup
+		helper.Go(func() { t.Log("done") })
+		t.Cleanup(helper.Wait)
 	})
-	t.Cleanup(helper.Wait)
 }
 
 var inputs = []string{"", "a", "ab"}

@@ -16,7 +16,7 @@ func Bugs() []bug.Bug {
 	return []bug.Bug{
 		{
 			Name: "stop-then-drain", Class: "blocking: library, timer", Shows: bug.Deadlock,
-			Doc:   "a timer is drained after Stop, as was right before Go 1.23: now there is nothing to drain",
+			Doc:   "a timer is drained after Stop, though its value has been received before",
 			Buggy: func() { poll(restartDraining) },
 			Fixed: func() { poll(restart) },
 		},
@@ -53,8 +53,7 @@ func Bugs() []bug.Bug {
 	}
 }
 
-// restartDraining has the bug: since Go 1.23, the channel of a timer that was
-// stopped holds no value, and the receive waits forever.
+// restartDraining has the bug: a value that was received is not there to drain.
 func restartDraining(t *time.Timer) {
 	if !t.Stop() {
 		<-t.C
@@ -62,14 +61,25 @@ func restartDraining(t *time.Timer) {
 	t.Reset(time.Second)
 }
 
-// restart needs no more than Reset.
+// restart needs no more than Reset, since Go 1.23.
 func restart(t *time.Timer) { t.Reset(time.Second) }
 
+// poll waits for messages, and does something else when none comes in a second.
 func poll(restart func(*time.Timer)) {
-	t := time.NewTimer(time.Second)
-	time.Sleep(2 * time.Second) // longer than usual
-	restart(t)
-	<-t.C
+	messages := make(chan int, 1)
+	go func() {
+		time.Sleep(time.Second)
+		messages <- 1
+	}()
+	idle := time.NewTimer(time.Second)
+	for {
+		select {
+		case <-messages:
+			return
+		case <-idle.C:
+			restart(idle)
+		}
+	}
 }
 
 // refresh has the bug: after Stop, no tick comes, and no end.
