@@ -35,7 +35,7 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	for _, sleeper := range s.Sleep {
 		x := sut.Sleeper{Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}}
 		for _, a := range sleeper.Accesses {
-			x.Accesses = append(x.Accesses, sut.Access{Object: uint64(a.Object), Kind: accessKinds[a.Kind]})
+			x.Accesses = append(x.Accesses, sut.Access{Object: uint64(a.Object), Kind: accessKinds[a.Kind], Delta: a.Delta})
 		}
 		out.Sleep = append(out.Sleep, x)
 	}
@@ -132,7 +132,7 @@ func need(e *sut.Event) explore.Need {
 func access(e *sut.Event, object uint64) explore.Access {
 	a := explore.Access{Object: explore.ObjectID(object), Kind: searchKind(e.Access), Ready: e.Ready}
 	if e.Kind == sut.Accessed {
-		a.Delta = int32(e.Number)
+		a.Delta, a.Count = int32(e.Number), int32(e.Object)
 	}
 	return a
 }

@@ -337,6 +337,7 @@ var objectKinds = map[sut.Operation]string{
 	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.Select: "channel",
 	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
 	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
+	sut.WriteWait: "rwmutex", sut.TryReadLock: "rwmutex", sut.TryWriteLock: "rwmutex",
 	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
 	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
 	sut.MapRead: "map", sut.MapWrite: "map",

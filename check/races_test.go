@@ -21,6 +21,7 @@ func TestReductionLosesNothing(t *testing.T) {
 	for scenario, least := range map[string]int{
 		"select": 2, "select over channels": 2, "atomic.Value": 2, "context error": 2,
 		"init": 2, "timer": 2, "signal": 1, "sync.Map": 2, "once": 2, "cond": 2, "exit": 1,
+		"writer between readers": 2, "try to lock": 3, "overtaken Add": 2, "unlocked": 2,
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			all, schedules := outcomes(t, p, scenario, explore.DFS())

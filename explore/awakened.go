@@ -35,7 +35,7 @@ func (d *dpor) appendAwakened(list []awakened) []awakened {
 		}
 	}
 	for _, s := range d.sleepOf(n) {
-		if len(s.Accesses) > 1 && s.Goroutine != g && Conflict(s.Accesses, accesses) {
+		if len(s.Accesses) > 1 && s.Goroutine != g && s.Wakes(accesses) {
 			list = append(list, awakened{s, last})
 		}
 	}

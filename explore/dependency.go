@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // AccessKind says what an access conflicts with.
 type AccessKind uint8
 
@@ -29,9 +31,8 @@ var conflicts = [accessKinds][accessKinds]bool{
 	Commute: {
 		Read:  true, // as above
 		Write: true, // as above
-		// Addition commutes, and its result is not looked at. The exception is a
-		// counter that one order takes below zero (a Done before the Add that it
-		// answers): that panic is found only if an explored order runs into it.
+		// Addition commutes, and its result is not looked at. An addition that takes the
+		// counter below zero is a Write; for those that would in another order see deficit.
 		Commute: false,
 	},
 }
@@ -47,6 +48,30 @@ func Conflict(a, b []Access) bool {
 		}
 	}
 	return false
+}
+
+// Wakes reports whether a sleeper depends on a transition that has just made some
+// accesses: they conflict, or it would now take a counter below zero.
+func (s *Sleeper) Wakes(made []Access) bool {
+	return Conflict(s.Accesses, made) || slices.ContainsFunc(s.Accesses, func(a Access) bool {
+		return slices.ContainsFunc(made, func(b Access) bool {
+			return a.Object == b.Object && a.Kind == Commute && b.Kind == Commute && b.Count+b.Delta+a.Delta < 0
+		})
+	})
+}
+
+// accumulate turns the deltas of the accesses of a transition into what its
+// accesses up to each have added to the counter.
+func accumulate(accesses []Access) []Access {
+	for i := range accesses {
+		for j := i - 1; j >= 0 && accesses[i].Kind == Commute; j-- {
+			if accesses[j].Kind == Commute && accesses[j].Object == accesses[i].Object {
+				accesses[i].Delta += accesses[j].Delta
+				break
+			}
+		}
+	}
+	return accesses
 }
 
 // kinds is a set of kinds of access: bit k for kind k.

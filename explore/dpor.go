@@ -68,7 +68,7 @@ func (d *dpor) putToSleep(i int) {
 	d.sleep = append(d.sleep[:n.sleepEnd], Sleeper{
 		Action:   d.path[i],
 		Need:     d.trace.events[i].need,
-		Accesses: slices.Clone(d.trace.accessesOf(e)),
+		Accesses: accumulate(slices.Clone(d.trace.accessesOf(e))),
 	})
 	n.sleepEnd++
 }
@@ -89,7 +89,8 @@ func (d *dpor) Report(e Execution) error {
 			return err
 		}
 	}
-	for i := len(d.trace.events); i < len(e.Transitions); i++ {
+	from := len(d.trace.events)
+	for i := from; i < len(e.Transitions); i++ {
 		if err := d.extend(i, &e.Transitions[i]); err != nil {
 			return err
 		}
@@ -102,6 +103,7 @@ func (d *dpor) Report(e Execution) error {
 			return err
 		}
 	}
+	d.reverseDeficits(from)
 	if e.Outcome != Redundant {
 		d.goOnWithout(e.Pending)
 	}
@@ -164,7 +166,7 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 		return sleep
 	}
 	for _, s := range d.sleepOf(&d.nodes[last]) {
-		if s.Goroutine != d.path[last].Goroutine && !Conflict(s.Accesses, d.trace.accessesOf(int32(last))) {
+		if s.Goroutine != d.path[last].Goroutine && !s.Wakes(d.trace.accessesOf(int32(last))) {
 			sleep = append(sleep, s)
 		}
 	}

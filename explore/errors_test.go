@@ -160,7 +160,7 @@ func TestArbitraryLogs(t *testing.T) {
 	small := func(t *rapid.T, n int) int { return rapid.IntRange(0, n).Draw(t, "n") }
 	need := func(t *rapid.T) Need { return Need{ObjectID(small(t, 2)), uint8(small(t, 3))} }
 	access := func(t *rapid.T) Access {
-		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), AccessKind(small(t, 2)), uint8(small(t, 3))}
+		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), int32(small(t, 2)), AccessKind(small(t, 2)), uint8(small(t, 3))}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := DPOR()

@@ -37,7 +37,7 @@ type Schedule struct {
 	Prefix []Action
 	// Sleep is the sleep set in the state before the last action of Prefix. From
 	// that action on, every executed transition wakes (removes) the sleepers of
-	// its own goroutine and those whose accesses conflict with its own (Conflict).
+	// its own goroutine and those that depend on it (Sleeper.Wakes).
 	Sleep       []Sleeper
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
@@ -60,7 +60,8 @@ type Action struct {
 }
 
 // Sleeper is an action that need not be explored before something that
-// conflicts with it has been executed. Accesses are those of its transition.
+// conflicts with it has been executed. Accesses are those of its transition, each
+// Delta being the sum of those up to it.
 type Sleeper struct {
 	Action
 	Need     Need
@@ -71,6 +72,7 @@ type Sleeper struct {
 type Access struct {
 	Object ObjectID
 	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers)
+	Count  int32      // Commute: the counter just before this access
 	Kind   AccessKind // what it conflicts with
 	Ready  uint8      // the wait conditions on the object that held just before this access
 }

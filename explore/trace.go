@@ -70,6 +70,7 @@ func (c clock) join(other clock) {
 type use struct {
 	object int32
 	delta  int32 // of the counter
+	count  int32 // before the first of the accesses
 	kinds  kinds
 	ready  uint8 // before the first of the accesses
 }
@@ -212,7 +213,7 @@ func (t *trace) summarize(accesses []Access) {
 		log := &t.objects[o]
 		if log.seen != t.generation {
 			log.seen, log.slot = t.generation, int32(len(t.uses))
-			t.uses = append(t.uses, use{object: o, ready: a.Ready})
+			t.uses = append(t.uses, use{object: o, ready: a.Ready, count: a.Count})
 		}
 		u := &t.uses[log.slot]
 		u.kinds |= 1 << a.Kind

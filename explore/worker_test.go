@@ -123,7 +123,7 @@ func (w *worker) step() bool {
 	w.execute(action)
 	w.log.Transitions = append(w.log.Transitions, t)
 	w.sleep = slices.DeleteFunc(w.sleep, func(s Sleeper) bool {
-		return s.Goroutine == t.Goroutine || Conflict(s.Accesses, t.Accesses)
+		return s.Goroutine == t.Goroutine || s.Wakes(t.Accesses)
 	})
 	return !w.ended
 }
@@ -314,7 +314,10 @@ func (w *worker) resume(g *simGoroutine) {
 func (w *worker) access(object int, kind AccessKind, delta ...int) {
 	a := Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object)}
 	if len(delta) > 0 {
-		a.Delta = int32(delta[0])
+		a.Delta, a.Count = int32(delta[0]), int32(w.objects[object].value)
+		if a.Count+a.Delta < 0 {
+			a.Kind = Write
+		}
 	}
 	w.current.Accesses = append(w.current.Accesses, a)
 }

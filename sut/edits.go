@@ -114,10 +114,11 @@ var patches = []patch{
 		const count = "&rw.readerCount" // the mutex itself begins with another object, rw.w
 		e.point("RWMutex.RLock", opReadLock, count, count)
 		e.point("RWMutex.RUnlock", opReadUnlock, count, count)
-		e.point("RWMutex.TryRLock", opWriteLock, count, count)
+		e.point("RWMutex.TryRLock", opTryReadLock, count, count)
 		e.point("RWMutex.Unlock", opWriteUnlock, count, count)
 		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)", pointCall(opWriteLock, count, count))
-		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(opWriteLock, count, count))
+		e.before("RWMutex.Lock", "runtime_SemacquireRWMutex(&rw.writerSem", pointCall(opWriteWait, count, count))
+		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(opTryWriteLock, count, count))
 		e.add(pointDeclaration)
 	}},
 	{"sync/waitgroup.go", func(e *editor) {

@@ -11,7 +11,7 @@ type Event struct {
 	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Accessed: the delta of a Commute
 	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
 	Subject   uint64     // a goroutine, an object or a connection
-	Object    uint64     // Stepped, Pending: what it waited for; Exchanged, Delivered: a hash of the bytes
+	Object    uint64     // Stepped, Pending: what it waited for; Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
 	Open      uint64     // Stepped, Accessed: program counter of the nearest call that is not sealed
 	PC        uint64     // where the operation was called
 }
@@ -41,7 +41,8 @@ var operationNames = [opCount]string{
 	opNone: "none", opStart: "start", opResume: "resume", opSend: "send on channel", opReceive: "receive from channel",
 	opClose: "close channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
 	opReadLock: "lock for reading", opReadUnlock: "unlock for reading", opWriteLock: "lock for writing",
-	opWriteUnlock: "unlock for writing", opAdd: "add to", opWait: "wait for",
+	opWriteUnlock: "unlock for writing", opWriteWait: "wait for the readers of", opTryReadLock: "try to lock for reading",
+	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for",
 	opCondWait: "await", opCondSignal: "signal", opOnce: "do", opLoad: "atomic load",
 	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
 	opMapWrite: "write", opChoose: "choose", opConnect: "connect", opSocketWrite: "write to connection",
@@ -98,6 +99,9 @@ const (
 	ReadUnlock     Operation = opReadUnlock
 	WriteLock      Operation = opWriteLock
 	WriteUnlock    Operation = opWriteUnlock
+	WriteWait      Operation = opWriteWait // a writer waits for the readers to leave
+	TryReadLock    Operation = opTryReadLock
+	TryWriteLock   Operation = opTryWriteLock
 	Add            Operation = opAdd
 	Wait           Operation = opWait
 	CondWait       Operation = opCondWait

@@ -77,7 +77,7 @@ func (w *Worker) load(s Schedule) error {
 		}
 		sh.sleeper[i] = sharedSleeper{goroutine: sleeper.Goroutine, choice: uint32(sleeper.Alternative), first: uint32(used), count: uint32(len(sleeper.Accesses))}
 		for _, a := range sleeper.Accesses {
-			sh.sleepAccesses[used] = sharedAccess{object: a.Object, kind: uint64(a.Kind)}
+			sh.sleepAccesses[used] = sharedAccess{object: a.Object, kind: uint32(a.Kind), delta: a.Delta}
 			used++
 		}
 	}

@@ -55,13 +55,14 @@ type sharedSleeper struct {
 
 type sharedAccess struct {
 	object uint64
-	kind   uint64
+	kind   uint32
+	delta  int32
 }
 
 // Kinds of records.
 const (
 	recordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16
-	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta
+	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b counter before
 	recordSpawn               // a the new goroutine, b entry of its function
 	recordWake                // a the goroutine that was blocked
 	recordTick                // a the new time
@@ -102,6 +103,9 @@ const (
 	opReadUnlock
 	opWriteLock
 	opWriteUnlock
+	opWriteWait    // a writer that has announced itself waits for the readers to leave
+	opTryReadLock  // one look at the readers, and entering if there is no writer
+	opTryWriteLock // the same for a writer
 	opAdd
 	opWait
 	opCondWait
@@ -135,8 +139,8 @@ const (
 
 // Bits of needs and ready masks.
 const (
-	readyFree   = 1 << 0 // mutex free, counter zero, socket readable
-	readyReader = 1 << 1 // a reader may enter
+	readyFree   = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
+	readyReader = 1 << 1 // a reader may enter: no writer has announced itself
 )
 
 // Outcomes of an execution, as a worker knows them.

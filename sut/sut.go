@@ -42,10 +42,11 @@ type Sleeper struct {
 type Access struct {
 	Object uint64
 	Kind   AccessKind
+	Delta  int32 // Commute: what this access and those before it add to the counter of the object
 }
 
-// AccessKind says which accesses of one object conflict: all but two Reads and
-// two Commutes.
+// AccessKind says which accesses of one object conflict: all but two Reads, and
+// two Commutes that together leave the counter of the object at zero or above.
 type AccessKind uint8
 
 const (

@@ -17,6 +17,8 @@ var scenarios = map[string]func(){
 	"atomic.Value": atomicValue, "context error": contextError, "context after": contextAfter,
 	"init": initialised, "timer": timer, "signal": signals,
 	"spin": spin, "sync.Map": syncMap, "once": once, "cond": cond, "exit": exits,
+	"writer between readers": writerBetweenReaders, "try to lock": tryToLock, "overtaken Add": overtakenAdd,
+	"unlocked": unlocked,
 }
 
 func main() { scenarios[os.Args[1]]() }
@@ -191,4 +193,49 @@ func cond() {
 func exits() {
 	go func() { fmt.Print("x"); os.Exit(0) }()
 	fmt.Print("y")
+}
+
+// writerBetweenReaders is a deadlock if the writer comes between the readers.
+func writerBetweenReaders() {
+	var rw sync.RWMutex
+	go func() { rw.Lock(); rw.Unlock() }()
+	rw.RLock()
+	rw.RLock()
+	rw.RUnlock()
+	rw.RUnlock()
+}
+
+func tryToLock() {
+	var rw sync.RWMutex
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		if rw.TryLock() {
+			fmt.Print("w")
+			rw.Unlock()
+		}
+	}()
+	if rw.TryRLock() {
+		fmt.Print("r")
+		rw.RUnlock()
+	}
+	<-done
+}
+
+func overtakenAdd() {
+	var wg sync.WaitGroup
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		defer func() { fmt.Print(recover()) }()
+		wg.Done()
+	}()
+	wg.Add(1)
+	<-done
+}
+
+func unlocked() {
+	var m sync.Mutex
+	go m.Unlock()
+	m.Lock()
 }

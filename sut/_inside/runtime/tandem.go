@@ -221,7 +221,7 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opSocketRead, opPollWait:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait:
 		return readyFree
 	case opReadLock:
 		return readyReader
@@ -244,12 +244,14 @@ func tandemReady(t *tandemG) uint8 {
 		if *(*uint64)(unsafe.Pointer(t.state))>>32 == 0 {
 			ready = readyFree
 		}
-	case opReadLock, opReadUnlock, opWriteLock, opWriteUnlock:
-		switch readers := *(*int32)(unsafe.Pointer(t.state)); {
-		case readers == 0:
-			ready = readyFree | readyReader
-		case readers > 0:
+	case opReadLock, opReadUnlock, opWriteLock, opWriteUnlock, opWriteWait, opTryReadLock, opTryWriteLock:
+		if readers, announced := tandemReaders(t.state); !announced {
 			ready = readyReader
+			if readers == 0 {
+				ready |= readyFree
+			}
+		} else if readers == 0 {
+			ready = readyFree
 		}
 	case opSocketRead, opPollWait, opSocketClose:
 		if tandemSocketReady(t.state) {
@@ -262,9 +264,14 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opWait, opMapRead:
+	case opLoad, opWait, opWriteWait, opMapRead:
 		return accessRead
+	case opTryLock, opTryReadLock, opTryWriteLock:
+		return tandemTryKind(t)
 	case opAdd, opReadLock, opReadUnlock:
+		if tandemCounter(t)+tandemDelta(t) < 0 {
+			return accessWrite // misuse: whether it is depends on the others
+		}
 		return accessCommute
 	case opOnce:
 		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
@@ -363,7 +370,7 @@ func tandemObject(t *tandemG) uint64 {
 }
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
-	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, pc: uint64(t.caller), open: uint64(t.open)})
+	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(tandemCounter(t)), pc: uint64(t.caller), open: uint64(t.open)})
 }
 
 // tandemDelta is what an access that commutes adds to its counter.
@@ -373,6 +380,8 @@ func tandemDelta(t *tandemG) int32 {
 		return t.delta
 	case opReadLock:
 		return 1
+	case opTryReadLock:
+		return int32(tandemReady(t) & readyReader / readyReader)
 	case opReadUnlock:
 		return -1
 	}

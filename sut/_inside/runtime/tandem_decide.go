@@ -161,13 +161,22 @@ func tandemDependsOnLast(s *sharedSleeper) bool {
 		case recordAccess:
 			for j := s.first; j < s.first+s.count; j++ {
 				a := &sh.sleepAccesses[j]
-				if a.object == r.a && (a.kind != uint64(r.flag) || r.flag == accessWrite) {
+				if a.object == r.a && tandemConflict(a, r) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// tandemConflict reports whether the access of a sleeper and one that has been made
+// to the same object depend on each other. It is the relation of package explore.
+func tandemConflict(a *sharedAccess, r *record) bool {
+	if a.kind != uint32(r.flag) || r.flag == accessWrite {
+		return true
+	}
+	return r.flag == accessCommute && int32(r.b)+int32(r.number)+a.delta < 0
 }
 
 // tandemChoose is a choice of the program among n values.

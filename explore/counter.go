@@ -1,0 +1,164 @@
+package explore
+
+// Additions to a counter commute, until one takes it below zero: a Done that
+// overtakes the Add it answers panics. An addition that does is logged as a Write;
+// what remains to be found is a deficit: in an execution in which none does, another
+// order of the same events in which one would. By Hall's theorem there is one
+// exactly if what is taken cannot all be matched with what was added before, where
+// before means happens-before. The events that lead there are then a set closed
+// under happens-before, and the search is led to run these first.
+
+// account is the matching for one counter.
+type account struct {
+	trace *trace
+	takes []take
+	gives []give
+}
+
+// take is an event that takes from the counter.
+type take struct {
+	event  int32
+	amount int32 // not matched yet
+	past   clock // the gives that it may be matched with are among these events
+	late   bool  // past has been extended
+}
+
+// give is an event that adds to the counter, or what was there before: event -1.
+type give struct {
+	event   int32
+	free    int32         // not matched yet
+	taken   map[int]int32 // what is, by take
+	visited int           // round in which it was last looked at
+}
+
+// newAccount opens the account of an object, up to where it is overdrawn already.
+func (t *trace) newAccount(object *objectLog) *account {
+	a := &account{trace: t}
+	if first := t.uses[object.uses[0].use]; first.count > 0 {
+		a.gives = append(a.gives, give{event: -1, free: first.count, taken: map[int]int32{}})
+	}
+	for _, x := range object.uses {
+		switch u := t.uses[x.use]; {
+		case u.count < 0 || u.kinds&(1<<Write) != 0 && u.delta < 0:
+			return a
+		case u.delta > 0:
+			a.gives = append(a.gives, give{event: x.event, free: u.delta, taken: map[int]int32{}})
+		case u.delta < 0:
+			a.takes = append(a.takes, take{event: x.event, amount: -u.delta, past: t.clockOf(x.event)})
+		}
+	}
+	return a
+}
+
+// settle calls overdrawn with the clocks of sets of events that have to run, and no
+// others, for the account to be overdrawn. A take that can do that is from then on
+// held to the order in which it was executed, to find others.
+func (a *account) settle(overdrawn func(clock)) {
+	round := 0
+	for i := range a.takes {
+		for x := &a.takes[i]; x.amount > 0; {
+			round++
+			matched := a.match(i, x.amount, round)
+			x.amount -= matched
+			if matched > 0 {
+				continue
+			}
+			overdrawn(a.reached(i, round))
+			if x.late {
+				break
+			}
+			a.delay(x)
+		}
+	}
+}
+
+// delay adds to the past of a take all gives before it.
+func (a *account) delay(x *take) {
+	x.late = true
+	past := zeros(nil, len(a.trace.goroutines))
+	clock(past).join(x.past)
+	for i := range a.gives {
+		if g := &a.gives[i]; g.event >= 0 && g.event < x.event {
+			clock(past).join(a.trace.clockOf(g.event))
+		}
+	}
+	x.past = past
+}
+
+// match matches up to want of a take along an augmenting path, and returns how much.
+func (a *account) match(i int, want int32, round int) int32 {
+	for j := len(a.gives) - 1; j >= 0; j-- {
+		g := &a.gives[j]
+		if g.visited == round || g.event >= 0 && !a.trace.includes(a.takes[i].past, g.event) {
+			continue
+		}
+		g.visited = round
+		got := min(want, g.free)
+		g.free -= got
+		for other := 0; other < len(a.takes) && got == 0; other++ {
+			if n := g.taken[other]; n > 0 {
+				got = a.match(other, min(want, n), round)
+				g.taken[other] -= got
+			}
+		}
+		if got > 0 {
+			g.taken[i] += got
+			return got
+		}
+	}
+	return 0
+}
+
+// reached is the past of the takes that a round without success has looked at.
+func (a *account) reached(i, round int) clock {
+	c := clock(zeros(nil, len(a.trace.goroutines)))
+	include := func(x *take) {
+		c.join(x.past)
+		c.join(a.trace.clockOf(x.event))
+	}
+	include(&a.takes[i])
+	for j := range a.gives {
+		if g := &a.gives[j]; g.visited == round {
+			for other, n := range g.taken {
+				if n > 0 {
+					include(&a.takes[other])
+				}
+			}
+		}
+	}
+	return c
+}
+
+// reverseDeficits sees to it that counters which become negative in another order
+// of the events do so: beginning with the first event that is in the way, the next of
+// those that lead there runs instead.
+func (d *dpor) reverseDeficits(from int) {
+	t := d.trace
+	t.generation++
+	for e := int32(from); e < int32(len(t.events)); e++ {
+		for _, u := range t.usesOf(e) {
+			object := &t.objects[u.object]
+			if u.delta >= 0 || object.seen == t.generation {
+				continue
+			}
+			object.seen = t.generation
+			t.newAccount(object).settle(d.runFirst)
+		}
+	}
+}
+
+// runFirst sees to it that the events of a clock are explored before all others.
+func (d *dpor) runFirst(c clock) {
+	t, other := d.trace, int32(-1)
+	for e := int32(0); e < int32(len(t.events)); e++ {
+		switch included := t.includes(c, e); {
+		case !included && other < 0:
+			other = e
+		case included && other >= 0:
+			if n, g := &d.nodes[other], d.path[e].Goroutine; !d.covered(n, g) {
+				n.todo = append(n.todo, Action{Goroutine: g})
+			}
+			return
+		}
+	}
+}
