@@ -68,8 +68,16 @@ type Counts struct {
 type Result struct {
 	Verdict        explore.Verdict
 	Counts         Counts
-	Counterexample *report.Counterexample // of a violation
+	Counterexample *report.Counterexample // of the first violation
 	Recording      *report.Recording      // the same, to be replayed
+	Violations     []Violation            // all that were kept, the first included
+}
+
+// Violation is an execution that should not be.
+type Violation struct {
+	Tests          []string // that fail in it; nil if the program is not made of tests
+	Counterexample *report.Counterexample
+	Recording      *report.Recording
 }
 
 // Run checks a program. An error means that nothing can be said about it: the
@@ -136,7 +144,10 @@ type run struct {
 	started    time.Time
 	told       time.Time // when Progress last was
 	looked     time.Time // when the peers last were seen alive
-	violation  *violation
+	violations []*violation
+	// judge sees every execution. It returns the tests that a violation is one of,
+	// if it is to be kept. With nil the first violation is, and no other.
+	judge func(log *sut.Log, isViolation bool) (tests []string, err error)
 }
 
 // violation is the schedule of an execution that should not be, and its log.
@@ -145,6 +156,7 @@ type violation struct {
 	events []sut.Event
 	log    sut.Log
 	hits   []bool // for each input to the peers, whether the cache answered it
+	tests  []string
 }
 
 func (r *run) loop(ctx context.Context) (*Result, error) {
@@ -179,11 +191,8 @@ func (r *run) execute(schedule explore.Schedule) error {
 	if err != nil {
 		return err
 	}
-	if execution.Outcome.Violation() {
-		r.violation = keep(log)
-		if r.peers != nil {
-			r.violation.hits = slices.Clone(r.peers.hits)
-		}
+	if err := r.consider(log, execution.Outcome.Violation()); err != nil {
+		return err
 	}
 	return r.search.Report(execution)
 }
@@ -209,6 +218,29 @@ func (r *run) runOne(s sut.Schedule) (*sut.Log, error) {
 		return r.selfCheck(s, log, exchanges)
 	}
 	return log, nil
+}
+
+// consider keeps an execution if it is a violation that somebody wants to see.
+func (r *run) consider(log *sut.Log, isViolation bool) error {
+	wanted := isViolation && len(r.violations) == 0
+	var tests []string
+	if r.judge != nil {
+		var err error
+		if tests, err = r.judge(log, isViolation); err != nil {
+			return err
+		}
+		wanted = len(tests) > 0
+	}
+	if !wanted {
+		return nil
+	}
+	v := keep(log)
+	v.tests = tests
+	if r.peers != nil {
+		v.hits = slices.Clone(r.peers.hits)
+	}
+	r.violations = append(r.violations, v)
+	return nil
 }
 
 // answers returns who answers for the peers in the next execution.
@@ -303,8 +335,13 @@ func (r *run) interrupted() *Result {
 func (r *run) result() (*Result, error) {
 	r.counts.Elapsed = time.Since(r.started)
 	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts}
-	if r.violation == nil {
-		return result, nil
+	for _, v := range r.violations {
+		if err := r.explain(v, result); err != nil {
+			return result, err
+		}
 	}
-	return result, r.explain(result)
+	if len(result.Violations) > 0 {
+		result.Counterexample, result.Recording = result.Violations[0].Counterexample, result.Violations[0].Recording
+	}
+	return result, nil
 }

@@ -12,8 +12,7 @@ import (
 
 // explain runs the violating schedule once more, with everything noted that
 // people want to see, and makes a counterexample and a recording of it.
-func (r *run) explain(result *Result) error {
-	v := r.violation
+func (r *run) explain(v *violation, result *Result) error {
 	var exchanges []exchange
 	if r.peers != nil {
 		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
@@ -29,9 +28,12 @@ func (r *run) explain(result *Result) error {
 	for i := range exchanges {
 		exchanges[i].cached = v.hits[i] // in the second run, all are
 	}
-	result.Counterexample = newNarrator(r.options.Program, log, exchanges).narrate()
-	result.Counterexample.Run = r.summary(result)
-	result.Recording = r.recording(log, exchanges)
+	shown := newNarrator(r.options.Program, log, exchanges).narrate()
+	shown.Run = r.summary(result)
+	if v.tests != nil {
+		shown.Run.Args = v.tests
+	}
+	result.Violations = append(result.Violations, Violation{Tests: v.tests, Counterexample: shown, Recording: r.recording(v, log, exchanges)})
 	return nil
 }
 
@@ -299,7 +301,10 @@ func describe(operation, object, source string) string {
 
 // outcome is how the execution ended, in words.
 func (n *narrator) outcome() string {
-	l := n.log
+	l, said := n.log, string(n.log.Stderr)
+	if n.program.Tests {
+		said = testText(l.Stdout) + said
+	}
 	switch l.Outcome {
 	case sut.Deadlock:
 		return "deadlock: no goroutine can go on, and no timer is set"
@@ -308,9 +313,9 @@ func (n *narrator) outcome() string {
 	case sut.AssertionFailed:
 		return "assertion failed: " + l.Message
 	case sut.Exited:
-		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, l.Stderr))
+		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, said))
 	}
-	return strings.TrimSpace(string(l.Stderr))
+	return strings.TrimSpace(said)
 }
 
 // leak says which goroutines are left, and where they were started.

@@ -18,10 +18,6 @@ func (r *run) summary(result *Result) report.Run { return Summary(r.options, res
 // Summary describes a finished check for a report.
 func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
-	scope, strategy := "", ""
-	if o.Group != nil {
-		scope, strategy = "group", o.StrategyName
-	}
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason,
 		Counts: report.Counts{
@@ -29,8 +25,17 @@ func Summary(o Options, result *Result) report.Run {
 			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
-		Assumptions: report.Assumptions{Strategy: strategy, Scope: scope, Preemptible: o.Program.Open},
+		Assumptions: Assumptions(o),
 	}
+}
+
+// Assumptions is what the verdict of a check rests on, for a report.
+func Assumptions(o Options) report.Assumptions {
+	a := report.Assumptions{Preemptible: o.Program.Open}
+	if o.Group != nil {
+		a.Scope, a.Strategy = "group", o.StrategyName
+	}
+	return a
 }
 
 var verdicts = map[explore.VerdictKind]report.Verdict{
@@ -38,16 +43,16 @@ var verdicts = map[explore.VerdictKind]report.Verdict{
 }
 
 // recording is the counterexample as `tandem replay` needs it.
-func (r *run) recording(log *sut.Log, exchanges []exchange) *report.Recording {
+func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *report.Recording {
 	p := r.options.Program
 	rec := &report.Recording{
 		Program: report.Program{
 			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, Directory: r.options.Dir,
-			Preemptible: p.Open, GoVersion: p.Version, Build: p.Hash,
+			Tests: p.Tests, Preemptible: p.Open, GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
 	}
-	for _, c := range r.violation.prefix {
+	for _, c := range v.prefix {
 		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: c.Goroutine, Choice: c.Alternative})
 	}
 	for _, x := range exchanges {

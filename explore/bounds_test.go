@@ -10,10 +10,10 @@ const threeWriters = "main: go p; go q; store x 1\np: store x 2\nq: store x 3" /
 
 func TestMaxExecutions(t *testing.T) {
 	for n, want := range map[int]Verdict{
-		0: {Unknown, "the limit of 0 executions was reached", 0, 0, 0, 0, 0},
-		5: {Unknown, "the limit of 5 executions was reached", 5, 0, 0, 0, 25},
-		6: {Holds, "every execution is covered", 6, 0, 0, 0, 30},
-		7: {Holds, "every execution is covered", 6, 0, 0, 0, 30},
+		0: {Unknown, "the limit of 0 executions was reached", 0, 0, 0, 0, 0, false},
+		5: {Unknown, "the limit of 5 executions was reached", 5, 0, 0, 0, 25, false},
+		6: {Holds, "every execution is covered", 6, 0, 0, 0, 30, true},
+		7: {Holds, "every execution is covered", 6, 0, 0, 0, 30, true},
 	} {
 		if got := mustSearch(t, MaxExecutions(DPOR(), n), threeWriters).verdict; got != want {
 			t.Errorf("at most %d: %+v, want %+v", n, got, want)
@@ -41,7 +41,7 @@ func TestUntil(t *testing.T) {
 	}
 	late = true
 	for range 2 { // the end stays the end
-		if _, more := s.Next(); more || s.Verdict() != (Verdict{Unknown, "the time is over", 2, 0, 0, 0, 10}) {
+		if _, more := s.Next(); more || s.Verdict() != (Verdict{Unknown, "the time is over", 2, 0, 0, 0, 10, false}) {
 			t.Fatalf("did not end: %+v", s.Verdict())
 		}
 	}
@@ -52,7 +52,7 @@ func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Verdict{Unknown, "1 of 1 executions were cut off at the step limit", 1, 0, 1, 0, 4}
+	want := Verdict{Unknown, "1 of 1 executions were cut off at the step limit", 1, 0, 1, 0, 4, false}
 	if f.verdict != want {
 		t.Errorf("%+v, want %+v", f.verdict, want)
 	}
@@ -139,5 +139,23 @@ func TestNames(t *testing.T) {
 		"unknown, holds, violated, verdict 3"
 	if names := strings.Join(got, ", "); names != want {
 		t.Errorf("names: %s", names)
+	}
+}
+
+// TestCompleteWithViolations: a search that went on to its end after violations
+// knows that there are no others; one that was stopped does not.
+func TestCompleteWithViolations(t *testing.T) {
+	p := parseProgram("main: go p; lock a; lock b; unlock b; unlock a\np: lock b; lock a; unlock a; unlock b")
+	for _, test := range []struct {
+		search Search
+		want   bool
+	}{{DPOR(), true}, {UntilViolation(DPOR()), false}, {Random(100, 1), false}} {
+		f, err := searchAll(test.search, p, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := f.verdict; v.Violations == 0 || v.Complete != test.want {
+			t.Errorf("%+v, want violations and complete %v", v, test.want)
+		}
 	}
 }

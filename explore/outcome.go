@@ -72,4 +72,5 @@ type Verdict struct {
 	Limited     int    // of them, ended as StepLimit
 	Violations  int    // of them, with an outcome that is a violation
 	Transitions int    // in all executions, replayed prefixes included
+	Complete    bool   // all executions are covered: there are no other violations
 }

@@ -49,6 +49,7 @@ func (t *tally) take(e Execution) error {
 // out when it has ended, "" for nothing.
 func (t *tally) verdict(gap string) Verdict {
 	v := t.counts
+	v.Complete = t.ended && gap == "" && v.Limited == 0
 	switch {
 	case v.Violations > 0:
 		v.Kind, v.Reason = Violated, fmt.Sprintf("%d of %d executions are violations", v.Violations, v.Executions)

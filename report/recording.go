@@ -34,6 +34,7 @@ type Recording struct {
 // Program is what was run, in what surroundings.
 type Program struct {
 	Package     string   `json:"package"`
+	Tests       bool     `json:"tests,omitempty"` // it is the tests of the package that are run
 	Args        []string `json:"args,omitempty"`
 	Env         []string `json:"env,omitempty"`         // "KEY=value"
 	Directory   string   `json:"directory,omitempty"`   // working directory of the SUT

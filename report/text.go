@@ -23,6 +23,8 @@ const (
 	maxLine      = 2000
 )
 
+var verdictStyles = map[Verdict]style{Holds: green, Violated: red, Unknown: yellow}
+
 // printer collects the text of a report.
 type printer struct {
 	options Options
@@ -81,8 +83,7 @@ func (p *printer) counterexample(c *Counterexample) {
 }
 
 func (p *printer) verdict(run Run) {
-	s := map[Verdict]style{Holds: green, Violated: red, Unknown: yellow}[run.Verdict]
-	p.line(s, fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason), width))
+	p.line(verdictStyles[run.Verdict], fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason), width))
 	program := run.Package
 	for _, arg := range run.Args {
 		program += " " + quoteArg(arg)

@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,7 +19,8 @@ import (
 // BuildOptions say what to build.
 type BuildOptions struct {
 	Dir       string   // where the go command runs
-	Package   string   // a main package, as the go command takes it
+	Package   string   // as the go command takes it
+	Tests     bool     // build the tests of the package; otherwise it is a main package
 	Output    string   // the file to write
 	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
 }
@@ -26,7 +28,9 @@ type BuildOptions struct {
 // Program is a program built to be run by workers.
 type Program struct {
 	Path       string   // of the executable
-	ImportPath string   // of its main package
+	ImportPath string   // of its main package; of tests, that of the package and .test
+	Dir        string   // of its main package, or of the package that is tested
+	Tests      bool     // it is a test binary
 	Version    string   // of Go
 	Hash       string   // of the executable
 	Open       []string // package patterns in which goroutines may be preempted
@@ -36,6 +40,7 @@ type Program struct {
 // listedPackage is what `go list` tells of a package.
 type listedPackage struct {
 	ImportPath string
+	Dir        string
 	Name       string
 	Standard   bool
 	CgoFiles   []string
@@ -47,21 +52,32 @@ type listedPackage struct {
 	Error *struct{ Err string }
 }
 
-// Build compiles a main package. Programs that need cgo are refused.
+// ErrNoTests is the error of building the tests of a package that has none.
+var ErrNoTests = errors.New("no test files")
+
+// Build compiles a main package, or the tests of a package. Programs that need
+// cgo are refused.
 func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
 	packages, err := t.list(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	main := packages[len(packages)-1]
-	if main.Name != "main" {
+	switch {
+	case o.Tests && !strings.HasSuffix(main.ImportPath, ".test"):
+		return nil, fmt.Errorf("%s: %w", o.Package, ErrNoTests)
+	case main.Name != "main":
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
 	}
 	if pattern, ok := unmatched(packages, o.PreemptIn); ok {
 		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there", pattern, o.Package)
 	}
-	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
-	args := append([]string{"build", "-buildvcs=false", "-o", o.Output}, compilerFlags(packages, p.Open)...)
+	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
+	command := []string{"build", "-buildvcs=false"}
+	if o.Tests {
+		command = []string{"test", "-c", "-vet=off"}
+	}
+	args := append(append(command, "-o", o.Output), compilerFlags(packages, p.Open)...)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}
@@ -70,6 +86,29 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	}
 	p.symbols, err = readSymbols(o.Output)
 	return p, err
+}
+
+// Package is where a package is.
+type Package struct {
+	ImportPath string
+	Dir        string
+}
+
+// Packages returns the packages that patterns, such as ./..., match when the go
+// command runs in dir.
+func (t *Toolchain) Packages(ctx context.Context, dir string, patterns ...string) (list []Package, err error) {
+	out, err := t.goCommand(ctx, dir, append([]string{"list", "-f", "{{.ImportPath}}\t{{.Dir}}", "--"}, patterns...)...)
+	for line := range strings.Lines(string(out)) {
+		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		list = append(list, Package{path, dir})
+	}
+	if err == nil && len(list) == 0 {
+		err = errors.New("no package matches")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", strings.Join(patterns, " "), err)
+	}
+	return list, nil
 }
 
 // list returns the packages that a program is made of, the main one last.
@@ -87,40 +126,55 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 }
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	cmd := t.command(ctx, o.Dir, "list", "-deps", "-e", "-json=ImportPath,Name,Standard,CgoFiles,Imports,Module,Error", o.Package)
+	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,CgoFiles,Imports,Module,Error"}
+	if o.Tests {
+		args = append(args, "-test")
+	}
+	cmd := t.command(ctx, o.Dir, append(args, o.Package)...)
 	cmd.Env = append(cmd.Env, env)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", o.Package, commandError(err))
 	}
-	var packages []listedPackage
-	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	packages, err := decodeList(out)
+	if err == nil && len(packages) == 0 {
+		err = errors.New("no package matches")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", o.Package, err)
+	}
+	return packages, nil
+}
+
+func decodeList(out []byte) (packages []listedPackage, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
 		var p listedPackage
 		err := decoder.Decode(&p)
 		if errors.Is(err, io.EOF) {
-			break
+			return packages, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking up %s: %w", o.Package, err)
+			return nil, err
 		}
 		if p.Error != nil {
-			return nil, fmt.Errorf("looking up %s: %s", o.Package, p.Error.Err)
+			return nil, errors.New(p.Error.Err)
 		}
+		// A package that is compiled anew for a test is listed as "path [path.test]".
+		p.ImportPath, _, _ = strings.Cut(p.ImportPath, " ")
 		packages = append(packages, p)
 	}
-	if len(packages) == 0 {
-		return nil, fmt.Errorf("looking up %s: no package matches", o.Package)
-	}
-	return packages, nil
 }
 
 // openPatterns says where goroutines may be preempted: in the main module and
 // where the user wants it.
 func openPatterns(packages []listedPackage, more []string) []string {
 	open := []string{"main"}
+	if last := len(packages) - 1; strings.HasSuffix(packages[last].ImportPath, ".test") {
+		packages = packages[:last] // the generated main package, whatever its path
+	}
 	for _, p := range packages {
-		if p.Module != nil && p.Module.Main && p.ImportPath != annotations {
+		if p.Module != nil && p.Module.Main && p.ImportPath != annotations && !slices.Contains(open, p.ImportPath) {
 			open = append(open, p.ImportPath)
 		}
 	}

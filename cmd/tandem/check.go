@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/tandem-mc/tandem/check"
@@ -55,8 +56,14 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	p := c.Flags()
-	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
+	f.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
+	return c
+}
+
+// register adds the flags that all searches have.
+func (f *checkFlags) register(p *pflag.FlagSet) {
+	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
@@ -69,7 +76,6 @@ func checkCommand() *cobra.Command {
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
-	return c
 }
 
 func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
@@ -80,9 +86,6 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if len(args) > 0 {
 		config.Args = args
 	}
-	if config.Group != nil && os.Geteuid() != 0 {
-		return errors.New("checking against peers needs root, to checkpoint them: run tandem as root, for instance with sudo")
-	}
 	options, err := f.options(pkg, config)
 	if err != nil {
 		return err
@@ -92,13 +95,18 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds, started: time.Now()}
 	options.Progress = status.tell
 	status.say("building %s", pkg)
-	program, clean, err := buildProgram(c.Context(), options.Dir, pkg, config.PreemptIn)
+	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn})
 	if err != nil {
 		return err
 	}
 	defer clean()
 	options.Program = program
-	result, err := runWithPeers(c.Context(), options, log)
+	var result *check.Result
+	err = withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
+		options.Client = client
+		result, err = check.Run(c.Context(), options)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -145,6 +153,9 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 		}
 	}
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
+	if config.Group != nil && os.Geteuid() != 0 {
+		return config, errors.New("checking against peers needs root, to checkpoint them: run tandem as root, for instance with sudo")
+	}
 	return config, config.Validate()
 }
 
@@ -167,18 +178,21 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	default:
 		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", f.isolation)
 	}
+	o.Search, err = f.newSearch(config.Bounds)
+	return o, err
+}
+
+// newSearch makes the search that the flags ask for.
+func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 	switch f.search {
 	case "dpor":
-		o.Search = explore.DPOR()
+		return bounded(explore.DPOR(), b), nil
 	case "dfs":
-		o.Search = explore.DFS()
+		return bounded(explore.DFS(), b), nil
 	case "random":
-		o.Search = explore.Random(config.Bounds.Executions, f.seed)
-	default:
-		return o, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
+		return bounded(explore.Random(b.Executions, f.seed), b), nil
 	}
-	o.Search = bounded(o.Search, config.Bounds)
-	return o, nil
+	return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
 }
 
 // bounded ends a search after a number of executions and a time.
@@ -192,13 +206,18 @@ func bounded(s explore.Search, b configs.Bounds) explore.Search {
 	})
 }
 
-// buildProgram builds into a directory of its own, which clean removes.
-func buildProgram(ctx context.Context, dir, pkg string, preemptIn []string) (p *sut.Program, clean func(), err error) {
+// patchedToolchain is the one for the Go distribution that dir uses.
+func patchedToolchain(ctx context.Context, dir string) (*sut.Toolchain, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, nil, fmt.Errorf("where to keep the patched Go distribution: %w", err)
+		return nil, fmt.Errorf("where to keep the patched Go distribution: %w", err)
 	}
-	toolchain, err := sut.NewToolchain(ctx, dir, filepath.Join(cache, "tandem"))
+	return sut.NewToolchain(ctx, dir, filepath.Join(cache, "tandem"))
+}
+
+// buildProgram builds into a directory of its own, which clean removes.
+func buildProgram(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
+	toolchain, err := patchedToolchain(ctx, o.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,25 +226,25 @@ func buildProgram(ctx context.Context, dir, pkg string, preemptIn []string) (p *
 		return nil, nil, err
 	}
 	clean = func() { os.RemoveAll(to) }
-	p, err = toolchain.Build(ctx, sut.BuildOptions{Dir: dir, Package: pkg, Output: filepath.Join(to, "program"), PreemptIn: preemptIn})
-	if err != nil {
+	o.Output = filepath.Join(to, "program")
+	if p, err = toolchain.Build(ctx, o); err != nil {
 		clean()
 	}
 	return p, clean, err
 }
 
-// runWithPeers starts the checkpoint daemon for as long as the check takes.
-func runWithPeers(ctx context.Context, o check.Options, log *zap.Logger) (*check.Result, error) {
-	if o.Group == nil {
-		return check.Run(ctx, o)
+// withDaemon has the checkpoint daemon running, where peers are configured, for
+// as long as f takes.
+func withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, f func(*ckptd.Client) error) error {
+	if config.Group == nil {
+		return f(nil)
 	}
 	client, err := ckptd.Spawn(ctx, ckptd.Options{Log: logWriter{log}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o.Client = client
-	result, err := check.Run(ctx, o)
-	return result, errors.Join(err, client.Close())
+	err = f(client)
+	return errors.Join(err, client.Close())
 }
 
 // show prints the result and keeps a counterexample.

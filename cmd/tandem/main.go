@@ -55,8 +55,8 @@ func run(ctx context.Context, args []string) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(checkCommand(), replayCommand(), doctorCommand())
-	root.SetArgs(args)
+	root.AddCommand(checkCommand(), testCommand(), replayCommand(), doctorCommand())
+	root.SetArgs(likeGoTest(args))
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 func replayCommand() *cobra.Command {
@@ -29,7 +30,9 @@ func replayCommand() *cobra.Command {
 			if dir == "" {
 				dir = recording.Program.Directory
 			}
-			program, clean, err := buildProgram(c.Context(), dir, recording.Program.Package, recording.Program.Preemptible)
+			program, clean, err := buildProgram(c.Context(), sut.BuildOptions{
+				Dir: dir, Package: recording.Program.Package, Tests: recording.Program.Tests, PreemptIn: recording.Program.Preemptible,
+			})
 			if err != nil {
 				return err
 			}

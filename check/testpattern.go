@@ -1,0 +1,80 @@
+package check
+
+import (
+	"regexp"
+	"strings"
+)
+
+// splitPattern takes a pattern of go test -run apart: into alternatives, and each
+// of them into the elements for the levels of subtests. As in package testing,
+// | and / separate only outside brackets and parentheses.
+func splitPattern(pattern string) [][]string {
+	alternatives := [][]string{nil}
+	last := func() *[]string { return &alternatives[len(alternatives)-1] }
+	classes, groups, from := 0, 0, 0
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '[':
+			classes++
+		case c == ']':
+			classes = max(classes-1, 0)
+		case c == '(' && classes == 0:
+			groups++
+		case c == ')' && classes == 0:
+			groups--
+		case c == '\\':
+			i++
+		case (c == '/' || c == '|') && classes == 0 && groups == 0:
+			*last() = append(*last(), pattern[from:i])
+			if from = i + 1; c == '|' {
+				alternatives = append(alternatives, nil)
+			}
+		}
+	}
+	*last() = append(*last(), pattern[from:])
+	return alternatives
+}
+
+// patternsBelow turns the alternatives that a test matches into patterns for
+// exactly this test and those of its subtests that they select.
+func patternsBelow(alternatives [][]string, test string) (patterns []string, ok bool) {
+	for _, elements := range alternatives {
+		matches, err := regexp.MatchString(elements[0], test)
+		if err == nil && matches {
+			patterns = append(patterns, strings.Join(append([]string{exactly(test)}, elements[1:]...), "/"))
+		}
+	}
+	return patterns, len(patterns) > 0
+}
+
+// below narrows patterns that select a subtest to those for it and what is below.
+func below(patterns []string, subtest string) []string {
+	names := strings.Split(subtest, "/")
+	var narrowed []string
+	for _, pattern := range patterns {
+		elements := splitPattern(pattern)[0]
+		selected := true
+		for i, name := range names[:min(len(names), len(elements))] {
+			matches, err := regexp.MatchString(elements[i], name)
+			selected = selected && err == nil && matches
+		}
+		if selected {
+			rest := elements[min(len(names), len(elements)):]
+			narrowed = append(narrowed, strings.Join(append([]string{exactly(subtest)}, rest...), "/"))
+		}
+	}
+	return narrowed
+}
+
+// exactly is a pattern for tests with these names and all that is below them.
+func exactly(names ...string) string {
+	patterns := make([]string, len(names))
+	for i, name := range names {
+		elements := strings.Split(name, "/")
+		for j, e := range elements {
+			elements[j] = "^" + regexp.QuoteMeta(e) + "$"
+		}
+		patterns[i] = strings.Join(elements, "/")
+	}
+	return strings.Join(patterns, "|")
+}

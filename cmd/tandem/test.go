@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// testFlags are the flags of tandem test.
+type testFlags struct {
+	checkFlags
+	pattern string
+	short   bool
+	junit   string
+}
+
+func testCommand() *cobra.Command {
+	var f testFlags
+	c := &cobra.Command{
+		Use:   "test PACKAGES [-run REGEXP] [-- ARGS]",
+		Short: "Explore the schedules of test functions, each by itself",
+		Example: "  tandem test ./...\n" +
+			"  tandem test ./queue -run 'TestQueue/empty' --junit results.xml",
+		RunE: func(c *cobra.Command, args []string) error {
+			patterns, rest := args, []string(nil)
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				patterns, rest = args[:dash], args[dash:]
+			}
+			if len(patterns) == 0 {
+				patterns = []string{"."}
+			}
+			return f.run(c, patterns, rest)
+		},
+	}
+	p := c.Flags()
+	f.register(p)
+	p.StringVar(&f.pattern, "run", "", "check the tests and subtests that `regexp` matches, as go test does; default: all")
+	p.BoolVar(&f.short, "short", false, "have the tests run in their short mode")
+	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
+	return c
+}
+
+// likeGoTest takes the flags of go test with one dash, as people are used to.
+func likeGoTest(args []string) []string {
+	if len(args) == 0 || args[0] != "test" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if name, _, _ := strings.Cut(arg, "="); name == "-run" || name == "-short" {
+			args[i] = "-" + arg
+		}
+	}
+	return args
+}
+
+func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	toolchain, err := patchedToolchain(c.Context(), dir)
+	if err != nil {
+		return err
+	}
+	packages, err := toolchain.Packages(c.Context(), dir, patterns...)
+	if err != nil {
+		return err
+	}
+	var results []report.TestPackage
+	tested, matched := false, false
+	for _, p := range packages {
+		result, err := f.packageTests(c, p, args)
+		switch {
+		case errors.Is(err, sut.ErrNoTests), errors.Is(err, check.ErrNoMatch):
+			tested = tested || errors.Is(err, check.ErrNoMatch)
+			fmt.Fprintln(c.OutOrStdout(), err)
+			continue
+		case err != nil:
+			return err
+		}
+		tested, matched = true, true
+		results = append(results, result)
+	}
+	if err := f.writeJUnit(results); err != nil {
+		return err
+	}
+	switch {
+	case !tested:
+		return fmt.Errorf("%s: there are no test files", strings.Join(patterns, " "))
+	case !matched:
+		return fmt.Errorf("no test matches -run %s", f.pattern)
+	}
+	return exitOf(results)
+}
+
+// exitOf is the worst verdict of all.
+func exitOf(packages []report.TestPackage) error {
+	code := exitHolds
+	for _, p := range packages {
+		for _, t := range p.Tests {
+			switch {
+			case t.Verdict == report.Violated:
+				return verdictError(exitViolated)
+			case t.Verdict == report.Unknown:
+				code = exitUnknown
+			}
+		}
+	}
+	if code == exitHolds {
+		return nil
+	}
+	return verdictError(code)
+}
+
+// packageTests checks the tests of one package and prints what it finds.
+func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string) (report.TestPackage, error) {
+	result := report.TestPackage{Name: p.ImportPath}
+	started := time.Now()
+	config, err := f.load(p.Dir, c.Flags().Changed)
+	if err != nil {
+		return result, err
+	}
+	config.Args = args // those of the file are for the program
+	options, err := f.options(p.ImportPath, config)
+	if err != nil {
+		return result, err
+	}
+	build := sut.BuildOptions{Dir: options.Dir, Package: p.ImportPath, Tests: true, PreemptIn: config.PreemptIn}
+	options.Dir = p.Dir // where tests run
+	log := newLog(f.verbose)
+	defer log.Sync()
+	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds, started: started}
+	status.say("building the tests of %s", p.ImportPath)
+	program, clean, err := buildProgram(c.Context(), build)
+	if err != nil {
+		return result, err
+	}
+	defer clean()
+	options.Program, options.Progress = program, status.tell
+	err = withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
+		options.Client = client
+		return check.Tests(c.Context(), f.testOptions(options, config), func(v check.TestVerdict) error {
+			if err := f.keep(p, &v); err != nil {
+				return err
+			}
+			result.Tests = append(result.Tests, v.Test)
+			return report.WriteTest(c.OutOrStdout(), v.Test, report.Options{})
+		})
+	})
+	result.Elapsed = time.Since(started)
+	result.Assumptions = check.Assumptions(options)
+	if err != nil {
+		return result, err
+	}
+	return result, report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
+}
+
+func (f *testFlags) testOptions(o check.Options, config configs.Config) check.TestOptions {
+	return check.TestOptions{Options: o, Run: f.pattern, Short: f.short, NewSearch: func() explore.Search {
+		s, _ := f.newSearch(config.Bounds) // options has found no error in it
+		return s
+	}}
+}
+
+// keep writes the counterexample of a violated test to a file named after it.
+func (f *testFlags) keep(p sut.Package, v *check.TestVerdict) error {
+	if v.Recording == nil {
+		return nil
+	}
+	letters := func(r rune) rune {
+		if strings.ContainsRune("/\\ \"'`$&|;<>()[]{}*?!#~", r) || r < ' ' || r > '~' {
+			return '_'
+		}
+		return r
+	}
+	name := strings.Map(letters, path.Base(p.ImportPath)+"."+v.Name)
+	file := name[:min(len(name), 200)] + ".counterexample"
+	if err := report.Save(file, v.Recording); err != nil {
+		return fmt.Errorf("keeping the counterexample: %w", err)
+	}
+	v.Counterexample.ReplayCommand = "tandem replay " + file
+	return nil
+}
+
+func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
+	if f.junit == "" {
+		return nil
+	}
+	file, err := os.Create(f.junit)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WriteJUnit(file, packages), file.Close())
+}

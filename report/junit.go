@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The format that JUnit's XML reporter made common: a suite for each package, a
+// case for each test. What is unknown is an error there, what is violated a failure.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"` // seconds
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string       `xml:"classname,attr"`
+		Name    string       `xml:"name,attr"`
+		Time    string       `xml:"time,attr"`
+		Failure *junitResult `xml:"failure"`
+		Error   *junitResult `xml:"error"`
+		Skipped *junitResult `xml:"skipped"`
+	}
+	junitResult struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// WriteJUnit writes the verdicts in the XML format of JUnit, which most systems
+// for continuous integration read. The error is the writer's.
+func WriteJUnit(w io.Writer, packages []TestPackage) error {
+	var all junitSuites
+	for _, p := range packages {
+		all.Suites = append(all.Suites, junitPackage(p))
+	}
+	var text bytes.Buffer
+	text.WriteString(xml.Header)
+	encoder := xml.NewEncoder(&text)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return fmt.Errorf("writing JUnit's format: %w", err)
+	}
+	text.WriteByte('\n')
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+func junitPackage(p TestPackage) junitSuite {
+	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
+	for _, t := range p.Tests {
+		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds())}
+		switch {
+		case t.Verdict == Violated:
+			suite.Failures++
+			c.Failure = &junitResult{Message: printable(t.Reason), Text: failureText(t.Counterexample)}
+		case t.Verdict == Unknown:
+			suite.Errors++
+			c.Error = &junitResult{Message: printable(t.Reason)}
+		case t.Skipped:
+			suite.Skipped++
+			c.Skipped = &junitResult{Message: "the test skipped itself"}
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	return suite
+}
+
+// failureText is the counterexample as text, which XML can hold.
+func failureText(c *Counterexample) string {
+	if c == nil {
+		return ""
+	}
+	p := &printer{}
+	p.counterexample(c)
+	return strings.ToValidUTF8(p.text.String(), "?")
+}
