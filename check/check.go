@@ -68,6 +68,7 @@ type Counts struct {
 type Result struct {
 	Verdict        explore.Verdict
 	Counts         Counts
+	CutOff         string                 // where the first execution was that had too many transitions
 	Counterexample *report.Counterexample // of the first violation
 	Recording      *report.Recording      // the same, to be replayed
 	Violations     []Violation            // all that were kept, the first included
@@ -147,7 +148,8 @@ type run struct {
 	violations []*violation
 	// judge sees every execution. It returns the tests that a violation is one of,
 	// if it is to be kept. With nil the first violation is, and no other.
-	judge func(log *sut.Log, isViolation bool) (tests []string, err error)
+	judge   func(log *sut.Log, isViolation bool) (tests []string, err error)
+	limited string // where the first execution was that was cut off
 }
 
 // violation is the schedule of an execution that should not be, and its log.
@@ -183,6 +185,9 @@ func (r *run) loop(ctx context.Context) (*Result, error) {
 func (r *run) execute(schedule explore.Schedule) error {
 	s := r.translator.schedule(schedule)
 	s.Steps, s.WantLeaks = r.options.Depth, r.options.Leaks
+	if s.Seed == 0 {
+		s.Rounds = maxRounds
+	}
 	log, err := r.runOne(s)
 	if err != nil {
 		return err
@@ -190,6 +195,9 @@ func (r *run) execute(schedule explore.Schedule) error {
 	execution, err := r.translator.log(log)
 	if err != nil {
 		return err
+	}
+	if execution.Outcome == explore.StepLimit && r.limited == "" {
+		r.limited = r.lastPlace(log)
 	}
 	if err := r.consider(log, execution.Outcome.Violation()); err != nil {
 		return err
@@ -241,6 +249,23 @@ func (r *run) consider(log *sut.Log, isViolation bool) error {
 	}
 	r.violations = append(r.violations, v)
 	return nil
+}
+
+// maxRounds is how often a goroutine goes round a loop that waits, without any
+// effect, while others can go on. More rounds than this are not explored.
+const maxRounds = 32
+
+// lastPlace is where in the program an execution was at its end.
+func (r *run) lastPlace(log *sut.Log) string {
+	for _, e := range slices.Backward(log.Events) {
+		if e.Kind != sut.Stepped {
+			continue
+		}
+		if at, ok := r.options.Program.Position(e.PC); ok && r.options.Program.IsOwn(at) {
+			return fmt.Sprintf("%v, in %s", at, at.Function)
+		}
+	}
+	return ""
 }
 
 // answers returns who answers for the peers in the next execution.
@@ -329,12 +354,12 @@ func (r *run) interrupted() *Result {
 	r.counts.Elapsed = time.Since(r.started)
 	v := r.search.Verdict()
 	v.Kind, v.Reason = explore.Unknown, "it was interrupted"
-	return &Result{Verdict: v, Counts: r.counts}
+	return &Result{Verdict: v, Counts: r.counts, CutOff: r.limited}
 }
 
 func (r *run) result() (*Result, error) {
 	r.counts.Elapsed = time.Since(r.started)
-	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts}
+	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
 	for _, v := range r.violations {
 		if err := r.explain(v, result); err != nil {
 			return result, err

@@ -3,7 +3,10 @@ package check
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,19 +29,38 @@ func endings(t *testing.T, scenario string) Options {
 	return Options{Program: p, Package: "endings", Args: []string{scenario}, Search: explore.DPOR()}
 }
 
+// placeOf is the line of a scenario in the source; that of the operation, if it is
+// a function of its own.
+func placeOf(t *testing.T, scenario string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/endings/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := strconv.Quote(scenario) + ":"
+	if scenario == "abandoned" {
+		mark = "result <- 1"
+	}
+	before, _, found := strings.Cut(string(text), mark)
+	if !found {
+		t.Fatalf("there is no scenario %s", scenario)
+	}
+	return fmt.Sprintf("endings/main.go:%d", 1+strings.Count(before, "\n"))
+}
+
 func TestLeaks(t *testing.T) {
-	for scenario, line := range map[string]string{
-		"send":                     "waits: send on channel (channel 1) at endings/main.go:15",
-		"receive of a nil channel": "at endings/main.go:16",
-		"select without arms":      "waits: blocked at endings/main.go:17",
-		"lock":                     "waits: lock (mutex 1) at endings/main.go:18",
-		"wait":                     "waits: wait for (wait group 1) at endings/main.go:19",
-		"cond":                     "at endings/main.go:20",
-		"wait group go":            "at endings/main.go:21",
-		"after func":               "at endings/main.go:22",
-		"exit":                     "at endings/main.go:23",
-		"grandchild":               "at endings/main.go:24",
-		"abandoned":                "at endings/main.go:48",
+	for scenario, waits := range map[string]string{
+		"send":                     "waits: send on channel (channel 1) at ",
+		"receive of a nil channel": "waits: ",
+		"select without arms":      "waits: blocked at ",
+		"lock":                     "waits: lock (mutex 1) at ",
+		"wait":                     "waits: wait for (wait group 1) at ",
+		"cond":                     "waits: await (condition 1) at ",
+		"wait group go":            "waits: ",
+		"after func":               "waits: ",
+		"exit":                     "waits: ",
+		"grandchild":               "waits: ",
+		"abandoned":                "waits: send on channel (channel 1) at ",
 		"ends":                     "", "sleeps": "", "may be woken": "", "of a library": "", "signals": "", "stopped timers": "", "buffered": "",
 	} {
 		t.Run(scenario, func(t *testing.T) {
@@ -49,7 +71,7 @@ func TestLeaks(t *testing.T) {
 			o = endings(t, scenario)
 			o.Leaks = true
 			result := check(t, o)
-			if line == "" {
+			if waits == "" {
 				if v := result.Verdict; v.Kind != explore.Holds {
 					t.Errorf("%v (%s), want no leak: %+v", v.Kind, v.Reason, result.Counterexample)
 				}
@@ -58,13 +80,14 @@ func TestLeaks(t *testing.T) {
 			if result.Counterexample == nil {
 				t.Fatalf("%v (%s), want a leak", result.Verdict.Kind, result.Verdict.Reason)
 			}
+			place := placeOf(t, scenario)
 			var text bytes.Buffer
 			if err := report.WriteText(&text, result.Counterexample, report.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, failure, _ := strings.Cut(text.String(), "Failure\n"); !strings.Contains(failure, "goroutine leak") ||
-				!strings.Contains(failure, line) || strings.Count(failure, "waits: ") != 1 {
-				t.Errorf("the failure does not say a goroutine leak and only %q:\n%s", line, failure)
+				!strings.Contains(failure, waits) || !strings.Contains(failure, place) || strings.Count(failure, "waits: ") != 1 {
+				t.Errorf("the failure does not say a goroutine leak and only %q at %q:\n%s", waits, place, failure)
 			}
 			if _, err := Replay(o.Program, result.Recording, 5); err != nil {
 				t.Error(err)

@@ -19,7 +19,7 @@ func (r *run) summary(result *Result) report.Run { return Summary(r.options, res
 func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
 	return report.Run{
-		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason,
+		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff,
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,

@@ -28,6 +28,7 @@ type Run struct {
 	Args        []string
 	Verdict     Verdict
 	Reason      string // one line: what ended the search
+	CutOff      string // where the first execution was that had too many transitions; empty if none had
 	Counts      Counts
 	Assumptions Assumptions
 }

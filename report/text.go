@@ -89,6 +89,9 @@ func (p *printer) verdict(run Run) {
 		program += " " + quoteArg(arg)
 	}
 	p.line(plain, "  "+printable(program))
+	if run.CutOff != "" && run.Verdict == Unknown {
+		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits?")
+	}
 }
 
 func (p *printer) goroutine(g Goroutine) {

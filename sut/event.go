@@ -59,7 +59,7 @@ func (o Operation) String() string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused", "goroutine leak",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit",
 }
 
 func (o Outcome) String() string {

@@ -83,7 +83,7 @@ func (w *Worker) load(s Schedule) error {
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
 	sh.wantLeaks = flag(s.WantLeaks)
-	sh.seed = s.Seed
+	sh.seed, sh.roundLimit = s.Seed, uint32(max(s.Rounds, 0))
 	sh.stepLimit = uint32(maxRecords)
 	if s.Steps > 0 && s.Steps < maxRecords {
 		sh.stepLimit = uint32(s.Steps)

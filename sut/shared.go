@@ -158,6 +158,7 @@ const (
 	outcomeFatal
 	outcomeRefused
 	outcomeLeaked
+	outcomeRounds
 )
 
 // Kinds of exchanges between the sockets of a worker and the checker.
@@ -193,6 +194,7 @@ type shared struct {
 	wantLeaks     uint32
 	recordLimit   uint32
 	stepLimit     uint32
+	roundLimit    uint32 // of a loop that waits; 0: none
 	seed          uint64
 	backup        uint64 // where the worker has mapped the area for saved pages
 	backupBytes   uint64

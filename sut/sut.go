@@ -22,6 +22,7 @@ type Schedule struct {
 	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
+	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int    // limit on transitions; 0: the greatest that there is
 }
 
@@ -82,6 +83,7 @@ const (
 	Diverged        Outcome = outcomeDiverged // the schedule could not be followed
 	Fatal           Outcome = outcomeFatal    // a fatal error of the runtime, such as concurrent map writes
 	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
+	RoundLimit      Outcome = outcomeRounds   // a loop went on waiting though others could have gone on
 	Leaked          Outcome = outcomeLeaked   // it ended well, but left goroutines blocked for ever
 )
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,21 @@ var scenarios = map[string]func(){
 	"signals":        func() { signal.Notify(make(chan os.Signal, 1), os.Interrupt) },
 	"stopped timers": func() { time.NewTimer(time.Hour).Stop() },
 	"buffered":       buffered,
+
+	"spin on an atomic": func() { waitFor(func(done *atomic.Bool) bool { return done.Load() }) },
+	"spin with Gosched": func() { waitFor(func(done *atomic.Bool) bool { runtime.Gosched(); return done.Load() }) },
+	"spin with TryLock": func() {
+		var m sync.Mutex
+		m.Lock()
+		go m.Unlock()
+		for !m.TryLock() {
+		}
+	},
+	"spin with a default":   spinWithDefault,
+	"spin on a context":     spinOnContext,
+	"two spinners":          twoSpinners,
+	"gives up":              func() { n := 0; waitFor(func(done *atomic.Bool) bool { n++; return n > 9 || done.Load() }) },
+	"no visible operations": func() { go compute(); <-never },
 }
 
 var never chan int
@@ -60,6 +76,54 @@ func buffered() {
 	go func() { late.Store(true) }()
 	if !late.Load() {
 		<-result
+	}
+}
+
+// waitFor goes round until ready returns true; another goroutine sets done.
+func waitFor(ready func(done *atomic.Bool) bool) {
+	var done atomic.Bool
+	go done.Store(true)
+	for !ready(&done) {
+	}
+}
+
+func spinWithDefault() {
+	c := make(chan int)
+	go close(c)
+	for {
+		select {
+		case <-c:
+			return
+		default:
+		}
+	}
+}
+
+func spinOnContext() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancel()
+	for ctx.Err() == nil {
+	}
+}
+
+// twoSpinners wait for each other.
+func twoSpinners() {
+	var a, b atomic.Bool
+	go func() {
+		for !a.Load() {
+		}
+		b.Store(true)
+	}()
+	for !b.Load() {
+	}
+	a.Store(true)
+}
+
+var computed int
+
+func compute() {
+	for {
+		computed++
 	}
 }
 

@@ -50,7 +50,7 @@ var tandem struct {
 	current  guintptr // pointers without write barriers: the scheduler must not have any
 	parked   [tandemMaxGoroutines]guintptr
 	nparked  int
-	streak   int // transitions that the current goroutine has had in a row
+	fair     tandemFair
 	position uint32
 	sleepers bool
 	step     uint32 // first record of the current transition
@@ -305,6 +305,7 @@ func tandemPick() *g {
 		}
 		tandemRecordEnabled(&exits.tandem)
 	}
+	tandemCutRounds(enabled)
 	tandemWakeSleepers()
 	gp := tandemDecide(enabled, exits)
 	tandemBegin(gp)
@@ -324,10 +325,7 @@ func tandemBegin(gp *g) {
 	tandem.nparked--
 	tandem.parked[tandem.nparked] = 0
 	t.parked = false
-	if tandem.current.ptr() != gp {
-		tandem.streak = 0
-	}
-	tandem.streak++
+	tandemNoteTurn(gp)
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}

@@ -45,10 +45,6 @@ func tandemFollow(want sharedAction, enabled int, exits *g) *g {
 	return nil
 }
 
-// tandemPatience is how many transitions in a row a goroutine has before the
-// others get their turn, beyond the end of the schedule.
-const tandemPatience = 256
-
 // tandemAwake returns the first goroutine with an action that is not asleep,
 // beginning with the one that runs; only, if it is not nil, is the sole candidate.
 func tandemAwake(only *g) *g {
@@ -61,7 +57,7 @@ func tandemAwake(only *g) *g {
 	from := int32(0)
 	if gp := tandem.current.ptr(); gp != nil {
 		from = gp.tandem.order
-		if tandem.streak >= tandemPatience {
+		if tandemTurnIsOver() {
 			from++ // it may be waiting for another one in a loop
 		}
 	}

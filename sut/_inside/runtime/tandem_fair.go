@@ -1,0 +1,72 @@
+package runtime
+
+import "unsafe"
+
+// Fairness. A loop that waits for another goroutine without blocking has endless
+// executions in which the other one never runs (Musuvathi and Qadeer, "Fair
+// Stateless Model Checking", PLDI 2008). Beyond the schedule, the others get
+// their turn; and the search cuts off an execution that it has driven into more
+// rounds of such a loop than the limit.
+
+// tandemPatience is how many transitions in a row a goroutine has before the
+// others get their turn, beyond the end of the schedule.
+const tandemPatience = 256
+
+// tandemFair is how the running goroutine uses its turn. Objects are told by
+// their addresses, places by their program counters.
+type tandemFair struct {
+	streak uint32 // transitions in a row
+	rounds uint32 // of them, the last at the same place and object, without any effect in between
+	pc     uintptr
+	object uintptr
+}
+
+// tandemNoteTurn counts a transition that is about to begin.
+func tandemNoteTurn(gp *g) {
+	f := &tandem.fair
+	if tandem.current.ptr() != gp {
+		*f = tandemFair{}
+	}
+	f.streak++
+	t := &gp.tandem
+	switch {
+	case t.op == opResume: // after Gosched
+	case !tandemFruitless(t):
+		f.rounds = 0
+	case f.rounds == 0:
+		f.rounds, f.pc, f.object = 1, t.caller, t.object
+	case f.pc == t.caller && f.object == t.object:
+		f.rounds++
+	}
+}
+
+// tandemFruitless reports whether an operation leaves everything as it is.
+func tandemFruitless(t *tandemG) bool {
+	switch t.op {
+	case opLoad, opYield, opMapRead:
+		return true
+	case opTryLock:
+		return tandemReady(t)&readyFree == 0
+	case opSelect:
+		return tandemReadyArms(t) == 0
+	case opSend, opReceive: // in a select with a default
+		arm := scase{c: (*hchan)(unsafe.Pointer(t.object))}
+		return !tandemArmReady(&arm, t.op == opSend)
+	}
+	return false
+}
+
+// tandemTurnIsOver reports whether it is time for the others.
+func tandemTurnIsOver() bool {
+	f := &tandem.fair
+	return f.streak >= tandemPatience || tandem.sh.roundLimit > 0 && f.rounds >= tandem.sh.roundLimit
+}
+
+// tandemCutRounds ends an execution that goes round a waiting loop though others
+// could go on: the search wants it so, or all others sleep.
+func tandemCutRounds(enabled int) {
+	limit := tandem.sh.roundLimit
+	if limit > 0 && tandem.fair.rounds > limit && enabled > 1 {
+		tandemEnd(outcomeRounds)
+	}
+}
