@@ -13,11 +13,15 @@ var (
 )
 
 var ofContext = map[string]prepared{
-	"context.AfterFunc":       just(func() { context.AfterFunc(ctx, func() {}) }),
-	"context.Background":      just(func() { context.Background() }),
-	"context.CancelCauseFunc": just(func() { context.CancelCauseFunc(cancel)(errCause) }),
+	"context.AfterFunc":  just(func() { context.AfterFunc(ctx, func() {}) }),
+	"context.Background": just(func() { context.Background() }),
+	"context.CancelCauseFunc": func() func() {
+		ctx.Done()
+		return func() { context.CancelCauseFunc(cancel)(errCause) }
+	},
 	"context.CancelFunc": func() func() {
-		_, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(ctx)
+		ctx.Done()
 		return func() { context.CancelFunc(cancel)() }
 	},
 	"context.Cause":             just(func() { _ = context.Cause(ctx) }),

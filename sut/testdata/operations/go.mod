@@ -1,0 +1,3 @@
+module example.org/operations
+
+go 1.25
