@@ -12,7 +12,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test bench lint clean
+.PHONY: all build setup demo test programs bench lint clean
 all: build
 
 build:
@@ -37,6 +37,10 @@ demo: setup build
 # for processes.
 test: setup build lint
 	$(GO) test -p 2 -timeout 20m ./...
+
+# 10,000 random programs against an abstract machine; make test has 300 of them.
+programs: setup build
+	PROGRAMS=10000 go test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
 
 bench: setup build
 	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)

@@ -332,14 +332,14 @@ func (n *narrator) leak() string {
 // kinds sorts the operations for the reader; the others are synchronisation.
 var kinds = map[sut.Operation]report.Kind{
 	sut.Timer: report.Timer, sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
-	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.Select: report.Channel,
+	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.ChannelLength: report.Channel, sut.Select: report.Channel,
 	sut.SocketConnect: report.Socket, sut.SocketWrite: report.Socket, sut.SocketRead: report.Socket,
 	sut.SocketShutdown: report.Socket, sut.SocketClose: report.Socket,
 }
 
 // objectKinds says what kind of object an operation is on.
 var objectKinds = map[sut.Operation]string{
-	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.Select: "channel",
+	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.ChannelLength: "channel", sut.Select: "channel",
 	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
 	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
 	sut.WriteWait: "rwmutex", sut.TryReadLock: "rwmutex", sut.TryWriteLock: "rwmutex",

@@ -74,6 +74,7 @@ var patches = []patch{
 		e.point("chansend", opSend, "c", "nil")
 		e.point("chanrecv", opReceive, "c", "nil")
 		e.point("closechan", opClose, "c", "nil")
+		e.point("chanlen", opLength, "c", "nil")
 	}},
 	{"runtime/select.go", func(e *editor) {
 		e.enter("selectgo", "tandemSelect(cas0, nsends+nrecvs, nsends, block)")

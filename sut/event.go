@@ -39,7 +39,7 @@ type Operation uint8
 // operationNames are for people; String is their only reader.
 var operationNames = [opCount]string{
 	opNone: "none", opStart: "start", opResume: "resume", opSend: "send on channel", opReceive: "receive from channel",
-	opClose: "close channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
+	opClose: "close channel", opLength: "length of channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
 	opReadLock: "lock for reading", opReadUnlock: "unlock for reading", opWriteLock: "lock for writing",
 	opWriteUnlock: "unlock for writing", opWriteWait: "wait for the readers of", opTryReadLock: "try to lock for reading",
 	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for",
@@ -91,6 +91,7 @@ const (
 	ChannelSend    Operation = opSend
 	ChannelReceive Operation = opReceive
 	ChannelClose   Operation = opClose
+	ChannelLength  Operation = opLength
 	Select         Operation = opSelect
 	Lock           Operation = opLock
 	TryLock        Operation = opTryLock

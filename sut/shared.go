@@ -95,6 +95,7 @@ const (
 	opSend
 	opReceive
 	opClose
+	opLength // of a channel
 	opSelect
 	opLock
 	opTryLock

@@ -264,7 +264,7 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opWait, opWriteWait, opMapRead:
+	case opLoad, opLength, opWait, opWriteWait, opMapRead:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)

@@ -221,7 +221,7 @@ func tandemRecordPending() {
 			return
 		}
 		r := record{kind: recordPending, op: t.op, a: t.id, pc: uint64(t.caller)}
-		if tandemEnabled(t) {
+		if t.op != opExit && tandemEnabled(t) { // somebody else was picked: main could not have returned
 			r.number = 1
 		}
 		if t.object != 0 {
@@ -285,6 +285,7 @@ func tandemExit(code int32) {
 	case mp.throwing != throwTypeNone || mp.dying != 0 && code == 2 && !tandem.aborting:
 		sh.outcome = outcomeFatal
 		tandem.on = false
+		tandemRecordPending()
 		exit0(code) // the runtime is in no state to go on: a new worker takes over
 	case tandem.aborting:
 		tandemEnd(outcomePanic)
