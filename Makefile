@@ -1,5 +1,6 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same, and all tests
+# make programs 10,000 random programs against an abstract machine
 # make bench   measurements
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
@@ -38,9 +39,8 @@ demo: setup build
 test: setup build lint
 	$(GO) test -p 2 -timeout 20m ./...
 
-# 10,000 random programs against an abstract machine; make test has 300 of them.
 programs: setup build
-	PROGRAMS=10000 go test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
+	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
 
 bench: setup build
 	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)
