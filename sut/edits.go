@@ -140,7 +140,8 @@ var patches = []patch{
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
-		e.enter("Umask", `if tandemIsOn() { tandemRefuseCall("changing the umask") }`)
+		e.enter("Getppid", "if tandemIsOn() { return tandemPid - 1 }")
+		e.enter("Umask", "if tandemServes() { return tandemUmask(mask) }")
 	}},
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
 	{"internal/poll/fd_unix.go", func(e *editor) {

@@ -48,6 +48,7 @@ var operationNames = [opCount]string{
 	opMapWrite: "write", opChoose: "choose", opConnect: "connect", opSocketWrite: "write to connection",
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
+	opFileRead: "read file", opFileWrite: "change file", opFileLock: "lock file", opFileShare: "lock file for reading",
 }
 
 func (o Operation) String() string {
@@ -124,4 +125,8 @@ const (
 	Exit           Operation = opExit // returning from main, or os.Exit(0)
 	Tick           Operation = opTick
 	Timer          Operation = opTimer
+	FileRead       Operation = opFileRead // looks at a file, a directory or what is open
+	FileWrite      Operation = opFileWrite
+	FileLock       Operation = opFileLock  // flock, exclusive
+	FileShare      Operation = opFileShare // flock, shared
 )

@@ -142,7 +142,7 @@ func takeOutput(f *os.File) ([]byte, error) {
 	if err != nil || info.Size() == 0 {
 		return nil, err
 	}
-	b := make([]byte, min(info.Size(), outputLimit))
+	b := make([]byte, min(info.Size(), outputBytes))
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ const (
 	maxMappings      = 1 << 8  // mappings made during one execution
 	exchangeBytes    = 1 << 18 // bytes that one exchange can carry
 	messageBytes     = 1 << 10 // a refusal or a failed assertion, in words
+	outputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
+	hostnameBytes    = 64
 )
 
 // Descriptors of a worker process.
@@ -128,6 +130,10 @@ const (
 	opExit
 	opTick
 	opTimer
+	opFileRead
+	opFileWrite
+	opFileLock
+	opFileShare
 	opCount
 )
 
@@ -175,6 +181,7 @@ const (
 const (
 	groupObject  = uint64(1) << 63       // the peer group as a whole
 	socketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
+	fileObject   = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
 )
 
 // How a delivery ended the connection's inbound stream.
@@ -204,6 +211,8 @@ type shared struct {
 	prefix        [maxPrefix]sharedAction
 	sleeper       [maxSleepers]sharedSleeper
 	sleepAccesses [maxSleepAccesses]sharedAccess
+
+	world sharedWorld // before the worker starts
 
 	// Set by the worker.
 	context       [4]uint64 // stack, frame and program counter of the snapshot
@@ -255,4 +264,11 @@ type region struct {
 	address uint64
 	length  uint64
 	saved   uint64 // 0: the pages were untouched when the snapshot was taken
+}
+
+// sharedWorld is what a program finds beside its peers.
+type sharedWorld struct {
+	diskBytes      uint64 // that the files of an execution can have
+	hostname       [hostnameBytes]byte
+	hostnameLength uint64
 }

@@ -33,11 +33,11 @@ type Options struct {
 	// Patience is how long an execution may go on without a visible operation
 	// that reaches the checker, before the worker is ended; 0: 30 s.
 	Patience time.Duration
+	World    World
 }
 
 const (
 	backupBytes  = 512 << 20
-	outputLimit  = 1 << 20
 	basePatience = 30 * time.Second
 )
 
@@ -87,6 +87,10 @@ func (w *Worker) launch() error {
 	}
 	w.shared = (*shared)(unsafe.Pointer(&w.memory[0]))
 	w.shared.backupBytes = backupBytes
+	if err := w.options.World.describe(&w.shared.world); err != nil {
+		w.release()
+		return err
+	}
 	w.stop = make(chan struct{})
 	if err := w.spawn(memory); err != nil {
 		w.release()
@@ -127,6 +131,11 @@ func (w *Worker) spawn(memory *os.File) error {
 			return err
 		}
 	}
+	stdin, err := w.options.World.standardInput()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
 	commandIn, commandOut, err := os.Pipe()
 	if err != nil {
 		return err
@@ -143,7 +152,7 @@ func (w *Worker) spawn(memory *os.File) error {
 	w.process.Args[0] = path.Base(w.program.ImportPath) // the file's own name differs from run to run
 	w.process.Dir = w.options.Dir
 	w.process.Env = w.environment()
-	w.process.Stdout, w.process.Stderr = w.stdout, w.stderr
+	w.process.Stdin, w.process.Stdout, w.process.Stderr = stdin, w.stdout, w.stderr
 	w.process.ExtraFiles = []*os.File{memory, commandIn, answerOut}
 	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // a Ctrl-C is for the checker
 	if err := startOnThread(w.process, w.stop); err != nil {

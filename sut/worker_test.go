@@ -33,8 +33,9 @@ func TestOutcomes(t *testing.T) {
 		{"environment", sut.Completed, "[x y]  /nonexistent 1000 8"},
 		{"goroutines", sut.Refused, "more than 4096 goroutines"},
 		{"endless", sut.LogLimit, ""},
-		{"write", sut.Refused, "opening /tmp/forbidden for writing"},
-		{"mkdir", sut.Refused, "changing the file system"},
+		{"files", sut.Completed, "as it was"},
+		{"device", sut.Refused, "/dev/kmsg, a device"},
+		{"process", sut.Refused, "/proc/stat, which differs from run to run"},
 		{"subprocess", sut.Refused, "starting a subprocess"},
 		{"listen", sut.Refused, "listening on a socket"},
 		{"udp", sut.Refused, "a socket that is not TCP"},
@@ -62,7 +63,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestRefusalNamesTheLine(t *testing.T) {
-	log := run(t, start(t, sut.Snapshot, "mkdir"), sut.Schedule{}, nil)
+	log := run(t, start(t, sut.Snapshot, "subprocess"), sut.Schedule{}, nil)
 	for _, pc := range log.Stack {
 		if at, ok := program.Position(pc); ok && program.IsOwn(at) {
 			if !strings.HasSuffix(at.File, "testdata/program/main.go") {

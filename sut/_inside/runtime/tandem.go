@@ -221,9 +221,9 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opFileLock:
 		return readyFree
-	case opReadLock:
+	case opReadLock, opFileShare:
 		return readyReader
 	}
 	return 0
@@ -257,6 +257,8 @@ func tandemReady(t *tandemG) uint8 {
 		if tandemSocketReady(t.state) {
 			ready = readyFree
 		}
+	case opFileWrite, opFileLock, opFileShare:
+		ready = tandemFileLockReady(t.state)
 	}
 	return ready
 }
@@ -264,7 +266,7 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opLength, opWait, opWriteWait, opMapRead:
+	case opLoad, opLength, opWait, opWriteWait, opMapRead, opFileRead:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)

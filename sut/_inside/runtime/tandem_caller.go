@@ -13,7 +13,9 @@ import (
 const (
 	callerUnknown = iota
 	callerRuntime // part of the operation itself: look further up
+	callerSystem  // part of the operation if that is on a socket or a file
 	callerSocket  // part of the operation if that is on a socket
+	callerFile    // part of the operation if that is on a file
 	callerTime    // part of the operation if that is on a timer
 	callerSealed
 	callerOpen
@@ -55,10 +57,12 @@ func tandemReadPatterns(list string) {
 // goroutines may be preempted there.
 func tandemFindCaller(t *tandemG) {
 	socket := t.op >= opConnect && t.op <= opPollWait
+	file := t.op >= opFileRead && t.op <= opFileShare
 	pc, fp := t.caller, t.frame
 	for {
 		class := tandemClass(pc)
-		inside := class == callerRuntime || class == callerSocket && socket || class == callerTime && t.op == opTimer
+		inside := class == callerRuntime || class == callerSystem && (socket || file) || class == callerSocket && socket ||
+			class == callerFile && file || class == callerTime && t.op == opTimer
 		if !inside || fp == 0 {
 			t.caller, t.open = pc, 0
 			t.sealed, t.hidden = class != callerOpen, class == callerHidden
@@ -118,8 +122,12 @@ func tandemClassify(pc uintptr) uint8 {
 		return callerRuntime
 	case "time":
 		return callerTime
-	case "syscall", "internal/poll", "net", "internal/syscall/unix":
+	case "syscall", "internal/poll", "internal/syscall/unix":
+		return callerSystem
+	case "net":
 		return callerSocket
+	case "os", "io/fs", "io/ioutil", "path/filepath", "golang.org/x/sys/unix":
+		return callerFile
 	}
 	if stringslite.HasPrefix(pkg, "internal/runtime/") {
 		return callerRuntime

@@ -35,6 +35,7 @@ func tandemInit() {
 	tandem.serving = true
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
+	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
 	tandemReadPatterns(gogetenv("TANDEM_OPEN"))
 	// A huge page would make a hundred clean pages look dirty.
 	linux.Syscall6(tandemPrctl, 41 /* PR_SET_THP_DISABLE */, 1, 0, 0, 0, 0)
@@ -46,8 +47,7 @@ func tandemServe() {
 	if !tandem.serving {
 		return
 	}
-	sh := (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
-	tandem.sh = sh
+	sh := tandem.sh
 	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
 	sh.firstFD = uint64(n)

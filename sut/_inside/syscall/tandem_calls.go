@@ -8,10 +8,9 @@ const (
 	tandemTrap = 0x74616e64
 	tandemPid  = 1000
 
-	tandemRENAMEAT2 = 316
-	tandemIO_URING  = 425
-	tandemCLONE3    = 435
-	tandemEXECVEAT  = 322
+	tandemIO_URING = 425
+	tandemCLONE3   = 435
+	tandemEXECVEAT = 322
 )
 
 // tandemSyscall takes over the calls that concern virtual sockets, and refuses
@@ -22,6 +21,14 @@ const (
 //go:norace
 //go:nocheckptr
 func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, taken bool) {
+	if !tandemServes() {
+		return 0, 0, false
+	}
+	if !tandemIsSocket(a1) {
+		if r, e, taken = tandemFileCall(trap, a1, a2, a3, a4, a5, a6); taken {
+			return r, e, true
+		}
+	}
 	if !tandemIsOn() {
 		return 0, 0, false
 	}
@@ -33,19 +40,6 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		return tandemAsk(a1, a2, unsafe.Pointer(a3))
 	case SYS_GETPID:
 		return tandemPid, 0, true
-	case SYS_OPENAT:
-		if a3&(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND) != 0 && !tandemKeepsNothing(unsafe.Pointer(a2)) {
-			tandemRefuseOpen(unsafe.Pointer(a2))
-		}
-		return 0, 0, false
-	case SYS_CLOSE:
-		if a1 <= 2 {
-			tandemRefuseCall("closing standard input, output or error")
-		}
-	case SYS_DUP2, SYS_DUP3:
-		if a2 <= 2 {
-			tandemRefuseCall("replacing standard input, output or error")
-		}
 	}
 	if tandemIsSocket(a1) {
 		return tandemSocketCall(trap, a1, a2, a3, a4, a5, a6)
@@ -131,20 +125,14 @@ func tandemAsk(what, n uintptr, p unsafe.Pointer) (uintptr, Errno, bool) {
 //go:nosplit
 func tandemForbidden(trap uintptr) string {
 	switch trap {
-	case SYS_UNLINKAT, SYS_RENAMEAT, tandemRENAMEAT2, SYS_MKDIRAT, SYS_LINKAT, SYS_SYMLINKAT,
-		SYS_TRUNCATE, SYS_FCHMODAT, SYS_FCHOWNAT, SYS_UNLINK, SYS_RENAME, SYS_MKDIR, SYS_RMDIR,
-		SYS_LINK, SYS_SYMLINK, SYS_CHMOD, SYS_CHOWN, SYS_MKNODAT:
-		return "changing the file system (writes are not isolated between executions)"
 	case SYS_FORK, SYS_VFORK, SYS_CLONE, tandemCLONE3, SYS_EXECVE, tandemEXECVEAT:
 		return tandemNoSubprocess
 	case SYS_KILL, SYS_TKILL, SYS_TGKILL:
 		return "sending a signal"
-	case SYS_CHDIR, SYS_FCHDIR, SYS_CHROOT:
-		return "changing the working directory"
+	case SYS_CHROOT:
+		return "changing the root directory"
 	case SYS_PIPE, SYS_PIPE2:
 		return "a pipe (no process is there to use it)"
-	case SYS_MMAP:
-		return "mapping memory"
 	case tandemIO_URING, SYS_EPOLL_CREATE1, SYS_MOUNT, SYS_PTRACE:
 		return "a system call that cannot be checked"
 	}
@@ -158,32 +146,6 @@ func tandemRefuseSubprocess() {
 	if tandemIsOn() {
 		tandemRefuseCall(tandemNoSubprocess)
 	}
-}
-
-// tandemKeepsNothing reports whether what is written to a file is gone. It must
-// not grow the stack: the path may be on it.
-//
-//go:nosplit
-func tandemKeepsNothing(path unsafe.Pointer) bool {
-	for _, name := range [...]string{"/dev/null\x00", "/dev/tty\x00"} {
-		i := 0
-		for i < len(name) && *(*byte)(unsafe.Add(path, i)) == name[i] {
-			i++
-		}
-		if i == len(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func tandemRefuseOpen(path unsafe.Pointer) {
-	n := 0
-	for *(*byte)(unsafe.Add(path, n)) != 0 {
-		n++
-	}
-	name := string(unsafe.Slice((*byte)(path), n))
-	tandemRefuseCall("opening " + name + " for writing (writes are not isolated between executions)")
 }
 
 func tandemName(fd int, peer bool, to, length unsafe.Pointer) (uintptr, Errno, bool) {

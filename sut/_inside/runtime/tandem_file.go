@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"internal/runtime/sys"
+	"unsafe"
+)
+
+// What the file system in package syscall needs of the scheduler.
+
+//go:linkname tandemServes syscall.tandemServes
+//go:nosplit
+func tandemServes() bool { return tandem.serving }
+
+// tandemFilePoint is the point of an operation on a file. state is what an
+// operation that may have to wait looks at.
+//
+//go:linkname tandemFilePoint syscall.tandemFilePoint
+func tandemFilePoint(op uint8, object uint64, state *int32) {
+	gp := getg()
+	if !tandem.on || gp.tandem.id == 0 {
+		return
+	}
+	t := &gp.tandem
+	t.op, t.object, t.state, t.choices = op, uintptr(object), uintptr(unsafe.Pointer(state)), 1
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	tandemArrive()
+}
+
+// tandemFileAccess records an access of the running transition.
+//
+//go:linkname tandemFileAccess syscall.tandemFileAccess
+func tandemFileAccess(op, kind uint8, object uint64, state *int32) {
+	t := &getg().tandem
+	if !tandem.on || t.id == 0 {
+		return
+	}
+	ready := uint8(readyFree | readyReader)
+	if state != nil {
+		ready = tandemFileLockReady(uintptr(unsafe.Pointer(state)))
+	}
+	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
+}
+
+// tandemFreshName names something after the goroutine that makes it.
+//
+//go:linkname tandemFreshName syscall.tandemFreshName
+func tandemFreshName() uint64 {
+	t := &getg().tandem
+	t.children++
+	return tandemMix(t.id ^ tandemMix(t.children))
+}
+
+//go:linkname tandemFileHash syscall.tandemHash
+func tandemFileHash(p []byte) uint64 { return tandemHash(p) }
+
+//go:linkname tandemTime syscall.tandemTime
+func tandemTime() (sec int64, nsec int32) {
+	sec, nsec, _ = tandemWallClock()
+	return sec, nsec
+}
+
+//go:linkname tandemFillRandom syscall.tandemFillRandom
+func tandemFillRandom(p []byte) { tandemRandom(p) }
+
+//go:linkname tandemSettings syscall.tandemSettings
+//go:nosplit
+func tandemSettings() (disk int64, hostname string) {
+	w := &tandem.sh.world
+	return int64(w.diskBytes), unsafe.String(&w.hostname[0], int(w.hostnameLength))
+}
+
+// tandemProgramName is the last part of how the program was called.
+//
+//go:linkname tandemProgramName syscall.tandemProgramName
+func tandemProgramName() string {
+	name := gostringnocopy(argv_index(argv, 0))
+	for i := len(name); i > 0; i-- {
+		if name[i-1] == '/' {
+			return name[i:]
+		}
+	}
+	return name
+}
+
+//go:linkname tandemNoteMapping syscall.tandemNoteMapping
+func tandemNoteMapping(at, length uintptr) { tandemMapped(unsafe.Pointer(at), length, 0) }
+
+// tandemFileLockReady reads the lock of a file: how many share it, or -1 if
+// somebody has it alone.
+func tandemFileLockReady(state uintptr) uint8 {
+	switch holders := *(*int32)(unsafe.Pointer(state)); {
+	case holders == 0:
+		return readyFree | readyReader
+	case holders > 0:
+		return readyReader
+	}
+	return 0
+}

@@ -1,0 +1,239 @@
+package syscall
+
+import "unsafe"
+
+// tandemPlace is where a path leads: a name in a directory, and what is there.
+type tandemPlace struct {
+	dir   *tandemNode // nil: the path ends in . or .. or is the root
+	name  string
+	node  *tandemNode // nil: there is nothing
+	slash bool        // the path ends in a slash: it is about a directory
+}
+
+// object is what the operation on a path is on, for the log.
+func (p *tandemPlace) object() uint64 {
+	switch {
+	case p.dir != nil:
+		return p.dir.object(p.name)
+	case p.node != nil:
+		return p.node.number
+	}
+	return tandemFiles.root.number
+}
+
+// tandemLocate walks a path, after the point of the operation that needs it: one
+// that changes what is there, or that does if there is nothing yet.
+func tandemLocate(changes, creates bool, dirfd int, path string, follow bool) (tandemPlace, Errno) {
+	if tandemIsOn() {
+		p, _ := tandemWalk(dirfd, path, follow)
+		op := uint8(opFileRead)
+		if changes || creates && p.node == nil {
+			op = opFileWrite
+		}
+		tandemFilePoint(op, p.object(), nil)
+	}
+	return tandemWalkNoted(dirfd, path, follow)
+}
+
+// tandemWalkNoted walks a path, and records what it looks at.
+func tandemWalkNoted(dirfd int, path string, follow bool) (tandemPlace, Errno) {
+	tandemFiles.logging = true
+	p, e := tandemWalk(dirfd, path, follow)
+	tandemFiles.logging = false
+	return p, e
+}
+
+// tandemWalk finds where a path leads. With an error it returns how far it came.
+func tandemWalk(dirfd int, path string, follow bool) (p tandemPlace, e Errno) {
+	if len(path) >= tandemMaxPath {
+		return p, ENAMETOOLONG
+	}
+	if p.node, e = tandemStartOf(dirfd, path); e != 0 {
+		return p, e
+	}
+	for links := 0; ; {
+		name, rest := tandemCut(path)
+		if name == "" {
+			return p, p.asDirectory()
+		}
+		dir := p.node
+		if e := tandemSearchable(dir); e != 0 {
+			return p, e
+		}
+		if p, e = tandemEnter(dir, name); e != 0 {
+			return p, e
+		}
+		path = rest
+		if p.node != nil && p.node.is(S_IFLNK) && (path != "" || follow) {
+			if links++; links > tandemMaxSymlinks {
+				return p, ELOOP
+			}
+			path = p.node.target + path
+			p = tandemPlace{node: dir}
+			if path[0] == '/' {
+				p.node = tandemFiles.root
+			}
+			continue
+		}
+		if path == "" {
+			return p, 0
+		}
+	}
+}
+
+// asDirectory is for a path that ends in a slash.
+func (p *tandemPlace) asDirectory() Errno {
+	p.slash = true
+	if p.node != nil && !p.node.is(S_IFDIR) {
+		return ENOTDIR
+	}
+	return 0
+}
+
+func tandemSearchable(dir *tandemNode) Errno {
+	switch {
+	case dir == nil:
+		return ENOENT
+	case !dir.is(S_IFDIR):
+		return ENOTDIR
+	case !tandemMay(dir, 1):
+		return EACCES
+	}
+	return 0
+}
+
+// tandemStartOf is the directory where the walk of a path begins.
+func tandemStartOf(dirfd int, path string) (*tandemNode, Errno) {
+	switch {
+	case path == "":
+		return nil, ENOENT
+	case path[0] == '/':
+		return tandemFiles.root, 0
+	case uintptr(dirfd) == tandemHere:
+		if tandemFiles.logging {
+			tandemNoted(accessRead, workingObject())
+		}
+		return tandemWorking(), 0
+	}
+	d := tandemDescribed(dirfd)
+	if d == nil {
+		return nil, EBADF
+	}
+	if !d.node.is(S_IFDIR) {
+		return nil, ENOTDIR
+	}
+	return d.node, 0
+}
+
+// tandemWorking is the working directory.
+func tandemWorking() *tandemNode {
+	f := &tandemFiles
+	if f.cwd == nil {
+		buffer := make([]byte, tandemMaxPath)
+		n, _, e := RawSyscall6(SYS_GETCWD, uintptr(unsafe.Pointer(&buffer[0])), tandemMaxPath, 0, 0, 0, 0)
+		if e != 0 {
+			tandemRefuseCall("the working directory, which cannot be found out")
+		}
+		f.cwd = f.root // where the walk begins
+		p, _ := tandemWalk(0, string(buffer[:n-1]), true)
+		f.cwd = p.node
+	}
+	return f.cwd
+}
+
+// tandemCut takes the first name off a path; the rest begins with its slash.
+func tandemCut(path string) (name, rest string) {
+	for path != "" && path[0] == '/' {
+		path = path[1:]
+	}
+	for i := range len(path) {
+		if path[i] == '/' {
+			return path[:i], path[i:]
+		}
+	}
+	return path, ""
+}
+
+// tandemEnter looks a name up in a directory.
+func tandemEnter(dir *tandemNode, name string) (tandemPlace, Errno) {
+	switch {
+	case name == ".":
+		return tandemPlace{node: dir}, 0
+	case name == "..":
+		return tandemPlace{node: dir.parent}, 0
+	case len(name) > tandemMaxName:
+		return tandemPlace{}, ENAMETOOLONG
+	}
+	if tandemFiles.logging {
+		tandemNoted(accessRead, dir.object(name))
+	}
+	node, e := dir.lookup(name)
+	return tandemPlace{dir: dir, name: name, node: node}, e
+}
+
+func (n *tandemNode) lookup(name string) (*tandemNode, Errno) {
+	i, found := n.find(name)
+	if found {
+		return n.entries[i].node, 0
+	}
+	if n.host == "" || n.listed {
+		return nil, 0
+	}
+	node, e := tandemLoad(n, name)
+	if e != 0 {
+		return nil, e
+	}
+	n.insert(i, name, node)
+	return node, 0
+}
+
+// find returns where the entry of a name is or would be.
+func (n *tandemNode) find(name string) (at int, found bool) {
+	from, to := 0, len(n.entries)
+	for from < to {
+		if middle := (from + to) / 2; n.entries[middle].name < name {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	return from, from < len(n.entries) && n.entries[from].name == name
+}
+
+func (n *tandemNode) insert(at int, name string, node *tandemNode) {
+	n.entries = append(n.entries, tandemEntry{})
+	copy(n.entries[at+1:], n.entries[at:])
+	n.entries[at] = tandemEntry{name, node}
+	if node != nil && node.is(S_IFDIR) {
+		node.parent, node.name = n, name
+	}
+}
+
+// set puts a node, or nothing, under a name.
+func (n *tandemNode) set(name string, node *tandemNode) {
+	at, found := n.find(name)
+	if !found {
+		n.insert(at, name, node)
+		return
+	}
+	n.entries[at].node = node
+	if node != nil && node.is(S_IFDIR) {
+		node.parent, node.name = n, name
+	}
+}
+
+// path is where a directory is. A directory that was removed has none.
+func (n *tandemNode) path() (string, bool) {
+	if n == tandemFiles.root {
+		return "/", true
+	}
+	path := ""
+	for n != tandemFiles.root {
+		if n.links == 0 {
+			return "", false
+		}
+		path = "/" + n.name + path
+		n = n.parent
+	}
+	return path, true
+}
