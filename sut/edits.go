@@ -65,8 +65,8 @@ var patches = []patch{
 	}},
 	{"runtime/time_nofake.go", func(e *editor) { e.enter("nanotime", "if tandem.now != 0 { return tandem.now }") }},
 	{"runtime/time.go", func(e *editor) {
-		e.enter("time_runtimeNow", "if tandem.now != 0 { return tandemWallClock() }")
-		e.enter("time_runtimeNano", "if tandem.now != 0 { return tandem.now }")
+		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { return tandemWallClock() }")
+		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { return tandem.now }")
 		e.point("stopTimer", opTimer, "t", "nil")
 		e.point("resetTimer", opTimer, "t", "nil")
 	}},

@@ -88,6 +88,9 @@ func (w *Worker) load(s Schedule) error {
 	if s.Steps > 0 && s.Steps < maxRecords {
 		sh.stepLimit = uint32(s.Steps)
 	}
+	if sh.onlyEnd = flag(s.OnlyEnd); s.OnlyEnd {
+		sh.stepLimit = 1<<32 - 1
+	}
 	sh.recordLimit = maxRecords - 1<<13 // the end has to fit too
 	sh.records, sh.steps, sh.outcome, sh.exitCode, sh.position = 0, 0, outcomeRunning, 0, 0
 	sh.messageLength, sh.stackLength = 0, 0

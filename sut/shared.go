@@ -201,6 +201,7 @@ type shared struct {
 	wantCallers   uint32
 	wantLeaks     uint32
 	recordLimit   uint32
+	onlyEnd       uint32
 	stepLimit     uint32
 	roundLimit    uint32 // of a loop that waits; 0: none
 	seed          uint64

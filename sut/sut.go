@@ -24,6 +24,7 @@ type Schedule struct {
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
 	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int    // limit on transitions; 0: the greatest that there is
+	OnlyEnd     bool   // however long the execution is, keep an end of its log, and set no limit
 }
 
 // Choice picks a goroutine and one of its alternatives.

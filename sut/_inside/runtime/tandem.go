@@ -74,6 +74,9 @@ func tandemPoint(op uint8, object, state unsafe.Pointer) {
 	if gp.tandem.id == 0 || gp != gp.m.curg {
 		return
 	}
+	if op == opWait && gp.bubble != nil {
+		op, state = opCondWait, nil // it blocks as the runtime has it, which tells package synctest
+	}
 	t := &gp.tandem
 	t.op, t.object, t.state, t.choices = op, uintptr(object), uintptr(state), 1
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
@@ -171,6 +174,7 @@ func tandemNext(pp *p) *g {
 		if gp.tandem.id == 0 {
 			return gp // the runtime's own goroutines run at once
 		}
+		gp.waitreason = waitReasonZero // what it was blocked in is over: package synctest counts it as running
 		casgstatus(gp, _Grunnable, _Gwaiting)
 		t := &gp.tandem
 		if t.op != opStart {
@@ -388,7 +392,7 @@ func tandemDelta(t *tandemG) int32 {
 	return 0
 }
 
-// tandemRecord appends to the log; a full log ends the execution.
+// tandemRecord appends to the log; a full log ends the execution, or begins anew.
 //
 //go:nosplit
 func tandemRecord(r record) {
@@ -401,6 +405,10 @@ func tandemRecord(r record) {
 }
 
 func tandemLogFull() {
+	if tandem.sh.onlyEnd != 0 {
+		tandem.sh.records = 0
+		return
+	}
 	tandem.sh.records-- // room for what the end has to say
 	tandemEnd(outcomeLogFull)
 }

@@ -252,9 +252,17 @@ func tandemArmReady(c *scase, send bool) bool {
 }
 
 // tandemTimerDue reports whether a receive from the timer's channel would run
-// it first: nobody waits for it, so that it is not in the heap.
+// it first: nobody waits for it, so that it is not in the heap. The timers of
+// package synctest go by the clock of their bubble.
 func tandemTimerDue(t *timer) bool {
-	return t != nil && t.astate.Load()&timerHeaped == 0 && t.when > 0 && t.when <= tandem.now
+	if t == nil {
+		return false
+	}
+	now := tandem.now
+	if t.isFake {
+		now = t.hchan().bubble.now
+	}
+	return t.astate.Load()&timerHeaped == 0 && t.when > 0 && t.when <= now
 }
 
 // tandemPollOrder puts the chosen ready arm first.
