@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -179,11 +180,13 @@ func TestInconsistencyIsNoticed(t *testing.T) {
 	}
 }
 
+// TestNoPeers: whom a program without peers calls, refuses.
 func TestNoPeers(t *testing.T) {
 	o := httpGet.options(t)
 	o.Group, o.Client = nil, nil
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no peers are configured") {
-		t.Errorf("error %v, want one that says that there are no peers", err)
+	c := check(t, o).Counterexample
+	if c == nil || !strings.Contains(fmt.Sprint(c), "connection refused") {
+		t.Errorf("counterexample %v, want one in which the connection is refused", c)
 	}
 }
 

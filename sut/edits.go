@@ -42,6 +42,9 @@ const pointDeclaration = "//go:linkname tandemPoint\n//go:noescape\nfunc tandemP
 
 const isSocketDeclaration = "//go:linkname tandemIsSocket syscall.tandemIsSocket\nfunc tandemIsSocket(fd uintptr) bool"
 
+// rawFunction begins what calls a function of the program with a descriptor.
+const rawFunction = "tandemRaw(1); defer tandemRaw(-1)"
+
 // patches is the whole patch. Its order has no meaning.
 var patches = []patch{
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
@@ -86,6 +89,8 @@ var patches = []patch{
 	{"runtime/netpoll.go", func(e *editor) {
 		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",
 			"if tandemPollWait(pd, mode) { return netpollcheckerr(pd, int32(mode)) }")
+		e.enter("poll_runtime_pollReset", "if tandemPollReset(pd) { return pollNoError }")
+		e.enter("poll_runtime_pollSetDeadline", "tandemPollDeadline(pd, mode)")
 		e.enter("poll_runtime_pollUnblock", "tandemPollUnblock(pd)")
 	}},
 	{"runtime/netpoll_epoll.go", func(e *editor) {
@@ -142,13 +147,28 @@ var patches = []patch{
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
 		e.enter("Getppid", "if tandemIsOn() { return tandemPid - 1 }")
 		e.enter("Umask", "if tandemServes() { return tandemUmask(mask) }")
+		e.enter("socketpair", "if tandemIsOn() { return tandemSocketPair(domain, typ, proto, fd) }")
 	}},
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
 	{"internal/poll/fd_unix.go", func(e *editor) {
+		e.enter("FD.Close", "tandemFileClose(unsafe.Pointer(fd), fd.Sysfd)")
+		e.enter("FD.RawRead", rawFunction)
+		e.enter("FD.RawWrite", rawFunction)
 		e.swap("DupCloseOnExec", "return r0, \"\", nil",
 			"if tandemIsSocket(uintptr(fd)) { tandemDuplicated(fd, r0) }; return r0, \"\", nil")
-		e.swap("", "import (\n", "import (\n\t_ \"unsafe\"\n")
+		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 		e.add(isSocketDeclaration + "\n\n//go:linkname tandemDuplicated syscall.tandemDuplicated\nfunc tandemDuplicated(old, fd int)")
+		e.add("//go:linkname tandemFileClose\nfunc tandemFileClose(file unsafe.Pointer, fd int)\n\n" +
+			"//go:linkname tandemRaw\nfunc tandemRaw(by int)")
+	}},
+	{"internal/poll/fd_posix.go", func(e *editor) { e.enter("FD.RawControl", rawFunction) }},
+	{"internal/poll/fd_mutex.go", func(e *editor) {
+		const use = "tandemFileUse(unsafe.Pointer(fd), %s, fd.Sysfd)"
+		e.enter("FD.incref", fmt.Sprintf(use, "nil"))
+		e.enter("FD.readLock", fmt.Sprintf(use, "unsafe.Pointer(&fd.fdmu.rsema)"))
+		e.enter("FD.writeLock", fmt.Sprintf(use, "unsafe.Pointer(&fd.fdmu.wsema)"))
+		e.swap("", "import \"sync/atomic\"", "import (\n\t\"sync/atomic\"\n\t\"unsafe\"\n)")
+		e.add("//go:linkname tandemFileUse\nfunc tandemFileUse(file, lock unsafe.Pointer, fd int)")
 	}},
 	{"internal/poll/splice_linux.go", func(e *editor) {
 		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) { return 0, false, nil }")

@@ -49,6 +49,9 @@ var operationNames = [opCount]string{
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
 	opFileRead: "read file", opFileWrite: "change file", opFileLock: "lock file", opFileShare: "lock file for reading",
+	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
+	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opDescriptorUse: "use connection",
+	opDescriptorClose: "close connection",
 }
 
 func (o Operation) String() string {

@@ -21,6 +21,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
 	}
+	w.shared.peers = flag(peers != nil)
 	defer w.cpu.share()()
 	w.touch()
 	defer w.started.Store(0)
@@ -173,7 +174,7 @@ func (w *Worker) exchange(peers Peers) error {
 		return errors.New("the worker's request is damaged: its length is impossible")
 	}
 	if peers == nil {
-		return errors.New("the program opens a connection, but no peers are configured")
+		return errors.New("the worker's request is damaged: there are no peers to answer it")
 	}
 	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: w.shared.data[:h.length:h.length]}
 	switch in.Kind {

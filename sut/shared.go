@@ -134,6 +134,14 @@ const (
 	opFileWrite
 	opFileLock
 	opFileShare
+	opAccept      // from here to opDescriptorClose, and from opConnect to opPollWait: on sockets and pipes
+	opBufferWrite // to what has bounded room
+	opPollWrite
+	opSocketTry // a read or write that does not wait
+	opBind
+	opDeadline
+	opDescriptorUse
+	opDescriptorClose
 	opCount
 )
 
@@ -147,7 +155,7 @@ const (
 // Bits of needs and ready masks.
 const (
 	readyFree   = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
-	readyReader = 1 << 1 // a reader may enter: no writer has announced itself
+	readyReader = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
 )
 
 // Outcomes of an execution, as a worker knows them.
@@ -200,6 +208,7 @@ type shared struct {
 	wantEnabled   uint32
 	wantCallers   uint32
 	wantLeaks     uint32
+	peers         uint32 // somebody answers for connections that leave the program
 	recordLimit   uint32
 	onlyEnd       uint32
 	stepLimit     uint32
@@ -258,6 +267,16 @@ type deliveryHeader struct {
 	end        uint32
 	length     uint32
 	_          uint32
+}
+
+// socketQueue is what the scheduler sees of one direction of a connection, of a
+// socket's datagrams, or of the connections that a listener may accept.
+type socketQueue struct {
+	object         uint64 // its name in the log
+	readable       bool
+	room           int32 // bytes, or more than can ever be wanted
+	want           int32 // room that the write which waits needs
+	reader, writer int32 // descriptors of its two ends, whose deadlines count; 0: none
 }
 
 // region is a run of pages and where its saved copy is.

@@ -37,8 +37,8 @@ func TestOutcomes(t *testing.T) {
 		{"device", sut.Refused, "/dev/kmsg, a device"},
 		{"process", sut.Refused, "/proc/stat, which differs from run to run"},
 		{"subprocess", sut.Refused, "starting a subprocess"},
-		{"listen", sut.Refused, "listening on a socket"},
-		{"udp", sut.Refused, "a socket that is not TCP"},
+		{"raw", sut.Refused, "a socket of another kind"},
+		{"ping", sut.Refused, "a socket of another kind"},
 	}
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
 		for _, test := range tests {

@@ -21,6 +21,7 @@ type tandemG struct {
 	sealed     bool // the pending operation was called from a sealed package
 	hidden     bool // nobody can notice it
 	background bool // started by package initialisation
+	raw        int8 // how deep it is in functions that must not wait for a socket
 	choices    uint32
 	choice     uint32
 	object     uintptr // what the operation is on
@@ -225,9 +226,9 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opFileLock:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock:
 		return readyFree
-	case opReadLock, opFileShare:
+	case opReadLock, opBufferWrite, opPollWrite, opFileShare:
 		return readyReader
 	}
 	return 0
@@ -257,12 +258,12 @@ func tandemReady(t *tandemG) uint8 {
 		} else if readers == 0 {
 			ready = readyFree
 		}
-	case opSocketRead, opPollWait, opSocketClose:
-		if tandemSocketReady(t.state) {
-			ready = readyFree
-		}
 	case opFileWrite, opFileLock, opFileShare:
 		ready = tandemFileLockReady(t.state)
+	default:
+		if tandemIsSocketOp(t.op) {
+			ready = tandemSocketReady(t)
+		}
 	}
 	return ready
 }
@@ -270,7 +271,7 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opLength, opWait, opWriteWait, opMapRead, opFileRead:
+	case opLoad, opLength, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)
@@ -279,6 +280,10 @@ func tandemAccessKind(t *tandemG) uint8 {
 			return accessWrite // misuse: whether it is depends on the others
 		}
 		return accessCommute
+	case opConnect:
+		if t.state != 0 {
+			return accessRead // of the address
+		}
 	case opOnce:
 		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
 			return accessRead
@@ -352,8 +357,12 @@ func tandemCountStep() {
 // tandemLogOperation records what the operation accesses, just before it does.
 func tandemLogOperation(t *tandemG) {
 	switch t.op {
-	case opStart, opResume, opYield, opChoose, opExit, opSocketWrite, opConnect, opSocketShutdown:
-		return // none, or known only when the peers have reacted
+	case opStart, opResume, opYield, opChoose, opExit:
+		return
+	case opConnect, opSocketWrite, opSocketShutdown:
+		if t.state == 0 {
+			return // known only when the peers have reacted
+		}
 	case opSelect:
 		tandemAccessCases(t)
 		return
@@ -365,10 +374,11 @@ func tandemLogOperation(t *tandemG) {
 
 func tandemObject(t *tandemG) uint64 {
 	switch t.op {
-	case opSocketRead, opPollWait, opSocketClose:
-		return tandemSockets[t.object].object
-	case opConnect, opSocketWrite, opSocketShutdown:
-		return groupObject
+	case opDescriptorClose:
+		return uint64(t.object)
+	}
+	if tandemIsSocketOp(t.op) {
+		return tandemSocketObject(t)
 	}
 	return uint64(t.object)
 }

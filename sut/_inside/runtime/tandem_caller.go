@@ -56,13 +56,13 @@ func tandemReadPatterns(list string) {
 // tandemFindCaller sets who performs the pending operation and whether
 // goroutines may be preempted there.
 func tandemFindCaller(t *tandemG) {
-	socket := t.op >= opConnect && t.op <= opPollWait
+	socket := tandemIsSocketOp(t.op)
 	file := t.op >= opFileRead && t.op <= opFileShare
 	pc, fp := t.caller, t.frame
 	for {
 		class := tandemClass(pc)
 		inside := class == callerRuntime || class == callerSystem && (socket || file) || class == callerSocket && socket ||
-			class == callerFile && file || class == callerTime && t.op == opTimer
+			class == callerFile && (file || socket) || class == callerTime && t.op == opTimer
 		if !inside || fp == 0 {
 			t.caller, t.open = pc, 0
 			t.sealed, t.hidden = class != callerOpen, class == callerHidden

@@ -2,18 +2,17 @@ package runtime
 
 import (
 	"internal/runtime/sys"
-	linux "internal/runtime/syscall/linux"
 	"unsafe"
 )
 
 const tandemMaxSockets = 1024
 
-// tandemSockets says which descriptors are virtual sockets.
+// tandemSockets says which descriptors are virtual sockets or pipes, and where
+// to see whether they are ready. A queue may be nil: nothing comes that way yet.
 var tandemSockets [tandemMaxSockets]struct {
-	virtual  bool
-	readable bool
-	object   uint64 // its name in the log
-	pd       *pollDesc
+	virtual bool
+	in, out *socketQueue
+	pd      *pollDesc
 }
 
 //go:linkname tandemIsSocket syscall.tandemIsSocket
@@ -26,116 +25,171 @@ func tandemIsSocket(fd uintptr) bool {
 //go:nosplit
 func tandemIsOn() bool { return tandem.on && getg().tandem.id != 0 }
 
-// tandemOpenSocket makes fd a virtual socket, named by the goroutine that opens it.
+// tandemOpenSocket makes fd a virtual socket.
 //
 //go:linkname tandemOpenSocket syscall.tandemOpenSocket
-func tandemOpenSocket(fd uintptr) {
+func tandemOpenSocket(fd uintptr, in, out *socketQueue) {
 	if fd >= tandemMaxSockets {
 		tandemRefuse("more than 1024 descriptors")
 	}
-	t := &getg().tandem
-	t.children++
 	s := &tandemSockets[fd]
-	s.virtual, s.readable, s.pd = true, false, nil
-	s.object = socketObject | tandemMix(t.id^tandemMix(t.children))>>2
+	if !s.virtual {
+		s.pd = nil
+	}
+	s.virtual, s.in, s.out = true, in, out
 }
 
 //go:linkname tandemCloseSocket syscall.tandemCloseSocket
 func tandemCloseSocket(fd uintptr) {
-	tandemSockets[fd].virtual = false
-}
-
-// tandemSetReadable tells whether a read of fd has something to return.
-//
-//go:linkname tandemSetReadable syscall.tandemSetReadable
-func tandemSetReadable(fd uintptr, readable bool) {
-	tandemSockets[fd].readable = readable
-}
-
-// tandemSocketReady reports whether a read need not wait: there are bytes or
-// the end of the stream, the deadline has passed, or the socket is being closed.
-func tandemSocketReady(fd uintptr) bool {
 	s := &tandemSockets[fd]
-	if s.readable || !s.virtual {
-		return true
-	}
-	return s.pd != nil && (s.pd.closing || s.pd.rd < 0)
+	s.virtual, s.in, s.out = false, nil, nil
 }
 
-// tandemSocketPoint is the point of an operation on a virtual socket.
+// tandemNewName names an object by the goroutine that makes it, and not by the
+// order in which goroutines make theirs: what is independent stays so.
+//
+//go:linkname tandemNewName syscall.tandemNewName
+func tandemNewName() uint64 {
+	t := &getg().tandem
+	t.children++
+	return socketObject | tandemMix(t.id^tandemMix(t.children))>>2
+}
+
+// tandemHasPeers reports whether anybody answers for connections that leave the program.
+//
+//go:linkname tandemHasPeers syscall.tandemHasPeers
+func tandemHasPeers() bool { return tandem.sh.peers != 0 }
+
+// tandemExpired reports whether an operation on fd must end without success:
+// its deadline has passed, or the descriptor is being closed.
+//
+//go:linkname tandemExpired syscall.tandemExpired
+func tandemExpired(fd uintptr, write bool) bool {
+	pd := tandemSockets[fd].pd
+	if pd == nil {
+		return false
+	}
+	return pd.closing || write && pd.wd < 0 || !write && pd.rd < 0
+}
+
+// tandemQueueReady says which wait conditions hold on a queue.
+func tandemQueueReady(q *socketQueue) uint8 {
+	ready := uint8(0)
+	if q.readable || q.reader != 0 && tandemExpired(uintptr(q.reader), false) {
+		ready = readyFree
+	}
+	if q.room >= max(q.want, 1) || q.writer != 0 && tandemExpired(uintptr(q.writer), true) {
+		ready |= readyReader
+	}
+	return ready
+}
+
+// tandemSocketReady is tandemReady for operations on sockets. That an operation
+// expires makes it ready too.
+func tandemSocketReady(t *tandemG) uint8 {
+	ready := tandemQueueReady((*socketQueue)(unsafe.Pointer(t.state)))
+	if tandemExpired(t.object, false) {
+		ready |= readyFree
+	}
+	if tandemExpired(t.object, true) {
+		ready |= readyReader
+	}
+	return ready
+}
+
+// tandemSocketObject names what an operation on a socket is about: the queue
+// that it waits for, or else the peers.
+func tandemSocketObject(t *tandemG) uint64 {
+	if t.state == 0 {
+		return groupObject
+	}
+	return (*socketQueue)(unsafe.Pointer(t.state)).object
+}
+
+// tandemIsSocketOp tells the operations on sockets, pipes and their descriptors.
+func tandemIsSocketOp(op uint8) bool {
+	return op >= opConnect && op <= opPollWait || op >= opAccept && op <= opDescriptorClose
+}
+
+// tandemSocketPoint is the point of an operation on a virtual socket. q is what
+// it may have to wait for, want the room that a write needs there.
 //
 //go:linkname tandemSocketPoint syscall.tandemSocketPoint
-func tandemSocketPoint(op uint8, fd uintptr) {
+func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 	gp := getg()
 	if gp.tandem.id == 0 {
 		return
 	}
 	t := &gp.tandem
-	t.op, t.object, t.state, t.choices = op, fd, fd, 1
+	t.op, t.object, t.state, t.choices = op, fd, uintptr(unsafe.Pointer(q)), 1
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	if q != nil && want != 0 {
+		q.want = want
+	}
+	tandemArrive()
+}
+
+// tandemTouch records that the running transition uses a queue. It is called
+// before it does.
+//
+//go:linkname tandemTouch syscall.tandemTouch
+func tandemTouch(op uint8, q *socketQueue, kind uint8) {
+	if q != nil {
+		tandemTouchObject(op, q.object, kind, tandemQueueReady(q))
+	}
+}
+
+// tandemTouchName is tandemTouch for what nobody waits for.
+//
+//go:linkname tandemTouchName syscall.tandemTouchName
+func tandemTouchName(op uint8, object uint64, kind uint8) {
+	tandemTouchObject(op, object, kind, readyFree|readyReader)
+}
+
+func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
+	t := &getg().tandem
+	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
+}
+
+// Package internal/poll keeps in its file structures, out of sight, whether a file
+// is closed and who reads and writes it. These functions put that into the log.
+
+// tandemFileUse is called where a file is locked. The lock, if it is not nil,
+// orders those who do the same.
+//
+//go:linkname tandemFileUse internal/poll.tandemFileUse
+func tandemFileUse(file, lock unsafe.Pointer, fd int) {
+	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) {
+		return
+	}
+	tandemTouchName(opDescriptorUse, uint64(uintptr(file)), accessRead)
+	if lock != nil {
+		tandemTouchName(opDescriptorUse, uint64(uintptr(lock)), accessWrite)
+	}
+}
+
+// tandemFileClose is the point at which a file is closed: from then on those who
+// wait for it see the error.
+//
+//go:linkname tandemFileClose internal/poll.tandemFileClose
+func tandemFileClose(file unsafe.Pointer, fd int) {
+	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) {
+		return
+	}
+	t := &getg().tandem
+	t.op, t.object, t.state, t.choices = opDescriptorClose, uintptr(file), 0, 1
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArrive()
 }
 
-// tandemInput records that the running transition gave the peer group an input.
+// tandemRaw brackets the functions that a program passes to a syscall.RawConn:
+// their system calls do not wait.
 //
-//go:linkname tandemInput syscall.tandemInput
-func tandemInput(op uint8, connection uint32, p []byte) {
-	t := &getg().tandem
-	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: readyFree | readyReader, a: groupObject, pc: uint64(t.caller), open: uint64(t.open)})
-	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p), number: uint32(len(p)), pc: uint64(t.caller)})
-}
+//go:linkname tandemRaw internal/poll.tandemRaw
+func tandemRaw(by int) { getg().tandem.raw += int8(by) }
 
-// tandemDelivered records what an input made the peers send to fd.
-//
-//go:linkname tandemDelivered syscall.tandemDelivered
-func tandemDelivered(op uint8, fd uintptr, connection uint32, end uint32, p []byte) {
-	ready := uint8(0)
-	if tandemSocketReady(fd) {
-		ready = readyFree
-	}
-	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: ready, a: tandemSockets[fd].object})
-	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection), b: tandemHash(p), number: uint32(len(p))})
-}
-
-// tandemHash is FNV-1a.
-func tandemHash(p []byte) uint64 {
-	h := uint64(14695981039346656037)
-	for _, b := range p {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return h
-}
-
-// tandemExchange asks the checker; the answer is in the shared memory.
-//
-//go:linkname tandemExchange syscall.tandemExchange
-func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte) {
-	sh := tandem.sh
-	sh.exchange = exchangeHeader{kind: kind, connection: connection, address: address, port: port}
-	sh.exchange.length = uint32(copy(sh.data[:], p))
-	c := byte(answerRequest)
-	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)
-	if tandemCommand() != commandReply {
-		exit0(0)
-	}
-	return sh.exchange.errno, sh.exchange.connection, sh.exchange.deliveries, sh.data[:sh.exchange.length]
-}
-
-//go:linkname tandemExchangeMore syscall.tandemExchangeMore
-func tandemExchangeMore() bool { return tandem.sh.exchange.more != 0 }
-
-//go:linkname tandemRefuseCall syscall.tandemRefuseCall
-func tandemRefuseCall(what string) { tandemRefuse(what) }
-
-//go:linkname tandemAssertFailed syscall.tandemAssertFailed
-func tandemAssertFailed(what string) {
-	tandemMessage(what)
-	tandemNoteStack()
-	tandemEnd(outcomeAssert)
-}
-
-//go:linkname tandemChooseValue syscall.tandemChooseValue
-func tandemChooseValue(n uint32) uint32 { return tandemChoose(n) }
+//go:linkname tandemIsRaw syscall.tandemIsRaw
+func tandemIsRaw() bool { return getg().tandem.raw > 0 }
 
 // tandemPollOpen and tandemPollClose keep virtual sockets out of epoll.
 func tandemPollOpen(fd uintptr, pd *pollDesc) bool {
@@ -154,21 +208,51 @@ func tandemPollClose(fd uintptr) bool {
 	return true
 }
 
+// tandemPollReset leaves it to the operation itself to see that its deadline has
+// passed: there it is a part of the transition.
+func tandemPollReset(pd *pollDesc) bool { return tandemIsSocket(pd.fd) }
+
 // tandemPollWait waits for a virtual socket where the caller insists on waiting.
 func tandemPollWait(pd *pollDesc, mode int) bool {
 	if !tandemIsSocket(pd.fd) {
 		return false
 	}
-	if mode == 'r' {
-		tandemSocketPoint(opPollWait, pd.fd)
+	s := &tandemSockets[pd.fd]
+	op, q := uint8(opPollWait), s.in
+	if mode == 'w' {
+		op, q = opPollWrite, s.out
+	}
+	if q != nil && !tandemExpired(pd.fd, mode == 'w') {
+		tandemSocketPoint(op, pd.fd, q, 1)
 	}
 	return true
 }
 
-// tandemPollUnblock is the point at which a socket begins to be closed: from
-// then on its readers see the error.
+// tandemPollDeadline is the point at which a deadline is set.
+func tandemPollDeadline(pd *pollDesc, mode int) {
+	if !tandemIsSocket(pd.fd) {
+		return
+	}
+	s := &tandemSockets[pd.fd]
+	if mode == 'w' {
+		if s.out != nil {
+			tandemSocketPoint(opDeadline, pd.fd, s.out, 0)
+		}
+		return
+	}
+	if s.in != nil {
+		tandemSocketPoint(opDeadline, pd.fd, s.in, 0)
+	}
+	if mode != 'r' && s.out != s.in {
+		tandemTouch(opDeadline, s.out, accessWrite)
+	}
+}
+
+// tandemPollUnblock is called when a file begins to be closed, after its point.
 func tandemPollUnblock(pd *pollDesc) {
 	if tandemIsSocket(pd.fd) {
-		tandemSocketPoint(opSocketClose, pd.fd)
+		s := &tandemSockets[pd.fd]
+		tandemTouch(opDescriptorClose, s.in, accessWrite)
+		tandemTouch(opDescriptorClose, s.out, accessWrite)
 	}
 }

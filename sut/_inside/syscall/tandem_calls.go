@@ -2,6 +2,15 @@ package syscall
 
 import "unsafe"
 
+//go:linkname tandemRefuseCall
+func tandemRefuseCall(what string)
+
+//go:linkname tandemAssertFailed
+func tandemAssertFailed(what string)
+
+//go:linkname tandemChooseValue
+func tandemChooseValue(n uint32) uint32
+
 const (
 	// A call that no kernel has: package tandem asks with it whether the
 	// program is being checked.
@@ -40,6 +49,11 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		return tandemAsk(a1, a2, unsafe.Pointer(a3))
 	case SYS_GETPID:
 		return tandemPid, 0, true
+	case SYS_PIPE2:
+		return tandemReturn(0, tandemPipe((*[2]_C_int)(unsafe.Pointer(a1)), a2))
+	}
+	if (trap == SYS_SPLICE || trap == tandemCOPY_FILE_RANGE) && tandemIsSocket(a3) || trap == SYS_SENDFILE && tandemIsSocket(a2) {
+		return ^uintptr(0), EINVAL, true
 	}
 	if tandemIsSocket(a1) {
 		return tandemSocketCall(trap, a1, a2, a3, a4, a5, a6)
@@ -48,64 +62,6 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		tandemRefuseCall(what)
 	}
 	return 0, 0, false
-}
-
-//go:nosplit
-//go:nocheckptr
-func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, taken bool) {
-	fd := int(a1)
-	switch trap {
-	case SYS_READ:
-		return tandemReturn(tandemReadSocket(fd, unsafe.Pointer(a2), int(a3), 0))
-	case SYS_RECVFROM:
-		return tandemReturn(tandemReadSocket(fd, unsafe.Pointer(a2), int(a3), int(a4)))
-	case SYS_WRITE, SYS_SENDTO:
-		return tandemReturn(tandemWriteSocket(fd, unsafe.Pointer(a2), int(a3)))
-	case SYS_RECVMSG:
-		return tandemReceiveMessage(fd, unsafe.Pointer(a2), int(a3))
-	case SYS_SENDMSG:
-		return tandemSendMessage(fd, unsafe.Pointer(a2))
-	case SYS_READV:
-		return tandemReadVector(fd, unsafe.Pointer(a2), int(a3), 0)
-	case SYS_WRITEV:
-		return tandemWriteVector(fd, unsafe.Pointer(a2), int(a3))
-	case SYS_CONNECT:
-		return tandemReturn(0, tandemConnect(fd, unsafe.Pointer(a2), a3))
-	case SYS_BIND:
-		return 0, 0, true // the local address is the checker's to choose
-	case SYS_SHUTDOWN:
-		return tandemReturn(0, tandemShutdown(fd, int(a2)))
-	case SYS_GETSOCKNAME, SYS_GETPEERNAME:
-		return tandemName(fd, trap == SYS_GETPEERNAME, unsafe.Pointer(a2), unsafe.Pointer(a3))
-	case SYS_CLOSE:
-		tandemClose(fd)
-		return 0, 0, false // and the placeholder goes too
-	case SYS_DUP, SYS_DUP3:
-		tandemRefuseCall("duplicating a socket with dup or dup3")
-	case SYS_FCNTL:
-		if a2 == F_DUPFD || a2 == F_DUPFD_CLOEXEC {
-			n, _, errno := RawSyscall6(SYS_FCNTL, a1, a2, a3, 0, 0, 0)
-			if errno == 0 {
-				tandemDuplicated(fd, int(n))
-			}
-			return tandemReturn(int(n), errno)
-		}
-		return 0, 0, false
-	case SYS_SETSOCKOPT, SYS_GETSOCKOPT, SYS_FSTAT, SYS_IOCTL:
-		return 0, 0, false // the placeholder answers
-	case SYS_LISTEN, SYS_ACCEPT, SYS_ACCEPT4:
-		tandemRefuseCall("listening on a socket (only clients can be checked)")
-	}
-	tandemRefuseCall("a system call on a socket that is not supported")
-	return 0, ENOSYS, true
-}
-
-//go:nosplit
-func tandemReturn(n int, e Errno) (uintptr, Errno, bool) {
-	if e != 0 {
-		return ^uintptr(0), e, true
-	}
-	return uintptr(n), 0, true
 }
 
 // tandemAsk answers package tandem.
@@ -131,8 +87,6 @@ func tandemForbidden(trap uintptr) string {
 		return "sending a signal"
 	case SYS_CHROOT:
 		return "changing the root directory"
-	case SYS_PIPE, SYS_PIPE2:
-		return "a pipe (no process is there to use it)"
 	case tandemIO_URING, SYS_EPOLL_CREATE1, SYS_MOUNT, SYS_PTRACE:
 		return "a system call that cannot be checked"
 	}
@@ -146,57 +100,4 @@ func tandemRefuseSubprocess() {
 	if tandemIsOn() {
 		tandemRefuseCall(tandemNoSubprocess)
 	}
-}
-
-func tandemName(fd int, peer bool, to, length unsafe.Pointer) (uintptr, Errno, bool) {
-	c := tandemConnections[fd]
-	a := &c.local
-	if peer {
-		if !c.connected {
-			return tandemReturn(0, ENOTCONN)
-		}
-		a = &c.remote
-	}
-	raw := RawSockaddrInet4{Family: AF_INET, Addr: a.Addr, Port: uint16(a.Port)<<8 | uint16(a.Port)>>8}
-	n := (*uint32)(length)
-	copy(unsafe.Slice((*byte)(to), *n), unsafe.Slice((*byte)(unsafe.Pointer(&raw)), SizeofSockaddrInet4))
-	*n = SizeofSockaddrInet4
-	return 0, 0, true
-}
-
-func tandemReadVector(fd int, iov unsafe.Pointer, n, flags int) (uintptr, Errno, bool) {
-	v := unsafe.Slice((*Iovec)(iov), n)
-	total := 0
-	for _, x := range v {
-		total += int(x.Len)
-	}
-	b := make([]byte, max(total, 1))
-	r, e := tandemReadSocket(fd, unsafe.Pointer(&b[0]), total, flags)
-	b = b[:r]
-	for _, x := range v {
-		b = b[copy(unsafe.Slice(x.Base, x.Len), b):]
-	}
-	return tandemReturn(r, e)
-}
-
-func tandemWriteVector(fd int, iov unsafe.Pointer, n int) (uintptr, Errno, bool) {
-	var b []byte
-	for _, x := range unsafe.Slice((*Iovec)(iov), n) {
-		b = append(b, unsafe.Slice(x.Base, x.Len)...)
-	}
-	return tandemReturn(tandemWriteSocket(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b)))
-}
-
-func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (uintptr, Errno, bool) {
-	m := (*Msghdr)(p)
-	m.Namelen, m.Controllen, m.Flags = 0, 0, 0
-	return tandemReadVector(fd, unsafe.Pointer(m.Iov), int(m.Iovlen), flags)
-}
-
-func tandemSendMessage(fd int, p unsafe.Pointer) (uintptr, Errno, bool) {
-	m := (*Msghdr)(p)
-	if m.Controllen > 0 {
-		tandemRefuseCall("sending control messages over a socket")
-	}
-	return tandemWriteVector(fd, unsafe.Pointer(m.Iov), int(m.Iovlen))
 }

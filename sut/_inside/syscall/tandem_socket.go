@@ -1,11 +1,12 @@
-// Virtual sockets: what the system calls of a program being checked do when
-// they are about TCP connections. The kernel sees none of them. A virtual
+// Virtual sockets and pipes: what the system calls of a program being checked do
+// when they are about communication. The kernel sees none of it. A virtual
 // socket owns an unconnected socket of the kernel as its descriptor, so that
-// options and flags simply work on that.
+// options and flags simply work on that. What the program sends to itself stays
+// in its memory; connections to others lead to the peers.
 
 package syscall
 
-import "unsafe"
+import _ "unsafe"
 
 //go:linkname tandemIsSocket
 func tandemIsSocket(fd uintptr) bool
@@ -14,234 +15,216 @@ func tandemIsSocket(fd uintptr) bool
 func tandemIsOn() bool
 
 //go:linkname tandemOpenSocket
-func tandemOpenSocket(fd uintptr)
+func tandemOpenSocket(fd uintptr, in, out *socketQueue)
 
 //go:linkname tandemCloseSocket
 func tandemCloseSocket(fd uintptr)
 
-//go:linkname tandemSetReadable
-func tandemSetReadable(fd uintptr, readable bool)
+//go:linkname tandemNewName
+func tandemNewName() uint64
+
+//go:linkname tandemHasPeers
+func tandemHasPeers() bool
+
+//go:linkname tandemExpired
+func tandemExpired(fd uintptr, write bool) bool
+
+//go:linkname tandemIsRaw
+func tandemIsRaw() bool
 
 //go:linkname tandemSocketPoint
-func tandemSocketPoint(op uint8, fd uintptr)
+func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32)
 
-//go:linkname tandemInput
-func tandemInput(op uint8, connection uint32, p []byte)
+//go:linkname tandemTouch
+func tandemTouch(op uint8, q *socketQueue, kind uint8)
 
-//go:linkname tandemDelivered
-func tandemDelivered(op uint8, fd uintptr, connection uint32, end uint32, p []byte)
+//go:linkname tandemTouchName
+func tandemTouchName(op uint8, object uint64, kind uint8)
 
-//go:linkname tandemExchange
-func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte)
+// tandemEndpoint is an open socket or the end of a pipe, shared by the
+// descriptors that were duplicated from one another.
+type tandemEndpoint struct {
+	domain, kind int // AF_INET and so on, SOCK_STREAM and so on; domain 0: a pipe
+	fds          []int
+	local        tandemAddress
+	remote       tandemAddress
+	bound        bool // local is taken
+	connected    bool
+	in, out      *tandemFlow     // nil: nothing can come, or go, that way
+	other        *tandemEndpoint // at the other end, while it is open
+	shut         bool            // the program has ended its outbound stream
+	deaf         bool            // the program has shut down its inbound stream
+	abort        bool            // closing resets the connection
+	fault        Errno           // reported by the next operation, and then forgotten
 
-//go:linkname tandemExchangeMore
-func tandemExchangeMore() bool
+	listening bool
+	backlog   int
+	waiting   []*tandemEndpoint // connected, to be accepted; beyond backlog they are not told yet
 
-//go:linkname tandemRefuseCall
-func tandemRefuseCall(what string)
-
-//go:linkname tandemAssertFailed
-func tandemAssertFailed(what string)
-
-//go:linkname tandemChooseValue
-func tandemChooseValue(n uint32) uint32
-
-// tandemConnection is a connection of the program, shared by the descriptors
-// that were duplicated from one another.
-type tandemConnection struct {
-	number    uint32
-	connected bool
-	shut      bool // the program has closed its side
-	ended     uint32
-	inbound   []byte
-	fds       []int
-	remote    SockaddrInet4
-	local     SockaddrInet4
+	foreign bool // connected to a peer
+	number  uint32
 }
 
-var (
-	tandemConnections map[int]*tandemConnection // by descriptor
-	tandemByNumber    map[uint32]*tandemConnection
-	tandemNextPort    = 40000
+// tandemFlow is what is under way in one direction.
+type tandemFlow struct {
+	queue  socketQueue
+	stream []byte
+	head   int // what comes before it in stream has been read
+	limit  int
+	ended  bool // nothing more will come
+	broken bool // nobody will read
+}
+
+const (
+	tandemBufferBytes = 212992 // what Linux gives a socket by default
+	tandemPipeBytes   = 65536
+	tandemPipeAtomic  = 4096
+	tandemAnyRoom     = 1 << 30 // a write need not wait
 )
 
-// tandemSocket makes a virtual TCP socket; other kinds are refused.
+var tandemEndpoints [1024]*tandemEndpoint // by descriptor
+
+func tandemNewFlow(limit int) *tandemFlow {
+	f := &tandemFlow{limit: limit}
+	f.queue.object, f.queue.room = tandemNewName(), int32(limit)
+	return f
+}
+
+// tandemSocket makes a virtual socket.
 func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
+	kind := int(typ & 0xf)
+	if !tandemSupports(int(domain), kind, int(proto)) {
+		tandemRefuseCall("a socket of another kind than TCP (raw, packet and netlink sockets cannot be checked, and names are not resolved: use addresses)")
+	}
 	if domain == AF_NETLINK {
 		return 0, EAFNOSUPPORT // the program then does without the list of interfaces
 	}
-	if domain == AF_INET6 {
-		return 0, EAFNOSUPPORT
-	}
-	if domain != AF_INET || typ&0xf != SOCK_STREAM {
-		tandemRefuseCall("a socket that is not TCP (Unix, UDP and raw sockets cannot be checked, and names are not resolved: use addresses)")
-	}
 	fd, _, e := RawSyscall6(SYS_SOCKET, domain, typ, proto, 0, 0, 0)
-	if e != 0 {
-		return 0, e
+	if e == 0 {
+		tandemAttach(&tandemEndpoint{domain: int(domain), kind: kind}, int(fd))
 	}
-	if tandemConnections == nil {
-		tandemConnections = map[int]*tandemConnection{}
-		tandemByNumber = map[uint32]*tandemConnection{}
-	}
-	tandemOpenSocket(fd)
-	tandemConnections[int(fd)] = &tandemConnection{fds: []int{int(fd)}}
-	return fd, 0
+	return fd, e
 }
 
-// tandemConnect connects at once: the peers have reacted when it returns.
-func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
-	c := tandemConnections[fd]
-	if length < SizeofSockaddrInet4 {
-		return EINVAL
+func tandemSupports(domain, kind, proto int) bool {
+	switch domain {
+	case AF_NETLINK:
+		return true
+	case AF_INET, AF_INET6:
+		return kind == SOCK_STREAM
 	}
-	raw := (*RawSockaddrInet4)(address)
-	if raw.Family != AF_INET {
-		return EAFNOSUPPORT
-	}
-	if c.connected {
-		return EISCONN
-	}
-	tandemSocketPoint(opConnect, uintptr(fd))
-	port := uint32(raw.Port>>8 | raw.Port<<8)
-	host := uint32(raw.Addr[0])<<24 | uint32(raw.Addr[1])<<16 | uint32(raw.Addr[2])<<8 | uint32(raw.Addr[3])
-	c.remote = SockaddrInet4{Port: int(port), Addr: raw.Addr}
-	c.local = SockaddrInet4{Port: tandemNextPort, Addr: [4]byte{127, 0, 0, 1}}
-	tandemNextPort++
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, 0, host, port, nil)
-	tandemInput(opConnect, number, nil)
-	if errno == 0 {
-		c.number, c.connected = number, true
-		tandemByNumber[number] = c
-	}
-	tandemDeliver(opConnect, deliveries, data)
-	return Errno(errno)
+	return false
 }
 
-// tandemDeliver hands out what the peers sent in reaction to an input.
-func tandemDeliver(op uint8, deliveries uint32, data []byte) {
-	for {
-		for ; deliveries > 0; deliveries-- {
-			h := (*deliveryHeader)(unsafe.Pointer(&data[0]))
-			n := unsafe.Sizeof(*h)
-			p := data[n : n+uintptr(h.length)]
-			tandemReceive(op, h, p)
-			data = data[n+(uintptr(h.length)+7)&^7:]
-		}
-		if !tandemExchangeMore() {
-			return
-		}
-		_, _, deliveries, data = tandemExchange(exchangeMore, 0, 0, 0, nil)
+// tandemAttach makes fd a descriptor of e.
+func tandemAttach(e *tandemEndpoint, fd int) {
+	e.fds = append(e.fds, fd)
+	e.register()
+	tandemEndpoints[fd] = e
+}
+
+// register tells the scheduler where readiness can be seen.
+func (e *tandemEndpoint) register() {
+	var in, out *socketQueue
+	if e.in != nil {
+		in = &e.in.queue
+		in.reader = int32(e.fds[0])
+	}
+	if e.out != nil {
+		out = &e.out.queue
+		out.writer = int32(e.fds[0])
+	}
+	for _, fd := range e.fds {
+		tandemOpenSocket(uintptr(fd), in, out)
 	}
 }
 
-func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
-	c := tandemByNumber[h.connection]
-	if c == nil || len(c.fds) == 0 {
-		return // closed meanwhile: nobody can notice
+// refresh computes the readiness of both directions, as seen from this end.
+func (e *tandemEndpoint) refresh() {
+	if f := e.in; f != nil {
+		f.queue.readable = len(f.stream) > f.head || f.ended || e.deaf || e.fault != 0 ||
+			e.listening && min(len(e.waiting), e.backlog) > 0
 	}
-	tandemDelivered(op, uintptr(c.fds[0]), h.connection, h.end, p)
-	c.inbound = append(c.inbound, p...)
-	if h.end != 0 {
-		c.ended = h.end
-	}
-	for _, fd := range c.fds {
-		tandemSetReadable(uintptr(fd), true)
-	}
-}
-
-// tandemReadSocket serves a read of n bytes to p.
-func tandemReadSocket(fd int, p unsafe.Pointer, n int, flags int) (int, Errno) {
-	c := tandemConnections[fd]
-	if !c.connected {
-		return 0, ENOTCONN
-	}
-	tandemSocketPoint(opSocketRead, uintptr(fd))
-	switch {
-	case len(c.inbound) > 0:
-		n = copy(unsafe.Slice((*byte)(p), n), c.inbound)
-		if flags&MSG_PEEK == 0 {
-			c.inbound = c.inbound[n:]
-		}
-	case c.ended == endReset:
-		return 0, ECONNRESET
-	case c.ended != 0:
-		return 0, 0
-	default:
-		return 0, EAGAIN
-	}
-	for _, fd := range c.fds {
-		tandemSetReadable(uintptr(fd), len(c.inbound) > 0 || c.ended != 0)
-	}
-	return n, 0
-}
-
-// tandemWriteSocket sends at most what one exchange can carry.
-func tandemWriteSocket(fd int, p unsafe.Pointer, n int) (int, Errno) {
-	c := tandemConnections[fd]
-	switch {
-	case !c.connected:
-		return 0, ENOTCONN
-	case c.shut || c.ended == endReset:
-		return 0, EPIPE
-	}
-	b := unsafe.Slice((*byte)(p), min(n, exchangeBytes))
-	tandemSocketPoint(opSocketWrite, uintptr(fd))
-	errno, _, deliveries, data := tandemExchange(exchangeSend, c.number, 0, 0, b)
-	tandemInput(opSocketWrite, c.number, b)
-	tandemDeliver(opSocketWrite, deliveries, data)
-	if errno != 0 {
-		return 0, Errno(errno)
-	}
-	return len(b), 0
-}
-
-func tandemShutdown(fd, how int) Errno {
-	c := tandemConnections[fd]
-	if !c.connected {
-		return ENOTCONN
-	}
-	if how == SHUT_RD || c.shut {
-		return 0
-	}
-	tandemSocketPoint(opSocketShutdown, uintptr(fd))
-	c.shut = true
-	errno, _, deliveries, data := tandemExchange(exchangeShutdown, c.number, 0, 0, nil)
-	tandemInput(opSocketShutdown, c.number, nil)
-	tandemDeliver(opSocketShutdown, deliveries, data)
-	return Errno(errno)
-}
-
-// tandemClose forgets a descriptor; the peers learn it when it was the last.
-func tandemClose(fd int) {
-	c := tandemConnections[fd]
-	if c.connected && len(c.fds) == 1 {
-		tandemSocketPoint(opSocketClose, uintptr(fd))
-	}
-	delete(tandemConnections, fd)
-	tandemCloseSocket(uintptr(fd))
-	for i, f := range c.fds {
-		if f == fd {
-			c.fds = append(c.fds[:i:i], c.fds[i+1:]...)
-			break
+	if f := e.out; f != nil {
+		switch {
+		case e.foreign || e.shut || f.broken || e.fault != 0:
+			f.queue.room = tandemAnyRoom
+		default:
+			f.queue.room = int32(f.limit - (len(f.stream) - f.head))
 		}
 	}
-	if !c.connected || len(c.fds) > 0 {
-		return
-	}
-	_, _, deliveries, data := tandemExchange(exchangeClose, c.number, 0, 0, nil)
-	tandemInput(opSocketClose, c.number, nil)
-	tandemDeliver(opSocketClose, deliveries, data)
 }
 
-// tandemDuplicated records that fd is another descriptor of old's connection.
+// settle computes the readiness at both ends.
+func (e *tandemEndpoint) settle() {
+	e.refresh()
+	if e.other != nil {
+		e.other.refresh()
+	}
+}
+
+// takeFault returns the error that has come up meanwhile, once.
+func (e *tandemEndpoint) takeFault() Errno {
+	fault := e.fault
+	e.fault = 0
+	e.refresh()
+	return fault
+}
+
+// tandemWait is the point of an operation on an endpoint. It returns false if
+// the operation cannot go ahead.
+func tandemWait(op uint8, fd int, q *socketQueue, want int, flags int) bool {
+	if flags&MSG_DONTWAIT != 0 || tandemIsRaw() {
+		tandemSocketPoint(opSocketTry, uintptr(fd), q, int32(want))
+		if op == opBufferWrite {
+			return q.room >= int32(want)
+		}
+		return q.readable
+	}
+	tandemSocketPoint(op, uintptr(fd), q, int32(want))
+	return !tandemExpired(uintptr(fd), op == opBufferWrite)
+}
+
+// tandemDuplicated records that fd is another descriptor of old's endpoint.
 //
 //go:linkname tandemDuplicated
 func tandemDuplicated(old, fd int) {
-	if c := tandemConnections[old]; c != nil {
-		tandemOpenSocket(uintptr(fd))
-		tandemConnections[fd] = c
-		c.fds = append(c.fds, fd)
-		tandemSetReadable(uintptr(fd), len(c.inbound) > 0 || c.ended != 0)
+	if e := tandemEndpoints[old]; e != nil {
+		tandemAttach(e, fd)
 	}
+}
+
+// tandemClose forgets a descriptor; the other end learns it when it was the last.
+func tandemClose(fd int) {
+	e := tandemEndpoints[fd]
+	if e.foreign && len(e.fds) == 1 {
+		tandemSocketPoint(opSocketClose, uintptr(fd), &e.in.queue, 0)
+	}
+	e.abort = e.option(SOL_SOCKET, SO_LINGER) == 1 // on, for 0 seconds
+	tandemEndpoints[fd] = nil
+	for i, f := range e.fds {
+		if f == fd {
+			e.fds = append(e.fds[:i:i], e.fds[i+1:]...)
+			break
+		}
+	}
+	tandemCloseSocket(uintptr(fd))
+	switch {
+	case len(e.fds) > 0:
+		e.register()
+		return
+	case e.foreign:
+		tandemCloseForeign(e)
+	case e.listening:
+		e.closeListener()
+	default:
+		e.closeStream()
+	}
+	if e.in != nil {
+		e.in.queue.reader = 0
+	}
+	if e.out != nil {
+		e.out.queue.writer = 0
+	}
+	tandemUnbind(e)
 }

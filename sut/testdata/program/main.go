@@ -37,8 +37,8 @@ var scenarios = map[string]func(){
 	"process":    func() { os.ReadFile("/proc/stat") },
 	"device":     func() { os.Open("/dev/kmsg") },
 	"subprocess": func() { exec.Command("true").Run() },
-	"listen":     func() { net.Listen("tcp", "127.0.0.1:0") },
-	"udp":        func() { net.Dial("udp", "127.0.0.1:53") },
+	"raw":        func() { syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, 0) },
+	"ping":       func() { net.Dial("ip4:icmp", "127.0.0.1") },
 	"spin": func() {
 		for {
 			spun++
@@ -286,7 +286,7 @@ func echo() {
 		n, err := c.Read(b)
 		total += n
 		if err != nil {
-			fmt.Print(total, " ", err, " ", c.LocalAddr(), " ", c.RemoteAddr())
+			fmt.Print(total, " ", err, " ", c.LocalAddr().(*net.TCPAddr).IP, " ", c.RemoteAddr())
 			return
 		}
 	}

@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	linux "internal/runtime/syscall/linux"
+	"unsafe"
+)
+
+// tandemInput records that the running transition gave the peer group an input.
+//
+//go:linkname tandemInput syscall.tandemInput
+func tandemInput(op uint8, connection uint32, p []byte) {
+	t := &getg().tandem
+	tandemTouchName(op, groupObject, accessWrite)
+	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p), number: uint32(len(p)), pc: uint64(t.caller)})
+}
+
+// tandemDelivered records what an input made the peers send to a queue.
+//
+//go:linkname tandemDelivered syscall.tandemDelivered
+func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte) {
+	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: tandemQueueReady(q), a: q.object})
+	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection), b: tandemHash(p), number: uint32(len(p))})
+}
+
+// tandemHash is FNV-1a.
+func tandemHash(p []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range p {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// tandemExchange asks the checker; the answer is in the shared memory.
+//
+//go:linkname tandemExchange syscall.tandemExchange
+func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte) {
+	sh := tandem.sh
+	sh.exchange = exchangeHeader{kind: kind, connection: connection, address: address, port: port}
+	sh.exchange.length = uint32(copy(sh.data[:], p))
+	c := byte(answerRequest)
+	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)
+	if tandemCommand() != commandReply {
+		exit0(0)
+	}
+	return sh.exchange.errno, sh.exchange.connection, sh.exchange.deliveries, sh.data[:sh.exchange.length]
+}
+
+//go:linkname tandemExchangeMore syscall.tandemExchangeMore
+func tandemExchangeMore() bool { return tandem.sh.exchange.more != 0 }
+
+//go:linkname tandemRefuseCall syscall.tandemRefuseCall
+func tandemRefuseCall(what string) { tandemRefuse(what) }
+
+//go:linkname tandemAssertFailed syscall.tandemAssertFailed
+func tandemAssertFailed(what string) {
+	tandemMessage(what)
+	tandemNoteStack()
+	tandemEnd(outcomeAssert)
+}
+
+//go:linkname tandemChooseValue syscall.tandemChooseValue
+func tandemChooseValue(n uint32) uint32 { return tandemChoose(n) }

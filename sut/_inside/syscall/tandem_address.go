@@ -1,0 +1,274 @@
+package syscall
+
+import "unsafe"
+
+// tandemAddress is where a socket is: an IP address, IPv4 in its mapped form, and
+// a port; or the name of a Unix socket.
+type tandemAddress struct {
+	ip   [16]byte
+	port int
+	zone uint32
+	name string // begins with a zero byte if it is abstract
+}
+
+var (
+	tandemMapped   = [12]byte{10: 0xff, 11: 0xff}
+	tandemAnyFour  = [16]byte{10: 0xff, 11: 0xff}
+	tandemAnySix   = [16]byte{}
+	tandemLoopFour = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
+	tandemLoopSix  = [16]byte{15: 1}
+)
+
+func (a *tandemAddress) isFour() bool { return [12]byte(a.ip[:12]) == tandemMapped }
+
+func (a *tandemAddress) isAny() bool { return a.ip == tandemAnyFour || a.ip == tandemAnySix }
+
+// isOwn reports whether the address is one of the machine that the program sees,
+// which has a loopback interface only.
+func (a *tandemAddress) isOwn() bool {
+	return a.isAny() || a.ip == tandemLoopSix || a.isFour() && a.ip[12] == 127
+}
+
+// four is an IPv4 address as a number.
+func (a *tandemAddress) four() uint32 {
+	return uint32(a.ip[12])<<24 | uint32(a.ip[13])<<16 | uint32(a.ip[14])<<8 | uint32(a.ip[15])
+}
+
+// tandemReadAddress reads a sockaddr for a socket of a domain.
+func tandemReadAddress(domain int, p unsafe.Pointer, n uintptr) (a tandemAddress, e Errno) {
+	if n < 2 {
+		return a, EINVAL
+	}
+	switch family := int(*(*uint16)(p)); {
+	case family == AF_INET && n >= SizeofSockaddrInet4 && domain != AF_UNIX:
+		raw := (*RawSockaddrInet4)(p)
+		copy(a.ip[:], tandemMapped[:])
+		copy(a.ip[12:], raw.Addr[:])
+		a.port = tandemSwap(raw.Port)
+	case family == AF_INET6 && n >= SizeofSockaddrInet6 && domain == AF_INET6:
+		raw := (*RawSockaddrInet6)(p)
+		a.ip, a.zone, a.port = raw.Addr, raw.Scope_id, tandemSwap(raw.Port)
+	case family == AF_UNIX && domain == AF_UNIX:
+		raw := unsafe.Slice((*byte)(p), n)[2:]
+		if len(raw) > 0 && raw[0] != 0 { // a path ends at its first zero byte
+			for i, c := range raw {
+				if c == 0 {
+					raw = raw[:i]
+					break
+				}
+			}
+		}
+		a.name = string(raw)
+	case family == AF_INET || family == AF_INET6 || family == AF_UNIX:
+		if domain == family {
+			return a, EINVAL
+		}
+		return a, EAFNOSUPPORT
+	default:
+		return a, EAFNOSUPPORT
+	}
+	return a, 0
+}
+
+func tandemSwap(port uint16) int { return int(port>>8 | port<<8) }
+
+// write stores the address as a sockaddr of a domain where the caller wants it,
+// cut off at the length that he has room for.
+func (a *tandemAddress) write(domain int, to unsafe.Pointer, length *uint32) {
+	if to == nil || length == nil {
+		return
+	}
+	var raw RawSockaddrAny
+	n := 2
+	raw.Addr.Family = uint16(domain)
+	switch domain {
+	case AF_INET:
+		four := (*RawSockaddrInet4)(unsafe.Pointer(&raw))
+		four.Port = uint16(tandemSwap(uint16(a.port)))
+		copy(four.Addr[:], a.ip[12:])
+		n = SizeofSockaddrInet4
+	case AF_INET6:
+		six := (*RawSockaddrInet6)(unsafe.Pointer(&raw))
+		six.Port = uint16(tandemSwap(uint16(a.port)))
+		six.Addr, six.Scope_id = a.ip, a.zone
+		n = SizeofSockaddrInet6
+	case AF_UNIX:
+		unix := (*RawSockaddrUnix)(unsafe.Pointer(&raw))
+		for i := range len(a.name) {
+			unix.Path[i] = int8(a.name[i])
+		}
+		if n += len(a.name); a.name != "" && a.name[0] != 0 {
+			n++
+		}
+	}
+	copy(unsafe.Slice((*byte)(to), *length), unsafe.Slice((*byte)(unsafe.Pointer(&raw)), n))
+	*length = uint32(n)
+}
+
+// tandemNames are the endpoints whose local address is taken.
+var tandemNames []*tandemEndpoint
+
+const (
+	tandemFirstPort = 32768 // of those that Linux gives to who does not ask for one
+	tandemPorts     = 28232
+)
+
+// tandemPlace names, in the log, a port or the name of a Unix socket: who takes
+// it, looks it up or gives it back uses this object.
+func tandemPlace(domain, kind int, a *tandemAddress) uint64 {
+	h := uint64(14695981039346656037)
+	mix := func(x uint64) { h = (h ^ x) * 1099511628211; h ^= h >> 29 }
+	if domain == AF_UNIX {
+		for i := range len(a.name) {
+			mix(uint64(a.name[i]))
+		}
+	} else {
+		mix(uint64(kind)<<32 | uint64(a.port))
+	}
+	mix(uint64(domain&^AF_INET6 | AF_INET))
+	return socketObject | h>>2
+}
+
+// overlaps reports whether two sockets of a kind cannot both have their addresses.
+func (e *tandemEndpoint) overlaps(a *tandemAddress, b *tandemEndpoint) bool {
+	if e.kind != b.kind || (e.domain == AF_UNIX) != (b.domain == AF_UNIX) {
+		return false
+	}
+	if e.domain == AF_UNIX {
+		return a.name == b.local.name
+	}
+	if a.port != b.local.port {
+		return false
+	}
+	return tandemCovers(a, e, &b.local) || tandemCovers(&b.local, b, a)
+}
+
+// tandemCovers reports whether a socket bound to a gets what is sent to b.
+func tandemCovers(a *tandemAddress, e *tandemEndpoint, b *tandemAddress) bool {
+	switch a.ip {
+	case b.ip, tandemAnyFour:
+		return a.ip == b.ip || b.isFour()
+	case tandemAnySix:
+		return !b.isFour() || e.option(IPPROTO_IPV6, IPV6_V6ONLY) == 0
+	}
+	return false
+}
+
+// tandemLookUp finds who is at an address: the most specific, and of several the
+// one that came last.
+func tandemLookUp(domain, kind int, a *tandemAddress, accept func(*tandemEndpoint) bool) *tandemEndpoint {
+	var found *tandemEndpoint
+	for _, e := range tandemNames {
+		if e.kind != kind || (e.domain == AF_UNIX) != (domain == AF_UNIX) || !accept(e) {
+			continue
+		}
+		if domain == AF_UNIX {
+			if e.local.name == a.name {
+				found = e
+			}
+			continue
+		}
+		if e.local.port != a.port || !tandemCovers(&e.local, e, a) {
+			continue
+		}
+		if found == nil || found.local.isAny() || !e.local.isAny() {
+			found = e
+		}
+	}
+	return found
+}
+
+// tandemBind gives an endpoint its address.
+func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
+	switch {
+	case e.bound:
+		return EINVAL
+	case e.domain == AF_UNIX:
+		return tandemBindUnix(fd, e, a)
+	case !a.isOwn():
+		return EADDRNOTAVAIL
+	case e.domain == AF_INET6 && a.isFour() && e.option(IPPROTO_IPV6, IPV6_V6ONLY) != 0:
+		return EINVAL
+	case a.port == 0:
+		tandemTakePort(e, &a)
+	default:
+		place := tandemPlaceQueue(e, &a)
+		tandemSocketPoint(opBind, uintptr(fd), place, 0)
+		if !e.mayTake(&a) {
+			return EADDRINUSE
+		}
+	}
+	e.local, e.bound = a, true
+	tandemNames = append(tandemNames, e)
+	return 0
+}
+
+// tandemTakePort chooses a port for a, by the goroutine that asks.
+func tandemTakePort(e *tandemEndpoint, a *tandemAddress) {
+	from := int(tandemNewName() % tandemPorts)
+	for i := range tandemPorts {
+		a.port = tandemFirstPort + (from+i)%tandemPorts
+		tandemTouchName(opBind, tandemPlace(e.domain, e.kind, a), accessWrite)
+		free := true
+		for _, b := range tandemNames {
+			free = free && !e.overlaps(a, b)
+		}
+		if free {
+			return
+		}
+	}
+	tandemRefuseCall("more sockets than there are ports")
+}
+
+// mayTake reports whether nobody has the address who does not want to share it.
+func (e *tandemEndpoint) mayTake(a *tandemAddress) bool {
+	for _, b := range tandemNames {
+		if !e.overlaps(a, b) {
+			continue
+		}
+		share := func(option int) bool {
+			return e.option(SOL_SOCKET, option) != 0 && b.option(SOL_SOCKET, option) != 0
+		}
+		if !share(tandemREUSEPORT) && (!share(SO_REUSEADDR) || b.listening) {
+			return false
+		}
+	}
+	return true
+}
+
+const tandemREUSEPORT = 15
+
+// option reads an integer option of the descriptor.
+func (e *tandemEndpoint) option(level, name int) int {
+	var value [2]int32 // SO_LINGER has two
+	if e.domain == 0 || len(e.fds) == 0 {
+		return 0
+	}
+	size := uint32(8)
+	_, _, errno := RawSyscall6(SYS_GETSOCKOPT, uintptr(e.fds[0]), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&value)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0
+	}
+	if level == SOL_SOCKET && name == SO_LINGER && value[0] != 0 && value[1] != 0 {
+		return 2
+	}
+	return int(value[0])
+}
+
+// tandemUnbind gives an address back.
+func tandemUnbind(e *tandemEndpoint) {
+	if !e.bound {
+		return
+	}
+	tandemTouchName(opDescriptorClose, tandemPlace(e.domain, e.kind, &e.local), accessWrite)
+	e.bound = false
+	if e.local.isPath() {
+		return // it stays until it is unlinked
+	}
+	for i, b := range tandemNames {
+		if b == e {
+			tandemNames = append(tandemNames[:i:i], tandemNames[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package syscall
+
+import "unsafe"
+
+// tandemSocketCall serves the system calls whose first argument is a virtual
+// socket or pipe. It turns arguments back into pointers before anything that may
+// move the stack runs.
+//
+//go:nosplit
+//go:nocheckptr
+func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, taken bool) {
+	fd := int(a1)
+	switch trap {
+	case SYS_READ:
+		return tandemReturn(tandemReceiveFrom(fd, unsafe.Pointer(a2), int(a3), 0, nil, nil))
+	case SYS_RECVFROM:
+		return tandemReturn(tandemReceiveFrom(fd, unsafe.Pointer(a2), int(a3), int(a4), unsafe.Pointer(a5), unsafe.Pointer(a6)))
+	case SYS_WRITE:
+		return tandemReturn(tandemSendTo(fd, unsafe.Pointer(a2), int(a3), 0, nil, 0))
+	case SYS_SENDTO:
+		return tandemReturn(tandemSendTo(fd, unsafe.Pointer(a2), int(a3), int(a4), unsafe.Pointer(a5), a6))
+	case SYS_RECVMSG:
+		return tandemReturn(tandemReceiveMessage(fd, unsafe.Pointer(a2), int(a3)))
+	case SYS_SENDMSG:
+		return tandemReturn(tandemSendMessage(fd, unsafe.Pointer(a2), int(a3)))
+	case SYS_READV:
+		return tandemReturn(tandemReadVector(fd, unsafe.Pointer(a2), int(a3)))
+	case SYS_WRITEV:
+		return tandemReturn(tandemWriteVector(fd, unsafe.Pointer(a2), int(a3)))
+	case SYS_CONNECT:
+		return tandemReturn(0, tandemConnect(fd, unsafe.Pointer(a2), a3))
+	case SYS_BIND:
+		return tandemReturn(0, tandemBindCall(fd, unsafe.Pointer(a2), a3))
+	case SYS_LISTEN:
+		return tandemReturn(0, tandemListen(fd, int(a2)))
+	case SYS_ACCEPT, SYS_ACCEPT4:
+		return tandemReturn(tandemAccept(fd, unsafe.Pointer(a2), (*uint32)(unsafe.Pointer(a3)), int(a4)))
+	case SYS_SHUTDOWN:
+		return tandemReturn(0, tandemEndpoints[fd].shutdown(fd, int(a2)))
+	case SYS_GETSOCKNAME, SYS_GETPEERNAME:
+		return tandemReturn(0, tandemName(fd, trap == SYS_GETPEERNAME, unsafe.Pointer(a2), unsafe.Pointer(a3)))
+	case SYS_CLOSE:
+		tandemClose(fd)
+		return 0, 0, false // and the placeholder goes too
+	case SYS_GETSOCKOPT:
+		if a2 == SOL_SOCKET && a3 == SO_ERROR {
+			*(*int32)(unsafe.Pointer(a4)) = int32(tandemTakeError(fd))
+			return 0, 0, true
+		}
+		return 0, 0, false
+	case SYS_DUP, SYS_FCNTL:
+		return tandemDuplicate(trap, a1, a2, a3)
+	}
+	return tandemOtherCall(trap)
+}
+
+// tandemOtherCall is for calls that the placeholder answers, and for those that
+// programs do without.
+//
+//go:nosplit
+func tandemOtherCall(trap uintptr) (r uintptr, e Errno, taken bool) {
+	switch trap {
+	case SYS_SETSOCKOPT, SYS_FSTAT, SYS_IOCTL, tandemSTATX:
+		return 0, 0, false
+	case SYS_LSEEK, SYS_PREAD64, SYS_PWRITE64:
+		return ^uintptr(0), ESPIPE, true
+	case SYS_SPLICE, SYS_SENDFILE, SYS_TEE, tandemCOPY_FILE_RANGE, SYS_FTRUNCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_FALLOCATE:
+		return ^uintptr(0), EINVAL, true // splice and the like: the program then copies
+	}
+	tandemRefuseCall("a system call on a socket or pipe that is not supported")
+	return 0, ENOSYS, true
+}
+
+const (
+	tandemSTATX           = 332
+	tandemCOPY_FILE_RANGE = 326
+)
+
+//go:nosplit
+func tandemReturn(n int, e Errno) (uintptr, Errno, bool) {
+	if e != 0 {
+		return ^uintptr(0), e, true
+	}
+	return uintptr(n), 0, true
+}
+
+func tandemTakeError(fd int) Errno {
+	e := tandemEndpoints[fd]
+	if e.in != nil {
+		tandemTouch(opSocketTry, &e.in.queue, accessWrite)
+	}
+	return e.takeFault()
+}
+
+//go:nosplit
+func tandemDuplicate(trap, a1, a2, a3 uintptr) (uintptr, Errno, bool) {
+	if trap == SYS_FCNTL && a2 != F_DUPFD && a2 != F_DUPFD_CLOEXEC {
+		return 0, 0, false
+	}
+	n, _, errno := RawSyscall6(trap, a1, a2, a3, 0, 0, 0)
+	if errno == 0 {
+		tandemDuplicated(int(a1), int(n))
+	}
+	return tandemReturn(int(n), errno)
+}
+
+func tandemBindCall(fd int, address unsafe.Pointer, length uintptr) Errno {
+	e := tandemEndpoints[fd]
+	a, errno := tandemReadAddress(e.domain, address, length)
+	if errno != 0 {
+		return errno
+	}
+	return tandemBind(fd, e, a)
+}
+
+func tandemReceiveFrom(fd int, p unsafe.Pointer, n, flags int, from, length unsafe.Pointer) (int, Errno) {
+	e := tandemEndpoints[fd]
+	n, errno := e.readStream(fd, unsafe.Slice((*byte)(p), n), flags)
+	if errno == 0 && length != nil {
+		*(*uint32)(length) = 0
+	}
+	return n, errno
+}
+
+func tandemSendTo(fd int, p unsafe.Pointer, n, flags int, to unsafe.Pointer, length uintptr) (int, Errno) {
+	return tandemEndpoints[fd].writeStream(fd, unsafe.Slice((*byte)(p), n), flags)
+}
+
+// tandemGather copies what a list of buffers holds, and tandemScatter fills one.
+func tandemGather(list []Iovec) []byte {
+	var b []byte
+	for _, x := range list {
+		b = append(b, unsafe.Slice(x.Base, x.Len)...)
+	}
+	return b
+}
+
+func tandemScatter(list []Iovec, b []byte) {
+	for _, x := range list {
+		b = b[copy(unsafe.Slice(x.Base, x.Len), b):]
+	}
+}
+
+func tandemLength(list []Iovec) (n int) {
+	for _, x := range list {
+		n += int(x.Len)
+	}
+	return n
+}
+
+func tandemReadVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
+	list := unsafe.Slice((*Iovec)(iov), n)
+	b := make([]byte, tandemLength(list))
+	n, e := tandemReceiveFrom(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), 0, nil, nil)
+	tandemScatter(list, b[:n])
+	return n, e
+}
+
+func tandemWriteVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
+	b := tandemGather(unsafe.Slice((*Iovec)(iov), n))
+	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), 0, nil, 0)
+}
+
+func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
+	m := (*Msghdr)(p)
+	list := unsafe.Slice(m.Iov, m.Iovlen)
+	b := make([]byte, tandemLength(list))
+	n, e := tandemReceiveFrom(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, nil, nil)
+	tandemScatter(list, b[:n])
+	m.Namelen, m.Controllen, m.Flags = 0, 0, 0
+	return n, e
+}
+
+func tandemSendMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
+	m := (*Msghdr)(p)
+	if m.Controllen > 0 {
+		tandemRefuseCall("sending control messages over a socket")
+	}
+	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen))
+	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, nil, 0)
+}

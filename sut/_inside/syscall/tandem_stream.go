@@ -1,0 +1,164 @@
+package syscall
+
+import "unsafe"
+
+// put appends to a stream, reusing the space of what has been read.
+func (f *tandemFlow) put(p []byte) {
+	if f.head > 0 && len(f.stream)+len(p) > cap(f.stream) {
+		f.stream = f.stream[:copy(f.stream, f.stream[f.head:])]
+		f.head = 0
+	}
+	f.stream = append(f.stream, p...)
+}
+
+// take reads from a stream; with peek set, what is read stays.
+func (f *tandemFlow) take(p []byte, peek bool) int {
+	n := copy(p, f.stream[f.head:])
+	if !peek {
+		if f.head += n; f.head == len(f.stream) {
+			f.stream, f.head = f.stream[:0], 0
+		}
+	}
+	return n
+}
+
+// readStream serves a read from a connection or pipe.
+func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
+	switch {
+	case e.in == nil && e.domain == 0:
+		return 0, EBADF
+	case e.in == nil || e.listening:
+		return 0, ENOTCONN
+	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
+		return 0, EAGAIN
+	}
+	if len(e.in.stream) > e.in.head {
+		n := e.in.take(p, flags&MSG_PEEK != 0)
+		e.settle()
+		return n, 0
+	}
+	return 0, e.takeFault()
+}
+
+// writeStream takes as much as there is room for.
+func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
+	if e.foreign {
+		return e.writeForeign(fd, p)
+	}
+	if e.out == nil {
+		return 0, e.cannotWrite()
+	}
+	want := min(len(p), 1)
+	if e.domain == 0 && len(p) <= tandemPipeAtomic {
+		want = len(p)
+	}
+	if !tandemWait(opBufferWrite, fd, &e.out.queue, want, flags) {
+		return 0, EAGAIN
+	}
+	internet := e.domain == AF_INET || e.domain == AF_INET6
+	switch {
+	case internet && e.fault != 0:
+		return 0, e.takeFault()
+	case e.shut || e.out.broken && !internet:
+		return 0, EPIPE
+	case e.out.broken: // it is sent, and the other end answers with a reset
+		e.shut = true
+		return len(p), 0
+	}
+	n := min(len(p), e.out.limit-(len(e.out.stream)-e.out.head))
+	e.out.put(p[:n])
+	e.settle()
+	return n, 0
+}
+
+func (e *tandemEndpoint) cannotWrite() Errno {
+	switch e.domain {
+	case 0:
+		return EBADF
+	case AF_UNIX:
+		return ENOTCONN
+	}
+	return EPIPE
+}
+
+func (e *tandemEndpoint) shutdown(fd, how int) Errno {
+	if !e.connected {
+		return ENOTCONN
+	}
+	if how != SHUT_WR && !e.deaf {
+		tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.in.queue, 0)
+		e.deaf = true
+		if e.domain == AF_UNIX && e.other != nil {
+			tandemTouch(opSocketShutdown, &e.in.queue, accessWrite)
+			e.in.broken = true
+		}
+		e.settle()
+	}
+	if how == SHUT_RD || e.shut {
+		return 0
+	}
+	if e.foreign {
+		return e.shutdownForeign(fd)
+	}
+	tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.out.queue, 0)
+	e.shut = true
+	e.out.ended = true
+	e.settle()
+	return 0
+}
+
+// closeStream tells the other end. What had arrived and was not read makes a
+// close a reset.
+func (e *tandemEndpoint) closeStream() {
+	other := e.other
+	unread := false
+	if e.out != nil {
+		tandemTouch(opDescriptorClose, &e.out.queue, accessWrite)
+		e.out.ended = true
+	}
+	if e.in != nil {
+		tandemTouch(opDescriptorClose, &e.in.queue, accessWrite)
+		e.in.broken = true
+		unread = len(e.in.stream) > e.in.head
+	}
+	if other == nil {
+		return
+	}
+	if e.domain != 0 && (unread || e.abort) {
+		other.fault, other.shut = ECONNRESET, true
+	}
+	e.other, other.other = nil, nil
+	other.refresh()
+}
+
+// tandemPipe makes a pipe: the descriptors are those of a real one, which stays empty.
+func tandemPipe(fds *[2]_C_int, flags uintptr) Errno {
+	if _, _, errno := RawSyscall6(SYS_PIPE2, uintptr(unsafe.Pointer(fds)), flags, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	flow := tandemNewFlow(tandemPipeBytes)
+	r := &tandemEndpoint{in: flow, connected: true}
+	w := &tandemEndpoint{out: flow, connected: true, other: r}
+	r.other = w
+	tandemAttach(r, int(fds[0]))
+	tandemAttach(w, int(fds[1]))
+	return 0
+}
+
+// tandemSocketPair makes two sockets that are connected to each other.
+func tandemSocketPair(domain, typ, proto int, fds *[2]int32) error {
+	kind := typ & 0xf
+	if domain != AF_UNIX {
+		return EOPNOTSUPP
+	}
+	_, _, errno := RawSyscall6(SYS_SOCKETPAIR, uintptr(domain), uintptr(typ), uintptr(proto), uintptr(unsafe.Pointer(fds)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	one := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: tandemNewFlow(tandemBufferBytes), out: tandemNewFlow(tandemBufferBytes)}
+	two := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: one.out, out: one.in, other: one}
+	one.other = two
+	tandemAttach(one, int(fds[0]))
+	tandemAttach(two, int(fds[1]))
+	return nil
+}
