@@ -113,9 +113,9 @@ const (
 	tandemPorts     = 28232
 )
 
-// tandemPlace names, in the log, a port or the name of a Unix socket: who takes
+// tandemAddressName names, in the log, a port or the name of a Unix socket: who takes
 // it, looks it up or gives it back uses this object.
-func tandemPlace(domain, kind int, a *tandemAddress) uint64 {
+func tandemAddressName(domain, kind int, a *tandemAddress) uint64 {
 	h := uint64(14695981039346656037)
 	mix := func(x uint64) { h = (h ^ x) * 1099511628211; h ^= h >> 29 }
 	if domain == AF_UNIX {
@@ -129,15 +129,14 @@ func tandemPlace(domain, kind int, a *tandemAddress) uint64 {
 	return socketObject | h>>2
 }
 
+// tandemAddressQueue is an address as something that an operation can be on.
+func tandemAddressQueue(e *tandemEndpoint, a *tandemAddress) *socketQueue {
+	return &socketQueue{object: tandemAddressName(e.domain, e.kind, a), readable: true, room: tandemAnyRoom}
+}
+
 // overlaps reports whether two sockets of a kind cannot both have their addresses.
 func (e *tandemEndpoint) overlaps(a *tandemAddress, b *tandemEndpoint) bool {
-	if e.kind != b.kind || (e.domain == AF_UNIX) != (b.domain == AF_UNIX) {
-		return false
-	}
-	if e.domain == AF_UNIX {
-		return a.name == b.local.name
-	}
-	if a.port != b.local.port {
+	if e.kind != b.kind || b.domain == AF_UNIX || a.port != b.local.port {
 		return false
 	}
 	return tandemCovers(a, e, &b.local) || tandemCovers(&b.local, b, a)
@@ -156,19 +155,10 @@ func tandemCovers(a *tandemAddress, e *tandemEndpoint, b *tandemAddress) bool {
 
 // tandemLookUp finds who is at an address: the most specific, and of several the
 // one that came last.
-func tandemLookUp(domain, kind int, a *tandemAddress, accept func(*tandemEndpoint) bool) *tandemEndpoint {
+func tandemLookUp(kind int, a *tandemAddress, accept func(*tandemEndpoint) bool) *tandemEndpoint {
 	var found *tandemEndpoint
 	for _, e := range tandemNames {
-		if e.kind != kind || (e.domain == AF_UNIX) != (domain == AF_UNIX) || !accept(e) {
-			continue
-		}
-		if domain == AF_UNIX {
-			if e.local.name == a.name {
-				found = e
-			}
-			continue
-		}
-		if e.local.port != a.port || !tandemCovers(&e.local, e, a) {
+		if e.kind != kind || e.domain == AF_UNIX || e.local.port != a.port || !accept(e) || !tandemCovers(&e.local, e, a) {
 			continue
 		}
 		if found == nil || found.local.isAny() || !e.local.isAny() {
@@ -192,7 +182,7 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	case a.port == 0:
 		tandemTakePort(e, &a)
 	default:
-		place := tandemPlaceQueue(e, &a)
+		place := tandemAddressQueue(e, &a)
 		tandemSocketPoint(opBind, uintptr(fd), place, 0)
 		if !e.mayTake(&a) {
 			return EADDRINUSE
@@ -208,7 +198,7 @@ func tandemTakePort(e *tandemEndpoint, a *tandemAddress) {
 	from := int(tandemNewName() % tandemPorts)
 	for i := range tandemPorts {
 		a.port = tandemFirstPort + (from+i)%tandemPorts
-		tandemTouchName(opBind, tandemPlace(e.domain, e.kind, a), accessWrite)
+		tandemTouchName(opBind, tandemAddressName(e.domain, e.kind, a), accessWrite)
 		free := true
 		for _, b := range tandemNames {
 			free = free && !e.overlaps(a, b)
@@ -260,11 +250,8 @@ func tandemUnbind(e *tandemEndpoint) {
 	if !e.bound {
 		return
 	}
-	tandemTouchName(opDescriptorClose, tandemPlace(e.domain, e.kind, &e.local), accessWrite)
+	tandemTouchName(opDescriptorClose, tandemAddressName(e.domain, e.kind, &e.local), accessWrite)
 	e.bound = false
-	if e.local.isPath() {
-		return // it stays until it is unlinked
-	}
 	for i, b := range tandemNames {
 		if b == e {
 			tandemNames = append(tandemNames[:i:i], tandemNames[i+1:]...)

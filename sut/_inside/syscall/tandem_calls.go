@@ -52,7 +52,7 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 	case SYS_PIPE2:
 		return tandemReturn(0, tandemPipe((*[2]_C_int)(unsafe.Pointer(a1)), a2))
 	}
-	if (trap == SYS_SPLICE || trap == tandemCOPY_FILE_RANGE) && tandemIsSocket(a3) || trap == SYS_SENDFILE && tandemIsSocket(a2) {
+	if (trap == SYS_SPLICE || trap == tandemCopyRange) && tandemIsSocket(a3) || trap == SYS_SENDFILE && tandemIsSocket(a2) {
 		return ^uintptr(0), EINVAL, true
 	}
 	if tandemIsSocket(a1) {
@@ -62,6 +62,14 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		tandemRefuseCall(what)
 	}
 	return 0, 0, false
+}
+
+//go:nosplit
+func tandemReturn(n int, e Errno) (uintptr, Errno, bool) {
+	if e != 0 {
+		return ^uintptr(0), e, true
+	}
+	return uintptr(n), 0, true
 }
 
 // tandemAsk answers package tandem.

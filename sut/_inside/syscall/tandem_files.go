@@ -49,6 +49,7 @@ type tandemNode struct {
 	output int   // 1 or 2: what is written goes to the checker
 	lock   int32 // flock: -1 exclusive, otherwise the number of shared ones
 	mapped bool
+	socket *tandemEndpoint // that is bound to it
 }
 
 // tandemEntry is an entry of a directory that was looked up; without a node there

@@ -25,7 +25,7 @@ func tandemListen(fd, backlog int) Errno {
 			return errno
 		}
 	}
-	place := tandemPlaceQueue(e, &e.local)
+	place := tandemAddressQueue(e, &e.local)
 	tandemSocketPoint(opBind, uintptr(fd), place, 0)
 	for _, b := range tandemNames {
 		if b != e && b.listening && e.overlaps(&e.local, b) && (e.option(SOL_SOCKET, tandemREUSEPORT) == 0 || b.option(SOL_SOCKET, tandemREUSEPORT) == 0) {
@@ -66,7 +66,7 @@ func tandemAccept(fd int, to unsafe.Pointer, length *uint32, flags int) (int, Er
 		l.waiting[l.backlog-1].establishOther()
 	}
 	e.fds = e.fds[:0]
-	tandemAttach(e, int(s))
+	tandemAttachSocket(e, int(s))
 	e.refresh()
 	e.remote.write(e.domain, to, length)
 	return int(s), 0
@@ -104,21 +104,19 @@ func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 	switch {
 	case errno != 0:
 		return errno
-	case e.connected:
+	case e.connected || e.listening:
 		return EISCONN
-	case e.listening:
-		return EISCONN
+	case e.domain == AF_UNIX:
+		return e.connectUnix(fd, a)
 	}
-	if a.isAny() && e.domain != AF_UNIX {
-		a.ip = map4(a.isFour())
+	if a.isAny() {
+		a.ip = tandemLoopback(a.isFour())
 	}
 	e.pointConnect(fd, &a)
-	l := tandemLookUp(e.domain, e.kind, &a, isListening)
+	l := tandemLookUp(e.kind, &a, isListening)
 	switch {
 	case l != nil:
 		return e.connectTo(l, a)
-	case e.domain == AF_UNIX:
-		return tandemNoUnix(e.kind, &a)
 	case a.isFour() && tandemHasPeers():
 		return e.connectForeign(fd, a)
 	case a.isOwn():
@@ -129,8 +127,8 @@ func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 
 func isListening(e *tandemEndpoint) bool { return e.listening }
 
-// map4 is the loopback address of a family.
-func map4(four bool) [16]byte {
+// tandemLoopback is the loopback address of a family.
+func tandemLoopback(four bool) [16]byte {
 	if four {
 		return tandemLoopFour
 	}
@@ -140,27 +138,38 @@ func map4(four bool) [16]byte {
 // pointConnect is the point of a connect. As far as anybody can tell now, it is
 // to an address of the program or it is an input to the peers.
 func (e *tandemEndpoint) pointConnect(fd int, a *tandemAddress) {
-	place := tandemPlaceQueue(e, a)
-	if e.domain != AF_UNIX && a.isFour() && tandemHasPeers() && tandemLookUp(e.domain, e.kind, a, isListening) == nil {
+	queue := tandemAddressQueue(e, a)
+	if a.isFour() && tandemHasPeers() && tandemLookUp(e.kind, a, isListening) == nil {
 		tandemSocketPoint(opConnect, uintptr(fd), nil, 0)
-		tandemTouch(opConnect, place, accessRead)
+		tandemTouch(opConnect, queue, accessRead)
 		return
 	}
-	tandemSocketPoint(opConnect, uintptr(fd), place, 0)
+	tandemSocketPoint(opConnect, uintptr(fd), queue, 0)
+}
+
+func (e *tandemEndpoint) connectUnix(fd int, a tandemAddress) Errno {
+	tandemSocketPoint(opConnect, uintptr(fd), tandemAddressQueue(e, &a), 0)
+	l, errno := tandemFindUnix(e.kind, &a)
+	switch {
+	case errno != 0:
+		return errno
+	case !l.listening:
+		return ECONNREFUSED
+	case len(l.waiting) >= l.backlog:
+		return EAGAIN
+	}
+	return e.connectTo(l, a)
 }
 
 // connectTo connects to a listener of the program.
 func (e *tandemEndpoint) connectTo(l *tandemEndpoint, a tandemAddress) Errno {
-	if l.kind != e.kind {
-		return EPROTOTYPE
-	}
 	if !e.bound && e.domain != AF_UNIX {
-		local := tandemAddress{ip: map4(a.isFour())}
+		local := tandemAddress{ip: tandemLoopback(a.isFour())}
 		tandemTakePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	} else if e.local.isAny() && e.domain != AF_UNIX {
-		e.local.ip = map4(a.isFour())
+		e.local.ip = tandemLoopback(a.isFour())
 	}
 	e.in, e.out = tandemNewFlow(tandemBufferBytes), tandemNewFlow(tandemBufferBytes)
 	s := &tandemEndpoint{domain: l.domain, kind: l.kind, local: a, remote: e.local, connected: true, in: e.out, out: e.in}

@@ -101,7 +101,7 @@ func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
 	}
 	fd, _, e := RawSyscall6(SYS_SOCKET, domain, typ, proto, 0, 0, 0)
 	if e == 0 {
-		tandemAttach(&tandemEndpoint{domain: int(domain), kind: kind}, int(fd))
+		tandemAttachSocket(&tandemEndpoint{domain: int(domain), kind: kind}, int(fd))
 	}
 	return fd, e
 }
@@ -112,12 +112,14 @@ func tandemSupports(domain, kind, proto int) bool {
 		return true
 	case AF_INET, AF_INET6:
 		return kind == SOCK_STREAM
+	case AF_UNIX:
+		return kind == SOCK_STREAM
 	}
 	return false
 }
 
-// tandemAttach makes fd a descriptor of e.
-func tandemAttach(e *tandemEndpoint, fd int) {
+// tandemAttachSocket makes fd a descriptor of e.
+func tandemAttachSocket(e *tandemEndpoint, fd int) {
 	e.fds = append(e.fds, fd)
 	e.register()
 	tandemEndpoints[fd] = e
@@ -190,7 +192,7 @@ func tandemWait(op uint8, fd int, q *socketQueue, want int, flags int) bool {
 //go:linkname tandemDuplicated
 func tandemDuplicated(old, fd int) {
 	if e := tandemEndpoints[old]; e != nil {
-		tandemAttach(e, fd)
+		tandemAttachSocket(e, fd)
 	}
 }
 

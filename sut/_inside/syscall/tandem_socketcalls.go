@@ -49,7 +49,7 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 		}
 		return 0, 0, false
 	case SYS_DUP, SYS_FCNTL:
-		return tandemDuplicate(trap, a1, a2, a3)
+		return tandemDuplicateSocket(trap, a1, a2, a3)
 	}
 	return tandemOtherCall(trap)
 }
@@ -60,28 +60,15 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 //go:nosplit
 func tandemOtherCall(trap uintptr) (r uintptr, e Errno, taken bool) {
 	switch trap {
-	case SYS_SETSOCKOPT, SYS_FSTAT, SYS_IOCTL, tandemSTATX:
+	case SYS_SETSOCKOPT, SYS_FSTAT, SYS_IOCTL, tandemStatx:
 		return 0, 0, false
 	case SYS_LSEEK, SYS_PREAD64, SYS_PWRITE64:
 		return ^uintptr(0), ESPIPE, true
-	case SYS_SPLICE, SYS_SENDFILE, SYS_TEE, tandemCOPY_FILE_RANGE, SYS_FTRUNCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_FALLOCATE:
+	case SYS_SPLICE, SYS_SENDFILE, SYS_TEE, tandemCopyRange, SYS_FTRUNCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_FALLOCATE:
 		return ^uintptr(0), EINVAL, true // splice and the like: the program then copies
 	}
 	tandemRefuseCall("a system call on a socket or pipe that is not supported")
 	return 0, ENOSYS, true
-}
-
-const (
-	tandemSTATX           = 332
-	tandemCOPY_FILE_RANGE = 326
-)
-
-//go:nosplit
-func tandemReturn(n int, e Errno) (uintptr, Errno, bool) {
-	if e != 0 {
-		return ^uintptr(0), e, true
-	}
-	return uintptr(n), 0, true
 }
 
 func tandemTakeError(fd int) Errno {
@@ -93,7 +80,7 @@ func tandemTakeError(fd int) Errno {
 }
 
 //go:nosplit
-func tandemDuplicate(trap, a1, a2, a3 uintptr) (uintptr, Errno, bool) {
+func tandemDuplicateSocket(trap, a1, a2, a3 uintptr) (uintptr, Errno, bool) {
 	if trap == SYS_FCNTL && a2 != F_DUPFD && a2 != F_DUPFD_CLOEXEC {
 		return 0, 0, false
 	}

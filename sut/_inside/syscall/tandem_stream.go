@@ -140,8 +140,8 @@ func tandemPipe(fds *[2]_C_int, flags uintptr) Errno {
 	r := &tandemEndpoint{in: flow, connected: true}
 	w := &tandemEndpoint{out: flow, connected: true, other: r}
 	r.other = w
-	tandemAttach(r, int(fds[0]))
-	tandemAttach(w, int(fds[1]))
+	tandemAttachSocket(r, int(fds[0]))
+	tandemAttachSocket(w, int(fds[1]))
 	return 0
 }
 
@@ -158,7 +158,7 @@ func tandemSocketPair(domain, typ, proto int, fds *[2]int32) error {
 	one := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: tandemNewFlow(tandemBufferBytes), out: tandemNewFlow(tandemBufferBytes)}
 	two := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: one.out, out: one.in, other: one}
 	one.other = two
-	tandemAttach(one, int(fds[0]))
-	tandemAttach(two, int(fds[1]))
+	tandemAttachSocket(one, int(fds[0]))
+	tandemAttachSocket(two, int(fds[1]))
 	return nil
 }

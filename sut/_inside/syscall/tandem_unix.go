@@ -1,25 +1,46 @@
 package syscall
 
-import "unsafe"
-
-// Names of Unix sockets are kept apart from the file system. A path that has been
-// bound stays, also when its socket is closed, until somebody unlinks it.
+// Unix sockets are bound to files, which know them, or to abstract names.
 
 func (a *tandemAddress) isPath() bool { return a.name != "" && a.name[0] != 0 }
 
 func tandemBindUnix(fd int, e *tandemEndpoint, a tandemAddress) Errno {
+	if a.isPath() {
+		p, errno := tandemLocate(true, false, tandemHereSigned, a.name, false)
+		if errno != 0 {
+			return errno
+		}
+		n, errno := tandemMake(&p, S_IFSOCK|0o777&^tandemFiles.umask)
+		if errno == EEXIST {
+			return EADDRINUSE
+		}
+		if errno != 0 {
+			return errno
+		}
+		n.socket, e.local, e.bound = e, a, true
+		return 0
+	}
 	if a.name == "" {
 		a.name = tandemAbstractName()
-		tandemTouchName(opBind, tandemPlace(e.domain, e.kind, &a), accessWrite)
+		tandemTouchName(opBind, tandemAddressName(e.domain, e.kind, &a), accessWrite)
 	} else {
-		tandemSocketPoint(opBind, uintptr(fd), tandemPlaceQueue(e, &a), 0)
+		tandemSocketPoint(opBind, uintptr(fd), tandemAddressQueue(e, &a), 0)
 	}
-	if tandemFindName(a.name) != nil || a.isPath() && tandemExists(a.name) {
+	if e.nameTaken(&a) {
 		return EADDRINUSE
 	}
 	e.local, e.bound = a, true
 	tandemNames = append(tandemNames, e)
 	return 0
+}
+
+func (e *tandemEndpoint) nameTaken(a *tandemAddress) bool {
+	for _, b := range tandemNames {
+		if b.domain == AF_UNIX && b.local.name == a.name && b.kind == e.kind {
+			return true
+		}
+	}
+	return false
 }
 
 // tandemAbstractName is for a socket that wants any name.
@@ -33,61 +54,26 @@ func tandemAbstractName() string {
 	return string(name[:])
 }
 
-func tandemPlaceQueue(e *tandemEndpoint, a *tandemAddress) *socketQueue {
-	return &socketQueue{object: tandemPlace(e.domain, e.kind, a), readable: true, room: tandemAnyRoom}
-}
-
-func tandemFindName(name string) *tandemEndpoint {
-	for _, e := range tandemNames {
-		if e.domain == AF_UNIX && e.local.name == name {
-			return e
-		}
-	}
-	return nil
-}
-
-// tandemExists looks for a file of the machine.
-func tandemExists(name string) bool {
-	path := append([]byte(name), 0)
-	_, _, e := RawSyscall6(SYS_FACCESSAT, ^uintptr(99), uintptr(unsafe.Pointer(&path[0])), 0, 0, 0, 0)
-	return e == 0
-}
-
-// tandemNoUnix says why nobody could be found at the name of a Unix socket.
-func tandemNoUnix(kind int, a *tandemAddress) Errno {
-	e := tandemFindName(a.name)
-	switch {
-	case e != nil && e.bound && e.kind != kind:
-		return EPROTOTYPE
-	case e == nil && a.isPath() && !tandemExists(a.name):
-		return ENOENT
-	}
-	return ECONNREFUSED
-}
-
-// tandemPathCall serves the calls about files that are about a bound path.
-//
-//go:nocheckptr
-func tandemPathCall(trap uintptr, path, p unsafe.Pointer) (uintptr, Errno, bool) {
-	n := 0
-	for *(*byte)(unsafe.Add(path, n)) != 0 {
-		n++
-	}
-	e := tandemFindName(string(unsafe.Slice((*byte)(path), n)))
-	if e == nil {
-		return 0, 0, false
-	}
-	switch trap {
-	case SYS_UNLINK, SYS_UNLINKAT:
-		tandemSocketPoint(opBind, 0, tandemPlaceQueue(e, &e.local), 0)
-		for i, b := range tandemNames {
-			if b == e {
-				tandemNames = append(tandemNames[:i:i], tandemNames[i+1:]...)
-				break
+// tandemFindUnix finds who is bound to a name.
+func tandemFindUnix(kind int, a *tandemAddress) (*tandemEndpoint, Errno) {
+	if !a.isPath() {
+		for _, b := range tandemNames {
+			if b.domain == AF_UNIX && b.local.name == a.name && b.kind == kind {
+				return b, 0
 			}
 		}
-	case SYS_NEWFSTATAT, SYS_LSTAT, SYS_STAT:
-		*(*Stat_t)(p) = Stat_t{Mode: S_IFSOCK | 0o755, Nlink: 1, Ino: 1, Blksize: 4096}
+		return nil, ECONNREFUSED
 	}
-	return 0, 0, true
+	p, errno := tandemWalkNoted(tandemHereSigned, a.name, true)
+	switch {
+	case errno != 0:
+		return nil, errno
+	case p.node == nil:
+		return nil, ENOENT
+	case p.node.socket == nil || !p.node.socket.bound:
+		return nil, ECONNREFUSED
+	case p.node.socket.kind != kind:
+		return nil, EPROTOTYPE
+	}
+	return p.node.socket, 0
 }
