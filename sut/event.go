@@ -50,7 +50,7 @@ var operationNames = [opCount]string{
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
 	opFileRead: "read file", opFileWrite: "change file", opFileLock: "lock file", opFileShare: "lock file for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
-	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opDescriptorUse: "use connection",
+	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opDescriptorUse: "use connection",
 	opDescriptorClose: "close connection",
 }
 

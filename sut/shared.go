@@ -140,6 +140,7 @@ const (
 	opSocketTry // a read or write that does not wait
 	opBind
 	opDeadline
+	opSendTo // a datagram
 	opDescriptorUse
 	opDescriptorClose
 	opCount

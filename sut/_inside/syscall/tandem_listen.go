@@ -104,6 +104,8 @@ func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 	switch {
 	case errno != 0:
 		return errno
+	case e.kind == SOCK_DGRAM:
+		return e.connectDatagram(fd, a)
 	case e.connected || e.listening:
 		return EISCONN
 	case e.domain == AF_UNIX:

@@ -71,11 +71,16 @@ type tandemFlow struct {
 	stream []byte
 	head   int // what comes before it in stream has been read
 	limit  int
+
+	messages []tandemMessage // where bounds are kept
+	queued   int             // bytes of the buffer that they take
+
 	ended  bool // nothing more will come
 	broken bool // nobody will read
 }
 
 const (
+	tandemMultipath   = 262    // IPPROTO_MPTCP
 	tandemBufferBytes = 212992 // what Linux gives a socket by default
 	tandemPipeBytes   = 65536
 	tandemPipeAtomic  = 4096
@@ -93,15 +98,23 @@ func tandemNewFlow(limit int) *tandemFlow {
 // tandemSocket makes a virtual socket.
 func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
 	kind := int(typ & 0xf)
+	if proto == tandemMultipath {
+		return 0, EPROTONOSUPPORT // the program then does with TCP
+	}
 	if !tandemSupports(int(domain), kind, int(proto)) {
-		tandemRefuseCall("a socket of another kind than TCP (raw, packet and netlink sockets cannot be checked, and names are not resolved: use addresses)")
+		tandemRefuseCall("a socket of another kind than TCP, UDP and Unix")
 	}
 	if domain == AF_NETLINK {
 		return 0, EAFNOSUPPORT // the program then does without the list of interfaces
 	}
 	fd, _, e := RawSyscall6(SYS_SOCKET, domain, typ, proto, 0, 0, 0)
 	if e == 0 {
-		tandemAttachSocket(&tandemEndpoint{domain: int(domain), kind: kind}, int(fd))
+		e := &tandemEndpoint{domain: int(domain), kind: kind}
+		if kind == SOCK_DGRAM {
+			e.in = tandemNewFlow(tandemBufferBytes)
+		}
+		tandemAttachSocket(e, int(fd))
+		e.refresh()
 	}
 	return fd, e
 }
@@ -111,9 +124,9 @@ func tandemSupports(domain, kind, proto int) bool {
 	case AF_NETLINK:
 		return true
 	case AF_INET, AF_INET6:
-		return kind == SOCK_STREAM
+		return kind == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP) || kind == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP)
 	case AF_UNIX:
-		return kind == SOCK_STREAM
+		return kind == SOCK_STREAM || kind == SOCK_DGRAM || kind == SOCK_SEQPACKET
 	}
 	return false
 }
@@ -144,15 +157,21 @@ func (e *tandemEndpoint) register() {
 // refresh computes the readiness of both directions, as seen from this end.
 func (e *tandemEndpoint) refresh() {
 	if f := e.in; f != nil {
-		f.queue.readable = len(f.stream) > f.head || f.ended || e.deaf || e.fault != 0 ||
-			e.listening && min(len(e.waiting), e.backlog) > 0
+		f.queue.readable = len(f.stream) > f.head || len(f.messages) > 0 || f.ended || e.deaf || e.fault != 0 ||
+			e.listening && len(e.waiting) > 0
+		if e.kind == SOCK_DGRAM && e.other == nil { // whoever sends to it
+			f.queue.room = tandemAnyRoom
+			if e.domain == AF_UNIX && len(f.messages) >= tandemUnixMessages {
+				f.queue.room = 0
+			}
+		}
 	}
 	if f := e.out; f != nil {
 		switch {
 		case e.foreign || e.shut || f.broken || e.fault != 0:
 			f.queue.room = tandemAnyRoom
 		default:
-			f.queue.room = int32(f.limit - (len(f.stream) - f.head))
+			f.queue.room = int32(f.limit - (len(f.stream) - f.head) - f.queued)
 		}
 	}
 }

@@ -27,6 +27,10 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 		return tandemReturn(tandemReadVector(fd, unsafe.Pointer(a2), int(a3)))
 	case SYS_WRITEV:
 		return tandemReturn(tandemWriteVector(fd, unsafe.Pointer(a2), int(a3)))
+	case tandemRecvmmsg:
+		return tandemReturn(tandemMessages(fd, unsafe.Pointer(a2), int(a3), int(a4), tandemReceiveMessage))
+	case tandemSendmmsg:
+		return tandemReturn(tandemMessages(fd, unsafe.Pointer(a2), int(a3), int(a4), tandemSendMessage))
 	case SYS_CONNECT:
 		return tandemReturn(0, tandemConnect(fd, unsafe.Pointer(a2), a3))
 	case SYS_BIND:
@@ -98,71 +102,4 @@ func tandemBindCall(fd int, address unsafe.Pointer, length uintptr) Errno {
 		return errno
 	}
 	return tandemBind(fd, e, a)
-}
-
-func tandemReceiveFrom(fd int, p unsafe.Pointer, n, flags int, from, length unsafe.Pointer) (int, Errno) {
-	e := tandemEndpoints[fd]
-	n, errno := e.readStream(fd, unsafe.Slice((*byte)(p), n), flags)
-	if errno == 0 && length != nil {
-		*(*uint32)(length) = 0
-	}
-	return n, errno
-}
-
-func tandemSendTo(fd int, p unsafe.Pointer, n, flags int, to unsafe.Pointer, length uintptr) (int, Errno) {
-	return tandemEndpoints[fd].writeStream(fd, unsafe.Slice((*byte)(p), n), flags)
-}
-
-// tandemGather copies what a list of buffers holds, and tandemScatter fills one.
-func tandemGather(list []Iovec) []byte {
-	var b []byte
-	for _, x := range list {
-		b = append(b, unsafe.Slice(x.Base, x.Len)...)
-	}
-	return b
-}
-
-func tandemScatter(list []Iovec, b []byte) {
-	for _, x := range list {
-		b = b[copy(unsafe.Slice(x.Base, x.Len), b):]
-	}
-}
-
-func tandemLength(list []Iovec) (n int) {
-	for _, x := range list {
-		n += int(x.Len)
-	}
-	return n
-}
-
-func tandemReadVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
-	list := unsafe.Slice((*Iovec)(iov), n)
-	b := make([]byte, tandemLength(list))
-	n, e := tandemReceiveFrom(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), 0, nil, nil)
-	tandemScatter(list, b[:n])
-	return n, e
-}
-
-func tandemWriteVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
-	b := tandemGather(unsafe.Slice((*Iovec)(iov), n))
-	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), 0, nil, 0)
-}
-
-func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
-	m := (*Msghdr)(p)
-	list := unsafe.Slice(m.Iov, m.Iovlen)
-	b := make([]byte, tandemLength(list))
-	n, e := tandemReceiveFrom(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, nil, nil)
-	tandemScatter(list, b[:n])
-	m.Namelen, m.Controllen, m.Flags = 0, 0, 0
-	return n, e
-}
-
-func tandemSendMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
-	m := (*Msghdr)(p)
-	if m.Controllen > 0 {
-		tandemRefuseCall("sending control messages over a socket")
-	}
-	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen))
-	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, nil, 0)
 }

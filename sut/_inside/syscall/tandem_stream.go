@@ -85,6 +85,13 @@ func (e *tandemEndpoint) shutdown(fd, how int) Errno {
 	if !e.connected {
 		return ENOTCONN
 	}
+	if e.out == nil { // datagrams
+		e.shut = e.shut || how != SHUT_RD
+		e.deaf = e.deaf || how != SHUT_WR
+		tandemTouch(opSocketShutdown, &e.in.queue, accessWrite)
+		e.refresh()
+		return 0
+	}
 	if how != SHUT_WR && !e.deaf {
 		tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.in.queue, 0)
 		e.deaf = true
@@ -119,7 +126,7 @@ func (e *tandemEndpoint) closeStream() {
 	if e.in != nil {
 		tandemTouch(opDescriptorClose, &e.in.queue, accessWrite)
 		e.in.broken = true
-		unread = len(e.in.stream) > e.in.head
+		unread = len(e.in.stream) > e.in.head || len(e.in.messages) > 0 && e.kind != SOCK_DGRAM
 	}
 	if other == nil {
 		return

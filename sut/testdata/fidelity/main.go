@@ -16,6 +16,12 @@ func main() {
 	pipes()
 	streams("tcp", "127.0.0.1:0")
 	streams("tcp", "[::1]:0")
+	udp("127.0.0.1:0")
+	udp("[::1]:0")
+	dir := must(os.MkdirTemp("", "fidelity"))
+	defer os.RemoveAll(dir)
+	unix(dir)
+	unixMessages(dir)
 }
 
 // say prints a check by name. Ports differ from run to run: they are left out.
