@@ -313,6 +313,9 @@ func (n *narrator) outcome() string {
 	case sut.AssertionFailed:
 		return "assertion failed: " + l.Message
 	case sut.Exited:
+		if l.Message != "" {
+			return strings.TrimSpace(fmt.Sprintf("ended by signal %s\n%s", l.Message, said))
+		}
 		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, said))
 	}
 	return strings.TrimSpace(said)

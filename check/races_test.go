@@ -40,7 +40,12 @@ func TestReductionLosesNothing(t *testing.T) {
 // outcomes are what a program prints, and how it ends, in any execution.
 func outcomes(t *testing.T, p *sut.Program, scenario string, s explore.Search) (seen map[string]bool, executions int) {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{scenario}})
+	return outcomesWith(t, p, sut.Options{Args: []string{scenario}}, s)
+}
+
+func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) (seen map[string]bool, executions int) {
+	t.Helper()
+	w, err := sut.Start(p, o)
 	if err != nil {
 		t.Fatal(err)
 	}

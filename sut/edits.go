@@ -55,13 +55,14 @@ var patches = []patch{
 		e.enter("GC", "if tandem.on { return }")
 		e.enter("gcStart", "if tandem.on { return }")
 	}},
-	{"runtime/sigqueue.go", func(e *editor) { // signals do not arrive
-		e.enter("signal_recv", "if tandem.serving { gopark(nil, nil, waitReasonZero, traceBlockForever, 1) }")
-		e.enter("signal_enable", "if tandem.serving { return }")
-		e.enter("signal_disable", "if tandem.serving { return }")
-		e.enter("signal_ignore", "if tandem.serving { return }")
+	{"runtime/sigqueue.go", func(e *editor) {
+		e.enter("signal_recv", "if tandem.serving { return tandemSignalReceive() }")
+		e.enter("signal_enable", "if tandem.serving { tandemSignalSet(s, true, false); return }")
+		e.enter("signal_disable", "if tandem.serving { tandemSignalSet(s, false, false); return }")
+		e.enter("signal_ignore", "if tandem.serving { tandemSignalSet(s, false, true); return }")
 		e.enter("signalWaitUntilIdle", "if tandem.serving { return }")
 	}},
+	{"runtime/mheap.go", func(e *editor) { e.enter("mheap.grow", "tandemHeapGrows(npage)") }},
 	{"runtime/rand.go", editRandom},
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
 		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
@@ -143,8 +144,17 @@ var patches = []patch{
 	}},
 	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
 	{"syscall/syscall_linux.go", editSyscalls},
+	{"syscall/syscall_linux_amd64.go", func(e *editor) {
+		e.enter("Gettimeofday", "if tandemServes() { *tv = NsecToTimeval(tandemWallTime()); return nil }")
+		e.enter("Time", "if tandemServes() { tt = Time_t(tandemWallTime() / 1e9); if t != nil { *t = tt }; return tt, nil }")
+	}},
+	{"syscall/rlimit.go", func(e *editor) {
+		e.enter("Setrlimit", `if tandemIsOn() { tandemRefuseCall("changing a resource limit") }`)
+	}},
 	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
+		e.enter("Getpgid", "if tandemIsOn() { return tandemPid, nil }")
+		e.enter("Gettid", "if tandemIsOn() { return tandemPid }")
 		e.enter("Getppid", "if tandemIsOn() { return tandemPid - 1 }")
 		e.enter("Umask", "if tandemServes() { return tandemUmask(mask) }")
 		e.enter("socketpair", "if tandemIsOn() { return tandemSocketPair(domain, typ, proto, fd) }")
@@ -169,6 +179,11 @@ var patches = []patch{
 		e.enter("FD.writeLock", fmt.Sprintf(use, "unsafe.Pointer(&fd.fdmu.wsema)"))
 		e.swap("", "import \"sync/atomic\"", "import (\n\t\"sync/atomic\"\n\t\"unsafe\"\n)")
 		e.add("//go:linkname tandemFileUse\nfunc tandemFileUse(file, lock unsafe.Pointer, fd int)")
+	}},
+	{"plugin/plugin_stubs.go", func(e *editor) {
+		e.enter("open", `tandemRefuseCall("opening a plugin")`)
+		e.swap("", "import \"errors\"", "import (\n\t\"errors\"\n\t_ \"unsafe\"\n)")
+		e.add("//go:linkname tandemRefuseCall syscall.tandemRefuseCall\nfunc tandemRefuseCall(what string)")
 	}},
 	{"internal/poll/splice_linux.go", func(e *editor) {
 		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) { return 0, false, nil }")
@@ -218,5 +233,8 @@ func editSyscalls(e *editor) {
 	const hook = "if r, e, ok := tandemSyscall(trap, a1, a2, a3, %s); ok { return r, 0, e }"
 	e.enter("Syscall", fmt.Sprintf(hook, "0, 0, 0"))
 	e.enter("Syscall6", fmt.Sprintf(hook, "a4, a5, a6"))
-	e.enter("RawSyscall", "if trap == SYS_SOCKET || trap == SYS_GETSOCKNAME || trap == SYS_GETPEERNAME || trap == SYS_PIPE2 { "+fmt.Sprintf(hook, "0, 0, 0")+" }")
+	e.enter("RawSyscall", fmt.Sprintf(hook, "0, 0, 0"))
+	for _, f := range []string{"AllThreadsSyscall", "AllThreadsSyscall6"} {
+		e.enter(f, `if tandemIsOn() { tandemRefuseCall("changing the process that the program runs in") }`)
+	}
 }

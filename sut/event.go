@@ -52,6 +52,7 @@ var operationNames = [opCount]string{
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opDescriptorUse: "use connection",
 	opDescriptorClose: "close connection",
+	opSignalSend:      "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
 
 func (o Operation) String() string {
@@ -132,4 +133,8 @@ const (
 	FileWrite      Operation = opFileWrite
 	FileLock       Operation = opFileLock  // flock, exclusive
 	FileShare      Operation = opFileShare // flock, shared
+	SignalSend     Operation = opSignalSend
+	SignalSet      Operation = opSignalSet
+	SignalReceive  Operation = opSignalReceive
+	SignalArrive   Operation = opSignalArrive // or not, as the last alternative
 )

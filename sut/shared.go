@@ -18,6 +18,7 @@ const (
 	messageBytes     = 1 << 10 // a refusal or a failed assertion, in words
 	outputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
 	hostnameBytes    = 64
+	maxSignals       = 16
 )
 
 // Descriptors of a worker process.
@@ -134,6 +135,10 @@ const (
 	opFileWrite
 	opFileLock
 	opFileShare
+	opSignalSend
+	opSignalSet
+	opSignalReceive
+	opSignalArrive
 	opAccept      // from here to opDescriptorClose, and from opConnect to opPollWait: on sockets and pipes
 	opBufferWrite // to what has bounded room
 	opPollWrite
@@ -191,6 +196,7 @@ const (
 	groupObject  = uint64(1) << 63       // the peer group as a whole
 	socketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
 	fileObject   = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
+	signalObject = uint64(1) << 61       // the signals that the program gets
 )
 
 // How a delivery ended the connection's inbound stream.
@@ -292,4 +298,8 @@ type sharedWorld struct {
 	diskBytes      uint64 // that the files of an execution can have
 	hostname       [hostnameBytes]byte
 	hostnameLength uint64
+	memoryBytes    uint64 // by which the heap of an execution can grow
+	signal         [maxSignals]uint32
+	signals        uint64 // that can arrive
+	signalLimit    uint64 // how often, together
 }

@@ -63,7 +63,7 @@ type Log struct {
 	Outcome  Outcome
 	ExitCode int
 	Position int      // Diverged: the choice of the prefix that could not be followed
-	Message  string   // Refused, AssertionFailed: in words
+	Message  string   // Refused, AssertionFailed: in words; Exited: the signal that ended it, if one did
 	Stack    []uint64 // Refused, AssertionFailed: program counters of the calls that led there
 	Stdout   []byte
 	Stderr   []byte

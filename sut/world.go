@@ -3,6 +3,7 @@ package sut
 import (
 	"fmt"
 	"os"
+	"syscall"
 )
 
 // World is what a program finds beside its peers, the same in every execution.
@@ -10,12 +11,18 @@ type World struct {
 	Stdin    []byte // what standard input has; nil: it is /dev/null
 	Disk     int64  // bytes that the files written in one execution can have; 0: DefaultDisk
 	Hostname string // empty: DefaultHostname
+	Memory   int64  // bytes by which the heap can grow in one execution; 0: DefaultMemory
+	// Signals can arrive whenever the program handles them, together at most
+	// SignalLimit times in an execution.
+	Signals     []syscall.Signal
+	SignalLimit int
 }
 
 // What a world is where nothing else is said.
 const (
 	DefaultDisk     = 64 << 20
 	DefaultHostname = "tandem"
+	DefaultMemory   = 1 << 30
 )
 
 // describe puts the world where the worker looks for it.
@@ -31,6 +38,16 @@ func (w World) describe(sh *sharedWorld) error {
 	if sh.diskBytes = uint64(w.Disk); w.Disk == 0 {
 		sh.diskBytes = DefaultDisk
 	}
+	if sh.memoryBytes = uint64(w.Memory); w.Memory == 0 {
+		sh.memoryBytes = DefaultMemory
+	}
+	if len(w.Signals) > maxSignals {
+		return fmt.Errorf("%d signals can arrive: give at most %d", len(w.Signals), maxSignals)
+	}
+	for i, s := range w.Signals {
+		sh.signal[i] = uint32(s)
+	}
+	sh.signals, sh.signalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
 	return nil
 }
 

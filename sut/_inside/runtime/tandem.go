@@ -106,9 +106,7 @@ func tandemConsider() {
 		tandemLogOperation(t)
 		return
 	}
-	if t.op == opSelect {
-		tandemCountArms(t)
-	}
+	tandemCountChoices(t)
 	ready := tandemEnabled(t) && t.choices == 1
 	if t.sealed && ready && t.op != opYield && t.op != opExit {
 		tandemLogOperation(t)
@@ -214,6 +212,7 @@ func tandemAdvance(pp *p) {
 	tandem.step = tandem.sh.records
 	tandemRecord(record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)})
 	tandem.current = 0
+	tandemSignals.quiet = false
 	pp.timers.check(tandem.now, nil)
 }
 
@@ -226,9 +225,9 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive:
 		return readyFree
-	case opReadLock, opBufferWrite, opPollWrite, opFileShare:
+	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive:
 		return readyReader
 	}
 	return 0
@@ -260,6 +259,8 @@ func tandemReady(t *tandemG) uint8 {
 		}
 	case opFileWrite, opFileLock, opFileShare:
 		ready = tandemFileLockReady(t.state)
+	case opSignalSend, opSignalSet, opSignalReceive, opSignalArrive:
+		ready = tandemSignalReady()
 	default:
 		if tandemIsSocketOp(t.op) {
 			ready = tandemSocketReady(t)
@@ -302,9 +303,7 @@ func tandemPick() *g {
 			exits = gp // the end of main waits until nothing else can happen
 			continue
 		}
-		if t.op == opSelect {
-			tandemCountArms(t)
-		}
+		tandemCountChoices(t)
 		if tandemEnabled(t) {
 			enabled++
 			tandemRecordEnabled(t)

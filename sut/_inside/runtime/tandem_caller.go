@@ -57,7 +57,7 @@ func tandemReadPatterns(list string) {
 // goroutines may be preempted there.
 func tandemFindCaller(t *tandemG) {
 	socket := tandemIsSocketOp(t.op)
-	file := t.op >= opFileRead && t.op <= opFileShare
+	file := t.op >= opFileRead && t.op <= opSignalSend
 	pc, fp := t.caller, t.frame
 	for {
 		class := tandemClass(pc)

@@ -205,6 +205,17 @@ func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	} // else it blocks, and what wakes it needs to know on which channels
 }
 
+// tandemCountChoices sets the number of alternatives of a pending operation whose
+// alternatives change.
+func tandemCountChoices(t *tandemG) {
+	switch t.op {
+	case opSelect:
+		tandemCountArms(t)
+	case opSignalArrive:
+		tandemCountArrivals(t)
+	}
+}
+
 // tandemCountArms sets the number of alternatives of a pending select.
 func tandemCountArms(t *tandemG) {
 	t.choices = max(tandemReadyArms(t), 1)

@@ -96,3 +96,26 @@ func tandemFileLockReady(state uintptr) uint8 {
 	}
 	return 0
 }
+
+// tandemPlainFiles says which descriptors are files, but for those of standard
+// output and error, which nobody but the checker reads.
+var tandemPlainFiles [tandemMaxSockets]bool
+
+//go:linkname tandemMarkFile syscall.tandemMarkFile
+func tandemMarkFile(fd int, plain bool) {
+	if fd >= tandemMaxSockets {
+		tandemRefuse("more than 1024 descriptors")
+	}
+	tandemPlainFiles[fd] = plain
+}
+
+func tandemIsPlainFile(fd int) bool { return fd < tandemMaxSockets && tandemPlainFiles[fd] }
+
+//go:linkname tandemSleep syscall.tandemSleep
+func tandemSleep(ns int64) { timeSleep(ns) }
+
+// tandemMonotonic is the reading of clocks that do not tell the time of day.
+//
+//go:linkname tandemMonotonic syscall.tandemMonotonic
+//go:nosplit
+func tandemMonotonic() int64 { return tandem.now }

@@ -96,6 +96,7 @@ func tandemStart() {
 		tandemSpawn(gp, main, gp.startpc, gp.gopc)
 		gp.tandem.background = true
 	})
+	systemstack(func() { tandemStartSignals(main) })
 }
 
 func tandemAnswer(b byte) {

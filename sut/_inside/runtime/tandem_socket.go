@@ -159,7 +159,7 @@ func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
 //
 //go:linkname tandemFileUse internal/poll.tandemFileUse
 func tandemFileUse(file, lock unsafe.Pointer, fd int) {
-	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) {
+	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) && !tandemIsPlainFile(fd) {
 		return
 	}
 	tandemTouchName(opDescriptorUse, uint64(uintptr(file)), accessRead)
@@ -173,7 +173,7 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 //
 //go:linkname tandemFileClose internal/poll.tandemFileClose
 func tandemFileClose(file unsafe.Pointer, fd int) {
-	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) {
+	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) && !tandemIsPlainFile(fd) {
 		return
 	}
 	t := &getg().tandem

@@ -204,6 +204,22 @@ func tandemGetcwd(to unsafe.Pointer, size int) (int, Errno) {
 	return len(path) + 1, 0
 }
 
+// tandemKill sends a signal: to the program itself, since it knows no other process.
+func tandemKill(pid int, signal uintptr) Errno {
+	switch {
+	case pid != tandemPid && pid != -tandemPid && pid != 0:
+		tandemRefuseCall("sending a signal to another process")
+	case signal > 64:
+		return EINVAL
+	case signal != 0:
+		tandemSignalSend(uint32(signal))
+	}
+	return 0
+}
+
+//go:linkname tandemSignalSend
+func tandemSignalSend(s uint32)
+
 // tandemUname names the machine as the configuration does.
 //
 //go:nosplit

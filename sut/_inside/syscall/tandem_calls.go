@@ -20,6 +20,9 @@ const (
 	tandemIO_URING = 425
 	tandemCLONE3   = 435
 	tandemEXECVEAT = 322
+
+	tandemPidfdSend = 424
+	tandemPidfdOpen = 434
 )
 
 // tandemSyscall takes over the calls that concern virtual sockets, and refuses
@@ -49,6 +52,15 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		return tandemAsk(a1, a2, unsafe.Pointer(a3))
 	case SYS_GETPID:
 		return tandemPid, 0, true
+	case SYS_CLOCK_GETTIME, SYS_GETTIMEOFDAY, SYS_GETRUSAGE, SYS_TIMES, SYS_NANOSLEEP:
+		e, taken = tandemClockCall(trap, a1, a2)
+		return 0, e, taken
+	case SYS_KILL, SYS_TKILL:
+		return tandemReturn(0, tandemKill(int(int32(a1)), a2))
+	case SYS_TGKILL:
+		return tandemReturn(0, tandemKill(int(int32(a1)), a3))
+	case tandemPidfdOpen, tandemPidfdSend, SYS_WAITID:
+		return tandemReturn(0, ENOSYS) // package os then does with process IDs
 	case SYS_PIPE2:
 		return tandemReturn(0, tandemPipe((*[2]_C_int)(unsafe.Pointer(a1)), a2))
 	}
@@ -91,11 +103,17 @@ func tandemForbidden(trap uintptr) string {
 	switch trap {
 	case SYS_FORK, SYS_VFORK, SYS_CLONE, tandemCLONE3, SYS_EXECVE, tandemEXECVEAT:
 		return tandemNoSubprocess
-	case SYS_KILL, SYS_TKILL, SYS_TGKILL:
-		return "sending a signal"
 	case SYS_CHROOT:
 		return "changing the root directory"
-	case tandemIO_URING, SYS_EPOLL_CREATE1, SYS_MOUNT, SYS_PTRACE:
+	case SYS_SELECT, SYS_PSELECT6, SYS_POLL, SYS_PPOLL, SYS_EPOLL_CREATE, SYS_EPOLL_CREATE1, tandemIO_URING:
+		return "waiting for descriptors by system calls of its own"
+	case SYS_INOTIFY_INIT, SYS_INOTIFY_INIT1, SYS_EVENTFD, SYS_EVENTFD2, SYS_TIMERFD_CREATE, SYS_SIGNALFD, SYS_SIGNALFD4:
+		return "a descriptor for events (inotify, eventfd, timerfd, signalfd)"
+	case SYS_SETPGID, SYS_SETSID, SYS_SETPRIORITY, SYS_SETUID, SYS_SETGID, SYS_SETRESUID, SYS_SETRESGID, SYS_SETGROUPS, SYS_PRCTL, SYS_UNSHARE:
+		return "changing the process that the program runs in"
+	case SYS_SYSINFO:
+		return "looking at the load of the machine"
+	case SYS_MOUNT, SYS_UMOUNT2, SYS_PTRACE, SYS_REBOOT, SYS_SETTIMEOFDAY, SYS_SETHOSTNAME, SYS_MREMAP:
 		return "a system call that cannot be checked"
 	}
 	return ""

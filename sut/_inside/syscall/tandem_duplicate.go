@@ -27,6 +27,7 @@ func tandemCloseFile(fd int) Errno {
 func tandemDetach(fd int) {
 	d := tandemFiles.table[fd]
 	tandemFiles.table[fd] = nil
+	tandemMarkFile(fd, false)
 	if d.refs--; d.refs > 0 {
 		return
 	}

@@ -75,7 +75,6 @@ type tandemDescription struct {
 var tandemFiles struct {
 	null        int
 	table       []*tandemDescription
-	closed      [3]bool // of the standard descriptors
 	root        *tandemNode
 	cwd         *tandemNode
 	umask       uint32
@@ -97,6 +96,9 @@ func tandemFilePoint(op uint8, object uint64, state *int32)
 
 //go:linkname tandemFileAccess
 func tandemFileAccess(op, kind uint8, object uint64, state *int32)
+
+//go:linkname tandemMarkFile
+func tandemMarkFile(fd int, plain bool)
 
 //go:linkname tandemFreshName
 func tandemFreshName() uint64
@@ -151,6 +153,7 @@ func tandemOpenStandard() {
 	RawSyscall6(SYS_FSTAT, 0, uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0)
 	in := &tandemNode{number: 1, mode: st.Mode, device: st.Rdev, size: st.Size, links: 1, reader: 0, onHost: true, opened: 1}
 	f.table[0] = &tandemDescription{node: in, number: 2, refs: 1}
+	tandemMarkFile(0, true)
 	for fd := 1; fd <= 2; fd++ {
 		out := &tandemNode{number: uint64(2*fd + 1), mode: S_IFIFO | 0o600, links: 1, reader: -1, opened: 1, output: fd}
 		f.table[fd] = &tandemDescription{node: out, number: uint64(2*fd + 2), refs: 1, flags: O_WRONLY}

@@ -176,6 +176,7 @@ func tandemAttach(fd int, d *tandemDescription) {
 	}
 	f.table[fd] = d
 	d.refs++
+	tandemMarkFile(fd, d.node.output == 0)
 }
 
 // tandemDescribed is the description of a virtual descriptor, or nil.
