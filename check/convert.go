@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
@@ -13,15 +14,29 @@ import (
 type translator struct {
 	execution explore.Execution
 	accesses  []explore.Access
+	intended  []explore.Access // of pending operations
+	needs     []explore.Need
 	starts    []explore.GoroutineID
 	enabled   []explore.Alternative
-	spans     []span
+	spans     []span // of the transitions
+	pending   []pending
+	isPending bool // what was begun last is the last of these, no transition
+	partners  []explore.Pending
 	prefix    []sut.Choice
 }
 
-// span says which of the translator's accesses, starts and alternatives belong
-// to a transition; slices are cut only when the backing arrays have stopped growing.
-type span struct{ accesses, starts, enabled int }
+// span says where in the translator's slices the part of a transition begins, and
+// how many needs and partners it has; they are cut only when they have stopped growing.
+type span struct{ accesses, starts, enabled, needs, needed, partners int }
+
+// pending is an operation that was pending: at the end, or until a transition
+// completed it as that of a partner.
+type pending struct {
+	explore.Pending
+	partner                           bool
+	late                              bool // the partner has come in the transition itself
+	accesses, intended, needs, needed int
+}
 
 // schedule leaves out the clock, which is not picked but advances by itself.
 func (t *translator) schedule(s explore.Schedule) sut.Schedule {
@@ -66,6 +81,7 @@ func (t *translator) log(l *sut.Log) (explore.Execution, error) {
 	x.Outcome = outcome
 	x.Transitions, x.Pending = x.Transitions[:0], x.Pending[:0]
 	t.accesses, t.starts, t.enabled, t.spans = t.accesses[:0], t.starts[:0], t.enabled[:0], t.spans[:0]
+	t.needs, t.pending, t.partners, t.intended = t.needs[:0], t.pending[:0], t.partners[:0], t.intended[:0]
 	for i := range l.Events {
 		t.event(&l.Events[i])
 	}
@@ -74,13 +90,13 @@ func (t *translator) log(l *sut.Log) (explore.Execution, error) {
 }
 
 func (t *translator) event(e *sut.Event) {
-	x := &t.execution
 	switch e.Kind {
 	case sut.Stepped:
 		t.begin(explore.Transition{
 			Action:  explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)},
-			Choices: int(e.Choices), Need: need(e), Barrier: e.Operation == sut.Exit,
+			Choices: int(e.Choices), Barrier: e.Operation == sut.Exit,
 		})
+		t.need(e, e.Object)
 	case sut.Ticked:
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.begin(explore.Transition{Choices: 1, Barrier: true})
@@ -91,21 +107,86 @@ func (t *translator) event(e *sut.Event) {
 	case sut.Enabled:
 		t.enabled = append(t.enabled, explore.Alternative{Goroutine: explore.GoroutineID(e.Subject), Choices: int(e.Choices)})
 	case sut.Pending:
-		x.Pending = append(x.Pending, explore.Pending{
-			Goroutine: explore.GoroutineID(e.Subject), Need: need(e),
-			Access: access(e, e.Object), Enabled: e.Number != 0,
-		})
+		t.pend(e, false)
+		t.need(e, e.Object)
+		if e.Object != 0 && !channelOperation(e.Operation) {
+			t.intend(e, e.Object)
+		}
+	case sut.Partnered:
+		t.pend(e, true)
+	case sut.Needed:
+		t.need(e, e.Subject)
+	case sut.Intended:
+		t.intend(e, e.Subject)
 	}
+}
+
+func (t *translator) pend(e *sut.Event, partner bool) {
+	p := pending{partner: partner, accesses: len(t.intended), needs: len(t.needs)}
+	p.Goroutine, p.Enabled = explore.GoroutineID(e.Subject), e.Number != 0
+	if s := &t.spans[len(t.spans)-1]; partner && slices.Contains(t.starts[s.starts:], p.Goroutine) {
+		p.late = true
+	} else if partner {
+		s.partners++
+	}
+	t.pending, t.isPending = append(t.pending, p), true
+}
+
+// need adds a wait condition to what was begun last.
+func (t *translator) need(e *sut.Event, object uint64) {
+	if e.Ready == 0 {
+		return
+	}
+	n := explore.Need{Object: explore.ObjectID(object), Mask: e.Ready}
+	if e.Kind == sut.Needed {
+		n.Own = uint8(e.Number)
+	}
+	t.needs = append(t.needs, n)
+	if t.isPending {
+		t.pending[len(t.pending)-1].needed++
+	} else {
+		t.spans[len(t.spans)-1].needed++
+	}
+}
+
+// intend adds an access that a pending operation would have made.
+func (t *translator) intend(e *sut.Event, object uint64) {
+	a := access(e, object)
+	if p := &t.pending[len(t.pending)-1]; e.Kind == sut.Pending && !p.Enabled {
+		a.Ready = 0
+	}
+	t.intended = append(t.intended, a)
+	t.pending[len(t.pending)-1].intended++
+}
+
+// channelOperation reports whether what a pending operation waits for and would
+// access is in events of its own.
+func channelOperation(o sut.Operation) bool {
+	return o == sut.ChannelSend || o == sut.ChannelReceive || o == sut.Select
 }
 
 func (t *translator) begin(x explore.Transition) {
 	t.execution.Transitions = append(t.execution.Transitions, x)
-	t.spans = append(t.spans, span{len(t.accesses), len(t.starts), len(t.enabled)})
+	t.isPending = false
+	t.spans = append(t.spans, span{accesses: len(t.accesses), starts: len(t.starts), enabled: len(t.enabled), needs: len(t.needs)})
 }
 
-// cut hands each transition its accesses and starts, which follow its
+// cut hands each transition its accesses, starts and partners, which follow its
 // beginning in the log, and its alternatives, which precede it.
 func (t *translator) cut() {
+	for i := range t.pending {
+		p := &t.pending[i]
+		p.Needs = t.needs[p.needs : p.needs+p.needed : p.needs+p.needed]
+		p.Accesses = t.intended[p.accesses : p.accesses+p.intended : p.accesses+p.intended]
+		switch {
+		case p.late:
+		case p.partner:
+			t.partners = append(t.partners, p.Pending)
+		default:
+			t.execution.Pending = append(t.execution.Pending, p.Pending)
+		}
+	}
+	partners := t.partners
 	for i, s := range t.spans {
 		end := span{accesses: len(t.accesses), starts: len(t.starts)}
 		if i+1 < len(t.spans) {
@@ -119,18 +200,16 @@ func (t *translator) cut() {
 		x.Accesses = t.accesses[s.accesses:end.accesses:end.accesses]
 		x.Starts = t.starts[s.starts:end.starts:end.starts]
 		x.Enabled = t.enabled[first:s.enabled:s.enabled]
+		x.Needs = t.needs[s.needs : s.needs+s.needed : s.needs+s.needed]
+		x.Partners, partners = partners[:s.partners:s.partners], partners[s.partners:]
 	}
-}
-
-func need(e *sut.Event) explore.Need {
-	if e.Ready == 0 {
-		return explore.Need{}
-	}
-	return explore.Need{Object: explore.ObjectID(e.Object), Mask: e.Ready}
 }
 
 func access(e *sut.Event, object uint64) explore.Access {
 	a := explore.Access{Object: explore.ObjectID(object), Kind: searchKind(e.Access), Ready: e.Ready}
+	if e.Kind == sut.Intended {
+		a.Count = int32(e.Object)
+	}
 	if e.Kind == sut.Accessed {
 		a.Delta, a.Count = int32(e.Number), int32(e.Object)
 	}

@@ -77,6 +77,7 @@ type narrator struct {
 	objects   map[uint64]string // what objects are called
 	counted   map[string]int
 	ticks     int
+	meets     string // whose operation on a channel the present step completes, too
 }
 
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
@@ -100,6 +101,8 @@ func (n *narrator) narrate() *report.Counterexample {
 			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: 0, Kind: report.Timer, Operation: fmt.Sprintf("the clock advances to %.3f s", float64(e.Subject)/1e9)})
 		case sut.Accessed:
 			n.access(current, e)
+		case sut.Partnered:
+			n.partner(e)
 		case sut.Spawned:
 			n.spawn(current, e)
 		case sut.Exchanged:
@@ -174,6 +177,7 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 }
 
 func (n *narrator) step(goroutine int, e *sut.Event) {
+	n.meets = ""
 	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String(), Kind: kinds[e.Operation]}
 	if s.Kind == "" {
 		s.Kind = report.Synchronisation
@@ -188,6 +192,20 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 		s.Source, s.Function = shortSource(at), at.Function
 	}
 	n.result.Steps = append(n.result.Steps, s)
+	if channelOperation(e.Operation) {
+		n.last[goroutine] = report.Step{Operation: e.Operation.String(), Source: n.source(e.PC)}
+	}
+}
+
+// partner says whose operation the present step completes, too.
+func (n *narrator) partner(e *sut.Event) {
+	partner := n.names[e.Subject]
+	n.meets = " to "
+	if e.Operation == sut.ChannelSend {
+		n.meets = " from "
+	}
+	n.meets += n.result.Goroutines[partner].Name
+	n.last[partner] = report.Step{Operation: e.Operation.String(), Source: n.source(e.PC)}
 }
 
 // blocking are the operations that a goroutine goes on after when it was woken.
@@ -210,7 +228,12 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	}
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	if s.Object == "" && s.Operation == e.Operation.String() {
-		s.Object = n.object(e)
+		s.Object = n.object(e) + n.meets
+		n.meets = ""
+	}
+	if channelOperation(e.Operation) {
+		n.object(e)
+		return // it may be a partner's
 	}
 	if e.Operation == sut.Unlock && n.last[goroutine].Operation == sut.CondWait.String() {
 		return // a part of waiting for a condition
@@ -220,7 +243,11 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 
 // object gives an object a name that people can follow.
 func (n *narrator) object(e *sut.Event) string {
-	if name, ok := n.objects[e.Subject]; ok {
+	subject := e.Subject
+	if channelOperation(e.Operation) {
+		subject &^= 1 // who waits to send has a name of its own
+	}
+	if name, ok := n.objects[subject]; ok {
 		return name
 	}
 	kind := objectKinds[e.Operation]
@@ -229,7 +256,7 @@ func (n *narrator) object(e *sut.Event) string {
 	}
 	n.counted[kind]++
 	name := fmt.Sprintf("%s %d", kind, n.counted[kind])
-	n.objects[e.Subject] = name
+	n.objects[subject] = name
 	return name
 }
 

@@ -40,7 +40,7 @@ func turns(goroutines, transitions int, common bool) Execution {
 		}
 		t := Transition{Action: Action{Goroutine: GoroutineID(g + 1)}, Choices: 1}
 		if i%2 == 0 {
-			t.Need = Need{o, ReadyExclusive}
+			t.Needs = []Need{{Object: o, Mask: ReadyExclusive}}
 			t.Accesses = []Access{{Object: o, Kind: Write, Ready: ReadyExclusive}}
 		} else {
 			t.Accesses = []Access{{Object: o, Kind: Write}}

@@ -138,7 +138,7 @@ func (d *dpor) reverseDeficits(from int) {
 	for e := int32(from); e < int32(len(t.events)); e++ {
 		for _, u := range t.usesOf(e) {
 			object := &t.objects[u.object]
-			if u.delta >= 0 || object.seen == t.generation {
+			if u.delta >= 0 || u.ready&CountsWaiting != 0 || object.seen == t.generation {
 				continue
 			}
 			object.seen = t.generation

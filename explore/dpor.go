@@ -67,7 +67,6 @@ func (d *dpor) putToSleep(i int) {
 	n, e := &d.nodes[i], int32(i)
 	d.sleep = append(d.sleep[:n.sleepEnd], Sleeper{
 		Action:   d.path[i],
-		Need:     d.trace.events[i].need,
 		Accesses: accumulate(slices.Clone(d.trace.accessesOf(e))),
 	})
 	n.sleepEnd++
@@ -127,6 +126,15 @@ func (d *dpor) extend(i int, x *Transition) error {
 	d.addAlternatives(n, x)
 	if err := d.reverseAll(races, x.Goroutine); err != nil {
 		return err
+	}
+	for p := range x.Partners {
+		races, err := d.trace.pendingRaces(&x.Partners[p], true)
+		if err != nil {
+			return err
+		}
+		if err := d.reverseAll(races, x.Partners[p].Goroutine); err != nil {
+			return err
+		}
 	}
 	d.reverseAwakened(int32(i))
 	return nil
@@ -268,7 +276,7 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 	if p.Enabled && outcome == Redundant {
 		return nil
 	}
-	races, err := d.trace.pendingRaces(p)
+	races, err := d.trace.pendingRaces(p, false)
 	if err != nil {
 		return err
 	}

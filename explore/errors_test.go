@@ -33,7 +33,7 @@ func TestDivergence(t *testing.T) {
 		"action":   func(e *Execution) { e.Transitions[1].Goroutine = 7 },
 		"choice":   func(e *Execution) { e.Transitions[1].Choice, e.Transitions[1].Choices = 1, 2 },
 		"choices":  func(e *Execution) { e.Transitions[1].Choices = 3 },
-		"need":     func(e *Execution) { e.Transitions[1].Need = Need{1, ReadyShared} },
+		"need":     func(e *Execution) { e.Transitions[1].Needs = []Need{{Object: 1, Mask: ReadyShared}} },
 		"barrier":  func(e *Execution) { e.Transitions[1].Barrier = true },
 		"object":   func(e *Execution) { e.Transitions[1].Accesses[0].Object++ },
 		"accesses": func(e *Execution) { e.Transitions[1].Accesses = nil },
@@ -72,7 +72,7 @@ func TestDivergenceOfTheOthers(t *testing.T) {
 // Schedule are refused, at the right step.
 func TestWrongLogs(t *testing.T) {
 	lock := func() Transition {
-		return Transition{Action: Action{Goroutine: 1}, Choices: 1, Need: Need{5, ReadyExclusive},
+		return Transition{Action: Action{Goroutine: 1}, Choices: 1, Needs: []Need{{Object: 5, Mask: ReadyExclusive}},
 			Accesses: []Access{{Object: 5, Kind: Write, Ready: ReadyExclusive}}}
 	}
 	for name, test := range map[string]struct {
@@ -83,15 +83,15 @@ func TestWrongLogs(t *testing.T) {
 		"choice too high":   {1, func(e *Execution) { e.Transitions[1].Choice = 1 }},
 		"negative choice":   {1, func(e *Execution) { e.Transitions[1].Choice = -1 }},
 		"kind of access":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Kind = 77 }},
-		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Need.Mask = 4 }},
-		"need not accessed": {1, func(e *Execution) { e.Transitions[1].Need.Object = 6 }},
+		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Needs[0].Mask = readyMasks }},
+		"need not accessed": {1, func(e *Execution) { e.Transitions[1].Needs[0].Object = 6 }},
 		"need not ready":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Ready = 0 }},
 		"redundant":         {2, func(e *Execution) { e.Outcome = Redundant }},
 		"outcome":           {2, func(e *Execution) { e.Outcome = outcomes }},
 		"pending kind": {2, func(e *Execution) {
-			e.Pending = []Pending{{Goroutine: 2, Access: Access{Object: 5, Kind: accessKinds}}}
+			e.Pending = []Pending{{Goroutine: 2, Accesses: []Access{{Object: 5, Kind: accessKinds}}}}
 		}},
-		"pending condition": {2, func(e *Execution) { e.Pending = []Pending{{Goroutine: 2, Need: Need{5, 64}}} }},
+		"pending condition": {2, func(e *Execution) { e.Pending = []Pending{{Goroutine: 2, Needs: []Need{{Object: 5, Mask: 64}}}} }},
 		"enabled at a barrier": {2, func(e *Execution) {
 			e.Transitions[1].Barrier = true
 			e.Transitions = append(e.Transitions, Transition{Action: Action{Goroutine: 3}, Choices: 1})
@@ -158,9 +158,9 @@ func mustPanic(t *testing.T, want string, f func()) {
 // TestArbitraryLogs reports logs that make no sense: errors, but no panic.
 func TestArbitraryLogs(t *testing.T) {
 	small := func(t *rapid.T, n int) int { return rapid.IntRange(0, n).Draw(t, "n") }
-	need := func(t *rapid.T) Need { return Need{ObjectID(small(t, 2)), uint8(small(t, 3))} }
+	need := func(t *rapid.T) Need { return Need{ObjectID(small(t, 2)), uint8(small(t, 15)), uint8(small(t, 1))} }
 	access := func(t *rapid.T) Access {
-		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), int32(small(t, 2)), AccessKind(small(t, 2)), uint8(small(t, 3))}
+		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), int32(small(t, 2)), AccessKind(small(t, 2)), uint8(small(t, 15))}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := DPOR()
@@ -176,7 +176,7 @@ func TestArbitraryLogs(t *testing.T) {
 					x.Accesses = append(x.Accesses, access(t))
 				}
 				if len(x.Accesses) > 0 && small(t, 1) == 0 {
-					x.Need = Need{x.Accesses[0].Object, x.Accesses[0].Ready}
+					x.Needs = []Need{{Object: x.Accesses[0].Object, Mask: x.Accesses[0].Ready}}
 				}
 				for range small(t, 1) {
 					x.Starts = append(x.Starts, GoroutineID(small(t, 3)))
@@ -184,7 +184,7 @@ func TestArbitraryLogs(t *testing.T) {
 				e.Transitions = append(e.Transitions, x)
 			}
 			for range small(t, 2) {
-				e.Pending = append(e.Pending, Pending{GoroutineID(small(t, 3)), need(t), access(t), small(t, 1) == 0})
+				e.Pending = append(e.Pending, Pending{GoroutineID(small(t, 3)), []Need{need(t)}, []Access{access(t)}, small(t, 1) == 0})
 			}
 			if err := s.Report(e); err != nil || !more {
 				return

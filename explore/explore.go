@@ -64,32 +64,47 @@ type Action struct {
 // Delta being the sum of those up to it.
 type Sleeper struct {
 	Action
-	Need     Need
 	Accesses []Access
 }
 
 // Access is one use of an object that another goroutine could notice.
 type Access struct {
 	Object ObjectID
-	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers)
-	Count  int32      // Commute: the counter just before this access
+	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers, receivers)
+	Count  int32      // Commute, and all accesses to a channel: the counter just before this access
 	Kind   AccessKind // what it conflicts with
 	Ready  uint8      // the wait conditions on the object that held just before this access
 }
 
 // The wait conditions of an object, as bits of Access.Ready and Need.Mask.
-// Accesses of kind Commute may change ReadyExclusive only, and it then holds
-// exactly while the sum of their deltas is zero.
+// Accesses of kind Commute may change two of them: ReadyExclusive, which then holds
+// exactly while the sum of their deltas is zero, and ReadySend, which then holds
+// exactly while Access.Count, to which they add, is greater than zero.
 const (
 	ReadyExclusive uint8 = 1 << iota // mutex free, counter zero, a writer may enter
 	ReadyShared                      // a reader may enter
+	ReadySend                        // channel has room or a receiver, or is closed
+	ReadyReceive                     // channel has something to receive, or is closed
+	readyMasks                       // greater than all masks
+
+	// CountsWaiting is no wait condition. It marks a counter of goroutines that wait,
+	// which is not negative in any order.
+	CountsWaiting = readyMasks
 )
 
-// Need is the wait condition of a pending operation: its goroutine is enabled
-// only while all bits of Mask hold for Object. The zero value always holds.
+// Need is a wait condition: all bits of Mask hold for Object.
 type Need struct {
 	Object ObjectID
 	Mask   uint8
+	Own    uint8 // ReadySend: how often the goroutine itself counts as one that waits to receive
+}
+
+// holds reports whether the condition holds for its object in the state of an access.
+func (n Need) holds(ready uint8, count int32) bool {
+	if n.Own > 0 && count <= int32(n.Own) {
+		return false
+	}
+	return ready&n.Mask == n.Mask
 }
 
 // Transition is what one goroutine did from one scheduling point to the next.
@@ -98,9 +113,10 @@ type Need struct {
 type Transition struct {
 	Action
 	Choices  int           // alternatives of the operation, >= 1
-	Need     Need          // the wait condition it started with
+	Needs    []Need        // it waited until one of these held; none: it could always go on
 	Accesses []Access      // in order
 	Starts   []GoroutineID // goroutines that it created or woke
+	Partners []Pending     // operations of others, pending before it, that it completed
 	Enabled  []Alternative // all that could have been picked; only if Schedule.WantEnabled
 	// Barrier marks what is scheduled only when nothing else is enabled (the clock
 	// advances, main returns). It is ordered after everything before it and before
@@ -116,11 +132,11 @@ type Alternative struct {
 }
 
 // Pending is an operation that was parked when the execution ended. Goroutines
-// blocked inside a channel operation have none.
+// blocked inside an operation (Cond.Wait) have none.
 type Pending struct {
 	Goroutine GoroutineID
-	Need      Need
-	Access    Access // the first access it would have made
+	Needs     []Need
+	Accesses  []Access // those that the operation would have made, at most one for each object
 	Enabled   bool
 }
 

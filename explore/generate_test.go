@@ -22,12 +22,13 @@ var (
 	mutexes    = []string{"lock m; |; unlock m", "lock m; |; unlock m", "lock n; |; unlock n", "lock m; unlock m"}
 	rwmutexes  = []string{"rlock m; |; runlock m", "rlock m; |; runlock m", "lock m; |; unlock m"}
 	waitGroups = []string{"add w 1; |; done w", "add w 1; done w", "add w 2; done w; |; done w", "wait w"}
-	channels   = []string{"send c 1", "recv r0 c", "send b1 2", "recv r1 b1", "select r2 c b1", "send d 3", "select r2 c d"}
-	choices    = []string{"choose r0 2", "choose r1 3"}
-	times      = []string{"sleep 1", "sleep 2"}
-	branches   = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc y r0"}
+	channels   = []string{"send c 1", "recv r0 c", "send b1 2", "recv r1 b1", "select r2 c b1", "send d 3", "select r2 c d",
+		"either r2 c d 4", "either r2 d b1 5", "either r2 c c 8", "poll r0 c", "poll r1 b1", "offer r1 c 6", "offer r0 d 7"}
+	choices  = []string{"choose r0 2", "choose r1 3"}
+	times    = []string{"sleep 1", "sleep 2"}
+	branches = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc y r0"}
 	// These may end the program while others could go on.
-	endings = []string{"unlock m", "load r0 x; assert r0 0", "exit 1", "exit 0", "done v", "lock m; unlock m; assert r0 1"}
+	endings = []string{"close c", "close b1", "unlock m", "load r0 x; assert r0 0", "exit 1", "exit 0", "done v", "lock m; unlock m; assert r0 1"}
 )
 
 func join(lists ...[]string) (all []string) {
@@ -79,5 +80,5 @@ func (f profile) block(t *rapid.T, depth int) (operations []string) {
 }
 
 func (f profile) sealable(operation string) bool {
-	return !strings.HasPrefix(operation, "choose") && !strings.HasPrefix(operation, "select")
+	return !strings.HasPrefix(operation, "choose")
 }

@@ -45,6 +45,10 @@ const (
 	opSend                    // send c v; the capacity of a channel is the digits at the end of its name
 	opRecv                    // recv r c
 	opSelect                  // select r c d: receives from c or d
+	opEither                  // either r c d v: receives from c or sends v to d
+	opPoll                    // poll r c: receives, or r = -1 at once
+	opOffer                   // offer r c v: sends and r = 1, or r = 0 at once
+	opClose                   // close c
 	opChoose                  // choose r v: r = one of 0 ... v-1
 	opSleep                   // sleep v
 	opExit                    // exit v
@@ -59,7 +63,8 @@ const (
 var syntax = [operators]string{
 	opLoad: "load ro", opStore: "store ov", opInc: "inc or", opLock: "lock o", opUnlock: "unlock o",
 	opRLock: "rlock o", opRUnlock: "runlock o", opAdd: "add ov", opDone: "done o", opWait: "wait o",
-	opSend: "send ov", opRecv: "recv ro", opSelect: "select roo", opChoose: "choose rv", opSleep: "sleep v",
+	opSend: "send ov", opRecv: "recv ro", opSelect: "select roo",
+	opEither: "either roov", opPoll: "poll ro", opOffer: "offer rov", opClose: "close o", opChoose: "choose rv", opSleep: "sleep v",
 	opExit: "exit v", opGo: "go g", opSkip: "skip rvv", opAssert: "assert rv",
 }
 

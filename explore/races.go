@@ -19,34 +19,65 @@ type race struct {
 }
 
 // pendingRaces returns the races that end in an operation that was pending when
-// the execution ended. They are valid until the next call, or push.
-func (t *trace) pendingRaces(p *Pending) ([]race, error) {
+// the execution ended, or, if it is a partner's, that the last event made an end of:
+// it would have run instead. They are valid until the next call, or push.
+func (t *trace) pendingRaces(p *Pending, partner bool) ([]race, error) {
 	t.races = t.races[:0]
-	if p.Access.Kind >= accessKinds || p.Need.Mask&^(ReadyExclusive|ReadyShared) != 0 {
-		return nil, logError(len(t.events), "goroutine %#x is pending with an access of unknown kind %d or the unknown wait condition %#x",
-			uint64(p.Goroutine), p.Access.Kind, p.Need.Mask)
-	}
-	object, known := t.objectOf[p.Access.Object]
-	if !known {
-		return nil, nil
-	}
-	if err := t.joinPast(p.Goroutine, p.Need); err != nil {
+	op, err := t.pendingOperation(p)
+	if err != nil || len(op.uses) == 0 {
 		return nil, err
 	}
-	uses := [1]use{{object: object, kinds: 1 << p.Access.Kind}}
-	t.findRaces(uses[:], operation{need: p.Need, blocked: !p.Enabled})
+	if partner {
+		err = t.joinPastBefore(int32(len(t.events))-1, p.Goroutine, p.Needs)
+	} else {
+		err = t.joinPast(p.Goroutine, p.Needs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.findRaces(op)
 	return t.races, nil
+}
+
+// pendingOperation is what a pending operation would have done.
+func (t *trace) pendingOperation(p *Pending) (operation, error) {
+	op := operation{needs: p.Needs}
+	for _, n := range p.Needs {
+		if n.Mask == 0 || n.Mask >= readyMasks {
+			return op, logError(len(t.events), "goroutine %#x is pending with the unknown wait condition %#x", uint64(p.Goroutine), n.Mask)
+		}
+	}
+	for _, a := range p.Accesses {
+		if a.Kind >= accessKinds {
+			return op, logError(len(t.events), "goroutine %#x is pending with an access of unknown kind %d", uint64(p.Goroutine), a.Kind)
+		}
+		if a.Object != 0 {
+			op.uses = append(op.uses, use{object: t.object(a.Object), kinds: 1 << a.Kind, ready: a.Ready, count: a.Count})
+		}
+	}
+	return op, nil
 }
 
 // operation is what is at the end of a race: the one that is being pushed, or one
 // that was still pending, and perhaps blocked, when the execution ended.
 type operation struct {
-	need    Need
-	blocked bool
+	needs []Need
+	uses  []use
 }
 
-// findRaces finds the races that end in an operation with these uses; now must
-// hold its past, and grows by the events that race with it.
+// useOf is how the operation finds an object. One that it does not use is not
+// ready for anything.
+func (op operation) useOf(object int32) use {
+	for _, u := range op.uses {
+		if u.object == object {
+			return u
+		}
+	}
+	return use{object: object}
+}
+
+// findRaces finds the races that end in an operation; now must hold its past, and
+// grows by the events that race with it.
 //
 // An event races with a later operation of another goroutine if the two are
 // dependent, nothing in between orders them, and they can be exchanged (Abdulla,
@@ -55,9 +86,9 @@ type operation struct {
 // ordered after is not in a race. One that cannot be exchanged (Unlock, then Lock)
 // orders but hides nothing before it: the critical sections as a whole can be
 // exchanged, and that is the race between the two Locks.
-func (t *trace) findRaces(uses []use, op operation) {
+func (t *trace) findRaces(op operation) {
 	t.candidates = t.candidates[:0]
-	for _, u := range uses {
+	for _, u := range op.uses {
 		t.collect(u, op)
 	}
 	slices.Sort(t.candidates)
@@ -137,26 +168,37 @@ const (
 // each alone makes no difference: the answer is then perhaps, unless the counter
 // cannot get to zero at all.
 func (t *trace) exchangeable(e int32, op operation) answer {
-	if t.events[e].barrier {
+	switch {
+	case t.events[e].barrier:
 		return no
-	}
-	if op.need.Mask == 0 {
+	case len(op.needs) == 0:
 		return yes
 	}
-	o, known := t.objectOf[op.need.Object]
+	best := no
+	for _, n := range op.needs {
+		if best < yes {
+			best = max(best, t.holdsBefore(e, n, op))
+		}
+	}
+	return best
+}
+
+// holdsBefore is exchangeable for one of the conditions that the operation waits for.
+func (t *trace) holdsBefore(e int32, need Need, op operation) answer {
+	o, known := t.objectOf[need.Object]
 	if !known {
 		return no // a condition of an object that nobody used holds for ever, or never
 	}
 	object := &t.objects[o]
 	from := object.firstFrom(e)
-	if op.need.Mask == ReadyExclusive && object.onlyFalls(from, e) {
+	if need.Mask == ReadyExclusive && object.onlyFalls(from, e) {
 		return no // without D the counter is higher than after it
 	}
-	if t.holdsWithout(e, op, object, from) {
+	if t.holdsWithout(e, need, op.useOf(o), from) {
 		return yes
 	}
 	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e &&
-		op.need.Mask&ReadyExclusive != 0 && t.lowestCounter(e, object, from) <= 0 {
+		need.Mask&ReadyExclusive != 0 && t.lowestCounter(e, object, from) <= 0 {
 		return perhaps
 	}
 	return no
@@ -173,8 +215,10 @@ func (o *objectLog) onlyFalls(from int, e int32) bool {
 	return from < len(o.uses) && o.uses[from].event == e && o.stepsBefore(from) == o.stepsBefore(len(o.uses))
 }
 
-// holdsWithout reports whether the wait condition would hold without D.
-func (t *trace) holdsWithout(e int32, op operation, object *objectLog, from int) bool {
+// holdsWithout reports whether a wait condition would hold without D. end is how the
+// operation finds the object, and from the index of the first use by e or later.
+func (t *trace) holdsWithout(e int32, need Need, end use, from int) bool {
+	object := &t.objects[end.object]
 	delta := int32(0) // what D adds to the counter
 	for i := from; i < len(object.uses); i++ {
 		x := object.uses[i]
@@ -184,26 +228,21 @@ func (t *trace) holdsWithout(e int32, op operation, object *objectLog, from int)
 		u := t.uses[x.use]
 		if u.kinds != 1<<Commute {
 			// It is ordered after all changes outside D: its Ready includes them all.
-			return t.heldWithout(delta, op.need.Mask, u.ready, object, i)
+			return t.heldWithout(delta, need, u, i)
 		}
 		delta += u.delta
 	}
-	return t.heldWithout(delta, op.need.Mask, op.readyAtEnd(), object, len(object.uses))
+	return t.heldWithout(delta, need, end, len(object.uses))
 }
 
-// readyAtEnd returns those wait conditions of the operation that hold where it is.
-func (op operation) readyAtEnd() uint8 {
-	if op.blocked {
-		return 0
-	}
-	return op.need.Mask
-}
-
-// heldWithout reports whether the conditions of mask would hold just before use i
-// of the object if its counter were lower by delta; ready are those that do hold.
-func (t *trace) heldWithout(delta int32, mask, ready uint8, object *objectLog, i int) bool {
+// heldWithout reports whether a wait condition would hold just before use i
+// of an object, which is u, if its counter were lower by delta.
+func (t *trace) heldWithout(delta int32, need Need, u use, i int) bool {
+	object, mask, ready := &t.objects[u.object], need.Mask, u.ready
 	switch {
-	case mask&ReadyShared&^ready != 0:
+	case mask == ReadySend && (delta != 0 || need.Own > 0):
+		return u.count > delta+int32(need.Own)
+	case mask&^ReadyExclusive&^ready != 0:
 		return false
 	case mask&ReadyExclusive == 0:
 		return true
@@ -264,16 +303,23 @@ func zeros(s []int32, n int) []int32 {
 	return s
 }
 
-// heldBefore reports whether the wait condition held in the state before event e.
+// heldBefore reports whether one of the wait conditions held in the state before
+// event e, or there is none.
 func (t *trace) heldBefore(e int32, op operation) bool {
-	ready := op.readyAtEnd()
-	if o, known := t.objectOf[op.need.Object]; known && op.need.Mask != 0 {
-		object := &t.objects[o]
+	for _, n := range op.needs {
+		o, known := t.objectOf[n.Object]
+		if !known {
+			continue
+		}
+		u, object := op.useOf(o), &t.objects[o]
 		if from := object.firstFrom(e); from < len(object.uses) {
-			ready = t.uses[object.uses[from].use].ready
+			u = t.uses[object.uses[from].use]
+		}
+		if n.holds(u.ready, u.count) {
+			return true
 		}
 	}
-	return ready&op.need.Mask == op.need.Mask
+	return len(op.needs) == 0
 }
 
 // deferredAfter reports whether an event after e that does not depend on it has
@@ -330,5 +376,6 @@ func (t *trace) wasEnabled(p *Pending, last int32) bool {
 	if p.Goroutine == t.events[last].Action.Goroutine || slices.Contains(t.startsOf(last), p.Goroutine) {
 		return false
 	}
-	return t.heldBefore(last, operation{need: p.Need})
+	op, err := t.pendingOperation(p)
+	return err == nil && t.heldBefore(last, op)
 }

@@ -18,7 +18,7 @@ func counterLog(steps ...int32) Execution {
 		})
 	}
 	e.Outcome = Deadlock
-	e.Pending = []Pending{{Goroutine: 9, Need: Need{1, ReadyExclusive}, Access: Access{Object: 1, Kind: Read}}}
+	e.Pending = []Pending{{Goroutine: 9, Needs: []Need{{Object: 1, Mask: ReadyExclusive}}, Accesses: []Access{{Object: 1, Kind: Read}}}}
 	return e
 }
 

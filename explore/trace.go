@@ -28,6 +28,7 @@ type trace struct {
 	// Slabs that the events point into.
 	clocks   []int32
 	accesses []Access
+	needs    []Need
 	uses     []use
 	starts   []GoroutineID
 
@@ -44,7 +45,6 @@ type trace struct {
 // event is an executed transition.
 type event struct {
 	Action
-	need      Need
 	choices   int
 	goroutine int32
 	ordinal   int32 // 1 for the first event of the goroutine
@@ -54,7 +54,7 @@ type event struct {
 
 // extent is where in the slabs the part of an event ends; it begins where that of
 // the event before ends.
-type extent struct{ clocks, accesses, uses, starts int }
+type extent struct{ clocks, accesses, needs, uses, starts int }
 
 // clock is a vector clock: at index g the number of events of goroutine g that
 // happened before an event, or are it. What it is too short for is 0.
@@ -72,7 +72,7 @@ type use struct {
 	delta  int32 // of the counter
 	count  int32 // before the first of the accesses
 	kinds  kinds
-	ready  uint8 // before the first of the accesses
+	ready  uint8 // as count
 }
 
 type goroutineLog struct {
@@ -116,6 +116,10 @@ func (t *trace) clockOf(e int32) clock {
 
 func (t *trace) accessesOf(e int32) []Access {
 	return t.accesses[t.begin(e).accesses:t.events[e].end.accesses]
+}
+
+func (t *trace) needsOf(e int32) []Need {
+	return t.needs[t.begin(e).needs:t.events[e].end.needs]
 }
 
 func (t *trace) usesOf(e int32) []use {
@@ -192,10 +196,10 @@ func (t *trace) push(x *Transition) ([]race, error) {
 	t.races = t.races[:0]
 	if x.Barrier {
 		t.joinAll()
-	} else if err := t.joinPast(x.Goroutine, x.Need); err != nil {
+	} else if err := t.joinPast(x.Goroutine, x.Needs); err != nil {
 		return nil, err
 	} else {
-		t.findRaces(t.uses[t.begin(int32(len(t.events))).uses:], operation{need: x.Need})
+		t.findRaces(operation{x.Needs, t.uses[t.begin(int32(len(t.events))).uses:]})
 		t.joinDeferred()
 	}
 	t.record(g, x)
@@ -232,7 +236,12 @@ func (t *trace) joinAll() {
 // joinPast sets now to what happened before an operation of a goroutine whatever
 // it does: its last event and those that woke it since. The last barrier too,
 // unless the goroutine was then blocked, and could have gone on before.
-func (t *trace) joinPast(id GoroutineID, need Need) error {
+func (t *trace) joinPast(id GoroutineID, needs []Need) error {
+	return t.joinPastBefore(int32(len(t.events)), id, needs)
+}
+
+// joinPastBefore is joinPast for an operation that was there before event e.
+func (t *trace) joinPastBefore(e int32, id GoroutineID, needs []Need) error {
 	t.now = zeros(t.now, len(t.goroutines))
 	t.deferred = t.deferred[:0]
 	if g, known := t.goroutineOf[id]; known {
@@ -242,11 +251,13 @@ func (t *trace) joinPast(id GoroutineID, need Need) error {
 			t.now.join(t.clockOf(last))
 		}
 		for i := len(log.wakes) - 1; i >= 0 && log.wakes[i] > last; i-- {
-			t.now.join(t.clockOf(log.wakes[i]))
+			if log.wakes[i] < e {
+				t.now.join(t.clockOf(log.wakes[i]))
+			}
 		}
 	}
 	if n := len(t.barriers); n > 0 && !t.includes(t.now, t.barriers[n-1]) {
-		if need.Mask == 0 {
+		if len(needs) == 0 {
 			return logError(len(t.events), "goroutine %#x is enabled, and was so already at the barrier of step %d, "+
 				"which is scheduled only when nothing is (is what woke it missing from Starts?)", uint64(id), t.barriers[n-1])
 		}
@@ -270,11 +281,12 @@ func (t *trace) record(g int32, x *Transition) {
 	t.now[g] = int32(len(log.events))
 	t.clocks = append(t.clocks, t.now...)
 	t.accesses = append(t.accesses, x.Accesses...)
+	t.needs = append(t.needs, x.Needs...)
 	t.starts = append(t.starts, x.Starts...)
 	t.events = append(t.events, event{
-		Action: x.Action, need: x.Need, choices: x.Choices, barrier: x.Barrier,
+		Action: x.Action, choices: x.Choices, barrier: x.Barrier,
 		goroutine: g, ordinal: t.now[g],
-		end: extent{clocks: len(t.clocks), accesses: len(t.accesses), uses: len(t.uses), starts: len(t.starts)},
+		end: extent{len(t.clocks), len(t.accesses), len(t.needs), len(t.uses), len(t.starts)},
 	})
 	for _, id := range x.Starts {
 		woken := &t.goroutines[t.goroutine(id)]
@@ -345,7 +357,7 @@ func (t *trace) pop(e int32) {
 	if x.barrier {
 		t.barriers = t.barriers[:len(t.barriers)-1]
 	}
-	t.clocks, t.accesses = t.clocks[:begin.clocks], t.accesses[:begin.accesses]
+	t.clocks, t.accesses, t.needs = t.clocks[:begin.clocks], t.accesses[:begin.accesses], t.needs[:begin.needs]
 	t.uses, t.starts = t.uses[:begin.uses], t.starts[:begin.starts]
 	t.events = t.events[:e]
 }
@@ -365,28 +377,30 @@ func (t *trace) validate(x *Transition) error {
 		problem = fmt.Sprintf("more than %d transitions x goroutines; lower the step limit", maxClockEntries)
 	case x.Choices < 1 || x.Choice < 0 || x.Choice >= x.Choices:
 		problem = fmt.Sprintf("%s is not one of %d choices", x.Action, x.Choices)
-	case x.Need.Mask&^(ReadyExclusive|ReadyShared) != 0:
-		problem = fmt.Sprintf("unknown wait condition %#x", x.Need.Mask)
 	}
 	if problem != "" {
 		return logError(step, "%s", problem)
 	}
-	unmet := x.Need.Mask != 0
 	for i, a := range x.Accesses {
 		if a.Kind >= accessKinds {
 			return logError(step, "access %d is of unknown kind %d", i, a.Kind)
 		}
-		if unmet && a.Object == x.Need.Object {
-			if a.Ready&x.Need.Mask != x.Need.Mask {
-				return logError(step, "%s ran although its wait condition did not hold", x.Action)
-			}
-			unmet = false
+	}
+	for _, n := range x.Needs {
+		if n.Mask == 0 || n.Mask >= readyMasks {
+			return logError(step, "unknown wait condition %#x", n.Mask)
 		}
 	}
-	if unmet {
-		return logError(step, "%s waited for object %#x but did not access it", x.Action, uint64(x.Need.Object))
+	if len(x.Needs) > 0 && !slices.ContainsFunc(x.Needs, func(n Need) bool { return metBy(n, x.Accesses) }) {
+		return logError(step, "%s ran although nothing that it waited for held: %v", x.Action, x.Needs)
 	}
 	return nil
+}
+
+// metBy reports whether the first access to the object of a need found it to hold.
+func metBy(n Need, accesses []Access) bool {
+	i := slices.IndexFunc(accesses, func(a Access) bool { return a.Object == n.Object })
+	return i >= 0 && n.holds(accesses[i].Ready, accesses[i].Count)
 }
 
 // checkReplay compares event e with what the replay of its action was.
@@ -395,11 +409,11 @@ func (t *trace) checkReplay(e int32, x *Transition) error {
 	diverged := func(want, got any) error {
 		return &DivergenceError{Step: int(e), Want: fmt.Sprintf("%s with %v", x.Action, want), Got: fmt.Sprint(got)}
 	}
-	switch accesses, starts := t.accessesOf(e), t.startsOf(e); {
+	switch accesses, needs, starts := t.accessesOf(e), t.needsOf(e), t.startsOf(e); {
 	case event.choices != x.Choices:
 		return diverged(fmt.Sprint(event.choices, " choices"), x.Choices)
-	case event.need != x.Need:
-		return diverged(event.need, x.Need)
+	case !slices.Equal(needs, x.Needs):
+		return diverged(needs, x.Needs)
 	case event.barrier != x.Barrier:
 		return diverged(fmt.Sprint("barrier ", event.barrier), x.Barrier)
 	case !slices.Equal(accesses, x.Accesses):

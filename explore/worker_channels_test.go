@@ -2,66 +2,277 @@ package explore
 
 import "slices"
 
-// channel executes operations on channels.
-func (w *worker) channel(g *simGoroutine, in instruction, choice int) {
-	w.access(in.object, Write)
-	c := &w.objects[in.object]
-	if in.op == opSend {
+// arm is one of the channel operations among which an instruction chooses.
+type arm struct {
+	object int
+	send   bool
+}
+
+func (a arm) mask() uint8 {
+	if a.send {
+		return ReadySend
+	}
+	return ReadyReceive
+}
+
+// arms returns what a channel operation chooses from, and whether it waits.
+func (in instruction) arms() (arms []arm, block bool) {
+	switch in.op {
+	case opSend:
+		return []arm{{in.object, true}}, true
+	case opRecv:
+		return []arm{{in.object, false}}, true
+	case opSelect:
+		return []arm{{in.object, false}, {in.other, false}}, true
+	case opEither:
+		return []arm{{in.object, false}, {in.other, true}}, true
+	case opPoll:
+		return []arm{{in.object, false}}, false
+	case opOffer:
+		return []arm{{in.object, true}}, false
+	}
+	return nil, false
+}
+
+// alternative is a way in which a channel operation can go on: an arm, -1 for none,
+// and on a channel without buffer the partner and its arm.
+type alternative struct {
+	arm     int
+	partner *simGoroutine
+	other   int
+}
+
+// unbuffered reports whether values are handed over on a channel from one
+// goroutine to another, in a single transition.
+func (w *worker) unbuffered(c int) bool { return w.objects[c].capacity == 0 && !w.objects[c].closed }
+
+// senders is the object that stands for the goroutines that wait to send on c.
+func (w *worker) senders(c int) int { return c + len(w.objects) }
+
+// alternatives lists how a channel operation can go on. On a channel without buffer
+// it is the one that does not wait, and of two that do the sender, that takes a partner.
+func (w *worker) alternatives(g *simGoroutine, in instruction) (list []alternative) {
+	arms, block := in.arms()
+	entered := false
+	for i, a := range arms {
+		if w.armReady(a) {
+			list = append(list, alternative{arm: i})
+		}
+		if !w.unbuffered(a.object) || !a.send && block {
+			continue
+		}
+		for _, p := range w.goroutines {
+			j, ok := w.partnerArm(g, p, a)
+			if ok && (w.canBlock(in) || w.canBlock(p.waiting)) {
+				entered = entered || w.entered(p)
+				list = append(list, alternative{i, p, j})
+			}
+		}
+	}
+	if !block && !entered && !slices.ContainsFunc(arms, w.armReady) {
+		list = append(list, alternative{arm: -1})
+	}
+	return list
+}
+
+// armReady reports whether an arm can go on without a partner.
+func (w *worker) armReady(a arm) bool {
+	o := &w.objects[a.object]
+	return o.closed || a.send && len(o.buffer) < o.capacity || !a.send && len(o.buffer) > 0
+}
+
+// partnerArm returns the arm of p that waits for arm a of g.
+func (w *worker) partnerArm(g, p *simGoroutine, a arm) (int, bool) {
+	if p == g || !p.arrived {
+		return 0, false
+	}
+	arms, _ := p.waiting.arms()
+	j := slices.Index(arms, arm{a.object, !a.send})
+	return j, j >= 0
+}
+
+// entered reports whether a goroutine has gone as far as to wait: it cannot be
+// preempted just before.
+func (w *worker) entered(p *simGoroutine) bool {
+	arms, _ := p.waiting.arms()
+	return p.sealed && !slices.ContainsFunc(arms, w.armReady)
+}
+
+// canBlock reports whether a goroutine that goes on to an operation may have to wait
+// there, so that another one finds it waiting.
+func (w *worker) canBlock(in instruction) bool {
+	arms, block := in.arms()
+	return block && !slices.ContainsFunc(arms, w.armReady)
+}
+
+// receivers counts the goroutines that wait to receive on a channel without buffer.
+func (w *worker) receivers(object int) (n int32) {
+	if w.objects[object].capacity > 0 {
+		return 0
+	}
+	for _, g := range w.goroutines {
+		if g.arrived {
+			arms, _ := g.waiting.arms()
+			n += int32(btoi(slices.Contains(arms, arm{object, false})))
+		}
+	}
+	return n
+}
+
+func (w *worker) count(object int) (n int32) {
+	if object < len(w.objects) && w.objects[object].closed {
+		return 1 << 20
+	}
+	if object < len(w.objects) {
+		return w.receivers(object)
+	}
+	for _, g := range w.goroutines {
+		if g.arrived {
+			arms, _ := g.waiting.arms()
+			n += int32(btoi(slices.Contains(arms, arm{object - len(w.objects), true})))
+		}
+	}
+	return n
+}
+
+// isChannel reports whether an object is a channel: those have letters a to f.
+func (w *worker) isChannel(object int) bool {
+	return w.program.objects[object][0] <= 'f'
+}
+
+// arrive tells those that may become partners of g that it waits, or no longer does.
+func (w *worker) arrive(g *simGoroutine) {
+	arms, block := g.body[g.pc].arms()
+	if !block {
+		return
+	}
+	w.announce(arms, 1)
+	g.arrived, g.sealed, g.waiting = true, g.body[g.pc].sealed, g.body[g.pc]
+}
+
+func (w *worker) announce(arms []arm, delta int) {
+	for _, a := range arms {
 		switch {
-		case len(c.receivers) > 0:
-			r := w.dequeue(&c.receivers)
-			r.goroutine.regs[r.reg] = in.value
-			w.resume(r.goroutine)
-		case len(c.buffer) < c.capacity:
-			c.buffer = append(c.buffer, in.value)
+		case w.objects[a.object].capacity > 0:
+		case a.send:
+			w.access(w.senders(a.object), Commute, delta)
 		default:
-			w.enqueue(&simWaiter{goroutine: g, value: in.value, objects: []int{in.object}}, true)
-		}
-		return
-	}
-	arms := []int{in.object}
-	if in.op == opSelect {
-		w.access(in.other, Write)
-		if arms = w.readyArms(in); len(arms) == 0 {
-			w.enqueue(&simWaiter{goroutine: g, reg: in.reg, objects: []int{in.object, in.other}}, false)
-			return
-		}
-	}
-	c = &w.objects[arms[choice]]
-	var s *simWaiter
-	if len(c.senders) > 0 {
-		s = w.dequeue(&c.senders)
-		c.buffer = append(c.buffer, s.value)
-		w.resume(s.goroutine)
-	}
-	if len(c.buffer) == 0 {
-		w.enqueue(&simWaiter{goroutine: g, reg: in.reg, objects: arms}, false)
-		return
-	}
-	g.regs[in.reg] = c.buffer[0]
-	c.buffer = c.buffer[1:]
-}
-
-func (w *worker) enqueue(waiter *simWaiter, sends bool) {
-	waiter.goroutine.blocked = true
-	for _, o := range waiter.objects {
-		if sends {
-			w.objects[o].senders = append(w.objects[o].senders, waiter)
-		} else {
-			w.objects[o].receivers = append(w.objects[o].receivers, waiter)
+			w.access(a.object, Commute, delta)
 		}
 	}
 }
 
-// dequeue takes the first of a queue out of all queues that it is in: it uses all
-// channels of a select that it wakes.
-func (w *worker) dequeue(queue *[]*simWaiter) *simWaiter {
-	first := (*queue)[0]
-	same := func(other *simWaiter) bool { return other == first }
-	for _, o := range first.objects {
-		w.access(o, Write)
-		w.objects[o].senders = slices.DeleteFunc(w.objects[o].senders, same)
-		w.objects[o].receivers = slices.DeleteFunc(w.objects[o].receivers, same)
+// footprint records the accesses of a channel operation. They are the same for each
+// of its alternatives, so that whatever changes one of these depends on all of them.
+func (w *worker) footprint(g *simGoroutine, in instruction, alternatives []alternative, chosen *simGoroutine) {
+	arms, block := in.arms()
+	for i, a := range arms {
+		kind := Read
+		changes := a.send || w.unbuffered(a.object) || len(w.objects[a.object].buffer) > 0
+		if changes && slices.ContainsFunc(alternatives, func(x alternative) bool { return x.arm == i }) {
+			kind = Write
+		}
+		w.access(a.object, kind)
+		if !a.send && !block && w.unbuffered(a.object) {
+			w.access(w.senders(a.object), kind)
+		}
 	}
-	return first
+	for _, p := range w.candidates(g, in) {
+		theirs, _ := p.waiting.arms()
+		for _, a := range theirs {
+			w.access(a.object, Read) // what else it could have done would be over
+		}
+		w.announce(theirs, -btoi(p == chosen))
+	}
+}
+
+// look records that the alternatives of a sealed operation decided whether it waits.
+func (w *worker) look(g *simGoroutine, in instruction) {
+	arms, block := in.arms()
+	for _, p := range w.candidates(g, in) {
+		theirs, _ := p.waiting.arms()
+		arms = append(arms, theirs...)
+	}
+	for _, a := range arms {
+		w.access(a.object, Read)
+		if !a.send && !block && w.unbuffered(a.object) {
+			w.access(w.senders(a.object), Read)
+		}
+	}
+}
+
+// candidates returns those that wait for g to be their partner.
+func (w *worker) candidates(g *simGoroutine, in instruction) []*simGoroutine {
+	arms, block := in.arms()
+	return slices.DeleteFunc(slices.Clone(w.goroutines), func(p *simGoroutine) bool {
+		return !slices.ContainsFunc(arms, func(a arm) bool {
+			_, ok := w.partnerArm(g, p, a)
+			return ok && w.unbuffered(a.object) && (a.send || !block)
+		})
+	})
+}
+
+// channel executes a channel operation of g, and that of its partner.
+func (w *worker) channel(g *simGoroutine, in instruction, choice int) {
+	arms, _ := in.arms()
+	alternatives := w.alternatives(g, in)
+	how := alternatives[choice]
+	w.footprint(g, in, alternatives, how.partner)
+	if g.arrived {
+		w.announce(arms, -1)
+		g.arrived = false
+	}
+	received := -1
+	switch {
+	case how.arm < 0:
+	case how.partner != nil:
+		received = w.meet(arms[how.arm].send, in, how.partner)
+	default:
+		received = w.transfer(arms[how.arm], in)
+	}
+	switch {
+	case in.op == opOffer:
+		g.regs[in.reg] = btoi(how.arm >= 0)
+	case in.op != opSend && !(how.arm >= 0 && arms[how.arm].send):
+		g.regs[in.reg] = received
+	}
+}
+
+// meet executes the partner's half of a rendezvous.
+func (w *worker) meet(sends bool, in instruction, p *simGoroutine) (received int) {
+	theirs := p.waiting
+	if !slices.Contains(w.current.Starts, p.id) { // else it was not pending before
+		w.current.Partners = append(w.current.Partners, w.pendingOf(p))
+	}
+	p.arrived = false
+	p.pc++
+	w.resume(p)
+	if sends {
+		p.regs[theirs.reg] = in.value
+		return -1
+	}
+	return theirs.value
+}
+
+// transfer executes an operation that needs no partner.
+func (w *worker) transfer(a arm, in instruction) (received int) {
+	o := &w.objects[a.object]
+	switch {
+	case a.send && o.closed:
+		w.end(Panicked, "send on closed channel")
+	case a.send:
+		o.buffer = append(o.buffer, in.value)
+	case len(o.buffer) > 0:
+		received, o.buffer = o.buffer[0], o.buffer[1:]
+	}
+	return received
+}
+
+func (w *worker) close(g *simGoroutine, c int) {
+	w.access(c, Write)
+	w.access(w.senders(c), Write)
+	if w.objects[c].closed {
+		w.end(Panicked, "%s: close of closed channel", g.name)
+	}
+	w.objects[c].closed = true
 }

@@ -34,26 +34,21 @@ type simGoroutine struct {
 	pc         int
 	regs       [4]int
 	children   int
-	blocked    bool // in a channel operation, or in sleep until wake
+	blocked    bool // in sleep until wake
+	arrived    bool // waits at a channel operation, and its partners know
+	sealed     bool // that operation is
+	waiting    instruction
 	wake       int
 	continuing bool // woken: goes on with a transition of its own
 	returned   bool
 }
 
 type simObject struct {
-	value     int // variable, counter of a wait group, readers
-	locked    bool
-	buffer    []int
-	capacity  int
-	receivers []*simWaiter
-	senders   []*simWaiter
-}
-
-type simWaiter struct {
-	goroutine *simGoroutine
-	value     int // sent
-	reg       int // received into
-	objects   []int
+	value    int // variable, counter of a wait group, readers
+	locked   bool
+	buffer   []int
+	capacity int
+	closed   bool
 }
 
 // run executes a program along a schedule.
@@ -85,9 +80,13 @@ func btoi(b bool) int {
 }
 
 func (w *worker) create(id GoroutineID, body int) {
-	w.goroutines = append(w.goroutines, &simGoroutine{
+	g := &simGoroutine{
 		id: id, name: w.program.names[body], main: body == 0 && len(w.goroutines) == 0, body: w.program.bodies[body],
-	})
+	}
+	w.goroutines = append(w.goroutines, g)
+	if len(g.body) > 0 {
+		w.arrive(g)
+	}
 }
 
 // step executes one transition; false when the execution has ended.
@@ -166,28 +165,60 @@ func (w *worker) pending(g *simGoroutine) (instruction, bool) {
 	return g.body[g.pc], true
 }
 
-func (w *worker) need(g *simGoroutine) Need {
+func (w *worker) needs(g *simGoroutine) (needs []Need) {
 	in, ok := w.pending(g)
 	if !ok {
-		return Need{}
+		return nil
 	}
 	switch in.op {
 	case opLock, opWait:
-		return Need{w.objectID(in.object), ReadyExclusive}
+		return []Need{{Object: w.objectID(in.object), Mask: ReadyExclusive}}
 	case opRLock:
-		return Need{w.objectID(in.object), ReadyShared}
+		return []Need{{Object: w.objectID(in.object), Mask: ReadyShared}}
 	}
-	return Need{}
+	if arms, block := in.arms(); block {
+		for _, a := range arms {
+			n := Need{Object: w.objectID(a.object), Mask: a.mask()}
+			if a.send && w.objects[a.object].capacity == 0 && slices.Contains(arms, arm{a.object, false}) {
+				n.Own = 1
+			}
+			needs = append(needs, n)
+		}
+	}
+	return needs
 }
 
 func (w *worker) holds(g *simGoroutine) bool {
 	in, ok := w.pending(g)
-	mask := w.need(g).Mask
-	return !ok || mask == 0 || w.ready(in.object)&mask == mask
+	if !ok {
+		return true
+	}
+	if arms, _ := in.arms(); len(arms) > 0 {
+		return len(w.alternatives(g, in)) > 0
+	}
+	switch in.op {
+	case opLock, opWait:
+		return w.ready(in.object)&ReadyExclusive != 0
+	case opRLock:
+		return w.ready(in.object)&ReadyShared != 0
+	}
+	return true
 }
 
 func (w *worker) ready(object int) uint8 {
+	if object >= len(w.objects) {
+		return CountsWaiting
+	}
 	o, ready := &w.objects[object], uint8(0)
+	if w.isChannel(object) {
+		ready |= CountsWaiting
+	}
+	if o.closed || len(o.buffer) < o.capacity || w.receivers(object) > 0 {
+		ready |= ReadySend
+	}
+	if o.closed || len(o.buffer) > 0 {
+		ready |= ReadyReceive
+	}
 	if !o.locked {
 		ready |= ReadyShared
 		if o.value == 0 {
@@ -202,20 +233,12 @@ func (w *worker) choices(g *simGoroutine) int {
 	switch {
 	case ok && in.op == opChoose:
 		return in.value
-	case ok && in.op == opSelect:
-		return max(1, len(w.readyArms(in)))
-	}
-	return 1
-}
-
-// readyArms returns the channels from which a select can receive at once.
-func (w *worker) readyArms(in instruction) (arms []int) {
-	for _, c := range []int{in.object, in.other} {
-		if len(w.objects[c].buffer) > 0 || len(w.objects[c].senders) > 0 {
-			arms = append(arms, c)
+	case ok:
+		if arms, _ := in.arms(); len(arms) > 0 {
+			return len(w.alternatives(g, in))
 		}
 	}
-	return arms
+	return 1
 }
 
 // pick chooses the next action: the prefix, then the running goroutine, then the
@@ -267,7 +290,7 @@ func (w *worker) execute(a Action) {
 		w.current.Barrier, g.returned, w.ended = true, true, true
 		return
 	}
-	w.current.Need = w.need(g)
+	w.current.Needs = w.needs(g)
 	_, visible := w.pending(g)
 	g.continuing = false
 	if visible {
@@ -276,10 +299,16 @@ func (w *worker) execute(a Action) {
 	for !w.ended && !g.blocked && g.pc < len(g.body) {
 		in := g.body[g.pc]
 		if !in.op.local() && !in.sealed {
+			w.arrive(g)
 			return
 		}
-		if !w.holds(g) { // a sealed operation that has to wait
-			w.access(in.object, Read)
+		if !w.holds(g) || w.choices(g) > 1 { // a sealed operation that has to wait
+			if arms, _ := in.arms(); len(arms) > 0 {
+				w.look(g, in)
+			} else if in.op != opChoose {
+				w.access(in.object, Read)
+			}
+			w.arrive(g)
 			return
 		}
 		w.operate(g, 0)
@@ -312,9 +341,15 @@ func (w *worker) resume(g *simGoroutine) {
 }
 
 func (w *worker) access(object int, kind AccessKind, delta ...int) {
-	a := Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object)}
+	if w.current == nil {
+		return // main begins
+	}
+	a := Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object), Count: w.count(object)}
 	if len(delta) > 0 {
-		a.Delta, a.Count = int32(delta[0]), int32(w.objects[object].value)
+		a.Delta = int32(delta[0])
+	}
+	if len(delta) > 0 && a.Ready&CountsWaiting == 0 {
+		a.Count = int32(w.objects[object].value)
 		if a.Count+a.Delta < 0 {
 			a.Kind = Write
 		}
@@ -355,7 +390,7 @@ func (w *worker) operate(g *simGoroutine, choice int) {
 		if got := g.regs[in.reg]; got != in.value {
 			w.end(AssertionFailed, "%s: r%d is %d, not %d", g.name, in.reg, got, in.value)
 		}
-	case opSend, opRecv, opSelect:
+	case opSend, opRecv, opSelect, opEither, opPoll, opOffer:
 		w.channel(g, in, choice)
 	default:
 		w.memory(g, in)
@@ -372,6 +407,8 @@ func (w *worker) memory(g *simGoroutine, in instruction) {
 	case opStore:
 		w.access(in.object, Write)
 		o.value = in.value
+	case opClose:
+		w.close(g, in.object)
 	case opInc:
 		w.access(in.object, Write)
 		o.value = g.regs[in.value] + 1
@@ -410,15 +447,33 @@ func (w *worker) finish() {
 		if g.blocked || g.returned || w.returning(g) || g.pc == len(g.body) && !g.continuing {
 			continue
 		}
-		p := Pending{Goroutine: g.id, Need: w.need(g), Enabled: w.holds(g)}
-		if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
-			p.Access = w.firstAccess(in)
-		}
-		w.log.Pending = append(w.log.Pending, p)
+		w.log.Pending = append(w.log.Pending, w.pendingOf(g))
 	}
 }
 
-func (w *worker) firstAccess(in instruction) Access {
+func (w *worker) pendingOf(g *simGoroutine) Pending {
+	p := Pending{Goroutine: g.id, Needs: w.needs(g), Enabled: w.holds(g)}
+	if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
+		p.Accesses = w.firstAccesses(in)
+	}
+	return p
+}
+
+func (w *worker) firstAccesses(in instruction) (list []Access) {
+	arms, _ := in.arms()
+	for _, a := range arms {
+		object := a.object
+		if !a.send && w.unbuffered(object) {
+			object = w.senders(object)
+		}
+		list = append(list, Access{Object: w.objectID(a.object), Kind: Write, Ready: w.ready(a.object), Count: w.count(a.object)})
+		if object != a.object {
+			list = append(list, Access{Object: w.objectID(object), Kind: Write})
+		}
+	}
+	if len(arms) > 0 {
+		return list
+	}
 	a := Access{Object: w.objectID(in.object), Kind: Write, Ready: w.ready(in.object)}
 	switch in.op {
 	case opLoad, opWait:
@@ -428,7 +483,7 @@ func (w *worker) firstAccess(in instruction) Access {
 	case opRUnlock, opDone:
 		a.Kind, a.Delta = Commute, -1
 	}
-	return a
+	return []Access{a}
 }
 
 // outcome describes how the execution ended.
@@ -442,6 +497,9 @@ func (w *worker) state() string {
 		fmt.Fprintf(&b, " %s=%d%v", w.program.objects[i], o.value, o.buffer)
 		if o.locked {
 			b.WriteString("locked")
+		}
+		if o.closed {
+			b.WriteString("closed")
 		}
 	}
 	goroutines := slices.Clone(w.goroutines)

@@ -75,8 +75,9 @@ var patches = []patch{
 		e.point("resetTimer", opTimer, "t", "nil")
 	}},
 	{"runtime/chan.go", func(e *editor) {
-		e.point("chansend", opSend, "c", "nil")
-		e.point("chanrecv", opReceive, "c", "nil")
+		e.field("hchan", "tandem tandemChannelState")
+		e.enter("chansend", fmt.Sprintf("tandemChannel(%d, c, block)", opSend))
+		e.enter("chanrecv", fmt.Sprintf("tandemChannel(%d, c, block)", opReceive))
 		e.point("closechan", opClose, "c", "nil")
 		e.point("chanlen", opLength, "c", "nil")
 	}},
@@ -85,7 +86,7 @@ var patches = []patch{
 		e.swap("selectgo", "j := cheaprandn(uint32(norder + 1))",
 			"j := uint32(norder); if !tandemControlled() { j = cheaprandn(uint32(norder + 1)) }")
 		e.before("selectgo", "for _, casei := range pollorder {",
-			"if tandemControlled() { tandemPollOrder(scases, pollorder, nsends) }")
+			"if tandemControlled() { pollorder = tandemPollOrder(scases, pollorder, nsends) }")
 	}},
 	{"runtime/netpoll.go", func(e *editor) {
 		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",

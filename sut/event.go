@@ -30,6 +30,9 @@ const (
 	Delivered EventKind = recordDelivery // bytes arrived on connection Subject
 	Ended     EventKind = recordEnd      // goroutine Subject is gone
 	Pending   EventKind = recordPending  // goroutine Subject was parked when the execution ended
+	Needed    EventKind = recordNeed     // Subject: an object that the last step, partner or pending operation waited for
+	Partnered EventKind = recordPartner  // the step completes the operation of goroutine Subject, that was pending
+	Intended  EventKind = recordIntended // Subject: an object that the last partner or pending operation would have accessed
 	Left      EventKind = recordLeft     // Leaked: goroutine Subject was left blocked at PC
 )
 
@@ -81,7 +84,7 @@ func (r *record) decode() Event {
 		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc, Open: r.open,
 	}
 	switch r.kind {
-	case recordStep, recordPending:
+	case recordStep, recordPending, recordPartner:
 		e.Number, e.Choices = r.number&0xffff, r.number>>16
 	case recordEnabled:
 		e.Number, e.Choices = 0, r.number

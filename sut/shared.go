@@ -74,6 +74,9 @@ const (
 	recordDelivery            // a connection, b hash of what arrived, number its length
 	recordEnd                 // a the goroutine that ended
 	recordPending             // a goroutine, b object, ready need, flag access kind, number enabled | choices<<16
+	recordNeed                // of the last step, partner or pending operation: a object, ready what it waits for there, number how often it counts itself
+	recordPartner             // the step completes an operation that was pending: as recordPending, open as recordStep
+	recordIntended            // of the last partner or pending operation: an access that it would have made
 	recordLeft                // a goroutine that is left blocked when the program ends
 )
 
@@ -160,8 +163,11 @@ const (
 
 // Bits of needs and ready masks.
 const (
-	readyFree   = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
-	readyReader = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
+	readyFree    = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
+	readyReader  = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
+	readySend    = 1 << 2 // channel has room or a receiver, or is closed
+	readyReceive = 1 << 3 // channel has something to receive, or is closed
+	readyCounts  = 1 << 4 // no condition: the object counts goroutines that wait
 )
 
 // Outcomes of an execution, as a worker knows them.

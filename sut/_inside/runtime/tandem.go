@@ -31,8 +31,15 @@ type tandemG struct {
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
 	cases      uintptr // of a pending select: *scase
-	ncases     int
-	nsends     int
+	ncases     int     // arms of a channel operation
+	nsends     int     // the first of them that send
+	arm        int     // of a channel operation that goes on: the one that it takes, or noArm
+	passed     int     // how often it has passed over partners
+	guarded    bool    // a channel operation that waits at its point
+	block      bool    // it has no default
+	announced  bool    // its partners know
+	passive    bool    // it is to wait for its partner
+	meets      bool    // its partner runs first
 }
 
 const tandemMaxGoroutines = 4096
@@ -52,6 +59,8 @@ var tandem struct {
 	parked   [tandemMaxGoroutines]guintptr
 	nparked  int
 	fair     tandemFair
+	partner  guintptr // of a rendezvous: has to run next,
+	owner    guintptr // and who then finds it waiting
 	position uint32
 	sleepers bool
 	step     uint32 // first record of the current transition
@@ -79,7 +88,7 @@ func tandemPoint(op uint8, object, state unsafe.Pointer) {
 		op, state = opCondWait, nil // it blocks as the runtime has it, which tells package synctest
 	}
 	t := &gp.tandem
-	t.op, t.object, t.state, t.choices = op, uintptr(object), uintptr(state), 1
+	t.op, t.object, t.state, t.choices, t.guarded = op, uintptr(object), uintptr(state), 1, false
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArrive()
 }
@@ -90,8 +99,13 @@ func tandemPoint(op uint8, object, state unsafe.Pointer) {
 //go:nosplit
 func tandemArrive() {
 	systemstack(tandemConsider)
-	if getg().tandem.parked {
+	t := &getg().tandem
+	switch {
+	case t.parked:
 		mcall(tandemPark)
+	case t.meets:
+		t.meets = false
+		mcall(tandemStepAside)
 	}
 }
 
@@ -103,6 +117,7 @@ func tandemConsider() {
 		return
 	}
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
+		t.guarded = false
 		tandemLogOperation(t)
 		return
 	}
@@ -110,11 +125,18 @@ func tandemConsider() {
 	ready := tandemEnabled(t) && t.choices == 1
 	if t.sealed && ready && t.op != opYield && t.op != opExit {
 		tandemLogOperation(t)
+		t.meets = tandem.owner != 0
 		return
 	}
-	if t.sealed && !tandemEnabled(t) {
+	switch {
+	case t.sealed && t.hasArms():
+		tandemLook(t)
+	case t.sealed && !tandemEnabled(t):
 		// The transition would have gone on, had the object been ready.
 		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))
+	}
+	if t.waits() && t.block {
+		tandemAnnounce(t)
 	}
 	t.parked = true
 }
@@ -160,12 +182,19 @@ func tandemEnqueue(gp *g) {
 //go:yeswritebarrierrec
 func tandemNext(pp *p) *g {
 	for {
+		if gp := tandemMeeting(); gp != nil {
+			casgstatus(gp, _Gwaiting, _Grunnable)
+			return gp
+		}
 		gp := tandemRunnable(pp)
 		if gp == nil {
 			gp = tandemPick()
 			if gp == nil {
 				tandemAdvance(pp)
 				continue
+			}
+			if tandem.partner != 0 {
+				continue // it is the owner of a rendezvous
 			}
 			casgstatus(gp, _Gwaiting, _Grunnable)
 			return gp
@@ -179,7 +208,7 @@ func tandemNext(pp *p) *g {
 		if t.op != opStart {
 			t.op = opResume
 		}
-		t.object, t.state, t.choices = 0, 0, 1
+		t.object, t.state, t.choices, t.guarded, t.passive = 0, 0, 1, false, false
 		tandemEnqueue(gp)
 	}
 }
@@ -216,83 +245,6 @@ func tandemAdvance(pp *p) {
 	pp.timers.check(tandem.now, nil)
 }
 
-// tandemEnabled reports whether the pending operation of a goroutine can go
-// ahead in the present state.
-func tandemEnabled(t *tandemG) bool {
-	return tandemReady(t)&tandemNeed(t.op) == tandemNeed(t.op)
-}
-
-// tandemNeed is the wait condition of an operation.
-func tandemNeed(op uint8) uint8 {
-	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive:
-		return readyFree
-	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive:
-		return readyReader
-	}
-	return 0
-}
-
-// tandemReady reads which wait conditions hold on the object of an operation.
-func tandemReady(t *tandemG) uint8 {
-	if t.state == 0 {
-		return readyFree | readyReader
-	}
-	ready := uint8(0)
-	switch t.op {
-	case opLock, opTryLock, opUnlock:
-		if *(*int32)(unsafe.Pointer(t.state))&1 == 0 {
-			ready = readyFree
-		}
-	case opAdd, opWait:
-		if *(*uint64)(unsafe.Pointer(t.state))>>32 == 0 {
-			ready = readyFree
-		}
-	case opReadLock, opReadUnlock, opWriteLock, opWriteUnlock, opWriteWait, opTryReadLock, opTryWriteLock:
-		if readers, announced := tandemReaders(t.state); !announced {
-			ready = readyReader
-			if readers == 0 {
-				ready |= readyFree
-			}
-		} else if readers == 0 {
-			ready = readyFree
-		}
-	case opFileWrite, opFileLock, opFileShare:
-		ready = tandemFileLockReady(t.state)
-	case opSignalSend, opSignalSet, opSignalReceive, opSignalArrive:
-		ready = tandemSignalReady()
-	default:
-		if tandemIsSocketOp(t.op) {
-			ready = tandemSocketReady(t)
-		}
-	}
-	return ready
-}
-
-// tandemAccessKind says how an operation's access relates to others on its object.
-func tandemAccessKind(t *tandemG) uint8 {
-	switch t.op {
-	case opLoad, opLength, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
-		return accessRead
-	case opTryLock, opTryReadLock, opTryWriteLock:
-		return tandemTryKind(t)
-	case opAdd, opReadLock, opReadUnlock:
-		if tandemCounter(t)+tandemDelta(t) < 0 {
-			return accessWrite // misuse: whether it is depends on the others
-		}
-		return accessCommute
-	case opConnect:
-		if t.state != 0 {
-			return accessRead // of the address
-		}
-	case opOnce:
-		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
-			return accessRead
-		}
-	}
-	return accessWrite
-}
-
 // tandemPick chooses the next transition, or returns nil if none is enabled.
 func tandemPick() *g {
 	enabled, exits := 0, (*g)(nil)
@@ -326,15 +278,7 @@ func tandemPick() *g {
 func tandemBegin(gp *g) {
 	t := &gp.tandem
 	tandemCountStep()
-	for i := range tandem.nparked {
-		if tandem.parked[i].ptr() == gp {
-			copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
-			break
-		}
-	}
-	tandem.nparked--
-	tandem.parked[tandem.nparked] = 0
-	t.parked = false
+	tandemUnpark(gp)
 	tandemNoteTurn(gp)
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
@@ -343,8 +287,24 @@ func tandemBegin(gp *g) {
 		r.ready, r.b = need, tandemObject(t)
 	}
 	tandemRecord(r)
+	if t.waits() {
+		tandemRecordNeeds(t)
+	}
 	tandemLogOperation(t)
 	t.op = opNone
+}
+
+// tandemUnpark takes a goroutine from among those that can be scheduled.
+func tandemUnpark(gp *g) {
+	for i := range tandem.nparked {
+		if tandem.parked[i].ptr() == gp {
+			copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
+			break
+		}
+	}
+	tandem.nparked--
+	tandem.parked[tandem.nparked] = 0
+	gp.tandem.parked = false
 }
 
 func tandemCountStep() {
@@ -362,8 +322,23 @@ func tandemLogOperation(t *tandemG) {
 		if t.state == 0 {
 			return // known only when the peers have reacted
 		}
-	case opSelect:
-		tandemAccessCases(t)
+	case opLength:
+		if c := (*hchan)(unsafe.Pointer(t.object)); c != nil {
+			tandemAccessChannel(t, c, tandemReceivers(c), accessRead, 0)
+		}
+		return
+	case opClose:
+		if c := (*hchan)(unsafe.Pointer(t.object)); c != nil {
+			tandemAccessChannel(t, c, tandemReceivers(c), accessWrite, 0)
+			tandemAccessChannel(t, c, tandemSenders(c), accessWrite, 0)
+		}
+		return
+	case opSend, opReceive, opSelect:
+		if t.guarded {
+			tandemOperate(t)
+		} else {
+			tandemAccessArms(t)
+		}
 		return
 	}
 	if t.object != 0 {
@@ -463,7 +438,7 @@ func tandemWoken(gp *g) {
 	}
 	tandemRecord(record{kind: recordWake, a: t.id})
 	if t.cases != 0 {
-		tandemAccessCases(t)
+		tandemAccessArms(t)
 		t.cases = 0
 	}
 }

@@ -188,30 +188,15 @@ func tandemChoose(n uint32) uint32 {
 	return t.choice
 }
 
-// tandemSelect is the point of a select statement. The chosen arm, among those
-// that are ready, is the first in the order of polling.
-func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
-	gp := getg()
-	if !tandem.on || gp.tandem.id == 0 || gp != gp.m.curg {
-		return
-	}
-	t := &gp.tandem
-	t.op, t.object, t.state = opSelect, 0, 0
-	t.cases, t.ncases, t.nsends = uintptr(unsafe.Pointer(cas0)), ncases, nsends
-	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
-	tandemArrive()
-	if !block || tandemReadyArms(t) > 0 {
-		t.cases = 0
-	} // else it blocks, and what wakes it needs to know on which channels
-}
-
 // tandemCountChoices sets the number of alternatives of a pending operation whose
-// alternatives change.
+// alternatives change. A channel operation that waits has none until it is enabled.
 func tandemCountChoices(t *tandemG) {
-	switch t.op {
-	case opSelect:
+	switch {
+	case t.waits():
+		tandemCountAlternatives(t)
+	case t.op == opSelect:
 		tandemCountArms(t)
-	case opSignalArrive:
+	case t.op == opSignalArrive:
 		tandemCountArrivals(t)
 	}
 }
@@ -237,14 +222,12 @@ func tandemCases(t *tandemG) []scase {
 	return unsafe.Slice((*scase)(unsafe.Pointer(t.cases)), t.ncases)
 }
 
-// tandemAccessCases records that something happens to all channels of a select.
-func tandemAccessCases(t *tandemG) {
-	cases := tandemCases(t)
-	for i := range cases {
-		if cases[i].c != nil {
-			r := record{kind: recordAccess, op: opSelect, flag: accessWrite, ready: readyFree | readyReader}
-			r.a, r.pc, r.open = uint64(uintptr(unsafe.Pointer(cases[i].c))), uint64(t.caller), uint64(t.open)
-			tandemRecord(r)
+// tandemAccessArms records that something happens to all channels of an operation
+// of a goroutine that blocks in them.
+func tandemAccessArms(t *tandemG) {
+	for arm := range t.ncases {
+		if c := t.channel(arm); c != nil {
+			tandemAccessChannel(t, c, tandemReceivers(c), accessWrite, 0)
 		}
 	}
 }
@@ -265,6 +248,8 @@ func tandemArmReady(c *scase, send bool) bool {
 // tandemTimerDue reports whether a receive from the timer's channel would run
 // it first: nobody waits for it, so that it is not in the heap. The timers of
 // package synctest go by the clock of their bubble.
+//
+//go:nosplit
 func tandemTimerDue(t *timer) bool {
 	if t == nil {
 		return false
@@ -276,8 +261,8 @@ func tandemTimerDue(t *timer) bool {
 	return t.astate.Load()&timerHeaped == 0 && t.when > 0 && t.when <= now
 }
 
-// tandemPollOrder puts the chosen ready arm first.
-func tandemPollOrder(scases []scase, pollorder []uint16, nsends int) {
+// tandemReadyFirst puts the chosen ready arm first.
+func tandemReadyFirst(scases []scase, pollorder []uint16, nsends int) {
 	chosen := getg().tandem.choice
 	for i := range scases {
 		if !tandemArmReady(&scases[i], i < nsends) {

@@ -42,6 +42,10 @@ func tandemNoteTurn(gp *g) {
 
 // tandemFruitless reports whether an operation leaves everything as it is.
 func tandemFruitless(t *tandemG) bool {
+	if t.waits() {
+		_, arm, _ := tandemAlternative(t, t.choice)
+		return arm == noArm
+	}
 	switch t.op {
 	case opLoad, opYield, opMapRead:
 		return true

@@ -216,11 +216,13 @@ func tandemGoBack() {
 // tandemRecordPending logs the operations at which goroutines were parked.
 func tandemRecordPending() {
 	sh := tandem.sh
+	sh.recordLimit = maxRecords
 	for i := range tandem.nparked {
 		t := &tandem.parked[i].ptr().tandem
-		if sh.records >= maxRecords {
+		if int(sh.records)+1+3*t.ncases > maxRecords {
 			return
 		}
+		tandemCountChoices(t)
 		r := record{kind: recordPending, op: t.op, a: t.id, pc: uint64(t.caller)}
 		if t.op != opExit && tandemEnabled(t) { // somebody else was picked: main could not have returned
 			r.number = 1
@@ -229,8 +231,10 @@ func tandemRecordPending() {
 			r.ready, r.b, r.flag = tandemNeed(t.op), tandemObject(t), tandemAccessKind(t)
 		}
 		r.number |= t.choices << 16
-		sh.record[sh.records] = r
-		sh.records++
+		tandemRecord(r)
+		if t.hasArms() {
+			tandemRecordIntended(t)
+		}
 	}
 }
 

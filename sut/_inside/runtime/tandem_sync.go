@@ -35,3 +35,83 @@ func tandemTryKind(t *tandemG) uint8 {
 	}
 	return accessRead
 }
+
+// tandemEnabled reports whether the pending operation of a goroutine can go
+// ahead in the present state.
+func tandemEnabled(t *tandemG) bool {
+	if t.waits() {
+		return t.choices > 0
+	}
+	return tandemReady(t)&tandemNeed(t.op) == tandemNeed(t.op)
+}
+
+// tandemNeed is the wait condition of an operation.
+func tandemNeed(op uint8) uint8 {
+	switch op {
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive:
+		return readyFree
+	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive:
+		return readyReader
+	}
+	return 0
+}
+
+// tandemReady reads which wait conditions hold on the object of an operation.
+func tandemReady(t *tandemG) uint8 {
+	if t.state == 0 {
+		return readyFree | readyReader
+	}
+	ready := uint8(0)
+	switch t.op {
+	case opLock, opTryLock, opUnlock:
+		if *(*int32)(unsafe.Pointer(t.state))&1 == 0 {
+			ready = readyFree
+		}
+	case opAdd, opWait:
+		if *(*uint64)(unsafe.Pointer(t.state))>>32 == 0 {
+			ready = readyFree
+		}
+	case opReadLock, opReadUnlock, opWriteLock, opWriteUnlock, opWriteWait, opTryReadLock, opTryWriteLock:
+		if readers, announced := tandemReaders(t.state); !announced {
+			ready = readyReader
+			if readers == 0 {
+				ready |= readyFree
+			}
+		} else if readers == 0 {
+			ready = readyFree
+		}
+	case opFileWrite, opFileLock, opFileShare:
+		ready = tandemFileLockReady(t.state)
+	case opSignalSend, opSignalSet, opSignalReceive, opSignalArrive:
+		ready = tandemSignalReady()
+	default:
+		if tandemIsSocketOp(t.op) {
+			ready = tandemSocketReady(t)
+		}
+	}
+	return ready
+}
+
+// tandemAccessKind says how an operation's access relates to others on its object.
+func tandemAccessKind(t *tandemG) uint8 {
+	switch t.op {
+	case opLoad, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
+		return accessRead
+	case opTryLock, opTryReadLock, opTryWriteLock:
+		return tandemTryKind(t)
+	case opAdd, opReadLock, opReadUnlock:
+		if tandemCounter(t)+tandemDelta(t) < 0 {
+			return accessWrite // misuse: whether it is depends on the others
+		}
+		return accessCommute
+	case opConnect:
+		if t.state != 0 {
+			return accessRead // of the address
+		}
+	case opOnce:
+		if *(*uint32)(unsafe.Pointer(t.state)) != 0 {
+			return accessRead
+		}
+	}
+	return accessWrite
+}
