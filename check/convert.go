@@ -232,6 +232,8 @@ func searchOutcome(l *sut.Log) (explore.Outcome, error) {
 		return explore.AssertionFailed, nil
 	case sut.Leaked:
 		return explore.Leaked, nil
+	case sut.DataRace:
+		return explore.DataRace, nil
 	case sut.Redundant:
 		return explore.Redundant, nil
 	case sut.StepLimit, sut.LogLimit, sut.RoundLimit:

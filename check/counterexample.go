@@ -18,7 +18,7 @@ func (r *run) explain(v *violation, result *Result) error {
 		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
 		defer func() { r.peers.watch = nil }()
 	}
-	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, WantLeaks: r.options.Leaks, Steps: r.options.Depth}, r.answers())
+	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, WantLeaks: r.options.Leaks, Steps: r.options.Depth, Watch: v.log.Race.First()}, r.answers())
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
@@ -113,6 +113,9 @@ func (n *narrator) narrate() *report.Counterexample {
 	}
 	n.blocked()
 	n.result.Outcome = n.outcome()
+	if n.log.Race != nil {
+		n.result.Race = n.race(n.log.Race)
+	}
 	return &n.result
 }
 
@@ -339,6 +342,8 @@ func (n *narrator) outcome() string {
 		return n.leak()
 	case sut.AssertionFailed:
 		return "assertion failed: " + l.Message
+	case sut.DataRace:
+		return "data race: nothing orders two accesses to the same memory"
 	case sut.Exited:
 		if l.Message != "" {
 			return strings.TrimSpace(fmt.Sprintf("ended by signal %s\n%s", l.Message, said))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
@@ -32,6 +33,11 @@ func Summary(o Options, result *Result) report.Run {
 // Assumptions is what the verdict of a check rests on, for a report.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
+	if len(o.Program.Races) > 0 {
+		a.Other = []string{"data races are looked for in: " + strings.Join(o.Program.Races, ", ")}
+	} else {
+		a.Other = []string{"there are no data races: they are not looked for"}
+	}
 	if o.Group != nil {
 		a.Scope, a.Strategy = "group", o.StrategyName
 	}
@@ -48,7 +54,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	rec := &report.Recording{
 		Program: report.Program{
 			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, Directory: r.options.Dir,
-			Tests: p.Tests, Preemptible: p.Open, GoVersion: p.Version, Build: p.Hash,
+			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
 	}
@@ -157,6 +163,9 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
 		}
 		if shown == nil {
+			if log, err = explained(w, schedule, log, exchanges); err != nil {
+				return nil, err
+			}
 			shown = newNarrator(p, log, exchanges[:peers.given]).narrate()
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
@@ -165,6 +174,16 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 		}
 	}
 	return shown, nil
+}
+
+// explained is a log that has all that people want to see: for a data race it
+// takes another run, since what comes first must be watched for.
+func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []exchange) (*sut.Log, error) {
+	if log.Race == nil {
+		return log, nil
+	}
+	s.Watch = log.Race.First()
+	return w.Run(s, &recordedPeers{exchanges: exchanges})
 }
 
 func recordedExchange(e report.Exchange) exchange {

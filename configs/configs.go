@@ -30,6 +30,7 @@ type Config struct {
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Bounds    Bounds
 	Leaks     bool     // goroutines that are left blocked for ever at the end are a violation
+	Races     []string // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
 	SelfCheck int      // one execution of so many is run again, to compare; 0: none
 	PreemptIn []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
@@ -56,7 +57,7 @@ const (
 // transitions, and ten minutes.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", SelfCheck: 1000,
+		Strategy: "after-io", Races: []string{"main"}, SelfCheck: 1000,
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }
@@ -168,6 +169,21 @@ func (c Config) problems() []Problem {
 		problems = append(problems, groupProblems(*c.Group)...)
 	}
 	return problems
+}
+
+// ParseRaces reads a value for Config.Races: off, or a list with commas in between.
+func ParseRaces(list string) ([]string, error) {
+	if list == "off" {
+		return nil, nil
+	}
+	patterns := strings.Split(list, ",")
+	for i, pattern := range patterns {
+		if patterns[i] = strings.TrimSpace(pattern); !validPackage(patterns[i]) || patterns[i] == "off" {
+			return nil, fmt.Errorf("%.64q is not allowed: give main (the main module), all, off, or import paths with commas in between, "+
+				"each as in an import declaration or with /... at its end for all packages below", list)
+		}
+	}
+	return patterns, nil
 }
 
 // ParseSelfCheck reads a value for Config.SelfCheck: "all" is 1 and "off" is 0.

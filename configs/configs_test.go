@@ -45,6 +45,7 @@ func TestExample(t *testing.T) {
 		Strategy:  "after-io",
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
+		Races:     []string{"main"},
 		SelfCheck: 1000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -72,9 +73,11 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks {
-		t.Errorf("example.yaml shows %q, %+v, %d and %v as defaults, they are %q, %+v, %d and %v",
-			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, d.Strategy, d.Bounds, d.SelfCheck, d.Leaks)
+	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
+		!slices.Equal(example.Races, d.Races) {
+		t.Errorf("example.yaml shows %q, %+v, %d, %v and %q as defaults, they are %q, %+v, %d, %v and %q",
+			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races,
+			d.Strategy, d.Bounds, d.SelfCheck, d.Leaks, d.Races)
 	}
 }
 
@@ -148,6 +151,17 @@ func TestTextsAreLiteral(t *testing.T) {
 	}
 }
 
+func TestRaces(t *testing.T) {
+	for text, want := range map[string][]string{
+		"races: off": nil, "races: all": {"all"}, "races: 'main, example.org/...'": {"main", "example.org/..."},
+	} {
+		c, err := parse("x.yaml", []byte(text), nil)
+		if diff := cmp.Diff(want, c.Races); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", text, err, diff)
+		}
+	}
+}
+
 // allKeys is how the keys of a file are listed.
 var allKeys = "known here: " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
 
@@ -173,6 +187,8 @@ var badFiles = []struct{ text, want string }{
 	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
 	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
 	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
+	{"races: off,main", `x.yaml:1: races: "off,main" is not allowed: give main (the main module), all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},
+	{"races: ./x", `x.yaml:1: races: "./x" is not allowed: give main (the main module), all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},

@@ -28,6 +28,7 @@ type document struct {
 	Bounds       Bounds
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
+	Races        string
 	SelfCheck    string `mapstructure:"self_check"`
 }
 
@@ -108,6 +109,7 @@ func decode(values map[string]any) (document, error) {
 	v := viper.New()
 	defaults := Default()
 	v.SetDefault("strategy", defaults.Strategy)
+	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("bounds.executions", defaults.Bounds.Executions)
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
@@ -138,6 +140,9 @@ func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) 
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})
+	}
+	if c.Races, err = ParseRaces(d.Races); err != nil {
+		problems = append(problems, Problem{Key: "races", What: err.Error()})
 	}
 	if len(d.Peers) > 0 {
 		group, more := d.group(read)

@@ -69,6 +69,7 @@ var schema = field{shape: record, fields: map[string]field{
 	}},
 	"preempt_in": {shape: texts},
 	"leaks":      {shape: truth},
+	"races":      {shape: text},
 	"self_check": {shape: text},
 }}
 

@@ -13,6 +13,7 @@ const (
 	Exited                         // the program exited with a non-zero status
 	AssertionFailed                // tandem.Assert
 	Leaked                         // it completed, but goroutines are left that can never go on
+	DataRace                       // two accesses to the same memory that nothing orders
 	Redundant                      // cut off: everything enabled was asleep
 	StepLimit                      // cut off: more transitions than allowed
 	outcomes                       // their number
@@ -25,6 +26,7 @@ var outcomeNames = [outcomes]string{
 	Exited:          "exited with a non-zero status",
 	AssertionFailed: "assertion failed",
 	Leaked:          "goroutine leak",
+	DataRace:        "data race",
 	Redundant:       "redundant",
 	StepLimit:       "step limit reached",
 }
@@ -38,7 +40,7 @@ func (o Outcome) String() string {
 
 // Violation reports whether the outcome is one that the program should not have.
 func (o Outcome) Violation() bool {
-	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked
+	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked || o == DataRace
 }
 
 // VerdictKind is what a search found out about a program.

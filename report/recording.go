@@ -39,6 +39,7 @@ type Program struct {
 	Env         []string `json:"env,omitempty"`         // "KEY=value"
 	Directory   string   `json:"directory,omitempty"`   // working directory of the SUT
 	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
+	Races       []string `json:"races,omitempty"`       // packages in which data races were looked for
 	GoVersion   string   `json:"go_version"`
 	Build       string   `json:"build"` // hash of the binary; another binary may take another path
 }
@@ -263,7 +264,7 @@ func (r *Recording) validate() error {
 	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
 		return errors.New("package, build and Go version must be named")
 	}
-	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible) {
+	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible, r.Program.Races) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
 		}

@@ -58,6 +58,7 @@ type Assumptions struct {
 // Counterexample is one execution that violates what was checked.
 type Counterexample struct {
 	Run           Run
+	Race          *Race  // if the outcome is a data race
 	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
 	Goroutines    []Goroutine
 	Steps         []Step // in the order of execution
@@ -71,6 +72,24 @@ type Goroutine struct {
 	Created  string // where it was started, "file:line"; empty for main
 	Function string // the function it runs, with its package
 	Blocked  string // what it waits for at the end of the execution; empty if nothing
+}
+
+// Race is a data race: two accesses to the same memory that nothing orders.
+type Race struct{ Later, Earlier MemoryAccess }
+
+// MemoryAccess is one access of a data race.
+type MemoryAccess struct {
+	Operation string // "read", "write", "atomic read", "atomic write"
+	Address   uint64
+	Size      int // bytes; 0: not known
+	Goroutine Goroutine
+	Stack     []Frame // innermost call first
+}
+
+// Frame is a call on a stack.
+type Frame struct {
+	Function string // with its package
+	Source   string // "main.go:42"
 }
 
 // Kind is the kind of operation a step is.

@@ -113,12 +113,34 @@ func (p *printer) failure(c *Counterexample) {
 		}
 		p.line(red, "  "+strings.ReplaceAll(printable(line), `\t`, "    "))
 	}
+	if c.Race != nil {
+		p.memoryAccess("", c.Race.Later)
+		p.memoryAccess("after the ", c.Race.Earlier)
+	}
 	listed := 0
 	for _, g := range c.Goroutines {
-		if g.Blocked != "" && listed < maxListed {
+		if g.Blocked != "" && c.Race == nil && listed < maxListed {
 			p.linef(plain, "  %-12s waits: %s", printable(g.Name), printable(g.Blocked))
 			listed++
 		}
+	}
+}
+
+func (p *printer) memoryAccess(when string, a MemoryAccess) {
+	size, created := "", ""
+	if a.Size > 0 {
+		size = " of " + countOf(a.Size, "byte")
+	}
+	if a.Goroutine.Created != "" {
+		created = ", started at " + a.Goroutine.Created
+	}
+	p.line(plain, "")
+	p.line(plain, "  "+printable(fmt.Sprintf("%s%s%s at %#x by %s%s", when, a.Operation, size, a.Address, a.Goroutine.Name, created)))
+	for _, f := range a.Stack[:min(len(a.Stack), maxListed)] {
+		p.line(plain, "    "+pad(shortFunction(f.Function), sourceColumn-4)+printable(f.Source))
+	}
+	if len(a.Stack) == 0 {
+		p.line(plain, "    by the runtime, for nobody in particular")
 	}
 }
 

@@ -325,3 +325,31 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+// dataRace is a counterexample whose second access is by the runtime on behalf of a caller.
+func dataRace() *Counterexample {
+	first := Goroutine{ID: 1, Name: "main/1", Created: "bank/main.go:16", Function: "main.main.func1"}
+	second := Goroutine{ID: 2, Name: "main/2", Created: "bank/main.go:20", Function: "main.main.func2"}
+	return &Counterexample{
+		Run:        Run{Package: "./bank", Verdict: Violated, Reason: "the search stopped at the first violation", Counts: Counts{Executions: 1, Transitions: 5}},
+		Goroutines: []Goroutine{{Name: "main", Function: "main.main", Blocked: "wait for (wait group 1) at bank/main.go:23"}, first, second},
+		Outcome:    "data race: nothing orders two accesses to the same memory",
+		Race: &Race{
+			Later: MemoryAccess{Operation: "write", Address: 0xc000014040, Size: 16, Goroutine: second, Stack: []Frame{
+				{"example.com/bank/account.(*Account).Rename", "account/account.go:31"}, {"main.main.func2", "bank/main.go:21"},
+			}},
+			Earlier: MemoryAccess{Operation: "atomic read", Address: 0xc000014048, Goroutine: first, Stack: []Frame{{"main.main.func1", "bank/main.go:17"}}},
+		},
+	}
+}
+
+func TestDataRace(t *testing.T) {
+	golden(t, "race.txt", textOf(t, dataRace(), Options{}))
+	evil := dataRace()
+	evil.Race.Later = MemoryAccess{Operation: "\x1b[2J", Goroutine: Goroutine{Name: "\x07", Created: "\x1b"}, Stack: []Frame{{"\x1b[31m", "\r"}}}
+	evil.Race.Earlier = MemoryAccess{Operation: "read", Stack: make([]Frame, 1000)}
+	text := textOf(t, evil, Options{})
+	if strings.ContainsAny(text, "\x1b\x07\r") || strings.Count(text, "\n") > 200 {
+		t.Errorf("%d lines: %q", strings.Count(text, "\n"), text)
+	}
+}

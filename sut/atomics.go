@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"fmt"
 	"go/ast"
 	"strings"
 )
@@ -21,10 +22,11 @@ func editAtomics(e *editor, first bool) {
 		e.replace(at, at, body)
 		dropNoescape(e, f)
 	}
-	imports := "import (\n\tia \"internal/runtime/atomic\"\n"
+	imports := "import (\n\t\"internal/race\"\n\tia \"internal/runtime/atomic\"\n"
 	if first {
 		e.swap("", "import (\n", imports)
 		e.add(pointDeclaration)
+		e.add(fmt.Sprintf(atomicKinds, atomicLoad, atomicStore, atomicUpdate))
 		return
 	}
 	e.swap("", "package atomic\n", "package atomic\n\n"+imports+"\t\"unsafe\"\n)\n")
@@ -60,29 +62,53 @@ func atomicBody(f *ast.FuncDecl) string {
 		if name != "LoadPointer" {
 			return ""
 		}
-		return " { " + pointCall(opLoad, "addr", "nil") + "; return ia.Loadp(unsafe.Pointer(addr)) }"
+		return " { " + pointCall(opLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
 	}
 	t := atomicTypes[pointer.Name]
 	operation := name[:strings.IndexAny(name, "IU")]
 	addr := "(*" + t.operand + ")(unsafe.Pointer(addr))"
 	convert := func(x string) string { return t.operand + "(" + x + ")" }
-	op, body := opUpdate, ""
+	op, kind, body := opUpdate, "atomicUpdate", ""
 	switch operation {
 	case "Load":
-		op, body = opLoad, "return "+pointer.Name+"(ia.Load"+t.suffix+"("+addr+"))"
+		op, kind, body = opLoad, "atomicLoad", "val = "+pointer.Name+"(ia.Load"+t.suffix+"("+addr+"))"
 	case "Store":
-		op, body = opStore, "ia.Store"+t.suffix+"("+addr+", "+convert("val")+")"
+		op, kind, body = opStore, "atomicStore", "ia.Store"+t.suffix+"("+addr+", "+convert("val")+")"
 	case "Swap":
-		body = "return " + pointer.Name + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
+		body = "old = " + pointer.Name + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
-		body = "return ia.Cas" + t.suffix + "(" + addr + ", " + convert("old") + ", " + convert("new") + ")"
+		kind, body = "atomicSwapKind(swapped)", "swapped = ia.Cas"+t.suffix+"("+addr+", "+convert("old")+", "+convert("new")+")"
 	case "Add":
-		body = "return " + pointer.Name + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
+		body = "new = " + pointer.Name + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
 	case "And", "Or":
-		body = "return " + pointer.Name + "(ia." + operation + t.mask + "(" + addr + ", " + convert("mask") + "))"
+		body = "old = " + pointer.Name + "(ia." + operation + t.mask + "(" + addr + ", " + convert("mask") + "))"
 	}
-	return " { " + pointCall(op, "addr", "nil") + "; " + body + " }"
+	return " { " + pointCall(op, "addr", "nil") + "; " + body + "; " + atomicNote("race.Enabled", "addr", kind) + "; return }"
 }
+
+// atomicNote tells the race detector, if there is one, what has been done.
+func atomicNote(detecting, addr, kind string) string {
+	return "if " + detecting + " { tandemAtomic(unsafe.Pointer(" + addr + "), " + kind + ") }"
+}
+
+// atomicKinds declares what the bodies use.
+const atomicKinds = `//go:linkname tandemAtomic
+//go:noescape
+func tandemAtomic(addr unsafe.Pointer, kind uint8)
+
+const (
+	atomicLoad   = %d
+	atomicStore  = %d
+	atomicUpdate = %d
+)
+
+//go:nosplit
+func atomicSwapKind(swapped bool) uint8 {
+	if swapped {
+		return atomicUpdate
+	}
+	return atomicLoad
+}`
 
 // editAtomicPointers adds the points of the pointer operations, which live in
 // package runtime for the sake of the garbage collector, and keeps them from
@@ -91,11 +117,13 @@ func editAtomicPointers(e *editor) {
 	const address = "(*uintptr)(noescape(unsafe.Pointer(ptr)))"
 	e.point("sync_atomic_StorePointer", opStore, "ptr", "nil")
 	e.swap("sync_atomic_StorePointer", "sync_atomic_StoreUintptr((*uintptr)(unsafe.Pointer(ptr)), uintptr(new))",
-		"atomic.StorepNoWB(unsafe.Pointer(ptr), new)")
+		"atomic.StorepNoWB(unsafe.Pointer(ptr), new); "+atomicNote("raceenabled", "ptr", "atomicStore"))
 	e.point("sync_atomic_SwapPointer", opUpdate, "ptr", "nil")
 	e.swap("sync_atomic_SwapPointer", "sync_atomic_SwapUintptr("+address+", uintptr(new))",
 		"atomic.Xchguintptr("+address+", uintptr(new))")
+	e.before("sync_atomic_SwapPointer", "return old", atomicNote("raceenabled", "ptr", "atomicUpdate"))
 	e.point("sync_atomic_CompareAndSwapPointer", opUpdate, "ptr", "nil")
-	e.swap("sync_atomic_CompareAndSwapPointer", "sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
-		"atomic.Casuintptr("+address+", uintptr(old), uintptr(new))")
+	e.swap("sync_atomic_CompareAndSwapPointer", "return sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
+		"swapped := atomic.Casuintptr("+address+", uintptr(old), uintptr(new)); if swapped { "+
+			atomicNote("raceenabled", "ptr", "atomicUpdate")+" } else { "+atomicNote("raceenabled", "ptr", "atomicLoad")+" }; return swapped")
 }

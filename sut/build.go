@@ -23,7 +23,16 @@ type BuildOptions struct {
 	Tests     bool     // build the tests of the package; otherwise it is a main package
 	Output    string   // the file to write
 	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
+	// Races says in which packages accesses to memory are watched for data races:
+	// PATH, PATH/..., RacesMain or RacesAll. Empty: nowhere.
+	Races []string
 }
+
+// Patterns of packages in BuildOptions.Races.
+const (
+	RacesMain = "main" // those of the main module
+	RacesAll  = "all"  // those of the standard library too
+)
 
 // Program is a program built to be run by workers.
 type Program struct {
@@ -34,6 +43,7 @@ type Program struct {
 	Version    string   // of Go
 	Hash       string   // of the executable
 	Open       []string // package patterns in which goroutines may be preempted
+	Races      []string // as in BuildOptions
 	symbols    *symbols
 }
 
@@ -72,12 +82,19 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	if pattern, ok := unmatched(packages, o.PreemptIn); ok {
 		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there", pattern, o.Package)
 	}
-	p := &Program{Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version, Open: openPatterns(packages, o.PreemptIn)}
+	if pattern, ok := unmatched(packages, o.Races); ok && pattern != RacesAll {
+		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for there", pattern, o.Package)
+	}
+	p := &Program{
+		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
+		Open: openPatterns(packages, o.PreemptIn), Races: o.Races,
+	}
 	command := []string{"build", "-buildvcs=false"}
 	if o.Tests {
 		command = []string{"test", "-c", "-vet=off"}
 	}
-	args := append(append(command, "-o", o.Output), compilerFlags(packages, p.Open)...)
+	args := append(append(command, "-o", o.Output), tags(o)...)
+	args = append(args, compilerFlags(packages, p.Open, o.Races)...)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}
@@ -127,6 +144,7 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
 	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,CgoFiles,Imports,Module,Error"}
+	args = append(args, tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")
 	}
@@ -174,7 +192,7 @@ func openPatterns(packages []listedPackage, more []string) []string {
 		packages = packages[:last] // the generated main package, whatever its path
 	}
 	for _, p := range packages {
-		if p.Module != nil && p.Module.Main && p.ImportPath != annotations && !slices.Contains(open, p.ImportPath) {
+		if p.isOwn() && !slices.Contains(open, p.ImportPath) {
 			open = append(open, p.ImportPath)
 		}
 	}
@@ -201,28 +219,6 @@ func unmatched(packages []listedPackage, patterns []string) (string, bool) {
 // annotations is the package through which programs speak to the checker. It
 // is a part of the operations that it offers, even where it is in the main module.
 const annotations = "github.com/tandem-mc/tandem"
-
-// compilerFlags make the atomics of the program visible: those of the packages
-// in which goroutines may be preempted, and of all others that synchronise with
-// them. They also keep the calls of these packages calls, so that each has its
-// line. The first is safe only together with the second: without intrinsics, some
-// functions of the standard library must not be inlined into others.
-func compilerFlags(packages []listedPackage, open []string) []string {
-	const visible = "-d=ssa/intrinsics/off"
-	flags := []string{"-gcflags=sync/atomic=" + visible}
-	for _, p := range packages {
-		if matchesAny(open, p.ImportPath) || slices.Contains(p.Imports, "sync/atomic") && !matchesAny(private, p.ImportPath) {
-			flags = append(flags, "-gcflags="+p.ImportPath+"="+visible+" -l")
-		}
-	}
-	return flags
-}
-
-// private are the packages whose atomics no program can tell apart from the
-// operations that they implement: the runtime's, and caches.
-var private = []string{
-	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique", "encoding/...", "crypto/internal/...", "vendor/...",
-}
 
 func matchesAny(patterns []string, path string) bool {
 	for _, p := range patterns {

@@ -51,6 +51,12 @@ var patches = []patch{
 	{"runtime/proc.go", editScheduler},
 	{"runtime/debug.go", func(e *editor) { e.enter("GOMAXPROCS", "if tandem.serving { return 1 }") }},
 	{"runtime/panic.go", func(e *editor) { e.enter("fatalpanic", "tandem.aborting = true") }},
+	{"runtime/malloc.go", func(e *editor) { // memory is forgotten when it is given back
+		e.swap("", "racemalloc(x, size-asanRZ)", "")
+	}},
+	{"runtime/mheap.go", func(e *editor) {
+		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")
+	}},
 	{"runtime/mgc.go", func(e *editor) {
 		e.enter("GC", "if tandem.on { return }")
 		e.enter("gcStart", "if tandem.on { return }")
@@ -138,11 +144,18 @@ var patches = []patch{
 		e.point("Cond.Wait", opCondWait, "c", "nil")
 		e.point("Cond.Signal", opCondSignal, "c", "nil")
 		e.point("Cond.Broadcast", opCondSignal, "c", "nil")
+		const address = "(unsafe.Pointer(&c.notify))"
+		e.before("Cond.Wait", "c.L.Lock()", "if race.Enabled { race.Acquire"+address+" }")
+		e.before("Cond.Signal", "runtime_notifyListNotifyOne(", "if race.Enabled { race.ReleaseMerge"+address+" }")
+		e.before("Cond.Broadcast", "runtime_notifyListNotifyAll(", "if race.Enabled { race.ReleaseMerge"+address+" }")
+		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n")
 	}},
 	{"sync/once.go", func(e *editor) {
-		e.point("Once.Do", opOnce, "o", "&o.done")
-		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
+		e.enter("Once.Do", pointCall(opOnce, "o", "&o.done")+"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
+		e.before("Once.doSlow", "defer o.done.Store(", "if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
+		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n\t\"unsafe\"\n")
 	}},
+	{"sync/pool.go", func(e *editor) { e.swap("Pool.Put", "if runtime_randn(4) == 0 {", "if false {") }},
 	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/syscall_linux_amd64.go", func(e *editor) {
@@ -211,6 +224,7 @@ func editScheduler(e *editor) {
 	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread", "startTemplateThread", "freezetheworld"} {
 		e.enter(f, "if tandem.serving { return }")
 	}
+	e.swap("", "const randomizeScheduler = raceenabled", "const randomizeScheduler = false")
 	e.enter("newm", `if tandem.serving { tandemNewThread() }`)
 }
 

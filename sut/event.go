@@ -67,7 +67,7 @@ func (o Operation) String() string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
 }
 
 func (o Outcome) String() string {
@@ -141,3 +141,23 @@ const (
 	SignalReceive  Operation = opSignalReceive
 	SignalArrive   Operation = opSignalArrive // or not, as the last alternative
 )
+
+func (m *memoryAccess) decode() MemoryAccess {
+	n := min(m.stackLength, uint64(len(m.stack)))
+	return MemoryAccess{
+		Address: m.address, Size: int(m.size), Write: m.kind&memoryWrite != 0, Atomic: m.kind&memoryAtomic != 0,
+		Goroutine: m.goroutine, Stack: append([]uint64(nil), m.stack[:n]...), slot: m.slot, clock: m.clock,
+	}
+}
+
+// encode is what a worker needs to know of an access to watch for it.
+func (m *MemoryAccess) encode() memoryAccess {
+	w := memoryAccess{address: m.Address, slot: m.slot, clock: m.clock}
+	if m.Write {
+		w.kind |= memoryWrite
+	}
+	if m.Atomic {
+		w.kind |= memoryAtomic
+	}
+	return w
+}

@@ -85,6 +85,10 @@ func (w *Worker) load(s Schedule) error {
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
 	sh.wantLeaks = flag(s.WantLeaks)
 	sh.seed, sh.roundLimit = s.Seed, uint32(max(s.Rounds, 0))
+	sh.raceWatch, sh.raceEarlier, sh.raceLater = 0, memoryAccess{}, memoryAccess{}
+	if s.Watch != nil {
+		sh.raceWatch, sh.raceEarlier = 1, s.Watch.encode()
+	}
 	sh.stepLimit = uint32(maxRecords)
 	if s.Steps > 0 && s.Steps < maxRecords {
 		sh.stepLimit = uint32(s.Steps)
@@ -132,6 +136,9 @@ func (w *Worker) log() (*Log, error) {
 	l := &Log{Events: w.events, Outcome: Outcome(sh.outcome), ExitCode: int(sh.exitCode), Position: int(sh.position)}
 	l.Message = string(sh.message[:sh.messageLength])
 	l.Stack = append(l.Stack, sh.stack[:sh.stackLength]...)
+	if l.Outcome == DataRace {
+		l.Race = &Race{Earlier: sh.raceEarlier.decode(), Later: sh.raceLater.decode()}
+	}
 	var err error
 	if l.Stdout, err = takeOutput(w.stdout); err != nil {
 		return nil, err

@@ -186,7 +186,35 @@ const (
 	outcomeRefused
 	outcomeLeaked
 	outcomeRounds
+	outcomeRace
 )
+
+// Bits of a memory access.
+const (
+	memoryWrite  = 1 << 0
+	memoryAtomic = 1 << 1
+)
+
+// What an atomic operation did.
+const (
+	atomicLoad   = 0
+	atomicStore  = memoryWrite
+	atomicUpdate = memoryWrite | 1<<1 // a load and a store
+)
+
+// memoryAccess is one of the accesses of a data race. Slot and clock tell it
+// apart from all others of its kind to its address, in every execution with the
+// same schedule.
+type memoryAccess struct {
+	address     uint64
+	goroutine   uint64
+	size        uint32 // bytes; 0: those of a variable of a basic type
+	kind        uint32
+	slot        uint32
+	clock       uint32
+	stackLength uint64
+	stack       [64]uint64
+}
 
 // Kinds of exchanges between the sockets of a worker and the checker.
 const (
@@ -227,6 +255,7 @@ type shared struct {
 	stepLimit     uint32
 	roundLimit    uint32 // of a loop that waits; 0: none
 	seed          uint64
+	raceWatch     uint32 // note the stack of raceEarlier when it happens
 	backup        uint64 // where the worker has mapped the area for saved pages
 	backupBytes   uint64
 	regions       uint64
@@ -253,6 +282,8 @@ type shared struct {
 	message       [messageBytes]byte
 	stack         [32]uint64 // where it was refused
 	stackLength   uint64
+	raceEarlier   memoryAccess // stack only if raceWatch is set
+	raceLater     memoryAccess
 
 	// An exchange.
 	exchange exchangeHeader

@@ -25,6 +25,9 @@ type Schedule struct {
 	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int    // limit on transitions; 0: the greatest that there is
 	OnlyEnd     bool   // however long the execution is, keep an end of its log, and set no limit
+	// Watch is the earlier access of a data race that the same choices led to: its
+	// stack is noted this time.
+	Watch *MemoryAccess
 }
 
 // Choice picks a goroutine and one of its alternatives.
@@ -65,6 +68,7 @@ type Log struct {
 	Position int      // Diverged: the choice of the prefix that could not be followed
 	Message  string   // Refused, AssertionFailed: in words; Exited: the signal that ended it, if one did
 	Stack    []uint64 // Refused, AssertionFailed: program counters of the calls that led there
+	Race     *Race    // DataRace
 	Stdout   []byte
 	Stderr   []byte
 }
@@ -86,7 +90,33 @@ const (
 	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
 	RoundLimit      Outcome = outcomeRounds   // a loop went on waiting though others could have gone on
 	Leaked          Outcome = outcomeLeaked   // it ended well, but left goroutines blocked for ever
+	DataRace        Outcome = outcomeRace     // two unordered accesses to memory; see Log.Race
 )
+
+// Race is a data race: two accesses to the same memory that nothing orders, of
+// which at least one writes, and not both are atomic.
+type Race struct{ Earlier, Later MemoryAccess }
+
+// First is the earlier access, and nil where there is no race: what to watch for
+// when the same choices are made again.
+func (r *Race) First() *MemoryAccess {
+	if r == nil {
+		return nil
+	}
+	return &r.Earlier
+}
+
+// MemoryAccess is an access to a byte of memory.
+type MemoryAccess struct {
+	Address   uint64
+	Size      int // bytes from Address on, at least; 0: a variable of a basic type
+	Write     bool
+	Atomic    bool
+	Goroutine uint64   // the earlier access: only if it was watched
+	Stack     []uint64 // program counters of the calls, innermost first; likewise
+
+	slot, clock uint32
+}
 
 // Peers answers for the other side of the program's connections.
 type Peers interface {

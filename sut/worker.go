@@ -181,11 +181,15 @@ func (w *Worker) environment() []string {
 	if w.options.Isolation == Fork {
 		mode = "fork"
 	}
-	return append([]string{
+	fixed := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent", "TZ=UTC", "LANG=C",
 		"GOGC=off", "GOTRACEBACK=single",
 		"TANDEM_WORKER=" + mode, "TANDEM_OPEN=" + strings.Join(w.program.Open, ","),
-	}, w.options.Env...)
+	}
+	if len(w.program.Races) > 0 {
+		fixed = append(fixed, "TANDEM_PRIVATE="+strings.Join(private, ","))
+	}
+	return append(fixed, w.options.Env...)
 }
 
 // prepare waits for the program to arrive at main and takes the snapshot.

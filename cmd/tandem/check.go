@@ -35,6 +35,7 @@ type checkFlags struct {
 	bounds    configs.Bounds
 	preemptIn []string
 	leaks     bool
+	races     string
 	selfCheck string
 	unfold    bool
 	verbose   bool
@@ -73,6 +74,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
+	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
@@ -95,7 +97,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds, started: time.Now()}
 	options.Progress = status.tell
 	status.say("building %s", pkg)
-	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn})
+	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn, Races: config.Races})
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,12 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	if given("leaks") {
 		config.Leaks = f.leaks
+	}
+	if given("races") {
+		var err error
+		if config.Races, err = configs.ParseRaces(f.races); err != nil {
+			return config, fmt.Errorf("--races: %w", err)
+		}
 	}
 	if given("self-check") {
 		var err error

@@ -32,6 +32,7 @@ func replayCommand() *cobra.Command {
 			}
 			program, clean, err := buildProgram(c.Context(), sut.BuildOptions{
 				Dir: dir, Package: recording.Program.Package, Tests: recording.Program.Tests, PreemptIn: recording.Program.Preemptible,
+				Races: recording.Program.Races,
 			})
 			if err != nil {
 				return err

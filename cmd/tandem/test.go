@@ -142,7 +142,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string)
 	if err != nil {
 		return result, err
 	}
-	build := sut.BuildOptions{Dir: options.Dir, Package: p.ImportPath, Tests: true, PreemptIn: config.PreemptIn}
+	build := sut.BuildOptions{Dir: options.Dir, Package: p.ImportPath, Tests: true, PreemptIn: config.PreemptIn, Races: config.Races}
 	options.Dir = p.Dir // where tests run
 	log := newLog(f.verbose)
 	defer log.Sync()

@@ -19,38 +19,55 @@ const (
 	callerTime    // part of the operation if that is on a timer
 	callerSealed
 	callerOpen
-	callerHidden // what it does cannot be told from its doing nothing: sync.Pool
+	callerHidden  // what it does cannot be told from its doing nothing: sync.Pool
+	callerAtomic  // package sync/atomic
+	callerChecker // not the program at all, but what was added to it
+
+	callerPrivate = 1 << 7 // | one of the above: its atomic operations are part of something else
 )
 
 const tandemCallerCache = 1 << 12
 
+// tandemPatterns is a list of packages: import paths, of which one that ends in
+// /... stands for the packages below it too.
+type tandemPatterns struct {
+	list [64]string
+	n    int
+}
+
 var tandemCallers struct {
-	patterns [64]string
-	n        int
-	cache    [tandemCallerCache]struct {
+	open    tandemPatterns // goroutines may be preempted there
+	private tandemPatterns // see callerPrivate; only in programs built for race detection
+	cache   [tandemCallerCache]struct {
 		pc    uintptr
 		class uint8
 	}
 }
 
-// tandemReadPatterns takes the packages in which goroutines may be preempted:
-// import paths separated by commas; one that ends in /... stands for the
-// packages below it too.
-func tandemReadPatterns(list string) {
-	c := &tandemCallers
+// read takes patterns that are separated by commas.
+func (p *tandemPatterns) read(list string) {
 	for start, i := 0, 0; i <= len(list); i++ {
 		if i < len(list) && list[i] != ',' {
 			continue
 		}
 		if i > start {
-			if c.n == len(c.patterns) {
+			if p.n == len(p.list) {
 				throw("tandem: too many package patterns")
 			}
-			c.patterns[c.n] = list[start:i]
-			c.n++
+			p.list[p.n] = list[start:i]
+			p.n++
 		}
 		start = i + 1
 	}
+}
+
+func (p *tandemPatterns) match(pkg string) bool {
+	for i := range p.n {
+		if tandemMatches(p.list[i], pkg) {
+			return true
+		}
+	}
+	return false
 }
 
 // tandemFindCaller sets who performs the pending operation and whether
@@ -59,9 +76,17 @@ func tandemFindCaller(t *tandemG) {
 	socket := tandemIsSocketOp(t.op)
 	file := t.op >= opFileRead && t.op <= opSignalSend
 	pc, fp := t.caller, t.frame
+	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
-		inside := class == callerRuntime || class == callerSystem && (socket || file) || class == callerSocket && socket ||
+		if atomic && class != callerAtomic {
+			if atomic = false; class&callerPrivate != 0 {
+				t.hidden = true // it only orders accesses to memory
+				return
+			}
+		}
+		class &^= callerPrivate
+		inside := class == callerRuntime || class == callerAtomic || class == callerChecker || class == callerSystem && (socket || file) || class == callerSocket && socket ||
 			class == callerFile && (file || socket) || class == callerTime && t.op == opTimer
 		if !inside || fp == 0 {
 			t.caller, t.open = pc, 0
@@ -81,7 +106,7 @@ func tandemFindCaller(t *tandemG) {
 func tandemOpenCaller(fp uintptr) uintptr {
 	for fp != 0 {
 		pc := *(*uintptr)(unsafe.Pointer(fp + 8))
-		if tandemClass(pc) == callerOpen {
+		if tandemClass(pc) == callerOpen { // and thus not private
 			return pc
 		}
 		fp = *(*uintptr)(unsafe.Pointer(fp))
@@ -104,11 +129,30 @@ func tandemClassify(pc uintptr) uint8 {
 	}
 	name := funcname(f)
 	pkg := tandemPackage(name)
-	for _, p := range tandemCallers.patterns[:tandemCallers.n] {
-		if tandemMatches(p, pkg) {
-			return callerOpen
+	if tandemCallers.open.match(pkg) {
+		return callerOpen
+	}
+	if file, _ := funcline1(f, pc-1, false); tandemOwnFile(file) {
+		return callerChecker
+	}
+	class := tandemClassifyLibrary(name, pkg)
+	if class != callerAtomic && tandemCallers.private.match(pkg) {
+		class |= callerPrivate
+	}
+	return class
+}
+
+// tandemOwnFile reports whether a file of the standard library was added to it.
+func tandemOwnFile(file string) bool {
+	for i := len(file) - 1; i >= 0; i-- {
+		if file[i] == '/' {
+			return stringslite.HasPrefix(file[i+1:], "tandem_")
 		}
 	}
+	return false
+}
+
+func tandemClassifyLibrary(name, pkg string) uint8 {
 	if stringslite.HasPrefix(name, "sync.(*Pool)") {
 		return callerHidden
 	}
@@ -118,7 +162,9 @@ func tandemClassify(pc uintptr) uint8 {
 			return callerSealed // its locks are no business of the caller of sync.Map
 		}
 		return callerRuntime
-	case "runtime", "sync", "sync/atomic", "context", "github.com/tandem-mc/tandem":
+	case "sync/atomic":
+		return callerAtomic
+	case "runtime", "sync", "context", "github.com/tandem-mc/tandem":
 		return callerRuntime
 	case "time":
 		return callerTime

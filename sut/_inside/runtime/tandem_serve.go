@@ -36,7 +36,8 @@ func tandemInit() {
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
-	tandemReadPatterns(gogetenv("TANDEM_OPEN"))
+	tandemCallers.open.read(gogetenv("TANDEM_OPEN"))
+	tandemCallers.private.read(gogetenv("TANDEM_PRIVATE"))
 	// A huge page would make a hundred clean pages look dirty.
 	linux.Syscall6(tandemPrctl, 41 /* PR_SET_THP_DISABLE */, 1, 0, 0, 0, 0)
 }
@@ -51,6 +52,9 @@ func tandemServe() {
 	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
 	sh.firstFD = uint64(n)
+	if raceenabled {
+		tandemRaceMap()
+	}
 	if tandem.fork {
 		tandemAnswer(answerReady)
 		tandemForkLoop()
@@ -78,6 +82,9 @@ func tandemStart() {
 	tandem.current.set(main)
 	tandem.step = 0
 	tandem.on = true
+	if raceenabled {
+		tandemRaceBegin()
+	}
 	// The first transition begins here, and the schedule may prescribe it.
 	sh := tandem.sh
 	sh.steps = 1

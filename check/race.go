@@ -1,0 +1,53 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// race tells a data race in the words of a report.
+func (n *narrator) race(r *sut.Race) *report.Race {
+	return &report.Race{Later: n.memoryAccess(r.Later), Earlier: n.memoryAccess(r.Earlier)}
+}
+
+func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
+	m := report.MemoryAccess{Operation: "read", Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack)}
+	if a.Write {
+		m.Operation = "write"
+	}
+	if a.Atomic {
+		m.Operation = "atomic " + m.Operation
+	}
+	if i, ok := n.names[a.Goroutine]; ok {
+		m.Goroutine = n.result.Goroutines[i]
+	}
+	return m
+}
+
+// stack leaves out the innermost calls as far as they are a part of the access,
+// and the outermost, which started the goroutine.
+func (n *narrator) stack(pcs []uint64) []report.Frame {
+	var frames []report.Frame
+	for _, pc := range pcs {
+		at, ok := n.program.Position(pc)
+		if !ok || at.Function == "runtime.goexit" || at.Function == "runtime.main" {
+			break
+		}
+		if len(frames) == 0 && partOfAccess(at.Function) {
+			continue
+		}
+		frames = append(frames, report.Frame{Function: at.Function, Source: shortSource(at)})
+	}
+	return frames
+}
+
+func partOfAccess(function string) bool {
+	for _, prefix := range []string{"runtime.", "internal/", "sync/atomic.", "reflect.", "syscall."} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}

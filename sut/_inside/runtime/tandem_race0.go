@@ -1,0 +1,12 @@
+//go:build !race
+
+package runtime
+
+import "unsafe"
+
+// In a program that is not built for race detection, none of these is called.
+
+func tandemRaceMap()   { throw("race") }
+func tandemRaceBegin() { throw("race") }
+
+func tandemAtomic(addr unsafe.Pointer, kind uint8) { throw("race") }

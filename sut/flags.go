@@ -1,0 +1,60 @@
+package sut
+
+import "slices"
+
+// tags are the build tags: race makes the standard library tell the detector how
+// it synchronises.
+func tags(o BuildOptions) []string {
+	if len(o.Races) == 0 {
+		return nil
+	}
+	return []string{"-tags=race"}
+}
+
+// isOwn reports whether a package is in the main module.
+func (p *listedPackage) isOwn() bool {
+	return p.Module != nil && p.Module.Main && p.ImportPath != annotations
+}
+
+// watched reports whether accesses to memory in a package are looked at.
+func (p *listedPackage) watched(races []string) bool {
+	own := slices.Contains(races, RacesMain) && (p.isOwn() || p.Name == "main")
+	return own || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
+}
+
+// compilerFlags make the atomics of the program visible: those of the packages
+// in which goroutines may be preempted, and of all others that synchronise with
+// them. They also keep the calls of these packages calls, so that each has its
+// line. The first is safe only together with the second: without intrinsics, some
+// functions of the standard library must not be inlined into others.
+//
+// Where data races are looked for, the compiler marks the accesses to memory.
+// All atomics order them, even those that are no operations of their own.
+func compilerFlags(packages []listedPackage, open, races []string) []string {
+	const visible = "-d=ssa/intrinsics/off"
+	flags := []string{"-gcflags=sync/atomic=" + visible}
+	for _, p := range packages {
+		var f string
+		atomics := slices.Contains(p.Imports, "sync/atomic") && (len(races) > 0 && !matchesAny(lowest, p.ImportPath) || !matchesAny(private, p.ImportPath))
+		if atomics || matchesAny(open, p.ImportPath) {
+			f = visible + " -l"
+		}
+		if p.watched(races) && !matchesAny(lowest, p.ImportPath) {
+			f += " -race -d=checkptr=0"
+		}
+		if f != "" {
+			flags = append(flags, "-gcflags="+p.ImportPath+"="+f)
+		}
+	}
+	return flags
+}
+
+// lowest are the packages that the detector is made of, or which tell it how they
+// synchronise.
+var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync", "sync/atomic"}
+
+// private are the packages whose atomics no program can tell apart from the
+// operations that they implement: the runtime's, and caches.
+var private = []string{
+	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique", "encoding/...", "crypto/internal/...", "vendor/...",
+}
