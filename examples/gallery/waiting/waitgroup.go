@@ -52,8 +52,8 @@ var waitGroupBugs = []bug.Bug{
 		Fixed: func() { retry(attempt) },
 	},
 	{
-		Name: "reused-too-early", Class: misusedWaitGroup, Shows: bug.Panic,
-		Doc:   "a group is used for the next round before all have returned from waiting for the last one",
+		Name: "reused-too-early", Class: waitGroup, Shows: bug.Deadlock,
+		Doc:   "a group is used for a second round before all have returned from waiting for the first",
 		Buggy: func() { twoRounds(1) },
 		Fixed: func() { twoRounds(2) },
 	},
@@ -187,18 +187,18 @@ func retry(attempt func(*sync.WaitGroup, int) bool) {
 	group.Wait()
 }
 
-// twoRounds has two goroutines wait for each of two rounds. With one group for
-// both, the second round may begin when one of them still is on its way out of
-// the first one's Wait. With a group for each round, there is nothing to reuse.
+// twoRounds has two goroutines wait for the first of two rounds; the second ends
+// when both have returned. With one group for both rounds, a goroutine that looks
+// late waits for the second round. With a group for each, there is nothing to reuse.
 func twoRounds(groups int) {
 	var group [2]sync.WaitGroup
-	group[0].Add(1)
+	first, second := &group[0], &group[groups-1]
+	first.Add(1)
 	var waiters sync.WaitGroup
-	waiters.Go(group[0].Wait)
-	waiters.Go(group[0].Wait)
-	group[0].Done()
-	next := &group[groups-1]
-	next.Add(1)
-	next.Done()
+	waiters.Go(first.Wait)
+	waiters.Go(first.Wait)
+	first.Done()
+	second.Add(1)
 	waiters.Wait()
+	second.Done()
 }
