@@ -54,6 +54,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	rec := &report.Recording{
 		Program: report.Program{
 			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, Directory: r.options.Dir,
+			Hosts: r.options.Hosts, Peers: r.peers != nil,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
@@ -136,7 +137,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	if p.Hash != rec.Program.Build {
 		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s): the recorded schedule means nothing to it; check it again", rec.Program.GoVersion)
 	}
-	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory})
+	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, World: sut.World{Hosts: rec.Program.Hosts}})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,11 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	var shown *report.Counterexample
 	for i := range times {
 		peers := &recordedPeers{exchanges: exchanges}
-		log, err := w.Run(schedule, peers)
+		answers := sut.Peers(peers)
+		if !rec.Program.Peers {
+			answers = nil
+		}
+		log, err := w.Run(schedule, answers)
 		if err != nil {
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
 		}

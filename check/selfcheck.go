@@ -24,7 +24,7 @@ func (r *run) selfCheck(s sut.Schedule, first *sut.Log, answers []exchange) (*su
 		worker *sut.Worker
 		where  string
 	}{{r.worker, "the same process"}, {twin, "a process of its own"}} {
-		log, err := again.worker.Run(s, &recordedPeers{exchanges: answers})
+		log, err := again.worker.Run(s, recorded(r.peers != nil, answers))
 		if log == nil {
 			return nil, fmt.Errorf("self-check of execution %d in %s: %w", r.executions, again.where, err)
 		}
@@ -127,6 +127,14 @@ func describeEvent(e *sut.Event, acting string, name func(id uint64) string) str
 		return fmt.Sprintf("%s is left at: %v", name(e.Subject), e.Operation)
 	}
 	return fmt.Sprintf("%s: %v, object %#x", acting, e.Operation, e.Subject)
+}
+
+// recorded returns peers that answer as they did, if there were any.
+func recorded(peers bool, exchanges []exchange) sut.Peers {
+	if !peers {
+		return nil
+	}
+	return &recordedPeers{exchanges: exchanges}
 }
 
 // recordedPeers answer as they did when an execution was first run.

@@ -26,6 +26,7 @@ import (
 type Config struct {
 	Args      []string     // arguments of the SUT when none are given on the command line
 	Env       []string     // environment of the SUT, "NAME=value", in the order of the file
+	Hosts     []string     // names that the SUT can look up, "address name": those of the file, then the peers'
 	Group     *peers.Group // the peers, valid; nil if there are none
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Bounds    Bounds

@@ -26,8 +26,9 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Args: []string{"-n", "2"},
-		Env:  []string{"GREETING=hello"},
+		Args:  []string{"-n", "2"},
+		Env:   []string{"GREETING=hello"},
+		Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat"},
 		Group: &peers.Group{
 			Peers: []peers.Peer{{
 				Name:    "merecat",
@@ -141,6 +142,23 @@ binds: {/Home.d/X: "{scratch}/X"}
 	}
 }
 
+// TestHosts: peers are found by their names, unless the file says where else.
+func TestHosts(t *testing.T) {
+	got, err := parse("x.yaml", []byte(`
+hosts: {www: 127.0.0.2, six: "::1"}
+peers:
+- {name: www, command: [a], listen: "127.0.0.1:80"}
+- {name: db, command: [a], listen: "0.0.0.0:81"}
+- {name: client, command: [a]}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"127.0.0.2 www", "::1 six", "127.0.0.1 db"}, got.Hosts); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTextsAreLiteral(t *testing.T) {
 	got, err := parse("x.yaml", []byte(`args: [2, 0600, yes, true, 1.50, 2001-01-01, "", ~x]`), nil)
 	if err != nil {
@@ -208,6 +226,9 @@ var badFiles = []struct{ text, want string }{
 	{"env: {A=B: c}", `x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
 	{"env: {A: \"\\0\"}", `x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
 		"and neither name nor value contains a zero byte"},
+	{"hosts: {a: 10.0.0.1}", `x.yaml:1: hosts["a"]: "10.0.0.1" is not an address of the program's network, which is loopback: use one of 127.0.0.0/8, or ::1`},
+	{"hosts: {'a b': 127.0.0.1}", `x.yaml:1: hosts["a b"]: this cannot be the name of a host: use letters, digits, - and dots`},
+	{"hosts: {a..b: 127.0.0.1}", `x.yaml:1: hosts["a..b"]: this cannot be the name of a host: use letters, digits, - and dots`},
 	{"env: {A: }", `x.yaml:1: env["A"]: there is no value: give a text, or leave the key out`},
 	{"preempt_in: [net/http, '*']", `x.yaml:1: preempt_in[1]: "*" is not an import path: ` +
 		"write it as in an import declaration, or with /... at its end for all packages below"},

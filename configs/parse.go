@@ -22,6 +22,7 @@ type document struct {
 	Env          []pair
 	Peers        []peerEntry
 	Files        []fileEntry
+	Hosts        []pair
 	Binds        []pair
 	ReadyTimeout time.Duration `mapstructure:"ready_timeout"`
 	Strategy     string
@@ -144,6 +145,8 @@ func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) 
 	if c.Races, err = ParseRaces(d.Races); err != nil {
 		problems = append(problems, Problem{Key: "races", What: err.Error()})
 	}
+	hosts, more := d.hosts()
+	c.Hosts, problems = hosts, append(problems, more...)
 	if len(d.Peers) > 0 {
 		group, more := d.group(read)
 		c.Group = &group

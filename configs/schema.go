@@ -59,6 +59,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"from":    {shape: text},
 		"mode":    {shape: text},
 	}},
+	"hosts":         {shape: pairs},
 	"binds":         {shape: pairs},
 	"ready_timeout": {shape: duration},
 	"strategy":      {shape: text},

@@ -38,6 +38,8 @@ type Program struct {
 	Args        []string `json:"args,omitempty"`
 	Env         []string `json:"env,omitempty"`         // "KEY=value"
 	Directory   string   `json:"directory,omitempty"`   // working directory of the SUT
+	Hosts       []string `json:"hosts,omitempty"`       // lines of the hosts file
+	Peers       bool     `json:"peers,omitempty"`       // there were some, whether or not it connected to them
 	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
 	Races       []string `json:"races,omitempty"`       // packages in which data races were looked for
 	GoVersion   string   `json:"go_version"`

@@ -90,6 +90,20 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+func TestHosts(t *testing.T) {
+	w, err := sut.Start(program, sut.Options{Args: []string{"hosts"}, World: sut.World{Hosts: []string{"127.0.0.2 example.test", "::1 example.test"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	want := "[127.0.0.2 ::1] <nil>\n[127.0.0.1 ::1] <nil>\n[] lookup nowhere.test on 127.0.0.1:53: no such host\n"
+	for seed := range uint64(5) {
+		if log := run(t, w, sut.Schedule{Seed: seed}, nil); string(log.Stdout) != want {
+			t.Errorf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, want, log.Stderr, log.Message)
+		}
+	}
+}
+
 func TestPeersThatFail(t *testing.T) {
 	w := start(t, sut.Snapshot, "echo")
 	_, err := w.Run(sut.Schedule{}, failingPeers{})

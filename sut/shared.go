@@ -19,6 +19,7 @@ const (
 	outputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
 	hostnameBytes    = 64
 	maxSignals       = 16
+	hostsBytes       = 1 << 14 // of names that can be looked up
 )
 
 // Descriptors of a worker process.
@@ -337,6 +338,8 @@ type sharedWorld struct {
 	hostnameLength uint64
 	memoryBytes    uint64 // by which the heap of an execution can grow
 	signal         [maxSignals]uint32
-	signals        uint64 // that can arrive
-	signalLimit    uint64 // how often, together
+	signals        uint64           // that can arrive
+	signalLimit    uint64           // how often, together
+	hosts          [hostsBytes]byte // lines of the hosts file
+	hostsLength    uint64
 }

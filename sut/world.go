@@ -3,6 +3,7 @@ package sut
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -16,6 +17,9 @@ type World struct {
 	// SignalLimit times in an execution.
 	Signals     []syscall.Signal
 	SignalLimit int
+	// Hosts are the names that can be looked up beside localhost: lines of a hosts
+	// file, such as "127.0.0.1 example.test".
+	Hosts []string
 }
 
 // What a world is where nothing else is said.
@@ -48,6 +52,11 @@ func (w World) describe(sh *sharedWorld) error {
 		sh.signal[i] = uint32(s)
 	}
 	sh.signals, sh.signalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
+	hosts := strings.Join(w.Hosts, "\n")
+	if len(hosts) > hostsBytes {
+		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
+	}
+	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil
 }
 

@@ -69,6 +69,14 @@ func tandemSettings() (disk int64, hostname string) {
 	return int64(w.diskBytes), unsafe.String(&w.hostname[0], int(w.hostnameLength))
 }
 
+// tandemHosts are the names that can be looked up, as lines of a hosts file.
+//
+//go:linkname tandemHosts syscall.tandemHosts
+func tandemHosts() string {
+	w := &tandem.sh.world
+	return unsafe.String(&w.hosts[0], int(w.hostsLength))
+}
+
 // tandemProgramName is the last part of how the program was called.
 //
 //go:linkname tandemProgramName syscall.tandemProgramName

@@ -59,6 +59,7 @@ func tandemReadAddress(domain int, p unsafe.Pointer, n uintptr) (a tandemAddress
 			}
 		}
 		a.name = string(raw)
+	case family == AF_NETLINK && domain == AF_NETLINK:
 	case family == AF_INET || family == AF_INET6 || family == AF_UNIX:
 		if domain == family {
 			return a, EINVAL
@@ -92,6 +93,9 @@ func (a *tandemAddress) write(domain int, to unsafe.Pointer, length *uint32) {
 		six.Port = uint16(tandemSwap(uint16(a.port)))
 		six.Addr, six.Scope_id = a.ip, a.zone
 		n = SizeofSockaddrInet6
+	case AF_NETLINK:
+		(*RawSockaddrNetlink)(unsafe.Pointer(&raw)).Pid = tandemPid
+		n = SizeofSockaddrNetlink
 	case AF_UNIX:
 		unix := (*RawSockaddrUnix)(unsafe.Pointer(&raw))
 		for i := range len(a.name) {
@@ -175,6 +179,8 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 		return EINVAL
 	case e.domain == AF_UNIX:
 		return tandemBindUnix(fd, e, a)
+	case e.domain == AF_NETLINK:
+		return 0
 	case !a.isOwn():
 		return EADDRNOTAVAIL
 	case e.domain == AF_INET6 && a.isFour() && e.option(IPPROTO_IPV6, IPV6_V6ONLY) != 0:

@@ -10,6 +10,8 @@ func tandemLoad(dir *tandemNode, name string) (*tandemNode, Errno) {
 		switch {
 		case dir.host == "/proc":
 			return tandemProcess(name), 0
+		case dir.host == "/etc" && tandemIsResolver(name):
+			return tandemResolver(name), 0
 		case dir.host == "/" && name == tandemPrograms:
 			return tandemProgram(dir), 0
 		}

@@ -16,7 +16,7 @@ const (
 
 // isMessages reports whether what is written at once is read at once.
 func (e *tandemEndpoint) isMessages() bool {
-	return e.kind == SOCK_DGRAM || e.kind == SOCK_SEQPACKET
+	return e.kind != SOCK_STREAM && e.domain != 0
 }
 
 // putMessage leaves a message to be read at the end that f leads to.
@@ -218,6 +218,8 @@ func (e *tandemEndpoint) receive(fd int, p []byte, flags int) (n, length int, fr
 // send serves all calls that write.
 func (e *tandemEndpoint) send(fd int, p []byte, flags int, to *tandemAddress) (int, Errno) {
 	switch {
+	case e.domain == AF_NETLINK:
+		return e.sendNetlink(p)
 	case e.kind == SOCK_DGRAM && e.out == nil:
 		return e.sendDatagram(fd, p, flags, to)
 	case e.isMessages():

@@ -104,13 +104,10 @@ func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
 	if !tandemSupports(int(domain), kind, int(proto)) {
 		tandemRefuseCall("a socket of another kind than TCP, UDP and Unix")
 	}
-	if domain == AF_NETLINK {
-		return 0, EAFNOSUPPORT // the program then does without the list of interfaces
-	}
 	fd, _, e := RawSyscall6(SYS_SOCKET, domain, typ, proto, 0, 0, 0)
 	if e == 0 {
 		e := &tandemEndpoint{domain: int(domain), kind: kind}
-		if kind == SOCK_DGRAM {
+		if kind == SOCK_DGRAM || domain == AF_NETLINK {
 			e.in = tandemNewFlow(tandemBufferBytes)
 		}
 		tandemAttachSocket(e, int(fd))
@@ -122,7 +119,7 @@ func tandemSocket(domain, typ, proto uintptr) (uintptr, Errno) {
 func tandemSupports(domain, kind, proto int) bool {
 	switch domain {
 	case AF_NETLINK:
-		return true
+		return proto == NETLINK_ROUTE
 	case AF_INET, AF_INET6:
 		return kind == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP) || kind == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP)
 	case AF_UNIX:

@@ -14,6 +14,7 @@ import (
 
 func main() {
 	pipes()
+	names()
 	streams("tcp", "127.0.0.1:0")
 	streams("tcp", "[::1]:0")
 	udp("127.0.0.1:0")

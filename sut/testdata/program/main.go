@@ -38,7 +38,12 @@ var scenarios = map[string]func(){
 	"device":     func() { os.Open("/dev/kmsg") },
 	"subprocess": func() { exec.Command("true").Run() },
 	"raw":        func() { syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, 0) },
-	"ping":       func() { net.Dial("ip4:icmp", "127.0.0.1") },
+	"hosts": func() {
+		for _, name := range []string{"example.test", "localhost", "nowhere.test"} {
+			fmt.Println(net.LookupHost(name))
+		}
+	},
+	"ping": func() { net.Dial("ip4:icmp", "127.0.0.1") },
 	"spin": func() {
 		for {
 			spun++

@@ -1,0 +1,52 @@
+package configs
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// hosts joins addresses and names as a hosts file does. The name of a peer is
+// where it listens, unless the file says otherwise.
+func (d document) hosts() (lines []string, problems []Problem) {
+	var names []string
+	for _, h := range d.Hosts {
+		address, err := netip.ParseAddr(h.Value)
+		what := ""
+		switch {
+		case !validHost(h.Key):
+			what = "this cannot be the name of a host: use letters, digits, - and dots"
+		case err != nil || address.Zone() != "" || !address.IsLoopback():
+			what = fmt.Sprintf("%.64q is not an address of the program's network, which is loopback: use one of 127.0.0.0/8, or ::1", h.Value)
+		}
+		if what != "" {
+			problems = append(problems, Problem{Key: fmt.Sprintf("hosts[%q]", h.Key), What: what})
+			continue
+		}
+		names = append(names, h.Key)
+		lines = append(lines, address.String()+" "+h.Key)
+	}
+	for _, p := range d.Peers {
+		listen, err := netip.ParseAddrPort(p.Listen)
+		if err != nil || !validHost(p.Name) || slices.Contains(names, p.Name) {
+			continue
+		}
+		address := listen.Addr()
+		if address.IsUnspecified() {
+			address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+		names = append(names, p.Name)
+		lines = append(lines, address.String()+" "+p.Name)
+	}
+	return lines, problems
+}
+
+// validHost reports whether a name can stand in a hosts file.
+func validHost(name string) bool {
+	const limit = 253 // of the domain name system
+	return name != "" && len(name) <= limit && strings.Trim(name, "."+hostLetters) == "" &&
+		!strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
+}
+
+const hostLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
