@@ -78,8 +78,8 @@ func (o Outcome) String() string {
 }
 
 // decode turns a record of the shared memory into an event.
-func (r *record) decode() Event {
-	e := Event{
+func (r *record) decode(e *Event) {
+	*e = Event{
 		Kind: EventKind(r.kind), Operation: Operation(r.op), Access: AccessKind(r.flag), Ready: r.ready,
 		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc, Open: r.open,
 	}
@@ -89,7 +89,6 @@ func (r *record) decode() Event {
 	case recordEnabled:
 		e.Number, e.Choices = 0, r.number
 	}
-	return e
 }
 
 // The operations.

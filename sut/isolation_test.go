@@ -2,11 +2,14 @@ package sut_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -122,35 +125,6 @@ func (failingPeers) Exchange(sut.Input) (sut.Answer, error) {
 	return sut.Answer{}, fmt.Errorf("the peer is on fire")
 }
 
-// BenchmarkIsolation runs isolated executions of a program with thirty
-// transitions, in place and forked in turn, so that the ratio is one of the
-// same moments.
-func BenchmarkIsolation(b *testing.B) {
-	snapshot, fork := start(b, sut.Snapshot, "thirty"), start(b, sut.Fork, "thirty")
-	var inPlace, forked time.Duration
-	const batch = 100
-	executions := 0
-	for b.Loop() {
-		inPlace += timeOf(b, snapshot, batch)
-		forked += timeOf(b, fork, batch)
-		executions += batch
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(executions)/inPlace.Seconds(), "snapshot-executions/s")
-	b.ReportMetric(float64(executions)/forked.Seconds(), "fork-executions/s")
-	b.ReportMetric(forked.Seconds()/inPlace.Seconds(), "fork/snapshot")
-}
-
-func timeOf(b *testing.B, w *sut.Worker, executions int) time.Duration {
-	started := time.Now()
-	for range executions {
-		if n := len(choices(run(b, w, sut.Schedule{}, nil).Events)); n != 30 {
-			b.Fatalf("%d transitions, want 30", n)
-		}
-	}
-	return time.Since(started)
-}
-
 // BenchmarkExchange is what an input to the peers and its answer cost, as the
 // program sees it, if the checker answers at once.
 func BenchmarkExchange(b *testing.B) {
@@ -164,4 +138,31 @@ func BenchmarkExchange(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/exchange")
+}
+
+// TestKeeperEnds: the process that keeps the pages of the snapshot does not outlive
+// the worker, whose death it is told of.
+func TestKeeperEnds(t *testing.T) {
+	w := start(t, sut.Snapshot, "memory")
+	run(t, w, sut.Schedule{}, nil)
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", w.Pid(), w.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := strconv.Atoi(strings.TrimSpace(string(list)))
+	if err != nil {
+		t.Fatalf("the worker has children %q, want one", list)
+	}
+	fd, err := unix.PidfdOpen(keeper, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if n, err := unix.Poll(poll, 60_000); err != nil || n != 1 {
+		t.Errorf("the keeper goes on: %v", err)
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +17,21 @@ const pageSize = 4096
 // pageTable keeps the region table of one worker complete: every page that an
 // execution may have written must be in it, or the next execution would start
 // from other memory, without anybody noticing.
+//
+// What is written is known from the page map: when the snapshot is taken, the
+// worker forks a process that does nothing. It shares all pages with the worker
+// until the worker writes one, and gets a copy of its own. That is a page fault,
+// and the worker counts its faults, so that the map need not be read otherwise.
 type pageTable struct {
-	pid    int
-	shared *shared
-	known  map[uint64]struct{} // addresses of the pages in the table
-	saved  uint64              // bytes of the backup area in use
-	faults uint64              // page faults of the worker at the last scan
+	pid     int
+	shared  *shared
+	saved   map[uint64]uint64 // the pages of the snapshot, and where their copies are
+	written map[uint64]uint64 // the pages of the region table, and where their copies are; 0: they were zero
+	faults  uint64            // page faults of the worker at the last scan
+}
+
+func newPageTable(pid int, s *shared) *pageTable {
+	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{}}
 }
 
 // mapping is a writable private mapping of a process.
@@ -29,64 +40,109 @@ type mapping struct {
 	file     bool // its untouched pages are those of a file, not zero
 }
 
-// scan adds the pages that the worker has touched and the table lacks. At the
-// first scan they are saved; later ones were untouched when the snapshot was
-// taken, hence zero. It reports whether there were any.
-func (t *pageTable) scan() (added bool, err error) {
-	first := t.shared.regions == 0
-	mappings, err := writableMappings(t.pid)
-	if err != nil {
-		return false, err
-	}
-	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", t.pid))
-	if err != nil {
-		return false, fmt.Errorf("reading the worker's page table: %w", err)
-	}
-	defer pagemap.Close()
-	for _, m := range mappings {
-		err := touchedPages(pagemap, m, first, func(page uint64) error {
-			if _, ok := t.known[page]; ok {
-				return nil
-			}
-			added = true
-			return t.add(page, first)
-		})
-		if err != nil {
-			return added, err
+// Bits of an entry of a page map.
+const (
+	pagePresent   = 1 << 63
+	pageSwapped   = 1 << 62
+	pageOfFile    = 1 << 61 // not changed since it was read from there
+	pageExclusive = 1 << 56 // mapped by one process only
+)
+
+// snapshot puts all pages that are in memory into the region table, to be saved.
+func (t *pageTable) snapshot() error {
+	at := t.shared.backup
+	all := map[uint64]uint64{}
+	err := t.look(func(m mapping, page, entry uint64) error {
+		if entry&(pagePresent|pageSwapped) == 0 && !m.file {
+			return nil // zero
 		}
+		if at+pageSize > t.shared.backup+t.shared.backupBytes {
+			return fmt.Errorf("the program has more than %d MiB of memory before main starts", t.shared.backupBytes>>20)
+		}
+		all[page] = at
+		at += pageSize
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return added, nil
+	t.saved = all
+	return t.fill(all)
 }
 
-func (t *pageTable) add(page uint64, save bool) error {
-	s := t.shared
-	saved := uint64(0)
-	if save {
-		if t.saved+pageSize > s.backupBytes {
-			return fmt.Errorf("the program has more than %d MiB of memory before main starts", s.backupBytes>>20)
+// scan adds the pages that the worker has written and the table lacks, and
+// reports whether there were any.
+func (t *pageTable) scan() (added bool, err error) {
+	err = t.look(func(_ mapping, page, entry uint64) error {
+		isWritten := entry&pageSwapped != 0 || entry&(pagePresent|pageExclusive|pageOfFile) == pagePresent|pageExclusive
+		if _, known := t.written[page]; isWritten && !known {
+			t.written[page] = t.saved[page]
+			added = true
 		}
-		saved = s.backup + t.saved
-		t.saved += pageSize
+		return nil
+	})
+	if err != nil || !added {
+		return added, err
 	}
-	t.known[page] = struct{}{}
-	if s.regions > 0 {
-		last := &s.region[s.regions-1]
-		if last.address+last.length == page && (last.saved == 0) == !save {
-			last.length += pageSize
+	return true, t.fill(t.written)
+}
+
+// fill makes the region table of pages. If they are in too many pieces, pages
+// between them that need not be put back fill the gaps, where those were saved.
+func (t *pageTable) fill(pages map[uint64]uint64) error {
+	sorted := slices.Sorted(maps.Keys(pages))
+	for _, gap := range []uint64{0, backupBytes} {
+		regions := joinPages(sorted, pages, gap)
+		if len(regions) <= maxRegions {
+			t.shared.regions = uint64(copy(t.shared.region[:], regions))
 			return nil
 		}
 	}
-	if s.regions == maxRegions {
-		return errors.New("the memory that the program writes is in too many pieces to be put back")
+	return errors.New("the memory that the program writes is in too many pieces to be put back")
+}
+
+// joinPages makes regions of pages in ascending order, joining those whose copies
+// are as far from each other as they are, and not further than gap.
+func joinPages(sorted []uint64, copies map[uint64]uint64, gap uint64) []region {
+	var regions []region
+	for _, page := range sorted {
+		saved := copies[page]
+		if len(regions) > 0 {
+			last := &regions[len(regions)-1]
+			end := last.address + last.length
+			adjacent := saved == 0 && last.saved == 0 && page == end
+			parallel := saved != 0 && last.saved != 0 && page-last.address == saved-last.saved
+			if adjacent || parallel && page-end <= gap {
+				last.length = page + pageSize - last.address
+				continue
+			}
+		}
+		regions = append(regions, region{address: page, length: pageSize, saved: saved})
 	}
-	s.region[s.regions] = region{address: page, length: pageSize, saved: saved}
-	s.regions++
+	return regions
+}
+
+// look shows every page of the worker's writable memory to a function, with its
+// entry in the page map.
+func (t *pageTable) look(see func(m mapping, page, entry uint64) error) error {
+	mappings, err := writableMappings(t.pid)
+	if err != nil {
+		return err
+	}
+	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", t.pid))
+	if err != nil {
+		return fmt.Errorf("reading the worker's page table: %w", err)
+	}
+	defer pagemap.Close()
+	for _, m := range mappings {
+		if err := lookAt(pagemap, m, see); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// touchedPages calls f for every page of m that is or was in memory, and for
-// all of a file's pages if whole is set.
-func touchedPages(pagemap io.ReaderAt, m mapping, whole bool, f func(page uint64) error) error {
+func lookAt(pagemap io.ReaderAt, m mapping, see func(m mapping, page, entry uint64) error) error {
 	const batch = 1 << 13
 	var entries [8 * batch]byte
 	for at := m.from; at < m.to; {
@@ -95,12 +151,8 @@ func touchedPages(pagemap io.ReaderAt, m mapping, whole bool, f func(page uint64
 			return fmt.Errorf("reading the worker's page table: %w", err)
 		}
 		for i := range n {
-			const presentOrSwapped = 3 << 62
-			touched := binary.LittleEndian.Uint64(entries[8*i:])&presentOrSwapped != 0
-			if touched || whole && m.file {
-				if err := f(at + i*pageSize); err != nil {
-					return err
-				}
+			if err := see(m, at+i*pageSize, binary.LittleEndian.Uint64(entries[8*i:])); err != nil {
+				return err
 			}
 		}
 		at += n * pageSize

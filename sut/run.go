@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -115,11 +116,8 @@ func (w *Worker) finish() (*Log, error) {
 	if err != nil || w.options.Isolation == Fork {
 		return log, err
 	}
-	if w.shared.faults != w.pages.faults {
-		if err := w.settle(); err != nil {
-			return nil, w.explain(err)
-		}
-		w.pages.faults = w.shared.faults
+	if err := w.settle(); err != nil {
+		return nil, w.explain(err)
 	}
 	return log, nil
 }
@@ -129,9 +127,9 @@ func (w *Worker) log() (*Log, error) {
 	if sh.records > maxRecords || sh.messageLength > messageBytes || sh.stackLength > uint64(len(sh.stack)) {
 		return nil, errors.New("the worker's log is damaged: its lengths are impossible")
 	}
-	w.events = w.events[:0]
-	for i := range sh.records {
-		w.events = append(w.events, sh.record[i].decode())
+	w.events = slices.Grow(w.events[:0], int(sh.records))[:sh.records]
+	for i := range w.events {
+		sh.record[i].decode(&w.events[i])
 	}
 	l := &Log{Events: w.events, Outcome: Outcome(sh.outcome), ExitCode: int(sh.exitCode), Position: int(sh.position)}
 	l.Message = string(sh.message[:sh.messageLength])

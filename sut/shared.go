@@ -31,13 +31,14 @@ const (
 
 // Commands and answers that go through the two pipes.
 const (
-	commandRun    = 'r' // run one execution
-	commandCopy   = 'c' // set aside the pages in the region table
-	commandReply  = 'x' // the answer to an exchange is in place
-	commandQuit   = 'q'
-	answerReady   = 'k' // ready for the next command
-	answerEnd     = 'e' // an execution has ended; all is as it was before it
-	answerRequest = 'x' // an exchange is requested
+	commandRun     = 'r' // run one execution
+	commandCopy    = 'c' // set aside the pages in the region table: take the snapshot
+	commandPutBack = 'b' // put back the pages in the region table
+	commandReply   = 'x' // the answer to an exchange is in place
+	commandQuit    = 'q'
+	answerReady    = 'k' // ready for the next command
+	answerEnd      = 'e' // an execution has ended; all is as it was before it
+	answerRequest  = 'x' // an exchange is requested
 )
 
 // sharedAction is one prescribed step: a goroutine and which of its alternatives.
@@ -259,6 +260,7 @@ type shared struct {
 	raceWatch     uint32 // note the stack of raceEarlier when it happens
 	backup        uint64 // where the worker has mapped the area for saved pages
 	backupBytes   uint64
+	taken         uint64 // the snapshot has been
 	regions       uint64
 	region        [maxRegions]region
 	prefix        [maxPrefix]sharedAction
@@ -328,7 +330,7 @@ type socketQueue struct {
 type region struct {
 	address uint64
 	length  uint64
-	saved   uint64 // 0: the pages were untouched when the snapshot was taken
+	saved   uint64 // 0: the pages were zero when the snapshot was taken
 }
 
 // sharedWorld is what a program finds beside its peers.

@@ -200,24 +200,48 @@ func (w *Worker) prepare() error {
 	if w.options.Isolation == Fork {
 		return nil
 	}
-	w.pages = &pageTable{pid: w.process.Process.Pid, shared: w.shared, known: map[uint64]struct{}{}}
-	return w.settle()
-}
-
-// settle completes the region table and has the worker save its pages, until
-// saving touches no page that is not in the table yet.
-func (w *Worker) settle() error {
-	added, err := w.pages.scan()
-	if err != nil && w.gone() {
-		return errWorkerGone
-	}
-	if err != nil || !added {
-		return err
+	w.pages = newPageTable(w.process.Process.Pid, w.shared)
+	if err := w.pages.snapshot(); err != nil {
+		return w.orGone(err)
 	}
 	if err := w.tell(commandCopy); err != nil {
 		return err
 	}
-	return w.expect(answerReady)
+	if err := w.expect(answerReady); err != nil {
+		return err
+	}
+	w.shared.regions = 0
+	return nil
+}
+
+// orGone is the error, or that the worker has ended, if that explains it.
+func (w *Worker) orGone(err error) error {
+	if w.gone() {
+		return errWorkerGone
+	}
+	return err
+}
+
+// settle completes the region table and has the worker put the pages back that
+// were not in it at the end of the last execution, until that touches no others.
+func (w *Worker) settle() error {
+	for w.shared.faults != w.pages.faults {
+		w.pages.faults = w.shared.faults
+		added, err := w.pages.scan()
+		if err != nil {
+			return w.orGone(err)
+		}
+		if !added {
+			return nil
+		}
+		if err := w.tell(commandPutBack); err != nil {
+			return err
+		}
+		if err := w.expect(answerEnd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gone reports whether the process has ended, if it was about to.

@@ -26,7 +26,7 @@ const (
 	callerPrivate = 1 << 7 // | one of the above: its atomic operations are part of something else
 )
 
-const tandemCallerCache = 1 << 12
+const tandemCallerCache = 1 << 13
 
 // tandemPatterns is a list of packages: import paths, of which one that ends in
 // /... stands for the packages below it too.
@@ -38,10 +38,14 @@ type tandemPatterns struct {
 var tandemCallers struct {
 	open    tandemPatterns // goroutines may be preempted there
 	private tandemPatterns // see callerPrivate; only in programs built for race detection
-	cache   [tandemCallerCache]struct {
-		pc    uintptr
-		class uint8
-	}
+	// cache is in memory that is not put back after an execution: what a program
+	// counter means does not change.
+	cache *[tandemCallerCache]tandemCaller
+}
+
+type tandemCaller struct {
+	pc    uintptr
+	class uint8
 }
 
 // read takes patterns that are separated by commas.
@@ -115,7 +119,7 @@ func tandemOpenCaller(fp uintptr) uintptr {
 }
 
 func tandemClass(pc uintptr) uint8 {
-	e := &tandemCallers.cache[pc%tandemCallerCache]
+	e := &tandemCallers.cache[(pc^pc>>12)%tandemCallerCache]
 	if e.pc != pc {
 		e.pc, e.class = pc, tandemClassify(pc)
 	}

@@ -101,7 +101,7 @@ func tandemRaceMap() {
 	m := &firstmoduledata
 	raceDataFrom = min(m.noptrdata, m.data, m.noptrbss, m.bss) &^ 7
 	raceDataSize = max(m.enoptrdata, m.edata, m.enoptrbss, m.ebss) - raceDataFrom
-	const flags = 0x4021 // SHARED|ANON|NORESERVE: no part of the snapshot
+	const flags = mapSharedAnonymous // no part of the snapshot
 	raceHeapShadow = uintptr(tandemMap(2*raceHeapLimit, flags, -1))
 	raceDataShadow = uintptr(tandemMap(2*(raceDataSize+8), flags, -1))
 	raceMemory = uintptr(tandemMap(unsafe.Sizeof(raceState{}), flags, -1))

@@ -11,10 +11,14 @@ const (
 	tandemWrite      = 1
 	tandemMmap       = 9
 	tandemMunmap     = 11
+	tandemPause      = 34
+	tandemGetpid     = 39
+	tandemClone      = 56
 	tandemForkCall   = 57
 	tandemWait4      = 61
 	tandemFcntl      = 72
 	tandemGetrusage  = 98
+	tandemGetppid    = 110
 	tandemPrctl      = 157
 	tandemCloseRange = 436
 )
@@ -36,6 +40,7 @@ func tandemInit() {
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
+	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache), mapSharedAnonymous, -1))
 	tandemCallers.open.read(gogetenv("TANDEM_OPEN"))
 	tandemCallers.private.read(gogetenv("TANDEM_PRIVATE"))
 	// A huge page would make a hundred clean pages look dirty.
@@ -59,11 +64,13 @@ func tandemServe() {
 		tandemAnswer(answerReady)
 		tandemForkLoop()
 	} else {
-		sh.backup = uint64(uintptr(tandemMap(uintptr(sh.backupBytes), 0x4021 /* SHARED|ANON|NORESERVE */, -1)))
+		sh.backup = uint64(uintptr(tandemMap(uintptr(sh.backupBytes), mapSharedAnonymous, -1)))
 		systemstack(tandemLoop)
 	}
 	tandemStart()
 }
+
+const mapSharedAnonymous = 0x4021 // MAP_SHARED, MAP_ANONYMOUS and MAP_NORESERVE
 
 func tandemMap(size uintptr, flags, fd int) unsafe.Pointer {
 	p, _, e := linux.Syscall6(tandemMmap, 0, (size+4095)&^4095, 3, uintptr(flags), uintptr(fd), 0)
@@ -141,7 +148,7 @@ func tandemLoop() {
 	linux.Syscall6(tandemGetrusage, 0, uintptr(unsafe.Pointer(&usage)), 0, 0, 0, 0)
 	sh.faults = uint64(usage[8])
 	answer := byte(answerEnd)
-	if sh.regions == 0 {
+	if sh.taken == 0 {
 		answer = answerReady
 	}
 	tandemAnswer(answer)
@@ -151,24 +158,45 @@ func tandemLoop() {
 			exit0(0)
 		case commandCopy:
 			tandemCopy()
+			tandemKeep()
+			sh.taken = 1
 			tandemAnswer(answerReady)
+		case commandPutBack:
+			tandemGoBack()
 		case commandRun:
 			return
 		}
 	}
 }
 
-// tandemCopy sets the pages of the region table aside. Those that were
-// untouched at the time of the snapshot have no copy: they become zero again.
+// tandemCopy sets the pages of the region table aside.
 func tandemCopy() {
 	sh := tandem.sh
 	for i := range sh.regions {
 		r := &sh.region[i]
-		if r.saved == 0 {
-			memclrNoHeapPointers(unsafe.Pointer(uintptr(r.address)), uintptr(r.length))
-		} else {
-			memmove(unsafe.Pointer(uintptr(r.saved)), unsafe.Pointer(uintptr(r.address)), uintptr(r.length))
+		memmove(unsafe.Pointer(uintptr(r.saved)), unsafe.Pointer(uintptr(r.address)), uintptr(r.length))
+	}
+}
+
+// tandemKeep forks a process that keeps all pages as they are, and does nothing
+// until the worker ends: by that the checker knows which pages have been written.
+func tandemKeep() {
+	parent, _, _ := linux.Syscall6(tandemGetpid, 0, 0, 0, 0, 0, 0)
+	pid, _, e := linux.Syscall6(tandemClone, 0 /* no signal at its end */, 0, 0, 0, 0, 0)
+	if e != 0 {
+		throw("tandem: the worker could not fork")
+	}
+	if pid != 0 {
+		return
+	}
+	linux.Syscall6(tandemPrctl, 1 /* PR_SET_PDEATHSIG */, _SIGKILL, 0, 0, 0, 0)
+	linux.Syscall6(tandemCloseRange, 0, 0x7fffffff, 0, 0, 0, 0)
+	for {
+		now, _, _ := linux.Syscall6(tandemGetppid, 0, 0, 0, 0, 0, 0)
+		if now != parent { // it ended before its end could be noticed
+			exit0(0)
 		}
+		linux.Syscall6(tandemPause, 0, 0, 0, 0, 0, 0)
 	}
 }
 

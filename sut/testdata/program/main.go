@@ -55,7 +55,6 @@ var scenarios = map[string]func(){
 	"echo":        echo,
 	"deadline":    deadline,
 	"closereader": closeReader,
-	"thirty":      thirty,
 	"exchanges":   exchanges,
 	"goroutines": func() {
 		for range 5000 {
@@ -323,24 +322,6 @@ func closeReader() {
 	}()
 	c.Close()
 	fmt.Print(errors.Is(<-done, net.ErrClosed))
-}
-
-// thirty has thirty transitions, for measuring.
-func thirty() {
-	var m sync.Mutex
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for range 5 {
-				m.Lock()
-				m.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	m.Lock()
-	m.Unlock()
-	tick.Load()
 }
 
 // exchanges sends and reads one byte a thousand times.
