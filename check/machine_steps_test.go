@@ -449,6 +449,10 @@ func (m *move) runOther(in step) int {
 		m.inTable(in)
 	case "yield":
 	case "die":
+		if m.phase == 0 {
+			m.phase = 1
+			return 1
+		}
 		return m.panics("die")
 	case "leave":
 		return m.leave()

@@ -85,6 +85,7 @@ func TestKnownOutcomes(t *testing.T) {
 	}
 	for scenario, want := range map[string][]string{
 		"rwmutex": {"", "v", "w", "vw", "wv"}, "pool": {"free", "taken"}, "context after": {"true", "false"},
+		"collect": {"truefinalizercleanup<nil>", "truecleanupfinalizer<nil>"},
 	} {
 		all := map[string]bool{}
 		for _, text := range want {
@@ -106,5 +107,28 @@ func TestSpinningProgram(t *testing.T) {
 	seen, _ := outcomes(t, p, "spin", explore.MaxExecutions(explore.DPOR(), 1))
 	if diff := cmp.Diff(map[string]bool{"1 completed": true}, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCollectionsInProcesses collects garbage in many processes, one after the
+// other: each has mappings of its own.
+func TestCollectionsInProcesses(t *testing.T) {
+	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sut.Start(p, sut.Options{Args: []string{"collect"}, Isolation: sut.Fork})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range 300 {
+		log, err := w.Run(sut.Schedule{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log.Outcome != sut.Completed {
+			t.Fatalf("execution %d: %v\n%s", i, log.Outcome, log.Stderr)
+		}
 	}
 }

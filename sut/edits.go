@@ -58,8 +58,14 @@ var patches = []patch{
 		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")
 	}},
 	{"runtime/mgc.go", func(e *editor) {
-		e.enter("GC", "if tandem.on { return }")
-		e.enter("gcStart", "if tandem.on { return }")
+		e.enter("GC", "if tandem.serving { tandemCollect(); return }")
+		e.enter("gcStart", "if tandem.serving && !tandemCollecting { return }")
+		e.enter("gcBgMarkStartWorkers", "if tandem.serving { return }")
+		e.swap("gcStart", "if mode != gcBackgroundMode {\n\t\tGosched()", "if tandemCollecting { tandemMark() } else if mode != gcBackgroundMode {\n\t\tGosched()")
+	}},
+	{"runtime/mheap.go", func(e *editor) {
+		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
+		e.point("internal_weak_runtime_makeStrongFromWeak", opWeak, "&work", "nil")
 	}},
 	{"runtime/sigqueue.go", func(e *editor) {
 		e.enter("signal_recv", "if tandem.serving { return tandemSignalReceive() }")

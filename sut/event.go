@@ -48,7 +48,7 @@ var operationNames = [opCount]string{
 	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for",
 	opCondWait: "await", opCondSignal: "signal", opOnce: "do", opLoad: "atomic load",
 	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
-	opMapWrite: "write", opChoose: "choose", opConnect: "connect", opSocketWrite: "write to connection",
+	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
 	opFileRead: "read file", opFileWrite: "change file", opFileLock: "lock file", opFileShare: "lock file for reading",
@@ -122,6 +122,8 @@ const (
 	MapRead        Operation = opMapRead
 	MapWrite       Operation = opMapWrite
 	Choose         Operation = opChoose
+	Collect        Operation = opCollect
+	Weak           Operation = opWeak
 	SocketConnect  Operation = opConnect
 	SocketWrite    Operation = opSocketWrite
 	SocketRead     Operation = opSocketRead

@@ -127,6 +127,8 @@ const (
 	opMapRead
 	opMapWrite
 	opChoose
+	opCollect // garbage
+	opWeak    // a weak pointer is looked at
 	opConnect
 	opSocketWrite
 	opSocketRead

@@ -371,6 +371,7 @@ func (g *interpreter) other(in instruction) {
 	case "yield":
 		runtime.Gosched()
 	case "die":
+		runtime.Gosched() // a panic by itself is no place where others could go first
 		panic("die")
 	case "leave":
 		runtime.Goexit()

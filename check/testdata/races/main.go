@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 var scenarios = map[string]func(){
@@ -18,7 +20,7 @@ var scenarios = map[string]func(){
 	"init": initialised, "timer": timer, "signal": signals,
 	"spin": spin, "sync.Map": syncMap, "once": once, "cond": cond, "exit": exits,
 	"writer between readers": writerBetweenReaders, "try to lock": tryToLock, "overtaken Add": overtakenAdd,
-	"unlocked": unlocked,
+	"unlocked": unlocked, "collect": collect,
 }
 
 func main() { scenarios[os.Args[1]]() }
@@ -238,4 +240,34 @@ func unlocked() {
 	var m sync.Mutex
 	go m.Unlock()
 	m.Lock()
+}
+
+type thing struct {
+	name string
+	_    [64]byte
+}
+
+// collect has a finalizer and a cleanup, which run in goroutines of their own.
+func collect() {
+	said := make(chan string)
+	w := forget(said)
+	runtime.GC()
+	fmt.Print(w.Value() == nil, <-said, <-said)
+	var pool sync.Pool
+	pool.Put(new(thing))
+	runtime.GC() // a pool keeps things for one collection
+	runtime.GC()
+	fmt.Print(pool.Get())
+}
+
+//go:noinline
+func forget(said chan string) weak.Pointer[thing] {
+	a, b, c := &thing{name: "finalizer"}, new(thing), new(thing)
+	runtime.SetFinalizer(a, func(t *thing) { said <- t.name })
+	runtime.AddCleanup(b, func(s string) { said <- s }, "cleanup")
+	w := weak.Make(c)
+	if w.Value() != c {
+		panic("a weak pointer has forgotten what it points to")
+	}
+	return w
 }

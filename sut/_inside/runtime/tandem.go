@@ -18,10 +18,11 @@ type tandemG struct {
 	order      int32 // creation order in this execution
 	op         uint8 // pending operation
 	parked     bool
-	sealed     bool // the pending operation was called from a sealed package
-	hidden     bool // nobody can notice it
-	background bool // started by package initialisation
-	raw        int8 // how deep it is in functions that must not wait for a socket
+	sealed     bool  // the pending operation was called from a sealed package
+	hidden     bool  // nobody can notice it
+	background bool  // started by package initialisation
+	raw        int8  // how deep it is in functions that must not wait for a socket
+	origin     uint8 // class of the caller of the go statement
 	choices    uint32
 	choice     uint32
 	object     uintptr // what the operation is on
@@ -361,21 +362,6 @@ func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
 	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(tandemCounter(t)), pc: uint64(t.caller), open: uint64(t.open)})
 }
 
-// tandemDelta is what an access that commutes adds to its counter.
-func tandemDelta(t *tandemG) int32 {
-	switch t.op {
-	case opAdd:
-		return t.delta
-	case opReadLock:
-		return 1
-	case opTryReadLock:
-		return int32(tandemReady(t) & readyReader / readyReader)
-	case opReadUnlock:
-		return -1
-	}
-	return 0
-}
-
 // tandemRecord appends to the log; a full log ends the execution, or begins anew.
 //
 //go:nosplit
@@ -418,6 +404,7 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 		nth = tandem.ticks
 	}
 	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
+	newg.tandem.origin = tandemOrigin(parent, pc)
 	newg.tandem.op = opStart
 	newg.tandem.caller = pc
 	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc), open: uint64(parent.tandem.open)})

@@ -79,7 +79,7 @@ func (p *tandemPatterns) match(pkg string) bool {
 func tandemFindCaller(t *tandemG) {
 	socket := tandemIsSocketOp(t.op)
 	file := t.op >= opFileRead && t.op <= opSignalSend
-	pc, fp := t.caller, t.frame
+	pc, fp, last := t.caller, t.frame, t.caller
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
@@ -92,6 +92,9 @@ func tandemFindCaller(t *tandemG) {
 		class &^= callerPrivate
 		inside := class == callerRuntime || class == callerAtomic || class == callerChecker || class == callerSystem && (socket || file) || class == callerSocket && socket ||
 			class == callerFile && (file || socket) || class == callerTime && t.op == opTimer
+		if inside && fp == 0 { // pc is in goexit
+			class, pc = t.origin, last
+		}
 		if !inside || fp == 0 {
 			t.caller, t.open = pc, 0
 			t.sealed, t.hidden = class != callerOpen, class == callerHidden
@@ -102,8 +105,21 @@ func tandemFindCaller(t *tandemG) {
 			}
 			return
 		}
+		last = pc
 		pc, fp = *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp))
 	}
+}
+
+// tandemOrigin is the class of the caller of a go statement at pc: if it is part of
+// an operation (WaitGroup.Go), then so is what it starts.
+func tandemOrigin(parent *g, pc uintptr) uint8 {
+	class, fp := tandemClass(pc)&^callerPrivate, parent.sched.bp
+	for class == callerRuntime && fp != 0 {
+		if fp = *(*uintptr)(unsafe.Pointer(fp)); fp != 0 {
+			class = tandemClass(*(*uintptr)(unsafe.Pointer(fp + 8))) &^ callerPrivate
+		}
+	}
+	return class
 }
 
 // tandemOpenCaller finds the nearest caller that is not sealed.
@@ -168,7 +184,7 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		return callerRuntime
 	case "sync/atomic":
 		return callerAtomic
-	case "runtime", "sync", "context", "github.com/tandem-mc/tandem":
+	case "runtime", "sync", "context", "weak", "github.com/tandem-mc/tandem":
 		return callerRuntime
 	case "time":
 		return callerTime

@@ -39,6 +39,7 @@ func tandemInit() {
 	tandem.serving = true
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
+	debug.gcshrinkstackoff = 1 // what is noted of a pending select points into its stack
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
 	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache), mapSharedAnonymous, -1))
 	tandemCallers.open.read(gogetenv("TANDEM_OPEN"))
@@ -348,7 +349,7 @@ func tandemBeforeExit(code int) {
 //
 //go:nosplit
 func tandemMapped(p unsafe.Pointer, n uintptr, flags int32) {
-	if !tandem.on || flags&0x10 != 0 /* MAP_FIXED */ {
+	if !tandem.on || tandem.fork || flags&0x10 != 0 /* MAP_FIXED */ {
 		return
 	}
 	sh := tandem.sh

@@ -2,6 +2,21 @@ package runtime
 
 import "unsafe"
 
+// tandemDelta is what an access that commutes adds to its counter.
+func tandemDelta(t *tandemG) int32 {
+	switch t.op {
+	case opAdd:
+		return t.delta
+	case opReadLock:
+		return 1
+	case opTryReadLock:
+		return int32(tandemReady(t) & readyReader / readyReader)
+	case opReadUnlock:
+		return -1
+	}
+	return 0
+}
+
 // tandemCounter is the counter that accesses that commute add to, before they do.
 func tandemCounter(t *tandemG) int32 {
 	switch t.op {
@@ -95,7 +110,7 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
+	case opLoad, opWeak, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)
