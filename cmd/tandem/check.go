@@ -203,11 +203,16 @@ func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 	return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
 }
 
-// bounded ends a search after a number of executions and a time.
+// bounded ends a search after a number of executions and a time, which begins with
+// the first of them: what has to be built before does not count.
 func bounded(s explore.Search, b configs.Bounds) explore.Search {
-	deadline := time.Now().Add(b.Time)
+	var deadline time.Time
 	return explore.Until(explore.MaxExecutions(s, b.Executions), func(explore.Verdict) string {
-		if time.Now().Before(deadline) {
+		now := time.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(b.Time)
+		}
+		if now.Before(deadline) {
 			return ""
 		}
 		return fmt.Sprintf("the time of %v is over", b.Time)

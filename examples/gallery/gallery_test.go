@@ -75,6 +75,13 @@ func TestNames(t *testing.T) {
 	if len(seen) < 60 {
 		t.Errorf("the gallery has %d bugs, it is to have 60 at least", len(seen))
 	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count := fmt.Sprintf("has %d small known bugs", len(seen)); !strings.Contains(string(readme), count) {
+		t.Errorf("README.md does not say that the gallery %s", count)
+	}
 	for _, args := range [][]string{nil, {"-fixed"}, {"no-such-bug"}, {"ab-ba", "philosophers"}, {"-unknown"}} {
 		if err := run(args); err == nil || !strings.Contains(err.Error(), "name") {
 			t.Errorf("arguments %q: error %v, want one that says how a name is given", args, err)
@@ -92,7 +99,9 @@ func build(t *testing.T) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: ".", Package: ".", Output: filepath.Join(t.TempDir(), "gallery")})
+	program, err := toolchain.Build(t.Context(), sut.BuildOptions{
+		Dir: ".", Package: ".", Output: filepath.Join(t.TempDir(), "gallery"), Races: []string{sut.RacesMain},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func tandemFindCaller(t *tandemG) {
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
-		if atomic && class != callerAtomic {
+		if atomic && class != callerAtomic && class != callerChecker {
 			if atomic = false; class&callerPrivate != 0 {
 				t.hidden = true // it only orders accesses to memory
 				return
