@@ -248,7 +248,7 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 func (n *narrator) object(e *sut.Event) string {
 	subject := e.Subject
 	if channelOperation(e.Operation) {
-		subject &^= 1 // who waits to send has a name of its own
+		subject &^= 3 // those that wait for the channel have names of their own
 	}
 	if name, ok := n.objects[subject]; ok {
 		return name

@@ -71,20 +71,21 @@ type Sleeper struct {
 type Access struct {
 	Object ObjectID
 	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers, receivers)
-	Count  int32      // Commute, and all accesses to a channel: the counter just before this access
+	Count  int32      // the counter, if the object has one, just before this access
 	Kind   AccessKind // what it conflicts with
 	Ready  uint8      // the wait conditions on the object that held just before this access
 }
 
 // The wait conditions of an object, as bits of Access.Ready and Need.Mask.
 // Accesses of kind Commute may change two of them: ReadyExclusive, which then holds
-// exactly while the sum of their deltas is zero, and ReadySend, which then holds
+// exactly while the sum of their deltas is zero, and ReadyPartner, which then holds
 // exactly while Access.Count, to which they add, is greater than zero.
 const (
 	ReadyExclusive uint8 = 1 << iota // mutex free, counter zero, a writer may enter
 	ReadyShared                      // a reader may enter
-	ReadySend                        // channel has room or a receiver, or is closed
+	ReadySend                        // channel has room, or is closed
 	ReadyReceive                     // channel has something to receive, or is closed
+	ReadyPartner                     // somebody waits to be the partner
 	readyMasks                       // greater than all masks
 
 	// CountsWaiting is no wait condition. It marks a counter of goroutines that wait,
@@ -96,7 +97,7 @@ const (
 type Need struct {
 	Object ObjectID
 	Mask   uint8
-	Own    uint8 // ReadySend: how often the goroutine itself counts as one that waits to receive
+	Own    uint8 // ReadyPartner: how often the goroutine itself is counted among those that wait
 }
 
 // holds reports whether the condition holds for its object in the state of an access.

@@ -240,7 +240,7 @@ func (t *trace) holdsWithout(e int32, need Need, end use, from int) bool {
 func (t *trace) heldWithout(delta int32, need Need, u use, i int) bool {
 	object, mask, ready := &t.objects[u.object], need.Mask, u.ready
 	switch {
-	case mask == ReadySend && (delta != 0 || need.Own > 0):
+	case mask == ReadyPartner && (delta != 0 || need.Own > 0):
 		return u.count > delta+int32(need.Own)
 	case mask&^ReadyExclusive&^ready != 0:
 		return false

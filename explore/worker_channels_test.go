@@ -46,8 +46,15 @@ type alternative struct {
 // goroutine to another, in a single transition.
 func (w *worker) unbuffered(c int) bool { return w.objects[c].capacity == 0 && !w.objects[c].closed }
 
-// senders is the object that stands for the goroutines that wait to send on c.
-func (w *worker) senders(c int) int { return c + len(w.objects) }
+// Beside a channel itself two objects stand for the goroutines that wait to send to
+// it, and to receive from it. Those that would be partners of an arm, and those that wait
+// like it:
+
+func (w *worker) partners(a arm) int { return w.alike(arm{a.object, !a.send}) }
+
+func (w *worker) alike(a arm) int {
+	return a.object + (1+btoi(!a.send))*len(w.objects)
+}
 
 // alternatives lists how a channel operation can go on. On a channel without buffer
 // it is the one that does not wait, and of two that do the sender, that takes a partner.
@@ -105,39 +112,16 @@ func (w *worker) canBlock(in instruction) bool {
 	return block && !slices.ContainsFunc(arms, w.armReady)
 }
 
-// receivers counts the goroutines that wait to receive on a channel without buffer.
-func (w *worker) receivers(object int) (n int32) {
-	if w.objects[object].capacity > 0 {
-		return 0
-	}
-	for _, g := range w.goroutines {
-		if g.arrived {
-			arms, _ := g.waiting.arms()
-			n += int32(btoi(slices.Contains(arms, arm{object, false})))
-		}
-	}
-	return n
-}
-
+// count is how many goroutines an object stands for.
 func (w *worker) count(object int) (n int32) {
-	if object < len(w.objects) && w.objects[object].closed {
-		return 1 << 20
-	}
-	if object < len(w.objects) {
-		return w.receivers(object)
-	}
 	for _, g := range w.goroutines {
-		if g.arrived {
-			arms, _ := g.waiting.arms()
-			n += int32(btoi(slices.Contains(arms, arm{object - len(w.objects), true})))
+		if !g.arrived {
+			continue
 		}
+		arms, _ := g.waiting.arms()
+		n += int32(btoi(slices.ContainsFunc(arms, func(a arm) bool { return w.alike(a) == object })))
 	}
 	return n
-}
-
-// isChannel reports whether an object is a channel: those have letters a to f.
-func (w *worker) isChannel(object int) bool {
-	return w.program.objects[object][0] <= 'f'
 }
 
 // arrive tells those that may become partners of g that it waits, or no longer does.
@@ -152,12 +136,8 @@ func (w *worker) arrive(g *simGoroutine) {
 
 func (w *worker) announce(arms []arm, delta int) {
 	for _, a := range arms {
-		switch {
-		case w.objects[a.object].capacity > 0:
-		case a.send:
-			w.access(w.senders(a.object), Commute, delta)
-		default:
-			w.access(a.object, Commute, delta)
+		if w.objects[a.object].capacity == 0 {
+			w.access(w.alike(a), Commute, delta)
 		}
 	}
 }
@@ -167,21 +147,24 @@ func (w *worker) announce(arms []arm, delta int) {
 func (w *worker) footprint(g *simGoroutine, in instruction, alternatives []alternative, chosen *simGoroutine) {
 	arms, block := in.arms()
 	for i, a := range arms {
+		taken := slices.ContainsFunc(alternatives, func(x alternative) bool { return x.arm == i })
 		kind := Read
-		changes := a.send || w.unbuffered(a.object) || len(w.objects[a.object].buffer) > 0
-		if changes && slices.ContainsFunc(alternatives, func(x alternative) bool { return x.arm == i }) {
+		if taken && (a.send || len(w.objects[a.object].buffer) > 0) && w.objects[a.object].capacity > 0 {
 			kind = Write
 		}
 		w.access(a.object, kind)
-		if !a.send && !block && w.unbuffered(a.object) {
-			w.access(w.senders(a.object), kind)
+		if !w.unbuffered(a.object) || block && !a.send {
+			continue
 		}
+		kind = Read
+		if taken {
+			kind = Write
+		}
+		w.access(w.partners(a), kind)
 	}
 	for _, p := range w.candidates(g, in) {
 		theirs, _ := p.waiting.arms()
-		for _, a := range theirs {
-			w.access(a.object, Read) // what else it could have done would be over
-		}
+		w.lookAt(theirs, true) // what else it could have done would be over
 		w.announce(theirs, -btoi(p == chosen))
 	}
 }
@@ -189,14 +172,18 @@ func (w *worker) footprint(g *simGoroutine, in instruction, alternatives []alter
 // look records that the alternatives of a sealed operation decided whether it waits.
 func (w *worker) look(g *simGoroutine, in instruction) {
 	arms, block := in.arms()
+	w.lookAt(arms, block)
 	for _, p := range w.candidates(g, in) {
 		theirs, _ := p.waiting.arms()
-		arms = append(arms, theirs...)
+		w.lookAt(theirs, true)
 	}
+}
+
+func (w *worker) lookAt(arms []arm, block bool) {
 	for _, a := range arms {
 		w.access(a.object, Read)
-		if !a.send && !block && w.unbuffered(a.object) {
-			w.access(w.senders(a.object), Read)
+		if w.unbuffered(a.object) && (a.send || !block) {
+			w.access(w.partners(a), Read)
 		}
 	}
 }
@@ -270,7 +257,6 @@ func (w *worker) transfer(a arm, in instruction) (received int) {
 
 func (w *worker) close(g *simGoroutine, c int) {
 	w.access(c, Write)
-	w.access(w.senders(c), Write)
 	if w.objects[c].closed {
 		w.end(Panicked, "%s: close of closed channel", g.name)
 	}

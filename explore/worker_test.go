@@ -178,11 +178,11 @@ func (w *worker) needs(g *simGoroutine) (needs []Need) {
 	}
 	if arms, block := in.arms(); block {
 		for _, a := range arms {
-			n := Need{Object: w.objectID(a.object), Mask: a.mask()}
-			if a.send && w.objects[a.object].capacity == 0 && slices.Contains(arms, arm{a.object, false}) {
-				n.Own = 1
+			needs = append(needs, Need{Object: w.objectID(a.object), Mask: a.mask()})
+			if a.send && w.objects[a.object].capacity == 0 {
+				own := uint8(btoi(slices.Contains(arms, arm{a.object, false})))
+				needs = append(needs, Need{Object: w.objectID(w.partners(a)), Mask: ReadyPartner, Own: own})
 			}
-			needs = append(needs, n)
 		}
 	}
 	return needs
@@ -207,13 +207,10 @@ func (w *worker) holds(g *simGoroutine) bool {
 
 func (w *worker) ready(object int) uint8 {
 	if object >= len(w.objects) {
-		return CountsWaiting
+		return CountsWaiting | ReadyPartner*uint8(btoi(w.count(object) > 0))
 	}
 	o, ready := &w.objects[object], uint8(0)
-	if w.isChannel(object) {
-		ready |= CountsWaiting
-	}
-	if o.closed || len(o.buffer) < o.capacity || w.receivers(object) > 0 {
+	if o.closed || len(o.buffer) < o.capacity {
 		ready |= ReadySend
 	}
 	if o.closed || len(o.buffer) > 0 {
@@ -344,7 +341,7 @@ func (w *worker) access(object int, kind AccessKind, delta ...int) {
 	if w.current == nil {
 		return // main begins
 	}
-	a := Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object), Count: w.count(object)}
+	a := w.accessTo(object, kind)
 	if len(delta) > 0 {
 		a.Delta = int32(delta[0])
 	}
@@ -355,6 +352,10 @@ func (w *worker) access(object int, kind AccessKind, delta ...int) {
 		}
 	}
 	w.current.Accesses = append(w.current.Accesses, a)
+}
+
+func (w *worker) accessTo(object int, kind AccessKind) Access {
+	return Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object), Count: w.count(object)}
 }
 
 func (w *worker) end(o Outcome, format string, args ...any) {
@@ -460,15 +461,15 @@ func (w *worker) pendingOf(g *simGoroutine) Pending {
 }
 
 func (w *worker) firstAccesses(in instruction) (list []Access) {
-	arms, _ := in.arms()
+	arms, block := in.arms()
 	for _, a := range arms {
-		object := a.object
-		if !a.send && w.unbuffered(object) {
-			object = w.senders(object)
+		kind := Read
+		if w.objects[a.object].capacity > 0 {
+			kind = Write
 		}
-		list = append(list, Access{Object: w.objectID(a.object), Kind: Write, Ready: w.ready(a.object), Count: w.count(a.object)})
-		if object != a.object {
-			list = append(list, Access{Object: w.objectID(object), Kind: Write})
+		list = append(list, w.accessTo(a.object, kind))
+		if w.unbuffered(a.object) && (a.send || !block) {
+			list = append(list, w.accessTo(w.partners(a), Write))
 		}
 	}
 	if len(arms) > 0 {

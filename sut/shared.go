@@ -169,9 +169,10 @@ const (
 const (
 	readyFree    = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
 	readyReader  = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
-	readySend    = 1 << 2 // channel has room or a receiver, or is closed
+	readySend    = 1 << 2 // channel has room, or is closed
 	readyReceive = 1 << 3 // channel has something to receive, or is closed
-	readyCounts  = 1 << 4 // no condition: the object counts goroutines that wait
+	readyPartner = 1 << 4 // somebody waits to be the partner
+	readyCounts  = 1 << 5 // no condition: the object counts goroutines that wait
 )
 
 // Outcomes of an execution, as a worker knows them.

@@ -325,13 +325,12 @@ func tandemLogOperation(t *tandemG) {
 		}
 	case opLength:
 		if c := (*hchan)(unsafe.Pointer(t.object)); c != nil {
-			tandemAccessChannel(t, c, tandemReceivers(c), accessRead, 0)
+			tandemAccessChannel(t, c, accessRead)
 		}
 		return
 	case opClose:
 		if c := (*hchan)(unsafe.Pointer(t.object)); c != nil {
-			tandemAccessChannel(t, c, tandemReceivers(c), accessWrite, 0)
-			tandemAccessChannel(t, c, tandemSenders(c), accessWrite, 0)
+			tandemAccessChannel(t, c, accessWrite)
 		}
 		return
 	case opSend, opReceive, opSelect:

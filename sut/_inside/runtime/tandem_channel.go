@@ -74,7 +74,7 @@ func tandemArriveArms(t *tandemG) {
 //
 //go:nosplit
 func tandemTimerSends(c *hchan) {
-	tandemRecord(record{kind: recordAccess, op: opSend, flag: accessWrite, ready: tandemChannelReady(c), a: tandemReceivers(c), b: tandemChannelCount(c)})
+	tandemRecord(record{kind: recordAccess, op: opSend, flag: accessWrite, ready: tandemChannelReady(c), a: tandemChannelObject(c)})
 }
 
 // tandemSelect is the point of a select statement.
@@ -94,33 +94,23 @@ func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	} // else it blocks, and what wakes it needs to know on which channels
 }
 
-// The two objects of a channel in the log: the channel itself, with the count of those
-// that wait to receive from it; and those that wait to send to it.
+// Three objects of the log belong to a channel: the channel itself, the goroutines that
+// wait to send to it, and those that wait to receive from it.
+const (
+	tandemSenders   = 1
+	tandemReceivers = 2
+)
 
 //go:nosplit
-func tandemReceivers(c *hchan) uint64 { return uint64(uintptr(unsafe.Pointer(c))) }
-
-func tandemSenders(c *hchan) uint64 { return uint64(uintptr(unsafe.Pointer(c))) | 1 }
+func tandemChannelObject(c *hchan) uint64 { return uint64(uintptr(unsafe.Pointer(c))) }
 
 // tandemHandsOver reports whether a value goes from one goroutine to another on
 // a channel, without being stored.
 func tandemHandsOver(c *hchan) bool { return c.dataqsiz == 0 && c.closed == 0 }
 
-// tandemChannelCount is how many goroutines wait to receive. A closed channel counts
-// as one that always has some.
-//
 //go:nosplit
-func tandemChannelCount(c *hchan) uint64 {
-	if c.closed != 0 {
-		return 1 << 20
-	}
-	return uint64(c.tandem.receivers)
-}
-
-//go:nosplit
-func tandemChannelReady(c *hchan) uint8 {
-	ready := uint8(readyCounts)
-	if c.closed != 0 || c.qcount < c.dataqsiz || c.dataqsiz == 0 && c.tandem.receivers > 0 {
+func tandemChannelReady(c *hchan) (ready uint8) {
+	if c.closed != 0 || c.qcount < c.dataqsiz {
 		ready |= readySend
 	}
 	if c.closed != 0 || c.qcount > 0 || tandemTimerDue(c.timer) {
@@ -289,13 +279,8 @@ func tandemWithdraw(t *tandemG) {
 }
 
 func tandemAnnounceArm(t *tandemG, arm, delta int) {
-	c := t.channel(arm)
-	switch {
-	case c == nil || c.dataqsiz > 0:
-	case t.sends(arm):
-		tandemAccessChannel(t, c, tandemSenders(c), accessCommute, delta)
-	default:
-		tandemAccessChannel(t, c, tandemReceivers(c), accessCommute, delta)
+	if c := t.channel(arm); c != nil && c.dataqsiz == 0 {
+		tandemAccessWaiting(t, c, t.sends(arm), accessCommute, delta)
 	}
 }
 

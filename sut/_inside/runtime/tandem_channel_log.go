@@ -3,14 +3,36 @@ package runtime
 // What the log says of channel operations: what they access, what they wait for, and
 // what they would have done.
 
-func tandemAccessChannel(t *tandemG, c *hchan, object uint64, kind uint8, delta int) {
-	r := record{kind: recordAccess, op: t.op, flag: kind, number: uint32(delta), a: object, pc: uint64(t.caller), open: uint64(t.open)}
-	if object == tandemReceivers(c) {
-		r.ready, r.b = tandemChannelReady(c), tandemChannelCount(c)
-	} else {
-		r.ready, r.b = readyCounts, uint64(c.tandem.senders)
+func tandemAccessChannel(t *tandemG, c *hchan, kind uint8) {
+	tandemRecord(tandemChannelAccess(t, c, kind))
+}
+
+func tandemChannelAccess(t *tandemG, c *hchan, kind uint8) record {
+	return record{
+		kind: recordAccess, op: t.op, flag: kind, ready: tandemChannelReady(c), a: tandemChannelObject(c),
+		pc: uint64(t.caller), open: uint64(t.open),
 	}
+}
+
+// tandemAccessWaiting records an access to those that wait to send, or to receive.
+func tandemAccessWaiting(t *tandemG, c *hchan, send bool, kind uint8, delta int) {
+	r := tandemWaitingAccess(t, c, send, kind)
+	r.number = uint32(delta)
 	tandemRecord(r)
+}
+
+func tandemWaitingAccess(t *tandemG, c *hchan, send bool, kind uint8) record {
+	r := tandemChannelAccess(t, c, kind)
+	r.a |= tandemReceivers
+	n := c.tandem.receivers
+	if send {
+		r.a ^= tandemReceivers | tandemSenders
+		n = c.tandem.senders
+	}
+	if r.ready, r.b = readyCounts, uint64(n); n > 0 {
+		r.ready |= readyPartner
+	}
+	return r
 }
 
 // tandemFootprint records the accesses of a channel operation that is about to be
@@ -23,13 +45,18 @@ func tandemFootprint(t *tandemG, partner *g) {
 			continue
 		}
 		kind := uint8(accessRead)
-		if t.changes(arm) {
+		if t.goesOn(arm) && (t.sends(arm) || c.qcount > 0 || c.closed == 0) {
 			kind = accessWrite
 		}
-		tandemAccessChannel(t, c, tandemReceivers(c), kind, 0)
-		if t.owns(arm) && !t.sends(arm) {
-			tandemAccessChannel(t, c, tandemSenders(c), kind, 0)
+		tandemAccessChannel(t, c, kind)
+		if !t.owns(arm) {
+			continue
 		}
+		kind = accessRead
+		if t.meetable(arm) {
+			kind = accessWrite
+		}
+		tandemAccessWaiting(t, c, !t.sends(arm), kind, 0)
 	}
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
@@ -46,12 +73,8 @@ func tandemFootprint(t *tandemG, partner *g) {
 	}
 }
 
-// changes reports whether an alternative changes the channel of an arm.
-func (t *tandemG) changes(arm int) bool {
-	c := t.channel(arm)
-	if t.goesOn(arm) {
-		return t.sends(arm) || c.qcount > 0 || c.closed == 0
-	}
+// meetable reports whether an arm can go on with a partner.
+func (t *tandemG) meetable(arm int) bool {
 	if !t.wanted(arm) {
 		return false
 	}
@@ -77,8 +100,13 @@ func (t *tandemG) isCandidate(p *tandemG) bool {
 
 func tandemLookArms(t *tandemG) {
 	for arm := range t.ncases {
-		if c := t.channel(arm); c != nil {
-			tandemAccessChannel(t, c, tandemReceivers(c), accessRead, 0)
+		c := t.channel(arm)
+		if c == nil {
+			continue
+		}
+		tandemAccessChannel(t, c, accessRead)
+		if t.owns(arm) {
+			tandemAccessWaiting(t, c, !t.sends(arm), accessRead, 0)
 		}
 	}
 }
@@ -87,11 +115,6 @@ func tandemLookArms(t *tandemG) {
 // whether it waits.
 func tandemLook(t *tandemG) {
 	tandemLookArms(t)
-	for arm := range t.ncases {
-		if c := t.channel(arm); t.owns(arm) && !t.sends(arm) {
-			tandemAccessChannel(t, c, tandemSenders(c), accessRead, 0)
-		}
-	}
 	for i := range tandem.nparked {
 		if p := &tandem.parked[i].ptr().tandem; t.isCandidate(p) {
 			tandemLookArms(p)
@@ -106,11 +129,15 @@ func tandemRecordNeeds(t *tandemG) {
 		if c == nil || !t.block {
 			continue
 		}
-		r := record{kind: recordNeed, ready: readyReceive, a: tandemReceivers(c)}
+		r := record{kind: recordNeed, ready: readyReceive, a: tandemChannelObject(c)}
 		if t.sends(arm) {
-			r.ready, r.number = readySend, t.receivesAlso(c)
+			r.ready = readySend
 		}
 		tandemRecord(r)
+		if t.sends(arm) && c.dataqsiz == 0 {
+			r.a, r.ready, r.number = r.a|tandemReceivers, readyPartner, t.receivesAlso(c)
+			tandemRecord(r)
+		}
 	}
 }
 
@@ -134,11 +161,16 @@ func tandemRecordIntended(t *tandemG) {
 		if c == nil {
 			continue
 		}
-		r := record{kind: recordIntended, op: t.op, flag: accessWrite}
-		r.a, r.ready, r.b = tandemReceivers(c), tandemChannelReady(c), tandemChannelCount(c)
+		kind := uint8(accessRead)
+		if c.dataqsiz > 0 || !t.guarded {
+			kind = accessWrite
+		}
+		r := tandemChannelAccess(t, c, kind)
+		r.kind = recordIntended
 		tandemRecord(r)
-		if !t.sends(arm) && c.dataqsiz == 0 {
-			r.a, r.ready, r.b = tandemSenders(c), readyCounts, uint64(c.tandem.senders)
+		if t.owns(arm) {
+			r = tandemWaitingAccess(t, c, !t.sends(arm), accessWrite)
+			r.kind = recordIntended
 			tandemRecord(r)
 		}
 	}

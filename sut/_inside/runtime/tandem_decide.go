@@ -227,7 +227,7 @@ func tandemCases(t *tandemG) []scase {
 func tandemAccessArms(t *tandemG) {
 	for arm := range t.ncases {
 		if c := t.channel(arm); c != nil {
-			tandemAccessChannel(t, c, tandemReceivers(c), accessWrite, 0)
+			tandemAccessChannel(t, c, accessWrite)
 		}
 	}
 }
