@@ -29,6 +29,7 @@ import (
 	"github.com/tandem-mc/tandem/examples/gallery/mixed"
 	"github.com/tandem-mc/tandem/examples/gallery/ordering"
 	"github.com/tandem-mc/tandem/examples/gallery/races"
+	"github.com/tandem-mc/tandem/examples/gallery/servers"
 	"github.com/tandem-mc/tandem/examples/gallery/timing"
 	"github.com/tandem-mc/tandem/examples/gallery/waiting"
 )
@@ -73,7 +74,7 @@ func run(args []string) error {
 func bugs() []bug.Bug {
 	return slices.Concat(
 		locks.Bugs(), channels.Bugs(), waiting.Bugs(), contexts.Bugs(), mixed.Bugs(),
-		ordering.Bugs(), races.Bugs(), closing.Bugs(), timing.Bugs(), harness.Bugs(),
+		ordering.Bugs(), races.Bugs(), closing.Bugs(), timing.Bugs(), harness.Bugs(), servers.Bugs(),
 	)
 }
 
