@@ -103,7 +103,7 @@ var patches = []patch{
 	{"runtime/netpoll.go", func(e *editor) {
 		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",
 			"if tandemPollWait(pd, mode) { return netpollcheckerr(pd, int32(mode)) }")
-		e.enter("poll_runtime_pollReset", "if tandemPollReset(pd) { return pollNoError }")
+		e.enter("poll_runtime_pollReset", "if tandemPollReset(pd, mode) { return pollNoError }")
 		e.enter("poll_runtime_pollSetDeadline", "tandemPollDeadline(pd, mode)")
 		e.enter("poll_runtime_pollUnblock", "tandemPollUnblock(pd)")
 	}},
@@ -184,6 +184,7 @@ var patches = []patch{
 		e.enter("FD.Close", "tandemFileClose(unsafe.Pointer(fd), fd.Sysfd)")
 		e.enter("FD.RawRead", rawFunction)
 		e.enter("FD.RawWrite", rawFunction)
+		e.enter("FD.WriteOnce", rawFunction)
 		e.swap("DupCloseOnExec", "return r0, \"\", nil",
 			"if tandemIsSocket(uintptr(fd)) { tandemDuplicated(fd, r0) }; return r0, \"\", nil")
 		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
@@ -209,7 +210,7 @@ var patches = []patch{
 		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) { return 0, false, nil }")
 	}},
 	{"internal/poll/sendfile_unix.go", func(e *editor) {
-		e.enter("SendFile", "if tandemIsSocket(uintptr(dstFD.Sysfd)) || tandemIsSocket(src) { return 0, nil, false }")
+		e.enter("SendFile", "if tandemIsSocket(src) { return 0, nil, false }")
 	}},
 }
 

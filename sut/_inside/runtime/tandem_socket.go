@@ -209,8 +209,23 @@ func tandemPollClose(fd uintptr) bool {
 }
 
 // tandemPollReset leaves it to the operation itself to see that its deadline has
-// passed: there it is a part of the transition.
-func tandemPollReset(pd *pollDesc) bool { return tandemIsSocket(pd.fd) }
+// passed: there it is a part of the transition. What a program does with a
+// descriptor is not known, so there it is a part of what came before.
+func tandemPollReset(pd *pollDesc, mode int) bool {
+	if !tandemIsSocket(pd.fd) {
+		return false
+	}
+	if getg().tandem.raw == 0 {
+		return true
+	}
+	s := &tandemSockets[pd.fd]
+	if mode == 'w' {
+		tandemTouch(opPollWrite, s.out, accessRead)
+	} else {
+		tandemTouch(opPollWait, s.in, accessRead)
+	}
+	return false
+}
 
 // tandemPollWait waits for a virtual socket where the caller insists on waiting.
 func tandemPollWait(pd *pollDesc, mode int) bool {

@@ -82,7 +82,10 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return 0, EPIPE
 	}
 	b := p[:min(len(p), exchangeBytes)]
-	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
+	if tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0); tandemExpired(uintptr(fd), true) {
+		tandemTouch(opSocketWrite, &e.out.queue, accessRead)
+		return 0, EAGAIN
+	}
 	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, b)
 	tandemInput(opSocketWrite, e.number, b)
 	tandemDeliver(opSocketWrite, deliveries, data)

@@ -104,7 +104,9 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 			return !d.connected || d.remote.port == from.port && d.remote.ip == from.ip
 		})
 	}
-	e.pointSend(fd, to, find())
+	if e.pointSend(fd, to, find()); tandemExpired(uintptr(fd), true) {
+		return 0, EAGAIN
+	}
 	if d := find(); d != nil {
 		d.deliver(p, from)
 	} else {

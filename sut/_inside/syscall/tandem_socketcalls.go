@@ -31,6 +31,8 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 		return tandemReturn(tandemMessages(fd, unsafe.Pointer(a2), int(a3), int(a4), tandemReceiveMessage))
 	case tandemSendmmsg:
 		return tandemReturn(tandemMessages(fd, unsafe.Pointer(a2), int(a3), int(a4), tandemSendMessage))
+	case SYS_SENDFILE:
+		return tandemReturn(tandemSendFile(fd, int(a2), (*int64)(unsafe.Pointer(a3)), int(a4)))
 	case SYS_CONNECT:
 		return tandemReturn(0, tandemConnect(fd, unsafe.Pointer(a2), a3))
 	case SYS_BIND:
@@ -68,7 +70,7 @@ func tandemOtherCall(trap uintptr) (r uintptr, e Errno, taken bool) {
 		return 0, 0, false
 	case SYS_LSEEK, SYS_PREAD64, SYS_PWRITE64:
 		return ^uintptr(0), ESPIPE, true
-	case SYS_SPLICE, SYS_SENDFILE, SYS_TEE, tandemCopyRange, SYS_FTRUNCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_FALLOCATE:
+	case SYS_SPLICE, SYS_TEE, tandemCopyRange, SYS_FTRUNCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_FALLOCATE:
 		return ^uintptr(0), EINVAL, true // splice and the like: the program then copies
 	}
 	tandemRefuseCall("a system call on a socket or pipe that is not supported")

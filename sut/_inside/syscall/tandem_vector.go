@@ -2,11 +2,12 @@ package syscall
 
 import "unsafe"
 
-// tandemGather copies what a list of buffers holds, and tandemScatter fills one.
-func tandemGather(list []Iovec) []byte {
-	var b []byte
+// tandemGather copies what a list of buffers holds, up to a limit, and
+// tandemScatter fills one.
+func tandemGather(list []Iovec, limit int) []byte {
+	b := make([]byte, 0, min(tandemLength(list), limit))
 	for _, x := range list {
-		b = append(b, unsafe.Slice(x.Base, x.Len)...)
+		b = append(b, unsafe.Slice(x.Base, min(int(x.Len), cap(b)-len(b)))...)
 	}
 	return b
 }
@@ -33,7 +34,8 @@ func tandemReadVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
 }
 
 func tandemWriteVector(fd int, iov unsafe.Pointer, n int) (int, Errno) {
-	return tandemEndpoints[fd].send(fd, tandemGather(unsafe.Slice((*Iovec)(iov), n)), 0, nil)
+	e := tandemEndpoints[fd]
+	return e.send(fd, tandemGather(unsafe.Slice((*Iovec)(iov), n), e.atOnce()), 0, nil)
 }
 
 func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
@@ -59,8 +61,40 @@ func tandemSendMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
 	if m.Controllen > 0 {
 		tandemRefuseCall("sending control messages (descriptors, credentials, packet information) over a socket")
 	}
-	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen))
+	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen), tandemEndpoints[fd].atOnce())
 	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, unsafe.Pointer(m.Name), uintptr(m.Namelen))
+}
+
+// atOnce is more than what one call can write, or all of a message.
+func (e *tandemEndpoint) atOnce() int {
+	if e.isMessages() {
+		return tandemAnyRoom
+	}
+	return max(tandemBufferBytes, exchangeBytes)
+}
+
+// tandemSendFile writes from a file to a socket or pipe.
+func tandemSendFile(fd, from int, offset *int64, size int) (int, Errno) {
+	e := tandemEndpoints[fd]
+	if tandemDescribed(from) == nil {
+		return 0, EINVAL // the program then copies by itself
+	}
+	at := int64(-1)
+	if offset != nil {
+		at = *offset
+	}
+	b := make([]byte, min(size, tandemPipeBytes))
+	n, errno := tandemReadFile(from, unsafe.Pointer(unsafe.SliceData(b)), len(b), at)
+	if n == 0 || errno != 0 {
+		return 0, errno
+	}
+	sent, errno := e.send(fd, b[:n], 0, nil)
+	if offset != nil {
+		*offset += int64(sent)
+	} else if sent < n {
+		tandemSeek(from, int64(sent-n), tandemFromHere)
+	}
+	return sent, errno
 }
 
 // tandemMultiple is an element of what recvmmsg and sendmmsg take.

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// TestSocketsLoseNothing is TestReductionLosesNothing for programs that talk to
+// themselves over sockets and pipes. The outcomes are those that Linux has.
+func TestSocketsLoseNothing(t *testing.T) {
+	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, want := range map[string][]string{
+		"accept":        {"ab", "ba"},
+		"writers":       {"abc", "acb", "bac", "bca", "cab", "cba"},
+		"close":         {"xfalse", "\x00true"},
+		"close twice":   {"true false", "false true"},
+		"udp":           {"atruebtrue", "btrueatrue"},
+		"udp close":     {"true true", "true false"},
+		"deadline":      {"true", "false"},
+		"same port":     {"true false", "false true"},
+		"late listener": {"true", "false"},
+		"reset":         {"true true", "true false"},
+		"full pipe":     {"10 true", "0 false"},
+		"readers":       {"ab", "ba"},
+		"unlink":        {"true", "false"},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			all := map[string]bool{}
+			for _, text := range want {
+				all[text+" completed"] = true
+			}
+			some, executions := outcomes(t, p, scenario, explore.DPOR())
+			if diff := cmp.Diff(all, some); diff != "" {
+				t.Errorf("the reduced search finds other outcomes:\n%s", diff)
+			}
+			seen, schedules := outcomes(t, p, scenario, explore.MaxExecutions(explore.DFS(), 20_000))
+			t.Logf("%d executions, %d schedules", executions, schedules)
+			if diff := cmp.Diff(all, seen); diff != "" {
+				t.Errorf("the search of all schedules finds other outcomes:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnrelatedConnectionsAreIndependent: for two goroutines with a connection
+// each, only the order in which they report matters.
+func TestUnrelatedConnectionsAreIndependent(t *testing.T) {
+	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, executions := outcomes(t, p, "unrelated", explore.DPOR()); executions > 2 {
+		t.Errorf("%d executions, two are enough", executions)
+	}
+}
