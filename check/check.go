@@ -23,8 +23,8 @@ type Options struct {
 	Package  string // as the user named it
 	Args     []string
 	Env      []string // NAME=value
-	Hosts    []string // names that can be looked up; see sut.World
-	Dir      string   // working directory of the program; empty: the present one
+	World    sut.World
+	Dir      string // working directory of the program; empty: the present one
 	Strategy strategy.Strategy
 	// StrategyName is what reports call it.
 	StrategyName string
@@ -106,7 +106,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 }
 
 func (o *Options) worker() sut.Options {
-	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience, World: sut.World{Hosts: o.Hosts}}
+	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience, World: o.World}
 }
 
 // finish searches to the end and ends what takes part.

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -107,6 +110,8 @@ func (n *narrator) narrate() *report.Counterexample {
 			n.spawn(current, e)
 		case sut.Exchanged:
 			n.exchange()
+		case sut.Signalled:
+			n.signal(e)
 		case sut.Ended:
 			n.ended[n.names[e.Subject]] = true
 		}
@@ -170,6 +175,11 @@ func sourceLine(at sut.Position) string {
 }
 
 func (n *narrator) spawn(parent int, e *sut.Event) {
+	if e.Subject == sut.SignalSource {
+		n.goroutine(e.Subject, "signals", sut.Event{})
+		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the arrival of signals"
+		return
+	}
 	if parent < 0 {
 		n.ticks++
 		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.ticks), *e)
@@ -177,6 +187,14 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 	}
 	n.children[parent]++
 	n.goroutine(e.Subject, fmt.Sprintf("%s/%d", n.result.Goroutines[parent].Name, n.children[parent]), *e)
+}
+
+// signal completes the step with which a signal arrives, or none does.
+func (n *narrator) signal(e *sut.Event) {
+	step := &n.result.Steps[len(n.result.Steps)-1]
+	if step.Operation = "no signal arrives now"; e.Subject != 0 {
+		step.Operation = unix.SignalName(syscall.Signal(e.Subject)) + " arrives"
+	}
 }
 
 func (n *narrator) step(goroutine int, e *sut.Event) {
@@ -381,4 +399,5 @@ var objectKinds = map[sut.Operation]string{
 	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
 	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
 	sut.MapRead: "map", sut.MapWrite: "map",
+	sut.FileRead: "file", sut.FileWrite: "file", sut.FileLock: "file", sut.FileShare: "file",
 }

@@ -53,8 +53,8 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	p := r.options.Program
 	rec := &report.Recording{
 		Program: report.Program{
-			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, Directory: r.options.Dir,
-			Hosts: r.options.Hosts, Peers: r.peers != nil,
+			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: r.options.World, Directory: r.options.Dir,
+			Peers: r.peers != nil,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
@@ -137,7 +137,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	if p.Hash != rec.Program.Build {
 		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s): the recorded schedule means nothing to it; check it again", rec.Program.GoVersion)
 	}
-	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, World: sut.World{Hosts: rec.Program.Hosts}})
+	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, World: rec.Program.World})
 	if err != nil {
 		return nil, err
 	}

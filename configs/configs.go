@@ -20,20 +20,21 @@ import (
 
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // Config is a checked configuration.
 type Config struct {
 	Args      []string     // arguments of the SUT when none are given on the command line
 	Env       []string     // environment of the SUT, "NAME=value", in the order of the file
-	Hosts     []string     // names that the SUT can look up, "address name": those of the file, then the peers'
 	Group     *peers.Group // the peers, valid; nil if there are none
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Bounds    Bounds
-	Leaks     bool     // goroutines that are left blocked for ever at the end are a violation
-	Races     []string // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
-	SelfCheck int      // one execution of so many is run again, to compare; 0: none
-	PreemptIn []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
+	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
+	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
+	SelfCheck int       // one execution of so many is run again, to compare; 0: none
+	World     sut.World // hosts are those of the file, then the peers'
+	PreemptIn []string  // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 
 // Bounds end a search whose verdict is then unknown.
@@ -55,10 +56,11 @@ const (
 
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000
-// transitions, and ten minutes.
+// transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Races: []string{"main"}, SelfCheck: 1000,
+		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 func TestExample(t *testing.T) {
@@ -26,9 +28,8 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Args:  []string{"-n", "2"},
-		Env:   []string{"GREETING=hello"},
-		Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat"},
+		Args: []string{"-n", "2"},
+		Env:  []string{"GREETING=hello"},
 		Group: &peers.Group{
 			Peers: []peers.Peer{{
 				Name:    "merecat",
@@ -48,6 +49,11 @@ func TestExample(t *testing.T) {
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"main"},
 		SelfCheck: 1000,
+		World: sut.World{
+			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
+			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
+			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example.yaml (-want +got)\n%s", diff)
@@ -74,7 +80,8 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Default(); example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
+	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
+	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
 		!slices.Equal(example.Races, d.Races) {
 		t.Errorf("example.yaml shows %q, %+v, %d, %v and %q as defaults, they are %q, %+v, %d, %v and %q",
 			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races,
@@ -154,7 +161,7 @@ peers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"127.0.0.2 www", "::1 six", "127.0.0.1 db"}, got.Hosts); diff != "" {
+	if diff := cmp.Diff([]string{"127.0.0.2 www", "::1 six", "127.0.0.1 db"}, got.World.Hosts); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -210,6 +217,17 @@ var badFiles = []struct{ text, want string }{
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the file that has it"},
+	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file"},
+	{"hostname: a_b", `x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
+	{"hostname: \"\"", `x.yaml:1: hostname: "" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
+	{"disk_mib: 0", "x.yaml:1: disk_mib: 0 is not allowed: give a number from 1 to 4096"},
+	{"memory_mib: 70000", "x.yaml:1: memory_mib: 70000 is not allowed: give a number from 1 to 65536"},
+	{"signal_limit: -1", "x.yaml:1: signal_limit: -1 is not allowed: give a number from 1 to 16"},
+	{"signals: [SIGINT, TERM]", `x.yaml:1: signals[1]: "TERM" is no signal: give names such as SIGINT, SIGTERM or SIGHUP`},
+	{"signals: [SIGKILL]", "x.yaml:1: signals[0]: SIGKILL cannot be handled by a program: leave it out"},
+	{"signals: [SIGSEGV]", "x.yaml:1: signals[0]: SIGSEGV is for the Go runtime: leave it out"},
+	{"signals: [" + strings.Repeat("SIGINT, ", 17) + "]", "x.yaml:1: signals: there are 17, and at most 16 are allowed"},
 	{"leaks: yes", `x.yaml:1: leaks: "yes" is not true or false`},
 	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to 1000000000"},
 	{"bounds: {executions: 99999999999999999999}", `x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},

@@ -30,7 +30,8 @@ type document struct {
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
 	Races        string
-	SelfCheck    string `mapstructure:"self_check"`
+	SelfCheck    string    `mapstructure:"self_check"`
+	World        worldKeys `mapstructure:",squash"`
 }
 
 type peerEntry struct {
@@ -116,6 +117,10 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
 	v.SetDefault("bounds.time", defaults.Bounds.Time)
 	v.SetDefault("ready_timeout", peers.DefaultReadyTimeout)
+	v.SetDefault("hostname", defaults.World.Hostname)
+	v.SetDefault("disk_mib", defaults.World.Disk>>20)
+	v.SetDefault("memory_mib", defaults.World.Memory>>20)
+	v.SetDefault("signal_limit", defaults.World.SignalLimit)
 	if err := v.MergeConfigMap(values); err != nil {
 		return document{}, err
 	}
@@ -145,8 +150,10 @@ func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) 
 	if c.Races, err = ParseRaces(d.Races); err != nil {
 		problems = append(problems, Problem{Key: "races", What: err.Error()})
 	}
-	hosts, more := d.hosts()
-	c.Hosts, problems = hosts, append(problems, more...)
+	world, more := d.World.world(read)
+	c.World, problems = world, append(problems, more...)
+	c.World.Hosts, more = d.hosts()
+	problems = append(problems, more...)
 	if len(d.Peers) > 0 {
 		group, more := d.group(read)
 		c.Group = &group

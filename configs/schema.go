@@ -72,6 +72,14 @@ var schema = field{shape: record, fields: map[string]field{
 	"leaks":      {shape: truth},
 	"races":      {shape: text},
 	"self_check": {shape: text},
+
+	"stdin":        {shape: text},
+	"stdin_from":   {shape: text},
+	"hostname":     {shape: text},
+	"disk_mib":     {shape: integer},
+	"memory_mib":   {shape: integer},
+	"signals":      {shape: texts},
+	"signal_limit": {shape: integer},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept

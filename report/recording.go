@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // Recording is a counterexample as a file: all that "tandem replay" needs to run it again without the
@@ -33,17 +35,17 @@ type Recording struct {
 
 // Program is what was run, in what surroundings.
 type Program struct {
-	Package     string   `json:"package"`
-	Tests       bool     `json:"tests,omitempty"` // it is the tests of the package that are run
-	Args        []string `json:"args,omitempty"`
-	Env         []string `json:"env,omitempty"`         // "KEY=value"
-	Directory   string   `json:"directory,omitempty"`   // working directory of the SUT
-	Hosts       []string `json:"hosts,omitempty"`       // lines of the hosts file
-	Peers       bool     `json:"peers,omitempty"`       // there were some, whether or not it connected to them
-	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
-	Races       []string `json:"races,omitempty"`       // packages in which data races were looked for
-	GoVersion   string   `json:"go_version"`
-	Build       string   `json:"build"` // hash of the binary; another binary may take another path
+	Package     string    `json:"package"`
+	Tests       bool      `json:"tests,omitempty"` // it is the tests of the package that are run
+	Args        []string  `json:"args,omitempty"`
+	Env         []string  `json:"env,omitempty"`       // "KEY=value"
+	Directory   string    `json:"directory,omitempty"` // working directory of the SUT
+	World       sut.World `json:"world,omitzero"`
+	Peers       bool      `json:"peers,omitempty"`       // there were some, whether or not it connected to them
+	Preemptible []string  `json:"preemptible,omitempty"` // packages in which goroutines were preempted
+	Races       []string  `json:"races,omitempty"`       // packages in which data races were looked for
+	GoVersion   string    `json:"go_version"`
+	Build       string    `json:"build"` // hash of the binary; another binary may take another path
 }
 
 // Chosen is one decision of the schedule.

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
@@ -64,6 +66,22 @@ type listedPackage struct {
 
 // ErrNoTests is the error of building the tests of a package that has none.
 var ErrNoTests = errors.New("no test files")
+
+// cgoLine is where a package that uses cgo imports "C".
+func (p *listedPackage) cgoLine() string {
+	path := filepath.Join(p.Dir, p.CgoFiles[0])
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, path, nil, parser.ImportsOnly)
+	if err != nil {
+		return path
+	}
+	for _, i := range f.Imports {
+		if i.Path.Value == `"C"` {
+			return files.Position(i.Path.Pos()).String()
+		}
+	}
+	return path
+}
 
 // Build compiles a main package, or the tests of a package. Programs that need
 // cgo are refused.
@@ -136,7 +154,7 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 	}
 	for _, p := range cgo {
 		if !p.Standard && len(p.CgoFiles) > 0 {
-			return nil, fmt.Errorf("%s uses cgo (%s): code that is not Go cannot be controlled", p.ImportPath, strings.Join(p.CgoFiles, ", "))
+			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled\n\tat %s", p.ImportPath, p.cgoLine())
 		}
 	}
 	return t.runList(ctx, o, "CGO_ENABLED=0")

@@ -34,6 +34,7 @@ const (
 	Partnered EventKind = recordPartner  // the step completes the operation of goroutine Subject, that was pending
 	Intended  EventKind = recordIntended // Subject: an object that the last partner or pending operation would have accessed
 	Left      EventKind = recordLeft     // Leaked: goroutine Subject was left blocked at PC
+	Signalled EventKind = recordSignal   // the last step was the arrival of signal Subject, or of none
 )
 
 // Operation is a visible operation.
@@ -51,10 +52,10 @@ var operationNames = [opCount]string{
 	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
-	opFileRead: "read file", opFileWrite: "change file", opFileLock: "lock file", opFileShare: "lock file for reading",
+	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opDescriptorUse: "use connection",
-	opDescriptorClose: "close connection",
+	opDescriptorClose: "close",
 	opSignalSend:      "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
 

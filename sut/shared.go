@@ -18,7 +18,7 @@ const (
 	messageBytes     = 1 << 10 // a refusal or a failed assertion, in words
 	outputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
 	hostnameBytes    = 64
-	maxSignals       = 16
+	maxSignals       = 16      // kinds of signals that can arrive
 	hostsBytes       = 1 << 14 // of names that can be looked up
 )
 
@@ -80,6 +80,7 @@ const (
 	recordPartner             // the step completes an operation that was pending: as recordPending, open as recordStep
 	recordIntended            // of the last partner or pending operation: an access that it would have made
 	recordLeft                // a goroutine that is left blocked when the program ends
+	recordSignal              // a the signal that arrives, 0 for none
 )
 
 // record is one entry of the log of an execution.
@@ -236,6 +237,7 @@ const (
 	socketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
 	fileObject   = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
 	signalObject = uint64(1) << 61       // the signals that the program gets
+	signalSource = 0x7369676e616c73      // the goroutine that stands for their senders
 )
 
 // How a delivery ended the connection's inbound stream.

@@ -9,17 +9,17 @@ import (
 
 // World is what a program finds beside its peers, the same in every execution.
 type World struct {
-	Stdin    []byte // what standard input has; nil: it is /dev/null
-	Disk     int64  // bytes that the files written in one execution can have; 0: DefaultDisk
-	Hostname string // empty: DefaultHostname
-	Memory   int64  // bytes by which the heap can grow in one execution; 0: DefaultMemory
+	Stdin    []byte `json:"stdin,omitempty"`    // what standard input has; empty: it is /dev/null
+	Disk     int64  `json:"disk,omitempty"`     // bytes that the files written in one execution can have; 0: DefaultDisk
+	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
+	Memory   int64  `json:"memory,omitempty"`   // bytes by which the heap can grow in one execution; 0: DefaultMemory
 	// Signals can arrive whenever the program handles them, together at most
 	// SignalLimit times in an execution.
-	Signals     []syscall.Signal
-	SignalLimit int
+	Signals     []syscall.Signal `json:"signals,omitempty"`
+	SignalLimit int              `json:"signal_limit,omitempty"`
 	// Hosts are the names that can be looked up beside localhost: lines of a hosts
 	// file, such as "127.0.0.1 example.test".
-	Hosts []string
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // What a world is where nothing else is said.
@@ -28,6 +28,12 @@ const (
 	DefaultHostname = "tandem"
 	DefaultMemory   = 1 << 30
 )
+
+// MaxSignals is how many kinds of signals can arrive.
+const MaxSignals = maxSignals
+
+// SignalSource is the goroutine that stands for the senders of the signals that arrive.
+const SignalSource uint64 = signalSource
 
 // describe puts the world where the worker looks for it.
 func (w World) describe(sh *sharedWorld) error {
@@ -45,8 +51,8 @@ func (w World) describe(sh *sharedWorld) error {
 	if sh.memoryBytes = uint64(w.Memory); w.Memory == 0 {
 		sh.memoryBytes = DefaultMemory
 	}
-	if len(w.Signals) > maxSignals {
-		return fmt.Errorf("%d signals can arrive: give at most %d", len(w.Signals), maxSignals)
+	if len(w.Signals) > MaxSignals {
+		return fmt.Errorf("%d signals can arrive: give at most %d", len(w.Signals), MaxSignals)
 	}
 	for i, s := range w.Signals {
 		sh.signal[i] = uint32(s)
@@ -63,7 +69,7 @@ func (w World) describe(sh *sharedWorld) error {
 // standardInput is a file with what the program is to read. Its offset does not
 // matter: every execution reads from the start.
 func (w World) standardInput() (*os.File, error) {
-	if w.Stdin == nil {
+	if len(w.Stdin) == 0 {
 		return os.Open(os.DevNull)
 	}
 	f, err := memoryFile("stdin", 0)

@@ -173,7 +173,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		return check.Options{}, err
 	}
 	o := check.Options{
-		Package: pkg, Args: config.Args, Env: config.Env, Hosts: config.Hosts, Dir: dir, Depth: config.Bounds.Depth,
+		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {

@@ -22,8 +22,6 @@ var tandemSignals struct {
 // time has passed.
 const tandemSignalPatience = 2
 
-const tandemSignalSourceID = 0x7369676e616c73
-
 // tandemSignalPoint is the point of an operation on the signals.
 func tandemSignalPoint(op uint8) {
 	gp := getg()
@@ -80,9 +78,9 @@ func tandemStartSignals(main *g) {
 	}
 	f := tandemSignalSource
 	newg := newproc1(*(**funcval)(unsafe.Pointer(&f)), main, sys.GetCallerPC(), false, waitReasonZero)
-	tandemAdopt(newg, tandemSignalSourceID)
+	tandemAdopt(newg, signalSource)
 	newg.tandem.op, newg.tandem.background = opStart, true
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: tandemSignalSourceID, b: uint64(newg.startpc)})
+	tandemRecord(record{kind: recordSpawn, op: opStart, a: signalSource, b: uint64(newg.startpc)})
 	runqput(getg().m.p.ptr(), newg, false)
 }
 
@@ -98,6 +96,7 @@ func tandemSignalSource() {
 			if n == chosen {
 				s.arrived++
 				s.pending |= 1 << number
+				tandemRecord(record{kind: recordSignal, op: opSignalArrive, a: uint64(number)})
 			}
 			n++
 		}
@@ -109,6 +108,7 @@ func tandemSignalSource() {
 
 // tandemPostpone has no signal arrive before time passes, or at all.
 func tandemPostpone() {
+	tandemRecord(record{kind: recordSignal, op: opSignalArrive})
 	s := &tandemSignals
 	s.quiet = true
 	if s.postponed++; s.postponed > tandemSignalPatience {

@@ -1,0 +1,103 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// worldKeys are the keys about what the program finds beside its peers.
+type worldKeys struct {
+	Stdin       *string
+	StdinFrom   *string `mapstructure:"stdin_from"`
+	Hostname    string
+	DiskMiB     int `mapstructure:"disk_mib"`
+	MemoryMiB   int `mapstructure:"memory_mib"`
+	Signals     []string
+	SignalLimit int `mapstructure:"signal_limit"`
+}
+
+// The greatest disk and heap of an execution, and how often signals can arrive in it.
+const (
+	MaxDiskMiB     = 4 << 10
+	MaxMemoryMiB   = 64 << 10
+	MaxSignalLimit = 16
+)
+
+// world turns the keys into a world, and says what is wrong with them.
+func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, problems []Problem) {
+	report := func(key string, err error) {
+		if err != nil {
+			problems = append(problems, Problem{Key: key, What: err.Error()})
+		}
+	}
+	var err error
+	w.Stdin, err = k.input(read)
+	report("stdin_from", err)
+	w.Hostname = k.Hostname
+	report("hostname", validHostname(k.Hostname))
+	w.Disk = int64(k.DiskMiB) << 20
+	report("disk_mib", within(k.DiskMiB, MaxDiskMiB))
+	w.Memory = int64(k.MemoryMiB) << 20
+	report("memory_mib", within(k.MemoryMiB, MaxMemoryMiB))
+	w.SignalLimit = k.SignalLimit
+	report("signal_limit", within(k.SignalLimit, MaxSignalLimit))
+	for i, name := range k.Signals {
+		s, err := signalByName(name)
+		report(fmt.Sprintf("signals[%d]", i), err)
+		w.Signals = append(w.Signals, s)
+	}
+	if len(k.Signals) > sut.MaxSignals {
+		report("signals", fmt.Errorf("there are %d, and at most %d are allowed", len(k.Signals), sut.MaxSignals))
+	}
+	return w, problems
+}
+
+func (k worldKeys) input(read func(string) ([]byte, error)) ([]byte, error) {
+	switch {
+	case k.Stdin != nil && k.StdinFrom != nil:
+		return nil, errors.New("give either stdin, the text, or stdin_from, the file that has it")
+	case k.Stdin != nil:
+		return []byte(*k.Stdin), nil
+	case k.StdinFrom != nil:
+		return read(*k.StdinFrom)
+	}
+	return nil, nil
+}
+
+func within(n, most int) error {
+	if n < 1 || n > most {
+		return fmt.Errorf("%d is not allowed: give a number from 1 to %d", n, most)
+	}
+	return nil
+}
+
+func validHostname(name string) error {
+	if len(name) < 1 || len(name) > 63 {
+		return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens", name)
+	}
+	for _, c := range name {
+		if c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens", name)
+		}
+	}
+	return nil
+}
+
+// signalByName is a signal that a program can handle.
+func signalByName(name string) (syscall.Signal, error) {
+	s := unix.SignalNum(name)
+	switch s {
+	case 0:
+		return 0, fmt.Errorf("%.40q is no signal: give names such as SIGINT, SIGTERM or SIGHUP", name)
+	case syscall.SIGKILL, syscall.SIGSTOP:
+		return 0, fmt.Errorf("%s cannot be handled by a program: leave it out", name)
+	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGPROF:
+		return 0, fmt.Errorf("%s is for the Go runtime: leave it out", name)
+	}
+	return s, nil
+}
