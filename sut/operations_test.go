@@ -160,9 +160,32 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestOperationsWithRaces: a program in which data races are looked for performs
+// the same operations. What they are made of may be hidden.
+func TestOperationsWithRaces(t *testing.T) {
+	program := buildOperations(t, sut.RacesMain)
+	_, rows := readOperations(t)
+	for _, row := range rows {
+		got, want := perform(t, program, row), row.loggedBy(program.Version)
+		if withoutParts(got) != withoutParts(want) {
+			t.Errorf("%s: the log has: %s, the table says: %s", row.name, got, want)
+		}
+	}
+}
+
+var parts = regexp.MustCompile(`(^|, )\([^)]*\)`)
+
+// withoutParts drops what is in brackets.
+func withoutParts(logged string) string {
+	if logged = parts.ReplaceAllString(logged, ""); logged == "" {
+		return "-"
+	}
+	return logged
+}
+
 // buildOperations builds testdata/operations, which is a module of its own since
 // releases of Go build it that are too old for Tandem itself.
-func buildOperations(t *testing.T) *sut.Program {
+func buildOperations(t *testing.T, races ...string) *sut.Program {
 	t.Helper()
 	if *release != "" {
 		t.Setenv("GOTOOLCHAIN", *release)
@@ -172,7 +195,7 @@ func buildOperations(t *testing.T) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(t.TempDir(), "program")})
+	program, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(t.TempDir(), "program"), Races: races})
 	if err != nil {
 		t.Fatal(err)
 	}
