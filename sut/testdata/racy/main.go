@@ -490,5 +490,9 @@ func main() {
 		os.Stdout.WriteString(strings.Join(slices.Sorted(maps.Keys(scenarios)), "\n"))
 		return
 	}
+	if os.Args[1] == "interpret" {
+		interpret(os.Args[2])
+		return
+	}
 	scenarios[os.Args[1]]()
 }
