@@ -18,6 +18,9 @@ func (p *listedPackage) isOwn() bool {
 
 // watched reports whether accesses to memory in a package are looked at.
 func (p *listedPackage) watched(races []string) bool {
+	if matchesAny(lowest, p.ImportPath) || matchesAny(patched, p.ImportPath) {
+		return false
+	}
 	own := slices.Contains(races, RacesMain) && (p.isOwn() || p.Name == "main")
 	return own || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
 }
@@ -39,7 +42,7 @@ func compilerFlags(packages []listedPackage, open, races []string) []string {
 		if atomics || matchesAny(open, p.ImportPath) {
 			f = visible + " -l"
 		}
-		if p.watched(races) && !matchesAny(lowest, p.ImportPath) {
+		if p.watched(races) {
 			f += " -race -d=checkptr=0"
 		}
 		if f != "" {
@@ -52,6 +55,9 @@ func compilerFlags(packages []listedPackage, open, races []string) []string {
 // lowest are the packages that the detector is made of, or which tell it how they
 // synchronise.
 var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync", "sync/atomic"}
+
+// patched are packages of which a part is the checker's, not the program's.
+var patched = []string{"syscall"}
 
 // private are the packages whose atomics no program can tell apart from the
 // operations that they implement: the runtime's, and caches.
