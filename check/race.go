@@ -44,7 +44,7 @@ func (n *narrator) stack(pcs []uint64) []report.Frame {
 }
 
 func partOfAccess(function string) bool {
-	for _, prefix := range []string{"runtime.", "internal/", "sync/atomic.", "reflect.", "syscall."} {
+	for _, prefix := range []string{"runtime.", "internal/runtime/", "internal/race.", "sync/atomic."} {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}

@@ -171,6 +171,14 @@ var patches = []patch{
 	{"syscall/rlimit.go", func(e *editor) {
 		e.enter("Setrlimit", `if tandemIsOn() { tandemRefuseCall("changing a resource limit") }`)
 	}},
+	{"syscall/syscall_unix.go", func(e *editor) { // reads and writes are ordered where they meet
+		for _, f := range []string{"Read", "Pread"} {
+			e.swap(f, "race.Acquire(unsafe.Pointer(&ioSync))", "")
+		}
+		for _, f := range []string{"Write", "Pwrite", "Sendfile"} {
+			e.swap(f, "race.ReleaseMerge(unsafe.Pointer(&ioSync))", "")
+		}
+	}},
 	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
 		e.enter("Getpgid", "if tandemIsOn() { return tandemPid, nil }")

@@ -57,7 +57,7 @@ func compilerFlags(packages []listedPackage, open, races []string) []string {
 var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync", "sync/atomic"}
 
 // patched are packages of which a part is the checker's, not the program's.
-var patched = []string{"syscall"}
+var patched = []string{"syscall", "internal/poll"}
 
 // private are the packages whose atomics no program can tell apart from the
 // operations that they implement: the runtime's, and caches.

@@ -358,6 +358,9 @@ func tandemObject(t *tandemG) uint64 {
 }
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
+	if raceenabled && (tandemIsSocketOp(t.op) || t.op >= opFileRead && t.op <= opFileShare) {
+		tandemRaceTouch((*g)(unsafe.Pointer(uintptr(unsafe.Pointer(t))-unsafe.Offsetof(g{}.tandem))), object, kind)
+	}
 	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(tandemCounter(t)), pc: uint64(t.caller), open: uint64(t.open)})
 }
 

@@ -176,11 +176,16 @@ const (
 //
 //go:nosplit
 func raceSynchronise(gp *g, addr unsafe.Pointer, pass uint8) {
+	racePassAt(gp, uintptr(addr), pass)
+}
+
+//go:nosplit
+func racePassAt(gp *g, addr uintptr, pass uint8) {
 	if gp.racectx == 0 || getg().raceignore != 0 {
 		return
 	}
 	a := &raceArguments
-	a.g, a.address, a.pass = uintptr(unsafe.Pointer(gp)), uintptr(addr), pass
+	a.g, a.address, a.pass = uintptr(unsafe.Pointer(gp)), addr, pass
 	systemstack(racePass)
 }
 
@@ -202,6 +207,17 @@ func racePass() {
 	}
 	c.advance()
 	gp.racectx = raceEpoch(c)
+}
+
+// tandemRaceTouch is an access to something outside of the memory: a file, a
+// connection, the peers. Who reads knows what those who wrote knew. The
+// standard library itself has every read after every write.
+func tandemRaceTouch(gp *g, object uint64, kind uint8) {
+	pass := uint8(raceExchange)
+	if kind == accessRead {
+		pass = raceAcquireFrom
+	}
+	racePassAt(gp, uintptr(object), pass)
 }
 
 // raceacquirectx makes a context begin anew with what is known at an address.

@@ -18,6 +18,9 @@ func tandemInput(op uint8, connection uint32, p []byte) {
 //
 //go:linkname tandemDelivered syscall.tandemDelivered
 func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte) {
+	if raceenabled {
+		tandemRaceTouch(getg(), q.object, accessWrite)
+	}
 	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: tandemQueueReady(q), a: q.object})
 	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection), b: tandemHash(p), number: uint32(len(p))})
 }

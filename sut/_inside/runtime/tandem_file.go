@@ -38,6 +38,9 @@ func tandemFileAccess(op, kind uint8, object uint64, state *int32) {
 	if state != nil {
 		ready = tandemFileLockReady(uintptr(unsafe.Pointer(state)))
 	}
+	if raceenabled {
+		tandemRaceTouch(getg(), object, kind)
+	}
 	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
 

@@ -9,4 +9,6 @@ import "unsafe"
 func tandemRaceMap()   { throw("race") }
 func tandemRaceBegin() { throw("race") }
 
+func tandemRaceTouch(gp *g, object uint64, kind uint8) { throw("race") }
+
 func tandemAtomic(addr unsafe.Pointer, kind uint8) { throw("race") }

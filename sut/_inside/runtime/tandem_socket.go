@@ -147,6 +147,9 @@ func tandemTouchName(op uint8, object uint64, kind uint8) {
 }
 
 func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
+	if raceenabled {
+		tandemRaceTouch(getg(), object, kind)
+	}
 	t := &getg().tandem
 	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }

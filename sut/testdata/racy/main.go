@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -70,6 +71,12 @@ var scenarios = map[string]func(){
 	"racy bytes of a word":     func() { fork(func() { bytes[3] = 1 }, func() { bytes[3] = 2 }) },
 	"racy word over bytes":     func() { fork(func() { bytes[3] = 1 }, func() { bytes = [8]byte{1} }) },
 	"racy slot of the dead":    racySlot,
+	"racy output":              func() { f := func() { number++; print2("x") }; fork(f, f) },
+	"racy connection":          racyConnection,
+
+	"connection": connection,
+	"pipe":       pipe,
+	"file":       file,
 
 	"mutex":             mutex,
 	"try lock":          tryLock,
@@ -244,6 +251,62 @@ func racySlot() { // who comes after the end of one goroutine does not come afte
 	<-done
 	go increment()
 	go increment()
+}
+
+func print2(text string) { os.Stdout.WriteString(text); os.Stdin.Read(make([]byte, 1)) }
+
+// loopback is both ends of a connection within the program.
+func loopback() (client, server net.Conn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	client, err = net.Dial("tcp", l.Addr().String())
+	must(err)
+	server, err = l.Accept()
+	must(err)
+	return client, server
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func racyConnection() { // what goes the other way is no order
+	client, server := loopback()
+	go func() { number = 1; client.Write([]byte("x")) }()
+	client.Read(make([]byte, 1)[:0])
+	server.Write([]byte("y"))
+	number = 2
+}
+
+func connection() {
+	client, server := loopback()
+	go func() { number = 1; client.Write([]byte("x")) }()
+	server.Read(make([]byte, 1))
+	number = 2
+	server.Close()
+}
+
+func pipe() {
+	r, w, err := os.Pipe()
+	must(err)
+	go func() { number = 1; w.Close() }()
+	r.Read(make([]byte, 1))
+	number = 2
+}
+
+func file() {
+	name := "/tmp/racy"
+	must(os.WriteFile(name, nil, 0o600))
+	go func() { number = 1; os.WriteFile(name, []byte("x"), 0o600) }()
+	for {
+		if b, _ := os.ReadFile(name); len(b) > 0 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	number = 2
 }
 
 func mutex() {
