@@ -23,6 +23,12 @@ func main() {
 	defer os.RemoveAll(dir)
 	unix(dir)
 	unixMessages(dir)
+	deadlines()
+	listeners()
+	files()
+	copies(dir)
+	pairs()
+	dialing()
 }
 
 // say prints a check by name. Ports differ from run to run: they are left out.
