@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // TestSocketsLoseNothing is TestReductionLosesNothing for programs that talk to
@@ -58,5 +59,26 @@ func TestUnrelatedConnectionsAreIndependent(t *testing.T) {
 	}
 	if _, executions := outcomes(t, p, "unrelated", explore.DPOR()); executions > 2 {
 		t.Errorf("%d executions, two are enough", executions)
+	}
+}
+
+// TestShortReads: how much of what is there a read returns is a choice, where that
+// is asked for and as often as it is.
+func TestShortReads(t *testing.T) {
+	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range [][]string{{"3"}, {"3", "12"}, {"3", "12", "111"}, {"3", "12", "111"}} {
+		all := map[string]bool{}
+		for _, text := range want {
+			all[text+" completed"] = true
+		}
+		o := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: limit}}
+		for _, search := range []explore.Search{explore.DPOR(), explore.DFS()} {
+			if seen, _ := outcomesWith(t, p, o, search); !cmp.Equal(all, seen) {
+				t.Errorf("with at most %d short reads: %v, want %v", limit, seen, all)
+			}
+		}
 	}
 }

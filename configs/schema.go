@@ -80,6 +80,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"memory_mib":   {shape: integer},
 	"signals":      {shape: texts},
 	"signal_limit": {shape: integer},
+	"short_reads":  {shape: integer},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept

@@ -19,13 +19,16 @@ type worldKeys struct {
 	MemoryMiB   int `mapstructure:"memory_mib"`
 	Signals     []string
 	SignalLimit int `mapstructure:"signal_limit"`
+	ShortReads  int `mapstructure:"short_reads"`
 }
 
-// The greatest disk and heap of an execution, and how often signals can arrive in it.
+// The greatest disk and heap of an execution, and how often signals can arrive and
+// reads be short in it.
 const (
 	MaxDiskMiB     = 4 << 10
 	MaxMemoryMiB   = 64 << 10
 	MaxSignalLimit = 16
+	MaxShortReads  = 1000
 )
 
 // world turns the keys into a world, and says what is wrong with them.
@@ -46,6 +49,10 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	report("memory_mib", within(k.MemoryMiB, MaxMemoryMiB))
 	w.SignalLimit = k.SignalLimit
 	report("signal_limit", within(k.SignalLimit, MaxSignalLimit))
+	w.ShortReads = k.ShortReads
+	if k.ShortReads != 0 {
+		report("short_reads", within(k.ShortReads, MaxShortReads))
+	}
 	for i, name := range k.Signals {
 		s, err := signalByName(name)
 		report(fmt.Sprintf("signals[%d]", i), err)

@@ -153,7 +153,8 @@ const (
 	opSocketTry // a read or write that does not wait
 	opBind
 	opDeadline
-	opSendTo // a datagram
+	opSendTo    // a datagram
+	opShortRead // a choice: all that there is, or one byte
 	opDescriptorUse
 	opDescriptorClose
 	opCount
@@ -349,4 +350,5 @@ type sharedWorld struct {
 	signalLimit    uint64           // how often, together
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
+	shortReads     uint64 // how often a read can return less than there is
 }

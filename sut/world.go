@@ -20,6 +20,9 @@ type World struct {
 	// Hosts are the names that can be looked up beside localhost: lines of a hosts
 	// file, such as "127.0.0.1 example.test".
 	Hosts []string `json:"hosts,omitempty"`
+	// ShortReads is how many reads of connections and pipes in an execution can
+	// return one byte of several that are there. Each is a choice.
+	ShortReads int `json:"short_reads,omitempty"`
 }
 
 // What a world is where nothing else is said.
@@ -62,6 +65,7 @@ func (w World) describe(sh *sharedWorld) error {
 	if len(hosts) > hostsBytes {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
 	}
+	sh.shortReads = uint64(w.ShortReads)
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil
 }

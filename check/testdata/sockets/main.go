@@ -14,7 +14,7 @@ import (
 var scenarios = map[string]func(){
 	"accept": acceptOrder, "writers": writers, "close": closeWhileReading, "close twice": closeTwice, "udp": datagrams,
 	"udp close": closedReceiver, "deadline": deadline, "same port": samePort, "late listener": lateListener, "reset": reset,
-	"full pipe": fullPipe, "readers": readers, "unrelated": unrelated, "unlink": unlink,
+	"full pipe": fullPipe, "readers": readers, "unrelated": unrelated, "unlink": unlink, "short": short,
 }
 
 func main() { scenarios[os.Args[1]]() }
@@ -171,6 +171,18 @@ func unrelated() {
 		}()
 	}
 	fmt.Print(<-done, <-done)
+}
+
+// short reads three bytes in as many reads as that takes.
+func short() {
+	c, s := pair()
+	must(c.Write([]byte("abc")))
+	b := make([]byte, 3)
+	for n := 0; n < 3; {
+		m := must(s.Read(b[n:]))
+		fmt.Print(m)
+		n += m
+	}
 }
 
 // unlink takes the name of a socket away while somebody connects.

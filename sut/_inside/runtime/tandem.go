@@ -48,23 +48,24 @@ const tandemMaxGoroutines = 4096
 // tandem is the scheduler's own state. All of it is put back with the rest of
 // the memory after each execution, but for what sh points to.
 var tandem struct {
-	on       bool // an execution is under way
-	serving  bool // this process is a worker
-	fork     bool // this process is a fork that runs one execution
-	aborting bool // a panic or a fatal error is being printed
-	sh       *shared
-	now      int64
-	ticks    uint64 // children of the clock
-	spawned  int32
-	current  guintptr // pointers without write barriers: the scheduler must not have any
-	parked   [tandemMaxGoroutines]guintptr
-	nparked  int
-	fair     tandemFair
-	partner  guintptr // of a rendezvous: has to run next,
-	owner    guintptr // and who then finds it waiting
-	position uint32
-	sleepers bool
-	step     uint32 // first record of the current transition
+	on         bool // an execution is under way
+	serving    bool // this process is a worker
+	fork       bool // this process is a fork that runs one execution
+	aborting   bool // a panic or a fatal error is being printed
+	sh         *shared
+	now        int64
+	ticks      uint64 // children of the clock
+	shortReads uint64 // so far
+	spawned    int32
+	current    guintptr // pointers without write barriers: the scheduler must not have any
+	parked     [tandemMaxGoroutines]guintptr
+	nparked    int
+	fair       tandemFair
+	partner    guintptr // of a rendezvous: has to run next,
+	owner      guintptr // and who then finds it waiting
+	position   uint32
+	sleepers   bool
+	step       uint32 // first record of the current transition
 }
 
 const (

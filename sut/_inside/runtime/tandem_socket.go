@@ -129,6 +129,24 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 	tandemArrive()
 }
 
+// tandemShortRead chooses whether a read returns less than it could, where that is
+// asked for.
+//
+//go:linkname tandemShortRead syscall.tandemShortRead
+func tandemShortRead(fd uintptr, q *socketQueue) bool {
+	t := &getg().tandem
+	if tandem.shortReads >= tandem.sh.world.shortReads || t.id == 0 {
+		return false
+	}
+	t.op, t.object, t.state, t.choices, t.choice = opShortRead, fd, uintptr(unsafe.Pointer(q)), 2, 0
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	if tandemArrive(); t.choice == 0 {
+		return false
+	}
+	tandem.shortReads++
+	return true
+}
+
 // tandemTouch records that the running transition uses a queue. It is called
 // before it does.
 //

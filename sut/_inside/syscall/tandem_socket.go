@@ -35,6 +35,9 @@ func tandemIsRaw() bool
 //go:linkname tandemSocketPoint
 func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32)
 
+//go:linkname tandemShortRead
+func tandemShortRead(fd uintptr, q *socketQueue) bool
+
 //go:linkname tandemTouch
 func tandemTouch(op uint8, q *socketQueue, kind uint8)
 

@@ -32,6 +32,9 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
 		return 0, EAGAIN
 	}
+	if len(p) > 1 && len(e.in.stream)-e.in.head > 1 && tandemShortRead(uintptr(fd), &e.in.queue) {
+		p = p[:1]
+	}
 	if len(e.in.stream) > e.in.head {
 		n := e.in.take(p, flags&MSG_PEEK != 0)
 		e.settle()
