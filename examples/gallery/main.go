@@ -70,16 +70,41 @@ func run(args []string) error {
 	return nil
 }
 
-// bugs are all exhibits.
-func bugs() []bug.Bug {
-	return slices.Concat(
-		locks.Bugs(), channels.Bugs(), waiting.Bugs(), contexts.Bugs(), mixed.Bugs(),
-		ordering.Bugs(), races.Bugs(), closing.Bugs(), timing.Bugs(), harness.Bugs(), servers.Bugs(),
-	)
+// room is a part of the gallery, in a package of its own.
+type room struct {
+	name  string // of the package
+	about string
+	bugs  []bug.Bug
+}
+
+func rooms() []room {
+	return []room{
+		{"locks", "double locking, lock order, missing unlock, readers and writers", locks.Bugs()},
+		{"channels", "missing sender or receiver, full buffers, select", channels.Bugs()},
+		{"waiting", "WaitGroup, Cond, Once", waiting.Bugs()},
+		{"contexts", "cancellations that do not arrive", contexts.Bugs()},
+		{"mixed", "channel and lock, channel and WaitGroup, pipes", mixed.Bugs()},
+		{"ordering", "atomicity and order violations, misuse of atomics and sync.Pool", ordering.Bugs()},
+		{"races", "data races", races.Bugs()},
+		{"closing", "channels closed twice, or too early", closing.Bugs()},
+		{"timing", "misuse of timers and tickers", timing.Bugs()},
+		{"harness", "misuse of package testing", harness.Bugs()},
+		{"servers", "net and net/http", servers.Bugs()},
+	}
+}
+
+func bugs() (all []bug.Bug) {
+	for _, r := range rooms() {
+		all = append(all, r.bugs...)
+	}
+	return all
 }
 
 func list() {
-	for _, b := range bugs() {
-		fmt.Printf("%-26s %-42s %s\n", b.Name, b.Class, b.Doc)
+	for _, r := range rooms() {
+		fmt.Printf("%s: %s\n", r.name, r.about)
+		for _, b := range r.bugs {
+			fmt.Printf("  %-26s %s\n", b.Name, b.Doc)
+		}
 	}
 }
