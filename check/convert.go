@@ -98,6 +98,9 @@ func (t *translator) event(e *sut.Event) {
 		})
 		t.need(e, e.Object)
 	case sut.Ticked:
+		if e.Number != 0 {
+			return // early: a part of the transition that has begun
+		}
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.begin(explore.Transition{Choices: 1, Barrier: true})
 	case sut.Accessed:

@@ -97,11 +97,14 @@ func (n *narrator) narrate() *report.Counterexample {
 		e := &n.log.Events[i]
 		switch e.Kind {
 		case sut.Stepped:
+			if e.Operation == sut.Advance {
+				continue // what it is follows
+			}
 			current = n.names[e.Subject]
 			n.step(current, e)
 		case sut.Ticked:
 			current = -1
-			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: 0, Kind: report.Timer, Operation: fmt.Sprintf("the clock advances to %.3f s", float64(e.Subject)/1e9)})
+			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: 0, Kind: report.Timer, Operation: tick(e)})
 		case sut.Accessed:
 			n.access(current, e)
 		case sut.Partnered:
@@ -122,6 +125,14 @@ func (n *narrator) narrate() *report.Counterexample {
 		n.result.Race = n.race(n.log.Race)
 	}
 	return &n.result
+}
+
+// tick says what the clock does.
+func tick(e *sut.Event) string {
+	if e.Number != 0 {
+		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", float64(e.Subject)/1e9)
+	}
+	return fmt.Sprintf("the clock advances to %.3f s", float64(e.Subject)/1e9)
 }
 
 // goroutine notes a goroutine that did not exist before.
@@ -316,6 +327,9 @@ func (n *narrator) blocked() {
 	for _, e := range n.log.Events {
 		switch e.Kind {
 		case sut.Pending:
+			if e.Operation == sut.Advance {
+				continue
+			}
 			pending[n.names[e.Subject]] = e
 		case sut.Left:
 			left[n.names[e.Subject]] = e
@@ -384,7 +398,7 @@ func (n *narrator) leak() string {
 
 // kinds sorts the operations for the reader; the others are synchronisation.
 var kinds = map[sut.Operation]report.Kind{
-	sut.Timer: report.Timer, sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
+	sut.Timer: report.Timer, sut.ReadClock: report.Timer, sut.SetTimer: report.Timer, sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
 	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.ChannelLength: report.Channel, sut.Select: report.Channel,
 	sut.SocketConnect: report.Socket, sut.SocketWrite: report.Socket, sut.SocketRead: report.Socket,
 	sut.SocketShutdown: report.Socket, sut.SocketClose: report.Socket,

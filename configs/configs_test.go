@@ -217,6 +217,7 @@ var badFiles = []struct{ text, want string }{
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
 	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the file that has it"},
 	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file"},
 	{"hostname: a_b", `x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},

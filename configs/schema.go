@@ -73,6 +73,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"races":      {shape: text},
 	"self_check": {shape: text},
 
+	"early_timers": {shape: integer},
 	"stdin":        {shape: text},
 	"stdin_from":   {shape: text},
 	"hostname":     {shape: text},

@@ -20,15 +20,17 @@ type worldKeys struct {
 	Signals     []string
 	SignalLimit int `mapstructure:"signal_limit"`
 	ShortReads  int `mapstructure:"short_reads"`
+	EarlyTimers int `mapstructure:"early_timers"`
 }
 
-// The greatest disk and heap of an execution, and how often signals can arrive and
-// reads be short in it.
+// The greatest disk and heap of an execution, and how often signals can arrive,
+// reads be short and timers fire early in it.
 const (
 	MaxDiskMiB     = 4 << 10
 	MaxMemoryMiB   = 64 << 10
 	MaxSignalLimit = 16
 	MaxShortReads  = 1000
+	MaxEarlyTimers = 1000
 )
 
 // world turns the keys into a world, and says what is wrong with them.
@@ -52,6 +54,9 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	w.ShortReads = k.ShortReads
 	if k.ShortReads != 0 {
 		report("short_reads", within(k.ShortReads, MaxShortReads))
+	}
+	if w.EarlyTimers = k.EarlyTimers; k.EarlyTimers != 0 {
+		report("early_timers", within(k.EarlyTimers, MaxEarlyTimers))
 	}
 	for i, name := range k.Signals {
 		s, err := signalByName(name)

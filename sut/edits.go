@@ -81,8 +81,13 @@ var patches = []patch{
 	}},
 	{"runtime/time_nofake.go", func(e *editor) { e.enter("nanotime", "if tandem.now != 0 { return tandem.now }") }},
 	{"runtime/time.go", func(e *editor) {
-		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { return tandemWallClock() }")
-		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { return tandem.now }")
+		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandemWallClock() }")
+		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandem.now }")
+		e.enter("timeSleep", "tandemReadClock()")
+		e.enter("timer.modify", "tandemSetTimer()")
+		e.enter("timer.stop", "tandemSetTimer()")
+		e.swap("timer.needsAdd", "t.blocked > 0)", "t.blocked > 0 || tandemKeepsTimer())")
+		e.swap("unblockTimerChan", "if t.blocked == 0 && ", "if t.blocked == 0 && !tandemKeepsTimer() && ")
 		e.point("stopTimer", opTimer, "t", "nil")
 		e.point("resetTimer", opTimer, "t", "nil")
 	}},
@@ -103,6 +108,7 @@ var patches = []patch{
 	{"runtime/netpoll.go", func(e *editor) {
 		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",
 			"if tandemPollWait(pd, mode) { return netpollcheckerr(pd, int32(mode)) }")
+		e.enter("netpolldeadlineimpl", "tandemDeadline(pd)")
 		e.enter("poll_runtime_pollReset", "if tandemPollReset(pd, mode) { return pollNoError }")
 		e.enter("poll_runtime_pollSetDeadline", "tandemPollDeadline(pd, mode)")
 		e.enter("poll_runtime_pollUnblock", "tandemPollUnblock(pd)")

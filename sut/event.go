@@ -52,6 +52,7 @@ var operationNames = [opCount]string{
 	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
 	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
+	opAdvance: "clock", opReadClock: "read the clock", opSetTimer: "set timer",
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShortRead: "choose how much to read", opDescriptorUse: "use connection",
@@ -134,6 +135,9 @@ const (
 	Exit           Operation = opExit // returning from main, or os.Exit(0)
 	Tick           Operation = opTick
 	Timer          Operation = opTimer
+	Advance        Operation = opAdvance // the clock, although goroutines could go on
+	ReadClock      Operation = opReadClock
+	SetTimer       Operation = opSetTimer
 	FileRead       Operation = opFileRead // looks at a file, a directory or what is open
 	FileWrite      Operation = opFileWrite
 	FileLock       Operation = opFileLock  // flock, exclusive

@@ -139,6 +139,9 @@ const (
 	opExit
 	opTick
 	opTimer
+	opAdvance   // the clock, early
+	opReadClock // time.Now, and starting a timer
+	opSetTimer
 	opFileRead
 	opFileWrite
 	opFileLock
@@ -234,11 +237,12 @@ const (
 
 // Objects that are not addresses.
 const (
-	groupObject  = uint64(1) << 63       // the peer group as a whole
-	socketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
-	fileObject   = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
-	signalObject = uint64(1) << 61       // the signals that the program gets
-	signalSource = 0x7369676e616c73      // the goroutine that stands for their senders
+	groupObject    = uint64(1) << 63       // the peer group as a whole
+	socketObject   = uint64(1)<<63 | 1<<62 // | the name of a connection
+	fileObject     = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
+	signalObject   = uint64(1) << 61       // the signals that the program gets
+	signalSource   = 0x7369676e616c73      // the goroutine that stands for their senders
+	clockGoroutine = uint64(2)             // where the clock advances early, it counts as a goroutine
 )
 
 // How a delivery ended the connection's inbound stream.
@@ -348,6 +352,7 @@ type sharedWorld struct {
 	signal         [maxSignals]uint32
 	signals        uint64           // that can arrive
 	signalLimit    uint64           // how often, together
+	earlyTimers    uint64           // how often the clock may advance early
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
 	shortReads     uint64 // how often a read can return less than there is

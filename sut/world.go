@@ -17,6 +17,9 @@ type World struct {
 	// SignalLimit times in an execution.
 	Signals     []syscall.Signal `json:"signals,omitempty"`
 	SignalLimit int              `json:"signal_limit,omitempty"`
+	// EarlyTimers is how often, at the beginning of an execution, the clock may advance
+	// although goroutines can go on.
+	EarlyTimers int `json:"early_timers,omitempty"`
 	// Hosts are the names that can be looked up beside localhost: lines of a hosts
 	// file, such as "127.0.0.1 example.test".
 	Hosts []string `json:"hosts,omitempty"`
@@ -61,6 +64,7 @@ func (w World) describe(sh *sharedWorld) error {
 		sh.signal[i] = uint32(s)
 	}
 	sh.signals, sh.signalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
+	sh.earlyTimers = uint64(max(w.EarlyTimers, 0))
 	hosts := strings.Join(w.Hosts, "\n")
 	if len(hosts) > hostsBytes {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)

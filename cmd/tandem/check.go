@@ -35,6 +35,7 @@ type checkFlags struct {
 	bounds    configs.Bounds
 	preemptIn []string
 	leaks     bool
+	early     int
 	races     string
 	selfCheck string
 	unfold    bool
@@ -73,6 +74,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.IntVar(&f.bounds.Depth, "depth", 0, "greatest number of transitions in an execution")
 	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
+	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
@@ -144,6 +146,9 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	if given("time") {
 		config.Bounds.Time = f.bounds.Time
+	}
+	if given("early-timers") {
+		config.World.EarlyTimers = f.early
 	}
 	if given("leaks") {
 		config.Leaks = f.leaks

@@ -198,6 +198,10 @@ func tandemNext(pp *p) *g {
 			if tandem.partner != 0 {
 				continue // it is the owner of a rendezvous
 			}
+			if gp == &tandemClock.g {
+				tandemAdvanceEarly(pp)
+				continue
+			}
 			casgstatus(gp, _Gwaiting, _Grunnable)
 			return gp
 		}
@@ -233,7 +237,7 @@ func tandemRunnable(pp *p) *g {
 // can happen.
 func tandemAdvance(pp *p) {
 	when := pp.timers.wakeTime()
-	if when == 0 {
+	if when == 0 || !tandemAwaited(pp) {
 		tandemEnd(outcomeDeadlock)
 	}
 	if when > tandem.now {

@@ -91,7 +91,7 @@ func tandemFindCaller(t *tandemG) {
 		}
 		class &^= callerPrivate
 		inside := class == callerRuntime || class == callerAtomic || class == callerChecker || class == callerSystem && (socket || file) || class == callerSocket && socket ||
-			class == callerFile && (file || socket) || class == callerTime && t.op == opTimer
+			class == callerFile && (file || socket) || class == callerTime && (t.op == opTimer || t.op == opReadClock)
 		if inside && fp == 0 { // pc is in goexit
 			class, pc = t.origin, last
 		}
@@ -114,6 +114,9 @@ func tandemFindCaller(t *tandemG) {
 // an operation (WaitGroup.Go), then so is what it starts.
 func tandemOrigin(parent *g, pc uintptr) uint8 {
 	class, fp := tandemClass(pc)&^callerPrivate, parent.sched.bp
+	if getg() == parent {
+		return class // started by package initialisation: it is unknown by whom
+	}
 	for class == callerRuntime && fp != 0 {
 		if fp = *(*uintptr)(unsafe.Pointer(fp)); fp != 0 {
 			class = tandemClass(*(*uintptr)(unsafe.Pointer(fp + 8))) &^ callerPrivate

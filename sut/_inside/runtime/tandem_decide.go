@@ -68,6 +68,9 @@ func tandemAwake(only *g) *g {
 		if t.op == opExit || !tandemEnabled(t) || !tandemFirstAwake(t) {
 			continue
 		}
+		if t.op == opAdvance && best != nil {
+			continue // the clock comes last
+		}
 		if best == nil {
 			best = gp
 		}
@@ -153,7 +156,9 @@ func tandemDependsOnLast(s *sharedSleeper) bool {
 				return true
 			}
 		case recordTick:
-			return true
+			if r.number == 0 {
+				return true
+			}
 		case recordAccess:
 			for j := s.first; j < s.first+s.count; j++ {
 				a := &sh.sleepAccesses[j]

@@ -112,6 +112,7 @@ func tandemStart() {
 		gp.tandem.background = true
 	})
 	systemstack(func() { tandemStartSignals(main) })
+	tandemStartClock()
 }
 
 func tandemAnswer(b byte) {

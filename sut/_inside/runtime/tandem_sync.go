@@ -63,7 +63,7 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive, opAdvance:
 		return readyFree
 	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive:
 		return readyReader
@@ -99,6 +99,8 @@ func tandemReady(t *tandemG) uint8 {
 		ready = tandemFileLockReady(t.state)
 	case opSignalSend, opSignalSet, opSignalReceive, opSignalArrive:
 		ready = tandemSignalReady()
+	case opAdvance, opReadClock:
+		ready = tandemClockReady()
 	default:
 		if tandemIsSocketOp(t.op) {
 			ready = tandemSocketReady(t)
@@ -110,7 +112,7 @@ func tandemReady(t *tandemG) uint8 {
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
-	case opLoad, opWeak, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
+	case opLoad, opWeak, opReadClock, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)

@@ -1,0 +1,94 @@
+// Command early has small programs in which it matters whether a timer fires before
+// other goroutines are done. The first argument names one.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+var scenarios = map[string]func(){
+	"deadline": func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		var x atomic.Int32
+		x.Store(1)
+		fmt.Print(ctx.Err() != nil)
+		x.Store(2)
+		fmt.Print(ctx.Err() != nil)
+	},
+	"sleep": func() {
+		var x atomic.Int32
+		go func() { time.Sleep(time.Second); x.Store(1) }()
+		fmt.Print(x.Load())
+		fmt.Print(x.Load())
+	},
+	"after": func() {
+		var x atomic.Int32
+		t := time.AfterFunc(time.Second, func() { x.Add(1) })
+		fmt.Print(x.Load())
+		fmt.Print(t.Stop())
+		fmt.Print(x.Load())
+	},
+	"poll": func() {
+		t := time.NewTimer(time.Second)
+		for range 2 {
+			select {
+			case <-t.C:
+				fmt.Print("t")
+			default:
+				fmt.Print("-")
+			}
+		}
+	},
+	"since": func() {
+		t0 := time.Now()
+		go func() { time.Sleep(3 * time.Second) }()
+		fmt.Print(time.Since(t0))
+		fmt.Print(time.Since(t0))
+	},
+	"ticker": func() {
+		t := time.NewTicker(time.Second)
+		c := make(chan int, 1)
+		go func() { c <- 1 }()
+		select {
+		case <-t.C:
+			fmt.Print("t")
+		case <-c:
+			fmt.Print("c")
+		}
+		t.Stop()
+	},
+	"deadlock": func() { // nobody waits for these
+		_ = time.After(time.Hour)
+		time.NewTicker(time.Hour)
+		select {}
+	},
+	"net": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		go func() {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				panic(err)
+			}
+			c.Write([]byte("x"))
+		}()
+		c, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		c.SetReadDeadline(time.Now().Add(time.Second))
+		var buf [1]byte
+		n, err := c.Read(buf[:])
+		fmt.Print(n, err != nil)
+	},
+}
+
+func main() { scenarios[os.Args[1]]() }

@@ -1,0 +1,104 @@
+package runtime
+
+import "unsafe"
+
+// Timers that fire early, on request: the first few times that the clock advances,
+// it may do so although goroutines can go on. It then is one of those that can be
+// picked, under the name clockGoroutine, and does as little by default as it can:
+// it goes on when nobody else does. Its transition, whatever reads the clock, and
+// whatever sets or stops a timer, access the clock.
+
+// tandemClock is also the object in the log.
+var tandemClock struct {
+	g    g      // stands for the clock among the goroutines that can be scheduled
+	left uint64 // how often it may still advance early
+}
+
+func tandemStartClock() {
+	if tandem.sh.world.earlyTimers == 0 {
+		return
+	}
+	tandemClock.left = tandem.sh.world.earlyTimers
+	t := &tandemClock.g.tandem
+	t.id, t.order, t.choices = clockGoroutine, 1<<31-1, 1
+	tandemParkClock()
+}
+
+func tandemParkClock() {
+	t := &tandemClock.g.tandem
+	t.op, t.object = opAdvance, uintptr(unsafe.Pointer(&tandemClock))
+	t.state = t.object
+	tandemEnqueue(&tandemClock.g)
+}
+
+// tandemClockReady is tandemReady for operations on the clock.
+//
+//go:nosplit
+func tandemClockReady() uint8 {
+	ts := &getg().m.p.ptr().timers
+	if int32(ts.len.Load())-ts.zombies.Load() > 0 {
+		return readyFree
+	}
+	return 0
+}
+
+// tandemAdvanceEarly is the transition of the clock, which has just been picked.
+func tandemAdvanceEarly(pp *p) {
+	pp.timers.lock()
+	pp.timers.adjust(tandem.now, true) // those that have been stopped do not count
+	pp.timers.unlock()
+	tandem.now = max(tandem.now, pp.timers.wakeTime())
+	tandemRecord(record{kind: recordTick, op: opAdvance, number: 1, a: uint64(tandem.now - tandemEpoch)})
+	pp.timers.check(tandem.now, nil)
+	if tandemClock.left--; tandemClock.left > 0 {
+		tandemParkClock()
+	}
+}
+
+// tandemReadClock is the point of whatever looks at the time.
+func tandemReadClock() {
+	if tandem.on && tandem.sh.world.earlyTimers != 0 {
+		tandemPoint(opReadClock, unsafe.Pointer(&tandemClock), unsafe.Pointer(&tandemClock))
+	}
+}
+
+// tandemSetTimer records that the running transition sets or stops a timer.
+func tandemSetTimer() {
+	if tandem.on && tandem.sh.world.earlyTimers != 0 {
+		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite, ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
+	}
+}
+
+// tandemDeadline records that the deadline of a descriptor passes: operations that
+// wait for it can go on, to fail.
+func tandemDeadline(pd *pollDesc) {
+	if !tandem.on || tandem.sh.world.earlyTimers == 0 {
+		return
+	}
+	for i := range tandemSockets {
+		s := &tandemSockets[i]
+		if !s.virtual || s.pd != pd {
+			continue
+		}
+		tandemTouch(opAdvance, s.in, accessWrite)
+		tandemTouch(opAdvance, s.out, accessWrite)
+	}
+}
+
+// tandemKeepsTimer reports whether a timer is in the heap although nobody waits for
+// its channel, since somebody may look at it.
+func tandemKeepsTimer() bool { return tandem.on && tandem.sh.world.earlyTimers != 0 }
+
+// tandemAwaited reports whether any timer is set that somebody waits for. Nobody
+// waits for one that only tandemKeepsTimer keeps.
+func tandemAwaited(pp *p) bool {
+	if !tandemKeepsTimer() {
+		return true
+	}
+	for i := range pp.timers.heap {
+		if t := pp.timers.heap[i].timer; t.state&timerZombie == 0 && (!t.isChan || t.blocked > 0) {
+			return true
+		}
+	}
+	return false
+}
