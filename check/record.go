@@ -39,7 +39,7 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = []string{"there are no data races: they are not looked for"}
 	}
 	if n := o.World.EarlyTimers; n > 0 {
-		a.Other = append(a.Other, fmt.Sprintf("the clock advances early among the first %d times only", n))
+		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if o.Group != nil {
 		a.Scope, a.Strategy = "group", o.StrategyName
