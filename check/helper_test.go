@@ -107,7 +107,7 @@ func buildExample(t testing.TB, pkg string) *sut.Program {
 	return p
 }
 
-func buildProgram(pkg, output string) (*sut.Program, error) {
+func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func buildProgram(pkg, output string) (*sut.Program, error) {
 	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
 		return nil, err
 	}
-	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut"})
+	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
 func newClient(t testing.TB) *ckptd.Client {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -81,4 +83,80 @@ func describe(p *sut.Program, r *sut.Race) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// TestRaceLimits: a program that the detector cannot keep up with is refused, and
+// told what to do.
+func TestRaceLimits(t *testing.T) {
+	p := buildRacy(t, sut.RacesMain)
+	for limit, says := range map[string]string{
+		"goroutines": "more than 4095 goroutines that nothing orders",
+		"objects":    "too many objects that goroutines synchronise with",
+	} {
+		w := startRacy(t, p, sut.Snapshot, "limit", limit)
+		for range 2 { // the second time nothing must be left of the first
+			log := run(t, w, sut.Schedule{}, nil)
+			if log.Outcome != sut.Refused || !strings.Contains(log.Message, says) || !strings.Contains(log.Message, "--races off") {
+				t.Errorf("%s: %v %q, want refused: %s", limit, log.Outcome, log.Message, says)
+			}
+		}
+	}
+}
+
+// TestRaceIsWatched: run again, a race shows the stack of its earlier access too,
+// whatever isolates the executions.
+func TestRaceIsWatched(t *testing.T) {
+	p := buildRacy(t, sut.RacesMain)
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		w := startRacy(t, p, isolation, "racy atomic and plain")
+		for seed := range uint64(10) {
+			first := run(t, w, sut.Schedule{Seed: seed}, nil)
+			if first.Race == nil || len(first.Race.Earlier.Stack) != 0 {
+				t.Fatalf("%v, %+v: want a race whose earlier access was not watched", first.Outcome, first.Race)
+			}
+			second := run(t, w, sut.Schedule{Seed: seed, Watch: first.Race.First()}, nil)
+			if diff := cmp.Diff(first.Race.Later, second.Race.Later, cmp.AllowUnexported(sut.MemoryAccess{})); diff != "" {
+				t.Fatalf("the race differs when it is watched:\n%s", diff)
+			}
+			a, b := second.Race.Earlier, second.Race.Later
+			if a.Goroutine == b.Goroutine || a.Atomic == b.Atomic || !a.Write || !b.Write || a.Address != b.Address {
+				t.Errorf("a race of %+v with %+v: want an atomic and a plain write by different goroutines", a, b)
+			}
+			for _, access := range []sut.MemoryAccess{a, b} {
+				if at, ok := callerIn(p, access.Stack, "main."); !ok || !strings.HasPrefix(at.Function, "main.racyAtomicPlain.func") {
+					t.Errorf("an access at %v in %s, want one in racyAtomicPlain", at, at.Function)
+				}
+			}
+		}
+	}
+}
+
+// callerIn is the innermost call in a function with the given prefix.
+func callerIn(p *sut.Program, stack []uint64, prefix string) (sut.Position, bool) {
+	for _, pc := range stack {
+		if at, ok := p.Position(pc); ok && strings.HasPrefix(at.Function, prefix) {
+			return at, true
+		}
+	}
+	return sut.Position{}, false
+}
+
+// BenchmarkRaces runs a program that mostly works on memory of its own: without
+// race detection, with it, and with all of the standard library watched.
+func BenchmarkRaces(b *testing.B) {
+	for _, races := range []string{"off", sut.RacesMain, sut.RacesAll} {
+		b.Run(races, func(b *testing.B) {
+			var patterns []string
+			if races != "off" {
+				patterns = []string{races}
+			}
+			w := startRacy(b, buildRacy(b, patterns...), sut.Snapshot, "work")
+			for b.Loop() {
+				if log := run(b, w, sut.Schedule{}, nil); log.Outcome != sut.Completed {
+					b.Fatal(log.Outcome)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "executions/s")
+		})
+	}
 }

@@ -41,7 +41,7 @@ const (
 const (
 	raceSlots     = 1 << 12                      // goroutines that nothing orders after the end of others
 	raceHeapStart = 0xc0 << 32                   // where the heap of a program built for race detection begins
-	raceHeapLimit = 1 << 30                      // bytes of it that have a shadow
+	raceHeapLimit = 1 << 36                      // bytes of it that have a shadow
 	raceBlocks    = 1 << 20                      // places for accesses that find none beside their memory
 	raceClocks    = 1 << 24                      // components of vector clocks
 	raceObjects   = 1 << 16                      // addresses that synchronise
@@ -180,7 +180,7 @@ func raceAccessAll() {
 	a := &raceArguments
 	gp := getg().m.curg
 	if raceHeapEnd > raceHeapStart+raceHeapLimit {
-		tandemRefuse("more than 1 GiB of memory, with data races looked for" + raceAdvice)
+		tandemRefuse("more than 64 GiB of memory, with data races looked for" + raceAdvice)
 	}
 	if a.kind&raceByRuntime != 0 {
 		if tandemClass(a.pc)&^callerPrivate == callerChecker {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -103,6 +104,8 @@ var scenarios = map[string]func(){
 	"elements":          func() { s := make([]int8, 16); fork(func() { clear(s[:7]) }, func() { clear(s[7:]) }) },
 	"reads":             reads,
 	"stacks":            stacks,
+	"garbage":           garbage,
+	"finalizers":        finalizers,
 	"many":              many,
 	"handler":           handler,
 	"generics":          generics,
@@ -515,6 +518,32 @@ func stacks() { // goroutines get the stacks of those that have ended
 	fork(func() { f(100) }, func() { f(200) }, func() { f(50) })
 }
 
+func garbage() { // memory that was another goroutine's
+	work := func() {
+		for range 100 {
+			p := new([50]int)
+			for i := range p {
+				set(&p[i])
+			}
+		}
+	}
+	go work()
+	time.Sleep(time.Second)
+	runtime.GC()
+	go work()
+	time.Sleep(time.Second)
+	runtime.GC()
+	work()
+}
+
+func finalizers() {
+	number++
+	runtime.SetFinalizer(new(pair), func(*pair) { number++ })
+	runtime.AddCleanup(new(pair), func(int) { text = "gone" }, 0)
+	runtime.GC()
+	time.Sleep(time.Second)
+}
+
 func many() {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -548,14 +577,60 @@ func generics() {
 	fork(f, f)
 }
 
+// limits are programs that the detector has no room for.
+var limits = map[string]func(){
+	"goroutines": func() {
+		for range 5000 {
+			go func() {}()
+			time.Sleep(time.Second)
+		}
+	},
+	"objects": func() {
+		variables := make([]atomic.Int32, 60_000)
+		for i := range variables {
+			variables[i].Store(1)
+		}
+	},
+}
+
+// work is a program that mostly works on memory of its own.
+func work() {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	total := 0
+	for n := range 3 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			list := make([]int, 200)
+			for i := range list {
+				list[i] = i * n
+			}
+			sum := 0
+			for _, x := range list {
+				sum += x
+			}
+			mu.Lock()
+			total += sum
+			mu.Unlock()
+		}()
+	}
+	wg.Wait()
+}
+
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "list" {
 		os.Stdout.WriteString(strings.Join(slices.Sorted(maps.Keys(scenarios)), "\n"))
 		return
 	}
-	if os.Args[1] == "interpret" {
+	switch os.Args[1] {
+	case "interpret":
 		interpret(os.Args[2])
-		return
+	case "limit":
+		limits[os.Args[2]]()
+	case "work":
+		work()
+	default:
+		scenarios[os.Args[1]]()
 	}
-	scenarios[os.Args[1]]()
 }
