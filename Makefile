@@ -2,6 +2,7 @@
 # make test    the same, and all tests
 # make programs 10,000 random programs against an abstract machine
 # make bench   measurements
+# make soak    a million executions, whose memory must stay flat
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -13,7 +14,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test programs bench lint clean
+.PHONY: all build setup demo test programs bench soak lint clean
 all: build
 
 build:
@@ -44,6 +45,9 @@ programs: setup build
 
 bench: setup build
 	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)
+
+soak:
+	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
 
 lint:
 	$(GO) vet ./...

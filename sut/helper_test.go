@@ -36,13 +36,13 @@ func cache() string {
 	return filepath.Join(dir, "tandem")
 }
 
-func build(dir, pkg string) (*sut.Program, error) {
+func build(dir, pkg string, races ...string) (*sut.Program, error) {
 	ctx := context.Background()
 	toolchain, err := sut.NewToolchain(ctx, ".", cache())
 	if err != nil {
 		return nil, err
 	}
-	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Output: filepath.Join(dir, "program")})
+	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Output: filepath.Join(dir, "program"), Races: races})
 }
 
 // start starts a worker that runs a scenario of the test program.

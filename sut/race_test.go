@@ -1,8 +1,6 @@
 package sut_test
 
 import (
-	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,14 +12,7 @@ import (
 // buildRacy builds the program of the race detector's tests.
 func buildRacy(t testing.TB, races ...string) *sut.Program {
 	t.Helper()
-	ctx := context.Background()
-	toolchain, err := sut.NewToolchain(ctx, ".", cache())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := toolchain.Build(ctx, sut.BuildOptions{
-		Dir: ".", Package: "./testdata/racy", Output: filepath.Join(t.TempDir(), "racy"), Races: races,
-	})
+	p, err := build(t.TempDir(), "./testdata/racy", races...)
 	if err != nil {
 		t.Fatal(err)
 	}

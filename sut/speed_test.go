@@ -11,14 +11,17 @@ import (
 // BenchmarkIsolation measures what it costs to keep executions apart: each in turn
 // in place (snapshot), in a fork, in a fresh process, and not at all, which is many
 // rounds of the program in one execution. They take turns, so that the ratios are
-// those of the same moments.
+// those of the same moments. All of it without race detection, with it in the main
+// module, and with it in the standard library too.
 func BenchmarkIsolation(b *testing.B) {
-	p, err := build(b.TempDir(), "./testdata/speed")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, name := range []string{"small", "http"} {
-		b.Run(name, func(b *testing.B) { benchmarkIsolation(b, p, name) })
+	for _, races := range [][]string{nil, {sut.RacesMain}, {sut.RacesAll}} {
+		p, err := build(b.TempDir(), "./testdata/speed", races...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, name := range []string{"small", "http"} {
+			b.Run(fmt.Sprintf("%s/races=%v", name, races), func(b *testing.B) { benchmarkIsolation(b, p, name) })
+		}
 	}
 }
 
