@@ -17,12 +17,12 @@ func TestLoopsThatWait(t *testing.T) {
 		where string
 		most  int
 	}{
-		"spin on an atomic":   {explore.Unknown, "in main.init.func", 70},
-		"spin with Gosched":   {explore.Unknown, "in main.init.func", 70},
-		"spin with TryLock":   {explore.Unknown, "in main.init.func", 70},
-		"spin with a default": {explore.Unknown, "in main.spinWithDefault", 70},
-		"spin on a context":   {explore.Unknown, "in main.spinOnContext", 70},
-		"two spinners":        {explore.Unknown, "in main.twoSpinners", 70},
+		"spin on an atomic":   {explore.Unknown, "in main.init.func", 140},
+		"spin with Gosched":   {explore.Unknown, "in main.init.func", 140},
+		"spin with TryLock":   {explore.Unknown, "in main.init.func", 140},
+		"spin with a default": {explore.Unknown, "in main.spinWithDefault", 140},
+		"spin on a context":   {explore.Unknown, "in main.spinOnContext", 140},
+		"two spinners":        {explore.Unknown, "in main.twoSpinners", 140},
 		"gives up":            {explore.Holds, "", 11},
 	} {
 		o := endings(t, scenario)
