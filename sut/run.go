@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -123,21 +121,11 @@ func (w *Worker) finish() (*Log, error) {
 }
 
 func (w *Worker) log() (*Log, error) {
-	sh := w.shared
-	if sh.records > maxRecords || sh.messageLength > messageBytes || sh.stackLength > uint64(len(sh.stack)) {
-		return nil, errors.New("the worker's log is damaged: its lengths are impossible")
+	l, err := w.shared.readLog(w.events)
+	if err != nil {
+		return nil, err
 	}
-	w.events = slices.Grow(w.events[:0], int(sh.records))[:sh.records]
-	for i := range w.events {
-		sh.record[i].decode(&w.events[i])
-	}
-	l := &Log{Events: w.events, Outcome: Outcome(sh.outcome), ExitCode: int(sh.exitCode), Position: int(sh.position)}
-	l.Message = string(sh.message[:sh.messageLength])
-	l.Stack = append(l.Stack, sh.stack[:sh.stackLength]...)
-	if l.Outcome == DataRace {
-		l.Race = &Race{Earlier: sh.raceEarlier.decode(), Later: sh.raceLater.decode()}
-	}
-	var err error
+	w.events = l.Events
 	if l.Stdout, err = takeOutput(w.stdout); err != nil {
 		return nil, err
 	}
@@ -174,21 +162,12 @@ func (w *Worker) fatalLog() (*Log, error) {
 
 // exchange serves one input of the program.
 func (w *Worker) exchange(peers Peers) error {
-	h := &w.shared.exchange
-	if h.length > exchangeBytes {
-		return errors.New("the worker's request is damaged: its length is impossible")
+	in, err := w.shared.readInput()
+	if err != nil {
+		return err
 	}
 	if peers == nil {
-		return errors.New("the worker's request is damaged: there are no peers to answer it")
-	}
-	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: w.shared.data[:h.length:h.length]}
-	switch in.Kind {
-	case Connect:
-		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
-		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
-	case Send, Shutdown, Close:
-	default:
-		return fmt.Errorf("the worker's request is damaged: kind %d is unknown", h.kind)
+		return damage("it asks for peers, and there are none")
 	}
 	w.started.Store(0) // the peers have time limits of their own
 	answer, err := peers.Exchange(in)

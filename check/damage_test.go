@@ -1,0 +1,49 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// FuzzDamagedLog makes executions of events that are each possible and together make
+// no sense. The search may refuse them, and a report may be odd; nothing may panic.
+// Eight bytes are an event.
+func FuzzDamagedLog(f *testing.F) {
+	step := []byte{byte(sut.Stepped), byte(sut.Lock), byte(sut.Write), 1, 0, 1, 1, 2}
+	access := []byte{byte(sut.Accessed), byte(sut.Lock), byte(sut.Write), 1, 0, 1, 2, 0}
+	f.Add(byte(sut.Completed), append(step, access...))
+	f.Add(byte(sut.Leaked), append(step, byte(sut.Left), byte(sut.Select), 0, 0, 0, 0, 77, 0))
+	f.Add(byte(sut.Deadlock), append(step, byte(sut.Pending), byte(sut.Select), 2, 1, 1, 2, 77, 3, byte(sut.Needed), 1, 1, 1, 1, 1, 1, 1))
+	f.Add(byte(sut.Completed), append([]byte{byte(sut.Ticked), 0, 0, 0, 0, 0, 9, 0}, access...))
+	f.Add(byte(sut.Completed), append([]byte{byte(sut.Enabled), 3, 0, 0, 0, 255, 4, 0}, step...))
+	p := buildExample(f, "httpget")
+	f.Fuzz(func(t *testing.T, outcome byte, data []byte) {
+		log := &sut.Log{Outcome: sut.Outcome(outcome % 15)}
+		if log.Outcome == sut.DataRace {
+			log.Race = &sut.Race{}
+		}
+		for ; len(data) >= 8 && len(log.Events) < 1000; data = data[8:] {
+			e := sut.Event{
+				Kind: sut.Stepped + sut.EventKind(data[0]-1)%sut.Left, Operation: sut.Operation(data[1] % 30), Access: sut.AccessKind(data[2] % 3),
+				Ready: data[3], Number: uint32(data[4]), Choices: uint32(data[5]), Subject: uint64(data[6]), Object: uint64(data[7]),
+			}
+			inside := e.Kind == sut.Stepped || e.Kind == sut.Ticked || e.Kind == sut.Enabled || e.Kind == sut.Pending
+			if e.Kind == sut.Stepped && e.Number >= e.Choices || len(log.Events) == 0 && !inside {
+				continue // what the worker's reader does not let through
+			}
+			log.Events = append(log.Events, e)
+		}
+		var translate translator
+		if x, err := translate.log(log); err == nil {
+			for _, s := range []explore.Search{explore.DPOR(), explore.DFS()} {
+				s.Next()
+				if s.Report(x) == nil {
+					s.Next()
+				}
+			}
+		}
+		newNarrator(p, log, nil).narrate()
+	})
+}

@@ -1,0 +1,93 @@
+package sut
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// What a worker writes to the shared memory is not trusted: the program may have
+// written there, or over what the runtime keeps, by package unsafe or by a data
+// race. So everything that is read is checked here, once, after it was copied.
+
+// damage is the error of a worker whose memory holds what it never writes.
+func damage(format string, args ...any) error {
+	return fmt.Errorf("what the worker tells is damaged: %s. The program may have written over memory that is not its own "+
+		"(package unsafe, assembly, a data race)", fmt.Sprintf(format, args...))
+}
+
+// readLog reads the log of an execution that has ended, but for its output. The
+// events are appended to those given, which are reused.
+func (s *shared) readLog(events []Event) (*Log, error) {
+	records, outcome := s.records, s.outcome
+	messageLength, stackLength := s.messageLength, s.stackLength
+	switch {
+	case records > maxRecords:
+		return nil, damage("it has %d records of at most %d", records, maxRecords)
+	case messageLength > messageBytes:
+		return nil, damage("a message has %d bytes of at most %d", messageLength, messageBytes)
+	case stackLength > uint64(len(s.stack)):
+		return nil, damage("a stack has %d calls of at most %d", stackLength, len(s.stack))
+	case int(outcome) >= len(outcomeNames):
+		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
+	}
+	events = slices.Grow(events[:0], int(records))[:records]
+	begun := false // a transition
+	for i := range events {
+		e := &events[i]
+		s.record[i].decode(e)
+		begun = begun || e.Kind == Stepped || e.Kind == Ticked
+		if problem := e.problem(begun); problem != "" {
+			return nil, damage("record %d of %d, %s", i, records, problem)
+		}
+	}
+	l := &Log{Events: events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
+	l.Message = string(s.message[:messageLength])
+	l.Stack = append(l.Stack, s.stack[:stackLength]...)
+	if l.Outcome == DataRace {
+		l.Race = &Race{Earlier: s.raceEarlier.decode(), Later: s.raceLater.decode()}
+	}
+	return l, nil
+}
+
+// problem says what no record has; "" if it may be one. begun is whether there
+// has been a transition that it can be a part of.
+func (e *Event) problem(begun bool) string {
+	switch {
+	case e.Kind < Stepped || e.Kind > Left:
+		return fmt.Sprintf("its kind is %d, which is unknown", e.Kind)
+	case e.Operation >= opCount:
+		return fmt.Sprintf("its operation is %d, which is unknown", uint8(e.Operation))
+	case e.Access > Commute:
+		return fmt.Sprintf("its kind of access is %d, which is unknown", e.Access)
+	case e.Kind == Stepped && e.Number >= e.Choices:
+		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)
+	case !begun && (e.Kind == Accessed || e.Kind == Spawned || e.Kind == Woke || e.Kind == Exchanged || e.Kind == Partnered):
+		return "it belongs to no transition"
+	}
+	return ""
+}
+
+// readInput reads what the program does to its peers.
+func (s *shared) readInput() (Input, error) {
+	h := s.exchange
+	if h.length > exchangeBytes {
+		return Input{}, damage("a request has %d bytes of at most %d", h.length, exchangeBytes)
+	}
+	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: s.data[:h.length:h.length]}
+	switch in.Kind {
+	case Connect:
+		if h.port > 1<<16-1 {
+			return Input{}, damage("a request is for port %d", h.port)
+		}
+		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
+		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
+	case Send, Shutdown, Close:
+		if h.connection > 1<<31-1 {
+			return Input{}, damage("a request is for connection %d", h.connection)
+		}
+	default:
+		return Input{}, damage("a request has kind %d, which is unknown", h.kind)
+	}
+	return in, nil
+}
