@@ -127,10 +127,11 @@ func (t *translator) event(e *sut.Event) {
 func (t *translator) pend(e *sut.Event, partner bool) {
 	p := pending{partner: partner, accesses: len(t.intended), needs: len(t.needs)}
 	p.Goroutine, p.Enabled = explore.GoroutineID(e.Subject), e.Number != 0
-	if s := &t.spans[len(t.spans)-1]; partner && slices.Contains(t.starts[s.starts:], p.Goroutine) {
-		p.late = true
-	} else if partner {
-		s.partners++
+	if partner {
+		s := &t.spans[len(t.spans)-1]
+		if p.late = slices.Contains(t.starts[s.starts:], p.Goroutine); !p.late {
+			s.partners++
+		}
 	}
 	t.pending, t.isPending = append(t.pending, p), true
 }

@@ -32,12 +32,12 @@ func (s *shared) readLog(events []Event) (*Log, error) {
 		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
 	}
 	events = slices.Grow(events[:0], int(records))[:records]
-	begun := false // a transition
+	var in place
 	for i := range events {
 		e := &events[i]
 		s.record[i].decode(e)
-		begun = begun || e.Kind == Stepped || e.Kind == Ticked
-		if problem := e.problem(begun); problem != "" {
+		in.enter(e)
+		if problem := in.problem(e); problem != "" {
 			return nil, damage("record %d of %d, %s", i, records, problem)
 		}
 	}
@@ -50,9 +50,23 @@ func (s *shared) readLog(events []Event) (*Log, error) {
 	return l, nil
 }
 
-// problem says what no record has; "" if it may be one. begun is whether there
-// has been a transition that it can be a part of.
-func (e *Event) problem(begun bool) string {
+// place is what a record can belong to.
+type place struct {
+	transition bool // there has been one
+	pending    bool // there has been a pending operation, in this transition or at the end
+}
+
+func (p *place) enter(e *Event) {
+	switch e.Kind {
+	case Stepped, Ticked:
+		*p = place{transition: true}
+	case Pending, Partnered:
+		p.pending = true
+	}
+}
+
+// problem says what no record has; "" if it may be one.
+func (p *place) problem(e *Event) string {
 	switch {
 	case e.Kind < Stepped || e.Kind > Left:
 		return fmt.Sprintf("its kind is %d, which is unknown", e.Kind)
@@ -62,8 +76,20 @@ func (e *Event) problem(begun bool) string {
 		return fmt.Sprintf("its kind of access is %d, which is unknown", e.Access)
 	case e.Kind == Stepped && e.Number >= e.Choices:
 		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)
-	case !begun && (e.Kind == Accessed || e.Kind == Spawned || e.Kind == Woke || e.Kind == Exchanged || e.Kind == Partnered):
-		return "it belongs to no transition"
+	}
+	switch e.Kind {
+	case Accessed, Spawned, Woke, Exchanged, Partnered:
+		if !p.transition {
+			return "it belongs to no transition"
+		}
+	case Needed:
+		if !p.transition && !p.pending {
+			return "it belongs to no operation"
+		}
+	case Intended:
+		if !p.pending {
+			return "it belongs to no pending operation"
+		}
 	}
 	return ""
 }
