@@ -125,7 +125,7 @@ func tandemConsider() {
 	}
 	tandemCountChoices(t)
 	ready := tandemEnabled(t) && t.choices == 1
-	if t.sealed && ready && t.op != opYield && t.op != opExit {
+	if t.sealed && ready && t.op != opYield && t.op != opExit && !tandemSealedTurnIsOver() {
 		tandemLogOperation(t)
 		t.meets = tandem.owner != 0
 		return

@@ -12,6 +12,10 @@ import "unsafe"
 // others get their turn, beyond the end of the schedule.
 const tandemPatience = 256
 
+// tandemSealedPatience is how many operations of sealed packages a transition can
+// have. A goroutine with more may be in such a loop, where it cannot be preempted.
+const tandemSealedPatience = 4096
+
 // tandemFair is how the running goroutine uses its turn. Objects are told by
 // their addresses, places by their program counters.
 type tandemFair struct {
@@ -19,6 +23,7 @@ type tandemFair struct {
 	rounds uint32 // of them, the last at the same place and object, without any effect in between
 	pc     uintptr
 	object uintptr
+	sealed uint32 // operations of sealed packages in the present transition
 }
 
 // tandemNoteTurn counts a transition that is about to begin.
@@ -28,6 +33,7 @@ func tandemNoteTurn(gp *g) {
 		*f = tandemFair{}
 	}
 	f.streak++
+	f.sealed = 0
 	t := &gp.tandem
 	switch {
 	case t.op == opResume: // after Gosched
@@ -58,6 +64,17 @@ func tandemFruitless(t *tandemG) bool {
 		return !tandemArmReady(&arm, t.op == opSend)
 	}
 	return false
+}
+
+// tandemSealedTurnIsOver counts an operation of a sealed package, and reports
+// whether it is time for the others.
+func tandemSealedTurnIsOver() bool {
+	f := &tandem.fair
+	if f.sealed++; f.sealed <= tandemSealedPatience {
+		return false
+	}
+	f.streak = tandemPatience
+	return true
 }
 
 // tandemTurnIsOver reports whether it is time for the others.
