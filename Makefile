@@ -1,6 +1,7 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same, and all tests
 # make programs 10,000 random programs against an abstract machine
+# make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make soak    a million executions, whose memory must stay flat
 # make lint    vet, and the rules of the house
@@ -14,7 +15,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test programs bench soak lint clean
+.PHONY: all build setup demo test std programs bench soak lint clean
 all: build
 
 build:
@@ -42,6 +43,10 @@ test: setup build lint
 
 programs: setup build
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
+
+# Without UPDATE, a test that is listed as passing and does not is an error.
+std:
+	$(GO) test ./sut -count 1 -timeout 60m -run '^TestStandardLibrary$$' -v -std all $(if $(UPDATE),-update-std)
 
 bench: setup build
 	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +48,15 @@ type Program struct {
 	Open       []string // package patterns in which goroutines may be preempted
 	Races      []string // as in BuildOptions
 	symbols    *symbols
+}
+
+// name is what the program is told to be its name: that of the file differs from
+// run to run. Tests that start themselves anew take it for a path.
+func (p *Program) name() string {
+	if p.Tests {
+		return "./" + path.Base(p.ImportPath)
+	}
+	return path.Base(p.ImportPath)
 }
 
 // listedPackage is what `go list` tells of a package.

@@ -160,7 +160,7 @@ func newStdRun(t *testing.T, pkg string) *stdRun {
 func (r *stdRun) run(args ...string) (*sut.Log, error) {
 	patience := 2 * time.Minute
 	if *stdUpdate {
-		patience = 20 * time.Second // what is listed has time to spare
+		patience = 30 * time.Second // what is listed has time to spare
 	}
 	w, err := sut.Start(r.program, sut.Options{Args: args, Dir: r.program.Dir, Patience: patience})
 	if err != nil {
@@ -178,6 +178,8 @@ func (r *stdRun) result(name string) string {
 	}
 	out := string(log.Stdout)
 	switch {
+	case log.Outcome == sut.Completed && strings.Contains(out, "'go build' unavailable"):
+		return stdSubprocess
 	case log.Outcome == sut.Completed && strings.Contains(out, "--- SKIP: "+name+" "):
 		return stdSkips + ": " + lineWith(out, ".go:")
 	case log.Outcome == sut.Completed && strings.Contains(out, "--- PASS: "+name+" "):

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -149,7 +148,7 @@ func (w *Worker) spawn(memory *os.File) error {
 	defer answerOut.Close()
 	w.command, w.answer = commandOut, answerIn
 	w.process = exec.Command(w.program.Path, w.options.Args...)
-	w.process.Args[0] = path.Base(w.program.ImportPath) // the file's own name differs from run to run
+	w.process.Args[0] = w.program.name()
 	w.process.Dir = w.options.Dir
 	w.process.Env = w.environment()
 	w.process.Stdin, w.process.Stdout, w.process.Stderr = stdin, w.stdout, w.stderr
