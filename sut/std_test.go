@@ -160,7 +160,7 @@ func newStdRun(t *testing.T, pkg string) *stdRun {
 func (r *stdRun) run(args ...string) (*sut.Log, error) {
 	patience := 2 * time.Minute
 	if *stdUpdate {
-		patience = 30 * time.Second // what is listed has time to spare
+		patience = time.Minute // what is listed has time to spare
 	}
 	w, err := sut.Start(r.program, sut.Options{Args: args, Dir: r.program.Dir, Patience: patience})
 	if err != nil {

@@ -46,16 +46,27 @@ func tandemChannel(op uint8, c *hchan, block bool) {
 		return
 	}
 	t.op, t.object, t.state, t.cases, t.ncases, t.choices = op, uintptr(unsafe.Pointer(c)), 0, 0, 1, 1
-	t.guarded, t.block = gp.bubble == nil, block
+	t.guarded, t.block = gp.bubble == nil && !tandemInBubble(t), block
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArriveArms(t)
+}
+
+// tandemInBubble reports whether a channel of the operation is in a bubble. From
+// outside it cannot be used, and the runtime is to say so at once.
+func tandemInBubble(t *tandemG) bool {
+	for arm := range t.ncases {
+		if c := t.channel(arm); c != nil && c.bubble != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // tandemArriveArms is tandemArrive for a channel operation. As long as the goroutine
 // waits, timers that send to the channels must be set.
 func tandemArriveArms(t *tandemG) {
 	for arm := range t.ncases {
-		if c := t.channel(arm); t.guarded && c != nil && c.timer != nil {
+		if c := t.channel(arm); t.guarded && t.block && c != nil && c.timer != nil {
 			blockTimerChan(c)
 		}
 	}
@@ -63,7 +74,7 @@ func tandemArriveArms(t *tandemG) {
 	tandemArrive()
 	t.op = op // whose arms are meant
 	for arm := range t.ncases {
-		if c := t.channel(arm); t.guarded && c != nil && c.timer != nil {
+		if c := t.channel(arm); t.guarded && t.block && c != nil && c.timer != nil {
 			unblockTimerChan(c)
 		}
 	}
@@ -86,7 +97,7 @@ func tandemSelect(cas0 *scase, ncases, nsends int, block bool) {
 	t := &gp.tandem
 	t.op, t.object, t.state, t.choices = opSelect, 0, 0, 1
 	t.cases, t.ncases, t.nsends = uintptr(unsafe.Pointer(cas0)), ncases, nsends
-	t.guarded, t.block = gp.bubble == nil, block
+	t.guarded, t.block = gp.bubble == nil && !tandemInBubble(t), block
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemArriveArms(t)
 	if t.guarded || !block || tandemReadyArms(t) > 0 {
@@ -151,9 +162,15 @@ func (t *tandemG) goesOn(arm int) bool {
 	case c.closed != 0:
 		return true
 	case t.sends(arm):
-		return c.qcount < c.dataqsiz
+		return c.qcount < c.dataqsiz || tandemBubbleWaits(&c.recvq)
 	}
-	return c.qcount > 0 || tandemTimerDue(c.timer)
+	return c.qcount > 0 || tandemTimerDue(c.timer) || tandemBubbleWaits(&c.sendq)
+}
+
+// tandemBubbleWaits reports whether a goroutine of a bubble is blocked in a channel
+// from outside of it.
+func tandemBubbleWaits(q *waitq) bool {
+	return q.first != nil && q.first.g.bubble != nil
 }
 
 // canBlock reports whether a goroutine that goes on to its operation may have to
