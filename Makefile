@@ -4,6 +4,7 @@
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make soak    a million executions, whose memory must stay flat
+# make versions the same programs built with all supported releases of Go, which are downloaded
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -15,7 +16,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs bench soak lint clean
+.PHONY: all build setup demo test std programs bench soak versions lint clean
 all: build
 
 build:
@@ -53,6 +54,12 @@ bench: setup build
 
 soak:
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
+
+RELEASES = go1.25.0 $(shell $(GO) env GOVERSION) go1.27.0
+comma = ,
+versions:
+	$(GO) test ./check -run TestReleasesAgree -v -timeout 20m -releases $(subst $() $(),$(comma),$(RELEASES))
+	for release in $(RELEASES); do $(GO) test ./sut -run TestOperations -timeout 20m -release $$release || exit 1; done
 
 lint:
 	$(GO) vet ./...
