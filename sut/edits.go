@@ -167,7 +167,10 @@ var patches = []patch{
 		e.before("Once.doSlow", "defer o.done.Store(", "if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n\t\"unsafe\"\n")
 	}},
-	{"sync/pool.go", func(e *editor) { e.swap("Pool.Put", "if runtime_randn(4) == 0 {", "if false {") }},
+	{"sync/pool.go", func(e *editor) {
+		e.swap("Pool.Put", "if runtime_randn(4) == 0 {", "if tandemIsSealed() {")
+		e.add("//go:linkname tandemIsSealed\nfunc tandemIsSealed() bool")
+	}},
 	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/syscall_linux_amd64.go", func(e *editor) {

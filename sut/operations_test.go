@@ -28,13 +28,13 @@ type operationRow struct {
 	name, treatment, logged, why string
 }
 
-// loggedBy is what a release of Go logs. Where one of them differs from the newest,
-// the row says so: "A, B; Go 1.25: B".
+// loggedBy is what is logged by a release of Go, or with early timers. Where that is
+// not what the newest one logs, the row says so: "A, B; Go 1.25: B".
 func (r operationRow) loggedBy(version string) string {
 	newest, others, _ := strings.Cut(r.logged, "; ")
 	for other := range strings.SplitSeq(others, "; ") {
 		name, logged, _ := strings.Cut(other, ": ")
-		if name != "" && strings.HasPrefix(version, strings.Replace(strings.ToLower(name), " ", "", 1)+".") {
+		if name != "" && strings.HasPrefix(version, strings.Replace(name, "Go ", "go", 1)+".") {
 			return logged
 		}
 	}
@@ -143,7 +143,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s: there is no program in testdata/operations that performs it", row.name)
 			continue
 		}
-		got, want := perform(t, program, row), row.loggedBy(program.Version)
+		got, want := perform(t, program, row, sut.World{}), row.loggedBy(program.Version)
 		if got == want {
 			continue
 		}
@@ -166,12 +166,28 @@ func TestOperationsWithRaces(t *testing.T) {
 	program := buildOperations(t, sut.RacesMain)
 	_, rows := readOperations(t)
 	for _, row := range rows {
-		got, want := perform(t, program, row), row.loggedBy(program.Version)
+		got, want := perform(t, program, row, sut.World{}), row.loggedBy(program.Version)
 		if withoutParts(got) != withoutParts(want) {
 			t.Errorf("%s: the log has: %s, the table says: %s", row.name, got, want)
 		}
 	}
 }
+
+// TestOperationsWithEarlyTimers: where timers may fire early, the clock is an object,
+// and what reads it or sets a timer is an operation.
+func TestOperationsWithEarlyTimers(t *testing.T) {
+	program := buildOperations(t)
+	_, rows := readOperations(t)
+	for _, row := range rows {
+		got, want := perform(t, program, row, sut.World{EarlyTimers: 1}), row.loggedBy("early timers.")
+		if withoutSetting(got) != withoutSetting(want) {
+			t.Errorf("%s: the log has, with early timers: %s, the table says: %s", row.name, got, want)
+		}
+	}
+}
+
+// withoutSetting drops the look at a setting of which the releases differ.
+func withoutSetting(logged string) string { return strings.ReplaceAll(logged, "(do), ", "") }
 
 var parts = regexp.MustCompile(`(^|, )\([^)]*\)`)
 
@@ -203,9 +219,9 @@ func buildOperations(t *testing.T, races ...string) *sut.Program {
 }
 
 // perform runs the program of an operation and returns what the log has of it.
-func perform(t *testing.T, program *sut.Program, row operationRow) string {
+func perform(t *testing.T, program *sut.Program, row operationRow, world sut.World) string {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: []string{row.name}})
+	w, err := sut.Start(program, sut.Options{Args: []string{row.name}, World: world})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,17 @@ func tandemSyncPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, o
 //go:nosplit
 func tandemSyncAdd(object, state unsafe.Pointer, delta int) { tandemAdd(object, state, delta) }
 
+// tandemSyncIsSealed reports whether the caller of its caller, Pool.Put, is in a sealed
+// package. Where data races are looked for, what such a package puts into a pool is
+// dropped, as any pool may: that one request happens to get the buffer of another
+// orders the two, and would hide that nothing else does.
+//
+//go:linkname tandemSyncIsSealed sync.tandemIsSealed
+//go:noinline
+func tandemSyncIsSealed() bool {
+	return tandemClass(*(*uintptr)(unsafe.Pointer(getcallerfp() + 8)))&^callerPrivate != callerOpen
+}
+
 //go:linkname tandemAtomicPoint sync/atomic.tandemPoint
 //go:nosplit
 func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }
