@@ -98,11 +98,11 @@ func (t *translator) event(e *sut.Event) {
 		})
 		t.need(e, e.Object)
 	case sut.Ticked:
-		if e.Number != 0 {
-			return // early: a part of the transition that has begun
+		if e.Number == sut.TickEarly {
+			return // a part of the transition that has begun
 		}
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
-		t.begin(explore.Transition{Choices: 1, Barrier: true})
+		t.begin(explore.Transition{Choices: 1, Barrier: true, Forced: e.Number == sut.TickForced})
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:

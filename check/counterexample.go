@@ -129,10 +129,14 @@ func (n *narrator) narrate() *report.Counterexample {
 
 // tick says what the clock does.
 func tick(e *sut.Event) string {
-	if e.Number != 0 {
-		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", float64(e.Subject)/1e9)
+	seconds := float64(e.Subject) / 1e9
+	switch e.Number {
+	case sut.TickEarly:
+		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", seconds)
+	case sut.TickForced:
+		return fmt.Sprintf("the clock advances to %.3f s: all that go on only look again and again", seconds)
 	}
-	return fmt.Sprintf("the clock advances to %.3f s", float64(e.Subject)/1e9)
+	return fmt.Sprintf("the clock advances to %.3f s", seconds)
 }
 
 // goroutine notes a goroutine that did not exist before.

@@ -24,6 +24,8 @@ func TestLoopsThatWait(t *testing.T) {
 		"spin on a context":   {explore.Unknown, "in main.spinOnContext", 140},
 		"two spinners":        {explore.Unknown, "in main.twoSpinners", 140},
 		"gives up":            {explore.Holds, "", 11},
+		"poll a timer":        {explore.Holds, "", 1},
+		"spin until a timer":  {explore.Unknown, "in main.spinUntilTimer", 70},
 	} {
 		o := endings(t, scenario)
 		o.Depth = 2000
@@ -31,6 +33,17 @@ func TestLoopsThatWait(t *testing.T) {
 		v := result.Verdict
 		if v.Kind != want.kind || v.Executions > want.most || v.Violations > 0 || !strings.Contains(result.CutOff, want.where) {
 			t.Errorf("%s: %+v, cut off at %q; want %v, at most %d executions, %q", scenario, v, result.CutOff, want.kind, want.most, want.where)
+		}
+	}
+}
+
+// TestTimePassesWhileLoopsSpin: a loop that waits for a timer comes to its end.
+func TestTimePassesWhileLoopsSpin(t *testing.T) {
+	for _, search := range []explore.Search{explore.DPOR(), explore.MaxExecutions(explore.DFS(), 100), explore.Random(20, 1)} {
+		o := endings(t, "spin until a timer")
+		o.Depth, o.Search, o.SelfCheck = 2000, search, 1
+		if v := check(t, o).Verdict; v.Executions-v.Limited == 0 {
+			t.Errorf("%+v: no execution ends", v)
 		}
 	}
 }

@@ -123,6 +123,9 @@ type Transition struct {
 	// advances, main returns). It is ordered after everything before it and before
 	// everything after it, and takes part in no race.
 	Barrier bool
+	// Forced tells of a barrier that goroutines were enabled, but only looked again and
+	// again at what did not change: they too are ordered after it.
+	Forced bool
 }
 
 // Alternative is a goroutine that could have been picked, with the number of

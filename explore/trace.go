@@ -49,6 +49,7 @@ type event struct {
 	goroutine int32
 	ordinal   int32 // 1 for the first event of the goroutine
 	barrier   bool
+	forced    bool
 	end       extent
 }
 
@@ -257,6 +258,10 @@ func (t *trace) joinPastBefore(e int32, id GoroutineID, needs []Need) error {
 		}
 	}
 	if n := len(t.barriers); n > 0 && !t.includes(t.now, t.barriers[n-1]) {
+		if barrier := t.barriers[n-1]; t.events[barrier].forced {
+			t.now.join(t.clockOf(barrier))
+			return nil
+		}
 		if len(needs) == 0 {
 			return logError(len(t.events), "goroutine %#x is enabled, and was so already at the barrier of step %d, "+
 				"which is scheduled only when nothing is (is what woke it missing from Starts?)", uint64(id), t.barriers[n-1])
@@ -284,7 +289,7 @@ func (t *trace) record(g int32, x *Transition) {
 	t.needs = append(t.needs, x.Needs...)
 	t.starts = append(t.starts, x.Starts...)
 	t.events = append(t.events, event{
-		Action: x.Action, choices: x.Choices, barrier: x.Barrier,
+		Action: x.Action, choices: x.Choices, barrier: x.Barrier, forced: x.Forced,
 		goroutine: g, ordinal: t.now[g],
 		end: extent{len(t.clocks), len(t.accesses), len(t.needs), len(t.uses), len(t.starts)},
 	})

@@ -24,7 +24,7 @@ const (
 	Accessed  EventKind = recordAccess   // Subject is the object
 	Spawned   EventKind = recordSpawn    // Subject is the new goroutine, Object the entry of its function
 	Woke      EventKind = recordWake     // Subject was blocked
-	Ticked    EventKind = recordTick     // Subject is the time since the start, ns
+	Ticked    EventKind = recordTick     // Subject is the time since the start, ns; Number: a TickKind
 	Enabled   EventKind = recordEnabled  // Subject could have been picked for the next transition
 	Exchanged EventKind = recordExchange // an input on connection Subject
 	Delivered EventKind = recordDelivery // bytes arrived on connection Subject
@@ -35,6 +35,13 @@ const (
 	Intended  EventKind = recordIntended // Subject: an object that the last partner or pending operation would have accessed
 	Left      EventKind = recordLeft     // Leaked: goroutine Subject was left blocked at PC
 	Signalled EventKind = recordSignal   // the last step was the arrival of signal Subject, or of none
+)
+
+// How the clock came to advance.
+const (
+	TickLast   = tickLast   // nothing else could happen
+	TickEarly  = tickEarly  // it was picked; see Options
+	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
 )
 
 // Operation is a visible operation.

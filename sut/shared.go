@@ -170,6 +170,13 @@ const (
 	accessCommute
 )
 
+// How the clock came to advance, as the number of a recordTick.
+const (
+	tickLast   = iota // nothing else could happen
+	tickEarly         // it was picked: a part of its step
+	tickForced        // goroutines could go on, but only went round in loops that wait
+)
+
 // Bits of needs and ready masks.
 const (
 	readyFree    = 1 << 0 // mutex free, counter zero, no readers inside, socket readable

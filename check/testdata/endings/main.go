@@ -45,6 +45,8 @@ var scenarios = map[string]func(){
 	"spin with a default":   spinWithDefault,
 	"spin on a context":     spinOnContext,
 	"two spinners":          twoSpinners,
+	"poll a timer":          pollTimer,
+	"spin until a timer":    spinUntilTimer,
 	"gives up":              func() { n := 0; waitFor(func(done *atomic.Bool) bool { n++; return n > 9 || done.Load() }) },
 	"no visible operations": func() { go compute(); <-never },
 }
@@ -103,6 +105,26 @@ func spinOnContext() {
 	ctx, cancel := context.WithCancel(context.Background())
 	go cancel()
 	for ctx.Err() == nil {
+	}
+}
+
+// pollTimer looks again and again at a timer that nobody blocks for.
+func pollTimer() {
+	t := time.NewTimer(time.Second)
+	for {
+		select {
+		case <-t.C:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+func spinUntilTimer() {
+	var done atomic.Bool
+	time.AfterFunc(time.Second, func() { done.Store(true) })
+	for !done.Load() {
 	}
 }
 

@@ -61,6 +61,7 @@ var tandem struct {
 	parked     [tandemMaxGoroutines]guintptr
 	nparked    int
 	fair       tandemFair
+	barren     int      // transitions since the last that had an effect
 	partner    guintptr // of a rendezvous: has to run next,
 	owner      guintptr // and who then finds it waiting
 	position   uint32
@@ -245,14 +246,21 @@ func tandemAdvance(pp *p) {
 	}
 	tandemCountStep()
 	tandem.step = tandem.sh.records
-	tandemRecord(record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)})
-	tandem.current = 0
+	r := record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)}
+	if tandem.barren > 0 {
+		r.number = tickForced
+	}
+	tandemRecord(r)
+	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
 	tandemSignals.quiet = false
 	pp.timers.check(tandem.now, nil)
 }
 
 // tandemPick chooses the next transition, or returns nil if none is enabled.
 func tandemPick() *g {
+	if tandemOnlySpins() {
+		return nil
+	}
 	enabled, exits := 0, (*g)(nil)
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
@@ -268,6 +276,7 @@ func tandemPick() *g {
 		}
 	}
 	if enabled == 0 {
+		tandem.barren = 0
 		if exits == nil {
 			return nil
 		}

@@ -48,7 +48,7 @@ func tandemAdvanceEarly(pp *p) {
 	pp.timers.adjust(tandem.now, true) // those that have been stopped do not count
 	pp.timers.unlock()
 	tandem.now = max(tandem.now, pp.timers.wakeTime())
-	tandemRecord(record{kind: recordTick, op: opAdvance, number: 1, a: uint64(tandem.now - tandemEpoch)})
+	tandemRecord(record{kind: recordTick, op: opAdvance, number: tickEarly, a: uint64(tandem.now - tandemEpoch)})
 	pp.timers.check(tandem.now, nil)
 	if tandemClock.left--; tandemClock.left > 0 {
 		tandemParkClock()

@@ -34,11 +34,12 @@ func tandemNoteTurn(gp *g) {
 	}
 	f.streak++
 	f.sealed = 0
+	tandem.barren++
 	t := &gp.tandem
 	switch {
 	case t.op == opResume: // after Gosched
 	case !tandemFruitless(t):
-		f.rounds = 0
+		f.rounds, tandem.barren = 0, 0
 	case f.rounds == 0:
 		f.rounds, f.pc, f.object = 1, t.caller, t.object
 	case f.pc == t.caller && f.object == t.object:
@@ -75,6 +76,31 @@ func tandemSealedTurnIsOver() bool {
 	}
 	f.streak = tandemPatience
 	return true
+}
+
+// tandemBarren is how many transitions without any effect there are, for each
+// goroutine that can go on, before time passes.
+const tandemBarren = 128
+
+// tandemOnlySpins reports whether all goroutines that can go on only look again and
+// again at what does not change, until a timer changes it.
+func tandemOnlySpins() bool {
+	if tandem.barren < tandemBarren || !tandemTimersPending() || !tandemAwaited(getg().m.p.ptr()) {
+		return false
+	}
+	enabled := 0
+	for i := range tandem.nparked {
+		t := &tandem.parked[i].ptr().tandem
+		tandemCountChoices(t)
+		if t.op == opExit || t.op == opAdvance || !tandemEnabled(t) {
+			continue
+		}
+		if t.op != opResume && !tandemFruitless(t) {
+			return false
+		}
+		enabled++
+	}
+	return tandem.barren >= tandemBarren*enabled
 }
 
 // tandemTurnIsOver reports whether it is time for the others.
