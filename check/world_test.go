@@ -49,6 +49,11 @@ var worldTests = []worldTest{
 	{"shutdown fixed", []syscall.Signal{syscall.SIGTERM}, []string{"A completed", " completed"}},
 }
 
+// isForked has those that are searched in forked executions too: it takes longer.
+var isForked = map[string]bool{
+	"replace": true, "locked": true, "closed": true, "full": true, "handled": true, "notify": true, "arrives": true, "arrives late": true,
+}
+
 // TestWorld compares the outcomes that the reduced search finds with those there
 // are, and, where the schedules are not too many, with the enumeration of all.
 func TestWorld(t *testing.T) {
@@ -67,6 +72,13 @@ func TestWorld(t *testing.T) {
 			seen, executions := outcomesWith(t, p, o, explore.DPOR())
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("%d executions:\n%s", executions, diff)
+			}
+			if isForked[test.scenario] {
+				o := o
+				o.Isolation = sut.Fork
+				if forked, n := outcomesWith(t, p, o, explore.DPOR()); n != executions || !cmp.Equal(forked, seen) {
+					t.Errorf("%d executions forked, with %v; in place %d, with %v", n, forked, executions, seen)
+				}
 			}
 			all, schedules := outcomesWith(t, p, o, explore.MaxExecutions(explore.DFS(), 2000))
 			t.Logf("%d executions for %d schedules", executions, schedules)

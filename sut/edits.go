@@ -114,8 +114,11 @@ var patches = []patch{
 		e.enter("poll_runtime_pollUnblock", "tandemPollUnblock(pd)")
 	}},
 	{"runtime/netpoll_epoll.go", func(e *editor) {
-		e.enter("netpollopen", "if tandemPollOpen(fd, pd) { return 0 }")
-		e.enter("netpollclose", "if tandemPollClose(fd) { return 0 }")
+		// Sockets are virtual, and files do not wait: nothing is left for the kernel to watch.
+		e.enter("netpollinit", "if tandem.serving { return }")
+		e.enter("netpollBreak", "if tandem.serving { return }")
+		e.enter("netpollopen", "if tandemPollOpen(fd, pd) { return 0 }; if tandem.serving { return tandemNotPolled }")
+		e.enter("netpollclose", "if tandemPollClose(fd) || tandem.serving { return 0 }")
 	}},
 	{"runtime/cgo_mmap.go", func(e *editor) {
 		e.swap("mmap", "return sysMmap(addr, n, prot, flags, fd, off)",
@@ -197,15 +200,17 @@ var patches = []patch{
 		e.enter("socketpair", "if tandemIsOn() { return tandemSocketPair(domain, typ, proto, fd) }")
 	}},
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
+	{"internal/syscall/unix/fcntl_unix.go", func(e *editor) { // it would ask the kernel about virtual descriptors
+		e.swap("Fcntl", "val, errno := fcntl(int32(fd), int32(cmd), int32(arg))",
+			"r, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), uintptr(cmd), uintptr(arg)); val := int32(r)")
+	}},
 	{"internal/poll/fd_unix.go", func(e *editor) {
 		e.enter("FD.Close", "tandemFileClose(unsafe.Pointer(fd), fd.Sysfd)")
 		e.enter("FD.RawRead", rawFunction)
 		e.enter("FD.RawWrite", rawFunction)
 		e.enter("FD.WriteOnce", rawFunction)
-		e.swap("DupCloseOnExec", "return r0, \"\", nil",
-			"if tandemIsSocket(uintptr(fd)) { tandemDuplicated(fd, r0) }; return r0, \"\", nil")
 		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
-		e.add(isSocketDeclaration + "\n\n//go:linkname tandemDuplicated syscall.tandemDuplicated\nfunc tandemDuplicated(old, fd int)")
+		e.add(isSocketDeclaration)
 		e.add("//go:linkname tandemFileClose\nfunc tandemFileClose(file unsafe.Pointer, fd int)\n\n" +
 			"//go:linkname tandemRaw\nfunc tandemRaw(by int)")
 	}},
@@ -244,6 +249,8 @@ func editScheduler(e *editor) {
 	e.enter("os_beforeExit", "tandemBeforeExit(exitCode)")
 	e.before("schedinit", "if procresize(procs) != nil",
 		"if tandemInit(); tandem.serving { procs = 1; sched.customGOMAXPROCS = true }")
+	// A stack that grows for ever is to end before the memory does.
+	e.swap("main", "maxstacksize = 1000000000", "maxstacksize = 1000000000; if tandem.serving { maxstacksize = 256 << 20 }")
 	e.swap("main", "if haveSysmon {", "if haveSysmon && !tandem.serving {")
 	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread", "startTemplateThread", "freezetheworld"} {
 		e.enter(f, "if tandem.serving { return }")

@@ -2,12 +2,14 @@ package sut_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,13 +29,13 @@ func filesProgram(t testing.TB) *sut.Program {
 // furnish makes a directory in which the program runs.
 func furnish(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "always/the/same/above")
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(os.Mkdir(filepath.Join(dir, "full"), 0o755))
+	must(os.MkdirAll(filepath.Join(dir, "full"), 0o755))
 	must(os.WriteFile(filepath.Join(dir, "full/one"), []byte("1"), 0o644))
 	must(os.WriteFile(filepath.Join(dir, "full/two"), []byte("2"), 0o644))
 	must(os.WriteFile(filepath.Join(dir, "config"), bytes.Repeat([]byte("configured\n"), 60)[:600], 0o644))
@@ -44,35 +46,60 @@ func furnish(t testing.TB) string {
 // TestFilesAreLikeNative compares what a program sees of the file system under
 // control with what it sees of the kernel's, line by line.
 func TestFilesAreLikeNative(t *testing.T) {
-	native := filepath.Join(t.TempDir(), "files")
-	if out, err := exec.Command("go", "build", "-o", native, "./testdata/files").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(native)
-	cmd.Dir, cmd.Stdin = furnish(t), strings.NewReader("some input")
-	want, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("natively: %v", err)
-	}
-	if n := bytes.Count(want, []byte("\n")); n < 150 {
+	native, controlled := nativeFiles(t), filesProgram(t)
+	want := native(t, "some input")
+	if n := len(want); n < 200 {
 		t.Fatalf("%d observations; there are more", n)
 	}
-	p := filesProgram(t)
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
-		dir := furnish(t)
-		w, err := sut.Start(p, sut.Options{Dir: dir, Isolation: isolation, World: sut.World{Stdin: []byte("some input")}})
+		o := sut.Options{Dir: furnish(t), Isolation: isolation, World: sut.World{Stdin: []byte("some input")}}
+		compareFiles(t, controlled, o, want, 3)
+	}
+}
+
+// TestRandomFileOperations does the same with random operations on few names.
+func TestRandomFileOperations(t *testing.T) {
+	native, controlled := nativeFiles(t), filesProgram(t)
+	for seed := range *fileSeeds {
+		arg := fmt.Sprint(seed + 1)
+		want := native(t, "", arg)
+		compareFiles(t, controlled, sut.Options{Args: []string{arg}, Dir: furnish(t)}, want, 2)
+	}
+}
+
+var fileSeeds = flag.Int("file-seeds", 20, "programs of 300 random operations on files to compare with the kernel")
+
+// nativeFiles returns a function that runs the program without control.
+func nativeFiles(t *testing.T) func(t *testing.T, stdin string, args ...string) []string {
+	path := filepath.Join(t.TempDir(), "files")
+	if out, err := exec.Command("go", "build", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return func(t *testing.T, stdin string, args ...string) []string {
+		cmd := exec.Command(path, args...)
+		cmd.Dir, cmd.Stdin = furnish(t), strings.NewReader(stdin)
+		out, err := cmd.Output()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("natively: %v", err)
 		}
-		defer w.Close()
-		for range 3 {
-			log := run(t, w, sut.Schedule{}, nil)
-			if log.Outcome != sut.Completed {
-				t.Errorf("%v: %s%s", log.Outcome, log.Message, log.Stderr)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(log.Stdout), "\n")); diff != "" {
-				t.Fatalf("native and controlled differ:\n%s", diff)
-			}
+		return strings.Split(string(out), "\n")
+	}
+}
+
+// compareFiles runs the program under control, several times in one worker.
+func compareFiles(t *testing.T, p *sut.Program, o sut.Options, want []string, times int) {
+	w, err := sut.Start(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for range times {
+		log := run(t, w, sut.Schedule{}, nil)
+		if log.Outcome != sut.Completed {
+			t.Errorf("%v: %s%s", log.Outcome, log.Message, log.Stderr)
+		}
+		if diff := cmp.Diff(want, strings.Split(string(log.Stdout), "\n")); diff != "" {
+			t.Fatalf("%v: native and controlled differ:\n%s", o.Args, diff)
 		}
 	}
 }
@@ -127,4 +154,31 @@ func residentKiB(t *testing.T, pid int) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// BenchmarkFiles is what isolation costs a program that writes a file, beside one
+// that does the same without it.
+func BenchmarkFiles(b *testing.B) {
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		without, with := start(b, isolation, "counter"), start(b, isolation, "one file")
+		b.Run(map[sut.Isolation]string{sut.Snapshot: "snapshot", sut.Fork: "fork"}[isolation], func(b *testing.B) {
+			var spent [2]time.Duration
+			executions := 0
+			for b.Loop() {
+				for i, w := range []*sut.Worker{without, with} {
+					began := time.Now()
+					for range 50 {
+						if log := run(b, w, sut.Schedule{}, nil); log.Outcome != sut.Completed {
+							b.Fatalf("%v: %s", log.Outcome, log.Stderr)
+						}
+					}
+					spent[i] += time.Since(began)
+				}
+				executions += 50
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(executions)/spent[0].Seconds(), "executions/s")
+			b.ReportMetric(float64(executions)/spent[1].Seconds(), "writing-executions/s")
+		})
+	}
 }

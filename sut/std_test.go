@@ -28,7 +28,7 @@ var (
 // stdAll are the packages whose tests are listed.
 var stdAll = []string{
 	"sync", "sync/atomic", "context", "time", "io", "bufio", "testing/synctest", "internal/synctest",
-	"os", "os/signal", "net", "net/http", "crypto/tls",
+	"os", "os/signal", "path/filepath", "net", "net/http", "crypto/tls",
 }
 
 // stdQuick are those of them that every run of the tests goes through.

@@ -130,3 +130,6 @@ func tandemSleep(ns int64) { timeSleep(ns) }
 //go:linkname tandemMonotonic syscall.tandemMonotonic
 //go:nosplit
 func tandemMonotonic() int64 { return tandem.now }
+
+// tandemNotPolled is EPERM, as the kernel says of files that never wait.
+const tandemNotPolled = 1

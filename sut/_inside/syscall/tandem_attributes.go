@@ -19,7 +19,7 @@ func tandemTarget(changes bool, dirfd int, path unsafe.Pointer, flags int) (*tan
 		tandemAboutNode(changes, d)
 		return d.node, 0
 	}
-	p, e := tandemLocate(false, false, dirfd, name, flags&tandemNoFollow == 0)
+	p, e := tandemLocate(false, false, dirfd, name, tandemFollowing(flags&tandemNoFollow != 0))
 	switch {
 	case e != 0:
 		return nil, e

@@ -78,10 +78,7 @@ func tandemMake(p *tandemPlace, mode uint32) (*tandemNode, Errno) {
 }
 
 func tandemMkdir(dirfd int, path unsafe.Pointer, mode uint32) Errno {
-	p, e := tandemLocate(true, false, dirfd, tandemText(path), false)
-	if e == ENOTDIR && p.node != nil {
-		e = EEXIST
-	}
+	p, e := tandemLocate(true, false, dirfd, tandemText(path), tandemLinksNever)
 	if e != 0 {
 		return e
 	}
@@ -97,7 +94,7 @@ func tandemSymlink(target unsafe.Pointer, dirfd int, path unsafe.Pointer) Errno 
 	if to == "" {
 		return ENOENT
 	}
-	p, e := tandemLocate(true, false, dirfd, tandemText(path), false)
+	p, e := tandemLocate(true, false, dirfd, tandemText(path), tandemLinksNever)
 	if e != 0 {
 		return e
 	}
@@ -115,8 +112,8 @@ func tandemSymlink(target unsafe.Pointer, dirfd int, path unsafe.Pointer) Errno 
 }
 
 func tandemLink(fromfd int, from unsafe.Pointer, tofd int, to unsafe.Pointer, flags int) Errno {
-	p, e := tandemLocate(true, false, tofd, tandemText(to), false)
-	old, oldError := tandemWalkNoted(fromfd, tandemText(from), flags&tandemFollow != 0)
+	p, e := tandemLocate(true, false, tofd, tandemText(to), tandemLinksNever)
+	old, oldError := tandemWalkNoted(fromfd, tandemText(from), tandemFollowing(flags&tandemFollow == 0))
 	switch {
 	case oldError != 0:
 		return oldError
@@ -143,7 +140,7 @@ func tandemLink(fromfd int, from unsafe.Pointer, tofd int, to unsafe.Pointer, fl
 
 func tandemUnlink(dirfd int, path unsafe.Pointer, flags int) Errno {
 	name := tandemText(path)
-	p, e := tandemLocate(true, false, dirfd, name, false)
+	p, e := tandemLocate(true, false, dirfd, name, tandemLinksNever)
 	directory := flags&tandemRemoveDirectory != 0
 	switch {
 	case e != 0:
@@ -158,6 +155,8 @@ func tandemUnlink(dirfd int, path unsafe.Pointer, flags int) Errno {
 		return ENOTDIR
 	case !directory && p.node.is(S_IFDIR):
 		return EISDIR
+	case !directory && p.slash:
+		return ENOTDIR
 	}
 	if directory {
 		if e := p.node.vacant(); e != 0 {
@@ -217,8 +216,8 @@ func tandemRename(fromfd int, from unsafe.Pointer, tofd int, to unsafe.Pointer, 
 	if flags&^tandemNoReplace != 0 {
 		return EINVAL // as on file systems that cannot do it
 	}
-	p, e := tandemLocate(true, false, tofd, tandemText(to), false)
-	old, oldError := tandemWalkNoted(fromfd, tandemText(from), false)
+	p, e := tandemLocate(true, false, tofd, tandemText(to), tandemLinksNever)
+	old, oldError := tandemWalkNoted(fromfd, tandemText(from), tandemLinksNever)
 	switch {
 	case oldError != 0:
 		return oldError

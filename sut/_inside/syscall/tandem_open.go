@@ -16,15 +16,15 @@ func tandemOpen(dirfd int, path unsafe.Pointer, flags int, mode uint32) (int, Er
 	if flags&tandemUnnamed != 0 {
 		return 0, EOPNOTSUPP
 	}
-	follow := flags&O_NOFOLLOW == 0 && flags&(O_CREAT|O_EXCL) != O_CREAT|O_EXCL
-	p, e := tandemLocate(false, flags&O_CREAT != 0, dirfd, name, follow)
+	links := tandemFollowing(flags&O_NOFOLLOW != 0 || flags&(O_CREAT|O_EXCL) == O_CREAT|O_EXCL)
+	if flags&O_CREAT != 0 {
+		links |= tandemCreating
+	}
+	p, e := tandemLocate(false, flags&O_CREAT != 0, dirfd, name, links)
 	if e != 0 {
 		return 0, e
 	}
 	if p.node == nil && flags&O_CREAT != 0 {
-		if p.slash {
-			return 0, EISDIR
-		}
 		if _, e := tandemMake(&p, S_IFREG|mode&0o7777&^tandemFiles.umask); e != 0 {
 			return 0, e
 		}
@@ -53,10 +53,10 @@ func (p *tandemPlace) openable(flags int) Errno {
 	switch {
 	case flags&(O_CREAT|O_EXCL) == O_CREAT|O_EXCL:
 		return EEXIST
-	case n.is(S_IFLNK) && flags&tandemPathOnly == 0:
-		return ELOOP
 	case flags&O_DIRECTORY != 0 && !n.is(S_IFDIR):
 		return ENOTDIR
+	case n.is(S_IFLNK) && flags&tandemPathOnly == 0:
+		return ELOOP
 	case flags&tandemPathOnly != 0:
 		return 0
 	case n.is(S_IFDIR) && (writes || flags&O_CREAT != 0):

@@ -23,49 +23,69 @@ func (p *tandemPlace) object() uint64 {
 
 // tandemLocate walks a path, after the point of the operation that needs it: one
 // that changes what is there, or that does if there is nothing yet.
-func tandemLocate(changes, creates bool, dirfd int, path string, follow bool) (tandemPlace, Errno) {
+func tandemLocate(changes, creates bool, dirfd int, path string, links uint8) (tandemPlace, Errno) {
 	if tandemIsOn() {
-		p, _ := tandemWalk(dirfd, path, follow)
+		p, _ := tandemWalk(dirfd, path, links)
 		op := uint8(opFileRead)
 		if changes || creates && p.node == nil {
 			op = opFileWrite
 		}
 		tandemFilePoint(op, p.object(), nil)
 	}
-	return tandemWalkNoted(dirfd, path, follow)
+	return tandemWalkNoted(dirfd, path, links)
 }
 
 // tandemWalkNoted walks a path, and records what it looks at.
-func tandemWalkNoted(dirfd int, path string, follow bool) (tandemPlace, Errno) {
+func tandemWalkNoted(dirfd int, path string, links uint8) (tandemPlace, Errno) {
 	tandemFiles.logging = true
-	p, e := tandemWalk(dirfd, path, follow)
+	p, e := tandemWalk(dirfd, path, links)
 	tandemFiles.logging = false
 	return p, e
 }
 
+// Whether a symbolic link at the end of a path is followed.
+const (
+	tandemLinksNever   = iota // the call is about the name itself, also before a slash
+	tandemLinksAtSlash        // only before a slash
+	tandemLinksAlways
+
+	tandemCreating = 1 << 4 // | one of them: what is made is no directory, so that no slash may follow
+)
+
+// tandemFollowing is tandemLinksAlways, unless something speaks against it.
+func tandemFollowing(not bool) uint8 {
+	if not {
+		return tandemLinksAtSlash
+	}
+	return tandemLinksAlways
+}
+
 // tandemWalk finds where a path leads. With an error it returns how far it came.
-func tandemWalk(dirfd int, path string, follow bool) (p tandemPlace, e Errno) {
+func tandemWalk(dirfd int, path string, links uint8) (p tandemPlace, e Errno) {
 	if len(path) >= tandemMaxPath {
 		return p, ENAMETOOLONG
 	}
 	if p.node, e = tandemStartOf(dirfd, path); e != 0 {
 		return p, e
 	}
-	for links := 0; ; {
+	for followed := 0; ; {
 		name, rest := tandemCut(path)
 		if name == "" {
-			return p, p.asDirectory()
+			return p, p.asDirectory(links)
 		}
 		dir := p.node
 		if e := tandemSearchable(dir); e != 0 {
 			return p, e
 		}
+		if links&tandemCreating != 0 && rest != "" && !tandemGoesOn(rest) && name != "." && name != ".." {
+			return p, EISDIR
+		}
 		if p, e = tandemEnter(dir, name); e != 0 {
 			return p, e
 		}
 		path = rest
-		if p.node != nil && p.node.is(S_IFLNK) && (path != "" || follow) {
-			if links++; links > tandemMaxSymlinks {
+		if p.node != nil && p.node.is(S_IFLNK) && tandemFollows(path, links) {
+			if followed++; followed > tandemMaxSymlinks {
 				return p, ELOOP
 			}
 			path = p.node.target + path
@@ -81,10 +101,26 @@ func tandemWalk(dirfd int, path string, follow bool) (p tandemPlace, e Errno) {
 	}
 }
 
-// asDirectory is for a path that ends in a slash.
-func (p *tandemPlace) asDirectory() Errno {
+// tandemFollows reports whether a link is followed that has the given rest of
+// the path behind it.
+func tandemFollows(rest string, links uint8) bool {
+	if rest == "" {
+		return links&^tandemCreating == tandemLinksAlways
+	}
+	return tandemGoesOn(rest) || links != tandemLinksNever
+}
+
+// tandemGoesOn reports whether there are more names in the rest of a path.
+func tandemGoesOn(rest string) bool {
+	name, _ := tandemCut(rest)
+	return name != ""
+}
+
+// asDirectory is for a path that ends in a slash. Calls about the name itself have
+// their own errors for it.
+func (p *tandemPlace) asDirectory(links uint8) Errno {
 	p.slash = true
-	if p.node != nil && !p.node.is(S_IFDIR) {
+	if links != tandemLinksNever && p.node != nil && !p.node.is(S_IFDIR) {
 		return ENOTDIR
 	}
 	return 0
@@ -135,7 +171,7 @@ func tandemWorking() *tandemNode {
 			tandemRefuseCall("the working directory, which cannot be found out")
 		}
 		f.cwd = f.root // where the walk begins
-		p, _ := tandemWalk(0, string(buffer[:n-1]), true)
+		p, _ := tandemWalk(0, string(buffer[:n-1]), tandemLinksAlways)
 		f.cwd = p.node
 	}
 	return f.cwd

@@ -207,8 +207,6 @@ func tandemWait(op uint8, fd int, q *socketQueue, want int, flags int) bool {
 }
 
 // tandemDuplicated records that fd is another descriptor of old's endpoint.
-//
-//go:linkname tandemDuplicated
 func tandemDuplicated(old, fd int) {
 	if e := tandemEndpoints[old]; e != nil {
 		tandemAttachSocket(e, fd)

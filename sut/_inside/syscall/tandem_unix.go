@@ -6,7 +6,7 @@ func (a *tandemAddress) isPath() bool { return a.name != "" && a.name[0] != 0 }
 
 func tandemBindUnix(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	if a.isPath() {
-		p, errno := tandemLocate(true, false, tandemHereSigned, a.name, false)
+		p, errno := tandemLocate(true, false, tandemHereSigned, a.name, tandemLinksNever)
 		if errno != 0 {
 			return errno
 		}
@@ -64,7 +64,7 @@ func tandemFindUnix(kind int, a *tandemAddress) (*tandemEndpoint, Errno) {
 		}
 		return nil, ECONNREFUSED
 	}
-	p, errno := tandemWalkNoted(tandemHereSigned, a.name, true)
+	p, errno := tandemWalkNoted(tandemHereSigned, a.name, tandemLinksAlways)
 	switch {
 	case errno != 0:
 		return nil, errno

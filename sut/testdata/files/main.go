@@ -11,12 +11,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		seed, _ := strconv.ParseUint(os.Args[1], 10, 64)
+		runRandom(seed)
+		return
+	}
 	for _, group := range []struct {
 		name string
 		run  func()
@@ -258,6 +264,10 @@ func links() {
 	resolved, err := filepath.EvalSymlinks("softdir/../soft")
 	show("resolved", resolved, err)
 	show("remove a link", os.Remove("softdir"), must(os.Stat("dir")).IsDir())
+	show("mkdir at a dangling link", os.Symlink("elsewhere", "away"), syscall.Mkdir("away/", 0o700), syscall.Mkdir("away", 0o700))
+	show("mkdir at a file", syscall.Mkdir("target/", 0o700), syscall.Mkdir("dir/.", 0o700))
+	show("unlink with a slash", syscall.Unlink("away/"), syscall.Rmdir("away/"), syscall.Unlink("target/"))
+	show("rename with a slash", syscall.Rename("away/", "x"), syscall.Rename("target", "x/"), syscall.Rename("target/", "x"))
 	show("absolute", os.Symlink(must(filepath.Abs("target")), "absolute"), string(must(os.ReadFile("absolute"))))
 }
 

@@ -36,6 +36,13 @@ func descriptors() {
 	flags, _, number := syscall.Syscall(syscall.SYS_FCNTL, uintptr(other), syscall.F_GETFL, 0)
 	show("flags", flags&syscall.O_ACCMODE == syscall.O_RDWR, number)
 	syscall.Close(other)
+	again, err := os.OpenFile("described", os.O_RDWR|os.O_APPEND, 0)
+	duplicate := os.NewFile(uintptr(must(syscall.Dup(int(again.Fd())))), "duplicate")
+	again.Close()
+	_, writeError := duplicate.WriteString(" appended")
+	_, atError := duplicate.WriteAt([]byte("x"), 0)
+	show("a file of a duplicate", err, writeError, atError != nil, string(must(os.ReadFile("described"))))
+	duplicate.Close()
 }
 
 func working() {

@@ -3,6 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/user"
+	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // initial was opened and written before main.
@@ -40,3 +44,30 @@ func files() {
 		}
 	}
 }
+
+// oneFile is the work of counter, and a file that is written and read.
+func oneFile() {
+	counter()
+	if err := os.WriteFile("/tmp/tandem-one", make([]byte, 1000), 0o600); err != nil {
+		panic(err)
+	}
+	if b, err := os.ReadFile("/tmp/tandem-one"); err != nil || len(b) != 1000 {
+		panic(err)
+	}
+}
+
+// surroundings says where and as what the program runs.
+func surroundings() {
+	name, _ := os.Hostname()
+	me, err := user.Current()
+	executable, _ := os.Executable()
+	info, _ := os.Stat(executable)
+	var usage syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	var tv syscall.Timeval
+	syscall.Gettimeofday(&tv)
+	fmt.Println(name, os.Getppid(), syscall.Getpgrp(), me != nil, err, filepath.Base(executable), info.Size() > 0,
+		usage.Utime.Nano(), time.Unix(tv.Unix()).Equal(time.Now()), time.Local)
+}
+
+func overflow(n int) int { return overflow(n+1) + n }
