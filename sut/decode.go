@@ -68,7 +68,7 @@ func (p *place) enter(e *Event) {
 // problem says what no record has; "" if it may be one.
 func (p *place) problem(e *Event) string {
 	switch {
-	case e.Kind < Stepped || e.Kind > Left:
+	case e.Kind < Stepped || e.Kind >= recordKinds:
 		return fmt.Sprintf("its kind is %d, which is unknown", e.Kind)
 	case e.Operation >= opCount:
 		return fmt.Sprintf("its operation is %d, which is unknown", uint8(e.Operation))
@@ -78,7 +78,7 @@ func (p *place) problem(e *Event) string {
 		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)
 	}
 	switch e.Kind {
-	case Accessed, Spawned, Woke, Exchanged, Partnered:
+	case Accessed, Spawned, Woke, Exchanged, Partnered, Signalled:
 		if !p.transition {
 			return "it belongs to no transition"
 		}

@@ -81,6 +81,7 @@ const (
 	recordIntended            // of the last partner or pending operation: an access that it would have made
 	recordLeft                // a goroutine that is left blocked when the program ends
 	recordSignal              // a the signal that arrives, 0 for none
+	recordKinds
 )
 
 // record is one entry of the log of an execution.
