@@ -2,6 +2,7 @@ package sut_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,31 +27,35 @@ func BenchmarkIsolation(b *testing.B) {
 }
 
 func benchmarkIsolation(b *testing.B, p *sut.Program, name string) {
-	const batch, fresh, rounds = 200, 5, 100
+	const batch, fresh, rounds = 50, 3, 100
 	snapshot, fork := startProgram(b, p, sut.Snapshot, name, 1), startProgram(b, p, sut.Fork, name, 1)
 	loop := startProgram(b, p, sut.Snapshot, name, rounds)
-	var inPlace, forked, inFresh, looped time.Duration
-	events, batches := 0, 0
+	var inPlace, forked, inFresh, looped []float64 // executions per second, of each batch
+	events := 0
 	for b.Loop() {
-		inPlace += timeOf(b, batch, func() { events = len(complete(b, snapshot).Events) })
-		forked += timeOf(b, batch, func() { complete(b, fork) })
-		inFresh += timeOf(b, fresh, func() {
+		inPlace = append(inPlace, rateOf(batch, func() { events = len(complete(b, snapshot).Events) }))
+		forked = append(forked, rateOf(batch, func() { complete(b, fork) }))
+		inFresh = append(inFresh, rateOf(fresh, func() {
 			w := startProgram(b, p, sut.Fork, name, 1)
 			complete(b, w)
 			w.Close()
-		})
-		looped += timeOf(b, 1, func() { complete(b, loop) })
-		batches++
+		}))
+		looped = append(looped, rounds*rateOf(1, func() { complete(b, loop) }))
 	}
-	rate := func(d time.Duration, n int) float64 { return float64(batches*n) / d.Seconds() }
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(events), "events")
-	b.ReportMetric(rate(inPlace, batch), "snapshot/s")
-	b.ReportMetric(rate(forked, batch), "fork/s")
-	b.ReportMetric(rate(inFresh, fresh), "process/s")
-	b.ReportMetric(rate(looped, rounds), "unisolated/s")
-	b.ReportMetric(rate(inPlace, batch)/rate(forked, batch), "snapshot/fork")
-	b.ReportMetric(rate(looped, rounds)/rate(inPlace, batch), "unisolated/snapshot")
+	b.ReportMetric(median(inPlace), "snapshot/s")
+	b.ReportMetric(median(forked), "fork/s")
+	b.ReportMetric(median(inFresh), "process/s")
+	b.ReportMetric(median(looped), "unisolated/s")
+	b.ReportMetric(median(inPlace)/median(forked), "snapshot/fork")
+	b.ReportMetric(median(looped)/median(inPlace), "unisolated/snapshot")
+}
+
+// median of some numbers: other processes disturb the mean.
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 func startProgram(b *testing.B, p *sut.Program, isolation sut.Isolation, name string, rounds int) *sut.Worker {
@@ -72,11 +77,11 @@ func complete(b *testing.B, w *sut.Worker) *sut.Log {
 	return log
 }
 
-func timeOf(b *testing.B, n int, do func()) time.Duration {
-	b.Helper()
+// rateOf is how often per second something can be done.
+func rateOf(n int, do func()) float64 {
 	started := time.Now()
 	for range n {
 		do()
 	}
-	return time.Since(started)
+	return float64(n) / time.Since(started).Seconds()
 }
