@@ -238,7 +238,13 @@ func tandemRunnable(pp *p) *g {
 // can happen.
 func tandemAdvance(pp *p) {
 	when := pp.timers.wakeTime()
-	if when == 0 || !tandemAwaited(pp) {
+	if !tandemAwaited(pp) {
+		when = 0
+	}
+	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
+		when = polled
+	}
+	if when == 0 {
 		tandemEnd(outcomeDeadlock)
 	}
 	if when > tandem.now {

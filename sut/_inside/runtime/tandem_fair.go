@@ -85,7 +85,10 @@ const tandemBarren = 128
 // tandemOnlySpins reports whether all goroutines that can go on only look again and
 // again at what does not change, until a timer changes it.
 func tandemOnlySpins() bool {
-	if tandem.barren < tandemBarren || !tandemTimersPending() || !tandemAwaited(getg().m.p.ptr()) {
+	if tandem.barren < tandemBarren {
+		return false
+	}
+	if !(tandemTimersPending() && tandemAwaited(getg().m.p.ptr())) && tandemPolledTimer() == 0 {
 		return false
 	}
 	enabled := 0
@@ -101,6 +104,23 @@ func tandemOnlySpins() bool {
 		enabled++
 	}
 	return tandem.barren >= tandemBarren*enabled
+}
+
+// tandemPolledTimer is the first time at which a timer fires that goroutines only
+// look at, without waiting for it; 0: there is none. The runtime has not set those.
+func tandemPolledTimer() (first int64) {
+	for i := range tandem.nparked {
+		t := &tandem.parked[i].ptr().tandem
+		for arm := range t.ncases {
+			if !t.waits() || t.channel(arm) == nil || t.channel(arm).timer == nil {
+				continue
+			}
+			if when := t.channel(arm).timer.when; when > tandem.now && (first == 0 || when < first) {
+				first = when
+			}
+		}
+	}
+	return first
 }
 
 // tandemTurnIsOver reports whether it is time for the others.
