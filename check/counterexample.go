@@ -414,7 +414,7 @@ var objectKinds = map[sut.Operation]string{
 	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
 	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
 	sut.WriteWait: "rwmutex", sut.TryReadLock: "rwmutex", sut.TryWriteLock: "rwmutex",
-	sut.Add: "wait group", sut.Wait: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
+	sut.Add: "wait group", sut.Wait: "wait group", sut.Reused: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
 	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
 	sut.MapRead: "map", sut.MapWrite: "map",
 	sut.FileRead: "file", sut.FileWrite: "file", sut.FileLock: "file", sut.FileShare: "file",

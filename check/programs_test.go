@@ -31,6 +31,7 @@ var flavours = map[string][]string{
 	"misuses":    {"unlock,m", "lock,m | unlock,m", "lock,m | unlock,m", "close,c", "send,c", "recv,c", "load,x"},
 	"rwmutexes":  {"rlock | runlock", "wlock | wunlock", "rlock | runlock", "wlock | wunlock", "tryrlock | runlock", "trywlock | wunlock"},
 	"waitgroups": {"add,1", "add,-1", "add,2", "add,1 | add,-1", "wait", "load,x", "store,x,v"},
+	"reuse":      {"add,1 | add,-1", "add,1 | add,-1", "wait", "wait", "load,x"},
 	"conditions": {"lock,0 condwait unlock,0", "signal", "broadcast", "lock,0 | signal unlock,0", "load,x", "store,x,v"},
 	"once":       {"once |", "once |", "load,x", "store,x,v", "lock,m | unlock,m", "leave"},
 	"atomics":    {"load,x", "store,x,v", "addto,x,v", "swap,x,v", "cas,x,v,v", "and,x,v", "or,x,v", "point", "keep,x,v", "drop,x"},
@@ -40,7 +41,7 @@ var flavours = map[string][]string{
 		"cancel", "err", "yield", "die", "leave", "trylock,m | unlock,m", "tryrlock | runlock"},
 }
 
-var flavourNames = []string{"channels", "mutexes", "rwmutexes", "waitgroups", "conditions", "once", "atomics", "contexts", "misuses", "everything"}
+var flavourNames = []string{"channels", "mutexes", "rwmutexes", "waitgroups", "reuse", "conditions", "once", "atomics", "contexts", "misuses", "everything"}
 
 // sample is a random program.
 type sample struct {
@@ -64,7 +65,7 @@ func drawProgram(flavour string, number uint64) *sample {
 		}
 	}
 	start := "go"
-	if flavour == "waitgroups" && g.IntN(2) == 0 {
+	if strings.Contains("waitgroups reuse", flavour) && g.IntN(2) == 0 {
 		start = "wggo"
 	}
 	for i := 1; i < len(p.bodies); i++ {
@@ -241,12 +242,15 @@ func disagreement(p *sut.Program, text string, exhaustive bool) (string, error) 
 	if !all {
 		return "", errTooMany
 	}
-	if want["panicked: "+reused] {
-		return "", nil
-	}
 	got, err := searchProgram(p, text, explore.DPOR(), maxReduced)
 	if err != nil {
 		return "", err
+	}
+	if want["panicked: "+negative] && got["panicked: "+negative] {
+		return compareAll(p, text, want) // once one is found, the reduction may miss other outcomes
+	}
+	if want["panicked: "+reused] {
+		return compareAll(p, text, want) // who has begun to wait is unknown to the reduction
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		return "reduced search (-exist +found):\n" + diff, nil
@@ -254,14 +258,22 @@ func disagreement(p *sut.Program, text string, exhaustive bool) (string, error) 
 	if !exhaustive {
 		return "", nil
 	}
-	got, err = searchProgram(p, text, explore.DFS(), maxSchedules)
+	return compareAll(p, text, want)
+}
+
+// compareAll is disagreement with the search of all schedules, if there are not too many.
+func compareAll(p *sut.Program, text string, want map[string]bool) (string, error) {
+	got, err := searchProgram(p, text, explore.DFS(), maxSchedules)
 	if err == errTooMany {
 		return "", nil
 	}
 	return cmp.Diff(want, got), err
 }
 
-const reused = "sync: WaitGroup is reused before previous Wait has returned"
+const (
+	negative = "sync: negative WaitGroup counter"
+	reused   = "sync: WaitGroup is reused before previous Wait has returned"
+)
 
 // shrink returns a smaller program about which they disagree as well.
 func shrink(p *sut.Program, s *sample) *sample {

@@ -152,8 +152,8 @@ var patches = []patch{
 	}},
 	{"sync/waitgroup.go", func(e *editor) {
 		e.enter("WaitGroup.Add", "tandemAdd(unsafe.Pointer(wg), unsafe.Pointer(&wg.state), delta)")
-		e.point("WaitGroup.Wait", opWait, "wg", "&wg.state")
-		e.add("//go:linkname tandemAdd\n//go:noescape\nfunc tandemAdd(object, state unsafe.Pointer, delta int)")
+		e.enter("WaitGroup.Wait", `if tandemWait(unsafe.Pointer(wg), unsafe.Pointer(&wg.state)) { panic("sync: WaitGroup is reused before previous Wait has returned") }`)
+		e.add("//go:linkname tandemAdd\n//go:noescape\nfunc tandemAdd(object, state unsafe.Pointer, delta int)\n\n//go:linkname tandemWait\n//go:noescape\nfunc tandemWait(object, state unsafe.Pointer) bool")
 	}},
 	{"sync/cond.go", func(e *editor) {
 		e.point("Cond.Wait", opCondWait, "c", "nil")

@@ -53,7 +53,7 @@ var operationNames = [opCount]string{
 	opClose: "close channel", opLength: "length of channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
 	opReadLock: "lock for reading", opReadUnlock: "unlock for reading", opWriteLock: "lock for writing",
 	opWriteUnlock: "unlock for writing", opWriteWait: "wait for the readers of", opTryReadLock: "try to lock for reading",
-	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for",
+	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for", opReused: "return late from",
 	opCondWait: "await", opCondSignal: "signal", opOnce: "do", opLoad: "atomic load",
 	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
 	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
@@ -121,6 +121,7 @@ const (
 	TryWriteLock   Operation = opTryWriteLock
 	Add            Operation = opAdd
 	Wait           Operation = opWait
+	Reused         Operation = opReused // Wait, after an Add that should have come later
 	CondWait       Operation = opCondWait
 	CondSignal     Operation = opCondSignal
 	Once           Operation = opOnce

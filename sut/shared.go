@@ -119,6 +119,7 @@ const (
 	opTryWriteLock // the same for a writer
 	opAdd
 	opWait
+	opReused // a wait group: its Wait has been overtaken by an Add, and panics
 	opCondWait
 	opCondSignal
 	opOnce

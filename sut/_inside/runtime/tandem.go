@@ -36,6 +36,8 @@ type tandemG struct {
 	nsends     int     // the first of them that send
 	arm        int     // of a channel operation that goes on: the one that it takes, or noArm
 	passed     int     // how often it has passed over partners
+	entered    bool    // waits for a wait group whose counter has reached zero since
+	reused     bool    // and has been raised again: see tandemCountLate
 	guarded    bool    // a channel operation that waits at its point
 	block      bool    // it has no default
 	announced  bool    // its partners know
@@ -142,16 +144,6 @@ func tandemConsider() {
 		tandemAnnounce(t)
 	}
 	t.parked = true
-}
-
-// tandemAdd is the point of an operation that adds to a counter.
-//
-//go:nosplit
-func tandemAdd(object, state unsafe.Pointer, delta int) {
-	if tandem.on {
-		getg().tandem.delta = int32(delta)
-		tandemPoint(opAdd, object, state)
-	}
 }
 
 // tandemPark puts a goroutine among those that can be scheduled.
@@ -339,6 +331,8 @@ func tandemLogOperation(t *tandemG) {
 	switch t.op {
 	case opStart, opResume, opYield, opChoose, opExit:
 		return
+	case opAdd:
+		tandemNoteWaiters(t)
 	case opConnect, opSocketWrite, opSocketShutdown:
 		if t.state == 0 {
 			return // known only when the peers have reacted

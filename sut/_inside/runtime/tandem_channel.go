@@ -115,10 +115,6 @@ const (
 //go:nosplit
 func tandemChannelObject(c *hchan) uint64 { return uint64(uintptr(unsafe.Pointer(c))) }
 
-// tandemHandsOver reports whether a value goes from one goroutine to another on
-// a channel, without being stored.
-func tandemHandsOver(c *hchan) bool { return c.dataqsiz == 0 && c.closed == 0 }
-
 //go:nosplit
 func tandemChannelReady(c *hchan) (ready uint8) {
 	if c.closed != 0 || c.qcount < c.dataqsiz {
@@ -186,8 +182,13 @@ func (t *tandemG) canBlock() bool {
 
 // owns reports whether an arm takes partners.
 func (t *tandemG) owns(arm int) bool {
+	return t.takesPartners(arm) && t.channel(arm).closed == 0
+}
+
+// takesPartners reports whether it does while the channel is not closed.
+func (t *tandemG) takesPartners(arm int) bool {
 	c := t.channel(arm)
-	return c != nil && tandemHandsOver(c) && (t.sends(arm) || !t.block)
+	return c != nil && c.dataqsiz == 0 && (t.sends(arm) || !t.block)
 }
 
 // wanted reports whether anybody may wait for an arm that takes partners.

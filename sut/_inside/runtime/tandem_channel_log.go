@@ -49,10 +49,10 @@ func tandemFootprint(t *tandemG, partner *g) {
 			kind = accessWrite
 		}
 		tandemAccessChannel(t, c, kind)
-		if !t.owns(arm) {
+		if !t.takesPartners(arm) {
 			continue
 		}
-		kind = accessRead
+		kind = accessRead // also if it is closed: with a partner, it could have gone on before
 		if t.meetable(arm) {
 			kind = accessWrite
 		}

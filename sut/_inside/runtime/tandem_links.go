@@ -29,6 +29,10 @@ func tandemSyncIsSealed() bool {
 	return tandemClass(*(*uintptr)(unsafe.Pointer(getcallerfp() + 8)))&^callerPrivate != callerOpen
 }
 
+//go:linkname tandemSyncWait sync.tandemWait
+//go:nosplit
+func tandemSyncWait(object, state unsafe.Pointer) bool { return tandemWait(object, state) }
+
 //go:linkname tandemAtomicPoint sync/atomic.tandemPoint
 //go:nosplit
 func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }

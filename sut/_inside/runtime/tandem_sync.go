@@ -2,6 +2,74 @@ package runtime
 
 import "unsafe"
 
+// tandemAdd is the point of an operation that adds to a counter.
+//
+//go:nosplit
+func tandemAdd(object, state unsafe.Pointer, delta int) {
+	if tandem.on {
+		getg().tandem.delta = int32(delta)
+		tandemPoint(opAdd, object, state)
+	}
+}
+
+// tandemWait is the point of WaitGroup.Wait. It reports whether that has to panic.
+//
+//go:nosplit
+func tandemWait(object, state unsafe.Pointer) bool {
+	if !tandem.on {
+		return false
+	}
+	t := &getg().tandem
+	t.entered, t.reused = false, false
+	tandemPoint(opWait, object, state)
+	return t.reused && tandemCounter(t) != 0
+}
+
+// Whoever waits at the point of WaitGroup.Wait may, or may not yet, have gone on to wait
+// inside. When the counter has reached zero and is raised again, that makes a
+// difference: who has gone on can return late, and panics if the counter is not zero
+// then; who has not waits on. So the addition that raises it has alternatives, one for
+// each set of those that have gone on.
+
+// tandemMaxLate limits the waiters of which any set is tried.
+const tandemMaxLate = 4
+
+func tandemCountLate(t *tandemG) {
+	t.choices = 1
+	if t.delta <= 0 || tandemCounter(t) != 0 {
+		return
+	}
+	for i := range tandem.nparked {
+		if p := &tandem.parked[i].ptr().tandem; p.op == opWait && p.object == t.object && p.entered && t.choices < 1<<tandemMaxLate {
+			t.choices *= 2
+		}
+	}
+}
+
+// tandemNoteWaiters is called before an addition to the counter of a wait group.
+func tandemNoteWaiters(t *tandemG) {
+	before := tandemCounter(t)
+	after, late := before+t.delta, t.choice
+	if t.choices == 1 {
+		late = 0
+	}
+	for i := range tandem.nparked {
+		p := &tandem.parked[i].ptr().tandem
+		if p.op != opWait || p.object != t.object {
+			continue
+		}
+		switch {
+		case before > 0 && after == 0:
+			p.entered = true
+		case before == 0 && after > 0 && p.entered:
+			if p.entered = false; late&1 != 0 {
+				p.op, p.reused = opReused, true
+			}
+			late /= 2
+		}
+	}
+}
+
 // tandemDelta is what an access that commutes adds to its counter.
 func tandemDelta(t *tandemG) int32 {
 	switch t.op {
@@ -20,7 +88,7 @@ func tandemDelta(t *tandemG) int32 {
 // tandemCounter is the counter that accesses that commute add to, before they do.
 func tandemCounter(t *tandemG) int32 {
 	switch t.op {
-	case opAdd:
+	case opAdd, opWait, opReused, opNone:
 		return int32(*(*uint64)(unsafe.Pointer(t.state)) >> 32)
 	case opReadLock, opReadUnlock, opTryReadLock:
 		readers, _ := tandemReaders(t.state)
@@ -82,7 +150,7 @@ func tandemReady(t *tandemG) uint8 {
 		if *(*int32)(unsafe.Pointer(t.state))&1 == 0 {
 			ready = readyFree
 		}
-	case opAdd, opWait:
+	case opAdd, opWait, opReused:
 		if *(*uint64)(unsafe.Pointer(t.state))>>32 == 0 {
 			ready = readyFree
 		}
