@@ -107,20 +107,23 @@ func buildExample(t testing.TB, pkg string) *sut.Program {
 	return p
 }
 
-func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
+func newToolchain() (*sut.Toolchain, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	ctx := context.Background()
-	toolchain, err := sut.NewToolchain(ctx, ".", filepath.Join(cache, "tandem"))
+	return sut.NewToolchain(context.Background(), ".", filepath.Join(cache, "tandem"))
+}
+
+func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
+	toolchain, err := newToolchain()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
 		return nil, err
 	}
-	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
+	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
 func newClient(t testing.TB) *ckptd.Client {

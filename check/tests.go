@@ -40,7 +40,8 @@ const maxSubtests = 10_000
 // soon as it is known. A subtest that does not call t.Parallel has a search of
 // its own, since an order of it and of its siblings does not exist. Parallel
 // siblings are explored together; each has the verdict of its own failures.
-// Errors are those of Run.
+// Errors are those of Run. When ctx ends, the verdict of what is under way is
+// Unknown, and the tests after it have none.
 func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) error {
 	alternatives := splitPattern(o.Run)
 	for _, pattern := range alternatives {
@@ -63,6 +64,9 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 		t.matched = true
 		if _, err := t.check(ctx, name, below); err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 	if !t.matched {
@@ -95,6 +99,9 @@ func (t *testRun) check(ctx context.Context, name string, patterns []string) (ex
 					return worst, err
 				}
 				worst = worse(worst, verdict)
+				if ctx.Err() != nil {
+					return worst, nil
+				}
 			}
 			if done = append(done, g.serial...); len(done) > maxSubtests {
 				return worst, fmt.Errorf("%s has more than %d subtests", name, maxSubtests)
@@ -110,7 +117,7 @@ func (t *testRun) check(ctx context.Context, name string, patterns []string) (ex
 			}
 			worst = worse(worst, verdictKinds[v.Verdict])
 		}
-		return worst, ctx.Err()
+		return worst, nil
 	}
 }
 

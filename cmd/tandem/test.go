@@ -96,7 +96,9 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 			return err
 		}
 		tested, matched = true, true
-		results = append(results, result)
+		if results = append(results, result); c.Context().Err() != nil {
+			break
+		}
 	}
 	if err := f.writeJUnit(results); err != nil {
 		return err
@@ -107,12 +109,16 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	case !matched:
 		return fmt.Errorf("no test matches -run %s", f.pattern)
 	}
-	return exitOf(results)
+	return exitOf(results, c.Context().Err() != nil)
 }
 
-// exitOf is the worst verdict of all.
-func exitOf(packages []report.TestPackage) error {
+// exitOf is the worst verdict of all. Tests that an interrupted run has not come to
+// are unknown.
+func exitOf(packages []report.TestPackage, interrupted bool) error {
 	code := exitHolds
+	if interrupted {
+		code = exitUnknown
+	}
 	for _, p := range packages {
 		for _, t := range p.Tests {
 			switch {
