@@ -32,7 +32,7 @@ func (s *shared) readLog(events []Event) (*Log, error) {
 		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
 	}
 	events = slices.Grow(events[:0], int(records))[:records]
-	var in place
+	in := place{transition: s.onlyEnd != 0, pending: s.onlyEnd != 0} // the end of a log begins anywhere
 	for i := range events {
 		e := &events[i]
 		s.record[i].decode(e)
