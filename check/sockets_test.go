@@ -1,6 +1,8 @@
 package check
 
 import (
+	"flag"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -31,6 +33,7 @@ func TestSocketsLoseNothing(t *testing.T) {
 		"full pipe":     {"10 true", "0 false"},
 		"readers":       {"ab", "ba"},
 		"unlink":        {"true", "false"},
+		"udp connect":   {"8 true", "0 false"},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			all := map[string]bool{}
@@ -82,3 +85,41 @@ func TestShortReads(t *testing.T) {
 		}
 	}
 }
+
+// TestSocketScripts compares the outcomes of the reduced search with those of the
+// enumeration, for random programs: goroutines that write to, read from, shut down
+// and close the same connections and sockets.
+func TestSocketScripts(t *testing.T) {
+	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const operations = "wwrrcChdsgx"
+	random := rand.New(rand.NewPCG(1, 2))
+	for range *scripts {
+		args := []string{"script"}
+		for range 2 + random.IntN(2) {
+			text := ""
+			for range 1 + random.IntN(2) {
+				text += string(operations[random.IntN(len(operations))]) + string(rune('0'+random.IntN(2)/(1+random.IntN(2))))
+			}
+			args = append(args, text)
+		}
+		o := sut.Options{Args: args}
+		some, executions := outcomesWith(t, p, o, explore.DPOR())
+		all, schedules := outcomesWith(t, p, o, explore.MaxExecutions(explore.DFS(), 5000))
+		if schedules == 5000 { // perhaps not all
+			for outcome := range all {
+				if !some[outcome] {
+					t.Errorf("%v: the reduced search misses %q", args, outcome)
+				}
+			}
+			continue
+		}
+		if diff := cmp.Diff(all, some); diff != "" {
+			t.Errorf("%v: %d executions, %d schedules; the reduced search finds other outcomes:\n%s", args, executions, schedules, diff)
+		}
+	}
+}
+
+var scripts = flag.Int("socket-scripts", 40, "number of random programs over sockets")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +16,7 @@ var scenarios = map[string]func(){
 	"accept": acceptOrder, "writers": writers, "close": closeWhileReading, "close twice": closeTwice, "udp": datagrams,
 	"udp close": closedReceiver, "deadline": deadline, "same port": samePort, "late listener": lateListener, "reset": reset,
 	"full pipe": fullPipe, "readers": readers, "unrelated": unrelated, "unlink": unlink, "short": short,
+	"udp connect": connectLate, "script": func() { script(os.Args[2:]) },
 }
 
 func main() { scenarios[os.Args[1]]() }
@@ -171,6 +173,19 @@ func unrelated() {
 		}()
 	}
 	fmt.Print(<-done, <-done)
+}
+
+// connectLate turns a socket to one sender, while another one sends to it.
+func connectLate() {
+	s := must(net.ListenPacket("udp", "127.0.0.1:7000"))
+	to := must(net.ListenPacket("udp", "127.0.0.1:7001"))
+	go s.WriteTo([]byte("stranger"), to.LocalAddr())
+	must(to.(*net.UDPConn).SyscallConn()).Control(func(fd uintptr) {
+		syscall.Connect(int(fd), &syscall.SockaddrInet4{Port: 7002, Addr: [4]byte{127, 0, 0, 1}})
+	})
+	to.SetReadDeadline(time.Now().Add(time.Minute))
+	n, _, err := to.ReadFrom(make([]byte, 10))
+	fmt.Print(n, " ", err == nil)
 }
 
 // short reads three bytes in as many reads as that takes.

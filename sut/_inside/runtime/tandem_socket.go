@@ -13,6 +13,7 @@ var tandemSockets [tandemMaxSockets]struct {
 	virtual bool
 	in, out *socketQueue
 	pd      *pollDesc
+	polled  bool
 }
 
 //go:linkname tandemIsSocket syscall.tandemIsSocket
@@ -34,7 +35,7 @@ func tandemOpenSocket(fd uintptr, in, out *socketQueue) {
 	}
 	s := &tandemSockets[fd]
 	if !s.virtual {
-		s.pd = nil
+		s.pd, s.polled = nil, false
 	}
 	s.virtual, s.in, s.out = true, in, out
 }
@@ -71,6 +72,11 @@ func tandemExpired(fd uintptr, write bool) bool {
 	}
 	return pd.closing || write && pd.wd < 0 || !write && pd.rd < 0
 }
+
+// tandemIsPolled reports whether package internal/poll closes fd, at a point of its own.
+//
+//go:linkname tandemIsPolled syscall.tandemIsPolled
+func tandemIsPolled(fd uintptr) bool { return tandemSockets[fd].polled }
 
 // tandemQueueReady says which wait conditions hold on a queue.
 func tandemQueueReady(q *socketQueue) uint8 {
@@ -217,7 +223,7 @@ func tandemPollOpen(fd uintptr, pd *pollDesc) bool {
 	if !tandemIsSocket(fd) {
 		return false
 	}
-	tandemSockets[fd].pd = pd
+	tandemSockets[fd].pd, tandemSockets[fd].polled = pd, true
 	return true
 }
 

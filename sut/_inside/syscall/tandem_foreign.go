@@ -71,6 +71,7 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 	case endOfStream:
 		e.in.ended = true
 	case endReset:
+		tandemTouch(op, &e.out.queue, accessWrite)
 		e.in.ended, e.shut, e.fault = true, true, ECONNRESET
 	}
 	e.refresh()
@@ -78,13 +79,14 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 
 // writeForeign sends at most what one exchange can carry.
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
-	if e.shut {
-		return 0, EPIPE
-	}
 	b := p[:min(len(p), exchangeBytes)]
-	if tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0); tandemExpired(uintptr(fd), true) {
-		tandemTouch(opSocketWrite, &e.out.queue, accessRead)
+	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
+	tandemTouch(opSocketWrite, &e.out.queue, accessRead)
+	switch {
+	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN
+	case e.shut:
+		return 0, EPIPE
 	}
 	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, b)
 	tandemInput(opSocketWrite, e.number, b)
@@ -97,6 +99,10 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 
 func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 	tandemSocketPoint(opSocketShutdown, uintptr(fd), nil, 0)
+	tandemTouch(opSocketShutdown, &e.out.queue, accessWrite)
+	if e.shut {
+		return 0
+	}
 	e.shut = true
 	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, 0, 0, nil)
 	tandemInput(opSocketShutdown, e.number, nil)

@@ -76,17 +76,14 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 		return 0, EDESTADDRREQ
 	case to == nil:
 		to = &e.remote
-	case to.isAny() && e.domain != AF_UNIX:
-		to.ip = tandemLoopback(to.isFour())
 	}
 	if e.domain == AF_UNIX {
 		return e.sendUnixDatagram(fd, p, flags, to)
 	}
+	if to.isAny() {
+		to.ip = tandemLoopback(to.isFour())
+	}
 	switch {
-	case e.fault != 0:
-		return 0, e.takeFault()
-	case e.shut:
-		return 0, EPIPE
 	case len(p) > tandemMaxDatagram:
 		return 0, EMSGSIZE
 	case to.port == 0:
@@ -95,6 +92,11 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 		return 0, ENETUNREACH
 	}
 	e.bindAny()
+	return e.sendOver(fd, p, to)
+}
+
+// sendOver sends a datagram to whoever is at an address when its turn comes.
+func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Errno) {
 	from := e.local
 	if from.isAny() {
 		from.ip = tandemLoopback(to.isFour())
@@ -104,8 +106,16 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 			return !d.connected || d.remote.port == from.port && d.remote.ip == from.ip
 		})
 	}
-	if e.pointSend(fd, to, find()); tandemExpired(uintptr(fd), true) {
+	e.pointSend(fd, to, find())
+	tandemTouch(opSendTo, &e.in.queue, accessRead)
+	switch {
+	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN
+	case e.fault != 0:
+		tandemTouch(opSendTo, &e.in.queue, accessWrite)
+		return 0, e.takeFault()
+	case e.shut:
+		return 0, EPIPE
 	}
 	if d := find(); d != nil {
 		d.deliver(p, from)
@@ -199,8 +209,9 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 	if !a.isOwn() {
 		return ENETUNREACH
 	}
-	tandemTouch(opConnect, &e.in.queue, accessWrite)
 	e.bindAny()
+	tandemSocketPoint(opBind, uintptr(fd), tandemAddressQueue(e, &e.local), 0) // who sends to it may find it or not
+	tandemTouch(opConnect, &e.in.queue, accessWrite)
 	if e.local.isAny() {
 		e.local.ip = tandemLoopback(a.isFour())
 	}

@@ -29,6 +29,9 @@ func tandemHasPeers() bool
 //go:linkname tandemExpired
 func tandemExpired(fd uintptr, write bool) bool
 
+//go:linkname tandemIsPolled
+func tandemIsPolled(fd uintptr) bool
+
 //go:linkname tandemIsRaw
 func tandemIsRaw() bool
 
@@ -197,10 +200,14 @@ func (e *tandemEndpoint) takeFault() Errno {
 func tandemWait(op uint8, fd int, q *socketQueue, want int, flags int) bool {
 	if flags&MSG_DONTWAIT != 0 || tandemIsRaw() {
 		tandemSocketPoint(opSocketTry, uintptr(fd), q, int32(want))
+		ready := q.readable
 		if op == opBufferWrite {
-			return q.room >= int32(want)
+			ready = q.room >= int32(want)
 		}
-		return q.readable
+		if ready { // it was looked at, and now it changes
+			tandemTouch(op, q, accessWrite)
+		}
+		return ready
 	}
 	tandemSocketPoint(op, uintptr(fd), q, int32(want))
 	return !tandemExpired(uintptr(fd), op == opBufferWrite)
@@ -216,8 +223,14 @@ func tandemDuplicated(old, fd int) {
 // tandemClose forgets a descriptor; the other end learns it when it was the last.
 func tandemClose(fd int) {
 	e := tandemEndpoints[fd]
-	if e.foreign && len(e.fds) == 1 {
+	switch {
+	case len(e.fds) > 1:
+	case e.foreign:
 		tandemSocketPoint(opSocketClose, uintptr(fd), &e.in.queue, 0)
+	case !tandemIsPolled(uintptr(fd)) && e.in != nil: // it had no point yet
+		tandemSocketPoint(opSocketClose, uintptr(fd), &e.in.queue, 0)
+	case !tandemIsPolled(uintptr(fd)) && e.out != nil:
+		tandemSocketPoint(opSocketClose, uintptr(fd), &e.out.queue, 0)
 	}
 	e.abort = e.option(SOL_SOCKET, SO_LINGER) == 1 // on, for 0 seconds
 	tandemEndpoints[fd] = nil

@@ -88,27 +88,23 @@ func (e *tandemEndpoint) shutdown(fd, how int) Errno {
 	if !e.connected {
 		return ENOTCONN
 	}
-	if e.out == nil { // datagrams
-		e.shut = e.shut || how != SHUT_RD
-		e.deaf = e.deaf || how != SHUT_WR
-		tandemTouch(opSocketShutdown, &e.in.queue, accessWrite)
-		e.refresh()
-		return 0
-	}
-	if how != SHUT_WR && !e.deaf {
+	if how != SHUT_WR {
 		tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.in.queue, 0)
 		e.deaf = true
-		if e.domain == AF_UNIX && e.other != nil {
-			tandemTouch(opSocketShutdown, &e.in.queue, accessWrite)
+		if e.domain == AF_UNIX && e.kind != SOCK_DGRAM {
 			e.in.broken = true
 		}
 		e.settle()
 	}
-	if how == SHUT_RD || e.shut {
+	switch {
+	case how == SHUT_RD:
 		return 0
-	}
-	if e.foreign {
+	case e.foreign:
 		return e.shutdownForeign(fd)
+	case e.out == nil: // datagrams
+		tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.in.queue, 0)
+		e.shut = true
+		return 0
 	}
 	tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.out.queue, 0)
 	e.shut = true
