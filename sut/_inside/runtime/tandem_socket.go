@@ -90,15 +90,12 @@ func tandemQueueReady(q *socketQueue) uint8 {
 	return ready
 }
 
-// tandemSocketReady is tandemReady for operations on sockets. That an operation
-// expires makes it ready too.
+// tandemSocketReady is tandemReady for operations on sockets. One that waits is
+// ready too if its own descriptor, perhaps one of several, expires.
 func tandemSocketReady(t *tandemG) uint8 {
 	ready := tandemQueueReady((*socketQueue)(unsafe.Pointer(t.state)))
-	if tandemExpired(t.object, false) {
-		ready |= readyFree
-	}
-	if tandemExpired(t.object, true) {
-		ready |= readyReader
+	if need := tandemNeed(t.op); need != 0 && tandemExpired(t.object, need == readyReader) {
+		ready |= need
 	}
 	return ready
 }
