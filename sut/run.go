@@ -242,16 +242,20 @@ func (w *Worker) explain(err error) error {
 	}
 	w.process.Wait()
 	out, _ := takeOutput(w.stderr)
-	return fmt.Errorf("the worker process ended unexpectedly (%v)%s", w.process.ProcessState, tail(out))
+	return fmt.Errorf("the worker process ended unexpectedly (%v)%s", w.process.ProcessState, abridged(out))
 }
 
-// tail formats the last lines of an output.
-func tail(out []byte) string {
-	const limit = 2000
+// abridged formats an output: its first lines, which say what happened, and its last,
+// which say where.
+func abridged(out []byte) string {
+	const first, last = 600, 1600
 	if len(out) == 0 {
 		return ""
 	}
-	return ": " + string(out[max(0, len(out)-limit):])
+	if len(out) <= first+last {
+		return ": " + string(out)
+	}
+	return ": " + string(out[:first]) + "\n...\n" + string(out[len(out)-last:])
 }
 
 func isBrokenPipe(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -53,7 +53,12 @@ func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, an
 func tandemExchangeMore() bool { return tandem.sh.exchange.more != 0 }
 
 //go:linkname tandemRefuseCall syscall.tandemRefuseCall
-func tandemRefuseCall(what string) { tandemRefuse(what) }
+func tandemRefuseCall(what string) {
+	if !tandem.on {
+		panic("package initialisation does what cannot be checked: " + what)
+	}
+	tandemRefuse(what)
+}
 
 //go:linkname tandemAssertFailed syscall.tandemAssertFailed
 func tandemAssertFailed(what string) {

@@ -96,6 +96,7 @@ func tandemChmod(dirfd int, path unsafe.Pointer, mode uint32, flags int) Errno {
 	case tandemFiles.uid != 0 && tandemFiles.uid != n.uid:
 		return EPERM
 	}
+	tandemNoted(accessWrite, permissionsObject(n))
 	n.mode = n.mode&S_IFMT | mode&0o7777
 	n.changed = tandemNow()
 	return 0
@@ -110,6 +111,7 @@ func tandemChown(dirfd int, path unsafe.Pointer, uid, gid uint32, flags int) Err
 	if f := &tandemFiles; f.uid != 0 && (uid != same && uid != n.uid || f.uid != n.uid) {
 		return EPERM
 	}
+	tandemNoted(accessWrite, permissionsObject(n))
 	if uid != same {
 		n.uid = uid
 	}

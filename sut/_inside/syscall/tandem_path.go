@@ -74,6 +74,7 @@ func tandemWalk(dirfd int, path string, links uint8) (p tandemPlace, e Errno) {
 			return p, p.asDirectory(links)
 		}
 		dir := p.node
+		dir.noteSearch()
 		if e := tandemSearchable(dir); e != 0 {
 			return p, e
 		}
@@ -125,6 +126,16 @@ func (p *tandemPlace) asDirectory(links uint8) Errno {
 	}
 	return 0
 }
+
+// noteSearch records that a walk looks at the permissions of a directory. The
+// superuser may search every one.
+func (n *tandemNode) noteSearch() {
+	if f := &tandemFiles; n != nil && f.logging && f.uid != 0 {
+		tandemNoted(accessRead, permissionsObject(n))
+	}
+}
+
+func permissionsObject(n *tandemNode) uint64 { return tandemNamed(n.number, "/permissions") }
 
 func tandemSearchable(dir *tandemNode) Errno {
 	switch {
