@@ -136,14 +136,14 @@ type stdRun struct {
 	names   []string
 }
 
-func newStdRun(t *testing.T, pkg string) *stdRun {
+func newStdRun(t *testing.T, pkg string, races ...string) *stdRun {
 	t.Helper()
 	ctx := context.Background()
 	toolchain, err := sut.NewToolchain(ctx, ".", cache())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Tests: true, Output: filepath.Join(t.TempDir(), "tests")})
+	p, err := toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Tests: true, Races: races, Output: filepath.Join(t.TempDir(), "tests")})
 	if err != nil {
 		t.Fatal(err)
 	}
