@@ -1,6 +1,9 @@
 package sut
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // patch is what is done to one file of the standard library.
 type patch struct {
@@ -56,16 +59,15 @@ var patches = []patch{
 	}},
 	{"runtime/mheap.go", func(e *editor) {
 		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")
+		e.enter("mheap.grow", "tandemHeapGrows(npage)")
+		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
+		e.point("internal_weak_runtime_makeStrongFromWeak", opWeak, "&work", "nil")
 	}},
 	{"runtime/mgc.go", func(e *editor) {
 		e.enter("GC", "if tandem.serving { tandemCollect(); return }")
 		e.enter("gcStart", "if tandem.serving && !tandemCollecting { return }")
 		e.enter("gcBgMarkStartWorkers", "if tandem.serving { return }")
 		e.swap("gcStart", "if mode != gcBackgroundMode {\n\t\tGosched()", "if tandemCollecting { tandemMark() } else if mode != gcBackgroundMode {\n\t\tGosched()")
-	}},
-	{"runtime/mheap.go", func(e *editor) {
-		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
-		e.point("internal_weak_runtime_makeStrongFromWeak", opWeak, "&work", "nil")
 	}},
 	{"runtime/sigqueue.go", func(e *editor) {
 		e.enter("signal_recv", "if tandem.serving { return tandemSignalReceive() }")
@@ -74,7 +76,6 @@ var patches = []patch{
 		e.enter("signal_ignore", "if tandem.serving { tandemSignalSet(s, false, true); return }")
 		e.enter("signalWaitUntilIdle", "if tandem.serving { return }")
 	}},
-	{"runtime/mheap.go", func(e *editor) { e.enter("mheap.grow", "tandemHeapGrows(npage)") }},
 	{"runtime/rand.go", editRandom},
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
 		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
@@ -170,10 +171,7 @@ var patches = []patch{
 		e.before("Once.doSlow", "defer o.done.Store(", "if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n\t\"unsafe\"\n")
 	}},
-	{"sync/pool.go", func(e *editor) {
-		e.swap("Pool.Put", "if runtime_randn(4) == 0 {", "if tandemIsSealed() {")
-		e.add("//go:linkname tandemIsSealed\nfunc tandemIsSealed() bool")
-	}},
+	{"sync/pool.go", editPool},
 	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/syscall_linux_amd64.go", func(e *editor) {
@@ -263,6 +261,18 @@ func editRandom(e *editor) {
 	e.enter("rand", "if tandemControlled() { return tandemDraw(streamRand) }")
 	e.enter("cheaprand", "if tandemControlled() { return uint32(tandemDraw(streamCheap)) }")
 	e.swap("randinit", "globalRand.state.Init(*seed)", "clear(seed[:]); seed[0] = 1; globalRand.state.Init(*seed)")
+}
+
+// editPool says what the pool drops where data races are looked for, which would be
+// something at random, and uses atomics that are functions where the compiler knows none.
+func editPool(e *editor) {
+	e.swap("Pool.Put", "if runtime_randn(4) == 0 {", "if tandemIsSealed() {")
+	e.add("//go:linkname tandemIsSealed\nfunc tandemIsSealed() bool")
+	if bytes.Contains(e.text, []byte("runtime_LoadAcquintptr")) { // until Go 1.26
+		e.swap("Pool.getSlow", "runtime_LoadAcquintptr(", "atomic.LoadUintptr(")
+		e.swap("Pool.pin", "runtime_LoadAcquintptr(", "atomic.LoadUintptr(")
+		e.swap("Pool.pinSlow", "runtime_StoreReluintptr(", "atomic.StoreUintptr(")
+	}
 }
 
 // editMap makes each method of sync.Map one operation.

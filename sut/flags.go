@@ -54,7 +54,7 @@ func compilerFlags(packages []listedPackage, open, races []string) []string {
 
 // lowest are the packages that the detector is made of, or which tell it how they
 // synchronise.
-var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync", "sync/atomic"}
+var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync/atomic"}
 
 // patched are packages of which a part is the checker's, not the program's.
 var patched = []string{"syscall", "internal/poll"}

@@ -1,6 +1,7 @@
 package sut_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func describe(p *sut.Program, r *sut.Race) string {
 				b.WriteString("\n\t" + at.Function + " " + at.String())
 			}
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "\n\t%d bytes at %#x by %x\n", a.Size, a.Address, a.Goroutine)
 	}
 	return b.String()
 }

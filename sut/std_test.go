@@ -158,6 +158,14 @@ func newStdRun(t *testing.T, pkg string, races ...string) *stdRun {
 
 // run runs one execution in a worker of its own.
 func (r *stdRun) run(args ...string) (*sut.Log, error) {
+	log, err := r.runWith(sut.Schedule{OnlyEnd: true}, args)
+	if err != nil || log.Race == nil {
+		return log, err
+	}
+	return r.runWith(sut.Schedule{OnlyEnd: true, Watch: log.Race.First()}, args)
+}
+
+func (r *stdRun) runWith(s sut.Schedule, args []string) (*sut.Log, error) {
 	patience := 2 * time.Minute
 	if *stdUpdate {
 		patience = 30 * time.Second // what is listed has time to spare
@@ -167,7 +175,7 @@ func (r *stdRun) run(args ...string) (*sut.Log, error) {
 		return nil, err
 	}
 	defer w.Close()
-	return w.Run(sut.Schedule{OnlyEnd: true}, nil)
+	return w.Run(s, nil)
 }
 
 // result runs a test and says in one line what comes of it.

@@ -138,6 +138,9 @@ func patchedFiles(goroot string) (map[string][]byte, error) {
 		if p.edit(e); e.err != nil {
 			return nil, e.err
 		}
+		if files[path] != nil {
+			return nil, fmt.Errorf("%s is edited twice: the second edit would undo the first", path)
+		}
 		files[path] = s.result()
 	}
 	if err := addInside(files); err != nil {
