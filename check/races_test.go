@@ -98,6 +98,22 @@ func TestKnownOutcomes(t *testing.T) {
 	}
 }
 
+// TestFirstExecution has programs whose first execution tells enough.
+func TestFirstExecution(t *testing.T) {
+	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, want := range map[string]string{
+		"many": "true2000 completed", "once functions": "no valueno value completed", "main leaves": "last deadlock", "threads": "1 completed",
+	} {
+		seen, _ := outcomes(t, p, scenario, explore.MaxExecutions(explore.DPOR(), 1))
+		if diff := cmp.Diff(map[string]bool{want: true}, seen); diff != "" {
+			t.Errorf("%s:\n%s", scenario, diff)
+		}
+	}
+}
+
 // TestSpinningProgram waits in a loop for another goroutine, which gets its turn.
 func TestSpinningProgram(t *testing.T) {
 	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))

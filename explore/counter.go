@@ -85,28 +85,40 @@ func (a *account) delay(x *take) {
 	x.past = past
 }
 
-// match matches up to want of a take along an augmenting path, and returns how much.
+// match matches up to want of a take, and returns how much: with what is free, or
+// else along an augmenting path.
 func (a *account) match(i int, want int32, round int) int32 {
 	for j := len(a.gives) - 1; j >= 0; j-- {
-		g := &a.gives[j]
-		if g.visited == round || g.event >= 0 && !a.trace.includes(a.takes[i].past, g.event) {
-			continue
-		}
-		g.visited = round
-		got := min(want, g.free)
-		g.free -= got
-		for other := 0; other < len(a.takes) && got == 0; other++ {
-			if n := g.taken[other]; n > 0 {
-				got = a.match(other, min(want, n), round)
-				g.taken[other] -= got
-			}
-		}
-		if got > 0 {
+		if g := &a.gives[j]; g.free > 0 && a.mayMatch(i, g) {
+			got := min(want, g.free)
+			g.free -= got
 			g.taken[i] += got
 			return got
 		}
 	}
+	for j := len(a.gives) - 1; j >= 0; j-- {
+		g := &a.gives[j]
+		if g.visited == round || !a.mayMatch(i, g) {
+			continue
+		}
+		g.visited = round
+		for other := range a.takes {
+			n := g.taken[other]
+			if n == 0 {
+				continue
+			}
+			if got := a.match(other, min(want, n), round); got > 0 {
+				g.taken[other] -= got
+				g.taken[i] += got
+				return got
+			}
+		}
+	}
 	return 0
+}
+
+func (a *account) mayMatch(i int, g *give) bool {
+	return g.event < 0 || a.trace.includes(a.takes[i].past, g.event)
 }
 
 // reached is the past of the takes that a round without success has looked at.

@@ -20,7 +20,8 @@ var scenarios = map[string]func(){
 	"init": initialised, "timer": timer, "signal": signals,
 	"spin": spin, "sync.Map": syncMap, "once": once, "cond": cond, "exit": exits,
 	"writer between readers": writerBetweenReaders, "try to lock": tryToLock, "overtaken Add": overtakenAdd,
-	"unlocked": unlocked, "collect": collect,
+	"unlocked": unlocked, "collect": collect, "many": many, "once functions": onceFunctions, "main leaves": mainLeaves,
+	"threads": threads,
 }
 
 func main() { scenarios[os.Args[1]]() }
@@ -270,4 +271,44 @@ func forget(said chan string) weak.Pointer[thing] {
 		panic("a weak pointer has forgotten what it points to")
 	}
 	return w
+}
+
+// many has more goroutines than fit into a word, all there at once.
+func many() {
+	const n = 2000
+	var wg sync.WaitGroup
+	var passed atomic.Int32
+	gate := make(chan bool)
+	for range n {
+		wg.Go(func() { <-gate; passed.Add(1) })
+	}
+	fmt.Print(runtime.NumGoroutine() > n)
+	close(gate)
+	wg.Wait()
+	fmt.Print(passed.Load())
+}
+
+// onceFunctions panics again with the same value, however often it is called.
+func onceFunctions() {
+	f := sync.OnceValue(func() int { panic("no value") })
+	for range 2 {
+		func() {
+			defer func() { fmt.Print(recover()) }()
+			f()
+		}()
+	}
+}
+
+// mainLeaves is a deadlock when the other goroutine is done.
+func mainLeaves() {
+	go fmt.Print("last")
+	runtime.Goexit()
+}
+
+func threads() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c := make(chan int)
+	go func() { runtime.LockOSThread(); c <- 1 }()
+	fmt.Print(<-c)
 }
