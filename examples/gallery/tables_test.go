@@ -17,12 +17,12 @@ type finding struct {
 	buggy, fixed int // executions
 }
 
-// compareTables compares the tables of two README.md with what was found, but for
-// the numbers of executions.
+// compareTables compares the tables of two README.md with what was found. Another
+// release of Go than that of the tables may need other numbers of executions.
 func compareTables(t *testing.T, version string, findings map[string]finding) {
 	t.Helper()
-	compareTable(t, "README.md", "bug", exhibitTable(version, findings))
-	compareTable(t, "../../README.md", "part of the gallery", roomTable(version, findings))
+	compareTable(t, version, "README.md", "bug", exhibitTable(version, findings))
+	compareTable(t, version, "../../README.md", "part of the gallery", roomTable(version, findings))
 }
 
 // exhibitTable has a row for each bug.
@@ -58,7 +58,7 @@ func roomTable(version string, findings map[string]finding) string {
 var executions = regexp.MustCompile(`(\| [0-9]+ ){2}\|\n|\([^)]*\) \|`)
 
 // compareTable compares the table of a file whose first column has a certain head.
-func compareTable(t *testing.T, file, head, want string) {
+func compareTable(t *testing.T, version, file, head, want string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -75,7 +75,10 @@ func compareTable(t *testing.T, file, head, want string) {
 		}
 		return
 	}
-	if executions.ReplaceAllString(table, "") != executions.ReplaceAllString(want, "") {
+	if !strings.Contains(table, "("+version+")") {
+		table, want = executions.ReplaceAllString(table, ""), executions.ReplaceAllString(want, "")
+	}
+	if table != want {
 		t.Errorf("the table of %s is not what was found: run this test with -update, and look at the difference", file)
 	}
 }
