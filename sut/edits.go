@@ -53,6 +53,9 @@ var patches = []patch{
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
 	{"runtime/proc.go", editScheduler},
 	{"runtime/debug.go", func(e *editor) { e.enter("GOMAXPROCS", "if tandem.serving { return 1 }") }},
+	{"runtime/stack.go", func(e *editor) {
+		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
+	}},
 	{"runtime/panic.go", func(e *editor) { e.enter("fatalpanic", "tandem.aborting = true") }},
 	{"runtime/malloc.go", func(e *editor) { // memory is forgotten when it is given back
 		e.swap("", "racemalloc(x, size-asanRZ)", "")

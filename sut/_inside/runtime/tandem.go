@@ -446,6 +446,17 @@ func tandemWoken(gp *g) {
 	}
 }
 
+// tandemStackMoved is called when a stack has been copied to where there is more room:
+// what a pending operation knows of it has moved along.
+func tandemStackMoved(gp *g, old stack, delta uintptr) {
+	t := &gp.tandem
+	for _, p := range [...]*uintptr{&t.cases, &t.frame} {
+		if old.lo <= *p && *p < old.hi {
+			*p += delta
+		}
+	}
+}
+
 // tandemGone is called when a goroutine has ended, on the system stack.
 func tandemGone(gp *g) {
 	if tandem.on && gp.tandem.id != 0 {
