@@ -52,7 +52,10 @@ const rawFunction = "tandemRaw(1); defer tandemRaw(-1)"
 var patches = []patch{
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
 	{"runtime/proc.go", editScheduler},
-	{"runtime/debug.go", func(e *editor) { e.enter("GOMAXPROCS", "if tandem.serving { return 1 }") }},
+	{"runtime/debug.go", func(e *editor) {
+		e.enter("GOMAXPROCS", "if tandem.serving { return 1 }")
+		e.enter("NumCPU", "if tandem.serving { return 1 }")
+	}},
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},
