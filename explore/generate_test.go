@@ -28,7 +28,8 @@ var (
 	times    = []string{"sleep 1", "sleep 2"}
 	branches = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc y r0"}
 	// These may end the program while others could go on.
-	endings = []string{"close c", "close b1", "unlock m", "load r0 x; assert r0 0", "exit 1", "exit 0", "done v", "lock m; unlock m; assert r0 1"}
+	closings = []string{"close c", "close d", "close b1"}
+	endings  = []string{"close c", "close b1", "unlock m", "load r0 x; assert r0 0", "exit 1", "exit 0", "done v", "lock m; unlock m; assert r0 1"}
 )
 
 func join(lists ...[]string) (all []string) {

@@ -153,11 +153,11 @@ func (w *worker) footprint(g *simGoroutine, in instruction, alternatives []alter
 			kind = Write
 		}
 		w.access(a.object, kind)
-		if !w.unbuffered(a.object) || block && !a.send {
+		if w.objects[a.object].capacity > 0 || block && !a.send {
 			continue
 		}
-		kind = Read
-		if taken {
+		kind = Read // also if it is closed: with a partner, it could have gone on before
+		if taken && w.unbuffered(a.object) {
 			kind = Write
 		}
 		w.access(w.partners(a), kind)
@@ -182,7 +182,7 @@ func (w *worker) look(g *simGoroutine, in instruction) {
 func (w *worker) lookAt(arms []arm, block bool) {
 	for _, a := range arms {
 		w.access(a.object, Read)
-		if w.unbuffered(a.object) && (a.send || !block) {
+		if w.objects[a.object].capacity == 0 && (a.send || !block) {
 			w.access(w.partners(a), Read)
 		}
 	}

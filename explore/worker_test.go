@@ -468,8 +468,11 @@ func (w *worker) firstAccesses(in instruction) (list []Access) {
 			kind = Write
 		}
 		list = append(list, w.accessTo(a.object, kind))
-		if w.unbuffered(a.object) && (a.send || !block) {
+		if w.objects[a.object].capacity == 0 && (a.send || !block) {
 			list = append(list, w.accessTo(w.partners(a), Write))
+		}
+		if w.objects[a.object].capacity == 0 && block {
+			list = append(list, w.accessTo(w.alike(a), Commute)) // it would withdraw
 		}
 	}
 	if len(arms) > 0 {

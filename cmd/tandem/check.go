@@ -96,7 +96,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds, started: time.Now()}
+	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds}
 	options.Progress = status.tell
 	status.say("building %s", pkg)
 	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn, Races: config.Races})

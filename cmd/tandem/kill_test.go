@@ -95,7 +95,7 @@ type process struct {
 // and ends it. It reports false if the ancestor has none left.
 func killDescendant(ancestor int, is func(process) bool, after time.Duration) bool {
 	strike := time.Time{}
-	for started := time.Now(); time.Since(started) < 20*time.Second; {
+	for started := time.Now(); time.Since(started) < 2*time.Minute; {
 		for _, pid := range descendants(ancestor, nil) {
 			p, ok := readProcess(pid)
 			if !ok || !is(p) {

@@ -42,9 +42,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 
 // progress tells how far a check is, in plain lines.
 type progress struct {
-	out     io.Writer
-	bounds  configs.Bounds
-	started time.Time
+	out    io.Writer
+	bounds configs.Bounds
 }
 
 func (p *progress) say(format string, a ...any) {
@@ -53,7 +52,7 @@ func (p *progress) say(format string, a ...any) {
 
 func (p *progress) tell(v explore.Verdict, c check.Counts) {
 	seconds := max(c.Elapsed.Seconds(), 1e-3)
-	left := (p.bounds.Time - time.Since(p.started)).Round(time.Second)
+	left := max(p.bounds.Time-c.Elapsed, 0).Round(time.Second)
 	p.say("%.0f s: %d executions (%.0f/s), %d transitions, %d cache hits, %d misses, %d checkpoints, %d restores; at most %v left",
 		seconds, v.Executions, float64(v.Executions)/seconds, v.Transitions, c.Hits, c.Misses, c.Checkpoints, c.Restores, left)
 }

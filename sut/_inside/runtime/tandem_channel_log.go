@@ -105,7 +105,7 @@ func tandemLookArms(t *tandemG) {
 			continue
 		}
 		tandemAccessChannel(t, c, accessRead)
-		if t.owns(arm) {
+		if t.takesPartners(arm) {
 			tandemAccessWaiting(t, c, !t.sends(arm), accessRead, 0)
 		}
 	}
@@ -168,8 +168,13 @@ func tandemRecordIntended(t *tandemG) {
 		r := tandemChannelAccess(t, c, kind)
 		r.kind = recordIntended
 		tandemRecord(r)
-		if t.owns(arm) {
+		if t.takesPartners(arm) {
 			r = tandemWaitingAccess(t, c, !t.sends(arm), accessWrite)
+			r.kind = recordIntended
+			tandemRecord(r)
+		}
+		if t.announced && c.dataqsiz == 0 { // it would withdraw
+			r = tandemWaitingAccess(t, c, t.sends(arm), accessCommute)
 			r.kind = recordIntended
 			tandemRecord(r)
 		}

@@ -256,7 +256,7 @@ func tandemRecordPending() {
 	sh.recordLimit = maxRecords
 	for i := range tandem.nparked {
 		t := &tandem.parked[i].ptr().tandem
-		if int(sh.records)+1+4*t.ncases > maxRecords {
+		if int(sh.records)+1+5*t.ncases > maxRecords {
 			return
 		}
 		tandemCountChoices(t)
