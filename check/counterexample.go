@@ -266,6 +266,9 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	if s.Object == "" && s.Operation == e.Operation.String() {
 		s.Object = n.object(e) + n.meets
 		n.meets = ""
+		if objectKinds[e.Operation] == "channel" {
+			s.Operation = strings.TrimSuffix(s.Operation, " channel") // which begins the object's name
+		}
 	}
 	if channelOperation(e.Operation) {
 		n.object(e)

@@ -57,7 +57,7 @@ var operationNames = [opCount]string{
 	opCondWait: "await", opCondSignal: "signal", opOnce: "do", opLoad: "atomic load",
 	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
 	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
-	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close connection",
+	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close",
 	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
 	opAdvance: "clock", opReadClock: "read the clock", opSetTimer: "set timer",
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
