@@ -75,7 +75,7 @@ func killOnce(t *testing.T, round int, is func(process) bool, says string, args 
 	if !regexp.MustCompile(says).MatchString(out.String()) {
 		t.Errorf("round %d: the message does not say %q:\n%s", round, says, &out)
 	}
-	left := difference(before, surroundings(t))
+	left := leftBehind(t, before)
 	if files, err := os.ReadDir(temporary); err != nil || len(files) > 0 {
 		left += fmt.Sprintf("\ntemporary files %v, %v", files, err)
 	}
@@ -110,6 +110,17 @@ func killDescendant(ancestor int, is func(process) bool, after time.Duration) bo
 		}
 	}
 	return false
+}
+
+// leftBehind is what is there now and was not before, once what the kernel still
+// ends has had the time to: the processes of a worker end with it, not before it.
+func leftBehind(t *testing.T, before map[string]bool) string {
+	left := difference(before, surroundings(t))
+	for deadline := time.Now().Add(20 * time.Second); left != "" && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+		left = difference(before, surroundings(t))
+	}
+	return left
 }
 
 func descendants(pid int, list []int) []int {
