@@ -1,0 +1,158 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+)
+
+// stateVersion is that of the format of Save. States of other versions are refused.
+const stateVersion = 1
+
+// Save returns the state of a search, from which Resume can go on, in this process
+// or another one: what is left to do, and the counts. It may be called at any time;
+// of an execution that was asked for and is not reported, it knows nothing yet. The
+// error is ErrNotSaveable.
+//
+// The state takes memory in proportion to the depth of the search, not to the
+// executions so far.
+func Save(s Search) ([]byte, error) {
+	inner, ok := s.(saveable)
+	if !ok {
+		return nil, ErrNotSaveable
+	}
+	e := &encoder{}
+	e.number(stateVersion)
+	inner.save(e)
+	if e.unsaveable {
+		return nil, ErrNotSaveable
+	}
+	return e.data, nil
+}
+
+// Resume has a search go on where the one was whose state Save returned. It must be
+// new, and made in the same way, but that bounds may be others. Its first execution has to be of
+// the same program: if it is not, Report returns a DivergenceError. The error is
+// ErrNotSaveable or a *StateError; after it the search must not be used.
+func Resume(s Search, state []byte) error {
+	inner, ok := s.(saveable)
+	if !ok {
+		return ErrNotSaveable
+	}
+	d := &decoder{data: state}
+	if version := d.number(); d.problem == "" && version != stateVersion {
+		return &StateError{fmt.Sprintf("it is of version %d, and this program reads version %d", version, stateVersion)}
+	}
+	inner.resume(d)
+	if len(d.data) > 0 {
+		d.fail("%d bytes follow its end", len(d.data))
+	}
+	if d.problem != "" {
+		return &StateError{d.problem}
+	}
+	return nil
+}
+
+// saveable is a search that can be saved, or a decorator of one.
+type saveable interface {
+	save(*encoder)
+	resume(*decoder)
+}
+
+// ErrNotSaveable is the error of saving a search of which there is no state.
+var ErrNotSaveable = errors.New("a search of this kind cannot be saved")
+
+// StateError says what is wrong with the state of a search.
+type StateError struct{ Problem string }
+
+func (e *StateError) Error() string {
+	return "the saved state of the search cannot be used: " + e.Problem
+}
+
+// save of a decorator is that of what it bounds: whether a bound is reached shows again.
+func (b *bounded) save(e *encoder) { saveInner(e, b.Search) }
+
+func (b *bounded) resume(d *decoder) { resumeInner(d, b.Search) }
+
+func saveInner(e *encoder, s Search) {
+	if inner, ok := s.(saveable); ok {
+		inner.save(e)
+	} else {
+		e.unsaveable = true
+	}
+}
+
+func resumeInner(d *decoder, s Search) {
+	if inner, ok := s.(saveable); ok {
+		inner.resume(d)
+	} else {
+		d.fail("the search is of a kind that cannot be saved")
+	}
+}
+
+// save writes which search it is, and the counts.
+func (t *tally) save(e *encoder, search string) {
+	e.text(search)
+	for _, n := range t.saved() {
+		e.number(uint64(*n))
+	}
+}
+
+func (t *tally) resume(d *decoder, search string) {
+	if saved := d.text(); saved != search {
+		d.fail("it is that of a search %.20q, and this one is %q", saved, search)
+	}
+	for _, n := range t.saved() {
+		*n = d.count(maxCount)
+	}
+}
+
+// maxCount bounds the counts of a search.
+const maxCount = 1 << 56
+
+func (t *tally) saved() []*int {
+	c := &t.counts
+	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions}
+}
+
+func (r *random) save(e *encoder) { r.tally.save(e, "random") }
+
+// resume draws again what was drawn.
+func (r *random) resume(d *decoder) {
+	r.tally.resume(d, "random")
+	drawn := min(r.counts.Executions, r.left)
+	for range drawn {
+		r.seed()
+	}
+	r.left -= drawn
+}
+
+// save writes the stack up to the last state where something is left to do.
+func (d *dfs) save(e *encoder) {
+	d.tally.save(e, "dfs")
+	top := len(d.stack) - 1
+	left := func(i int) []Action {
+		if d.waiting && i == top { // what is being executed
+			return append([]Action{d.prefix[i]}, d.stack[i].todo...)
+		}
+		return d.stack[i].todo
+	}
+	last := top
+	for last >= 0 && len(left(last)) == 0 {
+		last--
+	}
+	e.number(uint64(last + 1))
+	for i, b := range d.stack[:last+1] {
+		e.action(d.prefix[i])
+		e.alternatives(b.enabled)
+		e.actions(left(i))
+	}
+}
+
+func (d *dfs) resume(from *decoder) {
+	d.tally.resume(from, "dfs")
+	d.begun = d.counts.Executions > 0
+	for range from.length() {
+		d.prefix = append(d.prefix, from.action())
+		d.stack = append(d.stack, branching{enabled: from.alternatives(), todo: from.actions()})
+	}
+}

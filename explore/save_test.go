@@ -1,0 +1,235 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// saveables are the searches that can be saved, each made anew.
+var saveables = map[string]func() Search{
+	"dfs":     DFS,
+	"random":  func() Search { return Random(60, 7) },
+	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
+}
+
+// executed is an execution as far as a search determines it.
+type executed struct {
+	Actions []Action
+	Outcome Outcome
+}
+
+// record lets a search run a program and lists what it executes. Between any two
+// executions, and while one is under way, interrupt may put another search in place of it.
+func record(t rapid.TB, s Search, p *program, interrupt func(Search, bool) Search) ([]executed, Verdict) {
+	var list []executed
+	for len(list) < dfsBudget {
+		s = interrupt(s, false)
+		schedule, more := s.Next()
+		if !more {
+			return list, s.Verdict()
+		}
+		if next := interrupt(s, true); next != s {
+			s = next
+			continue
+		}
+		log := run(p, schedule, 0).log
+		if err := s.Report(log); err != nil {
+			t.Fatalf("execution %d: %v\n%v", len(list), err, p)
+		}
+		x := executed{Outcome: log.Outcome}
+		for _, transition := range log.Transitions {
+			x.Actions = append(x.Actions, transition.Action)
+		}
+		list = append(list, x)
+	}
+	t.Skip("too many executions")
+	return nil, Verdict{}
+}
+
+func never(s Search, _ bool) Search { return s }
+
+// TestResume interrupts searches of random programs at random places, once and again:
+// what is executed, in which order, and the verdict are those of a search that was not.
+func TestResume(t *testing.T) {
+	everything := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}
+	for name, make := range saveables {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := everything.generate(t)
+				want, verdict := record(t, make(), p, never)
+				often := rapid.SampledFrom([]int{0, 3, 30}).Draw(t, "often")
+				got, resumed := record(t, make(), p, func(s Search, underWay bool) Search {
+					if rapid.IntRange(0, often).Draw(t, "interrupt") > 0 || underWay && rapid.Bool().Draw(t, "go on") {
+						return s
+					}
+					return saved(t, s, make())
+				})
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("executions (-uninterrupted +resumed):\n%s%v", diff, p)
+				}
+				if verdict != resumed {
+					t.Fatalf("verdict %+v, want %+v\n%v", resumed, verdict, p)
+				}
+			})
+		})
+	}
+}
+
+// saved is a search that goes on where another one was.
+func saved(t rapid.TB, s, to Search) Search {
+	state, err := Save(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Resume(to, state); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Save(to)
+	if err != nil || !slices.Equal(state, again) {
+		t.Fatalf("a search that was resumed is saved differently (%v):\n%x\n%x", err, state, again)
+	}
+	if to.Verdict() != s.Verdict() && s.Verdict().Reason == "the search has not ended" {
+		t.Fatalf("verdict %+v, want %+v", to.Verdict(), s.Verdict())
+	}
+	return to
+}
+
+// partly is a search of a program after so many executions.
+func partly(t testing.TB, s Search, text string, executions int) Search {
+	p := parseProgram(text)
+	for range executions {
+		schedule, more := s.Next()
+		if !more {
+			break
+		}
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// TestRaisedBound goes on with a search that has reached a bound.
+func TestRaisedBound(t *testing.T) {
+	for name, make := range map[string]func(n int) Search{
+		"dfs":    func(n int) Search { return MaxExecutions(DFS(), n) },
+		"random": func(n int) Search { return MaxExecutions(Random(n, 3), n) },
+	} {
+		s := make(4)
+		first := mustSearch(t, s, threeWriters)
+		state, err := Save(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = make(9)
+		if err := Resume(s, state); err != nil {
+			t.Fatal(err)
+		}
+		second, whole := mustSearch(t, s, threeWriters), mustSearch(t, make(9), threeWriters)
+		if first.verdict.Executions != 4 || second.verdict != whole.verdict {
+			t.Errorf("%s: %+v, then %+v; want %+v", name, first.verdict, second.verdict, whole.verdict)
+		}
+	}
+}
+
+// TestResumeOtherProgram: the next execution shows that the program is another one.
+func TestResumeOtherProgram(t *testing.T) {
+	for name, make := range saveables {
+		if name == "random" {
+			continue // its schedules hold for every program
+		}
+		s := saved(t, partly(t, make(), threeWriters, 3), make())
+		schedule, more := s.Next()
+		if !more {
+			t.Fatalf("%s: nothing left to do", name)
+		}
+		other := run(parseProgram("main: go p; lock m; unlock m\np: lock m; unlock m"), Schedule{WantEnabled: true}, 0).log
+		var diverged *DivergenceError
+		if err := s.Report(other); !errors.As(err, &diverged) {
+			t.Errorf("%s: %v after schedule %v, want a DivergenceError", name, err, schedule.Prefix)
+		}
+	}
+}
+
+// TestStateErrors damages states.
+func TestStateErrors(t *testing.T) {
+	for name, make := range saveables {
+		state, err := Save(partly(t, make(), threeWriters, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for length := range state {
+			if err := Resume(make(), state[:length]); err == nil {
+				t.Errorf("%s: the first %d of %d bytes are taken for a state", name, length, len(state))
+			}
+		}
+		wrong := func(why string, s Search, state []byte, says string) {
+			if got := fmt.Sprint(Resume(s, state)); got != "the saved state of the search cannot be used: "+says {
+				t.Errorf("%s, %s: %s", name, why, got)
+			}
+		}
+		wrong("a byte more", make(), append(slices.Clone(state), 0), "1 bytes follow its end")
+		wrong("another version", make(), append([]byte{9}, state[1:]...), "it is of version 9, and this program reads version 1")
+	}
+	state, _ := Save(DFS())
+	if got := fmt.Sprint(Resume(Random(1, 1), state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {
+		t.Errorf("another search: %s", got)
+	}
+}
+
+type foreign struct{ Search }
+
+func TestNotSaveable(t *testing.T) {
+	for _, s := range []Search{Replay(nil), foreign{DFS()}, MaxExecutions(foreign{DFS()}, 1)} {
+		if _, err := Save(s); !errors.Is(err, ErrNotSaveable) {
+			t.Errorf("%T: %v", s, err)
+		}
+		if err := Resume(s, []byte{stateVersion}); err == nil {
+			t.Errorf("%T is resumed", s)
+		}
+	}
+}
+
+// FuzzResume gives arbitrary states to searches, which then run a program: all that may
+// come of it are errors.
+func FuzzResume(f *testing.F) {
+	for _, make := range saveables {
+		for executions := range 5 {
+			state, err := Save(partly(f, make(), threeWriters, executions))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(state)
+		}
+	}
+	p := parseProgram(threeWriters)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		for _, make := range saveables {
+			s := make()
+			if Resume(s, state) != nil {
+				continue
+			}
+			for range 20 {
+				schedule, more := s.Next()
+				if !more || s.Report(runAnyway(p, schedule)) != nil {
+					break
+				}
+			}
+		}
+	})
+}
+
+// runAnyway runs an execution that need not be possible: then it is another one.
+func runAnyway(p *program, s Schedule) (x Execution) {
+	defer func() {
+		if recover() != nil {
+			x = run(p, Schedule{WantEnabled: s.WantEnabled}, 0).log
+		}
+	}()
+	return run(p, s, 0).log
+}
