@@ -39,18 +39,26 @@ func (s connState) deliver(d Delivery) (connState, string) {
 
 // mustAccept panics unless in is an input that the SUT can give here at all.
 func (n *node) mustAccept(in Input) {
+	if objection := n.objection(in); objection != "" {
+		panic("iocache: " + objection)
+	}
+}
+
+// objection says why the SUT cannot give an input here; empty if it can.
+func (n *node) objection(in Input) string {
 	switch in.Kind {
 	case Connect:
 		if in.Conn != len(n.conns) {
-			panic(fmt.Sprintf("iocache: connect %d is out of order: the next connection is %d", in.Conn, len(n.conns)))
+			return fmt.Sprintf("connect %d is out of order: the next connection is %d", in.Conn, len(n.conns))
 		}
 	case Send, Shutdown, Close:
 		if in.Conn < 0 || in.Conn >= len(n.conns) {
-			panic(fmt.Sprintf("iocache: %s on connection %d, but only %d were opened", in.Kind, in.Conn, len(n.conns)))
+			return fmt.Sprintf("%s on connection %d, but only %d were opened", in.Kind, in.Conn, len(n.conns))
 		}
 	default:
-		panic(fmt.Sprintf("iocache: unknown kind of input %d", in.Kind))
+		return fmt.Sprintf("unknown kind of input %d", in.Kind)
 	}
+	return ""
 }
 
 // reaches says whether the group can notice the input.

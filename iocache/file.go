@@ -1,0 +1,268 @@
+package iocache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+)
+
+// A cache as a file is the list of what was recorded, in that order: read again, it
+// makes the same tree. The file is only ever appended to. It is
+//
+//	magic            8 bytes, "TandemIO"
+//	version          4 bytes, little-endian as all that follow: 1
+//	description      a frame: what the answers are those of
+//	records          a frame each
+//
+// and a frame is
+//
+//	length           4 bytes, of the content
+//	checksum         4 bytes, CRC-32C of the length and the content
+//	content
+//
+// The content of a record is the place, the kind, and the connection of the input;
+// the address of a Connect or the data of a Send; errno; the number of deliveries, and of
+// each the connection, the end, and the data. Numbers are varints (encoding/binary); an
+// address or data have their length before them.
+//
+// Whoever appends may be stopped in the middle: then the last frame is torn, and a
+// Reader says so. All before it is whole.
+
+const (
+	fileMagic   = "TandemIO"
+	fileVersion = 1
+	frameHeader = 8
+	maxFrame    = 1 << 30 // bytes of content
+)
+
+// Entry is what Record was given: the place, the input there, and the reaction.
+type Entry struct {
+	At       NodeID
+	Input    Input
+	Reaction Reaction
+}
+
+// AppendHeader appends the beginning of a file to b. The description says what the
+// answers in it are those of; it may be anything.
+func AppendHeader(b []byte, description string) []byte {
+	b = append(b, fileMagic...)
+	b = binary.LittleEndian.AppendUint32(b, fileVersion)
+	b, content := beginFrame(b)
+	return endFrame(append(b, description...), content)
+}
+
+// AppendEntry appends a record to b. It panics if the record takes more than 1 GiB.
+func AppendEntry(b []byte, e Entry) []byte {
+	b, content := beginFrame(b)
+	b = binary.AppendUvarint(b, uint64(e.At))
+	b = append(b, byte(e.Input.Kind))
+	b = binary.AppendUvarint(b, uint64(e.Input.Conn))
+	switch e.Input.Kind {
+	case Connect:
+		b = appendBytes(b, []byte(e.Input.Addr))
+	case Send:
+		b = appendBytes(b, e.Input.Data)
+	}
+	b = binary.AppendUvarint(b, uint64(e.Reaction.Refused))
+	b = binary.AppendUvarint(b, uint64(len(e.Reaction.Deliveries)))
+	for _, d := range e.Reaction.Deliveries {
+		b = binary.AppendUvarint(b, uint64(d.Conn))
+		b = append(b, byte(d.End))
+		b = appendBytes(b, d.Data)
+	}
+	return endFrame(b, content)
+}
+
+func appendBytes(b, data []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
+}
+
+// beginFrame leaves room for the header of a frame, and tells where its content begins.
+func beginFrame(b []byte) (begun []byte, content int) {
+	return append(b, make([]byte, frameHeader)...), len(b) + frameHeader
+}
+
+func endFrame(b []byte, content int) []byte {
+	length := len(b) - content
+	if length > maxFrame {
+		panic(fmt.Sprintf("iocache: a record of %d bytes does not fit into a file", length))
+	}
+	header := b[content-frameHeader : content]
+	binary.LittleEndian.PutUint32(header, uint32(length))
+	binary.LittleEndian.PutUint32(header[4:], checksum(header[:4], b[content:]))
+	return b
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(length, content []byte) uint32 {
+	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, content)
+}
+
+// FileError says what is wrong with a file of records.
+type FileError struct {
+	Offset  int64 // where the part begins that is wrong; all before it is whole
+	Problem string
+	// Torn says that it is the last record, as it is when whoever appended to the file
+	// was stopped: it may be cut off at Offset, and appended to from there.
+	Torn bool
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("the file of the I/O cache, at byte %d: %s", e.Offset, e.Problem)
+}
+
+// Reader reads a file of records.
+type Reader struct {
+	Description string
+	source      io.Reader
+	offset      int64
+	content     bytes.Buffer
+}
+
+// NewReader reads the beginning of a file. What is wrong with it is a *FileError;
+// other errors are those of reading.
+func NewReader(source io.Reader) (*Reader, error) {
+	r := &Reader{source: source}
+	head := make([]byte, len(fileMagic)+4)
+	if _, err := io.ReadFull(source, head); err != nil && !isEnd(err) {
+		return nil, err
+	}
+	version := binary.LittleEndian.Uint32(head[len(fileMagic):])
+	switch {
+	case !bytes.HasPrefix(head, []byte(fileMagic)):
+		return nil, &FileError{Problem: "this is no file of an I/O cache"}
+	case version != fileVersion:
+		return nil, &FileError{Problem: fmt.Sprintf("it is of version %d, and this program reads version %d", version, fileVersion)}
+	}
+	r.offset = int64(len(head))
+	content, err := r.frame()
+	if errors.Is(err, io.EOF) {
+		err = &FileError{Offset: r.offset, Problem: "it ends before its description"}
+	}
+	r.Description = string(content)
+	return r, err
+}
+
+// Offset is where the next record begins: all before it has been read, and is whole.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Next reads a record, which shares no memory with those before it. At the end of the file
+// the error is io.EOF, and a *FileError where a record is wrong. Nothing can be read after an error.
+func (r *Reader) Next() (Entry, error) {
+	begin := r.offset
+	content, err := r.frame()
+	if err != nil {
+		return Entry{}, err
+	}
+	e, ok := decodeEntry(bytes.Clone(content))
+	if !ok {
+		r.offset = begin
+		return Entry{}, &FileError{Offset: begin, Problem: "the record cannot be read, though its checksum is right"}
+	}
+	return e, nil
+}
+
+// frame reads the content of a frame, which is valid until the next call.
+func (r *Reader) frame() ([]byte, error) {
+	wrong := func(torn bool, format string, args ...any) error {
+		return &FileError{Offset: r.offset, Problem: fmt.Sprintf(format, args...), Torn: torn}
+	}
+	var header [frameHeader]byte
+	switch n, err := io.ReadFull(r.source, header[:]); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return nil, io.EOF
+	case isEnd(err):
+		return nil, wrong(true, "the last record is cut off")
+	case err != nil:
+		return nil, err
+	}
+	length := binary.LittleEndian.Uint32(header[:])
+	if length > maxFrame {
+		return nil, wrong(false, "a record of %d bytes is longer than any can be", length)
+	}
+	r.content.Reset() // grows only with what is there
+	switch n, err := io.CopyN(&r.content, r.source, int64(length)); {
+	case isEnd(err):
+		return nil, wrong(true, "of the %d bytes of the last record %d are there", length, n)
+	case err != nil:
+		return nil, err
+	}
+	if checksum(header[:4], r.content.Bytes()) != binary.LittleEndian.Uint32(header[4:]) {
+		_, err := io.ReadFull(r.source, header[:1])
+		return nil, wrong(isEnd(err), "the checksum of the record is wrong")
+	}
+	r.offset += frameHeader + int64(length)
+	return r.content.Bytes(), nil
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// fields reads the parts of a record one by one.
+type fields struct {
+	data []byte
+	bad  bool
+}
+
+func (f *fields) number(limit uint64) int {
+	n, length := binary.Uvarint(f.data)
+	if length <= 0 || n > limit {
+		f.data, f.bad = nil, true
+		return 0
+	}
+	f.data = f.data[length:]
+	return int(n)
+}
+
+func (f *fields) bytes() []byte {
+	n := f.number(uint64(len(f.data)))
+	if n > len(f.data) {
+		f.data, f.bad = nil, true
+		return nil
+	}
+	b := f.data[:n:n]
+	f.data = f.data[n:]
+	if n == 0 {
+		return nil
+	}
+	return b
+}
+
+// decodeEntry reads a record; what it returns shares memory with the content.
+func decodeEntry(content []byte) (e Entry, ok bool) {
+	f := &fields{data: content}
+	e.At = NodeID(f.number(math.MaxInt32))
+	e.Input.Kind = Kind(f.number(uint64(Close)))
+	e.Input.Conn = f.number(math.MaxInt32)
+	switch e.Input.Kind {
+	case Connect:
+		e.Input.Addr = string(f.bytes())
+	case Send:
+		e.Input.Data = f.bytes()
+	}
+	e.Reaction.Refused = f.number(math.MaxInt32)
+	for range f.number(uint64(len(f.data))) {
+		d := Delivery{Conn: f.number(math.MaxInt32), End: End(f.number(uint64(Reset)))}
+		d.Data = f.bytes()
+		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
+	}
+	return e, !f.bad && len(f.data) == 0 && e.Input.Kind >= Connect
+}
+
+// Restore records what a file says was recorded. Where the records so far are those
+// before it in the file, the places are named as they were. An error means that this
+// cannot be the next record, or that there is no room; the cache is as it was before.
+func (c *Cache) Restore(e Entry) error {
+	if e.At < 0 || int(e.At) >= len(c.nodes) || !c.nodes[e.At].answered {
+		return fmt.Errorf("iocache: a record follows place %d, which there is not", e.At)
+	}
+	if objection := c.nodes[e.At].objection(e.Input); objection != "" {
+		return errors.New("iocache: " + objection)
+	}
+	_, err := c.Record(Cursor{e.At}, e.Input, e.Reaction)
+	return err
+}

@@ -1,0 +1,319 @@
+package iocache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// someEntries are records of every kind.
+var someEntries = []Entry{
+	{Root, connect(0), says("hello")},
+	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")}, Reaction{Deliveries: []Delivery{{0, []byte("ü\x80"), EOF}}}},
+	{Root, Input{Kind: Connect, Addr: "127.0.0.1:23"}, Reaction{Refused: 111}},
+	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"}, Reaction{Deliveries: []Delivery{{0, nil, Reset}, {1, []byte("hello"), StillOpen}}}},
+	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
+	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
+}
+
+const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
+1 send 0 "a\x00\xff\"\n" => 0:"\u00fc\x80"EOF
+0 connect 0 "127.0.0.1:23" => refused(errno 111)
+2 connect 1 "127.0.0.1:22" => 0:""reset 1:"hello"
+4 shutdown 1 => nothing
+5 close 1 => nothing
+`
+
+func fileOf(description string, entries []Entry) []byte {
+	b := AppendHeader(nil, description)
+	for _, e := range entries {
+		b = AppendEntry(b, e)
+	}
+	return b
+}
+
+// readFile reads as much as it can: the error is nil at the end of the file.
+func readFile(data []byte) (description string, entries []Entry, offset int64, err error) {
+	r, err := NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", nil, 0, err
+	}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			entries = append(entries, e)
+			continue
+		}
+		return r.Description, entries, r.Offset(), err
+	}
+}
+
+func TestFile(t *testing.T) {
+	data := fileOf("peers of all kinds", someEntries)
+	description, entries, offset, err := readFile(data)
+	if diff := cmp.Diff(someEntries, entries); err != nil || diff != "" || description != "peers of all kinds" || offset != int64(len(data)) {
+		t.Errorf("description %q, offset %d of %d, error %v, entries (-written +read):\n%s", description, offset, len(data), err, diff)
+	}
+	var text []byte
+	for _, e := range someEntries {
+		text = append(e.AppendText(text), '\n')
+	}
+	if diff := cmp.Diff(someText, string(text)); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	c := New(Limits{})
+	for _, e := range someEntries {
+		if err := c.Restore(e); err != nil {
+			t.Errorf("%s: %v", e.AppendText(nil), err)
+		}
+	}
+}
+
+// drawEntry draws a record that need not make sense.
+func drawEntry(t *rapid.T) Entry {
+	data := rapid.SliceOfN(rapid.Byte(), 0, 20)
+	bytes := func(label string) []byte {
+		if b := data.Draw(t, label); len(b) > 0 {
+			return b
+		}
+		return nil
+	}
+	number := rapid.IntRange(0, 1<<31-1)
+	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, 4).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
+	switch e.Input.Kind {
+	case Connect:
+		e.Input.Addr = string(bytes("addr"))
+	case Send:
+		e.Input.Data = bytes("data")
+	}
+	if rapid.Bool().Draw(t, "refused") {
+		e.Reaction.Refused = number.Draw(t, "errno")
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "deliveries") {
+		e.Reaction.Deliveries = append(e.Reaction.Deliveries,
+			Delivery{number.Draw(t, "to"), bytes("received"), End(rapid.IntRange(0, 2).Draw(t, "end"))})
+	}
+	return e
+}
+
+// TestRoundTrip: records are the same after they were written and read, as a file and as text.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(rapid.Custom(drawEntry), 0, 10).Draw(t, "entries")
+		description := rapid.String().Draw(t, "description")
+		gotDescription, got, _, err := readFile(fileOf(description, want))
+		if diff := cmp.Diff(append([]Entry(nil), want...), got); diff != "" || err != nil || gotDescription != description {
+			t.Fatalf("%v, description %q, entries (-written +read):\n%s", err, gotDescription, diff)
+		}
+		for _, e := range want {
+			text := string(e.AppendText(nil))
+			got, err := ParseText(text)
+			if diff := cmp.Diff(e, got); diff != "" || err != nil {
+				t.Fatalf("%s: %v\n%s", text, err, diff)
+			}
+		}
+	})
+}
+
+// TestRestore makes the same tree of what was recorded, node for node.
+func TestRestore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, c := drawWorld(t, false), New(Limits{})
+		var entries []Entry
+		for range rapid.IntRange(1, 20).Draw(t, "executions") {
+			cur := c.Cursor()
+			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
+				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, len(c.nodes[cur.node].conns)))
+				if cur = next; hit {
+					continue
+				}
+				group, _, err := w.replay(c, cur.Node())
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := Entry{cur.Node(), rest, group.perform(rest)}
+				if cur, err = c.Record(cur, e.Input, e.Reaction); err != nil {
+					t.Fatal(err)
+				}
+				entries = append(entries, e)
+			}
+		}
+		restored := New(Limits{})
+		_, read, _, err := readFile(fileOf("", entries))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range read {
+			if err := restored.Restore(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		restored.checkTree(t)
+		if diff := cmp.Diff(c.dump(), restored.dump()); diff != "" {
+			t.Fatalf("tree (-recorded +restored):\n%s", diff)
+		}
+		if was, is := c.Stats(), restored.Stats(); was.Bytes != is.Bytes || was.Nodes != is.Nodes {
+			t.Fatalf("%+v, want %+v", is, was)
+		}
+	})
+}
+
+// TestTornAtEveryByte cuts a file off everywhere: what comes before the cut is read, and
+// what is torn says so, unless the header is.
+func TestTornAtEveryByte(t *testing.T) {
+	description := "a group"
+	whole := fileOf(description, someEntries)
+	ends := []int{len(AppendHeader(nil, description))}
+	for i := range someEntries {
+		ends = append(ends, len(fileOf(description, someEntries[:i+1])))
+	}
+	for length := range whole {
+		_, entries, offset, err := readFile(whole[:length])
+		n, atEnd := slices.BinarySearch(ends, length)
+		if n == 0 && !atEnd {
+			if err == nil || entries != nil {
+				t.Errorf("%d bytes of a header of %d: %v", length, ends[0], err)
+			}
+			continue
+		}
+		if !atEnd {
+			n--
+		}
+		var wrong *FileError
+		torn := errors.As(err, &wrong) && wrong.Torn && wrong.Offset == int64(ends[n])
+		if len(entries) != n || offset != int64(ends[n]) || atEnd != (err == nil) || !atEnd && !torn {
+			t.Errorf("%d bytes: %d records, offset %d, %v; want %d records up to %d", length, len(entries), offset, err, n, ends[n])
+		}
+	}
+}
+
+// TestEveryBit flips one bit after the other: no record that was not written is ever read.
+func TestEveryBit(t *testing.T) {
+	whole := fileOf("a group", someEntries)
+	header := len(AppendHeader(nil, "a group"))
+	for bit := range len(whole) * 8 {
+		data := bytes.Clone(whole)
+		data[bit/8] ^= 1 << (bit % 8)
+		_, entries, _, err := readFile(data)
+		var wrong *FileError
+		if !errors.As(err, &wrong) {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+		if diff := cmp.Diff(someEntries[:len(entries)], entries); len(entries) > 0 && diff != "" {
+			t.Fatalf("bit %d: records (-written +read):\n%s", bit, diff)
+		}
+		if bit/8 < header && entries != nil {
+			t.Fatalf("bit %d of the header: %d records", bit, len(entries))
+		}
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	data := fileOf("", someEntries)
+	for _, test := range []struct {
+		name string
+		data []byte
+		says string
+		torn bool
+	}{
+		{"empty", nil, "at byte 0: this is no file of an I/O cache", false},
+		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O cache", false},
+		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 1", false},
+		{"no description", data[:12], "at byte 12: it ends before its description", false},
+		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a record of 4294967295 bytes is longer than any can be", false},
+		{"a length of 1 GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5), "at byte 20: of the 1073741824 bytes of the last record 1 are there", true},
+		{"nonsense with a checksum", endFrame(append(data[:20:20], "\x00\x00\x00\x00\x00\x00\x00\x00\x09"...), 28), "at byte 20: the record cannot be read, though its checksum is right", false},
+	} {
+		_, _, _, err := readFile(test.data)
+		var wrong *FileError
+		if !errors.As(err, &wrong) || wrong.Error() != "the file of the I/O cache, "+test.says || wrong.Torn != test.torn {
+			t.Errorf("%s: %v, %+v", test.name, err, wrong)
+		}
+	}
+}
+
+// TestRestoreRefuses gives records that cannot come next: they change nothing.
+func TestRestoreRefuses(t *testing.T) {
+	c, _ := recorded(t, Limits{}, []Input{connect(0), send("ab"), send("c")}, []Reaction{{}, says("AB"), {}})
+	before := c.dump()
+	for line, says := range map[string]string{
+		`9 send 0 "x" => nothing`:           "iocache: a record follows place 9, which there is not",
+		`1 send 3 "x" => nothing`:           "iocache: send on connection 3, but only 1 were opened",
+		`1 connect 0 "a" => nothing`:        "iocache: connect 0 is out of order: the next connection is 1",
+		`1 send 0 "x" => 5:"y"`:             `iocache: after send 0 "x" a delivery names connection 5, but only 1 were opened`,
+		`1 send 0 "x" => refused(errno 11)`: `iocache: send 0 "x" cannot be refused with errno 11: only a connect can, with a positive one`,
+	} {
+		e, err := ParseText(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(c.Restore(e)); got != says {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	var contradiction *Inconsistency
+	if err := c.Restore(Entry{1, send("ab"), says("other")}); !errors.As(err, &contradiction) {
+		t.Errorf("a record that contradicts another one: %v", err)
+	}
+	if diff := cmp.Diff(before, c.dump()); diff != "" {
+		t.Errorf("the tree has changed:\n%s", diff)
+	}
+}
+
+func TestParseTextErrors(t *testing.T) {
+	for line, at := range map[string]int{
+		"": 0, "x": 0, "0": 1, "0 accept 1 => nothing": 1, "0 connect 0 => nothing": 12, `0 connect 0 "a"`: 15,
+		`0 send 0 'a' => nothing`: 9, `0 send 0 "a" => `: 16, `0 close 0 => nothing more`: 20, `0 close 0 => 0:"a"gone`: 18,
+		`0 close 99999999999 => nothing`: 8, `0 close 0 => 0:"a`: 15, `0 close 0 =>`: 12,
+	} {
+		want := fmt.Sprintf("iocache: %q is not the text of a record: it cannot be read from its byte %d on", line, at)
+		if _, err := ParseText(line); fmt.Sprint(err) != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// FuzzFile reads arbitrary files, and makes a cache of what it reads. What was read is
+// written as it was.
+func FuzzFile(f *testing.F) {
+	f.Add(fileOf("a group", someEntries))
+	f.Add(fileOf("", nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		description, entries, offset, _ := readFile(data)
+		if again := fileOf(description, entries); len(entries) > 0 && len(again) > int(offset) {
+			t.Fatalf("%d bytes were read, and %d are written", offset, len(again))
+		}
+		c := New(Limits{})
+		for _, e := range entries {
+			if c.Restore(e) != nil {
+				break
+			}
+		}
+	})
+}
+
+// FuzzText parses arbitrary lines: what can be read is written as a line that reads the same.
+func FuzzText(f *testing.F) {
+	for _, e := range someEntries {
+		f.Add(string(e.AppendText(nil)))
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		e, err := ParseText(line)
+		if err != nil {
+			return
+		}
+		again, err := ParseText(string(e.AppendText(nil)))
+		if diff := cmp.Diff(e, again); err != nil || diff != "" {
+			t.Fatalf("%q: %v\n%s", line, err, diff)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package iocache
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// AppendText appends a record as a line of text, without its end. ParseText reads it; nothing is
+// lost on the way. It is the place, the input, and the reaction, all bytes as in Go:
+//
+//	0 connect 0 "127.0.0.1:22" => 0:"SSH-2.0-dropbear\r\n"
+//	1 send 0 "QUIT\n" => 0:"bye"EOF
+//	0 connect 0 "127.0.0.1:23" => refused(errno 111)
+//	2 close 0 => nothing
+func (e Entry) AppendText(b []byte) []byte {
+	b = fmt.Appendf(b, "%d %v %d", e.At, e.Input.Kind, e.Input.Conn)
+	switch e.Input.Kind {
+	case Connect:
+		b = strconv.AppendQuoteToASCII(append(b, ' '), e.Input.Addr)
+	case Send:
+		b = strconv.AppendQuoteToASCII(append(b, ' '), string(e.Input.Data))
+	}
+	b = append(b, " =>"...)
+	if e.Reaction.Refused != 0 {
+		b = fmt.Appendf(b, " refused(errno %d)", e.Reaction.Refused)
+	}
+	for _, d := range e.Reaction.Deliveries {
+		b = fmt.Appendf(b, " %d:", d.Conn)
+		b = strconv.AppendQuoteToASCII(b, string(d.Data))
+		if d.End != StillOpen {
+			b = append(b, d.End.String()...)
+		}
+	}
+	if e.Reaction.empty() {
+		b = append(b, " nothing"...)
+	}
+	return b
+}
+
+// ParseText reads a line that AppendText has written.
+func ParseText(line string) (Entry, error) {
+	p := &textParser{rest: line}
+	e := p.entry()
+	if p.wrong || p.rest != "" {
+		return Entry{}, fmt.Errorf("iocache: %.80q is not the text of a record: it cannot be read from its byte %d on", line, len(line)-len(p.rest))
+	}
+	return e, nil
+}
+
+// textParser reads a line from the left. After the first thing that is wrong it stays there.
+type textParser struct {
+	rest  string
+	wrong bool
+}
+
+// take reads a given text, if it is there.
+func (p *textParser) take(text string) bool {
+	rest, ok := strings.CutPrefix(p.rest, text)
+	if ok && !p.wrong {
+		p.rest = rest
+		return true
+	}
+	return false
+}
+
+func (p *textParser) expect(text string) {
+	if !p.take(text) {
+		p.wrong = true
+	}
+}
+
+func (p *textParser) number() int {
+	digits := 0
+	for digits < len(p.rest) && '0' <= p.rest[digits] && p.rest[digits] <= '9' {
+		digits++
+	}
+	n, err := strconv.ParseInt(p.rest[:digits], 10, 32)
+	if err != nil || p.wrong {
+		p.wrong = true
+		return 0
+	}
+	p.rest = p.rest[digits:]
+	return int(n)
+}
+
+func (p *textParser) quoted() []byte {
+	quoted, err := strconv.QuotedPrefix(p.rest)
+	if err != nil || p.wrong || quoted[0] != '"' {
+		p.wrong = true
+		return nil
+	}
+	p.rest = p.rest[len(quoted):]
+	text, _ := strconv.Unquote(quoted)
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
+}
+
+func (p *textParser) entry() (e Entry) {
+	e.At = NodeID(p.number())
+	for kind := Connect; kind <= Close; kind++ {
+		if p.take(" " + kind.String() + " ") {
+			e.Input.Kind = kind
+		}
+	}
+	e.Input.Conn = p.number()
+	switch e.Input.Kind {
+	case Connect:
+		p.expect(" ")
+		e.Input.Addr = string(p.quoted())
+	case Send:
+		p.expect(" ")
+		e.Input.Data = p.quoted()
+	}
+	p.expect(" =>")
+	if p.take(" nothing") {
+		return e
+	}
+	if p.take(" refused(errno ") {
+		e.Reaction.Refused = p.number()
+		p.expect(")")
+	}
+	for p.take(" ") {
+		d := Delivery{Conn: p.number()}
+		p.expect(":")
+		d.Data = p.quoted()
+		for end := EOF; end <= Reset; end++ {
+			if p.take(end.String()) {
+				d.End = end
+				break
+			}
+		}
+		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
+	}
+	p.wrong = p.wrong || e.Reaction.empty() || e.Input.Kind == 0
+	return e
+}
