@@ -113,6 +113,7 @@ func (o *Options) worker() sut.Options {
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer r.closeWorkers()
 	defer context.AfterFunc(ctx, r.worker.Interrupt)()
+	defer r.worker.Stay()()
 	result, err := r.loop(ctx)
 	if ctx.Err() != nil {
 		result, err = r.interrupted(), nil

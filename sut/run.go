@@ -135,11 +135,11 @@ func (w *Worker) log() (*Log, error) {
 
 // takeOutput reads and empties what the program has written.
 func takeOutput(f *os.File) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
+	var info unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {
 		return nil, err
 	}
-	b := make([]byte, min(info.Size(), outputBytes))
+	b := make([]byte, min(info.Size, outputBytes))
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}

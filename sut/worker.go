@@ -135,12 +135,12 @@ func (w *Worker) spawn(memory *os.File) error {
 		return err
 	}
 	defer stdin.Close()
-	commandIn, commandOut, err := os.Pipe()
+	commandIn, commandOut, err := blockingPipe()
 	if err != nil {
 		return err
 	}
 	defer commandIn.Close()
-	answerIn, answerOut, err := os.Pipe()
+	answerIn, answerOut, err := blockingPipe()
 	if err != nil {
 		commandOut.Close()
 		return err
@@ -157,8 +157,18 @@ func (w *Worker) spawn(memory *os.File) error {
 	if err := startOnThread(w.process, w.stop); err != nil {
 		return err
 	}
-	w.cpu = claimProcessor(w.process.Process.Pid)
+	w.cpu.claim(w.process.Process.Pid)
 	return nil
+}
+
+// blockingPipe is a pipe of which the Go runtime's poller knows nothing. It would be
+// woken, on another processor, by every byte.
+func blockingPipe() (in, out *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("pipe2: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
 // startOnThread starts a process from a thread that lives until stop is closed:

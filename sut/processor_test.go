@@ -1,0 +1,50 @@
+package sut_test
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestStay: a goroutine that stays is on the worker's processor, also after it has run
+// executions of other workers, and after the worker has become another process.
+func TestStay(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := affinity(t, 0)
+	w, other := start(t, sut.Snapshot, "fatal"), start(t, sut.Snapshot, "counter")
+	where := affinity(t, w.Pid())
+	if where.Count() != 1 {
+		t.Fatalf("the worker may run on %d processors, want 1", where.Count())
+	}
+	leave := w.Stay()
+	pid := w.Pid()
+	for range 3 {
+		run(t, w, sut.Schedule{}, nil)
+		run(t, other, sut.Schedule{}, nil)
+		if got := affinity(t, 0); got != where {
+			t.Errorf("the goroutine may run on %v, want %v, that of the worker", got, where)
+		}
+	}
+	if w.Pid() == pid {
+		t.Error("the worker is the same process, after a fatal error")
+	}
+	if got := affinity(t, w.Pid()); got != where {
+		t.Errorf("a new process may run on %v, want %v", got, where)
+	}
+	leave()
+	if got := affinity(t, 0); got != before {
+		t.Errorf("afterwards the goroutine may run on %v, want %v", got, before)
+	}
+}
+
+func affinity(t *testing.T, pid int) (set unix.CPUSet) {
+	t.Helper()
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
