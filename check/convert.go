@@ -41,12 +41,16 @@ type pending struct {
 // schedule leaves out the clock, which is not picked but advances by itself.
 func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	t.prefix = t.prefix[:0]
-	for _, a := range s.Prefix {
+	sleepFrom := 0 // s.SleepFrom without the clock's actions
+	for i, a := range s.Prefix {
+		if i == s.SleepFrom {
+			sleepFrom = len(t.prefix)
+		}
 		if a.Goroutine != 0 {
 			t.prefix = append(t.prefix, sut.Choice{Goroutine: uint64(a.Goroutine), Alternative: a.Choice})
 		}
 	}
-	out := sut.Schedule{Prefix: t.prefix, WantEnabled: s.WantEnabled, Seed: s.Seed}
+	out := sut.Schedule{Prefix: t.prefix, SleepFrom: sleepFrom, WantEnabled: s.WantEnabled, Seed: s.Seed}
 	for _, sleeper := range s.Sleep {
 		x := sut.Sleeper{Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}}
 		for _, a := range sleeper.Accesses {

@@ -66,8 +66,7 @@ func (d *dpor) reverseAwakened(e int32) {
 			continue
 		}
 		if first, covered := d.firstInitial(a.event, a.Goroutine); !covered && first >= 0 {
-			n := &d.nodes[a.event]
-			n.todo = append(n.todo, Action{Goroutine: d.path[first].Goroutine})
+			d.insert(d.instead(a.event, d.path[first].Goroutine))
 		}
 	}
 }

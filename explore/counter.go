@@ -167,9 +167,7 @@ func (d *dpor) runFirst(c clock) {
 		case !included && other < 0:
 			other = e
 		case included && other >= 0:
-			if n, g := &d.nodes[other], d.path[e].Goroutine; !d.covered(n, g) {
-				n.todo = append(n.todo, Action{Goroutine: g})
-			}
+			d.insert(d.instead(other, d.path[e].Goroutine))
 			return
 		}
 	}

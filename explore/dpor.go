@@ -17,7 +17,8 @@ func DPOR() Search {
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
 // transition executed at node i, its action, and the state before it. Between
-// Next and Report, path has one action more than trace has events.
+// Next and Report, path is longer than trace: it goes on with a sequence that was
+// to do at the last node.
 type dpor struct {
 	tally
 	trace *trace
@@ -31,9 +32,9 @@ type dpor struct {
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
-// the path, those explored before, and those to do.
+// the path, those explored before, and the first of each sequence to do.
 type node struct {
-	todo []Action // to be explored from here
+	todo []sequence // to be explored from here, in this order
 	// The sleep set: the part of the slab from sleepBegin to sleepEnd. What was
 	// inherited comes first, then what was explored from here.
 	sleepBegin, sleepEnd int
@@ -54,10 +55,12 @@ func (d *dpor) Next() (Schedule, bool) {
 		}
 		d.putToSleep(top)
 		d.trace.truncate(top)
-		d.nodes, d.path = d.nodes[:top+1], d.path[:top+1]
-		d.path[top] = n.todo[0]
+		d.nodes, d.path = d.nodes[:top+1], d.path[:top]
+		for _, s := range n.todo[0] {
+			d.path = append(d.path, s.Action)
+		}
 		n.todo = slices.Delete(n.todo, 0, 1)
-		return Schedule{Prefix: d.path, Sleep: d.sleepOf(n)}, true
+		return Schedule{Prefix: d.path, Sleep: d.sleepOf(n), SleepFrom: top}, true
 	}
 	return d.end()
 }
@@ -113,6 +116,8 @@ func (d *dpor) Report(e Execution) error {
 func (d *dpor) extend(i int, x *Transition) error {
 	if i == len(d.nodes) {
 		d.addNode(i)
+	}
+	if i == len(d.path) {
 		d.path = append(d.path, x.Action)
 	}
 	n := &d.nodes[i]
@@ -124,7 +129,7 @@ func (d *dpor) extend(i int, x *Transition) error {
 		return err
 	}
 	d.addAlternatives(n, x)
-	if err := d.reverseAll(races, x.Goroutine); err != nil {
+	if err := d.reverse(races, x.Goroutine); err != nil {
 		return err
 	}
 	for p := range x.Partners {
@@ -132,7 +137,7 @@ func (d *dpor) extend(i int, x *Transition) error {
 		if err != nil {
 			return err
 		}
-		if err := d.reverseAll(races, x.Partners[p].Goroutine); err != nil {
+		if err := d.reverse(races, x.Partners[p].Goroutine); err != nil {
 			return err
 		}
 	}
@@ -160,8 +165,8 @@ func (d *dpor) addNode(i int) {
 func (d *dpor) addAlternatives(n *node, x *Transition) {
 	for choice := x.Choices - 1; choice >= 0; choice-- {
 		a := Action{x.Goroutine, choice}
-		if a != x.Action && !d.asleep(n, a) && !slices.Contains(n.todo, a) {
-			n.todo = slices.Insert(n.todo, 0, a)
+		if a != x.Action && !d.asleep(n, a) && !slices.ContainsFunc(n.todo, func(s sequence) bool { return s[0].Action == a }) {
+			n.todo = slices.Insert(n.todo, 0, sequence{{Action: a}})
 		}
 	}
 }
@@ -181,90 +186,6 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 	return sleep
 }
 
-func (d *dpor) reverseAll(races []race, next GoroutineID) error {
-	for _, r := range races {
-		if err := d.reverse(r, next); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reverse sees to it that the race of an earlier event with an operation of
-// goroutine next is also explored the other way round: the backtrack set of the node
-// before the event must have an initial of what then runs, which is everything that
-// does not depend on the event, and the operation.
-func (d *dpor) reverse(r race, next GoroutineID) error {
-	if r.vague {
-		d.reverseVaguely(r, next)
-		return nil
-	}
-	n := &d.nodes[r.event]
-	if r.direct && d.covered(n, next) {
-		return nil
-	}
-	first, covered := d.firstInitial(r.event, 0)
-	switch {
-	case covered:
-		return nil
-	case r.direct:
-	case first < 0:
-		return logError(int(r.event), "goroutine %#x could have run before it, but nothing could have run first "+
-			"(do all accesses have the right Ready and Delta?)", uint64(next))
-	default:
-		next = d.path[first].Goroutine
-	}
-	n.todo = append(n.todo, Action{Goroutine: next})
-	return nil
-}
-
-// firstInitial returns the earliest initial of what comes after event e without
-// depending on it, -1 if there is none, and whether one is covered. It passes over
-// those of goroutine skip.
-func (d *dpor) firstInitial(e int32, skip GoroutineID) (first int32, covered bool) {
-	first = -1
-	for x := range d.trace.initials(e) {
-		g := d.path[x].Goroutine
-		if g != skip && d.covered(&d.nodes[e], g) {
-			return first, true
-		}
-		if g != skip && (first < 0 || x < first) {
-			first = x
-		}
-	}
-	return first, false
-}
-
-// reverseVaguely is reverse when it is not known what has to run: whatever it is, it
-// begins with one of those that it adds.
-func (d *dpor) reverseVaguely(r race, next GoroutineID) {
-	n := &d.nodes[r.event]
-	if r.direct && !d.covered(n, next) {
-		n.todo = append(n.todo, Action{Goroutine: next})
-	}
-	for x := range d.trace.initials(r.event) {
-		if g := d.path[x].Goroutine; !d.covered(n, g) {
-			n.todo = append(n.todo, Action{Goroutine: g})
-		}
-	}
-}
-
-// covered reports whether what begins with a goroutine needs nothing new at node n:
-// the goroutine is asleep, or in the backtrack set.
-func (d *dpor) covered(n *node, g GoroutineID) bool {
-	for _, s := range d.sleepOf(n) {
-		if s.Goroutine == g {
-			return true
-		}
-	}
-	for _, a := range n.todo {
-		if a.Goroutine == g {
-			return true
-		}
-	}
-	return false
-}
-
 func (d *dpor) asleep(n *node, a Action) bool {
 	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool { return s.Action == a })
 }
@@ -280,7 +201,7 @@ func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
 	if err != nil {
 		return err
 	}
-	return d.reverseAll(races, p.Goroutine)
+	return d.reverse(races, p.Goroutine)
 }
 
 // goOnWithout sees to it that what the last transition cut off by ending the
@@ -298,8 +219,7 @@ func (d *dpor) goOnWithout(pending []Pending) {
 	}
 	for i := range pending {
 		p := &pending[i]
-		if p.Enabled && d.trace.wasEnabled(p, int32(last)) && !d.covered(n, p.Goroutine) {
-			n.todo = append(n.todo, Action{Goroutine: p.Goroutine})
+		if p.Enabled && d.trace.wasEnabled(p, int32(last)) && d.insert(d.instead(int32(last), p.Goroutine)) {
 			return
 		}
 	}

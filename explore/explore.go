@@ -35,10 +35,11 @@ type Search interface {
 // but all of them asleep, the execution ends as Redundant.
 type Schedule struct {
 	Prefix []Action
-	// Sleep is the sleep set in the state before the last action of Prefix. From
+	// Sleep is the sleep set in the state before action SleepFrom of Prefix. From
 	// that action on, every executed transition wakes (removes) the sleepers of
 	// its own goroutine and those that depend on it (Sleeper.Wakes).
 	Sleep       []Sleeper
+	SleepFrom   int
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
 }

@@ -101,7 +101,7 @@ func (w *worker) step() bool {
 		w.log.Outcome = StepLimit
 		return false
 	}
-	if n == max(0, len(w.schedule.Prefix)-1) {
+	if n == w.schedule.SleepFrom {
 		w.sleep = slices.Clone(w.schedule.Sleep)
 	}
 	action, ok := w.pick(n, enabled)

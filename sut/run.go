@@ -65,10 +65,13 @@ func (w *Worker) load(s Schedule) error {
 	if len(s.Prefix) > maxPrefix || len(s.Sleep) > maxSleepers {
 		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), maxPrefix, maxSleepers)
 	}
+	if s.SleepFrom < 0 || s.SleepFrom > len(s.Prefix) {
+		return fmt.Errorf("the sleep set is that before choice %d, but the prefix of the schedule has %d choices", s.SleepFrom, len(s.Prefix))
+	}
 	for i, c := range s.Prefix {
 		sh.prefix[i] = sharedAction{goroutine: c.Goroutine, choice: uint32(c.Alternative)}
 	}
-	sh.prefixLength, sh.sleepFrom = uint32(len(s.Prefix)), uint32(max(len(s.Prefix)-1, 0))
+	sh.prefixLength, sh.sleepFrom = uint32(len(s.Prefix)), uint32(s.SleepFrom)
 	sh.sleepLength = uint32(len(s.Sleep))
 	used := 0
 	for i, sleeper := range s.Sleep {

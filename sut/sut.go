@@ -16,8 +16,9 @@ package sut
 // asleep.
 type Schedule struct {
 	Prefix []Choice
-	// Sleep is the sleep set in the state before the last choice of Prefix.
+	// Sleep is the sleep set in the state before choice SleepFrom of Prefix.
 	Sleep       []Sleeper
+	SleepFrom   int
 	WantEnabled bool   // log every goroutine that could have been picked
 	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever

@@ -191,7 +191,7 @@ func TestSleep(t *testing.T) {
 		{"another alternative of the first", []sut.Sleeper{sleep(sut.Choice{Goroutine: both[0].Goroutine, Alternative: 1})}, sut.Completed, both[0].Goroutine},
 	}
 	for _, test := range tests {
-		log := run(t, w, sut.Schedule{Prefix: prefix, Sleep: test.sleep}, nil)
+		log := run(t, w, sut.Schedule{Prefix: prefix, Sleep: test.sleep, SleepFrom: len(prefix) - 1}, nil)
 		taken := choices(log.Events)
 		first := uint64(0)
 		if len(taken) > len(prefix) {
