@@ -10,7 +10,8 @@ import (
 type encoder struct {
 	data       []byte
 	ids        map[uint64]int
-	unsaveable bool
+	unsaveable bool // it is of a kind that cannot be saved
+	ended      bool // nothing is left to do
 }
 
 func (e *encoder) number(n uint64) { e.data = binary.AppendUvarint(e.data, n) }

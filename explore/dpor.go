@@ -26,6 +26,10 @@ type dpor struct {
 	nodes []node
 	begun bool
 
+	chosen   sequence  // what path goes on with at the last node; nil at the very first execution
+	settled  bool      // it has been decided what to execute next, or it is being executed
+	restored *restored // what the next execution has to show after a resume; else nil
+
 	// Slabs that the nodes point into, one after the other.
 	sleep    []Sleeper
 	awakened []awakened
@@ -38,15 +42,29 @@ type node struct {
 	// The sleep set: the part of the slab from sleepBegin to sleepEnd. What was
 	// inherited comes first, then what was explored from here.
 	sleepBegin, sleepEnd int
+	inherited            int // how many of these
 	// Those woken on the path that still count: a part of the slab awakened.
 	awakenedBegin, awakenedEnd int
 }
 
 func (d *dpor) Next() (Schedule, bool) {
 	d.ask()
-	if !d.begun {
-		d.begun = true
+	if !d.choose() {
+		return d.end()
+	}
+	if len(d.nodes) == 0 {
 		return Schedule{}, true
+	}
+	top := len(d.nodes) - 1
+	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top}, true
+}
+
+// choose decides what to execute next, unless that is settled, and reports whether there
+// is anything.
+func (d *dpor) choose() bool {
+	if d.settled || !d.begun {
+		d.begun, d.settled = true, true
+		return true
 	}
 	for top := len(d.nodes) - 1; top >= 0; top-- {
 		n := &d.nodes[top]
@@ -56,13 +74,15 @@ func (d *dpor) Next() (Schedule, bool) {
 		d.putToSleep(top)
 		d.trace.truncate(top)
 		d.nodes, d.path = d.nodes[:top+1], d.path[:top]
-		for _, s := range n.todo[0] {
+		d.chosen = n.todo[0]
+		for _, s := range d.chosen {
 			d.path = append(d.path, s.Action)
 		}
 		n.todo = slices.Delete(n.todo, 0, 1)
-		return Schedule{Prefix: d.path, Sleep: d.sleepOf(n), SleepFrom: top}, true
+		d.settled = true
+		return true
 	}
-	return d.end()
+	return false
 }
 
 // putToSleep adds the explored action at node i to the sleep set there.
@@ -86,11 +106,10 @@ func (d *dpor) Report(e Execution) error {
 	if err := checkActions(d.path, e.Transitions); err != nil {
 		return err
 	}
-	for i := range d.trace.events {
-		if err := d.trace.checkReplay(int32(i), &e.Transitions[i]); err != nil {
-			return err
-		}
+	if err := d.checkReplay(e.Transitions); err != nil {
+		return err
 	}
+	d.settled = false
 	from := len(d.trace.events)
 	for i := from; i < len(e.Transitions); i++ {
 		if err := d.extend(i, &e.Transitions[i]); err != nil {
@@ -108,6 +127,19 @@ func (d *dpor) Report(e Execution) error {
 	d.reverseDeficits(from)
 	if e.Outcome != Redundant {
 		d.goOnWithout(e.Pending)
+	}
+	return nil
+}
+
+// checkReplay compares an execution with the one that it has its beginning in common with.
+func (d *dpor) checkReplay(transitions []Transition) error {
+	if d.restored != nil {
+		return d.rebuild(transitions)
+	}
+	for i := range d.trace.events {
+		if err := d.trace.checkReplay(int32(i), &transitions[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -157,6 +189,7 @@ func (d *dpor) addNode(i int) {
 	d.sleep = d.appendInherited(d.sleep[:n.sleepBegin])
 	d.awakened = d.appendAwakened(d.awakened[:n.awakenedBegin])
 	n.sleepEnd, n.awakenedEnd = len(d.sleep), len(d.awakened)
+	n.inherited = n.sleepEnd - n.sleepBegin
 }
 
 // addAlternatives puts the other alternatives of the operation of x in front of

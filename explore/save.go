@@ -10,8 +10,9 @@ const stateVersion = 1
 
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;
-// of an execution that was asked for and is not reported, it knows nothing yet. The
-// error is ErrNotSaveable.
+// of an execution that was asked for and is not reported, it knows nothing yet. When
+// the search has ended, and not by a bound, there is nothing to go on with: the state is nil.
+// The error is ErrNotSaveable.
 //
 // The state takes memory in proportion to the depth of the search, not to the
 // executions so far.
@@ -25,6 +26,9 @@ func Save(s Search) ([]byte, error) {
 	inner.save(e)
 	if e.unsaveable {
 		return nil, ErrNotSaveable
+	}
+	if e.ended {
+		return nil, nil
 	}
 	return e.data, nil
 }
@@ -91,6 +95,7 @@ func resumeInner(d *decoder, s Search) {
 
 // save writes which search it is, and the counts.
 func (t *tally) save(e *encoder, search string) {
+	e.ended = t.ended
 	e.text(search)
 	for _, n := range t.saved() {
 		e.number(uint64(*n))
@@ -114,7 +119,11 @@ func (t *tally) saved() []*int {
 	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions}
 }
 
-func (r *random) save(e *encoder) { r.tally.save(e, "random") }
+// save: however many schedules there were, there are more.
+func (r *random) save(e *encoder) {
+	r.tally.save(e, "random")
+	e.ended = false
+}
 
 // resume draws again what was drawn.
 func (r *random) resume(d *decoder) {

@@ -13,6 +13,7 @@ import (
 // saveables are the searches that can be saved, each made anew.
 var saveables = map[string]func() Search{
 	"dfs":     DFS,
+	"dpor":    DPOR,
 	"random":  func() Search { return Random(60, 7) },
 	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
 }
@@ -86,6 +87,9 @@ func saved(t rapid.TB, s, to Search) Search {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if state == nil {
+		return s
+	}
 	if err := Resume(to, state); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +122,7 @@ func partly(t testing.TB, s Search, text string, executions int) Search {
 func TestRaisedBound(t *testing.T) {
 	for name, make := range map[string]func(n int) Search{
 		"dfs":    func(n int) Search { return MaxExecutions(DFS(), n) },
+		"dpor":   func(n int) Search { return MaxExecutions(DPOR(), n) },
 		"random": func(n int) Search { return MaxExecutions(Random(n, 3), n) },
 	} {
 		s := make(4)
@@ -179,6 +184,21 @@ func TestStateErrors(t *testing.T) {
 	state, _ := Save(DFS())
 	if got := fmt.Sprint(Resume(Random(1, 1), state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {
 		t.Errorf("another search: %s", got)
+	}
+}
+
+// TestNothingLeft: a search that has ended by itself has no state; one that a bound has ended does.
+func TestNothingLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		s    Search
+		left bool
+	}{
+		"dfs": {DFS(), false}, "dpor": {DPOR(), false}, "bounded": {MaxExecutions(DFS(), 3), true}, "not bounded": {MaxExecutions(DFS(), 1000), false}, "random": {Random(3, 1), true},
+	} {
+		mustSearch(t, test.s, threeWriters)
+		if state, err := Save(test.s); err != nil || (state != nil) != test.left {
+			t.Errorf("%s: state %x, %v", name, state, err)
+		}
 	}
 }
 
