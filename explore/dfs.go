@@ -22,6 +22,7 @@ type dfs struct {
 type branching struct {
 	enabled []Alternative
 	todo    []Action // not picked yet
+	parts   []*Part  // the first ones of todo that were handed out
 }
 
 func (d *dfs) Next() (Schedule, bool) {
@@ -30,20 +31,36 @@ func (d *dfs) Next() (Schedule, bool) {
 		d.begun = true
 		return Schedule{WantEnabled: true}, true
 	}
-	for top := len(d.stack) - 1; top >= 0; top-- {
-		if b := &d.stack[top]; len(b.todo) > 0 {
-			d.prefix[top] = b.todo[0]
-			b.todo = b.todo[1:]
-			d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
-			return Schedule{Prefix: d.prefix, WantEnabled: true}, true
-		}
+	top := d.last()
+	if top < 0 {
+		return d.end()
 	}
-	return d.end()
+	b := &d.stack[top]
+	d.prefix[top] = b.todo[0]
+	d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
+	if len(b.parts) > 0 {
+		return d.follow(b.parts[0])
+	}
+	b.todo = b.todo[1:]
+	return Schedule{Prefix: d.prefix, WantEnabled: true}, true
+}
+
+// last is the last state on the path where something is left to do, -1 if there is none.
+func (d *dfs) last() int {
+	top := len(d.stack) - 1
+	for top >= 0 && len(d.stack[top].todo) == 0 {
+		top--
+	}
+	return top
 }
 
 func (d *dfs) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
+	}
+	if d.part != nil {
+		d.taken(e)
+		return nil
 	}
 	if err := checkActions(d.prefix, e.Transitions); err != nil {
 		return err
@@ -59,6 +76,34 @@ func (d *dfs) Report(e Execution) error {
 		}
 	}
 	return nil
+}
+
+// divide hands out what begins with the first action that is left to do as near to
+// the root as possible, and is not what comes next.
+func (d *dfs) divide() (*Part, bool) {
+	next := d.last()
+	for i := range d.stack {
+		b := &d.stack[i]
+		if len(b.todo) == len(b.parts) || i == next && len(b.parts) == 0 {
+			continue
+		}
+		part := &dfs{begun: true, prefix: slices.Clone(d.prefix[:i+1]), stack: slices.Clone(d.stack[:i+1])}
+		for j := range part.stack {
+			part.stack[j].todo, part.stack[j].parts = nil, nil
+		}
+		part.stack[i].todo = []Action{b.todo[len(b.parts)]}
+		p := &Part{Search: part}
+		b.parts = append(b.parts, p)
+		return p, true
+	}
+	return nil, false
+}
+
+// taken goes on behind a part that has ended.
+func (d *dfs) taken(e Execution) {
+	if b := &d.stack[len(d.stack)-1]; e.Last {
+		b.todo, b.parts = b.todo[1:], b.parts[1:]
+	}
 }
 
 // push puts the state before transition t on the stack.

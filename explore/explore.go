@@ -11,7 +11,7 @@
 //	Replay  one given schedule
 //
 // MaxExecutions, UntilViolation and Until bound any of them. A Search is used
-// by one goroutine at a time.
+// by one goroutine at a time; Divide takes it apart for several.
 package explore
 
 // Search is a search through the executions of a program. Calls alternate:
@@ -42,6 +42,9 @@ type Schedule struct {
 	SleepFrom   int
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
+	// Part, if there is one, has run this execution, or will: nothing is to be run, and
+	// Report is to be given what Part.Take returns.
+	Part *Part
 }
 
 // GoroutineID names a goroutine by its place in the spawn tree, hashed: the
@@ -150,4 +153,8 @@ type Execution struct {
 	Transitions []Transition
 	Pending     []Pending
 	Outcome     Outcome
+
+	// Of an execution that a Part has run, only these are told, and Outcome.
+	Length int  // number of transitions
+	Last   bool // there are no more of the part
 }

@@ -5,36 +5,88 @@ import "fmt"
 // Random returns a search that runs n executions with pseudo-random schedules,
 // the same ones for the same seed. It can find violations but not exclude them.
 func Random(n int, seed uint64) Search {
-	return &random{left: n, state: seed}
+	return &random{stretch: stretch{left: n, state: seed}}
 }
 
 type random struct {
 	tally
+	stretch
+	parts []*Part // what comes after it, in this order
+	rest  stretch // and after them
+}
+
+// stretch is a number of schedules, one after the other.
+type stretch struct {
 	left  int
 	state uint64
 }
 
 func (r *random) Next() (Schedule, bool) {
 	r.ask()
-	if r.left <= 0 {
+	r.goOn()
+	switch {
+	case r.left > 0:
+	case len(r.parts) > 0:
+		return r.follow(r.parts[0])
+	default:
 		return r.end()
 	}
 	r.left--
 	return Schedule{Seed: r.seed()}, true
 }
 
+// goOn begins with the rest when all before it is done.
+func (r *random) goOn() {
+	if r.left <= 0 && len(r.parts) == 0 {
+		r.stretch, r.rest = r.rest, stretch{}
+	}
+}
+
 // seed returns the next seed; never 0, which would mean that there is none.
-func (r *random) seed() uint64 {
+func (s *stretch) seed() uint64 {
 	for {
-		r.state += 0x9e3779b97f4a7c15
-		if s := mix(r.state); s != 0 {
-			return s
+		s.state += 0x9e3779b97f4a7c15
+		if seed := mix(s.state); seed != 0 {
+			return seed
 		}
 	}
 }
 
+// split takes the first n schedules away from a stretch.
+func (s *stretch) split(n int) stretch {
+	first := stretch{left: n, state: s.state}
+	s.left -= n
+	for range n {
+		s.seed()
+	}
+	return first
+}
+
+// partLength is how many schedules a part has. Parts are small and near, so that the
+// first violation is found sooner, too.
+const partLength = 128
+
+func (r *random) divide() (*Part, bool) {
+	if r.goOn(); len(r.parts) == 0 && r.rest.left == 0 {
+		r.rest = r.stretch
+		r.stretch = r.rest.split(min(partLength, (r.left+1)/2))
+	}
+	if r.rest.left <= 0 {
+		return nil, false
+	}
+	p := &Part{Search: &random{stretch: r.rest.split(min(partLength, r.rest.left))}}
+	r.parts = append(r.parts, p)
+	return p, true
+}
+
 func (r *random) Report(e Execution) error {
-	return r.take(e)
+	if err := r.take(e); err != nil {
+		return err
+	}
+	if e.Last {
+		r.parts = r.parts[1:]
+	}
+	return nil
 }
 
 func (r *random) Verdict() Verdict {

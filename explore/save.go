@@ -140,7 +140,7 @@ func (d *dfs) save(e *encoder) {
 	d.tally.save(e, "dfs")
 	top := len(d.stack) - 1
 	left := func(i int) []Action {
-		if d.waiting && i == top { // what is being executed
+		if d.waiting && d.part == nil && i == top { // what is being executed
 			return append([]Action{d.prefix[i]}, d.stack[i].todo...)
 		}
 		return d.stack[i].todo

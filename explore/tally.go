@@ -6,6 +6,7 @@ import "fmt"
 type tally struct {
 	counts  Verdict // Kind and Reason unused
 	waiting bool    // for the report of an execution that was asked for
+	part    *Part   // has run that execution, if it is not nil
 	ended   bool
 }
 
@@ -14,13 +15,19 @@ func (t *tally) ask() {
 	if t.waiting {
 		panic("explore: Next was called again before the execution it asked for was reported")
 	}
-	t.waiting = true
+	t.waiting, t.part = true, nil
 }
 
 // end is the answer of Next when the search has ended.
 func (t *tally) end() (Schedule, bool) {
 	t.waiting, t.ended = false, true
 	return Schedule{}, false
+}
+
+// follow is the answer of Next when the next execution is one of a part.
+func (t *tally) follow(p *Part) (Schedule, bool) {
+	t.part = p
+	return Schedule{Part: p}, true
 }
 
 // take counts a reported execution.
@@ -33,7 +40,7 @@ func (t *tally) take(e Execution) error {
 		return logError(len(e.Transitions), "unknown %v", e.Outcome)
 	}
 	t.counts.Executions++
-	t.counts.Transitions += len(e.Transitions)
+	t.counts.Transitions += e.length()
 	switch {
 	case e.Outcome == Redundant:
 		t.counts.Redundant++
