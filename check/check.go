@@ -6,6 +6,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,6 +59,7 @@ type Counts struct {
 	Restores       int
 	Restarts       int // of the peers, from nothing
 	Replayed       int // inputs given again after a restore or restart
+	ReadInputs     int // inputs after which the peers have read the time or random numbers
 	ImageBytes     int64
 	CheckpointTime time.Duration
 	RestoreTime    time.Duration
@@ -73,6 +75,8 @@ type Result struct {
 	Counterexample *report.Counterexample // of the first violation
 	Recording      *report.Recording      // the same, to be replayed
 	Violations     []Violation            // all that were kept, the first included
+	Reads          string                 // what the peers have read of time and random numbers, and how often
+	Blind          []string               // their processes of which that is not known
 }
 
 // Violation is an execution that should not be.
@@ -353,15 +357,23 @@ func (r *run) alive() error {
 
 // interrupted is what is known when somebody wants the search to end.
 func (r *run) interrupted() *Result {
+	result := r.known()
+	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, "it was interrupted"
+	return result
+}
+
+// known is the result without violations.
+func (r *run) known() *Result {
 	r.counts.Elapsed = time.Since(r.started)
-	v := r.search.Verdict()
-	v.Kind, v.Reason = explore.Unknown, "it was interrupted"
-	return &Result{Verdict: v, Counts: r.counts, CutOff: r.limited}
+	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
+	if r.peers != nil {
+		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
+	}
+	return result
 }
 
 func (r *run) result() (*Result, error) {
-	r.counts.Elapsed = time.Since(r.started)
-	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
+	result := r.known()
 	for _, v := range r.violations {
 		if err := r.explain(v, result); err != nil {
 			return result, err

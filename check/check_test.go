@@ -164,6 +164,20 @@ func TestStrategiesAgree(t *testing.T) {
 	}
 }
 
+// TestReadsOfPeers: after an ND notification a checkpoint is taken, and it is said what was read.
+func TestReadsOfPeers(t *testing.T) {
+	o := httpGet.options(t)
+	o.Strategy = strategy.AfterND{}
+	result := check(t, o)
+	c := result.Counts
+	if !strings.HasPrefix(result.Reads, "merecat: ") || !strings.Contains(result.Reads, "time ") || len(result.Blind) > 0 {
+		t.Errorf("merecat, whose answers have a date, has read %q; not known of %q", result.Reads, result.Blind)
+	}
+	if c.ReadInputs == 0 || c.Checkpoints != c.ReadInputs+1 {
+		t.Errorf("after %d inputs something was read, but there were %d checkpoints; want one more, that of the start", c.ReadInputs, c.Checkpoints)
+	}
+}
+
 // TestInconsistencyIsNoticed: a peer that answers at random cannot be replayed
 // without checkpoints, and that is said, not passed over.
 func TestInconsistencyIsNoticed(t *testing.T) {

@@ -29,6 +29,9 @@ type peerSide struct {
 	cache    *iocache.Cache
 	counts   *Counts
 
+	reads   peers.Summary   // of the time and of random numbers, by the peers, after inputs
+	blind   map[string]bool // processes of which nobody knows what they read
+	last    ckptd.Reads     // after the last input
 	group   *ckptd.Group    // nil until it is needed
 	at      iocache.NodeID  // where the group stands
 	sockets map[int]*socket // the group's open connections
@@ -64,6 +67,7 @@ func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s 
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s, counts: counts,
 		cache: iocache.New(iocache.Limits{}), sockets: map[int]*socket{}, origin: map[iocache.NodeID]string{},
+		reads: peers.Summary{}, blind: map[string]bool{},
 	}
 }
 
@@ -153,6 +157,12 @@ func (p *peerSide) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}
+	for _, read := range p.last.Counted {
+		if !read.Chosen {
+			step.Reads += read.Calls
+		}
+	}
+	step.Blind = len(p.last.Blind) > 0
 	if !p.strategy.Checkpoint(step) {
 		return nil
 	}
@@ -250,6 +260,9 @@ func (p *peerSide) restart() error {
 		return err
 	}
 	p.group, p.at = group, iocache.Root
+	if _, err := group.Reads(); err != nil { // as they started
+		return err
+	}
 	if _, never := p.strategy.(strategy.Never); never {
 		return nil
 	}
@@ -275,6 +288,22 @@ func (p *peerSide) restore(at iocache.NodeID, image string) error {
 			return err
 		}
 		p.sockets[number] = &socket{fd: fd, ended: ended}
+	}
+	_, err := p.group.Reads() // before the next input
+	return err
+}
+
+// noteReads finds out what the peers have read since the last input.
+func (p *peerSide) noteReads() (err error) {
+	if p.last, err = p.group.Reads(); err != nil {
+		return err
+	}
+	p.reads.Add(p.last.Counted)
+	if len(p.last.Counted) > 0 {
+		p.counts.ReadInputs++
+	}
+	for _, b := range p.last.Blind {
+		p.blind[b] = true
 	}
 	return nil
 }

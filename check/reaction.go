@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -23,7 +24,7 @@ func (p *peerSide) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err := r.give(in); err != nil {
 		return iocache.Reaction{}, err
 	}
-	if r.refused != 0 {
+	if p.last = (ckptd.Reads{}); r.refused != 0 {
 		return iocache.Reaction{Refused: r.refused}, nil
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
@@ -31,7 +32,7 @@ func (p *peerSide) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err := p.group.Quiesce(ctx, r.drain); err != nil {
 		return iocache.Reaction{}, err
 	}
-	return r.result(), nil
+	return r.result(), p.noteReads()
 }
 
 // reaction collects what the peers do after one input.

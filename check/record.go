@@ -23,7 +23,7 @@ func Summary(o Options, result *Result) report.Run {
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff,
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
-			CacheHits: c.Hits, CacheMisses: c.Misses, Checkpoints: c.Checkpoints, Restores: c.Restores,
+			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
 		Assumptions: Assumptions(o),

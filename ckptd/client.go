@@ -26,6 +26,7 @@ type Client struct {
 	exited  chan struct{} // closed when the daemon was waited for
 	read    chan struct{} // closed when the reader of replies has ended
 	stderr  *tail
+	noShim  error // why the peers run without the shim; nil: they do not
 
 	mu       sync.Mutex
 	closed   bool
@@ -47,10 +48,13 @@ func Spawn(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	var noShim error
+	s.Shim, noShim = o.shim(ctx)
 	c, err := execute(o)
 	if err != nil {
 		return nil, err
 	}
+	c.noShim = noShim
 	if _, err := c.call(ctx, request{Operation: operationSetup, Setup: &s}, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", err), c.Close())
 	}
@@ -90,6 +94,18 @@ func (o *Options) complete() (setup, error) {
 		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
 	}
 	return s, nil
+}
+
+// shim finds the shim of the peers. They can do without, but then nobody knows what they read.
+func (o *Options) shim(ctx context.Context) (string, error) {
+	if o.Shim != "" {
+		return filepath.Abs(o.Shim)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("a place for the shim of the peers: %w", err)
+	}
+	return peers.Shim(ctx, filepath.Join(cache, "tandem", "shim"))
 }
 
 func besideExecutable(file, name string) (string, error) {
@@ -283,6 +299,9 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if g.Chosen() && c.noShim != nil {
+		return nil, fmt.Errorf("the behaviour of a peer cannot be chosen: %w", c.noShim)
+	}
 	group, err := c.launch(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("start the peer group: %w", err)
@@ -311,15 +330,19 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.descriptors) != 3 || len(a.Peers) != len(g.Peers) {
+	if len(a.descriptors) != 4 || len(a.Peers) != len(g.Peers) {
 		closeAll(a.descriptors)
-		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of 3 descriptors", len(a.Peers), len(g.Peers), len(a.descriptors))
+		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of 4 descriptors", len(a.Peers), len(g.Peers), len(a.descriptors))
 	}
 	group := &Group{client: c, id: a.Group, output: &tail{}, outputEnded: make(chan struct{})}
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
 	go group.readOutput(a.descriptors[2])
+	if group.page, err = openPage(a.descriptors[3]); err != nil {
+		closeAll(a.descriptors[:2])
+		return nil, errors.Join(err, group.Close())
+	}
 	c.mu.Lock()
 	c.groups[group] = true
 	c.mu.Unlock()

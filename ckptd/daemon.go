@@ -25,6 +25,7 @@ const (
 	groupsDirectory  = baseDirectory + "/groups"
 	imagesDirectory  = baseDirectory + "/images"
 	proxyFile        = baseDirectory + "/tandem-proxy"
+	shimFile         = baseDirectory + "/nd.so"
 )
 
 // Channel is the descriptor of the channel to the checker in a daemon.
@@ -38,9 +39,10 @@ const (
 
 // daemon serves one checker.
 type daemon struct {
-	reaper *reaper
-	criu   *criu
-	store  *store
+	reaper  *reaper
+	criu    *criu
+	store   *store
+	hasShim bool
 
 	mu     sync.Mutex
 	groups map[uint64]*hosted
@@ -209,6 +211,15 @@ func (d *daemon) setUp(s *setup) error {
 	}
 	if err := os.Chmod(proxyFile, 0o755); err != nil {
 		return err
+	}
+	if s.Shim != "" {
+		if err := copyContent(s.Shim, shimFile); err != nil {
+			return fmt.Errorf("copy the shim of the peers: %w", err)
+		}
+		if err := os.Chmod(shimFile, 0o755); err != nil {
+			return err
+		}
+		d.hasShim = true
 	}
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	d.store = &store{

@@ -24,6 +24,7 @@ type Group struct {
 	id        uint64
 	processes []peers.Process
 
+	page        *peers.Page
 	output      *tail
 	outputEnded chan struct{}
 
@@ -239,6 +240,10 @@ func (g *Group) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	if g.page != nil {
+		g.page.Close()
+		g.page = nil
+	}
 	g.incarnation.release()
 	g.incarnation = incarnation{}
 }

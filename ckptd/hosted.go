@@ -42,6 +42,7 @@ type hosted struct {
 	process *child   // pid 1 of the incarnation, the proxy; nil while none was started
 	down    error    // why none runs, where that is known better than from process
 	output  *os.File // write end of the pipe that is stdout and stderr of all peers
+	page    *os.File // in which the peers' shim counts what they read
 
 	channelInode uint64 // of the proxy's end of the command channel
 }
@@ -69,7 +70,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}
 	if err == nil {
-		descriptors, err = h.handOver(channel, int(read.Fd()))
+		descriptors, err = h.handOver(channel, int(read.Fd()), int(h.page.Fd()))
 	}
 	if err != nil {
 		unix.Close(channel)
@@ -402,6 +403,9 @@ func (h *hosted) close() error {
 	}
 	if h.output != nil {
 		h.output.Close()
+	}
+	if h.page != nil {
+		h.page.Close()
 	}
 	for _, place := range h.views {
 		if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {

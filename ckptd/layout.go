@@ -46,6 +46,9 @@ func (h *hosted) installProxy(own string, started []peers.Peer) error {
 		Hostname:   hostname,
 		Dir:        scratchDirectory,
 	}
+	if err := h.installShim(own, started); err != nil {
+		return fmt.Errorf("put the shim of the peers in place: %w", err)
+	}
 	for _, p := range started {
 		config.Peers = append(config.Peers, proxy.Command{Name: p.Name, Args: p.Command, Env: p.Env})
 	}

@@ -19,7 +19,7 @@ const (
 	protocolVersion = 1
 	headerSize      = 12
 	maxMessage      = 64 << 10
-	maxDescriptors  = 3
+	maxDescriptors  = 4
 )
 
 type messageKind uint8
@@ -43,7 +43,7 @@ type request struct {
 // the arrow.
 const (
 	operationSetup      = "setup"      // first of all
-	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, output
+	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, output, page
 	operationCheckpoint = "checkpoint" //
 	operationRestore    = "restore"    // -> pidfd, channel
 	operationDrop       = "drop"       //
@@ -54,6 +54,7 @@ const (
 // setup is the daemon's configuration.
 type setup struct {
 	Proxy, CRIU string
+	Shim        string // empty: peers run without
 	MaxBytes    int64
 	MaxImages   int
 }

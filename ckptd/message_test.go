@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func TestDescriptorsTravel(t *testing.T) {
 	}
 	closeAll(descriptors)
 	// Over the limits: an error, and nothing stays open.
-	if err := sendMessage(a, []byte("hello"), []int{a, a, a, a}); err != nil {
+	if err := sendMessage(a, []byte("hello"), slices.Repeat([]int{a}, maxDescriptors+1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := receiveMessage(b); err == nil {

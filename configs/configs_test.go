@@ -204,7 +204,7 @@ var badFiles = []struct{ text, want string }{
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
 		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: depth, executions, time`},
-	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-io, always`},
+	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, after-io, always`},
 	{"strategy:", "x.yaml:1: strategy: there is no value: give a text, or leave the key out"},
 	{"strategy: [never]", "x.yaml:1: strategy: this is a list, and a text is needed"},
 	{"strategy: !!binary bmV2ZXI=", "x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
@@ -335,7 +335,7 @@ func TestValidate(t *testing.T) {
 	c.Bounds.Time, c.Strategy = 0, "often"
 	c.Env = []string{"A=b", "broken"}
 	err := c.Validate()
-	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-io, always
+	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-nd, after-io, always
 bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
 env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, and neither name nor value contains a zero byte`
 	if err == nil || err.Error() != want {

@@ -43,6 +43,12 @@ type Peer struct {
 	Command []string
 	Env     []string // "NAME=value"
 	Listen  string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+
+	// Choices is how many behaviours of the peer there are to choose from, and Behaviour
+	// the one that it starts with, from 0 on. Its time and random numbers follow from that.
+	// With 0 choices they are those of the machine.
+	Choices   int
+	Behaviour int
 }
 
 // File is put in place before the peers start. A relative path is below Scratch.
@@ -57,6 +63,7 @@ const (
 	DefaultReadyTimeout = 10 * time.Second
 	MaxFiles            = 4096
 	MaxContent          = 64 << 20 // bytes in all files together
+	MaxChoices          = 1 << 12  // behaviours of the peers, all combinations
 )
 
 // Validate reports everything that is wrong with the description.
@@ -76,6 +83,9 @@ func (g Group) Validate() error {
 		}
 		seen[p.Name] = true
 	}
+	if n := g.Behaviours(); n > MaxChoices {
+		report("peers: their choices together make %d behaviours, allowed are %d", n, MaxChoices)
+	}
 	wrong = append(wrong, g.validateFiles()...)
 	if n := len(g.Binds); n > proxy.MaxMounts/2 {
 		report("binds: there are %d, allowed are %d", n, proxy.MaxMounts/2)
@@ -89,6 +99,34 @@ func (g Group) Validate() error {
 		report("ready timeout: %v is negative", g.ReadyTimeout)
 	}
 	return errors.Join(wrong...)
+}
+
+// Behaviours is the number of behaviours of the group that can be chosen: one of each peer.
+func (g Group) Behaviours() int {
+	n := 1
+	for _, p := range g.Peers {
+		if n *= max(p.Choices, 1); n > MaxChoices {
+			return n // and more
+		}
+	}
+	return n
+}
+
+// Chosen reports whether the behaviour of a peer is chosen.
+func (g Group) Chosen() bool {
+	return slices.ContainsFunc(g.Peers, func(p Peer) bool { return p.Choices > 0 })
+}
+
+// Behaving returns the group with behaviour n, from 0 on, chosen. Its first peer's
+// changes fastest.
+func (g Group) Behaving(n int) Group {
+	g.Peers = slices.Clone(g.Peers)
+	for i := range g.Peers {
+		k := max(g.Peers[i].Choices, 1)
+		g.Peers[i].Behaviour = n % k
+		n /= k
+	}
+	return g
 }
 
 func (p Peer) validate() error {
@@ -107,6 +145,9 @@ func (p Peer) validate() error {
 		if i := strings.IndexByte(e, '='); i <= 0 {
 			return fmt.Errorf("peer %s: the environment entry %q is not NAME=value", p.Name, e)
 		}
+	}
+	if p.Choices < 0 || p.Choices > MaxChoices || p.Behaviour < 0 || p.Behaviour > max(p.Choices-1, 0) {
+		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d", p.Name, p.Behaviour, p.Choices, MaxChoices)
 	}
 	if p.Listen == "" {
 		return nil
@@ -183,7 +224,7 @@ func (g Group) In(scratch string) Group {
 		out.ReadyTimeout = DefaultReadyTimeout
 	}
 	for _, p := range g.Peers {
-		q := Peer{Name: p.Name, Listen: p.Listen, Env: slices.Clone(defaultEnvironment)}
+		q := Peer{Name: p.Name, Listen: p.Listen, Choices: p.Choices, Behaviour: p.Behaviour, Env: slices.Clone(defaultEnvironment)}
 		for _, s := range p.Command {
 			q.Command = append(q.Command, replace(s))
 		}

@@ -42,7 +42,8 @@ type Watch struct {
 	hostPeers map[int]int // host pid of a peer: index in peers
 	proc      procfs
 	diagnosis *diagnosis
-	tasks     [2][]task // the two passes of a cut
+	tasks     [2][]task      // the two passes of a cut
+	looked    map[int]looked // by host pid; see Blind
 }
 
 // task is one thread of the group at one moment.
@@ -62,7 +63,7 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 		unix.Close(pidfd)
 		return nil, orDied(pid, err)
 	}
-	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}}
+	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{}}
 	if err := w.findPeers(); err != nil {
 		w.Close()
 		return nil, err

@@ -38,9 +38,12 @@ type Counts struct {
 	Executions  int
 	Redundant   int // executions given up since another one covers them; among Executions
 	Transitions int
-	CacheHits   int // inputs that the I/O cache answered
-	CacheMisses int // inputs that the peers had to answer
-	Checkpoints int // physical ones
+	CacheHits   int      // inputs that the I/O cache answered
+	CacheMisses int      // inputs that the peers had to answer
+	ReadInputs  int      // inputs after which the peers have read the time or random numbers
+	Reads       string   // what they have read, and how often
+	Blind       []string // their processes of which that is not known, and why
+	Checkpoints int      // physical ones
 	Restores    int
 	Replayed    int // inputs given again to restored peers
 	SelfChecked int // executions that were run again to see that they are the same

@@ -170,6 +170,12 @@ func (p *printer) summary(run Run) {
 		countOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond))
 	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
 		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
+	if n.ReadInputs > 0 {
+		p.linef(plain, "  after %s the peers had read the time or random numbers: %s", countOf(n.ReadInputs, "input"), printable(n.Reads))
+	}
+	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
+		p.linef(plain, "  it is not known what %s reads of these", printable(process))
+	}
 	p.linef(plain, "  %s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"),
 		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
 	if n.SelfChecked > 0 {

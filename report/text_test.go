@@ -71,6 +71,7 @@ func sshSession() *Counterexample {
 			Verdict: Violated, Reason: "panic: invalid memory address or nil pointer dereference",
 			Counts: Counts{
 				Executions: 12, Redundant: 3, Transitions: 1234, CacheHits: 200, CacheMisses: 20,
+				ReadInputs: 6, Reads: "dropbear: getrandom 2, time 5", Blind: []string{"/run/tandem/server (it is linked statically)"},
 				Checkpoints: 19, Restores: 2, Replayed: 1, Elapsed: 1503 * time.Millisecond,
 			},
 			Assumptions: Assumptions{

@@ -1,8 +1,9 @@
 package strategy
 
 // AfterIO checkpoints after each input that the peers answered, so that no answer
-// ever has to be produced twice; inputs without an answer are replayed.
+// ever has to be produced twice, or after which they have read the time or random
+// numbers; other inputs are replayed.
 type AfterIO struct{}
 
 // Checkpoint implements Strategy.
-func (AfterIO) Checkpoint(s Step) bool { return s.ResponseBytes > 0 }
+func (AfterIO) Checkpoint(s Step) bool { return s.ResponseBytes > 0 || s.Reads > 0 }

@@ -3,6 +3,8 @@
 // which costs nothing, and is reached by replaying inputs from the nearest
 // physical one. A strategy changes what a search costs, never what it finds.
 //
+// After an ND notification every strategy but never takes one.
+//
 // Strategies are pure: they hold no state and may be used concurrently.
 package strategy
 
@@ -24,6 +26,11 @@ type Step struct {
 	ResponseBytes int // what the peers sent until they were quiescent, in bytes
 	Depth         int // inputs since the peers were started, this one included
 	SincePhysical int // inputs since the nearest physical checkpoint, this one included
+	// Reads counts the calls by which the peers have read the time or random numbers since
+	// the input (ND notifications): given the input again, they may do something else.
+	Reads int
+	// Blind says that there is a peer of which nobody knows what it has read.
+	Blind bool
 }
 
 // Kind is the kind of an input.
@@ -53,6 +60,7 @@ var named = []struct {
 	strategy Strategy
 }{
 	{"never", Never{}},
+	{"after-nd", AfterND{}},
 	{"after-io", AfterIO{}},
 	{"always", Always{}},
 }

@@ -21,9 +21,12 @@ func TestTable(t *testing.T) {
 		{Kind: Shutdown, ResponseBytes: 12},
 		{Kind: Close},
 		{Kind: Connect, ResponseBytes: 21}, // a server that speaks first
+		{Kind: Send, Reads: 2},
+		{Kind: Send, ResponseBytes: 5, Reads: 1},
+		{Kind: Send, Blind: true},
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-9s %9s %6s", "input", "response", "depth")
+	fmt.Fprintf(&b, "%-9s %9s %6s %6s", "input", "response", "reads", "depth")
 	for _, name := range Names() {
 		fmt.Fprintf(&b, " %9s", name)
 	}
@@ -31,7 +34,11 @@ func TestTable(t *testing.T) {
 	since := make([]int, len(Names()))
 	for i, step := range dialogue {
 		step.Depth = i + 1
-		fmt.Fprintf(&b, "%-9s %9d %6d", step.Kind, step.ResponseBytes, step.Depth)
+		reads := fmt.Sprint(step.Reads)
+		if step.Blind {
+			reads = "?"
+		}
+		fmt.Fprintf(&b, "%-9s %9d %6s %6d", step.Kind, step.ResponseBytes, reads, step.Depth)
 		for j, name := range Names() {
 			s, err := ByName(name)
 			if err != nil {
@@ -65,7 +72,7 @@ func TestTable(t *testing.T) {
 func TestByNameSaysWhatThereIs(t *testing.T) {
 	for _, name := range []string{"", "Always", "adaptive"} {
 		_, err := ByName(name)
-		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-io, always", name)
+		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-nd, after-io, always", name)
 		if err == nil || err.Error() != want {
 			t.Errorf("ByName(%q): %v, want %s", name, err, want)
 		}

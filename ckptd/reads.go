@@ -1,0 +1,72 @@
+package ckptd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// Reads is what the peers of a group have read that differs from run to run.
+type Reads struct {
+	Counted []peers.Read
+	// Blind describes the processes of which nobody knows what they have read, and why.
+	Blind []string
+}
+
+// Reads says what the peers have read since the last call. The group must be quiescent.
+// A restore forgets nothing: call it after one, too, to tell what is read from then on.
+func (g *Group) Reads() (Reads, error) {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return Reads{}, err
+	}
+	var r Reads
+	if r.Blind, err = watch.Blind(shimInGroup); err != nil {
+		return r, err
+	}
+	if g.client.noShim != nil {
+		r.Blind = []string{fmt.Sprintf("all (there is no shim: %v)", g.client.noShim)}
+	}
+	r.Counted = g.page.Reads(g.processes)
+	return r, nil
+}
+
+// openPage takes over the descriptor of a page.
+func openPage(fd int) (*peers.Page, error) {
+	f := os.NewFile(uintptr(fd), "page of a peer group")
+	defer f.Close()
+	return peers.OpenPage(f)
+}
+
+// Where a group finds the shim and its page. They are no part of a checkpoint.
+const (
+	shimInGroup = runDirectory + "/" + proxyDirectory + "/nd.so"
+	pageInGroup = runDirectory + "/" + proxyDirectory + "/nd"
+)
+
+// installShim puts the shim and its page into the directory of the proxy, and the shim
+// into the environment of the peers.
+func (h *hosted) installShim(own string, started []peers.Peer) error {
+	page, err := os.OpenFile(filepath.Join(own, filepath.Base(pageInGroup)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	h.page = page
+	if err := page.Chmod(0o666); err != nil { // a peer may become another user
+		return err
+	}
+	if err := page.Truncate(peers.PageSize); err != nil {
+		return err
+	}
+	if !h.daemon.hasShim {
+		return nil
+	}
+	for i := range started {
+		started[i].Env = started[i].Watched(i, shimInGroup, pageInGroup)
+	}
+	return os.Link(shimFile, filepath.Join(own, filepath.Base(shimInGroup)))
+}

@@ -1,0 +1,102 @@
+package ckptd
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// counted sums up what was read since the last call, and fails where somebody is blind.
+func counted(t *testing.T, g *Group) string {
+	t.Helper()
+	r, err := g.Reads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Blind) > 0 {
+		t.Fatalf("nobody knows what these have read: %q", r.Blind)
+	}
+	s := peers.Summary{}
+	s.Add(r.Counted)
+	return s.String()
+}
+
+// TestReadsOfDropbear is about a peer that forks, before and after it has gone back.
+func TestReadsOfDropbear(t *testing.T) {
+	c := spawn(t, Options{})
+	g := start(t, c, dropbear(t))
+	counted(t, g) // when it started
+	image, err := g.Checkpoint(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		if got := counted(t, g); got != "" {
+			t.Errorf("round %d: without any input they read: %s", round, got)
+		}
+		talk := &conversation{t: t, group: g, id: 1}
+		talk.obtain()
+		if err := g.Proxy().Connect(testContext(t), 1, dropbearAddress); err != nil {
+			t.Fatal(err)
+		}
+		if talk.listen(); !strings.Contains(counted(t, g), "getrandom") {
+			t.Errorf("round %d: Dropbear has read no random numbers for its KEXINIT", round)
+		}
+		if got := talk.ask("SSH-2.0-x\r\n"); got != "" || counted(t, g) != "" {
+			t.Errorf("round %d: Dropbear answers a version with %q", round, got)
+		}
+		if err := g.Restore(testContext(t), image.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadsOfMerecat(t *testing.T) {
+	c := spawn(t, Options{})
+	g := start(t, c, merecat())
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(t), 1, merecatAddress); err != nil {
+		t.Fatal(err)
+	}
+	talk.listen()
+	counted(t, g)
+	talk.ask(get("/a.txt"))
+	if got := counted(t, g); !strings.HasPrefix(got, "merecat: ") || !strings.Contains(got, "time") {
+		t.Errorf("for an answer with a date merecat has read: %q", got)
+	}
+}
+
+// TestReadsOfProgramsThatAPeerExecutes: whatever a peer executes counts too, without
+// any environment, and what cannot be counted is named.
+func TestReadsOfProgramsThatAPeerExecutes(t *testing.T) {
+	c := spawn(t, Options{})
+	g := start(t, c, shell("env -i head -c 4 /dev/urandom >random; env -i date >date"+forever))
+	if got := counted(t, g); !strings.Contains(got, "/dev/urandom") || !strings.Contains(got, "clock_gettime") {
+		t.Errorf("a shell whose children read a random number and the time: %q", got)
+	}
+}
+
+func TestBlindPeers(t *testing.T) {
+	server := filepath.Join(t.TempDir(), "server")
+	build := exec.Command("go", "build", "-o", server, "../examples/alphabet/server")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := spawn(t, Options{})
+	group := shell("exec {scratch}/server")
+	group.Files = append(group.Files, peers.File{Path: "server", Content: readFile(t, server), Mode: 0o755})
+	group.Peers[0].Listen = "127.0.0.1:7000"
+	g := start(t, c, group)
+	r, err := g.Reads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Blind) != 1 || !strings.Contains(r.Blind[0], "/run/tandem/server (it is a Go program") {
+		t.Errorf("of a static Go server it is said: %q", r.Blind)
+	}
+}

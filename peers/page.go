@@ -1,0 +1,151 @@
+package peers
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Read says that a thread of a peer has read what differs from run to run: an ND
+// notification.
+type Read struct {
+	Peer   string
+	Thread int    // in the group's pid namespace
+	Source string // the function that it called
+	Calls  int
+	// Chosen says that the values follow from the behaviour that was chosen for the peer.
+	Chosen bool
+}
+
+// Sources of nondeterminism, in the order of shim/nd.c.
+var sources = [...]string{"time", "gettimeofday", "clock_gettime", "getrandom", "getentropy", "arc4random", "/dev/urandom"}
+
+// The layout of the page is that of shim/nd.c.
+const (
+	pageSlots   = 511
+	slotSources = 14
+)
+
+type pageSlot struct {
+	tid, peer uint32
+	_         uint64
+	calls     [slotSources]uint64
+}
+
+type pageLayout struct {
+	lost uint64
+	_    [15]uint64
+	slot [pageSlots]pageSlot
+}
+
+// PageSize is the size of the file of a page.
+const PageSize = int64(unsafe.Sizeof(pageLayout{}))
+
+// Page is the memory in which the processes of a group count what they read. It is no part
+// of a checkpoint: what is counted stays counted. Not safe for concurrent use.
+type Page struct {
+	mapped []byte
+	seen   pageLayout // as it was at the last look
+}
+
+// OpenPage maps the file of a page.
+func OpenPage(file *os.File) (*Page, error) {
+	b, err := unix.Mmap(int(file.Fd()), 0, int(PageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the page of the peers' shim: %w", err)
+	}
+	return &Page{mapped: b}, nil
+}
+
+// Close unmaps the page.
+func (p *Page) Close() error { return unix.Munmap(p.mapped) }
+
+func (p *Page) shared() *pageLayout { return (*pageLayout)(unsafe.Pointer(&p.mapped[0])) }
+
+// Reads returns what was read since the last call. The group must be quiescent.
+func (p *Page) Reads(group []Process) []Read {
+	var reads []Read
+	shared, used := p.shared(), 0
+	for i := range shared.slot {
+		now, before := &shared.slot[i], &p.seen.slot[i]
+		tid := atomic.LoadUint32(&now.tid)
+		if tid == 0 {
+			continue
+		}
+		used++
+		before.tid, before.peer = tid, atomic.LoadUint32(&now.peer)
+		for s := range sources {
+			calls := atomic.LoadUint64(&now.calls[s])
+			if n := calls - before.calls[s]; n > 0 {
+				reads = append(reads, newRead(group, before.peer, int(tid), sources[s], n))
+			}
+			before.calls[s] = calls
+		}
+	}
+	if lost := atomic.LoadUint64(&shared.lost); lost > p.seen.lost {
+		reads = append(reads, Read{Peer: "a peer", Source: "not known", Calls: int(lost - p.seen.lost)})
+		p.seen.lost = lost
+	}
+	if used > pageSlots*3/4 {
+		p.clear()
+	}
+	return reads
+}
+
+func newRead(group []Process, peer uint32, tid int, source string, calls uint64) Read {
+	r := Read{Peer: "a peer", Thread: tid, Source: source, Calls: int(calls)}
+	if int(peer) < len(group) {
+		r.Peer, r.Chosen = group[peer].Name, group[peer].Choices > 0
+	}
+	return r
+}
+
+// clear makes room: most slots are those of threads that ended. Nobody counts meanwhile,
+// and who finds its slot gone takes another.
+func (p *Page) clear() {
+	clear(p.mapped)
+	p.seen = pageLayout{}
+}
+
+// Summary counts reads by peer and source.
+type Summary map[[2]string]int
+
+// Add adds reads.
+func (s Summary) Add(reads []Read) {
+	for _, r := range reads {
+		s[[2]string{r.Peer, r.Source}] += r.Calls
+	}
+}
+
+// String lists the counts: "dropbear: getrandom 3, time 1; redis: gettimeofday 7".
+func (s Summary) String() string {
+	keys := make([][2]string, 0, len(s))
+	for k := range s {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int {
+		if a[0] != b[0] {
+			return strings.Compare(a[0], b[0])
+		}
+		return strings.Compare(a[1], b[1])
+	})
+	var b strings.Builder
+	for i, k := range keys {
+		switch {
+		case i == 0 || keys[i-1][0] != k[0]:
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			b.WriteString(k[0] + ": ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %d", k[1], s[k])
+	}
+	return b.String()
+}

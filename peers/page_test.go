@@ -1,0 +1,194 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shim builds the shim from its source, and makes an empty page.
+func shim(t *testing.T) (library, page string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	directory := t.TempDir()
+	source, err := shimFiles.ReadFile(shimSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, page = filepath.Join(directory, "nd.so"), filepath.Join(directory, "nd")
+	if err := compileShim(ctx, source, "none", library); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(page, make([]byte, PageSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return library, page
+}
+
+func openPage(t *testing.T, file string) *Page {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := OpenPage(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// runWatched executes a command of a shell as peer number 0 of some, and returns what it prints.
+func runWatched(t *testing.T, p Peer, library, page, script string) string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Env = p.Watched(0, library, page)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestPageCountsReads(t *testing.T) {
+	library, file := shim(t)
+	page := openPage(t, file)
+	group := []Process{{Peer: Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
+	for range 2 {
+		runWatched(t, group[0].Peer, library, file, "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null")
+		reads := page.Reads(group)
+		s := Summary{}
+		s.Add(reads)
+		if s[[2]string{"one", "clock_gettime"}] != 2 || s[[2]string{"one", "/dev/urandom"}] != 1 {
+			t.Errorf("two programs that read the time once, and one that reads a random number: %v", s)
+		}
+		threads := map[int]bool{}
+		for _, r := range reads {
+			if threads[r.Thread] = true; r.Chosen {
+				t.Errorf("%+v was not chosen", r)
+			}
+		}
+		if len(threads) < 3 {
+			t.Errorf("three processes have counted as %v", slices.Sorted(maps.Keys(threads)))
+		}
+	}
+	if rest := page.Reads(group); len(rest) != 0 {
+		t.Errorf("nothing was read since: %v", rest)
+	}
+}
+
+// TestPageNeverFills: slots of dead threads are given to others.
+func TestPageNeverFills(t *testing.T) {
+	library, file := shim(t)
+	page := openPage(t, file)
+	group := []Process{{Peer: Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
+	total := 0
+	for range 6 {
+		runWatched(t, group[0].Peer, library, file, "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done; done >/dev/null")
+		for _, r := range page.Reads(group) {
+			if r.Source == "clock_gettime" {
+				total += r.Calls
+			}
+			if r.Thread == 0 {
+				t.Fatalf("there was no slot: %+v", r)
+			}
+		}
+	}
+	if total != 720 {
+		t.Errorf("720 programs have read the time %d times", total)
+	}
+}
+
+// TestChosenValues: they follow from the behaviour, and not from when they are asked for.
+func TestChosenValues(t *testing.T) {
+	library, file := shim(t)
+	const script = "exec head -c 16 /dev/urandom"
+	chosen := func(behaviour int) Peer {
+		return Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
+	}
+	if got := runWatched(t, chosen(1), library, file, "exec date -u +%s.%N"); got != "1735689600.000001000\n" {
+		t.Errorf("the clock is at %s", got)
+	}
+	a, b := runWatched(t, chosen(0), library, file, script), runWatched(t, chosen(1), library, file, script)
+	if a == b || len(a) != 16 {
+		t.Errorf("behaviours 0 and 1 have read %x and %x", a, b)
+	}
+	if out := runWatched(t, chosen(1), library, file, "cat /proc/uptime /proc/loadavg 2>/dev/null || true"); out != "" {
+		t.Errorf("a chosen peer sees what the machine does: %q", out)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	s := Summary{}
+	if s.String() != "" {
+		t.Errorf("nothing was read: %q", s)
+	}
+	s.Add([]Read{{Peer: "b", Source: "time", Calls: 2}, {Peer: "a", Source: "time", Calls: 1}, {Peer: "b", Source: "getrandom", Calls: 1}, {Peer: "b", Source: "time", Calls: 3}})
+	if got, want := s.String(), "a: time 1; b: getrandom 1, time 5"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestBehavioursOfAGroup(t *testing.T) {
+	g := Group{Peers: []Peer{{Name: "a", Choices: 2}, {Name: "b"}, {Name: "c", Choices: 3}}}
+	if g.Behaviours() != 6 || !g.Chosen() {
+		t.Errorf("2 times 3 behaviours are %d", g.Behaviours())
+	}
+	seen := map[string]bool{}
+	for n := range 6 {
+		b := g.Behaving(n)
+		if err := b.Validate(); err != nil && !strings.Contains(err.Error(), "command") {
+			t.Error(err)
+		}
+		seen[fmt.Sprint(b.Peers[0].Behaviour, b.Peers[1].Behaviour, b.Peers[2].Behaviour)] = true
+	}
+	if len(seen) != 6 || g.Peers[2].Behaviour != 0 {
+		t.Errorf("they are %v", seen)
+	}
+	g.Peers[1].Choices = MaxChoices
+	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "their choices together make") {
+		t.Errorf("too many behaviours: %v", err)
+	}
+}
+
+func TestEnvironmentOfAWatchedPeer(t *testing.T) {
+	p := Peer{Env: []string{"A=1", "LD_PRELOAD=/own.so"}, Choices: 2, Behaviour: 1}
+	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 1"}
+	if got := p.Watched(3, "/nd.so", "/nd"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestShimIsBuiltOnce: the file stays, and the source decides which it is.
+func TestShimIsBuiltOnce(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "shim")
+	file, err := Shim(context.Background(), directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Shim(context.Background(), directory)
+	if err != nil || again != file {
+		t.Errorf("%s, then %s: %v", file, again, err)
+	}
+	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was built again: %v", err)
+	}
+	if entries, _ := os.ReadDir(directory); len(entries) != 1 {
+		t.Errorf("building leaves %v", entries)
+	}
+}
