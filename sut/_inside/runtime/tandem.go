@@ -143,6 +143,10 @@ func tandemConsider() {
 	if t.waits() && t.block {
 		tandemAnnounce(t)
 	}
+	if tandemStays(gp) {
+		t.meets = tandem.owner != 0
+		return
+	}
 	t.parked = true
 }
 
@@ -256,6 +260,11 @@ func tandemAdvance(pp *p) {
 
 // tandemPick chooses the next transition, or returns nil if none is enabled.
 func tandemPick() *g {
+	if gp := tandemForeseen(); gp != nil {
+		tandemUnpark(gp)
+		tandemBegin(gp)
+		return gp
+	}
 	if tandemOnlySpins() {
 		return nil
 	}
@@ -283,6 +292,8 @@ func tandemPick() *g {
 	tandemCutRounds(enabled)
 	tandemWakeSleepers()
 	gp := tandemDecide(enabled, exits)
+	tandemCountStep()
+	tandemUnpark(gp)
 	tandemBegin(gp)
 	return gp
 }
@@ -290,8 +301,6 @@ func tandemPick() *g {
 // tandemBegin starts the transition of a goroutine that was picked.
 func tandemBegin(gp *g) {
 	t := &gp.tandem
-	tandemCountStep()
-	tandemUnpark(gp)
 	tandemNoteTurn(gp)
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
@@ -375,20 +384,31 @@ func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
 	if raceenabled && (tandemIsSocketOp(t.op) || t.op >= opFileRead && t.op <= opFileShare) {
 		tandemRaceTouch((*g)(unsafe.Pointer(uintptr(unsafe.Pointer(t))-unsafe.Offsetof(g{}.tandem))), object, kind)
 	}
-	tandemRecord(record{kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(tandemDelta(t)), a: object, b: uint64(tandemCounter(t)), pc: uint64(t.caller), open: uint64(t.open)})
+	r := tandemNextRecord()
+	*r = record{kind: recordAccess, op: t.op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)}
+	if tandemCounts.has(t.op) {
+		r.number, r.b = uint32(tandemDelta(t)), uint64(tandemCounter(t))
+	}
 }
 
-// tandemRecord appends to the log; a full log ends the execution, or begins anew.
+// tandemNextRecord appends a record to the log, to be written; a full log ends the
+// execution, or begins anew.
 //
 //go:nosplit
-func tandemRecord(r record) {
+func tandemNextRecord() *record {
 	sh := tandem.sh
 	if sh.records >= sh.recordLimit {
 		systemstack(tandemLogFull)
 	}
-	sh.record[sh.records] = r
+	r := &sh.record[sh.records]
 	sh.records++
+	return r
 }
+
+// tandemRecord appends to the log.
+//
+//go:nosplit
+func tandemRecord(r record) { *tandemNextRecord() = r }
 
 func tandemLogFull() {
 	if tandem.sh.onlyEnd != 0 {

@@ -43,10 +43,10 @@ var tandemCallers struct {
 	cache *[tandemCallerCache]tandemCaller
 }
 
-type tandemCaller struct {
-	pc    uintptr
-	class uint8
-}
+// tandemCaller is a program counter, shifted to the left, and its class.
+type tandemCaller uintptr
+
+const tandemClassBits = 8
 
 // read takes patterns that are separated by commas.
 func (p *tandemPatterns) read(list string) {
@@ -77,8 +77,7 @@ func (p *tandemPatterns) match(pkg string) bool {
 // tandemFindCaller sets who performs the pending operation and whether
 // goroutines may be preempted there.
 func tandemFindCaller(t *tandemG) {
-	socket := tandemIsSocketOp(t.op)
-	file := t.op >= opFileRead && t.op <= opSignalSend
+	parts := tandemParts(t.op)
 	pc, fp, last := t.caller, t.frame, t.caller
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
@@ -90,8 +89,7 @@ func tandemFindCaller(t *tandemG) {
 			}
 		}
 		class &^= callerPrivate
-		inside := class == callerRuntime || class == callerAtomic || class == callerChecker || class == callerSystem && (socket || file) || class == callerSocket && socket ||
-			class == callerFile && (file || socket) || class == callerTime && (t.op == opTimer || t.op == opReadClock)
+		inside := parts>>class&1 != 0
 		if inside && fp == 0 { // pc is in goexit
 			class, pc = t.origin, last
 		}
@@ -108,6 +106,20 @@ func tandemFindCaller(t *tandemG) {
 		last = pc
 		pc, fp = *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp))
 	}
+}
+
+// tandemParts is the set of the classes that are part of an operation.
+func tandemParts(op uint8) uint32 {
+	parts := uint32(1<<callerRuntime | 1<<callerAtomic | 1<<callerChecker)
+	switch {
+	case tandemIsSocketOp(op):
+		parts |= 1<<callerSystem | 1<<callerSocket | 1<<callerFile
+	case op >= opFileRead && op <= opSignalSend:
+		parts |= 1<<callerSystem | 1<<callerFile
+	case op == opTimer || op == opReadClock:
+		parts |= 1 << callerTime
+	}
+	return parts
 }
 
 // tandemOrigin is the class of the caller of a go statement at pc: if it is part of
@@ -139,10 +151,10 @@ func tandemOpenCaller(fp uintptr) uintptr {
 
 func tandemClass(pc uintptr) uint8 {
 	e := &tandemCallers.cache[(pc^pc>>12)%tandemCallerCache]
-	if e.pc != pc {
-		e.pc, e.class = pc, tandemClassify(pc)
+	if uintptr(*e>>tandemClassBits) != pc {
+		*e = tandemCaller(pc<<tandemClassBits | uintptr(tandemClassify(pc)))
 	}
-	return e.class
+	return uint8(*e)
 }
 
 func tandemClassify(pc uintptr) uint8 {

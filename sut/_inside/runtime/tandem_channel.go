@@ -128,9 +128,9 @@ func tandemChannelReady(c *hchan) (ready uint8) {
 
 // The arms of a channel operation: a select has several, and may have none.
 
-func (t *tandemG) hasArms() bool {
-	return t.op == opSend || t.op == opReceive || t.op == opSelect
-}
+func (t *tandemG) hasArms() bool { return tandemWithArms.has(t.op) }
+
+const tandemWithArms tandemOperations = 1<<opSend | 1<<opReceive | 1<<opSelect
 
 // waits reports whether the pending operation waits at its point to be enabled.
 func (t *tandemG) waits() bool { return t.guarded && t.hasArms() }
@@ -180,12 +180,7 @@ func (t *tandemG) canBlock() bool {
 	return t.block
 }
 
-// owns reports whether an arm takes partners.
-func (t *tandemG) owns(arm int) bool {
-	return t.takesPartners(arm) && t.channel(arm).closed == 0
-}
-
-// takesPartners reports whether it does while the channel is not closed.
+// takesPartners reports whether an arm takes partners while the channel is not closed.
 func (t *tandemG) takesPartners(arm int) bool {
 	c := t.channel(arm)
 	return c != nil && c.dataqsiz == 0 && (t.sends(arm) || !t.block)
@@ -193,13 +188,14 @@ func (t *tandemG) takesPartners(arm int) bool {
 
 // wanted reports whether anybody may wait for an arm that takes partners.
 func (t *tandemG) wanted(arm int) bool {
-	if !t.owns(arm) {
+	c, sends := t.channel(arm), t.sends(arm)
+	if c == nil || c.dataqsiz != 0 || !sends && t.block || c.closed != 0 {
 		return false
 	}
-	if t.sends(arm) {
-		return t.channel(arm).tandem.receivers > 0
+	if sends {
+		return c.tandem.receivers > 0
 	}
-	return t.channel(arm).tandem.senders > 0
+	return c.tandem.senders > 0
 }
 
 // partnerArm returns the arm of p that waits for an arm of t, or noArm.
@@ -220,7 +216,7 @@ func (t *tandemG) partnerArm(arm int, p *tandemG) int {
 // number want of them: an arm, or noArm, and perhaps a partner.
 func tandemAlternative(t *tandemG, want uint32) (n uint32, arm int, partner *g) {
 	arm = noArm
-	certain, canBlock := false, t.canBlock()
+	certain := false
 	for a := range t.ncases {
 		if t.goesOn(a) {
 			certain = true
@@ -232,6 +228,7 @@ func tandemAlternative(t *tandemG, want uint32) (n uint32, arm int, partner *g) 
 		if !t.wanted(a) {
 			continue
 		}
+		canBlock := t.canBlock()
 		for i := range tandem.nparked {
 			gp := tandem.parked[i].ptr()
 			p := &gp.tandem

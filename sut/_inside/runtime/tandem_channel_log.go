@@ -3,34 +3,29 @@ package runtime
 // What the log says of channel operations: what they access, what they wait for, and
 // what they would have done.
 
-func tandemAccessChannel(t *tandemG, c *hchan, kind uint8) {
-	tandemRecord(tandemChannelAccess(t, c, kind))
-}
-
-func tandemChannelAccess(t *tandemG, c *hchan, kind uint8) record {
-	return record{
+func tandemAccessChannel(t *tandemG, c *hchan, kind uint8) *record {
+	r := tandemNextRecord()
+	*r = record{
 		kind: recordAccess, op: t.op, flag: kind, ready: tandemChannelReady(c), a: tandemChannelObject(c),
 		pc: uint64(t.caller), open: uint64(t.open),
 	}
+	return r
 }
 
 // tandemAccessWaiting records an access to those that wait to send, or to receive.
-func tandemAccessWaiting(t *tandemG, c *hchan, send bool, kind uint8, delta int) {
-	r := tandemWaitingAccess(t, c, send, kind)
-	r.number = uint32(delta)
-	tandemRecord(r)
-}
-
-func tandemWaitingAccess(t *tandemG, c *hchan, send bool, kind uint8) record {
-	r := tandemChannelAccess(t, c, kind)
-	r.a |= tandemReceivers
-	n := c.tandem.receivers
+func tandemAccessWaiting(t *tandemG, c *hchan, send bool, kind uint8, delta int) *record {
+	object, n := tandemChannelObject(c)|tandemReceivers, c.tandem.receivers
 	if send {
-		r.a ^= tandemReceivers | tandemSenders
-		n = c.tandem.senders
+		object, n = tandemChannelObject(c)|tandemSenders, c.tandem.senders
 	}
-	if r.ready, r.b = readyCounts, uint64(n); n > 0 {
-		r.ready |= readyPartner
+	ready := uint8(readyCounts)
+	if n > 0 {
+		ready |= readyPartner
+	}
+	r := tandemNextRecord()
+	*r = record{
+		kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(delta), a: object, b: uint64(n),
+		pc: uint64(t.caller), open: uint64(t.open),
 	}
 	return r
 }
@@ -58,7 +53,7 @@ func tandemFootprint(t *tandemG, partner *g) {
 		}
 		tandemAccessWaiting(t, c, !t.sends(arm), kind, 0)
 	}
-	for i := range tandem.nparked {
+	for i := range tandemMayMeet(t) {
 		gp := tandem.parked[i].ptr()
 		p := &gp.tandem
 		if !t.isCandidate(p) {
@@ -115,11 +110,22 @@ func tandemLookArms(t *tandemG) {
 // whether it waits.
 func tandemLook(t *tandemG) {
 	tandemLookArms(t)
-	for i := range tandem.nparked {
+	for i := range tandemMayMeet(t) {
 		if p := &tandem.parked[i].ptr().tandem; t.isCandidate(p) {
 			tandemLookArms(p)
 		}
 	}
+}
+
+// tandemMayMeet is how many goroutines have to be looked at for partners: all that are
+// parked, or, most of the time, none.
+func tandemMayMeet(t *tandemG) int {
+	for arm := range t.ncases {
+		if t.wanted(arm) {
+			return tandem.nparked
+		}
+	}
+	return 0
 }
 
 // tandemRecordNeeds records what a waiting operation waits for.
@@ -165,18 +171,12 @@ func tandemRecordIntended(t *tandemG) {
 		if c.dataqsiz > 0 || !t.guarded {
 			kind = accessWrite
 		}
-		r := tandemChannelAccess(t, c, kind)
-		r.kind = recordIntended
-		tandemRecord(r)
+		tandemAccessChannel(t, c, kind).kind = recordIntended
 		if t.takesPartners(arm) {
-			r = tandemWaitingAccess(t, c, !t.sends(arm), accessWrite)
-			r.kind = recordIntended
-			tandemRecord(r)
+			tandemAccessWaiting(t, c, !t.sends(arm), accessWrite, 0).kind = recordIntended
 		}
 		if t.announced && c.dataqsiz == 0 { // it would withdraw
-			r = tandemWaitingAccess(t, c, t.sends(arm), accessCommute)
-			r.kind = recordIntended
-			tandemRecord(r)
+			tandemAccessWaiting(t, c, t.sends(arm), accessCommute, 0).kind = recordIntended
 		}
 	}
 }

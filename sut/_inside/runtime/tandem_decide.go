@@ -9,9 +9,7 @@ import (
 // and beyond its end in an order that stays with the running goroutine.
 func tandemDecide(enabled int, exits *g) *g {
 	sh := tandem.sh
-	if tandem.position == sh.sleepFrom && !tandem.sleepers {
-		tandem.sleepers = sh.sleepLength > 0
-	}
+	tandemFallAsleep()
 	if tandem.position < sh.prefixLength {
 		return tandemFollow(sh.prefix[tandem.position], enabled, exits)
 	}
@@ -23,6 +21,13 @@ func tandemDecide(enabled int, exits *g) *g {
 		return tandemRandomPick(enabled)
 	}
 	return tandemAwake(nil)
+}
+
+// tandemFallAsleep has the sleep set count from its position on.
+func tandemFallAsleep() {
+	if sh := tandem.sh; tandem.position == sh.sleepFrom && !tandem.sleepers {
+		tandem.sleepers = sh.sleepLength > 0
+	}
 }
 
 // tandemFollow takes the prescribed action.

@@ -110,9 +110,9 @@ func tandemSocketObject(t *tandemG) uint64 {
 }
 
 // tandemIsSocketOp tells the operations on sockets, pipes and their descriptors.
-func tandemIsSocketOp(op uint8) bool {
-	return op >= opConnect && op <= opPollWait || op >= opAccept && op <= opDescriptorClose
-}
+func tandemIsSocketOp(op uint8) bool { return tandemSocketOperations.has(op) }
+
+const tandemSocketOperations tandemOperations = 1<<(opPollWait+1) - 1<<opConnect | 1<<(opDescriptorClose+1) - 1<<opAccept
 
 // tandemSocketPoint is the point of an operation on a virtual socket. q is what
 // it may have to wait for, want the room that a write needs there.

@@ -70,6 +70,15 @@ func tandemNoteWaiters(t *tandemG) {
 	}
 }
 
+// tandemOperations is a set of operations, a bit each.
+type tandemOperations uint64
+
+//go:nosplit
+func (s tandemOperations) has(op uint8) bool { return s>>op&1 != 0 }
+
+// tandemCounts are the operations on what has a counter.
+const tandemCounts tandemOperations = 1<<opAdd | 1<<opWait | 1<<opReused | 1<<opReadLock | 1<<opReadUnlock | 1<<opTryReadLock
+
 // tandemDelta is what an access that commutes adds to its counter.
 func tandemDelta(t *tandemG) int32 {
 	switch t.op {
