@@ -55,7 +55,7 @@ type Options struct {
 
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
-	// Progress is told now and then how far the check is; nil: nobody is.
+	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 }
 
@@ -341,7 +341,7 @@ func (r *run) place(stack []uint64) string {
 // How often what happens now and then happens.
 const (
 	roundInterval    = 50 * time.Millisecond
-	progressInterval = time.Second
+	progressInterval = 200 * time.Millisecond
 )
 
 // rounds does what has to be done now and then: see that the peers live even

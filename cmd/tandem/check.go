@@ -105,7 +105,8 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds}
+	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, plain: f.verbose}
+	defer status.pause()
 	options.Progress = status.tell
 	status.say("building %s", pkg)
 	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn, Races: config.Races})
@@ -120,6 +121,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 		result, err = check.Run(c.Context(), options)
 		return err
 	})
+	status.pause()
 	if err != nil {
 		return err
 	}
