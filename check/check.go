@@ -46,16 +46,11 @@ type Options struct {
 	// be the same; 0: none is.
 	SelfCheck int
 
-	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests
-	// for those of tests.
-	Violations int
-	// Shrink is how many executions may be spent on making a violation simpler before
-	// it is shown; 0: it is shown as it was found.
-	Shrink int
-
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
-	// Progress is told several times a second how far the check is; nil: nobody is.
+	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
+	Saving *Saving
+	// Progress is told now and then how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 }
 
@@ -84,12 +79,13 @@ type Result struct {
 	Violations     []Violation            // all that were kept, the first included
 	Reads          string                 // what the peers have read of time and random numbers, and how often
 	Blind          []string               // their processes of which that is not known
+	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
+	Saved string
 }
 
 // Violation is an execution that should not be.
 type Violation struct {
 	Tests          []string // that fail in it; nil if the program is not made of tests
-	Summary        report.Violation
 	Counterexample *report.Counterexample
 	Recording      *report.Recording
 }
@@ -102,6 +98,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Saving != nil {
+		if err := r.startSaving(*o.Saving); err != nil {
+			r.closeWorkers()
+			return nil, err
+		}
+	}
 	return r.finish(ctx)
 }
 
@@ -110,8 +112,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, options: o, worker: worker, started: time.Now(), told: time.Now()}
-	r.search = r.untilEnough(o.Search)
+	r := &run{ctx: ctx, options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now(), told: time.Now()}
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
 	}
@@ -127,14 +128,11 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer r.closeWorkers()
 	defer context.AfterFunc(ctx, r.worker.Interrupt)()
 	defer r.worker.Stay()()
-	var result *Result
-	err := r.loop(ctx)
-	switch {
-	case ctx.Err() != nil:
-		result, err = r.interrupted()
-	case err == nil:
-		result, err = r.result()
+	result, err := r.loop(ctx)
+	if ctx.Err() != nil {
+		result, err = r.interrupted(), nil
 	}
+	result = r.stopSaving(result, err)
 	if r.peers != nil {
 		if closeError := r.peers.close(); err == nil && closeError != nil {
 			err = fmt.Errorf("ending the peers: %w", closeError)
@@ -166,11 +164,11 @@ type run struct {
 	looked     time.Time // when the peers last were seen alive
 	violations []*violation
 	// judge sees every execution. It returns the tests that a violation is one of,
-	// if it is to be kept. With nil distinct violations are, as many as are looked for.
-	judge    func(log *sut.Log, isViolation bool) (tests []string, err error)
-	distinct map[string]*violation               // by the key of their signatures, if several are looked for
-	blame    func(log *sut.Log) (tests []string) // that a violation is one of
-	limited  string                              // where the first execution was that was cut off
+	// if it is to be kept. With nil the first violation is, and no other.
+	judge   func(log *sut.Log, isViolation bool) (tests []string, err error)
+	limited string        // where the first execution was that was cut off
+	saver   *saver        // nil: the check is not saved
+	before  time.Duration // that the check took before it was resumed
 }
 
 // violation is the schedule of an execution that should not be, and its log.
@@ -180,25 +178,26 @@ type violation struct {
 	log    sut.Log
 	hits   []bool // for each input to the peers, whether the cache answered it
 	tests  []string
-	// executions: how many ended with it; known only if several violations are looked for.
-	executions int
-	shrunk     *report.Shrinking // nil if it was not
 }
 
-func (r *run) loop(ctx context.Context) error {
+func (r *run) loop(ctx context.Context) (*Result, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		schedule, more := r.search.Next()
 		if !more {
-			return r.alive()
+			if err := r.alive(); err != nil {
+				return nil, err
+			}
+			return r.result()
 		}
 		if err := r.execute(schedule); err != nil {
-			return err
+			return nil, err
 		}
+		r.settle()
 		if err := r.rounds(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -251,15 +250,23 @@ func (r *run) runOne(s sut.Schedule) (*sut.Log, error) {
 
 // consider keeps an execution if it is a violation that somebody wants to see.
 func (r *run) consider(log *sut.Log, isViolation bool) error {
-	if r.judge == nil {
-		return r.collect(log, isViolation)
+	wanted := isViolation && len(r.violations) == 0
+	var tests []string
+	if r.judge != nil {
+		var err error
+		if tests, err = r.judge(log, isViolation); err != nil {
+			return err
+		}
+		wanted = len(tests) > 0
 	}
-	tests, err := r.judge(log, isViolation)
-	if err != nil || len(tests) == 0 {
-		return err
+	if !wanted {
+		return nil
 	}
-	v := r.keep(log)
+	v := keep(log)
 	v.tests = tests
+	if r.peers != nil {
+		v.hits = slices.Clone(r.peers.hits)
+	}
 	r.violations = append(r.violations, v)
 	return nil
 }
@@ -288,15 +295,6 @@ func (r *run) answers() sut.Peers {
 	}
 	r.peers.rewind()
 	return r.peers
-}
-
-// keep is an execution that outlives the next one, and who answered its inputs.
-func (r *run) keep(log *sut.Log) *violation {
-	v := keep(log)
-	if r.peers != nil {
-		v.hits = slices.Clone(r.peers.hits)
-	}
-	return v
 }
 
 func keep(log *sut.Log) *violation {
@@ -341,7 +339,7 @@ func (r *run) place(stack []uint64) string {
 // How often what happens now and then happens.
 const (
 	roundInterval    = 50 * time.Millisecond
-	progressInterval = 200 * time.Millisecond
+	progressInterval = time.Second
 )
 
 // rounds does what has to be done now and then: see that the peers live even
@@ -355,9 +353,10 @@ func (r *run) rounds() error {
 	if err := r.alive(); err != nil {
 		return err
 	}
+	r.saveIfDue(now)
 	if r.options.Progress != nil && now.Sub(r.told) >= progressInterval {
 		r.told = now
-		r.counts.Elapsed = now.Sub(r.started)
+		r.counts.Elapsed = r.elapsed()
 		r.options.Progress(r.search.Verdict(), r.counts)
 	}
 	return nil
@@ -371,21 +370,19 @@ func (r *run) alive() error {
 	return r.peers.group.Check()
 }
 
-// interrupted is what is known when somebody wants the search to end. The worker has
-// been ended then, but violations that were found are shown all the same.
-func (r *run) interrupted() (*Result, error) {
+// interrupted is what is known when somebody wants the search to end.
+func (r *run) interrupted() *Result {
+	if r.saver != nil {
+		r.counts = r.saver.counts // without those of the execution that was under way
+	}
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, "it was interrupted"
-	if len(r.violations) > 0 {
-		result.Verdict.Kind = explore.Violated
-		r.renewWorker()
-	}
-	return result, r.explainAll(result)
+	return result
 }
 
 // known is the result without violations.
 func (r *run) known() *Result {
-	r.counts.Elapsed = time.Since(r.started)
+	r.counts.Elapsed = r.elapsed()
 	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
@@ -395,19 +392,13 @@ func (r *run) known() *Result {
 
 func (r *run) result() (*Result, error) {
 	result := r.known()
-	return result, r.explainAll(result)
-}
-
-// explainAll adds the violations to a result.
-func (r *run) explainAll(result *Result) error {
 	for _, v := range r.violations {
-		r.shrink(v)
 		if err := r.explain(v, result); err != nil {
-			return err
+			return result, err
 		}
 	}
 	if len(result.Violations) > 0 {
 		result.Counterexample, result.Recording = result.Violations[0].Counterexample, result.Violations[0].Recording
 	}
-	return nil
+	return result, nil
 }

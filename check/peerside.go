@@ -44,6 +44,8 @@ type peerSide struct {
 	moved       string                    // how the group was brought back, until the next answer is recorded
 	origin      map[iocache.NodeID]string // for each answer that followed a restore, how
 	watch       func(exchange)            // told of every exchange, for counterexamples
+	record      func(iocache.Entry)       // told of every answer that is recorded; nil: nobody is
+	resumed     bool                      // the cache has what other processes have answered
 }
 
 // nowhere is where a group stands whose connections were given up.
@@ -138,6 +140,9 @@ func (p *peerSide) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err != nil {
 		return reaction, err
 	}
+	if p.record != nil {
+		p.record(iocache.Entry{At: p.cursor.Node(), Input: in, Reaction: reaction})
+	}
 	p.step(next)
 	p.at = next.Node()
 	if p.moved != "" {
@@ -207,6 +212,9 @@ func (p *peerSide) stand(to iocache.NodeID) error {
 			return err
 		}
 		if err := p.cache.Compare(s, got); err != nil {
+			if p.resumed {
+				err = afterResume(err)
+			}
 			return err
 		}
 		p.at = s.Node

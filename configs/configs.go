@@ -34,7 +34,10 @@ type Config struct {
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
 	SelfCheck int       // one execution of so many is run again, to compare; 0: none
 	World     sut.World // hosts are those of the file, then the peers'
-	PreemptIn []string  // packages besides the main module where goroutines may be preempted: PATH or PATH/...
+	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
+	// when it is interrupted.
+	SaveInterval time.Duration
+	PreemptIn    []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 
 // Bounds end a search whose verdict is then unknown.
@@ -59,7 +62,7 @@ const (
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Races: []string{"main"}, SelfCheck: 1000,
+		Strategy: "after-io", Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -149,6 +152,9 @@ func (c Config) problems() []Problem {
 	}
 	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
 		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)
+	}
+	if d := c.SaveInterval; d < 0 || d > MaxTime {
+		report("save_interval", "%v is not allowed: give a duration up to %v, or 0s to save only when the check is interrupted", d, MaxTime)
 	}
 	for i, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {

@@ -48,7 +48,7 @@ func TestExample(t *testing.T) {
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"main"},
-		SelfCheck: 1000,
+		SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World: sut.World{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
@@ -82,10 +82,10 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	}
 	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
 	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
-		!slices.Equal(example.Races, d.Races) {
-		t.Errorf("example.yaml shows %q, %+v, %d, %v and %q as defaults, they are %q, %+v, %d, %v and %q",
-			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races,
-			d.Strategy, d.Bounds, d.SelfCheck, d.Leaks, d.Races)
+		example.SaveInterval != d.SaveInterval || !slices.Equal(example.Races, d.Races) {
+		t.Errorf("example.yaml shows %q, %+v, %d, %v, %q and %v as defaults, they are %q, %+v, %d, %v, %q and %v",
+			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races, example.SaveInterval,
+			d.Strategy, d.Bounds, d.SelfCheck, d.Leaks, d.Races, d.SaveInterval)
 	}
 }
 
@@ -216,6 +216,7 @@ var badFiles = []struct{ text, want string }{
 	{"races: ./x", `x.yaml:1: races: "./x" is not allowed: give main (the main module), all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"save_interval: -1s", `x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only when the check is interrupted`},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
 	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the file that has it"},

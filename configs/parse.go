@@ -30,8 +30,9 @@ type document struct {
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
 	Races        string
-	SelfCheck    string    `mapstructure:"self_check"`
-	World        worldKeys `mapstructure:",squash"`
+	SelfCheck    string        `mapstructure:"self_check"`
+	SaveInterval time.Duration `mapstructure:"save_interval"`
+	World        worldKeys     `mapstructure:",squash"`
 }
 
 type peerEntry struct {
@@ -113,6 +114,7 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("strategy", defaults.Strategy)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
+	v.SetDefault("save_interval", defaults.SaveInterval)
 	v.SetDefault("bounds.executions", defaults.Bounds.Executions)
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
 	v.SetDefault("bounds.time", defaults.Bounds.Time)
@@ -142,7 +144,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

@@ -73,6 +73,8 @@ var schema = field{shape: record, fields: map[string]field{
 	"races":      {shape: text},
 	"self_check": {shape: text},
 
+	"save_interval": {shape: duration},
+
 	"early_timers": {shape: integer},
 	"stdin":        {shape: text},
 	"stdin_from":   {shape: text},

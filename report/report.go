@@ -31,6 +31,8 @@ type Run struct {
 	CutOff      string // where the first execution was that had too many transitions; empty if none had
 	Counts      Counts
 	Assumptions Assumptions
+	// ResumeCommand is how to go on with a search that has not ended; empty: that cannot be done.
+	ResumeCommand string
 }
 
 // Counts says how much work a search was.
@@ -64,31 +66,8 @@ type Counterexample struct {
 	Race          *Race  // if the outcome is a data race
 	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
 	Goroutines    []Goroutine
-	Steps         []Step     // in the order of execution
-	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
+	Steps         []Step // in the order of execution
 	ReplayCommand string
-}
-
-// Shrinking tells how a counterexample was made simpler.
-type Shrinking struct {
-	Executions    int // that it took
-	Before, After Size
-}
-
-// Size is how complicated a schedule is.
-type Size struct {
-	Preemptions int // switches away from a goroutine that could have gone on
-	Transitions int
-}
-
-// Violation is a counterexample in short: what tells it apart from others.
-type Violation struct {
-	Outcome    string   // "deadlock", "data race"
-	Message    string   // one line, of a panic or an assertion; empty if there is none
-	Places     []string // "lock at main.go:42"
-	Executions int      // in how many it was seen; 0: not counted
-	Size       Size
-	File       string // that the counterexample is kept in
 }
 
 // Goroutine is one goroutine of a counterexample.
@@ -132,9 +111,6 @@ const (
 	Choice          Kind = "choice"
 )
 
-// Clock is the goroutine of a step in which time passes.
-const Clock = -1
-
 // Step is one visible operation.
 type Step struct {
 	Goroutine int
@@ -146,7 +122,6 @@ type Step struct {
 	IO        []Message // what went over the network in this step, in order
 	Restored  string    // if the peers were restored for this step: which, from what, and how much was replayed
 	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
-	Preempts  bool      // the goroutine that ran before could have gone on
 }
 
 // Message is what was sent in one direction of a connection at once, or what happened to it.
@@ -178,6 +153,10 @@ func WriteSummary(w io.Writer, run Run, options Options) error {
 	p := &printer{options: options}
 	p.verdict(run)
 	p.summary(run)
+	if run.ResumeCommand != "" {
+		p.heading("Go on")
+		p.line(plain, "  "+printable(run.ResumeCommand))
+	}
 	_, err := w.Write(p.text.Bytes())
 	return err
 }

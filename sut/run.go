@@ -85,7 +85,7 @@ func (w *Worker) load(s Schedule) error {
 		}
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
-	sh.wantLeaks, sh.lenient = flag(s.WantLeaks), flag(s.Lenient)
+	sh.wantLeaks = flag(s.WantLeaks)
 	sh.seed, sh.roundLimit = s.Seed, uint32(max(s.Rounds, 0))
 	sh.raceWatch, sh.raceEarlier, sh.raceLater = 0, memoryAccess{}, memoryAccess{}
 	if s.Watch != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -27,7 +28,6 @@ import (
 type checkFlags struct {
 	config    string
 	out       string
-	json      bool
 	strategy  string
 	search    string
 	isolation string
@@ -38,11 +38,14 @@ type checkFlags struct {
 	early     int
 	races     string
 	selfCheck string
-	shrink    string
-	// violations is that of tandem check; tests have one each.
-	violations string
-	unfold     bool
-	verbose    bool
+	unfold    bool
+	verbose   bool
+
+	// Of tandem check only:
+	resume       string
+	saveTo       string
+	saveInterval time.Duration
+	elapsed      time.Duration // before the run was resumed
 }
 
 func checkCommand() *cobra.Command {
@@ -51,20 +54,30 @@ func checkCommand() *cobra.Command {
 		Use:   "check PACKAGE [-- ARGS]",
 		Short: "Explore the schedules of a program",
 		Example: "  tandem check ./examples/scpto -c examples/scpto/tandem.yaml\n" +
-			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080",
-		Args: cobra.MinimumNArgs(1),
+			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080\n" +
+			"  tandem check --resume client-20260102-150405-4711",
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.resume != "" && len(args) > 0 {
+				return errResumeArgs
+			}
+			if f.resume != "" {
+				return f.goOn(c)
+			}
+			if len(args) == 0 {
+				return errors.New("name a package; or go on with a saved run: --resume RUN")
+			}
 			if dash := c.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
 				return errors.New("name one package; arguments of the program come after --")
 			}
-			return f.run(c, args[0], args[1:])
+			return f.run(c, args[0], args[1:], nil)
 		},
 	}
 	p := c.Flags()
 	f.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
-	p.StringVar(&f.violations, "violations", "1", "how many distinct violations to look for: `n` or all; of several, each has a file of its own")
-	p.BoolVar(&f.json, "json", false, "print the result as JSON")
+	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
+	p.StringVar(&f.saveTo, "run", "", "save what is needed to go on in `directory` (default: one below ~/.local/state/tandem/runs)")
+	p.DurationVar(&f.saveInterval, "save-interval", 0, "how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	return c
 }
 
@@ -83,12 +96,12 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
-	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 }
 
-func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
+// run checks a package, or goes on with it.
+func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed) error {
 	config, err := f.load(pkg, c.Flags().Changed)
 	if err != nil {
 		return err
@@ -96,18 +109,20 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if len(args) > 0 {
 		config.Args = args
 	}
+	if err := f.sameAs(r, c.Flags(), config); err != nil {
+		return err
+	}
 	options, err := f.options(pkg, config)
 	if err != nil {
 		return err
 	}
-	if options.Violations, err = parseViolations(f.violations); err != nil {
-		return err
-	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, plain: f.verbose}
-	defer status.pause()
+	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds}
 	options.Progress = status.tell
+	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
+		return err
+	}
 	status.say("building %s", pkg)
 	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn, Races: config.Races})
 	if err != nil {
@@ -121,7 +136,9 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string) error {
 		result, err = check.Run(c.Context(), options)
 		return err
 	})
-	status.pause()
+	if err != nil && result != nil && result.Saved != "" {
+		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(result.Saved))
+	}
 	if err != nil {
 		return err
 	}
@@ -157,6 +174,9 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	if given("time") {
 		config.Bounds.Time = f.bounds.Time
+	}
+	if given("save-interval") {
+		config.SaveInterval = f.saveInterval
 	}
 	if given("early-timers") {
 		config.World.EarlyTimers = f.early
@@ -202,9 +222,6 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	default:
 		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", f.isolation)
 	}
-	if o.Shrink, err = parseShrink(f.shrink); err != nil {
-		return o, err
-	}
 	o.Search, err = f.newSearch(config.Bounds)
 	return o, err
 }
@@ -213,23 +230,24 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 	switch f.search {
 	case "dpor":
-		return bounded(explore.DPOR(), b), nil
+		return f.bounded(explore.DPOR(), b), nil
 	case "dfs":
-		return bounded(explore.DFS(), b), nil
+		return f.bounded(explore.DFS(), b), nil
 	case "random":
-		return bounded(explore.Random(b.Executions, f.seed), b), nil
+		return f.bounded(explore.Random(b.Executions, f.seed), b), nil
 	}
 	return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
 }
 
 // bounded ends a search after a number of executions and a time, which begins with
-// the first of them: what has to be built before does not count.
-func bounded(s explore.Search, b configs.Bounds) explore.Search {
+// the first of them: what has to be built before does not count. What the run took
+// before it was resumed does.
+func (f *checkFlags) bounded(s explore.Search, b configs.Bounds) explore.Search {
 	var deadline time.Time
 	return explore.Until(explore.MaxExecutions(s, b.Executions), func(explore.Verdict) string {
 		now := time.Now()
 		if deadline.IsZero() {
-			deadline = now.Add(b.Time)
+			deadline = now.Add(b.Time - f.elapsed)
 		}
 		if now.Before(deadline) {
 			return ""
@@ -277,4 +295,36 @@ func withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, f f
 	}
 	err = f(client)
 	return errors.Join(err, client.Close())
+}
+
+// show prints the result and keeps a counterexample.
+func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Result) error {
+	if result.Counterexample == nil {
+		summary := check.Summary(o, result)
+		if result.Saved != "" {
+			summary.ResumeCommand = resumeCommand(result.Saved)
+		}
+		if err := report.WriteSummary(c.OutOrStdout(), summary, report.Options{}); err != nil {
+			return err
+		}
+		if result.Verdict.Kind == explore.Holds {
+			return nil
+		}
+		return verdictError(exitUnknown)
+	}
+	out := f.out
+	if out == "" {
+		out = filepath.Base(o.Program.ImportPath) + ".counterexample"
+	}
+	saveError := report.Save(out, result.Recording)
+	if saveError == nil {
+		result.Counterexample.ReplayCommand = "tandem replay " + out
+	}
+	if err := report.WriteText(c.OutOrStdout(), result.Counterexample, report.Options{Unfold: f.unfold}); err != nil {
+		return err
+	}
+	if saveError != nil {
+		return fmt.Errorf("keeping the counterexample: %w", saveError)
+	}
+	return verdictError(exitViolated)
 }

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "tandem-cmd-test-")
 	if err == nil {
 		tree, bin = dir, filepath.Join(dir, "bin")
+		os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 		err = errors.Join(os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")), buildBinaries())
 	}
 	code := 1
@@ -70,6 +71,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOFLAGS", os.Getenv("GOFLAGS"))
 			e.Setenv("BIN", bin)
 			e.Setenv("REPOSITORY", repository)
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			return nil
 		},
 	})

@@ -10,23 +10,8 @@ import (
 func tandemDecide(enabled int, exits *g) *g {
 	sh := tandem.sh
 	tandemFallAsleep()
-	for tandem.position < sh.prefixLength {
-		want := sh.prefix[tandem.position]
-		goesOn := want.choice == choiceGoOn
-		if goesOn {
-			want.choice = 0
-		}
-		gp := tandemFollow(want, enabled)
-		if gp == nil && sh.lenient == 0 {
-			sh.position = tandem.position
-			tandemEnd(outcomeDiverged)
-		}
-		if gp == nil || !goesOn {
-			tandem.position++
-		}
-		if gp != nil {
-			return gp
-		}
+	if tandem.position < sh.prefixLength {
+		return tandemFollow(sh.prefix[tandem.position], enabled, exits)
 	}
 	tandem.position++
 	if enabled == 0 {
@@ -45,9 +30,8 @@ func tandemFallAsleep() {
 	}
 }
 
-// tandemFollow returns the goroutine of the prescribed action, nil if it cannot be
-// taken here.
-func tandemFollow(want sharedAction, enabled int) *g {
+// tandemFollow takes the prescribed action.
+func tandemFollow(want sharedAction, enabled int, exits *g) *g {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
@@ -58,8 +42,11 @@ func tandemFollow(want sharedAction, enabled int) *g {
 			break
 		}
 		t.choice = want.choice
+		tandem.position++
 		return gp
 	}
+	tandem.sh.position = tandem.position
+	tandemEnd(outcomeDiverged)
 	return nil
 }
 

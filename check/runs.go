@@ -1,0 +1,391 @@
+package check
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+)
+
+// SavedRun is a directory in which a check is saved, so that it can go on after it was
+// interrupted, in whatever way. Its files are
+//
+//	state           what is needed to go on, replaced in one step
+//	state.previous  the same, from the time before: should the first be damaged
+//	cache           what the peers have answered, appended to
+//
+// The directory is locked while there is a SavedRun of it, which is used by one check.
+type SavedRun struct {
+	path  string
+	root  string   // of the runs that are kept, if it is one of these
+	lock  *os.File // the directory; nil until there is one
+	cache *os.File // nil until it is needed
+	end   int64    // of what is saved in the file of the cache
+	saved *runState
+	known *iocache.Cache // what is in the file; nil if there is none
+}
+
+// The files of a run.
+const (
+	stateFile    = "state"
+	previousFile = "state.previous"
+	newFile      = "state.new"
+	cacheFile    = "cache"
+)
+
+// NewSavedRun is a run that will be saved in a directory, which is made when there is
+// something to save. It is an error if another run is there.
+func NewSavedRun(dir string) (*SavedRun, error) {
+	for _, name := range []string{stateFile, previousFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return nil, fmt.Errorf("%s has a saved run: go on with it (--resume %s), or remove it", dir, dir)
+		}
+	}
+	return &SavedRun{path: dir}, nil
+}
+
+// OpenSavedRun opens a saved run, to go on with it. If its state is damaged, that from the
+// time before is taken, if there is one.
+func OpenSavedRun(dir string) (*SavedRun, error) {
+	r := &SavedRun{path: dir}
+	if err := r.takeLock(); err != nil {
+		return nil, fmt.Errorf("opening the saved run %s: %w", dir, err)
+	}
+	if err := r.load(); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("opening the saved run %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// Path is the directory.
+func (r *SavedRun) Path() string { return r.path }
+
+// Asked is how a saved run was asked for; nil for a new one.
+func (r *SavedRun) Asked() []byte {
+	if r.saved == nil {
+		return nil
+	}
+	return r.saved.Asked
+}
+
+// Elapsed is how long a saved run has taken so far.
+func (r *SavedRun) Elapsed() time.Duration {
+	if r.saved == nil {
+		return 0
+	}
+	return r.saved.Counts.Elapsed
+}
+
+// Close gives the directory free. What was saved stays.
+func (r *SavedRun) Close() {
+	if r.cache != nil {
+		r.cache.Close()
+	}
+	if r.lock != nil {
+		r.lock.Close()
+	}
+	r.cache, r.lock = nil, nil
+}
+
+// remove removes what was saved, and the directory if nothing else is in it.
+func (r *SavedRun) remove() error {
+	if r.lock == nil {
+		return nil
+	}
+	return removeRun(r.path)
+}
+
+func removeRun(dir string) error {
+	var wrong error
+	for _, name := range []string{newFile, stateFile, previousFile, cacheFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			wrong = errors.Join(wrong, err)
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+		wrong = errors.Join(wrong, err)
+	}
+	return wrong
+}
+
+// takeLock locks the directory for this process.
+func (r *SavedRun) takeLock() error {
+	dir, err := os.OpenFile(r.path, unix.O_DIRECTORY|os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		dir.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return errors.New("another process goes on with it")
+		}
+		return err
+	}
+	r.lock = dir
+	return nil
+}
+
+// load reads the newest state that is whole, with the answers of the peers that it
+// rests on. What was appended to them since is cut off.
+func (r *SavedRun) load() error {
+	err := r.loadFrom(stateFile)
+	if err != nil {
+		previousError := r.loadFrom(previousFile)
+		if errors.Is(previousError, fs.ErrNotExist) {
+			return err
+		}
+		if previousError != nil {
+			return errors.Join(err, previousError)
+		}
+		if err := os.Rename(filepath.Join(r.path, previousFile), filepath.Join(r.path, stateFile)); err != nil {
+			return err
+		}
+	}
+	if r.cache != nil {
+		return r.cache.Truncate(r.end)
+	}
+	return nil
+}
+
+func (r *SavedRun) loadFrom(name string) error {
+	data, err := readBounded(filepath.Join(r.path, name))
+	if err != nil {
+		return err
+	}
+	saved, err := decodeState(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.saved, r.end = saved, saved.CacheBytes
+	if saved.CacheBytes == 0 {
+		return nil
+	}
+	if err := r.loadCache(); err != nil {
+		return fmt.Errorf("%s, on which %s rests: %w", cacheFile, name, err)
+	}
+	return nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxState+1))
+	if err == nil && len(data) > maxState {
+		err = fmt.Errorf("%s has more than %d bytes, so it is no saved run", path, maxState)
+	}
+	return data, err
+}
+
+// loadCache reads the answers of the peers, up to the end that is saved.
+func (r *SavedRun) loadCache() error {
+	if err := r.openCache(); err != nil {
+		return err
+	}
+	reader, err := iocache.NewReader(bufio.NewReader(io.NewSectionReader(r.cache, 0, r.end)))
+	if err != nil {
+		return err
+	}
+	r.known = iocache.New(iocache.Limits{})
+	for {
+		entry, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.known.Restore(entry); err != nil {
+			return err
+		}
+	}
+	if reader.Offset() != r.end {
+		return fmt.Errorf("it ends at byte %d, and should go on to %d", reader.Offset(), r.end)
+	}
+	return nil
+}
+
+func (r *SavedRun) openCache() (err error) {
+	if r.cache == nil {
+		r.cache, err = os.OpenFile(filepath.Join(r.path, cacheFile), os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	return err
+}
+
+// save makes s, and the answers that were recorded since the last save, what is saved.
+// If it cannot, what was saved before still is.
+func (r *SavedRun) save(s *runState, answers []byte) error {
+	if err := r.create(); err != nil {
+		return err
+	}
+	if err := r.append(answers); err != nil {
+		return err
+	}
+	s.CacheBytes = r.end + int64(len(answers))
+	data, err := s.encode()
+	if err != nil {
+		return err
+	}
+	if err := r.replace(data); err != nil {
+		os.Remove(filepath.Join(r.path, newFile))
+		return err
+	}
+	r.end = s.CacheBytes
+	return nil
+}
+
+// create makes the directory, if there is none yet.
+func (r *SavedRun) create() error {
+	if r.lock != nil {
+		return nil
+	}
+	if err := os.MkdirAll(r.path, 0o700); err != nil {
+		return err
+	}
+	if err := r.takeLock(); err != nil {
+		return err
+	}
+	if r.root != "" {
+		prune(r.root, maxRuns)
+	}
+	return nil
+}
+
+// append writes to the file of the cache. What is not saved there yet is overwritten.
+func (r *SavedRun) append(answers []byte) error {
+	if len(answers) == 0 {
+		return nil
+	}
+	if err := r.openCache(); err != nil {
+		return err
+	}
+	if _, err := r.cache.WriteAt(answers, r.end); err != nil {
+		return err
+	}
+	return r.cache.Sync()
+}
+
+// replace puts a new state in place of the one that is there, which becomes the previous one.
+// At every moment one of them is whole.
+func (r *SavedRun) replace(data []byte) error {
+	in := func(name string) string { return filepath.Join(r.path, name) }
+	f, err := os.OpenFile(in(newFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(in(stateFile), in(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(in(newFile), in(stateFile)); err != nil {
+		return err
+	}
+	return r.lock.Sync()
+}
+
+// Runs is the directory in which runs are kept that have no other place.
+type Runs string
+
+// maxRuns is how many of them are kept: the oldest ones give way.
+const maxRuns = 20
+
+// New is a run with a name of its own, which begins with name.
+func (root Runs) New(name string) (*SavedRun, error) {
+	letters := func(r rune) rune {
+		if r <= ' ' || r > '~' || strings.ContainsRune(`/\:*?"'<>|&;$`+"`", r) {
+			return '_'
+		}
+		return r
+	}
+	name = strings.TrimLeft(strings.Map(letters, name), ".-")
+	id := time.Now().UTC().Format("20060102-150405")
+	r, err := NewSavedRun(filepath.Join(string(root), fmt.Sprintf("%s-%s-%d", name[:min(len(name), 100)], id, os.Getpid())))
+	if err == nil {
+		r.root = string(root)
+	}
+	return r, err
+}
+
+// Open opens the run of a name, or that in a directory.
+func (root Runs) Open(name string) (*SavedRun, error) {
+	dir := name
+	if !strings.ContainsRune(name, filepath.Separator) {
+		dir = filepath.Join(string(root), name)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no saved run %s in %s%s", name, root, root.list())
+		}
+	}
+	r, err := OpenSavedRun(dir)
+	if err == nil && filepath.Dir(dir) == string(root) {
+		r.root = string(root)
+	}
+	return r, err
+}
+
+func (root Runs) list() string {
+	var names []string
+	for _, run := range keptRuns(string(root)) {
+		if run.whole {
+			names = append(names, run.name)
+		}
+	}
+	if len(names) == 0 {
+		return ", nor any other"
+	}
+	return "; there are: " + strings.Join(names, ", ")
+}
+
+// keptRun is what is in the directory of runs.
+type keptRun struct {
+	name  string
+	whole bool // it has been saved
+	at    time.Time
+}
+
+// keptRuns lists what is in the directory of runs, the oldest first.
+func keptRuns(root string) []keptRun {
+	entries, _ := os.ReadDir(root) // there may be none
+	var runs []keptRun
+	for _, e := range entries {
+		run := keptRun{name: e.Name()}
+		for _, name := range []string{"", previousFile, stateFile} {
+			if info, err := os.Stat(filepath.Join(root, e.Name(), name)); err == nil {
+				run.at, run.whole = info.ModTime(), name != ""
+			}
+		}
+		runs = append(runs, run)
+	}
+	slices.SortFunc(runs, func(a, b keptRun) int { return a.at.Compare(b.at) })
+	return runs
+}
+
+// prune removes the oldest runs that nobody goes on with, down to a limit.
+func prune(root string, limit int) {
+	runs := keptRuns(root)
+	for _, run := range runs[:max(0, len(runs)-limit)] {
+		r := &SavedRun{path: filepath.Join(root, run.name)}
+		if r.takeLock() == nil {
+			r.remove() // what cannot be removed stays; it is not what the check is about
+			r.Close()
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// runState is what is needed to go on with a check. As a file it is a line with its
+// version, a line of JSON with the fields, the state of the search, and the SHA-256 sum
+// of all before it.
+type runState struct {
+	Asked      json.RawMessage  `json:"asked"` // how the check was asked for, in the words of who asked
+	Build      string           `json:"build"` // hash of the program
+	Counts     Counts           `json:"counts"`
+	Executions int              `json:"executions"`
+	Limited    string           `json:"limited,omitempty"`
+	Violations []savedViolation `json:"violations,omitempty"`
+	Reads      []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Blind      []string         `json:"blind,omitempty"` // their processes of which that is not known
+	CacheBytes int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
+	search     []byte           // explore.Save
+}
+
+// savedViolation is a violation that was kept: running its schedule again gives the rest.
+type savedViolation struct {
+	Schedule []sut.Choice `json:"schedule"`
+	Hits     []bool       `json:"hits,omitempty"`
+	Tests    []string     `json:"tests,omitempty"`
+}
+
+const (
+	stateTitle   = "tandem run, version "
+	stateVersion = 1
+	maxState     = 1 << 30 // bytes
+)
+
+func (s *runState) encode() ([]byte, error) {
+	fields, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	data := fmt.Appendf(nil, "%s%d\n%s\n", stateTitle, stateVersion, fields)
+	data = append(data, s.search...)
+	if len(data) > maxState-sha256.Size {
+		return nil, fmt.Errorf("the state of the search has %d bytes, and at most %d can be saved", len(data), maxState)
+	}
+	return seal(data), nil
+}
+
+// seal appends the checksum.
+func seal(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return append(data, sum[:]...)
+}
+
+// decodeState reads what encode has written, and nothing else.
+func decodeState(data []byte) (*runState, error) {
+	title, rest, found := bytes.Cut(data, []byte("\n"))
+	number, isRun := strings.CutPrefix(string(title), stateTitle)
+	if !found || !isRun {
+		return nil, fmt.Errorf("this is no saved run")
+	}
+	if version, err := strconv.Atoi(number); err != nil || version != stateVersion {
+		return nil, fmt.Errorf("it is of version %.20s, and this program reads version %d", number, stateVersion)
+	}
+	if len(rest) < sha256.Size {
+		return nil, fmt.Errorf("it is cut off")
+	}
+	end := len(data) - sha256.Size
+	if sum := sha256.Sum256(data[:end]); !bytes.Equal(sum[:], data[end:]) {
+		return nil, fmt.Errorf("it is cut off or damaged: its checksum is wrong")
+	}
+	fields, search, _ := bytes.Cut(rest[:len(rest)-sha256.Size], []byte("\n"))
+	s := &runState{}
+	decoder := json.NewDecoder(bytes.NewReader(fields))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(s); err != nil {
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	if s.CacheBytes < 0 || s.Executions < 0 || s.Counts.Elapsed < 0 || s.Counts.Elapsed > maxElapsed {
+		return nil, fmt.Errorf("it is damaged: a count is negative or too large")
+	}
+	s.search = search
+	return s, nil
+}
+
+// maxElapsed bounds what a check can have taken.
+const maxElapsed = 100 * 365 * 24 * time.Hour

@@ -1,0 +1,233 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Saving says how a check is saved while it runs. A run that was opened is gone on with.
+type Saving struct {
+	Run      *SavedRun
+	Interval time.Duration // between saves, while they take less than a twentieth of the time; 0: only when the check is interrupted
+	// Asked says how the check was asked for, in JSON, for SavedRun.Asked. It is called once,
+	// before the first save.
+	Asked func() ([]byte, error)
+	// Failed is told once that the check cannot be saved. It goes on, and what was
+	// saved before stays.
+	Failed func(error)
+}
+
+const (
+	saveShare  = 20        // one part in so many of the time is spent on saving, at most
+	maxUnsaved = 256 << 20 // bytes of answers that are kept for the next save
+)
+
+// saver saves a check. What is saved is as it was between two executions: of one that is under
+// way nothing is counted.
+type saver struct {
+	Saving
+	asked   []byte
+	next    time.Time
+	answers []byte // of the peers, since the last save
+	failed  bool   // Failed was told
+	lost    bool   // answers were dropped, so that nothing can be saved any more
+	// Of finished executions:
+	settled    int // bytes of answers
+	counts     Counts
+	executions int
+}
+
+// startSaving goes on with a saved run, if it is one, and saves from now on.
+func (r *run) startSaving(saving Saving) error {
+	s := &saver{Saving: saving, next: time.Now().Add(saving.Interval)}
+	if state := saving.Run.saved; state != nil {
+		if err := r.resume(state); err != nil {
+			return err
+		}
+	}
+	r.saver = s
+	if r.peers != nil {
+		r.peers.record = s.record
+	}
+	r.settle()
+	return nil
+}
+
+// record notes an answer of the peers.
+func (s *saver) record(e iocache.Entry) {
+	if s.lost {
+		return
+	}
+	if len(s.answers) == 0 && s.Run.end == 0 {
+		s.answers = iocache.AppendHeader(nil, "answers of the peers of a saved run")
+	}
+	if s.answers = iocache.AppendEntry(s.answers, e); len(s.answers) > maxUnsaved {
+		s.fail(fmt.Errorf("what the peers have answered since the last save takes more than %d bytes", maxUnsaved))
+		s.answers, s.lost = nil, true
+	}
+}
+
+func (s *saver) fail(err error) {
+	if !s.failed && s.Failed != nil {
+		s.Failed(fmt.Errorf("saving the check in %s: %w", s.Run.path, err))
+	}
+	s.failed = true
+}
+
+// settle takes the execution that has just been reported as finished.
+func (r *run) settle() {
+	if s := r.saver; s != nil {
+		s.settled, s.counts, s.executions = len(s.answers), r.counts, r.executions
+	}
+}
+
+// saveIfDue saves the check if it is time to.
+func (r *run) saveIfDue(now time.Time) {
+	s := r.saver
+	if s == nil || s.Interval == 0 || now.Before(s.next) {
+		return
+	}
+	r.save()
+	took := time.Since(now)
+	s.next = now.Add(took + max(s.Interval, saveShare*took))
+}
+
+// save saves the check, and reports whether there is something to go on with.
+func (r *run) save() bool {
+	s := r.saver
+	if s == nil || s.lost {
+		return false
+	}
+	state, err := explore.Save(r.search)
+	if err == nil && state == nil {
+		return false
+	}
+	if err == nil && s.asked == nil {
+		s.asked, err = s.Asked()
+	}
+	if err == nil {
+		s.counts.Elapsed = r.elapsed()
+		err = s.Run.save(r.state(state), s.answers[:s.settled])
+	}
+	if err != nil {
+		s.fail(err)
+		return s.Run.saved != nil
+	}
+	s.answers = s.answers[:copy(s.answers, s.answers[s.settled:])]
+	s.settled = 0
+	return true
+}
+
+// state is what is saved of the check.
+func (r *run) state(search []byte) *runState {
+	state := &runState{
+		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.saver.counts, Executions: r.saver.executions,
+		Limited: r.limited, search: search,
+	}
+	if r.peers != nil {
+		for source, calls := range r.peers.reads {
+			state.Reads = append(state.Reads, peers.Read{Peer: source[0], Source: source[1], Calls: calls})
+		}
+		state.Blind = slices.Collect(maps.Keys(r.peers.blind))
+	}
+	for _, v := range r.violations {
+		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests})
+	}
+	return state
+}
+
+// resume goes on with a saved run.
+func (r *run) resume(s *runState) error {
+	if s.Build != r.options.Program.Hash {
+		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has checked so far", r.options.Package)
+	}
+	if err := explore.Resume(r.search, s.search); err != nil {
+		return fmt.Errorf("the run cannot go on: %w", err)
+	}
+	if r.peers != nil {
+		r.peers.resume(s, r.options.Saving.Run.known)
+	}
+	for _, v := range s.Violations {
+		if err := r.recall(v); err != nil {
+			return err
+		}
+	}
+	r.counts, r.executions, r.limited, r.before = s.Counts, s.Executions, s.Limited, s.Counts.Elapsed
+	return nil
+}
+
+// resume takes over what was saved of the peers' side.
+func (p *peerSide) resume(s *runState, known *iocache.Cache) {
+	if known != nil {
+		p.cache, p.resumed = known, true
+	}
+	p.reads.Add(s.Reads)
+	for _, process := range s.Blind {
+		p.blind[process] = true
+	}
+}
+
+// recall runs a violation that was kept, for its log.
+func (r *run) recall(saved savedViolation) error {
+	log, err := r.worker.Run(sut.Schedule{Prefix: saved.Schedule, WantLeaks: r.options.Leaks, Steps: r.options.Depth}, r.answers())
+	if err != nil {
+		return fmt.Errorf("running a violation that was saved: %w", err)
+	}
+	outcome, err := searchOutcome(log)
+	if err == nil && !outcome.Violation() {
+		err = fmt.Errorf("this time it ended as %q", outcome)
+	}
+	if err != nil {
+		return fmt.Errorf("running a violation that was saved: %w", err)
+	}
+	v := keep(log)
+	v.hits, v.tests = saved.Hits, saved.Tests
+	r.violations = append(r.violations, v)
+	return nil
+}
+
+// elapsed is how long the check has taken, before it was resumed included.
+func (r *run) elapsed() time.Duration { return r.before + time.Since(r.started) }
+
+// stopSaving ends the saving. What is needed to go on stays where there is something to go on with.
+func (r *run) stopSaving(result *Result, err error) *Result {
+	s := r.saver
+	if s == nil {
+		return result
+	}
+	if result == nil {
+		result = &Result{}
+	}
+	switch {
+	case err != nil:
+		if s.Run.lock != nil { // what was saved last stays
+			result.Saved = s.Run.path
+		}
+	case result.Verdict.Kind == explore.Unknown && r.save():
+		result.Saved = s.Run.path
+	default:
+		if err := s.Run.remove(); err != nil {
+			s.fail(err)
+		}
+	}
+	return result
+}
+
+// afterResume explains an inconsistency of peers that were started anew because the search was resumed.
+func afterResume(err error) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("the search was resumed, the peers were started anew, and they do not repeat what they answered before: "+
+		"their checkpoints ended with the process that was interrupted. The run goes on only with peers that give the same answers to the same requests; "+
+		"check it from the beginning, without an interruption\n%w", err)
+}
