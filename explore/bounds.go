@@ -3,7 +3,8 @@ package explore
 import "fmt"
 
 // Until ends a search as soon as stop returns a reason, which becomes the reason
-// of the verdict. It is asked before each execution, with the verdict so far.
+// of the verdict. It is asked before each execution, with the verdict so far but for its
+// estimate.
 // A budget of time is a stop that looks at a clock of the caller.
 func Until(s Search, stop func(Verdict) string) Search {
 	return &bounded{Search: s, stop: stop}
@@ -40,7 +41,7 @@ func (b *bounded) Next() (Schedule, bool) {
 	if b.ended {
 		return Schedule{}, false
 	}
-	reason := b.stop(b.Search.Verdict())
+	reason := b.stop(counted(b.Search))
 	schedule, more := b.Search.Next()
 	switch {
 	case !more: // ended by itself, perhaps exactly at the bound
@@ -53,8 +54,11 @@ func (b *bounded) Next() (Schedule, bool) {
 	return Schedule{}, false
 }
 
-func (b *bounded) Verdict() Verdict {
-	v := b.Search.Verdict()
+func (b *bounded) Verdict() Verdict { return b.explain(b.Search.Verdict()) }
+
+func (b *bounded) counted() Verdict { return b.explain(counted(b.Search)) }
+
+func (b *bounded) explain(v Verdict) Verdict {
 	if b.reason != "" {
 		v.Reason = b.reason
 	}

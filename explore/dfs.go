@@ -16,6 +16,8 @@ type dfs struct {
 	prefix []Action // the path to the top of the stack
 	stack  []branching
 	begun  bool
+	inside bool // the path goes on in a part of which there is more
+	sizes  subtrees
 }
 
 // branching is a state on the path with what can be picked there.
@@ -38,7 +40,10 @@ func (d *dfs) Next() (Schedule, bool) {
 	b := &d.stack[top]
 	d.prefix[top] = b.todo[0]
 	d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
-	if len(b.parts) > 0 {
+	if !d.inside {
+		d.sizes.turn(top, d.counts.Executions)
+	}
+	if d.inside = len(b.parts) > 0; d.inside {
 		return d.follow(b.parts[0])
 	}
 	b.todo = b.todo[1:]
@@ -102,7 +107,7 @@ func (d *dfs) divide() (*Part, bool) {
 // taken goes on behind a part that has ended.
 func (d *dfs) taken(e Execution) {
 	if b := &d.stack[len(d.stack)-1]; e.Last {
-		b.todo, b.parts = b.todo[1:], b.parts[1:]
+		b.todo, b.parts, d.inside = b.todo[1:], b.parts[1:], false
 	}
 }
 
@@ -128,5 +133,12 @@ func (d *dfs) push(step int, t *Transition) error {
 }
 
 func (d *dfs) Verdict() Verdict {
-	return d.verdict("")
+	v := d.verdict("")
+	v.Estimate = d.sizes.estimate(len(d.stack), d.counts.Executions, func(i int) int {
+		if d.inside && i == len(d.stack)-1 {
+			return len(d.stack[i].todo) - 1 // the part is still the first
+		}
+		return len(d.stack[i].todo)
+	})
+	return v
 }

@@ -41,6 +41,8 @@ type Part struct {
 	runs  []runs // noted, and not taken yet
 	ahead int    // executions in them
 	ended bool
+
+	probes *probes // of Search, if it is random
 }
 
 // runs are executions, one after the other, that are all alike to the owner.

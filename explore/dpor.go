@@ -25,6 +25,7 @@ type dpor struct {
 	path  []Action
 	nodes []node
 	begun bool
+	sizes subtrees
 
 	chosen   sequence  // what path goes on with at the last node; nil at the very first execution
 	settled  bool      // it has been decided what to execute next, or it is being executed
@@ -74,6 +75,7 @@ func (d *dpor) choose() bool {
 		d.putToSleep(top)
 		d.trace.truncate(top)
 		d.nodes, d.path = d.nodes[:top+1], d.path[:top]
+		d.sizes.turn(top, d.counts.Executions)
 		d.chosen = n.todo[0]
 		for _, s := range d.chosen {
 			d.path = append(d.path, s.Action)
@@ -259,5 +261,7 @@ func (d *dpor) goOnWithout(pending []Pending) {
 }
 
 func (d *dpor) Verdict() Verdict {
-	return d.verdict("")
+	v := d.verdict("")
+	v.Estimate = d.sizes.estimate(len(d.nodes), d.counts.Executions, func(i int) int { return len(d.nodes[i].todo) })
+	return v
 }

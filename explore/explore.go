@@ -8,10 +8,12 @@
 //	DPOR    one execution per partial order (source sets and sleep sets)
 //	DFS     every execution; the twin against which DPOR is tested
 //	Random  n executions with pseudo-random schedules
+//	PCT     n executions by random priorities, with a guarantee
 //	Replay  one given schedule
 //
-// MaxExecutions, UntilViolation and Until bound any of them. A Search is used
-// by one goroutine at a time; Divide takes it apart for several.
+// MaxExecutions, UntilViolation and Until bound any of them; MaxPreemptions and MaxDelays
+// all but DPOR and Replay. A Search is used by one goroutine at a time; Divide takes it
+// apart for several.
 package explore
 
 // Search is a search through the executions of a program. Calls alternate:
@@ -42,9 +44,32 @@ type Schedule struct {
 	SleepFrom   int
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
+	Priorities  *Priorities
+	Limits      Limits
 	// Part, if there is one, has run this execution, or will: nothing is to be run, and
 	// Report is to be given what Part.Take returns.
 	Part *Part
+}
+
+// Priorities has goroutines picked by priority, the highest first: beginning with a random
+// order, which follows from Schedule.Seed, until changes put a goroutine behind it.
+// The alternatives of an operation are random.
+type Priorities struct {
+	// Changes lists transitions, counted from 1 and without those of the clock. The goroutine that executes
+	// the i-th of them then has priority i, less than any that has executed none.
+	Changes []int
+}
+
+// Limits bound how often a schedule may depart from the one that a worker follows by
+// itself; what Prefix prescribes is counted, and executed in any case. Nil is no limit. Alternatives
+// of an operation, the advance of the clock and the arrival of a signal are no departures.
+type Limits struct {
+	// Preemptions take the running goroutine off although it could go on, unless it has
+	// yielded.
+	Preemptions *int
+	// Delays pass over the goroutine that comes next, in the order of creation from
+	// the running one on and round again.
+	Delays *int
 }
 
 // GoroutineID names a goroutine by its place in the spawn tree, hashed: the
@@ -122,7 +147,7 @@ type Transition struct {
 	Accesses []Access      // in order
 	Starts   []GoroutineID // goroutines that it created or woke
 	Partners []Pending     // operations of others, pending before it, that it completed
-	Enabled  []Alternative // all that could have been picked; only if Schedule.WantEnabled
+	Enabled  []Alternative // all that could have been picked, within the Limits; only if Schedule.WantEnabled
 	// Barrier marks what is scheduled only when nothing else is enabled (the clock
 	// advances, main returns). It is ordered after everything before it and before
 	// everything after it, and takes part in no race.
@@ -153,6 +178,9 @@ type Execution struct {
 	Transitions []Transition
 	Pending     []Pending
 	Outcome     Outcome
+	// Weight is, with a Seed and without Priorities, the product of the numbers of goroutines and of
+	// alternatives among which was picked: one over the probability of the execution.
+	Weight float64
 
 	// Of an execution that a Part has run, only these are told, and Outcome.
 	Length int  // number of transitions

@@ -74,5 +74,18 @@ type Verdict struct {
 	Limited     int    // of them, ended as StepLimit
 	Violations  int    // of them, with an outcome that is a violation
 	Transitions int    // in all executions, replayed prefixes included
-	Complete    bool   // all executions are covered: there are no other violations
+	Complete    bool   // all executions within the bounds are covered: there are no other violations
+	// Within names the bounds on the executions that were looked at, such as "at most 2
+	// preemptions"; empty: there were none.
+	Within    string
+	Estimate  Estimate  // of the executions that the search needs; only of DFS, DPOR and Random
+	Guarantee Guarantee // only of PCT
+}
+
+// Covered says what a complete search has covered.
+func (v Verdict) Covered() string {
+	if v.Within == "" {
+		return "every execution is covered"
+	}
+	return "every execution with " + v.Within + " is covered"
 }

@@ -5,7 +5,7 @@ import "fmt"
 // Random returns a search that runs n executions with pseudo-random schedules,
 // the same ones for the same seed. It can find violations but not exclude them.
 func Random(n int, seed uint64) Search {
-	return &random{stretch: stretch{left: n, state: seed}}
+	return &random{stretch: stretch{left: n, seeds: seeds{seed}}}
 }
 
 type random struct {
@@ -13,12 +13,27 @@ type random struct {
 	stretch
 	parts []*Part // what comes after it, in this order
 	rest  stretch // and after them
+
+	probes probes
 }
 
 // stretch is a number of schedules, one after the other.
 type stretch struct {
-	left  int
-	state uint64
+	seeds
+	left int
+}
+
+// seeds is a sequence of seeds.
+type seeds struct{ state uint64 }
+
+// seed returns the next one; never 0, which would mean that there is none.
+func (s *seeds) seed() uint64 {
+	for {
+		s.state += 0x9e3779b97f4a7c15
+		if seed := mix(s.state); seed != 0 {
+			return seed
+		}
+	}
 }
 
 func (r *random) Next() (Schedule, bool) {
@@ -42,19 +57,9 @@ func (r *random) goOn() {
 	}
 }
 
-// seed returns the next seed; never 0, which would mean that there is none.
-func (s *stretch) seed() uint64 {
-	for {
-		s.state += 0x9e3779b97f4a7c15
-		if seed := mix(s.state); seed != 0 {
-			return seed
-		}
-	}
-}
-
 // split takes the first n schedules away from a stretch.
 func (s *stretch) split(n int) stretch {
-	first := stretch{left: n, state: s.state}
+	first := stretch{left: n, seeds: s.seeds}
 	s.left -= n
 	for range n {
 		s.seed()
@@ -74,7 +79,8 @@ func (r *random) divide() (*Part, bool) {
 	if r.rest.left <= 0 {
 		return nil, false
 	}
-	p := &Part{Search: &random{stretch: r.rest.split(min(partLength, r.rest.left))}}
+	part := &random{stretch: r.rest.split(min(partLength, r.rest.left))}
+	p := &Part{Search: part, probes: &part.probes}
 	r.parts = append(r.parts, p)
 	return p, true
 }
@@ -83,14 +89,20 @@ func (r *random) Report(e Execution) error {
 	if err := r.take(e); err != nil {
 		return err
 	}
-	if e.Last {
+	switch {
+	case r.part == nil:
+		r.probes.add(e.Weight)
+	case e.Last:
+		r.probes.join(r.part.probes)
 		r.parts = r.parts[1:]
 	}
 	return nil
 }
 
 func (r *random) Verdict() Verdict {
-	return r.verdict(fmt.Sprintf("%d random schedules show nothing about the others", r.counts.Executions))
+	v := r.verdict(fmt.Sprintf("%d random schedules show nothing about the others", r.counts.Executions))
+	v.Estimate = r.probes.estimate()
+	return v
 }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable

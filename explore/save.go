@@ -119,15 +119,55 @@ func (t *tally) saved() []*int {
 	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions}
 }
 
+// save of a limit names it too: what is left to do depends on it.
+func (l *limited) save(e *encoder) {
+	e.text(l.within)
+	saveInner(e, l.Search)
+}
+
+func (l *limited) resume(d *decoder) {
+	if within := d.text(); within != l.within {
+		d.fail("it is that of a search for executions with %.40q, and this one is for %q", within, l.within)
+	}
+	resumeInner(d, l.Search)
+}
+
+// save: see random.
+func (p *pct) save(e *encoder) {
+	p.tally.save(e, "pct")
+	e.ended = false
+	for _, n := range p.saved() {
+		e.number(uint64(*n))
+	}
+	e.truth(p.choices)
+}
+
+func (p *pct) resume(d *decoder) {
+	p.tally.resume(d, "pct")
+	for _, n := range p.saved() {
+		*n = d.count(maxCount)
+	}
+	p.choices = d.truth()
+	drawn := min(p.counts.Executions, p.left)
+	for range drawn {
+		p.seed()
+	}
+	p.left -= drawn
+}
+
+func (p *pct) saved() []*int { return []*int{&p.goroutines, &p.transitions, &p.drawn} }
+
 // save: however many schedules there were, there are more.
 func (r *random) save(e *encoder) {
 	r.tally.save(e, "random")
+	r.probes.save(e)
 	e.ended = false
 }
 
 // resume draws again what was drawn.
 func (r *random) resume(d *decoder) {
 	r.tally.resume(d, "random")
+	r.probes.resume(d)
 	drawn := min(r.counts.Executions, r.left)
 	for range drawn {
 		r.seed()
@@ -155,6 +195,7 @@ func (d *dfs) save(e *encoder) {
 		e.alternatives(b.enabled)
 		e.actions(left(i))
 	}
+	d.sizes.save(e)
 }
 
 func (d *dfs) resume(from *decoder) {
@@ -164,4 +205,5 @@ func (d *dfs) resume(from *decoder) {
 		d.prefix = append(d.prefix, from.action())
 		d.stack = append(d.stack, branching{enabled: from.alternatives(), todo: from.actions()})
 	}
+	d.sizes.resume(from)
 }

@@ -24,6 +24,7 @@ func (d *dpor) save(e *encoder) {
 		return
 	}
 	top := len(d.nodes) - 1
+	d.sizes.save(e)
 	e.number(uint64(len(d.nodes)))
 	for i := range d.nodes {
 		n := &d.nodes[i]
@@ -49,6 +50,7 @@ func (d *dpor) save(e *encoder) {
 
 func (d *dpor) resume(from *decoder) {
 	d.tally.resume(from, "dpor")
+	d.sizes.resume(from)
 	length := from.length()
 	if length == 0 {
 		return

@@ -20,10 +20,13 @@ type worker struct {
 	log        Execution
 	current    *Transition   // being executed
 	running    *simGoroutine // executed last
-	now        int           // virtual time
-	ended      bool          // by an operation of the program
-	message    string        // what it ended with
-	random     uint64        // state, when picking randomly
+	last       *simGoroutine // the same; nil when the clock has advanced since
+	spent      simCost
+	priorities map[GoroutineID]uint64
+	now        int    // virtual time
+	ended      bool   // by an operation of the program
+	message    string // what it ended with
+	random     uint64 // state, when picking randomly
 }
 
 type simGoroutine struct {
@@ -58,6 +61,7 @@ func run(p *program, s Schedule, limit int) *worker {
 
 func runNaming(p *program, s Schedule, limit int, objectID func(int) ObjectID) *worker {
 	w := &worker{program: p, schedule: s, limit: limit, objectID: objectID, random: s.Seed}
+	w.log.Weight, w.priorities = 1, map[GoroutineID]uint64{}
 	w.objects = make([]simObject, len(p.objects))
 	for i, name := range p.objects {
 		w.objects[i].capacity = int(name[len(name)-1]-'0') * btoi(name[len(name)-1] <= '9')
@@ -104,7 +108,8 @@ func (w *worker) step() bool {
 	if n == w.schedule.SleepFrom {
 		w.sleep = slices.Clone(w.schedule.Sleep)
 	}
-	action, ok := w.pick(n, enabled)
+	affordable := slices.DeleteFunc(slices.Clone(enabled), func(a Alternative) bool { return !w.affordable(a, enabled) })
+	action, ok := w.pick(n, enabled, affordable)
 	if !ok {
 		w.log.Outcome = Redundant
 		return false
@@ -116,8 +121,9 @@ func (w *worker) step() bool {
 		}
 	}
 	if w.schedule.WantEnabled {
-		t.Enabled = enabled
+		t.Enabled = affordable
 	}
+	w.spent = w.spent.plus(w.cost(Alternative{action.Goroutine, 1}, enabled))
 	w.current = &t
 	w.execute(action)
 	w.log.Transitions = append(w.log.Transitions, t)
@@ -240,7 +246,7 @@ func (w *worker) choices(g *simGoroutine) int {
 
 // pick chooses the next action: the prefix, then the running goroutine, then the
 // one after it, and so on, none that is asleep.
-func (w *worker) pick(n int, enabled []Alternative) (Action, bool) {
+func (w *worker) pick(n int, enabled, affordable []Alternative) (Action, bool) {
 	if n < len(w.schedule.Prefix) {
 		a := w.schedule.Prefix[n]
 		for _, e := range enabled {
@@ -250,8 +256,14 @@ func (w *worker) pick(n int, enabled []Alternative) (Action, bool) {
 		}
 		panic(fmt.Sprintf("step %d: %s is not enabled, only %v\n%v", n, a, enabled, w.program))
 	}
+	switch {
+	case w.schedule.Priorities != nil:
+		return w.pickByPriority(n, affordable), true
+	case w.schedule.Seed != 0:
+		return w.pickRandomly(affordable), true
+	}
 	var awake []Action
-	for _, e := range enabled {
+	for _, e := range affordable {
 		for choice := range e.Choices {
 			a := Action{e.Goroutine, choice}
 			if !slices.ContainsFunc(w.sleep, func(s Sleeper) bool { return s.Action == a }) {
@@ -261,10 +273,6 @@ func (w *worker) pick(n int, enabled []Alternative) (Action, bool) {
 	}
 	if len(awake) == 0 {
 		return Action{}, false
-	}
-	if w.schedule.Seed != 0 {
-		w.random = mix(w.random + 1)
-		return awake[w.random%uint64(len(awake))], true
 	}
 	for _, a := range awake {
 		if w.running != nil && a.Goroutine == w.running.id {
@@ -282,7 +290,7 @@ func (w *worker) execute(a Action) {
 	}
 	i := slices.IndexFunc(w.goroutines, func(g *simGoroutine) bool { return g.id == a.Goroutine })
 	g := w.goroutines[i]
-	w.running = g
+	w.running, w.last = g, g
 	if w.returning(g) {
 		w.current.Barrier, g.returned, w.ended = true, true, true
 		return
@@ -323,7 +331,7 @@ func (w *worker) tick() {
 			next = g.wake
 		}
 	}
-	w.now = next
+	w.now, w.last = next, nil
 	for _, g := range w.goroutines {
 		if g.blocked && g.wake == next {
 			g.wake = 0

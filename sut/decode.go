@@ -2,6 +2,7 @@ package sut
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 )
@@ -42,6 +43,11 @@ func (s *shared) readLog(events []Event) (*Log, error) {
 		}
 	}
 	l := &Log{Events: events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
+	if w := s.weight; w.exponent < 1<<20 {
+		l.Weight = math.Ldexp(float64(w.mantissa), int(w.exponent))
+	} else {
+		l.Weight = math.Inf(1)
+	}
 	l.Message = string(s.message[:messageLength])
 	l.Stack = append(l.Stack, s.stack[:stackLength]...)
 	if l.Outcome == DataRace {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 	"unsafe"
@@ -86,7 +87,10 @@ func (w *Worker) load(s Schedule) error {
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
 	sh.wantLeaks = flag(s.WantLeaks)
-	sh.seed, sh.roundLimit = s.Seed, uint32(max(s.Rounds, 0))
+	if err := sh.guide(s); err != nil {
+		return err
+	}
+	sh.roundLimit = uint32(max(s.Rounds, 0))
 	sh.raceWatch, sh.raceEarlier, sh.raceLater = 0, memoryAccess{}, memoryAccess{}
 	if s.Watch != nil {
 		sh.raceWatch, sh.raceEarlier = 1, s.Watch.encode()
@@ -101,6 +105,28 @@ func (w *Worker) load(s Schedule) error {
 	sh.recordLimit = maxRecords - 1<<13 // the end has to fit too
 	sh.records, sh.steps, sh.outcome, sh.exitCode, sh.position = 0, 0, outcomeRunning, 0, 0
 	sh.messageLength, sh.stackLength = 0, 0
+	return nil
+}
+
+// guide says how goroutines are picked beyond the prefix.
+func (sh *shared) guide(s Schedule) error {
+	sh.seed, sh.byPriority, sh.changes = s.Seed, flag(s.Priorities != nil), 0
+	if p := s.Priorities; p != nil {
+		if len(p.Changes) > maxChanges {
+			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes), maxChanges)
+		}
+		for i, at := range p.Changes {
+			sh.change[i] = uint32(at)
+		}
+		sh.changes = uint32(len(p.Changes))
+	}
+	limit := func(n *int) uint32 {
+		if n == nil || uint64(*n) > math.MaxUint32 {
+			return math.MaxUint32
+		}
+		return uint32(*n)
+	}
+	sh.preemptionLimit, sh.delayLimit = limit(s.Preemptions), limit(s.Delays)
 	return nil
 }
 

@@ -20,6 +20,7 @@ const (
 	hostnameBytes    = 64
 	maxSignals       = 16      // kinds of signals that can arrive
 	hostsBytes       = 1 << 14 // of names that can be looked up
+	maxChanges       = 1 << 6  // transitions at which priorities change
 )
 
 // Descriptors of a worker process.
@@ -56,6 +57,14 @@ type sharedSleeper struct {
 	first     uint32 // its accesses are sleepAccess[first : first+count]
 	count     uint32
 	awake     uint32
+}
+
+// sharedWeight is mantissa x 2^exponent: the product of the numbers of alternatives
+// among which was picked uniformly, rounded down to 32 bits of precision.
+type sharedWeight struct {
+	mantissa uint64
+	exponent uint32
+	_        uint32
 }
 
 type sharedAccess struct {
@@ -264,27 +273,32 @@ const (
 // shared is the memory that the checker and one worker share.
 type shared struct {
 	// Set by the checker before an execution.
-	prefixLength  uint32
-	sleepFrom     uint32 // the prefix position from which the sleepers count
-	sleepLength   uint32
-	wantEnabled   uint32
-	wantCallers   uint32
-	wantLeaks     uint32
-	peers         uint32 // somebody answers for connections that leave the program
-	recordLimit   uint32
-	onlyEnd       uint32
-	stepLimit     uint32
-	roundLimit    uint32 // of a loop that waits; 0: none
-	seed          uint64
-	raceWatch     uint32 // note the stack of raceEarlier when it happens
-	backup        uint64 // where the worker has mapped the area for saved pages
-	backupBytes   uint64
-	taken         uint64 // the snapshot has been
-	regions       uint64
-	region        [maxRegions]region
-	prefix        [maxPrefix]sharedAction
-	sleeper       [maxSleepers]sharedSleeper
-	sleepAccesses [maxSleepAccesses]sharedAccess
+	prefixLength    uint32
+	sleepFrom       uint32 // the prefix position from which the sleepers count
+	sleepLength     uint32
+	wantEnabled     uint32
+	wantCallers     uint32
+	wantLeaks       uint32
+	peers           uint32 // somebody answers for connections that leave the program
+	recordLimit     uint32
+	onlyEnd         uint32
+	stepLimit       uint32
+	roundLimit      uint32 // of a loop that waits; 0: none
+	seed            uint64
+	byPriority      uint32 // pick by priority
+	changes         uint32
+	change          [maxChanges]uint32 // transitions, counted from 1, at which priorities change
+	preemptionLimit uint32             // 1<<32-1: none
+	delayLimit      uint32
+	raceWatch       uint32 // note the stack of raceEarlier when it happens
+	backup          uint64 // where the worker has mapped the area for saved pages
+	backupBytes     uint64
+	taken           uint64 // the snapshot has been
+	regions         uint64
+	region          [maxRegions]region
+	prefix          [maxPrefix]sharedAction
+	sleeper         [maxSleepers]sharedSleeper
+	sleepAccesses   [maxSleepAccesses]sharedAccess
 
 	world sharedWorld // before the worker starts
 
@@ -298,6 +312,7 @@ type shared struct {
 	exitCode      int32
 	steps         uint32
 	position      uint32 // where the schedule could not be followed
+	weight        sharedWeight
 	now           int64
 	records       uint32
 	messageLength uint32

@@ -23,12 +23,24 @@ type Schedule struct {
 	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
-	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
-	Steps       int    // limit on transitions; 0: the greatest that there is
-	OnlyEnd     bool   // however long the execution is, keep an end of its log, and set no limit
+	Priorities  *Priorities
+	Preemptions *int // greatest number beyond Prefix; nil: any
+	Delays      *int // likewise
+	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
+	Steps       int  // limit on transitions; 0: the greatest that there is
+	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
 	// Watch is the earlier access of a data race that the same choices led to: its
 	// stack is noted this time.
 	Watch *MemoryAccess
+}
+
+// Priorities have goroutines picked by priority: at first a random order, which follows
+// from Schedule.Seed. Alternatives of operations are random. A goroutine that goes round
+// in a loop that waits, or has had its turn, goes behind all others.
+type Priorities struct {
+	// Changes lists transitions, counted from 1. The goroutine that executes the i-th of
+	// them then has priority i, which is less than that of any that has executed none.
+	Changes []int
 }
 
 // Choice picks a goroutine and one of its alternatives.
@@ -70,8 +82,11 @@ type Log struct {
 	Message  string   // Refused, AssertionFailed: in words; Exited: the signal that ended it, if one did
 	Stack    []uint64 // Refused, AssertionFailed: program counters of the calls that led there
 	Race     *Race    // DataRace
-	Stdout   []byte
-	Stderr   []byte
+	// Weight is, if there was a Seed and no Priorities, one over the probability of the execution;
+	// +Inf if it is too large.
+	Weight float64
+	Stdout []byte
+	Stderr []byte
 }
 
 // Outcome is how an execution ended.

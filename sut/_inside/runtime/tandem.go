@@ -43,6 +43,7 @@ type tandemG struct {
 	announced  bool    // its partners know
 	passive    bool    // it is to wait for its partner
 	meets      bool    // its partner runs first
+	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
 }
 
 const tandemMaxGoroutines = 4096
@@ -67,6 +68,8 @@ var tandem struct {
 	partner    guintptr // of a rendezvous: has to run next,
 	owner      guintptr // and who then finds it waiting
 	position   uint32
+	spent      tandemSpent
+	demoted    uint32 // how often a goroutine went behind all others
 	sleepers   bool
 	step       uint32 // first record of the current transition
 }
@@ -279,9 +282,9 @@ func tandemPick() *g {
 		tandemCountChoices(t)
 		if tandemEnabled(t) {
 			enabled++
-			tandemRecordEnabled(t)
 		}
 	}
+	tandemRecordCandidates()
 	if enabled == 0 {
 		tandem.barren = 0
 		if exits == nil {
@@ -292,6 +295,7 @@ func tandemPick() *g {
 	tandemCutRounds(enabled)
 	tandemWakeSleepers()
 	gp := tandemDecide(enabled, exits)
+	tandemSpend(gp)
 	tandemCountStep()
 	tandemUnpark(gp)
 	tandemBegin(gp)
@@ -417,12 +421,6 @@ func tandemLogFull() {
 	}
 	tandem.sh.records-- // room for what the end has to say
 	tandemEnd(outcomeLogFull)
-}
-
-func tandemRecordEnabled(t *tandemG) {
-	if tandem.sh.wantEnabled != 0 {
-		tandemRecord(record{kind: recordEnabled, op: t.op, a: t.id, number: t.choices})
-	}
 }
 
 // tandemSpawn is called when newg has been made by parent, before it runs.

@@ -17,8 +17,11 @@ func tandemDecide(enabled int, exits *g) *g {
 	if enabled == 0 {
 		return tandemAwake(exits)
 	}
-	if sh.seed != 0 {
-		return tandemRandomPick(enabled)
+	switch {
+	case sh.byPriority != 0:
+		return tandemPriorityPick()
+	case sh.seed != 0:
+		return tandemRandomPick()
 	}
 	return tandemAwake(nil)
 }
@@ -59,13 +62,7 @@ func tandemAwake(only *g) *g {
 		}
 		return only
 	}
-	from := int32(0)
-	if gp := tandem.current.ptr(); gp != nil {
-		from = gp.tandem.order
-		if tandemTurnIsOver() {
-			from++ // it may be waiting for another one in a loop
-		}
-	}
+	from := tandemFrom()
 	best, after := (*g)(nil), (*g)(nil)
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
@@ -115,25 +112,6 @@ func tandemAsleep(id uint64, choice uint32) bool {
 		}
 	}
 	return false
-}
-
-// tandemRandomPick draws one of the enabled actions.
-func tandemRandomPick(enabled int) *g {
-	n := tandemMix(tandem.sh.seed+uint64(tandem.position)) % uint64(enabled)
-	for i := range tandem.nparked {
-		gp := tandem.parked[i].ptr()
-		t := &gp.tandem
-		if t.op == opExit || !tandemEnabled(t) {
-			continue
-		}
-		if n == 0 {
-			t.choice = uint32(tandemMix(tandem.sh.seed^tandemMix(uint64(tandem.position))) % uint64(t.choices))
-			return gp
-		}
-		n--
-	}
-	throw("tandem: the enabled goroutines changed while they were counted")
-	return nil
 }
 
 // tandemWakeSleepers takes out of the sleep set what depends on the transition

@@ -47,7 +47,7 @@ func tandemParkedAs(id uint64) *g {
 // a look at the goroutine it does nothing.
 func tandemIsNext(gp *g) bool {
 	sh, t := tandem.sh, &gp.tandem
-	if sh.wantEnabled != 0 || sh.steps >= sh.stepLimit || tandem.barren >= tandemBarren ||
+	if sh.wantEnabled != 0 || tandemBounded() || sh.steps >= sh.stepLimit || tandem.barren >= tandemBarren ||
 		sh.roundLimit > 0 && tandem.fair.rounds > sh.roundLimit || t.op == opExit || t.op == opAdvance {
 		return false
 	}
@@ -74,4 +74,22 @@ func tandemIsNext(gp *g) bool {
 	tandem.position++
 	sh.steps++
 	return true
+}
+
+// tandemRecordCandidates records what can be picked for the next transition.
+func tandemRecordCandidates() {
+	if tandem.sh.wantEnabled == 0 {
+		return
+	}
+	for i := range tandem.nparked {
+		if gp := tandem.parked[i].ptr(); tandemCandidate(gp) {
+			tandemRecordEnabled(&gp.tandem)
+		}
+	}
+}
+
+func tandemRecordEnabled(t *tandemG) {
+	if tandem.sh.wantEnabled != 0 {
+		tandemRecord(record{kind: recordEnabled, op: t.op, a: t.id, number: t.choices})
+	}
 }

@@ -102,6 +102,8 @@ func tandemStart() {
 	}
 	tandem.position = 1
 	main.tandem.choices = 1
+	sh.weight = sharedWeight{mantissa: 1}
+	tandemChangeAt(&main.tandem)
 	tandemRecordEnabled(&main.tandem)
 	tandemRecord(record{kind: recordStep, op: opStart, a: 1, number: 1 << 16})
 	forEachG(func(gp *g) {

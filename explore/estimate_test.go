@@ -1,0 +1,179 @@
+package explore
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// sized are programs whose search trees are of different shapes.
+var sized = map[string]string{
+	"alike":     "main: go p; go q; store x 1; store x 2\np: store x 3; store x 4\nq: store x 5; store x 6",
+	"mutexes":   "main: go p; go q; lock m; lock n; unlock n; unlock m\np: lock m; unlock m; lock n; unlock n\nq: lock n; unlock n",
+	"branches":  "main: go p; choose r0 3; skip r0 0 3; store x 1; load r1 x; store y 1\np: load r0 x; store x 2; load r1 y",
+	"choices":   "main: choose r0 3; choose r1 3; choose r2 4",
+	"readers":   "main: go p; go p; go p; go p; go p; store x 1\np: load r0 x",
+	"last zero": "main: go g1; go g2; go g3; load r0 a3; skip r0 0 9; load r0 a2; skip r0 0 5; load r0 a1\ng1: load r1 a0; inc a1 r1\ng2: load r1 a1; inc a2 r1\ng3: load r1 a2; inc a3 r1",
+	"deadlocks": "main: go p; lock a; lock b; unlock b; unlock a\np: lock b; lock a; unlock a; unlock b",
+}
+
+// TestRandomEstimateIsUnbiased: the estimates of many random searches have, on average,
+// the number of executions that DFS counts.
+func TestRandomEstimateIsUnbiased(t *testing.T) {
+	const searches, probes = 100, 200
+	for name, text := range sized {
+		want := float64(mustSearch(t, MaxExecutions(DFS(), 200_000), text).verdict.Executions)
+		mean, within := 0.0, 0
+		for seed := range uint64(searches) {
+			e := mustSearch(t, Random(probes, 1000*seed), text).verdict.Estimate
+			mean += e.Executions / searches
+			if e.Low <= want && want <= e.High {
+				within++
+			}
+		}
+		t.Logf("%-10s %6.0f executions, estimated %8.1f on average; %d of %d searches have it in their spread", name, want, mean, within, searches)
+		if math.Abs(mean/want-1) > 0.1 {
+			t.Errorf("%s: estimated %.1f executions on average, there are %.0f", name, mean, want)
+		}
+		if within < searches*3/4 {
+			t.Errorf("%s: only %d of %d searches have %.0f in their spread", name, within, searches, want)
+		}
+	}
+}
+
+// TestEstimateOnTheWay: how near the estimates of depth-first searches are to what is then found.
+func TestEstimateOnTheWay(t *testing.T) {
+	for name, text := range sized {
+		for kind, newSearch := range map[string]func() Search{"dfs": DFS, "dpor": DPOR} {
+			total := float64(mustSearch(t, newSearch(), text).verdict.Executions)
+			s, p := newSearch(), parseProgram(text)
+			var at []float64
+			for schedule, more := s.Next(); more; schedule, more = s.Next() {
+				if err := s.Report(run(p, schedule, 0).log); err != nil {
+					t.Fatal(err)
+				}
+				v := s.Verdict()
+				e := v.Estimate
+				if !(e.Low <= e.Executions && e.Executions <= e.High) || e.Low < float64(v.Executions) {
+					t.Fatalf("%s: after %d executions: %+v", name, v.Executions, e)
+				}
+				for _, part := range []float64{0.1, 0.25, 0.5, 0.75} {
+					if v.Executions == int(math.Ceil(part*total)) {
+						at = append(at, e.Executions/total)
+					}
+				}
+			}
+			t.Logf("%-10s %-4s %6.0f executions; estimates over that, after 10, 25, 50, 75 %%: %.2f", name, kind, total, at)
+			for _, ratio := range at[len(at)-2:] {
+				if ratio < 0.25 || ratio > 4 {
+					t.Errorf("%s, %s: from the middle on, an estimate is %.2f of what is found", name, kind, ratio)
+				}
+			}
+		}
+	}
+}
+
+// TestEstimateIsExactAtTheEnd, and after the first execution there is one already.
+func TestEstimateIsExactAtTheEnd(t *testing.T) {
+	programs := profile{blocks: join(variables, mutexes, channels, choices, times)}
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs.generate(t)
+		for _, s := range []Search{MaxExecutions(DFS(), dfsBudget), MaxExecutions(DPOR(), dfsBudget)} {
+			f, err := searchAll(s, p, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := f.verdict
+			n := float64(v.Executions)
+			if want := (Estimate{n, n, n}); v.Kind == Holds && v.Estimate != want {
+				t.Errorf("%+v at the end, want %+v", v.Estimate, want)
+			}
+			if seen := v.Estimate.Seen(v.Executions); seen <= 0 || seen > 1 {
+				t.Errorf("%v is seen of %+v after %d", seen, v.Estimate, v.Executions)
+			}
+		}
+	})
+}
+
+// TestEstimateSurvivesResume: a search that goes on elsewhere estimates what it would have.
+func TestEstimateSurvivesResume(t *testing.T) {
+	for name, make := range saveables {
+		text := sized["branches"]
+		s, p := make(), parseProgram(text)
+		for range 20 {
+			resumed := saved(t, s, make())
+			schedule, more := s.Next()
+			if _, also := resumed.Next(); !more || !also {
+				break
+			}
+			log := run(p, schedule, 0).log
+			if err := errors.Join(s.Report(log), resumed.Report(log)); err != nil {
+				t.Fatal(err)
+			}
+			if s.Verdict() != resumed.Verdict() {
+				t.Errorf("%s: %+v, and after a resume %+v", name, s.Verdict(), resumed.Verdict())
+			}
+		}
+	}
+}
+
+// TestEstimateOfParts: what the parts of a random search have seen counts as what it has itself.
+func TestEstimateOfParts(t *testing.T) {
+	for name, text := range sized {
+		whole, divided, p := Random(300, 5), Random(300, 5), parseProgram(text)
+		runAll := func(s Search, report func(Execution)) {
+			for schedule, more := s.Next(); more; schedule, more = s.Next() {
+				var log Execution
+				if schedule.Part != nil {
+					log, _ = schedule.Part.Take()
+				} else {
+					log = run(p, schedule, 0).log
+				}
+				if err := s.Report(log); err != nil {
+					t.Fatal(err)
+				}
+				report(log)
+			}
+		}
+		for part, more := Divide(divided); more; part, more = Divide(divided) {
+			runAll(part.Search, part.Note)
+			part.End()
+		}
+		runAll(whole, func(Execution) {})
+		runAll(divided, func(Execution) {})
+		a, b := whole.Verdict().Estimate, divided.Verdict().Estimate
+		if math.Abs(a.Executions/b.Executions-1) > 1e-9 || math.Abs((a.High-a.Executions)-(b.High-b.Executions)) > 1e-6*a.High {
+			t.Errorf("%s: %+v, and divided %+v", name, a, b)
+		}
+	}
+}
+
+// TestEstimateOfRegularTrees: where all branches are alike, the estimate is exact from the first
+// execution on.
+func TestEstimateOfRegularTrees(t *testing.T) {
+	s := DFS()
+	p := parseProgram("main: choose r0 3; choose r1 3; choose r2 4")
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+		if e, n := s.Verdict().Estimate, s.Verdict().Executions; math.Abs(e.Executions-36) > 1e-9 || n > 32 && e.High-e.Low > 10 {
+			t.Errorf("after %d executions: %+v", n, e)
+		}
+	}
+}
+
+func TestEstimateWithoutBounds(t *testing.T) {
+	var p probes
+	if p.estimate() != (Estimate{}) || (Estimate{}).Seen(5) != 0 {
+		t.Error("there is an estimate of nothing")
+	}
+	for range 3 {
+		p.add(math.Inf(1))
+	}
+	if e := p.estimate(); !math.IsInf(e.Executions, 1) || e.Seen(10) != 0 {
+		t.Errorf("%+v, want more than can be counted", e)
+	}
+}

@@ -1,0 +1,70 @@
+package explore
+
+import "fmt"
+
+// MaxPreemptions leaves out executions in which goroutines are preempted more than n
+// times (Musuvathi and Qadeer: Iterative Context Bounding for Systematic Testing of
+// Multithreaded Programs, PLDI 2007). DFS is then exhaustive within the bound; DPOR and
+// Replay cannot be bounded so.
+func MaxPreemptions(s Search, n int) Search {
+	return &limited{Search: s, within: atMost(n, "preemption"), limit: func(l *Limits) { l.Preemptions = &n }}
+}
+
+// MaxDelays does so with executions in which goroutines are delayed more than n times
+// (Emmi, Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011).
+func MaxDelays(s Search, n int) Search {
+	return &limited{Search: s, within: atMost(n, "delay"), limit: func(l *Limits) { l.Delays = &n }}
+}
+
+func atMost(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("at most %d %s", n, noun)
+}
+
+// limited has the worker, who picks, keep to a limit. A search that takes its branches
+// from what could have been picked needs to know nothing of it.
+type limited struct {
+	Search
+	limit  func(*Limits)
+	within string
+}
+
+func (l *limited) Next() (Schedule, bool) {
+	s, more := l.Search.Next()
+	if !more || s.Part != nil {
+		return s, more
+	}
+	// A reduction explores one execution for many others. Where that one is beyond the
+	// limit and another is not, what they show would be lost.
+	if !s.WantEnabled && s.Seed == 0 {
+		panic("explore: a limit on what is picked needs a search by what could have been, or at random")
+	}
+	l.limit(&s.Limits)
+	return s, true
+}
+
+// divide has the limit kept in the parts, too.
+func (l *limited) divide() (*Part, bool) {
+	p, ok := Divide(l.Search)
+	if ok {
+		p.Search = &limited{Search: p.Search, limit: l.limit, within: l.within}
+	}
+	return p, ok
+}
+
+func (l *limited) Verdict() Verdict { return l.bound(l.Search.Verdict()) }
+
+func (l *limited) counted() Verdict { return l.bound(counted(l.Search)) }
+
+func (l *limited) bound(v Verdict) Verdict {
+	if v.Within != "" {
+		v.Within += " and "
+	}
+	v.Within += l.within
+	if v.Kind == Holds {
+		v.Reason = v.Covered()
+	}
+	return v
+}

@@ -1,0 +1,163 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// paths lists the executions of a search, with what each cost.
+func paths(t rapid.TB, s Search, p *program) map[string]simCost {
+	list := map[string]simCost{}
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		w := run(p, schedule, 0)
+		path := w.path(0) + ": " + w.outcome()
+		if _, twice := list[path]; twice && schedule.Seed == 0 {
+			t.Fatalf("executed twice: %s\n%v", path, p)
+		}
+		list[path] = departures(w.log)
+		if err := s.Report(w.log); err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == dfsBudget {
+			t.Skip("too many executions to enumerate")
+		}
+	}
+	return list
+}
+
+// departures counts preemptions and delays from a log alone.
+func departures(e Execution) (c simCost) {
+	created := []GoroutineID{1} // main
+	for i, x := range e.Transitions {
+		if i > 0 && x.Goroutine != 0 {
+			c = c.plus(departure(e.Transitions[i-1], x, created))
+		}
+		for _, g := range x.Starts {
+			if !slices.Contains(created, g) {
+				created = append(created, g)
+			}
+		}
+	}
+	return c
+}
+
+func departure(before, x Transition, created []GoroutineID) (c simCost) {
+	enabled := func(g GoroutineID) bool {
+		return slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == g })
+	}
+	running := before.Goroutine
+	if x.Goroutine != running && enabled(running) && running != 0 && !slices.Contains(before.Starts, running) {
+		c.preemptions = 1
+	}
+	for i := max(0, slices.Index(created, running)); created[i] != x.Goroutine; i = (i + 1) % len(created) {
+		if enabled(created[i]) {
+			c.delays++
+		}
+	}
+	return c
+}
+
+// TestLimitsAgainstTwin: within a limit, DFS runs exactly those executions, of all that
+// there are, that keep to it. Alternatives (choose, select) cost nothing.
+func TestLimitsAgainstTwin(t *testing.T) {
+	programs := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, endings)}
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs.generate(t)
+		all := paths(t, DFS(), p)
+		n := rapid.IntRange(0, 3).Draw(t, "limit")
+		compareLimited(t, p, MaxPreemptions(DFS(), n), all, func(c simCost) bool { return c.preemptions <= n })
+		compareLimited(t, p, MaxDelays(DFS(), n), all, func(c simCost) bool { return c.delays <= n })
+		compareLimited(t, p, MaxDelays(MaxPreemptions(DFS(), 1), n), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
+	})
+}
+
+func compareLimited(t rapid.TB, p *program, s Search, all map[string]simCost, within func(simCost) bool) {
+	want := map[string]int{}
+	for path, cost := range all {
+		if within(cost) {
+			want[path] = 1
+		}
+	}
+	got := map[string]int{}
+	for path := range paths(t, s, p) {
+		got[path] = 1
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("executions %s (-exist +run):\n%s\n%v", s.Verdict().Within, diff, p)
+	}
+}
+
+// TestLimitedCounts: three goroutines that do two operations each have one execution for each of
+// their 6 orders without preemptions, and one in all without delays. One preemption stops any
+// of the three halfway: the first, whereupon one of two others runs, and it goes on before or after
+// the last; or the second, and it goes on at the end.
+func TestLimitedCounts(t *testing.T) {
+	text := "main: go p; go q; go r\np: load r0 x; load r0 x\nq: load r0 x; load r0 x\nr: load r0 x; load r0 x"
+	for _, test := range []struct {
+		search Search
+		want   int
+		reason string
+	}{
+		{DFS(), 90, "every execution is covered"},
+		{MaxPreemptions(DFS(), 0), 6, "every execution with at most 0 preemptions is covered"},
+		{MaxPreemptions(DFS(), 1), 6 + 3*(4+2), "every execution with at most 1 preemption is covered"},
+		{MaxDelays(DFS(), 0), 1, "every execution with at most 0 delays is covered"},
+		{MaxExecutions(MaxDelays(MaxPreemptions(DFS(), 0), 9), 9), 6, "every execution with at most 0 preemptions and at most 9 delays is covered"},
+		{MaxExecutions(MaxDelays(DFS(), 5), 3), 3, "the limit of 3 executions was reached"},
+	} {
+		f := mustSearch(t, test.search, text)
+		if f.verdict.Executions != test.want || f.verdict.Reason != test.reason {
+			t.Errorf("%d executions (%s), want %d (%s)", f.verdict.Executions, f.verdict.Reason, test.want, test.reason)
+		}
+	}
+}
+
+// TestRandomKeepsToLimits: random searches pick only what the limits allow; without priorities
+// all of it.
+func TestRandomKeepsToLimits(t *testing.T) {
+	text := "main: go p; go q; store x 1; choose r0 2\np: store x 2; load r0 x\nq: store x 3; load r0 x"
+	p := parseProgram(text)
+	for n := range 3 {
+		want := mustSearch(t, MaxPreemptions(DFS(), n), text)
+		for name, s := range map[string]Search{"random": Random(4000, 1), "pct": PCT(4000, n+2, 1)} {
+			f, err := searchAll(MaxPreemptions(s, n), p, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for state := range f.states {
+				if want.states[state] == 0 {
+					t.Errorf("%s, at most %d preemptions: %s is not within", name, n, state)
+				}
+			}
+			if name == "random" && len(f.states) != len(want.states) {
+				t.Errorf("at most %d preemptions: %d final states of %d", n, len(f.states), len(want.states))
+			}
+		}
+	}
+}
+
+func TestLimitsRefuseReduction(t *testing.T) {
+	for name, s := range map[string]Search{"dpor": DPOR(), "replay": Replay(nil), "bounded": MaxExecutions(DPOR(), 3)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: a limit would lose executions without a word", name)
+				}
+			}()
+			MaxPreemptions(s, 1).Next()
+		}()
+	}
+}
+
+func ExampleVerdict_Covered() {
+	s := MaxPreemptions(DFS(), 2)
+	s.Next()
+	s.Report(Execution{})
+	s.Next()
+	fmt.Println(s.Verdict().Kind, "since", s.Verdict().Covered())
+	// Output: holds since every execution with at most 2 preemptions is covered
+}

@@ -1,0 +1,107 @@
+package runtime
+
+// Random picks: uniform, or by priorities that are random and change at given
+// transitions (Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler
+// with Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
+
+// The priorities: those that goroutines begin with, those that changes give, and
+// below them those of goroutines that had more than their turn.
+const (
+	tandemFirstPriority  = 1 << 63
+	tandemChangePriority = 1 << 32
+)
+
+// tandemLoopPatience is how many rounds of a loop that waits, without any effect, a
+// goroutine of high priority has before it goes behind all others: it waits for one.
+const tandemLoopPatience = 32
+
+// tandemWeigh counts that was picked among n, uniformly.
+func tandemWeigh(n uint32) {
+	w := &tandem.sh.weight
+	w.mantissa *= uint64(n)
+	for w.mantissa >= 1<<32 {
+		w.mantissa >>= 1
+		w.exponent++
+	}
+}
+
+// tandemRandomPick draws one of the goroutines that can be picked, and one of its alternatives.
+func tandemRandomPick() *g {
+	candidates := uint32(0)
+	for i := range tandem.nparked {
+		if tandemCandidate(tandem.parked[i].ptr()) {
+			candidates++
+		}
+	}
+	n := uint32(tandemMix(tandem.sh.seed+uint64(tandem.position)) % uint64(candidates))
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		if !tandemCandidate(gp) {
+			continue
+		}
+		if n == 0 {
+			tandemRandomChoice(&gp.tandem)
+			tandemWeigh(candidates)
+			tandemWeigh(gp.tandem.choices)
+			return gp
+		}
+		n--
+	}
+	throw("tandem: the enabled goroutines changed while they were counted")
+	return nil
+}
+
+func tandemRandomChoice(t *tandemG) {
+	t.choice = uint32(tandemMix(tandem.sh.seed^tandemMix(uint64(tandem.position))) % uint64(t.choices))
+}
+
+// tandemCandidate reports whether a goroutine, not main at its end, can be picked.
+func tandemCandidate(gp *g) bool {
+	return gp.tandem.op != opExit && tandemEnabled(&gp.tandem) && tandemAffordable(gp)
+}
+
+// tandemPriorityPick takes the goroutine of the highest priority. Its alternative is random.
+func tandemPriorityPick() *g {
+	tandemYieldTurn()
+	best := (*g)(nil)
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		if tandemCandidate(gp) && (best == nil || tandemPriority(&gp.tandem) > tandemPriority(&best.tandem)) {
+			best = gp
+		}
+	}
+	tandemRandomChoice(&best.tandem)
+	tandemChangeAt(&best.tandem)
+	return best
+}
+
+// tandemPriority is the priority of a goroutine: at first a hash of its name, so that
+// any order of any goroutines is as likely as any other.
+func tandemPriority(t *tandemG) uint64 {
+	if t.priority == 0 {
+		t.priority = tandemMix(tandem.sh.seed^tandemMix(t.id)) | tandemFirstPriority
+	}
+	return t.priority
+}
+
+// tandemChangeAt lowers the priority of the goroutine that has been picked for the
+// present transition, if it is one at which priorities change.
+func tandemChangeAt(t *tandemG) {
+	sh := tandem.sh
+	for i := range sh.changes {
+		if sh.change[i] == tandem.position {
+			t.priority = tandemChangePriority + uint64(i)
+		}
+	}
+}
+
+// tandemYieldTurn puts the running goroutine behind all others if it goes round in a
+// loop that waits, or has had its turn (tandem_fair.go).
+func tandemYieldTurn() {
+	f, gp := &tandem.fair, tandem.current.ptr()
+	if gp == nil || f.rounds < tandemLoopPatience && f.streak < tandemPatience {
+		return
+	}
+	tandem.demoted++
+	gp.tandem.priority = tandemChangePriority - uint64(tandem.demoted)
+}
