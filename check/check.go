@@ -39,6 +39,9 @@ type Options struct {
 	Group  *peers.Group
 	Client *ckptd.Client
 
+	// Assumed is what else the verdict rests on, for reports: a line each.
+	Assumed []string
+
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
 

@@ -50,7 +50,13 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 			t.prefix = append(t.prefix, sut.Choice{Goroutine: uint64(a.Goroutine), Alternative: a.Choice})
 		}
 	}
-	out := sut.Schedule{Prefix: t.prefix, SleepFrom: sleepFrom, WantEnabled: s.WantEnabled, Seed: s.Seed}
+	out := sut.Schedule{
+		Prefix: t.prefix, SleepFrom: sleepFrom, WantEnabled: s.WantEnabled, Seed: s.Seed,
+		Preemptions: s.Limits.Preemptions, Delays: s.Limits.Delays,
+	}
+	if s.Priorities != nil {
+		out.Priorities = &sut.Priorities{Changes: s.Priorities.Changes}
+	}
 	for _, sleeper := range s.Sleep {
 		x := sut.Sleeper{Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}}
 		for _, a := range sleeper.Accesses {
@@ -82,7 +88,7 @@ func (t *translator) log(l *sut.Log) (explore.Execution, error) {
 		return explore.Execution{}, err
 	}
 	x := &t.execution
-	x.Outcome = outcome
+	x.Outcome, x.Weight = outcome, l.Weight
 	x.Transitions, x.Pending = x.Transitions[:0], x.Pending[:0]
 	t.accesses, t.starts, t.enabled, t.spans = t.accesses[:0], t.starts[:0], t.enabled[:0], t.spans[:0]
 	t.needs, t.pending, t.partners, t.intended = t.needs[:0], t.pending[:0], t.partners[:0], t.intended[:0]

@@ -20,7 +20,7 @@ func (r *run) summary(result *Result) report.Run { return Summary(r.options, res
 func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
 	return report.Run{
-		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff,
+		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: details(v),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
@@ -28,6 +28,20 @@ func Summary(o Options, result *Result) report.Run {
 		},
 		Assumptions: Assumptions(o),
 	}
+}
+
+// details say more of a search that has shown nothing for certain.
+func details(v explore.Verdict) (lines []string) {
+	if v.Kind != explore.Unknown {
+		return nil
+	}
+	if v.Estimate.Executions > 0 && !v.Complete {
+		lines = append(lines, v.Estimate.String())
+	}
+	if v.Guarantee.Drawn > 0 {
+		lines = append(lines, v.Guarantee.String())
+	}
+	return lines
 }
 
 // Assumptions is what the verdict of a check rests on, for a report.
@@ -41,6 +55,7 @@ func Assumptions(o Options) report.Assumptions {
 	if n := o.World.EarlyTimers; n > 0 {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
+	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy = "group", o.StrategyName
 	}

@@ -121,7 +121,7 @@ func (g *testGroup) verdict(name string, result *Result, below explore.VerdictKi
 	case below == explore.Unknown:
 		v.Verdict, v.Reason = report.Unknown, "what a subtest does is unknown"
 	default:
-		v.Verdict, v.Reason = report.Holds, "every execution is covered"
+		v.Verdict, v.Reason = report.Holds, result.Verdict.Covered()
 	}
 	return v
 }

@@ -40,11 +40,14 @@ type Config struct {
 	PreemptIn    []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 
-// Bounds end a search whose verdict is then unknown.
+// Bounds end a search, whose verdict is then unknown, or leave executions out, and the verdict
+// says so.
 type Bounds struct {
-	Executions int           // 1 to MaxExecutions
-	Depth      int           // transitions in one execution, 1 to MaxDepth
-	Time       time.Duration // of the whole search, up to MaxTime
+	Executions  int           // 1 to MaxExecutions
+	Depth       int           // transitions in one execution, 1 to MaxDepth
+	Time        time.Duration // of the whole search, up to MaxTime
+	Preemptions *int          // in one execution, 0 to MaxDepth; nil: any number
+	Delays      *int          // likewise
 }
 
 // The greatest bounds, and the greatest size of a file: numbers beyond these are
@@ -155,6 +158,14 @@ func (c Config) problems() []Problem {
 	}
 	if d := c.SaveInterval; d < 0 || d > MaxTime {
 		report("save_interval", "%v is not allowed: give a duration up to %v, or 0s to save only when the check is interrupted", d, MaxTime)
+	}
+	for _, b := range []struct {
+		key string
+		n   *int
+	}{{"bounds.preemptions", c.Bounds.Preemptions}, {"bounds.delays", c.Bounds.Delays}} {
+		if b.n != nil && (*b.n < 0 || *b.n > MaxDepth) {
+			report(b.key, "%d is not allowed: give a number from 0 to %d, or leave it out for any number", *b.n, MaxDepth)
+		}
 	}
 	for i, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {

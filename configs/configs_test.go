@@ -45,7 +45,7 @@ func TestExample(t *testing.T) {
 			ReadyTimeout: 10 * time.Second,
 		},
 		Strategy:  "after-io",
-		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"main"},
 		SelfCheck: 1000, SaveInterval: 10 * time.Second,
@@ -80,6 +80,10 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n, m := example.Bounds.Preemptions, example.Bounds.Delays; n == nil || *n != 2 || m == nil || *m != 100 {
+		t.Errorf("example.yaml bounds what is picked by %v and %v, and is to show 2 and 100", n, m)
+	}
+	example.Bounds.Preemptions, example.Bounds.Delays = nil, nil
 	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
 	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
 		example.SaveInterval != d.SaveInterval || !slices.Equal(example.Races, d.Races) {
@@ -194,7 +198,7 @@ var allKeys = "known here: " + strings.Join(slices.Sorted(maps.Keys(schema.field
 var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
-	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: depth, executions, time"},
+	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
 	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: command, env, listen, name"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
@@ -203,13 +207,16 @@ var badFiles = []struct{ text, want string }{
 	{"[a]: x", `x.yaml:1: "": there is no such key; ` +
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
-		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: depth, executions, time`},
+		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: delays, depth, executions, preemptions, time`},
 	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, after-io, always`},
 	{"strategy:", "x.yaml:1: strategy: there is no value: give a text, or leave the key out"},
 	{"strategy: [never]", "x.yaml:1: strategy: this is a list, and a text is needed"},
 	{"strategy: !!binary bmV2ZXI=", "x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
 	{"strategy: never\nstrategy: always", "x.yaml:2: strategy: it is given twice: keep one"},
 	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
+	{"bounds: {preemptions: -1}", "x.yaml:1: bounds.preemptions: -1 is not allowed: give a number from 0 to 10000000, or leave it out for any number"},
+	{"bounds: {delays: 10000001}", "x.yaml:1: bounds.delays: 10000001 is not allowed: give a number from 0 to 10000000, or leave it out for any number"},
+	{"bounds: {delays: few}", `x.yaml:1: bounds.delays: "few" is not a number`},
 	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
 	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
 	{"races: off,main", `x.yaml:1: races: "off,main" is not allowed: give main (the main module), all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},

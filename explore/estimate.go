@@ -1,6 +1,9 @@
 package explore
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Estimate says about how many executions a search needs in all. It is a figure for
 // people to decide whether to wait, never part of a verdict.
@@ -15,6 +18,31 @@ func (e Estimate) Seen(executions int) float64 {
 		return 0
 	}
 	return min(1, float64(executions)/e.Executions)
+}
+
+// String says it in words, in round numbers.
+func (e Estimate) String() string {
+	if e.Executions == e.Low && e.Low == e.High {
+		return roundly(e.Executions) + " executions in all"
+	}
+	return fmt.Sprintf("about %s executions in all, probably %s to %s", roundly(e.Executions), roundly(e.Low), roundly(e.High))
+}
+
+// roundly writes a number with two significant digits.
+func roundly(x float64) string {
+	switch {
+	case math.IsInf(x, 1):
+		return "more than 10^308"
+	case x >= 1e15:
+		exponent := math.Floor(math.Log10(x))
+		return fmt.Sprintf("%.1f x 10^%.0f", x/math.Pow(10, exponent), exponent)
+	}
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(max(x, 1)))-1))
+	digits := fmt.Sprintf("%.0f", math.Round(x/unit)*unit)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // spread is an estimate with its standard deviation. There are certain to be at least so
@@ -101,7 +129,7 @@ type guess struct{ mean, variance float64 }
 // guess is that for a node with left branches of which nothing is known. Those that are done
 // include the one under way, of which last is the guess.
 func (n *subtree) guess(last guess, left float64) guess {
-	done := float64(n.done)
+	done := float64(max(n.done, 1)) // a damaged state may have none
 	leaves := float64(n.leaves) + last.mean
 	average := leaves / done
 	deviation := average * average // of one branch nothing is known: as much as it has

@@ -97,6 +97,17 @@ func TestEstimateIsExactAtTheEnd(t *testing.T) {
 	})
 }
 
+// TestEstimateBetweenNextAndReport: what has been asked for and not run is not known.
+func TestEstimateBetweenNextAndReport(t *testing.T) {
+	text := "main: choose r0 2; choose r1 9"
+	for _, n := range []int{1, 2, 5, 9} {
+		e := mustSearch(t, MaxExecutions(DFS(), n), text).verdict.Estimate
+		if e.Executions != 18 || e.High <= 18 || e.Low < float64(n+1) {
+			t.Errorf("after %d executions: %v", n, e)
+		}
+	}
+}
+
 // TestEstimateSurvivesResume: a search that goes on elsewhere estimates what it would have.
 func TestEstimateSurvivesResume(t *testing.T) {
 	for name, make := range saveables {

@@ -27,8 +27,9 @@ type Run struct {
 	Package     string // as it was given to tandem, e.g. "./examples/scpto"
 	Args        []string
 	Verdict     Verdict
-	Reason      string // one line: what ended the search
-	CutOff      string // where the first execution was that had too many transitions; empty if none had
+	Reason      string   // one line: what ended the search
+	Details     []string // more of what the search can tell, a line each
+	CutOff      string   // where the first execution was that had too many transitions; empty if none had
 	Counts      Counts
 	Assumptions Assumptions
 	// ResumeCommand is how to go on with a search that has not ended; empty: that cannot be done.

@@ -89,6 +89,9 @@ func (p *printer) verdict(run Run) {
 		program += " " + quoteArg(arg)
 	}
 	p.line(plain, "  "+printable(program))
+	for _, line := range run.Details[:min(len(run.Details), maxListed)] {
+		p.line(plain, "  "+printable(line))
+	}
 	if run.CutOff != "" && run.Verdict == Unknown {
 		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits?")
 	}

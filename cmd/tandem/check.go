@@ -32,7 +32,9 @@ type checkFlags struct {
 	search    string
 	isolation string
 	seed      uint64
+	pctDepth  int
 	bounds    configs.Bounds
+	switches  struct{ preemptions, delays int }
 	preemptIn []string
 	leaks     bool
 	early     int
@@ -85,12 +87,15 @@ func checkCommand() *cobra.Command {
 func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
-	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random")
+	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
-	p.Uint64Var(&f.seed, "seed", 1, "seed of a random search")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
+	p.IntVar(&f.pctDepth, "pct-depth", 3, "depth of the bugs that a search by pct is for: how many orders of two operations they need")
 	p.IntVar(&f.bounds.Executions, "executions", 0, "greatest number of executions")
 	p.IntVar(&f.bounds.Depth, "depth", 0, "greatest number of transitions in an execution")
 	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
+	p.IntVar(&f.switches.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (without the flag there are any number)")
+	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
@@ -178,6 +183,12 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	if given("save-interval") {
 		config.SaveInterval = f.saveInterval
 	}
+	if given("preemptions") {
+		config.Bounds.Preemptions = &f.switches.preemptions
+	}
+	if given("delays") {
+		config.Bounds.Delays = &f.switches.delays
+	}
 	if given("early-timers") {
 		config.World.EarlyTimers = f.early
 	}
@@ -222,38 +233,9 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	default:
 		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", f.isolation)
 	}
+	o.Assumed = f.assumed(config.Bounds)
 	o.Search, err = f.newSearch(config.Bounds)
 	return o, err
-}
-
-// newSearch makes the search that the flags ask for.
-func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
-	switch f.search {
-	case "dpor":
-		return f.bounded(explore.DPOR(), b), nil
-	case "dfs":
-		return f.bounded(explore.DFS(), b), nil
-	case "random":
-		return f.bounded(explore.Random(b.Executions, f.seed), b), nil
-	}
-	return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs or random", f.search)
-}
-
-// bounded ends a search after a number of executions and a time, which begins with
-// the first of them: what has to be built before does not count. What the run took
-// before it was resumed does.
-func (f *checkFlags) bounded(s explore.Search, b configs.Bounds) explore.Search {
-	var deadline time.Time
-	return explore.Until(explore.MaxExecutions(s, b.Executions), func(explore.Verdict) string {
-		now := time.Now()
-		if deadline.IsZero() {
-			deadline = now.Add(b.Time - f.elapsed)
-		}
-		if now.Before(deadline) {
-			return ""
-		}
-		return fmt.Sprintf("the time of %v is over", b.Time)
-	})
 }
 
 // patchedToolchain is the one for the Go distribution that dir uses.
