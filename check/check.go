@@ -61,6 +61,7 @@ type Options struct {
 type Counts struct {
 	Hits, Misses   int // inputs that the cache answered, or could not
 	Checkpoints    int
+	InMemory       int // of the checkpoints: those that CRIU was not needed for
 	Restores       int
 	Restarts       int // of the peers, from nothing
 	Replayed       int // inputs given again after a restore or restart
@@ -82,6 +83,7 @@ type Result struct {
 	Violations     []Violation            // all that were kept, the first included
 	Reads          string                 // what the peers have read of time and random numbers, and how often
 	Blind          []string               // their processes of which that is not known
+	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string
 }
@@ -389,6 +391,7 @@ func (r *run) known() *Result {
 	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
+		result.Refusal = r.peers.refusal
 	}
 	return result
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type peerSide struct {
 	reads   peers.Summary   // of the time and of random numbers, by the peers, after inputs
 	blind   map[string]bool // processes of which nobody knows what they read
 	last    ckptd.Reads     // after the last input
+	refusal string          // why the memory backend does not hold the group
 	group   *ckptd.Group    // nil until it is needed
 	at      iocache.NodeID  // where the group stands
 	sockets map[int]*socket // the group's open connections
@@ -182,6 +184,10 @@ func (p *peerSide) save() error {
 	}
 	p.cache.SetImage(p.at, image.ID)
 	p.counts.Checkpoints++
+	if image.Backend == ckptd.BackendMemory {
+		p.counts.InMemory++
+	}
+	p.refusal = cmp.Or(p.refusal, image.Refusal)
 	p.counts.CheckpointTime += time.Since(started)
 	p.counts.ImageBytes += image.Bytes
 	return nil

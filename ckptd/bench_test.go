@@ -29,9 +29,9 @@ func (s samples) report(b *testing.B) {
 }
 
 // withConversation starts a group and connects to it.
-func withConversation(b *testing.B, name string) (*Client, *Group) {
+func withConversation(b *testing.B, name, backend string) (*Client, *Group) {
 	b.Helper()
-	c := spawn(b, Options{MaxImages: 64})
+	c := spawn(b, Options{MaxImages: 64, Backend: backend})
 	group, address := merecat(), merecatAddress
 	if name == "dropbear" {
 		group, address = dropbear(b), dropbearAddress
@@ -54,7 +54,7 @@ var benchmarked = []string{"dropbear", "merecat"}
 func BenchmarkDump(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
-			_, g := withConversation(b, name)
+			_, g := withConversation(b, name, BackendCRIU)
 			var took samples
 			for b.Loop() {
 				begin := time.Now()
@@ -71,7 +71,7 @@ func BenchmarkDump(b *testing.B) {
 func BenchmarkRestore(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
-			_, g := withConversation(b, name)
+			_, g := withConversation(b, name, BackendCRIU)
 			image, err := g.Checkpoint(testContext(b))
 			if err != nil {
 				b.Fatal(err)
@@ -207,7 +207,7 @@ func (x *bare) restore() time.Duration {
 func BenchmarkDumpBare(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
-			c, g := withConversation(b, name)
+			c, g := withConversation(b, name, BackendCRIU)
 			x := newBare(b, c, g)
 			var took samples
 			for b.Loop() {
@@ -221,7 +221,7 @@ func BenchmarkDumpBare(b *testing.B) {
 func BenchmarkRestoreBare(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
-			c, g := withConversation(b, name)
+			c, g := withConversation(b, name, BackendCRIU)
 			x := newBare(b, c, g)
 			x.dump()
 			kill(b, g.PID())

@@ -39,6 +39,9 @@ type Options struct {
 	MaxBytes  int64
 	MaxImages int
 
+	// Backend is how groups are saved; "" means BackendCRIU.
+	Backend string
+
 	// Log receives what the daemon and CRIU write to their standard error; may be nil.
 	Log io.Writer
 }
@@ -48,6 +51,13 @@ const (
 	DefaultMaxBytes  = 1 << 30
 	DefaultMaxImages = 4096
 	MaxGroups        = 64
+)
+
+// Backends, for Options.
+const (
+	BackendCRIU   = "criu"   // by CRIU: any group
+	BackendMemory = "memory" // by forks that stay in memory: groups of simple processes; others are an error
+	BackendAuto   = "auto"   // in memory as long as the group can be, and then by CRIU
 )
 
 // Errors that a caller may want to tell apart, with errors.Is. See also proxy.ErrDied
@@ -64,9 +74,11 @@ var (
 
 // Image is a physical checkpoint: a saved state of a group, its scratch directory included.
 type Image struct {
-	ID    string
-	Bytes int64         // in the store, without files that it shares with older images
-	Took  time.Duration // to take, at the daemon
+	ID      string
+	Bytes   int64         // in the store, without files that it shares with older images
+	Took    time.Duration // to take, at the daemon
+	Backend string        // what took it: BackendCRIU or BackendMemory
+	Refusal string        // why it was not BackendMemory, where Options left the choice
 	// Dropped names the older images, of any group, that had to make room for it.
 	Dropped []string
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -89,6 +90,12 @@ func (o *Options) complete() (setup, error) {
 	}
 	if s.MaxImages = o.MaxImages; s.MaxImages == 0 {
 		s.MaxImages = DefaultMaxImages
+	}
+	if s.Backend = o.Backend; s.Backend == "" {
+		s.Backend = BackendCRIU
+	}
+	if !slices.Contains([]string{BackendCRIU, BackendMemory, BackendAuto}, s.Backend) {
+		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto, BackendCRIU, BackendMemory)
 	}
 	if s.MaxBytes < 0 || s.MaxImages < 0 {
 		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
@@ -346,7 +353,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	c.mu.Lock()
 	c.groups[group] = true
 	c.mu.Unlock()
-	if err := group.adopt(a.descriptors[0], a.descriptors[1]); err != nil {
+	if err := group.adopt(a.descriptors[0], a.descriptors[1], nil); err != nil {
 		err = errors.Join(err, group.Close())
 		return nil, fmt.Errorf("%w%s", err, group.lastWords())
 	}

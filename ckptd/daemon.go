@@ -40,9 +40,12 @@ const (
 // daemon serves one checker.
 type daemon struct {
 	reaper  *reaper
-	criu    *criu
+	criu    backend
+	memory  backend // nil where every group is saved by CRIU
+	always  bool    // memory must do: CRIU does not stand in for it
 	store   *store
 	hasShim bool
+	spare   chan *os.File // network namespaces made ahead
 
 	mu     sync.Mutex
 	groups map[uint64]*hosted
@@ -58,7 +61,7 @@ func Serve() error {
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
-	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}}
+	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}, spare: make(chan *os.File, 1)}
 	slots := make(chan struct{}, maxRequests)
 	queue := queues{}
 	for {
@@ -165,7 +168,11 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 		if err != nil {
 			return answer, nil, err
 		}
-		return reply{Image: i.id, Bytes: i.bytes, Micros: time.Since(begin).Microseconds(), Dropped: dropped}, nil, nil
+		answer = reply{Image: i.id, Bytes: i.bytes, Micros: time.Since(begin).Microseconds(), Dropped: dropped, Backend: i.backend.name()}
+		if h.refusal != nil {
+			answer.Refusal = h.refusal.Error()
+		}
+		return answer, nil, nil
 	case operationRestore:
 		descriptors, err = h.restore(ctx, r.Image)
 	case operationDrop:
@@ -222,11 +229,44 @@ func (d *daemon) setUp(s *setup) error {
 		d.hasShim = true
 	}
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
+	if s.Backend != BackendCRIU {
+		var err error
+		if d.memory, err = newMemory(); err != nil {
+			return fmt.Errorf("prepare the memory backend: %w", err)
+		}
+		d.always = s.Backend == BackendMemory
+	}
 	d.store = &store{
 		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,
 		used: func() (int64, error) { return bytesUsed(imagesDirectory) },
 	}
 	return nil
+}
+
+// takeNetwork returns a fresh network namespace, one that was made ahead if there is one.
+func (d *daemon) takeNetwork() (*os.File, error) {
+	if d.memory == nil { // CRIU takes many times as long anyway
+		return newNetwork()
+	}
+	defer func() {
+		go func() {
+			next, err := newNetwork()
+			if err != nil {
+				return // whoever needs one finds out
+			}
+			select {
+			case d.spare <- next:
+			default:
+				next.Close()
+			}
+		}()
+	}()
+	select {
+	case network := <-d.spare:
+		return network, nil
+	default:
+		return newNetwork()
+	}
 }
 
 // mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of
@@ -289,7 +329,7 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 		return reply{}, nil, fmt.Errorf("%d groups run already: close some", MaxGroups)
 	}
 	d.next++
-	h := &hosted{daemon: d, id: d.next, directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
+	h := &hosted{daemon: d, id: d.next, channel: -1, directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
 	d.groups[h.id] = h
 	d.mu.Unlock()
 	pids, descriptors, err := h.start(ctx, g)

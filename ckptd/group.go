@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,25 +38,34 @@ type Group struct {
 
 // incarnation is what changes with every restore.
 type incarnation struct {
-	pid   int
-	proxy *proxy.Client
-	watch *peers.Watch
+	number int // of restores before it
+	pid    int
+	proxy  *proxy.Client
+	watch  *peers.Watch
 }
 
-// adopt takes over the descriptors of a new incarnation.
-func (g *Group) adopt(pidfd, channel int) error {
+// adopt takes over the descriptors of a new incarnation; those of its peers may be missing.
+func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	defer unix.Close(pidfd)
+	defer closeAll(peerFDs)
 	file := os.NewFile(uintptr(channel), "command channel of a peer group")
 	pid, err := pidOf(pidfd)
 	if err != nil {
 		file.Close()
 		return g.because(err)
 	}
-	next := incarnation{pid: pid}
-	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(pid) }); err != nil {
+	next := incarnation{number: g.current().number + 1, pid: pid}
+	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(next.number) }); err != nil {
 		return err
 	}
-	if next.watch, err = peers.NewWatch(pid, g.processes); err != nil {
+	processes := slices.Clone(g.processes)
+	for i, fd := range peerFDs {
+		if processes[i].Host, err = pidOf(fd); err != nil {
+			next.proxy.Disconnect()
+			return g.because(err)
+		}
+	}
+	if next.watch, err = peers.NewWatch(pid, processes); err != nil {
 		next.proxy.Disconnect()
 		return g.because(err)
 	}
@@ -99,7 +109,7 @@ func (g *Group) current() incarnation {
 }
 
 // PID is the pid of the group's pid 1, the proxy, as this process sees it.
-// A restore changes it.
+// A restore may change it.
 func (g *Group) PID() int { return g.current().pid }
 
 // Proxy is the command channel to the group's proxy. A restore makes another one, which
@@ -176,7 +186,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped}, nil
+	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
 }
 
 // Restore ends the group as it is, if it still runs, and puts it back to the image.
@@ -192,11 +202,11 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	if err != nil {
 		return err
 	}
-	if len(a.descriptors) != 2 {
+	if n := len(a.descriptors); n != 2 && n != 2+len(g.processes) {
 		closeAll(a.descriptors)
-		return fmt.Errorf("the checkpoint daemon gave %d of 2 descriptors for a restored group", len(a.descriptors))
+		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))
 	}
-	return g.adopt(a.descriptors[0], a.descriptors[1])
+	return g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[2:])
 }
 
 // Drop removes an image from the store.
@@ -269,9 +279,9 @@ func (g *Group) because(err error) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// whyGone is cause for the incarnation with this pid, which may be an older one.
-func (g *Group) whyGone(pid int) error {
-	if g.PID() != pid {
+// whyGone is cause for the incarnation with this number, which may be an older one.
+func (g *Group) whyGone(number int) error {
+	if g.current().number != number {
 		return errors.New("the group was restored since: use the channel that its Proxy method returns now")
 	}
 	return g.cause(causeTimeout)

@@ -8,13 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -45,6 +44,14 @@ type hosted struct {
 	page    *os.File // in which the peers' shim counts what they read
 
 	channelInode uint64 // of the proxy's end of the command channel
+
+	// Of the memory backend.
+	channel    int            // the checker's end of the command channel, a copy; -1: there is none
+	innerPeers []int          // pids of the peers in the group's pid namespace
+	peers      []int          // and as the daemon sees them; nil: not looked for
+	tracer     *tracer        // nil while nothing is traced
+	visitor    *proxy.Visitor // while the peers are taken back
+	refusal    error          // why the memory backend does not hold the group
 }
 
 // start starts the first incarnation. The descriptors are to be closed once handed over.
@@ -70,6 +77,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}
 	if err == nil {
+		h.innerPeers = pids
 		descriptors, err = h.handOver(channel, int(read.Fd()), int(h.page.Fd()))
 	}
 	if err != nil {
@@ -94,7 +102,7 @@ func withOutput(err error, output *os.File) error {
 
 // renew gives the next incarnation a network namespace and a command channel in it.
 func (h *hosted) renew() (checker, group int, err error) {
-	network, err := newNetwork()
+	network, err := h.daemon.takeNetwork()
 	if err != nil {
 		return -1, -1, err
 	}
@@ -110,11 +118,23 @@ func (h *hosted) renew() (checker, group int, err error) {
 	if err != nil {
 		return -1, -1, fmt.Errorf("make a command channel: %w", err)
 	}
-	if h.channelInode, err = inode(pair[1]); err != nil {
+	if h.channelInode, err = inode(pair[1]); err == nil && h.daemon.memory != nil {
+		err = h.keepChannel(pair[0])
+	}
+	if err != nil {
 		closeAll(pair[:])
 		return -1, -1, err
 	}
 	return pair[0], pair[1], nil
+}
+
+// keepChannel keeps a copy of the checker's end of the channel, for visits.
+func (h *hosted) keepChannel(checker int) (err error) {
+	if h.channel >= 0 {
+		unix.Close(h.channel)
+	}
+	h.channel, err = unix.FcntlInt(uintptr(checker), unix.F_DUPFD_CLOEXEC, 0)
+	return err
 }
 
 func inode(fd int) (uint64, error) {
@@ -181,6 +201,20 @@ func (h *hosted) handOver(channel int, others ...int) ([]int, error) {
 	return descriptors, nil
 }
 
+// withPeers adds pidfds of the peers, where they are known, to descriptors for the checker.
+func (h *hosted) withPeers(descriptors []int) []int {
+	all := descriptors
+	for _, pid := range h.peers {
+		pidfd, err := unix.PidfdOpen(pid, 0)
+		if err != nil { // then the checker looks for them, and finds out more
+			closeAll(all[len(descriptors):])
+			return descriptors
+		}
+		all = append(all, pidfd)
+	}
+	return all
+}
+
 // checkpoint saves the running incarnation, which goes on.
 func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	h.mu.Lock()
@@ -193,35 +227,60 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	if err != nil {
 		return nil, dropped, err
 	}
-	i.channelInode = h.channelInode
-	ctx, cancel := h.whileAlive(ctx)
-	defer cancel()
-	_, err = h.daemon.criu.run(ctx, h.dump(i))
-	if err != nil {
-		h.fail(fmt.Errorf("checkpoint of group %d: %w", h.id, h.orDeath(err)))
-		return nil, dropped, errors.Join(h.down, store.remove(i))
+	if err := h.save(ctx, i); err != nil {
+		err = fmt.Errorf("checkpoint of group %d: %w", h.id, err)
+		if !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) { // it may be in any state
+			h.fail(err)
+			err = h.down
+		}
+		return nil, dropped, errors.Join(err, store.remove(i))
 	}
 	h.base = i.files()
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
 }
 
-func (h *hosted) dump(i *image) criuOperation {
-	options := &rpc.CriuOpts{
-		Pid:          proto.Int32(int32(h.process.pid)),
-		LeaveRunning: proto.Bool(true),
-		External:     []string{fmt.Sprintf("unix[%d]", h.channelInode)},
+// save saves the group by the memory backend, if the daemon has it and it can hold the
+// group, and otherwise by CRIU. A group that it could not hold once is not tried again.
+func (h *hosted) save(ctx context.Context, i *image) error {
+	d := h.daemon
+	if d.memory == nil || h.refusal != nil {
+		i.backend = d.criu
+		return d.criu.save(ctx, h, i)
 	}
-	for n, m := range h.mounts {
-		options.External = append(options.External, fmt.Sprintf("mnt[%s]:tandem%d", m.Target, n))
+	i.backend = d.memory
+	err := h.saveQuietly(ctx, i)
+	if d.always || !errors.Is(err, errRefused) {
+		return err
 	}
-	return criuOperation{
-		kind: rpc.CriuReqType_DUMP, options: options,
-		network: h.network, images: i.pages(), log: "dump.log",
-		frozen: func() error {
-			return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
-		},
+	h.refusal = err
+	i.backend = d.criu
+	return errors.Join(emptyDirectory(i.files()), d.criu.save(ctx, h, i))
+}
+
+// saveQuietly saves by the memory backend, again where something stirred for a moment: a
+// timer's signal that comes just then would be lost.
+func (h *hosted) saveQuietly(ctx context.Context, i *image) error {
+	const attempts, pause = 20, time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := h.daemon.memory.save(ctx, h, i)
+		if !errors.Is(err, ErrNotQuiescent) || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(pause)
+		if err := emptyDirectory(i.files()); err != nil {
+			return err
+		}
 	}
+}
+
+func emptyDirectory(path string) error {
+	return errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
+}
+
+// saveFiles copies the files of the group, which must not run.
+func (h *hosted) saveFiles(i *image) error {
+	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
 }
 
 // restore ends the running incarnation, if any, and starts one from the image.
@@ -233,13 +292,15 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		return nil, err
 	}
 	defer h.daemon.store.release(i)
-	h.kill()
+	if err := i.backend.stop(h, i); err != nil {
+		return nil, err
+	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
 	if err := (treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}).putBack(); err != nil {
 		return nil, fmt.Errorf("put back the files of image %s: %w", id, err)
 	}
 	h.base = i.files()
-	channel, err := h.revive(ctx, i)
+	channel, err := i.backend.revive(ctx, h, i)
 	if err == nil {
 		if descriptors, err = h.handOver(channel); err != nil {
 			unix.Close(channel)
@@ -250,40 +311,56 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		return nil, h.down
 	}
 	h.down = nil
-	return descriptors, nil
+	return h.withPeers(descriptors), nil
 }
 
-// revive lets CRIU make an incarnation; it returns the checker's end of its channel.
-func (h *hosted) revive(ctx context.Context, i *image) (int, error) {
-	checker, group, err := h.renew()
+// livePeers are the pids of the peers, as the daemon sees them.
+func (h *hosted) livePeers() ([]int, error) {
+	if h.peers != nil {
+		return h.peers, nil
+	}
+	byInner := map[int]int{}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.process.pid))
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
-	channel := os.NewFile(uintptr(group), "command channel")
-	defer channel.Close()
-	outputInode, err := inode(int(h.output.Fd()))
+	for _, file := range threads {
+		list, _ := os.ReadFile(file) // the thread may have ended
+		for field := range strings.FieldsSeq(string(list)) {
+			pid, err1 := strconv.Atoi(field)
+			inner, err2 := innerPID(pid)
+			if err := errors.Join(err1, err2); err != nil {
+				return nil, err
+			}
+			byInner[inner] = pid
+		}
+	}
+	var all []int
+	for _, inner := range h.innerPeers {
+		pid, ok := byInner[inner]
+		if !ok {
+			return nil, fmt.Errorf("peer process %d of group %d is gone", inner, h.id)
+		}
+		all = append(all, pid)
+	}
+	h.peers = all
+	return all, nil
+}
+
+// innerPID is the pid of a process in the innermost pid namespace that it is in.
+func innerPID(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		unix.Close(checker)
-		return -1, err
+		return 0, err
 	}
-	options := &rpc.CriuOpts{Root: proto.String(rootDirectory), RstSibling: proto.Bool(true)}
-	for n, m := range h.mounts {
-		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				return strconv.Atoi(f[len(f)-1])
+			}
+		}
 	}
-	pid, err := h.daemon.criu.run(ctx, criuOperation{
-		kind: rpc.CriuReqType_RESTORE, options: options,
-		network: h.network, images: i.pages(), log: "restore.log",
-		inherit: []inherited{
-			{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel},
-			{key: fmt.Sprintf("pipe:[%d]", outputInode), file: h.output},
-		},
-	})
-	if err != nil {
-		unix.Close(checker)
-		return -1, err
-	}
-	h.process = h.daemon.reaper.adopt(pid)
-	return checker, nil
+	return 0, fmt.Errorf("/proc/%d/status has no line NSpid", pid)
 }
 
 // cause says why no incarnation runs, nil if one does.
@@ -320,48 +397,6 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 	return h.cause()
 }
 
-// whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
-// While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
-func (h *hosted) whileAlive(parent context.Context) (context.Context, context.CancelFunc) {
-	const (
-		interval = 100 * time.Millisecond
-		grace    = time.Second // in which CRIU itself notices, as it mostly does
-	)
-	ctx, cancel := context.WithCancel(parent)
-	pid := h.process.pid
-	go func() {
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for dead := time.Duration(0); dead < grace; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if state, _ := stateOfProcess(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
-				dead += interval
-			}
-		}
-		cancel()
-	}()
-	return ctx, cancel
-}
-
-// orDeath blames a failed dump on the death of the proxy or of a peer, if that is what
-// made it fail.
-func (h *hosted) orDeath(err error) error {
-	const grace = 100 * time.Millisecond // for the death to become known
-	select {
-	case <-h.process.done:
-		return fmt.Errorf("%w; %w", h.cause(), err)
-	case <-time.After(grace): // when the proxy dies, so do the peers: their death says nothing before
-	}
-	if dead := deadChild(h.process.pid); dead != "" {
-		return fmt.Errorf("peer process %s died; %w", dead, err)
-	}
-	return err
-}
-
 // fail ends an incarnation that CRIU may have left in any state.
 func (h *hosted) fail(err error) {
 	h.kill()
@@ -371,7 +406,9 @@ func (h *hosted) fail(err error) {
 // kill ends the incarnation and every process in its network, half-restored ones too.
 func (h *hosted) kill() {
 	if h.process != nil {
-		h.process.kill() // and with it its pid namespace
+		h.process.signal() // and with it its pid namespace
+		h.forgetCopies()
+		h.process.kill()
 	}
 	if h.network == nil {
 		return
@@ -391,12 +428,33 @@ func (h *hosted) kill() {
 	}
 }
 
+// forgetCopies lets go of images that end with the incarnation.
+func (h *hosted) forgetCopies() {
+	if h.visitor != nil {
+		h.visitor.Close()
+		h.visitor = nil
+	}
+	h.peers = nil
+	if h.tracer == nil {
+		return
+	}
+	h.tracer.close()
+	h.tracer = nil
+	if err := h.daemon.store.removeMemory(h.id); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem-ckptd: remove images of a group that has ended:", err)
+	}
+}
+
 // close ends the group for good.
 func (h *hosted) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.kill()
 	h.down = fmt.Errorf("%w: it was closed", ErrGroupDown)
+	if h.channel >= 0 {
+		unix.Close(h.channel)
+		h.channel = -1
+	}
 	if h.network != nil {
 		h.network.Close()
 		h.network = nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // Wire format between checker and daemon, one SEQPACKET message per request and reply:
@@ -19,7 +21,7 @@ const (
 	protocolVersion = 1
 	headerSize      = 12
 	maxMessage      = 64 << 10
-	maxDescriptors  = 4
+	maxDescriptors  = 4 + proxy.MaxPeers
 )
 
 type messageKind uint8
@@ -45,7 +47,7 @@ const (
 	operationSetup      = "setup"      // first of all
 	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, output, page
 	operationCheckpoint = "checkpoint" //
-	operationRestore    = "restore"    // -> pidfd, channel
+	operationRestore    = "restore"    // -> pidfd, channel, pidfds of the peers where the daemon knows them
 	operationDrop       = "drop"       //
 	operationClose      = "close"      //
 	operationCause      = "cause"      // why a group is down: the reply is an error
@@ -57,6 +59,7 @@ type setup struct {
 	Shim        string // empty: peers run without
 	MaxBytes    int64
 	MaxImages   int
+	Backend     string
 }
 
 type reply struct {
@@ -68,6 +71,8 @@ type reply struct {
 	Bytes   int64    `json:",omitempty"`
 	Micros  int64    `json:",omitempty"`
 	Dropped []string `json:",omitempty"`
+	Backend string   `json:",omitempty"`
+	Refusal string   `json:",omitempty"`
 }
 
 // codes keep the identity of errors across the wire.
@@ -76,6 +81,7 @@ var codes = map[string]error{
 	"image gone": ErrImageGone,
 	"store full": ErrStoreFull,
 	"invalid":    ErrInvalid,
+	"busy":       ErrNotQuiescent,
 }
 
 const maxErrorText = 16 << 10

@@ -1,18 +1,27 @@
 package ckptd
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // reaper waits for all children of the daemon. As pid 1 of its namespace it also gets
 // what a killed CRIU leaves behind, which it must reap without knowing it.
+//
+// It must not wait for just any process: for the kernel that includes those that a tracer
+// traces, whose stops it would take from it.
 type reaper struct {
-	mu       sync.Mutex
-	children map[int]*child
+	mu          sync.Mutex
+	children    map[int]*child
+	subscribers map[chan struct{}]bool
 }
 
 // child is a process that somebody waits for.
@@ -24,15 +33,59 @@ type child struct {
 }
 
 func newReaper() *reaper {
-	r := &reaper{children: map[int]*child{}}
+	r := &reaper{children: map[int]*child{}, subscribers: map[chan struct{}]bool{}}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD)
+	if err := endsOnly(); err != nil { // then there are only more signals than need be
+		fmt.Fprintln(os.Stderr, "tandem-ckptd:", err)
+	}
 	go func() {
 		for range signals {
 			r.reap()
+			r.tell()
 		}
 	}()
 	return r
+}
+
+// endsOnly has the kernel send SIGCHLD for ends only, not for stops, of which there are
+// many while a process is traced. It changes one flag of what the runtime has set.
+func endsOnly() error {
+	const noChildStop = 1 // SA_NOCLDSTOP
+	var action struct{ handler, flags, restorer, mask uintptr }
+	_, _, errno := unix.Syscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&action)), unsafe.Sizeof(action.mask), 0, 0)
+	if errno == 0 {
+		action.flags |= noChildStop
+		_, _, errno = unix.Syscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(unsafe.Pointer(&action)), 0, unsafe.Sizeof(action.mask), 0, 0)
+	}
+	if errno != 0 {
+		return fmt.Errorf("ask for signals at the end of processes only: %w", errno)
+	}
+	return nil
+}
+
+// subscribe returns a channel that gets a value when some process may have ended.
+func (r *reaper) subscribe() (<-chan struct{}, func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := make(chan struct{}, 1)
+	r.subscribers[c] = true
+	return c, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.subscribers, c)
+	}
+}
+
+func (r *reaper) tell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.subscribers {
+		select {
+		case c <- struct{}{}:
+		default: // it has not looked since the last one
+		}
+	}
 }
 
 // start forks a child; nothing is reaped before it is known.
@@ -64,19 +117,30 @@ func (r *reaper) adopt(pid int) *child {
 func (r *reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || pid <= 0 {
-			return
-		}
-		if c, ok := r.children[pid]; ok {
+	for pid, c := range r.children {
+		if status, ended := reapChild(pid); ended {
 			c.status = status
 			delete(r.children, pid)
 			close(c.done)
+		}
+	}
+	threads, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range threads {
+		list, _ := os.ReadFile(file) // the thread may have ended
+		for field := range strings.FieldsSeq(string(list)) {
+			if pid, err := strconv.Atoi(field); err == nil && r.children[pid] == nil {
+				reapChild(pid)
+			}
+		}
+	}
+}
+
+// reapChild waits for a child if it has ended.
+func reapChild(pid int) (status unix.WaitStatus, ended bool) {
+	for {
+		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		if err != unix.EINTR {
+			return status, err == nil && got == pid
 		}
 	}
 }

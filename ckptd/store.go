@@ -35,6 +35,9 @@ type image struct {
 	bytes        int64
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
+	backend      backend
+	held         int64 // bytes of memory outside of the directory
+	memory       *memoryImage
 }
 
 func (i *image) pages() string { return filepath.Join(i.directory, "pages") }
@@ -70,10 +73,14 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 	if i.bytes, err = ownBytes(i.directory); err != nil {
 		return nil, errors.Join(err, s.remove(i))
 	}
+	i.bytes += i.held
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		used, err := s.used()
+		for _, j := range s.images {
+			used += j.held
+		}
 		if err == nil && used <= s.maxBytes {
 			i.inUse = false
 			return dropped, nil
@@ -106,6 +113,9 @@ func (s *store) dropOldest() (string, error) {
 // discard needs the lock.
 func (s *store) discard(i *image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
+	if i.memory != nil {
+		i.memory.end()
+	}
 	return os.RemoveAll(i.directory)
 }
 
@@ -142,6 +152,20 @@ func (s *store) removeGroup(group uint64) error {
 	var errs []error
 	for _, i := range slices.Clone(s.images) {
 		if i.group == group {
+			errs = append(errs, s.discard(i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeMemory drops the images of a group that its end has taken.
+func (s *store) removeMemory(group uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, i := range slices.Clone(s.images) {
+		if i.group == group && i.memory != nil {
+			i.memory = nil
 			errs = append(errs, s.discard(i))
 		}
 	}

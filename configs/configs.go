@@ -29,6 +29,7 @@ type Config struct {
 	Env       []string     // environment of the SUT, "NAME=value", in the order of the file
 	Group     *peers.Group // the peers, valid; nil if there are none
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
+	Backend   string       // what takes checkpoints: one of Backends
 	Bounds    Bounds
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
@@ -60,12 +61,15 @@ const (
 	MaxFileSize     = 1 << 20 // bytes of YAML
 )
 
+// Backends are what can take checkpoints of the peers, the default first.
+var Backends = []string{"criu", "memory"}
+
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -146,6 +150,9 @@ func (c Config) problems() []Problem {
 	}
 	if _, err := strategy.ByName(c.Strategy); err != nil {
 		report("strategy", "%v", err)
+	}
+	if !slices.Contains(Backends, c.Backend) {
+		report("backend", "there is no backend %.64q: choose one of %s", c.Backend, strings.Join(Backends, ", "))
 	}
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
 		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)

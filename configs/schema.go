@@ -63,6 +63,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"binds":         {shape: pairs},
 	"ready_timeout": {shape: duration},
 	"strategy":      {shape: text},
+	"backend":       {shape: text},
 	"bounds": {shape: record, fields: map[string]field{
 		"executions":  {shape: integer},
 		"depth":       {shape: integer},

@@ -15,6 +15,9 @@ import (
 type Process struct {
 	Peer
 	PID int // in the group's pid namespace: the same before and after a restore
+	// Host is the pid as this process sees it, which a restore changes; 0 means that it is
+	// to be looked for, among all children of the proxy.
+	Host int
 }
 
 // Died says that a peer's own process ended. The end of a process that the peer forked,
@@ -39,6 +42,7 @@ type Watch struct {
 	proxy     int // host pid of pid 1 of the group
 	pidfd     int
 	peers     []Process
+	hosts     []int       // host pids of the peers
 	hostPeers map[int]int // host pid of a peer: index in peers
 	proc      procfs
 	diagnosis *diagnosis
@@ -85,16 +89,47 @@ func (w *Watch) Close() {
 	w.diagnosis.close()
 }
 
-// findPeers learns the peers' pids as they are here.
+// findPeers learns the peers' pids as they are here. The proxy's first thread has orphans
+// for children, and the peers of a group that CRIU has restored; another one has the peers
+// that it started, and copies of them that never run.
 func (w *Watch) findPeers() error {
+	w.hosts = make([]int, len(w.peers))
 	byInner := make(map[int]int, len(w.peers))
 	for i, p := range w.peers {
-		byInner[p.PID] = i
+		if w.hosts[i] = p.Host; p.Host == 0 {
+			byInner[p.PID] = i
+		}
 	}
-	children, err := w.proc.children(w.proxy, w.proxy)
+	threads, err := w.proc.threads(w.proxy)
 	if err != nil {
 		return w.asDeath(err)
 	}
+	for _, tid := range threads {
+		if len(byInner) == 0 {
+			break
+		}
+		children, err := w.proc.children(w.proxy, tid)
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return w.asDeath(err)
+		}
+		if err := w.findAmong(children, byInner); err != nil {
+			return err
+		}
+	}
+	for range byInner {
+		return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
+	}
+	for i, pid := range w.hosts {
+		w.hostPeers[pid] = i
+	}
+	return nil
+}
+
+// findAmong looks for peers, whose indices are given by their inner pids.
+func (w *Watch) findAmong(children []int, byInner map[int]int) error {
 	for _, pid := range children {
 		inner, err := w.proc.innerPID(pid)
 		if errors.Is(err, errGone) {
@@ -104,12 +139,9 @@ func (w *Watch) findPeers() error {
 			return err
 		}
 		if i, ok := byInner[inner]; ok {
-			w.hostPeers[pid] = i
+			w.hosts[i] = pid
 			delete(byInner, inner)
 		}
-	}
-	for range byInner {
-		return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
 	}
 	return nil
 }
@@ -180,13 +212,16 @@ func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
 	if err != nil {
 		return w.asDeath(err)
 	}
-	for _, pid := range children {
-		peer, ok := w.hostPeers[pid]
-		if !ok {
-			peer = -1
-		}
+	for peer, pid := range w.hosts {
 		if err := w.walkProcess(pid, peer, 0, visit); err != nil {
 			return err
+		}
+	}
+	for _, pid := range children {
+		if _, ok := w.hostPeers[pid]; !ok {
+			if err := w.walkProcess(pid, -1, 0, visit); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

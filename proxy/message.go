@@ -31,6 +31,7 @@ const (
 	opBind
 	opAccept
 	opClose
+	opVisit // of the daemon, with a descriptor; has no reply
 	opEnd
 )
 
@@ -38,7 +39,7 @@ func (op operation) String() string {
 	if op == 0 || op >= opEnd {
 		return fmt.Sprintf("operation %d", uint8(op))
 	}
-	return [...]string{"create_socket", "connect", "bind", "accept", "close"}[op-1]
+	return [...]string{"create_socket", "connect", "bind", "accept", "close", "visit"}[op-1]
 }
 
 // refusal says why the proxy did not attempt a command.

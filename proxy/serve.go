@@ -3,7 +3,9 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,22 +16,32 @@ import (
 type server struct {
 	channel int
 	sockets map[ID]int
+	peers   []int
+	reaping sync.Mutex // held while children are waited for
 }
 
 // serve returns nil when the checker has closed its end of the channel.
 func (s *server) serve() error {
-	buffer := make([]byte, messageSize+1)
 	for {
-		n, err := retry(func() (int, error) { return unix.Read(s.channel, buffer) })
-		if n == 0 || errors.Is(err, unix.ECONNRESET) {
+		b, fds, err := receiveRights(s.channel, messageSize, 1)
+		if err == io.EOF || errors.Is(err, unix.ECONNRESET) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read the command channel: %w", err)
 		}
-		c, err := decodeCommand(buffer[:n])
+		c, err := decodeCommand(b)
+		if err == nil && (len(fds) == 1) != (c.op == opVisit) {
+			err = fmt.Errorf("%v with %d descriptors", c.op, len(fds))
+		}
 		if err != nil {
 			return fmt.Errorf("command channel: %w", err)
+		}
+		if c.op == opVisit {
+			if err := s.receiveVisitor(fds[0]); err != nil {
+				return err
+			}
+			continue
 		}
 		r, fd := s.execute(c)
 		r.op, r.sequence = c.op, c.sequence

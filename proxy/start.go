@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,15 +76,15 @@ func tellError(err error) error {
 }
 
 func serve(config Config) error {
-	peers, err := startPeers(config)
+	peers, err := startOnOwnThread(config)
 	if err != nil {
 		return tellError(err)
 	}
-	go reapOrphans(peers)
+	s := server{channel: Channel, sockets: map[ID]int{}, peers: peers}
+	go s.reapOrphans()
 	if err := sendHello(hello{Peers: peers}); err != nil {
 		return err
 	}
-	s := server{channel: Channel, sockets: map[ID]int{}}
 	return s.serve()
 }
 
@@ -177,6 +180,25 @@ func decodeHello(b []byte) ([]int, error) {
 	return h.Peers, nil
 }
 
+// startOnOwnThread starts the peers from a thread that does nothing else and never ends.
+// It is their parent, and that of all copies that the daemon makes of them; the first
+// thread is the parent of orphans alone, which are thus found without looking at copies.
+func startOnOwnThread(config Config) ([]int, error) {
+	type outcome struct {
+		peers []int
+		err   error
+	}
+	result := make(chan outcome)
+	go func() {
+		runtime.LockOSThread()
+		peers, err := startPeers(config)
+		result <- outcome{peers, err}
+		select {}
+	}()
+	o := <-result
+	return o.peers, o.err
+}
+
 func startPeers(config Config) ([]int, error) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -232,24 +254,62 @@ func lookPath(c Command) (string, error) {
 // reapOrphans waits for the processes that the peers leave behind. The peers themselves
 // stay as zombies when they die, for everybody to see in /proc, how they ended included;
 // that is part of a checkpoint, as a status kept elsewhere would not be.
-func reapOrphans(peers []int) {
-	keep := make(map[int]bool, len(peers))
-	for _, pid := range peers {
+func (s *server) reapOrphans() {
+	keep := make(map[int]bool, len(s.peers))
+	for _, pid := range s.peers {
 		keep[pid] = true
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD)
 	for {
-		// Orphans come to the first thread, which has also forked the peers.
-		children, err := readAll("/proc/1/task/1/children", maxConfig)
+		s.reaping.Lock()
+		for reapOne(keep) {
+		}
+		s.reaping.Unlock()
+		<-signals
+	}
+}
+
+// reapOne waits for a dead child that is not to be kept, if there is one. Mostly the
+// kernel names it; where it names one to be kept, all are looked at.
+func reapOne(keep map[int]bool) bool {
+	pid := deadChild()
+	if pid == 0 {
+		return false
+	}
+	if !keep[pid] {
+		unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		return true
+	}
+	found := false
+	threads, _ := filepath.Glob("/proc/1/task/*/children")
+	for _, file := range threads {
+		children, err := readAll(file, maxChildren)
 		if err != nil {
 			panic("proxy: list the children: " + err.Error())
 		}
 		for field := range strings.FieldsSeq(string(children)) {
 			if pid, err := strconv.Atoi(field); err == nil && !keep[pid] {
-				unix.Wait4(pid, nil, unix.WNOHANG, nil)
+				got, _ := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+				found = found || got == pid
 			}
 		}
-		<-signals
 	}
+	return found
+}
+
+// maxChildren bounds the list of the proxy's children, in bytes.
+const maxChildren = 16 << 20
+
+// deadChild returns the pid of a child that has died and was not waited for, or 0.
+func deadChild() int {
+	var info struct {
+		signal, errno, code, _, pid int32
+		_                           [108]byte
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(info.pid)
 }

@@ -47,6 +47,8 @@ type Counts struct {
 	Reads       string   // what they have read, and how often
 	Blind       []string // their processes of which that is not known, and why
 	Checkpoints int      // physical ones
+	InMemory    int      // those among them that CRIU was not needed for
+	Refusal     string   // why it was, if it was to do without
 	Restores    int
 	Replayed    int // inputs given again to restored peers
 	SelfChecked int // executions that were run again to see that they are the same

@@ -179,12 +179,29 @@ func (p *printer) summary(run Run) {
 	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
 		p.linef(plain, "  it is not known what %s reads of these", printable(process))
 	}
-	p.linef(plain, "  %s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"),
+	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
 		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	if n.Refusal != "" {
+		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))
+	}
 	if n.SelfChecked > 0 {
 		p.linef(plain, "  %s run again in place and in another process, event by event the same", countOf(n.SelfChecked, "execution"))
 	}
 	p.assumptions(run.Assumptions)
+}
+
+// backends says what took the checkpoints.
+func (n Counts) backends() string {
+	switch n.InMemory {
+	case n.Checkpoints:
+		if n.Checkpoints == 0 {
+			return ""
+		}
+		return " in memory"
+	case 0:
+		return " by CRIU"
+	}
+	return fmt.Sprintf(" (%s in memory, %s by CRIU)", count(n.InMemory), count(n.Checkpoints-n.InMemory))
 }
 
 func (p *printer) assumptions(a Assumptions) {

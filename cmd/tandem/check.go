@@ -29,6 +29,7 @@ type checkFlags struct {
 	config    string
 	out       string
 	strategy  string
+	backend   string
 	search    string
 	isolation string
 	seed      uint64
@@ -87,6 +88,7 @@ func checkCommand() *cobra.Command {
 func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
+	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", "))
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
@@ -170,6 +172,9 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	if given("strategy") {
 		config.Strategy = f.strategy
+	}
+	if given("backend") {
+		config.Backend = f.backend
 	}
 	if given("executions") {
 		config.Bounds.Executions = f.bounds.Executions
@@ -271,7 +276,7 @@ func withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, f f
 	if config.Group == nil {
 		return f(nil)
 	}
-	client, err := ckptd.Spawn(ctx, ckptd.Options{Log: logWriter{log}})
+	client, err := ckptd.Spawn(ctx, ckptd.Options{Backend: config.Backend, Log: logWriter{log}})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,123 @@
+package ckptd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/checkpoint-restore/go-criu/v7/rpc"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+)
+
+func (*criu) name() string { return BackendCRIU }
+
+// save implements backend.
+func (c *criu) save(ctx context.Context, h *hosted, i *image) error {
+	i.channelInode = h.channelInode
+	ctx, cancel := h.whileAlive(ctx)
+	defer cancel()
+	if _, err := c.run(ctx, h.dump(i)); err != nil {
+		return h.orDeath(err)
+	}
+	return nil
+}
+
+func (h *hosted) dump(i *image) criuOperation {
+	options := &rpc.CriuOpts{
+		Pid:          proto.Int32(int32(h.process.pid)),
+		LeaveRunning: proto.Bool(true),
+		External:     []string{fmt.Sprintf("unix[%d]", h.channelInode)},
+	}
+	for n, m := range h.mounts {
+		options.External = append(options.External, fmt.Sprintf("mnt[%s]:tandem%d", m.Target, n))
+	}
+	return criuOperation{
+		kind: rpc.CriuReqType_DUMP, options: options,
+		network: h.network, images: i.pages(), log: "dump.log",
+		frozen: func() error { return h.saveFiles(i) },
+	}
+}
+
+// stop implements backend.
+func (c *criu) stop(h *hosted, _ *image) error {
+	h.kill()
+	return nil
+}
+
+// revive implements backend.
+func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
+	checker, group, err := h.renew()
+	if err != nil {
+		return -1, err
+	}
+	channel := os.NewFile(uintptr(group), "command channel")
+	defer channel.Close()
+	outputInode, err := inode(int(h.output.Fd()))
+	if err != nil {
+		unix.Close(checker)
+		return -1, err
+	}
+	options := &rpc.CriuOpts{Root: proto.String(rootDirectory), RstSibling: proto.Bool(true)}
+	for n, m := range h.mounts {
+		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
+	}
+	pid, err := c.run(ctx, criuOperation{
+		kind: rpc.CriuReqType_RESTORE, options: options,
+		network: h.network, images: i.pages(), log: "restore.log",
+		inherit: []inherited{
+			{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel},
+			{key: fmt.Sprintf("pipe:[%d]", outputInode), file: h.output},
+		},
+	})
+	if err != nil {
+		unix.Close(checker)
+		return -1, err
+	}
+	h.process = h.daemon.reaper.adopt(pid)
+	return checker, nil
+}
+
+// whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
+// While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
+func (h *hosted) whileAlive(parent context.Context) (context.Context, context.CancelFunc) {
+	const (
+		interval = 100 * time.Millisecond
+		grace    = time.Second // in which CRIU itself notices, as it mostly does
+	)
+	ctx, cancel := context.WithCancel(parent)
+	pid := h.process.pid
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for dead := time.Duration(0); dead < grace; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if state, _ := stateOfProcess(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
+				dead += interval
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// orDeath blames a failed dump on the death of the proxy or of a peer, if that is what
+// made it fail.
+func (h *hosted) orDeath(err error) error {
+	const grace = 100 * time.Millisecond // for the death to become known
+	select {
+	case <-h.process.done:
+		return fmt.Errorf("%w; %w", h.cause(), err)
+	case <-time.After(grace): // when the proxy dies, so do the peers: their death says nothing before
+	}
+	if dead := deadChild(h.process.pid); dead != "" {
+		return fmt.Errorf("peer process %s died; %w", dead, err)
+	}
+	return err
+}

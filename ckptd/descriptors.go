@@ -1,0 +1,422 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptor is an open file of a peer, with all that it takes to open another like it.
+type descriptor struct {
+	number      int
+	closeOnExec bool
+	flags       int // of the description
+	// twin is the index of an earlier descriptor of the same description, or -1.
+	twin     int
+	make     maker
+	watched  []registration // of an epoll instance
+	isOutput bool           // of the group
+}
+
+// maker opens a file as it was; of is what it opens it for.
+type maker func(of *revival) (int, error)
+
+// registration is a descriptor that an epoll instance watches.
+type registration struct {
+	number int
+	events uint32
+	data   uint64
+}
+
+// maxDescriptorsHeld is how many descriptors a peer may have: they travel in one message.
+const maxDescriptorsHeld = 240
+
+// describeFiles describes the open files of a frozen process.
+func (m *memoryImage) describeFiles(h *hosted, p *process) error {
+	directory := fmt.Sprintf("/proc/%d/fd", p.pid)
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return err
+	}
+	if len(entries) > maxDescriptorsHeld {
+		return refuse("process %d has %d open files, more than %d", p.pid, len(entries), maxDescriptorsHeld)
+	}
+	pidfd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	var numbers []int
+	for _, e := range entries {
+		number, err := strconv.Atoi(e.Name())
+		if err != nil {
+			return err
+		}
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	var all []openFile
+	for _, number := range numbers {
+		f, err := openFileOf(p.pid, pidfd, number)
+		if err != nil {
+			return err
+		}
+		d := descriptor{number: number, flags: f.flags &^ unix.O_CLOEXEC, closeOnExec: f.flags&unix.O_CLOEXEC != 0, twin: -1}
+		if d.twin, err = f.findTwin(all); err != nil {
+			return err
+		}
+		all = append(all, f)
+		if d.twin < 0 {
+			if err := m.describe(h, p, &d, f); err != nil {
+				return err
+			}
+		}
+		p.descriptors = append(p.descriptors, d)
+	}
+	return p.checkPipes(all)
+}
+
+// openFile is what /proc tells of a descriptor.
+type openFile struct {
+	pid, pidfd, number int
+	link               string
+	flags              int
+	position           int64
+	info               []string // other lines of fdinfo
+}
+
+func openFileOf(pid, pidfd, number int) (f openFile, err error) {
+	f = openFile{pid: pid, pidfd: pidfd, number: number}
+	if f.link, err = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, number)); err != nil {
+		return f, err
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, number))
+	if err != nil {
+		return f, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch name {
+		case "pos":
+			f.position, err = strconv.ParseInt(value, 10, 64)
+		case "flags":
+			var flags int64
+			flags, err = strconv.ParseInt(value, 8, 64)
+			f.flags = int(flags)
+		case "lock":
+			return f, refuse("descriptor %d of process %d, %s, holds a lock", number, pid, f.link)
+		case "mnt_id", "ino":
+		default:
+			f.info = append(f.info, line)
+		}
+		if err != nil {
+			return f, fmt.Errorf("descriptor %d of process %d: %q", number, pid, line)
+		}
+	}
+	if f.flags&unix.O_ASYNC != 0 {
+		return f, refuse("descriptor %d of process %d, %s, sends signals (O_ASYNC)", number, pid, f.link)
+	}
+	return f, nil
+}
+
+// value is a number in fdinfo.
+func (f openFile) value(name string, base int) (uint64, bool) {
+	for _, line := range f.info {
+		if n, v, ok := strings.Cut(line, ":"); ok && n == name {
+			u, err := strconv.ParseUint(strings.TrimSpace(v), base, 64)
+			return u, err == nil
+		}
+	}
+	return 0, false
+}
+
+const kcmpFile = 0
+
+// findTwin looks for an earlier descriptor of the same description.
+func (f openFile) findTwin(all []openFile) (int, error) {
+	for n, other := range all {
+		if other.link != f.link {
+			continue
+		}
+		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(f.pid), uintptr(f.pid), kcmpFile, uintptr(other.number), uintptr(f.number), 0)
+		if errno != 0 {
+			return -1, fmt.Errorf("compare descriptors %d and %d of process %d: %w", other.number, f.number, f.pid, errno)
+		}
+		if r == 0 {
+			return n, nil
+		}
+	}
+	return -1, nil
+}
+
+// duplicate gets a descriptor of the description.
+func (f openFile) duplicate() (int, error) {
+	fd, err := unix.PidfdGetfd(f.pidfd, f.number, 0)
+	if err != nil {
+		return -1, fmt.Errorf("look at descriptor %d of process %d, %s: %w", f.number, f.pid, f.link, err)
+	}
+	return fd, nil
+}
+
+// describe finds out how to make a description, or refuses.
+func (m *memoryImage) describe(h *hosted, p *process, d *descriptor, f openFile) error {
+	kind, _, _ := strings.Cut(f.link, "[")
+	switch {
+	case kind == "pipe:":
+		return p.describePipe(h, d, f)
+	case kind == "socket:":
+		return m.describeSocket(d, f)
+	case strings.HasPrefix(f.link, "/"):
+		return describePath(d, f)
+	case f.link == "anon_inode:[eventpoll]":
+		return describeEpoll(d, f)
+	case f.link == "anon_inode:[eventfd]":
+		return describeEventfd(d, f)
+	case f.link == "anon_inode:[timerfd]":
+		return describeTimerfd(d, f)
+	case f.link == "anon_inode:[signalfd]" || f.link == "anon_inode:[signalfd4]":
+		return describeSignalfd(d, f)
+	}
+	return refuse("descriptor %d of process %d is %s", f.number, f.pid, f.link)
+}
+
+// harmless are the devices whose files have no state.
+var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+func describePath(d *descriptor, f openFile) error {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
+	if err != nil {
+		return err
+	}
+	path, deleted := strings.CutSuffix(f.link, " (deleted)")
+	kind := info.Mode().Type()
+	switch {
+	case deleted:
+		return refuse("descriptor %d of process %d is %s, which was deleted", f.number, f.pid, path)
+	case strings.HasPrefix(path, "/memfd:"):
+		return refuse("descriptor %d of process %d is memory, %s", f.number, f.pid, path)
+	case kind == fs.ModeDir, kind == 0, slices.Contains(harmless, path):
+	case kind == fs.ModeNamedPipe && f.flags&unix.O_ACCMODE == unix.O_RDWR:
+		if n, err := f.unread(); err != nil || n > 0 {
+			return errors.Join(err, refuse("%s holds %d bytes", path, n))
+		}
+	default:
+		return refuse("descriptor %d of process %d, %s, is a %v", f.number, f.pid, path, kind)
+	}
+	const onlyAtOpen = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
+	flags := d.flags &^ onlyAtOpen
+	d.make = func(of *revival) (int, error) {
+		return openBelow(of.root, path, flags, f.position, kind == 0 || kind == fs.ModeDir)
+	}
+	return nil
+}
+
+// openBelow opens a path as a process sees it whose root directory is given.
+func openBelow(root int, path string, flags int, position int64, seek bool) (int, error) {
+	if flags&unix.O_PATH != 0 { // goes with few others
+		flags &= unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
+	} else {
+		flags |= unix.O_NOCTTY
+	}
+	fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	if seek && flags&unix.O_PATH == 0 {
+		if _, err := unix.Seek(fd, position, unix.SEEK_SET); err != nil {
+			unix.Close(fd)
+			return -1, &fs.PathError{Op: "seek", Path: path, Err: err}
+		}
+	}
+	return fd, nil
+}
+
+// unread is the number of bytes in a pipe.
+func (f openFile) unread() (int, error) {
+	fd, err := f.duplicate()
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	return unix.IoctlGetInt(fd, unix.TIOCINQ)
+}
+
+// describePipe knows the output of the group, and pipes of the process to itself.
+func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
+	output, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.output.Fd()))
+	if err != nil {
+		return err
+	}
+	if f.link == output {
+		if d.flags&unix.O_ACCMODE != unix.O_WRONLY {
+			return refuse("descriptor %d of process %d reads the output of the group", f.number, f.pid)
+		}
+		d.isOutput = true
+		d.make = func(*revival) (int, error) { return unix.FcntlInt(h.output.Fd(), unix.F_DUPFD_CLOEXEC, 0) }
+		return nil
+	}
+	n, err := f.unread()
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return refuse("descriptor %d of process %d, %s, holds %d bytes", f.number, f.pid, f.link, n)
+	}
+	end := 0
+	if d.flags&unix.O_ACCMODE == unix.O_WRONLY {
+		end = 1
+	}
+	key := fmt.Sprintf("%d %s", p.inner, f.link)
+	d.make = func(of *revival) (int, error) { return of.pipeEnd(key, end, f.flags) }
+	return nil
+}
+
+// checkPipes refuses a pipe of which another process may have an end.
+func (p *process) checkPipes(all []openFile) error {
+	ends := map[string][3]int{}
+	for n, f := range all {
+		if d := p.descriptors[n]; strings.HasPrefix(f.link, "pipe:") && d.twin < 0 && !d.isOutput {
+			count := ends[f.link]
+			count[f.flags&unix.O_ACCMODE]++
+			ends[f.link] = count
+		}
+	}
+	for link, count := range ends {
+		if count != [3]int{1, 1, 0} {
+			return refuse("process %d has not both ends of %s, once each", p.pid, link)
+		}
+	}
+	return nil
+}
+
+// pipeEnd makes the pipe at the first of its two ends.
+func (of *revival) pipeEnd(key string, end, flags int) (int, error) {
+	ends, ok := of.pipes[key]
+	if !ok {
+		var pair [2]int
+		if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
+			return -1, err
+		}
+		of.keep(pair[0], pair[1])
+		ends = pair
+		of.pipes[key] = ends
+	}
+	if _, err := unix.FcntlInt(uintptr(ends[end]), unix.F_SETFL, flags&(unix.O_NONBLOCK|unix.O_DIRECT)); err != nil {
+		return -1, err
+	}
+	return unix.FcntlInt(uintptr(ends[end]), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// describeEpoll reads lines such as "tfd: 5 events: 1 data: 5 pos:0 ino:8 sdev:9".
+func describeEpoll(d *descriptor, f openFile) error {
+	for _, line := range f.info {
+		fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
+		if len(fields) == 0 || fields[0] != "tfd" {
+			return fmt.Errorf("descriptor %d of process %d, an epoll instance, has %q", f.number, f.pid, line)
+		}
+		values := map[string]uint64{}
+		for n := 0; n+1 < len(fields); n += 2 {
+			base := 16
+			if fields[n] == "tfd" {
+				base = 10
+			}
+			values[fields[n]], _ = strconv.ParseUint(fields[n+1], base, 64)
+		}
+		r := registration{number: int(values["tfd"]), events: uint32(values["events"]), data: values["data"]}
+		var st unix.Stat_t
+		if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, r.number), &st); err != nil || st.Ino != values["ino"] {
+			return refuse("the epoll instance %d of process %d watches a file that descriptor %d is no more", f.number, f.pid, r.number)
+		}
+		if link, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", f.pid, r.number)); link == f.link {
+			return refuse("the epoll instance %d of process %d watches another one", f.number, f.pid)
+		}
+		d.watched = append(d.watched, r)
+	}
+	d.make = func(*revival) (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }
+	return nil
+}
+
+func describeEventfd(d *descriptor, f openFile) error {
+	count, ok := f.value("eventfd-count", 16)
+	semaphore, _ := f.value("eventfd-semaphore", 10)
+	if !ok {
+		return refuse("descriptor %d of process %d: this Linux does not tell the count of an eventfd", f.number, f.pid)
+	}
+	flags := d.flags&unix.O_NONBLOCK | unix.EFD_CLOEXEC
+	if semaphore != 0 {
+		flags |= unix.EFD_SEMAPHORE
+	}
+	d.make = func(*revival) (int, error) {
+		fd, err := unix.Eventfd(0, flags)
+		if err == nil && count > 0 {
+			err = writeCount(fd, count)
+		}
+		return fd, err
+	}
+	return nil
+}
+
+func describeSignalfd(d *descriptor, f openFile) error {
+	mask, ok := f.value("sigmask", 16)
+	if !ok {
+		return refuse("descriptor %d of process %d: this Linux does not tell the signals of a signalfd", f.number, f.pid)
+	}
+	d.make = func(*revival) (int, error) {
+		return unix.Signalfd(-1, &unix.Sigset_t{Val: [16]uint64{mask}}, d.flags&unix.O_NONBLOCK|unix.SFD_CLOEXEC)
+	}
+	return nil
+}
+
+func describeTimerfd(d *descriptor, f openFile) error {
+	clock, ok := f.value("clockid", 10)
+	ticks, known := f.value("ticks", 10)
+	if !ok || !known {
+		return refuse("descriptor %d of process %d: this Linux does not tell the time of a timerfd", f.number, f.pid)
+	}
+	if ticks > 0 {
+		return refuse("descriptor %d of process %d is a timer that has expired and was not read", f.number, f.pid)
+	}
+	var setting unix.ItimerSpec
+	for _, line := range f.info {
+		name, value, _ := strings.Cut(line, ":")
+		var s, ns int64
+		if _, err := fmt.Sscanf(strings.TrimSpace(value), "(%d, %d)", &s, &ns); err != nil {
+			continue
+		}
+		switch name {
+		case "it_value":
+			setting.Value = unix.Timespec{Sec: s, Nsec: ns}
+		case "it_interval":
+			setting.Interval = unix.Timespec{Sec: s, Nsec: ns}
+		}
+	}
+	d.make = func(*revival) (int, error) {
+		fd, err := unix.TimerfdCreate(int(clock), d.flags&unix.O_NONBLOCK|unix.TFD_CLOEXEC)
+		if err == nil {
+			err = unix.TimerfdSettime(fd, 0, &setting, nil)
+		}
+		return fd, err
+	}
+	return nil
+}
+
+func writeCount(fd int, count uint64) error {
+	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, count))
+	return err
+}
+
+// rootOf opens the root directory of a process.
+func rootOf(pid int) (int, error) {
+	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}

@@ -1,0 +1,351 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// errRefused says that a backend cannot hold a group as it is. The text names what it is
+// that it cannot hold.
+var errRefused = errors.New("the memory backend cannot hold this group")
+
+func refuse(format string, a ...any) error {
+	return fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, a...))
+}
+
+// process is one peer: what a checkpoint has to know of it beside its memory.
+type process struct {
+	pid     int // as the daemon sees it
+	inner   int // in the group's pid namespace
+	threads []*thread
+	maps    string // the mappings, as /proc shows them
+	private int64  // bytes of memory that it shares with no other process
+	// wiped are pages whose content a fork does not inherit.
+	wiped        []page
+	fileMappings []fileMapping
+	descriptors  []descriptor
+	timers       [3]unix.Itimerval // real, virtual, profiling
+	subreaper    uint64
+	directory    string
+	injected     uint64            // address of the mapping for calls, 0 if there is none
+	common       map[string]string // what /proc/PID/status says of the first thread
+	tables       int64             // bytes of page tables
+	born         []int             // by the last batch of calls
+}
+
+// page is a piece of memory with its content.
+type page struct {
+	address uint64
+	content []byte
+}
+
+// thread is one of its threads, the first one being the process's own.
+type thread struct {
+	tid, inner  int
+	name        string
+	registers   unix.PtraceRegs
+	vector      []byte // the floating point and vector registers
+	mask        uint64
+	rseq        rseq
+	robust      [2]uint64 // list of robust mutexes: address and length of its head
+	clearTID    uint64
+	stack       [24]byte // alternate signal stack
+	deathSignal uint32
+}
+
+// freeze stops all threads of a process that waits for input.
+func freeze(pid int) (*process, error) {
+	p := &process{pid: pid}
+	tids, err := threadsOf(pid)
+	if err != nil {
+		return p, err
+	}
+	for _, tid := range tids {
+		if err := seize(tid); err != nil {
+			return p, err
+		}
+		p.threads = append(p.threads, &thread{tid: tid})
+		if err := interrupt(tid); err != nil {
+			return p, err
+		}
+	}
+	again, err := threadsOf(pid)
+	if err == nil && len(again) != len(tids) {
+		err = fmt.Errorf("%w: process %d starts threads", ErrNotQuiescent, pid)
+	}
+	return p, err
+}
+
+func threadsOf(pid int) ([]int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	tids := []int{pid} // the first thread first
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != pid {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
+// thaw lets the threads go on as if nothing had happened.
+func (p *process) thaw() error {
+	var errs []error
+	if p.injected != 0 {
+		first := p.threads[0]
+		errs = append(errs, withdraw(first.tid, first.registers, p.injected))
+		p.injected = 0
+	}
+	for _, t := range p.threads {
+		if t.vector != nil { // its state was read, and may have been changed since
+			errs = append(errs, setRegisters(t.tid, t.resumption()), setSignalMask(t.tid, t.mask))
+		}
+		errs = append(errs, detach(t.tid))
+	}
+	return errors.Join(errs...)
+}
+
+// resumption are the registers with which a thread goes on. The kernel restarts most calls
+// that the stop has interrupted by itself, but not the waits for events: those do not tell
+// an interruption from a signal.
+func (t *thread) resumption() unix.PtraceRegs {
+	r := t.registers
+	if int64(r.Orig_rax) >= 0 && int64(r.Rax) == -int64(unix.EINTR) {
+		switch r.Orig_rax {
+		case unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_RT_SIGTIMEDWAIT:
+			return t.repeat()
+		}
+	}
+	return r
+}
+
+// Results by which the kernel tells itself how an interrupted system call is to go on:
+// include/linux/errno.h.
+const (
+	restartSys       = -512
+	restartNoIntr    = -513
+	restartNoHand    = -514
+	restartWithBlock = -516
+)
+
+// repeat are the registers with which a thread makes the call again that it waits in.
+func (t *thread) repeat() unix.PtraceRegs {
+	r := t.registers
+	switch int64(r.Rax) {
+	case restartSys, restartNoIntr, restartNoHand, restartWithBlock, -int64(unix.EINTR):
+		if int64(r.Orig_rax) >= 0 {
+			r.Rip -= uint64(len(syscallInstruction))
+			r.Rax = r.Orig_rax
+		}
+	}
+	r.Orig_rax = ^uint64(0)
+	return r
+}
+
+// examine reads what there is to know from outside of a frozen process.
+func (p *process) examine() error {
+	for n, t := range p.threads {
+		if err := t.examine(p.pid); err != nil {
+			return err
+		}
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, t.tid))
+		if err != nil {
+			return err
+		}
+		if len(children) > 0 {
+			return refuse("process %d has started another process, %s", p.pid, bytes.TrimSpace(children))
+		}
+		if err := p.examineStatus(t, n == 0); err != nil {
+			return err
+		}
+	}
+	if timers, err := os.ReadFile(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
+		return refuse("process %d has POSIX timers (timer_create)", p.pid)
+	}
+	var err error
+	if p.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid)); err != nil {
+		return err
+	}
+	if strings.HasSuffix(p.directory, " (deleted)") {
+		return refuse("the directory of process %d was deleted", p.pid)
+	}
+	return p.examineMemory()
+}
+
+func (t *thread) examine(pid int) (err error) {
+	if t.registers, err = getRegisters(t.tid); err != nil {
+		return err
+	}
+	var instruction [2]byte
+	if err := readMemory(pid, t.registers.Rip-2, instruction[:]); err != nil {
+		return err
+	}
+	if int64(t.registers.Orig_rax) < 0 || instruction != syscallInstruction {
+		return fmt.Errorf("%w: thread %d of process %d is not in a system call", ErrNotQuiescent, t.tid, pid)
+	}
+	if t.mask, err = getSignalMask(t.tid); err != nil {
+		return err
+	}
+	vector := make([]byte, maxXstate)
+	n, err := getRegisterSet(t.tid, ntX86Xstate, vector)
+	if err != nil {
+		return err
+	}
+	if t.rseq, err = getRseq(t.tid); err != nil {
+		return err
+	}
+	if t.robust, err = robustList(t.tid); err != nil {
+		return err
+	}
+	t.vector = vector[:n]
+	return setSignalMask(t.tid, blockAll)
+}
+
+// statusOfAll are the lines of /proc/PID/status that all threads must have in common.
+var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Cpus_allowed:"}
+
+// examineStatus reads what there is in /proc/PID/status.
+func (p *process) examineStatus(t *thread, first bool) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
+	if err != nil {
+		return err
+	}
+	lines := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, "\t")
+		lines[name] = strings.TrimSuffix(value, "\n")
+	}
+	t.name = lines["Name:"]
+	inner := func(field string) int {
+		f := strings.Fields(lines[field])
+		n, _ := strconv.Atoi(f[max(len(f)-1, 0)])
+		return n
+	}
+	t.inner = inner("NSpid:")
+	if trap, _ := strconv.ParseUint(lines["SigIgn:"], 16, 64); trap&^blockAll != 0 {
+		return refuse("process %d ignores the signal SIGTRAP", p.pid)
+	}
+	if first {
+		p.inner = t.inner
+		if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
+			return refuse("process %d is not the leader of its session", p.pid)
+		}
+		p.common = lines
+		return p.examineRights()
+	}
+	for _, field := range statusOfAll {
+		if lines[field] != p.common[field] {
+			return refuse("thread %d of process %d has a %s of its own", t.tid, p.pid, strings.TrimSuffix(field, ":"))
+		}
+	}
+	return nil
+}
+
+// examineRights refuses a process that may not carry out the calls that a restore takes.
+func (p *process) examineRights() error {
+	const admin = 1 << unix.CAP_SYS_ADMIN
+	if effective, err := strconv.ParseUint(p.common["CapEff:"], 16, 64); err != nil || effective&admin == 0 {
+		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
+	}
+	if p.common["Seccomp:"] != "0" {
+		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
+	}
+	return nil
+}
+
+func robustList(tid int) (list [2]uint64, err error) {
+	_, _, errno := unix.Syscall(unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&list[1])))
+	if errno != 0 {
+		return list, fmt.Errorf("read the list of robust mutexes of thread %d: %w", tid, errno)
+	}
+	return list, nil
+}
+
+// ask has the process tell what only it can.
+func (p *process) ask() error {
+	first := p.threads[0]
+	var err error
+	if p.injected, err = inject(p.pid, first.tid, first.registers); err != nil {
+		return err
+	}
+	for n, t := range p.threads {
+		b := newBatch(p.injected)
+		stack, tid, signal := b.put(make([]byte, len(t.stack))), b.put(make([]byte, 8)), b.put(make([]byte, 4))
+		b.add("ask for the alternate signal stack", unix.SYS_SIGALTSTACK, 0, stack)
+		b.add("ask for the address of the thread id", unix.SYS_PRCTL, unix.PR_GET_TID_ADDRESS, tid)
+		b.add("ask for the signal of the parent's death", unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, signal)
+		var timers, subreaper uint64
+		if n == 0 {
+			timers, subreaper = b.put(make([]byte, 3*32)), b.put(make([]byte, 4))
+			for which := range uint64(3) {
+				b.add("ask for a timer", unix.SYS_GETITIMER, which, timers+32*which)
+			}
+			b.add("ask whether it adopts orphans", unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, subreaper)
+		}
+		if _, err := b.run(p.pid, t.tid); err != nil {
+			return err
+		}
+		copy(t.stack[:], b.read(stack, len(t.stack)))
+		t.clearTID = binary.NativeEndian.Uint64(b.read(tid, 8))
+		t.deathSignal = binary.NativeEndian.Uint32(b.read(signal, 4))
+		if n == 0 {
+			for which := range p.timers {
+				p.timers[which] = decodeTimer(b.read(timers+32*uint64(which), 32))
+			}
+			p.subreaper = uint64(binary.NativeEndian.Uint32(b.read(subreaper, 4)))
+		}
+	}
+	return nil
+}
+
+func decodeTimer(b []byte) (t unix.Itimerval) {
+	word := func(n int) int64 { return int64(binary.NativeEndian.Uint64(b[8*n:])) }
+	t.Interval = unix.Timeval{Sec: word(0), Usec: word(1)}
+	t.Value = unix.Timeval{Sec: word(2), Usec: word(3)}
+	return t
+}
+
+func encodeTimer(t unix.Itimerval) (b []byte) {
+	for _, word := range []int64{t.Interval.Sec, t.Interval.Usec, t.Value.Sec, t.Value.Usec} {
+		b = binary.NativeEndian.AppendUint64(b, uint64(word))
+	}
+	return b
+}
+
+// disturbed tells whether a signal has come since the process was frozen, which a fork
+// would not have.
+func (p *process) disturbed() error {
+	for _, t := range p.threads {
+		pending, err := hasPendingSignals(t.tid)
+		if err != nil {
+			return err
+		}
+		if pending {
+			return fmt.Errorf("%w: a signal for process %d is pending", ErrNotQuiescent, p.pid)
+		}
+	}
+	return nil
+}
+
+// statusBytes is an amount of memory in the text of /proc/PID/status, 0 if it is not there.
+func statusBytes(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			kibibytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kibibytes << 10
+		}
+	}
+	return 0
+}

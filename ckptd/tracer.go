@@ -1,0 +1,248 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// tracer is a thread that traces processes: the kernel obeys the thread that has attached
+// to a process, and no other. When it ends, what it traces is killed.
+type tracer struct {
+	work    chan func()
+	died    <-chan struct{} // some child, or traced process, may have ended
+	closing chan struct{}
+	closed  chan struct{}
+	forget  func()
+}
+
+func newTracer(r *reaper) *tracer {
+	t := &tracer{work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
+	t.died, t.forget = r.subscribe()
+	go t.loop()
+	return t
+}
+
+func (t *tracer) loop() {
+	runtime.LockOSThread() // and stays locked: the thread ends with the goroutine
+	defer close(t.closed)
+	for {
+		select {
+		case f := <-t.work:
+			f()
+		case <-t.died:
+			reapTraced(unix.WNOHANG)
+		case <-t.closing:
+			return
+		}
+	}
+}
+
+var errNoTracer = errors.New("nobody traces the processes of the group any more")
+
+// do runs f on the thread.
+func (t *tracer) do(f func() error) error {
+	result := make(chan error, 1)
+	select {
+	case t.work <- func() { result <- f() }:
+		return <-result
+	case <-t.closing:
+		return errNoTracer
+	}
+}
+
+// close ends the thread once all that it traces, which must be dying, has ended. As long as
+// it has not waited for them, neither their parent nor their pid namespace can end.
+func (t *tracer) close() {
+	_ = t.do(func() error { reapTraced(0); return nil })
+	close(t.closing)
+	<-t.closed
+	t.forget()
+}
+
+// reapTraced waits for processes that the thread traces and that have ended.
+func reapTraced(flags int) {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD|flags, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || pid == 0 {
+			return
+		}
+	}
+}
+
+// Requests and events of ptrace(2) that package unix does not name.
+const (
+	ptraceGetRseq    = 0x420f
+	ptraceGetSigmask = 0x420a
+	ptraceSetSigmask = 0x420b
+	ptracePeekShared = 1     // PTRACE_PEEKSIGINFO_SHARED
+	ntX86Xstate      = 0x202 // register set of the floating point and vector units
+	ntPrstatus       = 1     // register set of the integer unit
+	maxXstate        = 16 << 10
+	eventStop        = 128 // PTRACE_EVENT_STOP
+)
+
+//go:uintptrescapes
+func ptrace(request, tid int, address, data uintptr) (uintptr, error) {
+	r, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), address, data, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return r, nil
+}
+
+// seize attaches to a thread, which runs on.
+func seize(tid int) error {
+	const options = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_EXITKILL
+	if _, err := ptrace(unix.PTRACE_SEIZE, tid, 0, options); err != nil {
+		return fmt.Errorf("trace thread %d: %w", tid, err)
+	}
+	return nil
+}
+
+// interrupt stops a thread that was seized.
+func interrupt(tid int) error {
+	if _, err := ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0); err != nil {
+		return fmt.Errorf("stop thread %d: %w", tid, err)
+	}
+	status, err := awaitStop(tid)
+	if err == nil && int(status)>>16 != eventStop {
+		err = fmt.Errorf("thread %d stopped for signal %v", tid, status.StopSignal())
+	}
+	return err
+}
+
+// awaitStop waits until a traced thread has stopped.
+func awaitStop(tid int) (unix.WaitStatus, error) {
+	for {
+		var status unix.WaitStatus
+		_, err := unix.Wait4(tid, &status, unix.WALL, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return 0, fmt.Errorf("wait for thread %d to stop: %w", tid, err)
+		case !status.Stopped():
+			return 0, fmt.Errorf("thread %d ended (status %#x) where it was to stop", tid, int(status))
+		}
+		return status, nil
+	}
+}
+
+// detach lets a stopped thread run on, untraced.
+func detach(tid int) error {
+	if _, err := ptrace(unix.PTRACE_DETACH, tid, 0, 0); err != nil {
+		return fmt.Errorf("let thread %d go on: %w", tid, err)
+	}
+	return nil
+}
+
+func getRegisterSet(tid int, set uintptr, buffer []byte) (int, error) {
+	v := unix.Iovec{Base: &buffer[0], Len: uint64(len(buffer))}
+	if _, err := ptrace(unix.PTRACE_GETREGSET, tid, set, uintptr(unsafe.Pointer(&v))); err != nil {
+		return 0, fmt.Errorf("read register set %#x of thread %d: %w", set, tid, err)
+	}
+	return int(v.Len), nil
+}
+
+func setRegisterSet(tid int, set uintptr, buffer []byte) error {
+	v := unix.Iovec{Base: &buffer[0], Len: uint64(len(buffer))}
+	if _, err := ptrace(unix.PTRACE_SETREGSET, tid, set, uintptr(unsafe.Pointer(&v))); err != nil {
+		return fmt.Errorf("set register set %#x of thread %d: %w", set, tid, err)
+	}
+	return nil
+}
+
+func registerBytes(r *unix.PtraceRegs) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))
+}
+
+func getRegisters(tid int) (r unix.PtraceRegs, err error) {
+	_, err = getRegisterSet(tid, ntPrstatus, registerBytes(&r))
+	return r, err
+}
+
+func setRegisters(tid int, r unix.PtraceRegs) error {
+	return setRegisterSet(tid, ntPrstatus, registerBytes(&r))
+}
+
+func getSignalMask(tid int) (mask uint64, err error) {
+	if _, err = ptrace(ptraceGetSigmask, tid, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask))); err != nil {
+		err = fmt.Errorf("read the signal mask of thread %d: %w", tid, err)
+	}
+	return mask, err
+}
+
+func setSignalMask(tid int, mask uint64) error {
+	if _, err := ptrace(ptraceSetSigmask, tid, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask))); err != nil {
+		return fmt.Errorf("set the signal mask of thread %d: %w", tid, err)
+	}
+	return nil
+}
+
+// hasPendingSignals tells whether a signal waits for the thread, or for its process.
+func hasPendingSignals(tid int) (bool, error) {
+	for _, flags := range []uint32{0, ptracePeekShared} {
+		arguments := struct {
+			offset uint64
+			flags  uint32
+			number int32
+		}{0, flags, 1}
+		var info [128]byte // siginfo_t
+		n, err := ptrace(unix.PTRACE_PEEKSIGINFO, tid, uintptr(unsafe.Pointer(&arguments)), uintptr(unsafe.Pointer(&info)))
+		if err != nil || n > 0 {
+			return n > 0, err
+		}
+	}
+	return false, nil
+}
+
+// rseq is the registration of a thread's area for restartable sequences: rseq(2).
+type rseq struct {
+	address          uint64
+	size, signature  uint32
+	flags, alignment uint32
+}
+
+func getRseq(tid int) (r rseq, err error) {
+	if _, err = ptrace(ptraceGetRseq, tid, unsafe.Sizeof(r), uintptr(unsafe.Pointer(&r))); err != nil {
+		err = fmt.Errorf("read the restartable sequences of thread %d: %w", tid, err)
+	}
+	return r, err
+}
+
+// readMemory and writeMemory copy all of b from and to a stopped process.
+func readMemory(pid int, address uint64, b []byte) error {
+	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+	remote := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
+	n, err := unix.ProcessVMReadv(pid, local, remote, 0)
+	if err == nil && n != len(b) {
+		err = unix.EFAULT
+	}
+	if err != nil {
+		return fmt.Errorf("read %d bytes at %#x of process %d: %w", len(b), address, pid, err)
+	}
+	return nil
+}
+
+func writeMemory(pid int, address uint64, b []byte) error {
+	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+	remote := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
+	n, err := unix.ProcessVMWritev(pid, local, remote, 0)
+	if err == nil && n != len(b) {
+		err = unix.EFAULT
+	}
+	if err != nil {
+		return fmt.Errorf("write %d bytes at %#x of process %d: %w", len(b), address, pid, err)
+	}
+	return nil
+}

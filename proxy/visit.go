@@ -1,0 +1,325 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A visit lets the daemon see and exchange the sockets of a proxy that goes on while its
+// peers go back. The daemon sends, as the checker would, a command whose descriptor is one
+// end of a socket pair; what is said over that is the visit, which ends when it is closed.
+//
+// Messages are one byte for what they are, and socket ids (4 bytes each, big endian) whose
+// sockets travel beside them.
+const (
+	visitShow    = 'S' // -> visitSockets, any number of times, then visitDone
+	visitEnter   = 'E' // with a network namespace and a channel in it: leave what there is
+	visitAdopt   = 'A' // with sockets
+	visitSockets = 's'
+	visitDone    = 'd' // and, if it failed, the reason
+)
+
+// maxRights is how many descriptors one message carries: the kernel's limit is 253.
+const maxRights = 250
+
+// visitPatience bounds how long either side waits for the other.
+const visitPatience = 10 * time.Second
+
+// Visitor is the daemon's side of a visit.
+type Visitor struct{ socket int }
+
+// Visit begins a visit over a descriptor of the checker's end of the command channel.
+func Visit(channel int) (*Visitor, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(pair[1])
+	patience := unix.NsecToTimeval(visitPatience.Nanoseconds())
+	err = unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience)
+	if err == nil {
+		err = sendRights(channel, command{op: opVisit}.encode(), pair[1:])
+	}
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, fmt.Errorf("visit the proxy: %w", err)
+	}
+	return &Visitor{socket: pair[0]}, nil
+}
+
+// Close ends the visit; the proxy serves the checker again.
+func (v *Visitor) Close() error { return unix.Close(v.socket) }
+
+// Sockets returns a descriptor of every socket of the proxy, which the caller closes.
+func (v *Visitor) Sockets() (map[ID]int, error) {
+	all := map[ID]int{}
+	fail := func(err error) (map[ID]int, error) {
+		for _, fd := range all {
+			unix.Close(fd)
+		}
+		return nil, fmt.Errorf("ask the proxy for its sockets: %w", err)
+	}
+	if err := sendRights(v.socket, []byte{visitShow}, nil); err != nil {
+		return fail(err)
+	}
+	for {
+		m, err := receiveVisit(v.socket)
+		if err != nil {
+			return fail(err)
+		}
+		if m.kind != visitSockets {
+			closeFDs(m.fds)
+			if err := m.outcome(); err != nil {
+				return fail(err)
+			}
+			return all, nil
+		}
+		if len(m.ids) != len(m.fds) {
+			closeFDs(m.fds)
+			return fail(fmt.Errorf("%d sockets with %d ids", len(m.fds), len(m.ids)))
+		}
+		for n, id := range m.ids {
+			all[id] = m.fds[n]
+		}
+	}
+}
+
+// Enter has the proxy close its sockets, reap its peers, which must be dead, and go over
+// to a network namespace and to another channel, of which these are descriptors.
+func (v *Visitor) Enter(network, channel int) error {
+	return v.tell("go over to another network", []byte{visitEnter}, []int{network, channel})
+}
+
+// Adopt gives sockets to the proxy, which must have none with these ids.
+func (v *Visitor) Adopt(sockets map[ID]int) error {
+	message, fds := []byte{visitAdopt}, []int(nil)
+	flush := func() error {
+		if len(fds) == 0 {
+			return nil
+		}
+		err := v.tell("take over sockets", message, fds)
+		message, fds = message[:1], fds[:0]
+		return err
+	}
+	for id, fd := range sockets {
+		message, fds = binary.BigEndian.AppendUint32(message, uint32(id)), append(fds, fd)
+		if len(fds) == maxRights {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+func (v *Visitor) tell(what string, message []byte, fds []int) error {
+	err := sendRights(v.socket, message, fds)
+	if err == nil {
+		var m visitMessage
+		if m, err = receiveVisit(v.socket); err == nil {
+			closeFDs(m.fds)
+			err = m.outcome()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("have the proxy %s: %w", what, err)
+	}
+	return nil
+}
+
+// visitMessage is a message of a visit, decoded.
+type visitMessage struct {
+	kind byte
+	ids  []ID
+	text string // of visitDone
+	fds  []int
+}
+
+// outcome is what a visitDone says.
+func (m visitMessage) outcome() error {
+	switch {
+	case m.kind != visitDone:
+		return fmt.Errorf("an unexpected message of kind %q", m.kind)
+	case m.text != "":
+		return errors.New(m.text)
+	}
+	return nil
+}
+
+// maxVisitMessage holds a kind and as many ids as there are descriptors, or a reason.
+const maxVisitMessage = 1 + 4*maxRights
+
+func decodeVisit(b []byte) (m visitMessage, err error) {
+	if len(b) == 0 || len(b) > maxVisitMessage {
+		return m, fmt.Errorf("a message of %d bytes in a visit", len(b))
+	}
+	m.kind = b[0]
+	switch rest := b[1:]; m.kind {
+	case visitDone:
+		m.text = string(rest)
+	case visitSockets, visitAdopt:
+		if len(rest)%4 != 0 {
+			return m, fmt.Errorf("socket ids of %d bytes in a visit", len(rest))
+		}
+		for ; len(rest) > 0; rest = rest[4:] {
+			m.ids = append(m.ids, ID(binary.BigEndian.Uint32(rest)))
+		}
+	case visitShow, visitEnter:
+		if len(rest) > 0 {
+			return m, fmt.Errorf("%d bytes after a message of kind %q in a visit", len(rest), m.kind)
+		}
+	default:
+		return m, fmt.Errorf("a message of kind %q in a visit", m.kind)
+	}
+	return m, nil
+}
+
+// receiveVisit reads a message of a visit; io.EOF is its end.
+func receiveVisit(socket int) (visitMessage, error) {
+	b, fds, err := receiveRights(socket, maxVisitMessage, maxRights)
+	if err != nil {
+		return visitMessage{}, err
+	}
+	m, err := decodeVisit(b)
+	if err != nil {
+		closeFDs(fds)
+		return m, err
+	}
+	m.fds = fds
+	return m, nil
+}
+
+// receiveRights reads one message of a SEQPACKET socket, with its descriptors.
+func receiveRights(socket, size, most int) ([]byte, []int, error) {
+	b, control := make([]byte, size+1), make([]byte, unix.CmsgSpace(4*most))
+	var n, controlLength, flags int
+	_, err := retry(func() (_ int, err error) {
+		n, controlLength, flags, _, err = unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
+		return n, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var fds []int
+	if controlLength > 0 {
+		messages, err := unix.ParseSocketControlMessage(control[:controlLength])
+		for _, m := range messages {
+			if part, e := unix.ParseUnixRights(&m); e == nil {
+				fds = append(fds, part...)
+			}
+		}
+		if err != nil || flags&unix.MSG_CTRUNC != 0 {
+			closeFDs(fds)
+			return nil, nil, errors.Join(errors.New("descriptors of a message are lost"), err)
+		}
+	}
+	if n == 0 {
+		closeFDs(fds)
+		return nil, nil, io.EOF
+	}
+	return b[:n], fds, nil
+}
+
+func sendRights(socket int, message []byte, fds []int) error {
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, err := retry(func() (int, error) {
+		return 0, unix.Sendmsg(socket, message, rights, nil, unix.MSG_NOSIGNAL)
+	})
+	return err
+}
+
+func closeFDs(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// receiveVisitor serves a visit to its end; what goes wrong is told to the visitor.
+func (s *server) receiveVisitor(socket int) error {
+	defer unix.Close(socket)
+	s.reaping.Lock() // the peers may be dead for a while
+	defer s.reaping.Unlock()
+	for {
+		m, err := receiveVisit(socket)
+		if err == io.EOF || errors.Is(err, unix.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("a visit of the daemon: %w", err)
+		}
+		text := ""
+		if err := s.obey(socket, m); err != nil {
+			text = err.Error()[:min(len(err.Error()), maxVisitMessage-1)]
+		}
+		if err := sendRights(socket, append([]byte{visitDone}, text...), nil); err != nil && !errors.Is(err, unix.EPIPE) {
+			return fmt.Errorf("a visit of the daemon: %w", err)
+		}
+	}
+}
+
+func (s *server) obey(socket int, m visitMessage) error {
+	switch {
+	case m.kind == visitShow:
+		closeFDs(m.fds)
+		return s.show(socket)
+	case m.kind == visitEnter && len(m.fds) == 2:
+		defer closeFDs(m.fds)
+		return s.enter(m.fds[0], m.fds[1])
+	case m.kind == visitAdopt && len(m.fds) == len(m.ids):
+		for n, id := range m.ids {
+			if _, exists := s.sockets[id]; exists || len(s.sockets) >= MaxSockets {
+				closeFDs(m.fds[n:])
+				return fmt.Errorf("socket %d cannot be adopted: there is one already, or %d in all", id, len(s.sockets))
+			}
+			s.sockets[id] = m.fds[n]
+		}
+		return nil
+	}
+	closeFDs(m.fds)
+	return fmt.Errorf("a message of kind %q with %d descriptors", m.kind, len(m.fds))
+}
+
+func (s *server) show(socket int) error {
+	message, fds := []byte{visitSockets}, []int(nil)
+	for id, fd := range s.sockets {
+		message, fds = binary.BigEndian.AppendUint32(message, uint32(id)), append(fds, fd)
+		if len(fds) == maxRights {
+			if err := sendRights(socket, message, fds); err != nil {
+				return err
+			}
+			message, fds = message[:1], fds[:0]
+		}
+	}
+	if len(fds) == 0 {
+		return nil
+	}
+	return sendRights(socket, message, fds)
+}
+
+// enter leaves everything behind that belongs to what ended with the peers.
+func (s *server) enter(network, channel int) error {
+	for id, fd := range s.sockets {
+		unix.Close(fd)
+		delete(s.sockets, id)
+	}
+	for _, pid := range s.peers { // their pids will be needed
+		if _, err := retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil && err != unix.ECHILD {
+			return fmt.Errorf("reap peer process %d: %w", pid, err)
+		}
+	}
+	if err := unix.Setns(network, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter a network namespace: %w", err)
+	}
+	if err := unix.Dup3(channel, s.channel, unix.O_CLOEXEC); err != nil {
+		return fmt.Errorf("take another channel: %w", err)
+	}
+	return nil
+}
