@@ -26,7 +26,10 @@ const (
 	callerPrivate = 1 << 7 // | one of the above: its atomic operations are part of something else
 )
 
-const tandemCallerCache = 1 << 13
+const (
+	tandemCallerCache  = 1 << 13
+	tandemCallerProbes = 4
+)
 
 // tandemPatterns is a list of packages: import paths, of which one that ends in
 // /... stands for the packages below it too.
@@ -150,11 +153,31 @@ func tandemOpenCaller(fp uintptr) uintptr {
 }
 
 func tandemClass(pc uintptr) uint8 {
-	e := &tandemCallers.cache[(pc^pc>>12)%tandemCallerCache]
-	if uintptr(*e>>tandemClassBits) != pc {
-		*e = tandemCaller(pc<<tandemClassBits | uintptr(tandemClassify(pc)))
+	for i := range uintptr(tandemCallerProbes) {
+		e := tandemCallers.cache[(pc^pc>>12+i)%tandemCallerCache]
+		if uintptr(e>>tandemClassBits) == pc {
+			return uint8(e)
+		}
+		if e == 0 {
+			break
+		}
 	}
-	return uint8(*e)
+	return tandemNewClass(pc)
+}
+
+// tandemNewClass finds out the class of a program counter, and remembers it: if there is
+// room nowhere else, in place of another one.
+func tandemNewClass(pc uintptr) uint8 {
+	class := tandemClassify(pc)
+	free := &tandemCallers.cache[(pc^pc>>12)%tandemCallerCache]
+	for i := range uintptr(tandemCallerProbes) {
+		if e := &tandemCallers.cache[(pc^pc>>12+i)%tandemCallerCache]; *e == 0 {
+			free = e
+			break
+		}
+	}
+	*free = tandemCaller(pc<<tandemClassBits | uintptr(class))
+	return class
 }
 
 func tandemClassify(pc uintptr) uint8 {

@@ -39,7 +39,6 @@ func tandemInit() {
 	tandem.serving = true
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
-	startingStackSize = 8 << 10
 	debug.gcshrinkstackoff = 1 // what is noted of a pending select points into its stack
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
 	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache), mapSharedAnonymous, -1))
