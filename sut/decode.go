@@ -17,9 +17,17 @@ func damage(format string, args ...any) error {
 		"(package unsafe, assembly, a data race)", fmt.Sprintf(format, args...))
 }
 
-// readLog reads the log of an execution that has ended, but for its output. The
-// events are appended to those given, which are reused.
-func (s *shared) readLog(events []Event) (*Log, error) {
+// logReader reads the logs of a worker, one after the other. Most begin as the one before
+// did, since their schedules do: there the records are compared, and not looked at again.
+type logReader struct {
+	records []record // of the last log, as they were read
+	events  []Event  // what they say
+	onlyEnd bool     // it began anywhere
+}
+
+// read reads the log of an execution that has ended, but for its output. The events are
+// valid until the next is read, and must not be changed.
+func (l *logReader) read(s *shared) (*Log, error) {
 	records, outcome := s.records, s.outcome
 	messageLength, stackLength := s.messageLength, s.stackLength
 	switch {
@@ -32,34 +40,74 @@ func (s *shared) readLog(events []Event) (*Log, error) {
 	case int(outcome) >= len(outcomeNames):
 		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
 	}
-	events = slices.Grow(events[:0], int(records))[:records]
-	in := place{transition: s.onlyEnd != 0, pending: s.onlyEnd != 0} // the end of a log begins anywhere
-	for i := range events {
-		e := &events[i]
-		s.record[i].decode(e)
+	if err := l.readEvents(s.record[:records], s.onlyEnd != 0); err != nil {
+		*l = logReader{}
+		return nil, err
+	}
+	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
+	if w := s.weight; w.exponent < 1<<20 {
+		log.Weight = math.Ldexp(float64(w.mantissa), int(w.exponent))
+	} else {
+		log.Weight = math.Inf(1)
+	}
+	log.Message = string(s.message[:messageLength])
+	log.Stack = append(log.Stack, s.stack[:stackLength]...)
+	if log.Outcome == DataRace {
+		log.Race = &Race{Earlier: s.raceEarlier.decode(), Later: s.raceLater.decode()}
+	}
+	return log, nil
+}
+
+func (l *logReader) readEvents(records []record, onlyEnd bool) error {
+	known := 0
+	if l.onlyEnd == onlyEnd {
+		known = commonPrefix(l.records, records)
+	}
+	l.onlyEnd = onlyEnd
+	l.records = append(l.records[:known], records[known:]...)
+	l.events = slices.Grow(l.events[:known], len(records)-known)[:len(records)]
+	in := placeAfter(l.events[:known], onlyEnd)
+	for i := known; i < len(l.records); i++ {
+		e := &l.events[i]
+		l.records[i].decode(e)
 		in.enter(e)
 		if problem := in.problem(e); problem != "" {
-			return nil, damage("record %d of %d, %s", i, records, problem)
+			return damage("record %d of %d, %s", i, len(records), problem)
 		}
 	}
-	l := &Log{Events: events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
-	if w := s.weight; w.exponent < 1<<20 {
-		l.Weight = math.Ldexp(float64(w.mantissa), int(w.exponent))
-	} else {
-		l.Weight = math.Inf(1)
+	return nil
+}
+
+// commonPrefix is how many records two logs have in common at the beginning.
+func commonPrefix(a, b []record) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
 	}
-	l.Message = string(s.message[:messageLength])
-	l.Stack = append(l.Stack, s.stack[:stackLength]...)
-	if l.Outcome == DataRace {
-		l.Race = &Race{Earlier: s.raceEarlier.decode(), Later: s.raceLater.decode()}
-	}
-	return l, nil
+	return n
 }
 
 // place is what a record can belong to.
 type place struct {
 	transition bool // there has been one
 	pending    bool // there has been a pending operation, in this transition or at the end
+}
+
+// placeAfter is where the next record is, after some events. The end of a log, alone,
+// begins anywhere.
+func placeAfter(events []Event, onlyEnd bool) (p place) {
+	for _, e := range slices.Backward(events) {
+		switch e.Kind {
+		case Stepped, Ticked:
+			p.transition = true
+			return p
+		case Pending, Partnered:
+			p.pending = true
+		}
+	}
+	return place{transition: onlyEnd, pending: p.pending || onlyEnd}
 }
 
 func (p *place) enter(e *Event) {

@@ -36,7 +36,7 @@ func sharedLog(data []byte) (s *shared, n int) {
 func FuzzLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, n := sharedLog(data)
-		log, err := s.readLog(nil)
+		log, err := new(logReader).read(s)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "what the worker tells is damaged: ") {
 				t.Errorf("the error is %v", err)
@@ -102,7 +102,7 @@ func TestDamageIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := sharedLog([]byte(data))
-		_, err = s.readLog(nil)
+		_, err = new(logReader).read(s)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", seed, err, want)
 		}

@@ -150,11 +150,10 @@ func (w *Worker) finish() (*Log, error) {
 }
 
 func (w *Worker) log() (*Log, error) {
-	l, err := w.shared.readLog(w.events)
+	l, err := w.reader.read(w.shared)
 	if err != nil {
 		return nil, err
 	}
-	w.events = l.Events
 	if l.Stdout, err = takeOutput(w.stdout); err != nil {
 		return nil, err
 	}
@@ -182,10 +181,7 @@ func (w *Worker) fatalLog() (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := append([]Event(nil), log.Events...)
-	log.Events = events
 	w.Close()
-	w.events = nil
 	return log, w.launch()
 }
 

@@ -73,7 +73,8 @@ const (
 	Commute AccessKind = accessCommute
 )
 
-// Log is what one execution did. It is valid until the worker's next Run.
+// Log is what one execution did. It is valid until the worker's next Run, and its
+// events must not be changed.
 type Log struct {
 	Events   []Event
 	Outcome  Outcome

@@ -54,7 +54,7 @@ type Worker struct {
 	answer  *os.File
 	stdout  *os.File
 	stderr  *os.File
-	events  []Event
+	reader  logReader
 	started atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
 	running atomic.Pointer[os.Process]
 	hung    atomic.Pointer[Position] // where a worker was that had to be ended
