@@ -34,6 +34,7 @@ type Config struct {
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
 	SelfCheck int       // one execution of so many is run again, to compare; 0: none
+	Workers   int       // executions at the same time, up to MaxWorkers; 0: as many as there are processors
 	World     sut.World // hosts are those of the file, then the peers'
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
@@ -57,6 +58,7 @@ const (
 	MaxExecutions   = 1_000_000_000
 	MaxDepth        = 10_000_000
 	MaxTime         = 30 * 24 * time.Hour
+	MaxWorkers      = 256
 	MaxReadyTimeout = 10 * time.Minute
 	MaxFileSize     = 1 << 20 // bytes of YAML
 )
@@ -159,6 +161,9 @@ func (c Config) problems() []Problem {
 	}
 	if n := c.Bounds.Depth; n < 1 || n > MaxDepth {
 		report("bounds.depth", "%d is not allowed: give a number from 1 to %d", n, MaxDepth)
+	}
+	if n := c.Workers; n < 0 || n > MaxWorkers {
+		report("workers", "%d is not allowed: give a number up to %d, or 0 for as many as there are processors", n, MaxWorkers)
 	}
 	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
 		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)

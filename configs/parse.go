@@ -33,7 +33,8 @@ type document struct {
 	Races        string
 	SelfCheck    string        `mapstructure:"self_check"`
 	SaveInterval time.Duration `mapstructure:"save_interval"`
-	World        worldKeys     `mapstructure:",squash"`
+	Workers      int
+	World        worldKeys `mapstructure:",squash"`
 }
 
 type peerEntry struct {
@@ -146,7 +147,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

@@ -75,6 +75,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"leaks":      {shape: truth},
 	"races":      {shape: text},
 	"self_check": {shape: text},
+	"workers":    {shape: integer},
 
 	"save_interval": {shape: duration},
 

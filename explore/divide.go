@@ -2,7 +2,8 @@ package explore
 
 // Divide hands out a part of what a search has left to do, to be explored by
 // somebody else at the same time; false if there is nothing to hand out now, or the
-// search cannot be divided. It may be called whenever Next may be.
+// search cannot be divided. It may be called whenever Next may be, and after Next has
+// returned a Schedule with a Part.
 //
 // The result is that of the undivided search, execution for execution, since a part
 // is what this one would have done by itself at a certain point, and depends on
@@ -31,17 +32,13 @@ func (b *bounded) divide() (*Part, bool) {
 	return Divide(b.Search)
 }
 
-// Part is a part of a search, its owner, that runs ahead of it. It has two sides, and
-// only Search may be used without regard to the other one: Note and End are called
-// by whoever explores the part, Take by whoever has its owner.
+// Part is a part of a search, its owner, that runs ahead of it. Search is for whoever
+// explores the part; Note and Take hand over what it does to whoever has the owner.
 type Part struct {
 	// Search is what is to be explored. It too can be divided.
 	Search Search
 
-	runs  []runs // noted, and not taken yet
-	ahead int    // executions in them
-	ended bool
-
+	runs   []runs  // noted, and not taken yet
 	probes *probes // of Search, if it is random
 }
 
@@ -50,44 +47,34 @@ type runs struct {
 	length  int
 	count   int32
 	outcome Outcome
+	last    bool
 }
 
-// Note tells the part that an execution has been reported to Search.
-func (p *Part) Note(e Execution) {
-	p.ahead++
-	length := e.length()
-	if n := len(p.runs); n > 0 {
-		if last := &p.runs[n-1]; last.length == length && last.outcome == e.Outcome && last.count < 1<<30 {
-			last.count++
+// Note tells the part of the next execution that was reported to Search, and whether
+// it was the last one: whether Next has then returned false.
+func (p *Part) Note(e Execution, last bool) {
+	r := runs{length: e.length(), count: 1, outcome: e.Outcome, last: last}
+	if n := len(p.runs); n > 0 && !last {
+		before := &p.runs[n-1]
+		if before.length == r.length && before.outcome == r.outcome && before.count < 1<<30 {
+			before.count++
 			return
 		}
 	}
-	p.runs = append(p.runs, runs{length: length, count: 1, outcome: e.Outcome})
+	p.runs = append(p.runs, r)
 }
 
-// End tells the part that Search has ended.
-func (p *Part) End() { p.ended = true }
-
-// Ahead is the number of executions that Take would return, one after the other.
-func (p *Part) Ahead() int {
-	if p.ended {
-		return p.ahead
-	}
-	return max(p.ahead-1, 0) // the last one is not known to be the last of the part
-}
-
-// Take returns the next execution of the part, to be reported to the owner; false
-// if there is none yet.
+// Take returns the earliest execution that was noted and not taken yet, to be reported
+// to the owner; false if there is none.
 func (p *Part) Take() (Execution, bool) {
-	if p.Ahead() == 0 {
+	if len(p.runs) == 0 {
 		return Execution{}, false
 	}
 	first := &p.runs[0]
-	e := Execution{Outcome: first.outcome, Length: first.length, Last: p.ahead == 1}
+	e := Execution{Outcome: first.outcome, Length: first.length, Last: first.last}
 	if first.count--; first.count == 0 {
 		p.runs = p.runs[1:]
 	}
-	p.ahead--
 	return e, true
 }
 

@@ -38,7 +38,8 @@ type divided struct {
 	search   Search
 	part     *Part // nil for the whole one
 	schedule Schedule
-	asked    bool // schedule is what Next returned last
+	asked    bool      // schedule is what Next returned last
+	done     Execution // reported last
 }
 
 // drive explores a program with a search that is divided now and then.
@@ -67,10 +68,11 @@ func drive(t *rapid.T, s Search, p *program) *division {
 // advance takes a search one execution further; false when it has ended.
 func (d *division) advance(x *divided) bool {
 	if !x.asked {
-		if x.schedule, x.asked = x.search.Next(); !x.asked {
-			if x.part != nil {
-				x.part.End()
-			}
+		x.schedule, x.asked = x.search.Next()
+		if x.part != nil && x.search.Verdict().Executions > 0 {
+			x.part.Note(x.done, !x.asked)
+		}
+		if !x.asked {
 			return false
 		}
 	}
@@ -78,13 +80,11 @@ func (d *division) advance(x *divided) bool {
 	if !ok {
 		return true // the part has not come so far
 	}
-	x.asked = false
+	x.asked, x.done = false, e
 	if err := x.search.Report(e); err != nil {
 		d.t.Fatalf("%v\n%v", err, d.program)
 	}
-	if x.part != nil {
-		x.part.Note(e)
-	} else {
+	if x.part == nil {
 		d.seen = append(d.seen, seen{e.Outcome, e.length()})
 	}
 	return true

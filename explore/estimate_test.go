@@ -134,8 +134,8 @@ func TestEstimateSurvivesResume(t *testing.T) {
 func TestEstimateOfParts(t *testing.T) {
 	for name, text := range sized {
 		whole, divided, p := Random(300, 5), Random(300, 5), parseProgram(text)
-		runAll := func(s Search, report func(Execution)) {
-			for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		runAll := func(s Search, report func(e Execution, last bool)) {
+			for schedule, more := s.Next(); more; {
 				var log Execution
 				if schedule.Part != nil {
 					log, _ = schedule.Part.Take()
@@ -145,15 +145,15 @@ func TestEstimateOfParts(t *testing.T) {
 				if err := s.Report(log); err != nil {
 					t.Fatal(err)
 				}
-				report(log)
+				schedule, more = s.Next()
+				report(log, !more)
 			}
 		}
 		for part, more := Divide(divided); more; part, more = Divide(divided) {
 			runAll(part.Search, part.Note)
-			part.End()
 		}
-		runAll(whole, func(Execution) {})
-		runAll(divided, func(Execution) {})
+		runAll(whole, func(Execution, bool) {})
+		runAll(divided, func(Execution, bool) {})
 		a, b := whole.Verdict().Estimate, divided.Verdict().Estimate
 		if math.Abs(a.Executions/b.Executions-1) > 1e-9 || math.Abs((a.High-a.Executions)-(b.High-b.Executions)) > 1e-6*a.High {
 			t.Errorf("%s: %+v, and divided %+v", name, a, b)

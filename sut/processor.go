@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,7 @@ import (
 // never run at the same time; on two processors each turn would have to wake one
 // up, which takes longer than most turns.
 type processor struct {
+	number   int // Options.Processor
 	one, all unix.CPUSet
 	chosen   bool
 	known    bool
@@ -27,6 +29,9 @@ func (p *processor) claim(pid int) {
 
 // choose takes one of the processors. Several workers spread.
 func (p *processor) choose(pid int) {
+	if p.number > 0 {
+		pid = os.Getpid() + p.number
+	}
 	if unix.SchedGetaffinity(0, &p.all) != nil || p.all.Count() == 0 {
 		return
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	// that reaches the checker, before the worker is ended; 0: 30 s.
 	Patience time.Duration
 	World    World
+	// Processor tells workers apart that run at the same time, so that they spread over
+	// the processors: 1, 2, ...; 0: it does not matter.
+	Processor int
 }
 
 const (
@@ -66,7 +69,7 @@ func Start(p *Program, o Options) (*Worker, error) {
 	if o.Patience == 0 {
 		o.Patience = basePatience
 	}
-	w := &Worker{program: p, options: o}
+	w := &Worker{program: p, options: o, cpu: processor{number: o.Processor}}
 	if err := w.launch(); err != nil {
 		return nil, fmt.Errorf("starting %s under control: %w", p.ImportPath, err)
 	}
