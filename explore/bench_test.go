@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 )
 
@@ -48,4 +49,49 @@ func turns(goroutines, transitions int, common bool) Execution {
 		e.Transitions = append(e.Transitions, t)
 	}
 	return e
+}
+
+// BenchmarkOpenBranches measures the memory that a search holds for each branch that it has
+// yet to explore, after one execution: what it holds when goroutines take turns at a common mutex,
+// where each of them could have been first, less what it holds when each has its own.
+func BenchmarkOpenBranches(b *testing.B) {
+	for _, transitions := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("transitions=%d", transitions), func(b *testing.B) {
+			const goroutines = 16
+			var branches, held, without int
+			for b.Loop() {
+				_, without = heldAfter(b, turns(goroutines, transitions, false))
+				branches, held = heldAfter(b, turns(goroutines, transitions, true))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(branches), "branches")
+			b.ReportMetric(float64(held-without)/float64(branches), "B/branch")
+			b.ReportMetric(float64(without)/float64(transitions), "B/transition")
+		})
+	}
+}
+
+// heldAfter is how many open branches DPOR has after an execution, and the memory that it
+// then holds.
+func heldAfter(b *testing.B, e Execution) (branches, held int) {
+	b.Helper()
+	before := heap()
+	d := DPOR().(*dpor)
+	d.Next()
+	if err := d.Report(e); err != nil {
+		b.Fatal(err)
+	}
+	for i := range d.nodes {
+		branches += len(d.nodes[i].todo)
+	}
+	held = heap() - before
+	runtime.KeepAlive(d)
+	return branches, held
+}
+
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
