@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKilledAndResumed ends checks with SIGKILL at random moments, wherever they are then, and has
+// them go on. They print what they print when nothing happens to them.
+func TestKilledAndResumed(t *testing.T) {
+	const times = 3 // of each of eight checks
+	turns := func(args ...string) []string {
+		return append([]string{"./check/testdata/turns", "--executions", "40000"}, args...)
+	}
+	letters := func(search string) []string {
+		return []string{"./examples/alphabet", "-c", filepath.Join(tree, "examples/alphabet/tandem.yaml"), "--search", search, "--executions", "200",
+			"--", "-connections", "2", "-requests", "1"}
+	}
+	for name, args := range map[string][]string{
+		"dpor":           turns("--", "3", "4"),
+		"dpor, violated": turns("--", "3", "4", "222211110000"),
+		"dfs":            turns("--search", "dfs", "--", "3", "1"),
+		"random":         turns("--search", "random", "--executions", "10000", "--", "3", "2"),
+		"pct":            turns("--search", "pct", "--executions", "10000", "--", "3", "2"),
+		"peers, dpor":    letters("dpor"),
+		"peers, dfs":     letters("dfs"),
+		"peers, random":  letters("random"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			want, _ := runFor(t, 0, append([]string{"check", "-o", filepath.Join(tree, "counterexample")}, args...))
+			whole := time.Since(began)
+			got, kills := killedAndResumed(t, args, times, whole)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-uninterrupted +resumed)\n%s", diff)
+			}
+			t.Logf("%d kills of a check that takes %v", kills, whole)
+		})
+	}
+}
+
+// killedAndResumed runs a check until it ends by itself, and kills it so many times before.
+func killedAndResumed(t *testing.T, args []string, times int, whole time.Duration) (out string, kills int) {
+	dir, err := os.MkdirTemp(tree, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := filepath.Join(dir, "run")
+	for {
+		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o", filepath.Join(tree, "counterexample")}, args...)
+		if _, err := os.Stat(saved); err == nil {
+			command = []string{"check", "--resume", saved}
+		}
+		after := time.Duration(0)
+		if kills < times {
+			after = 1 + rand.N(whole)
+		}
+		out, killed := runFor(t, after, command)
+		if !killed {
+			return out, kills
+		}
+		kills++
+	}
+}
+
+// runFor runs tandem until it ends, or is killed after a while, and returns what it prints, but for what depends
+// on the time and on where the peers stood.
+func runFor(t *testing.T, after time.Duration, args []string) (out string, killed bool) {
+	t.Helper()
+	temporary, err := os.MkdirTemp(tree, "tmp") // what a killed process leaves behind goes with the tree
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(filepath.Join(bin, "tandem"), args...)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		defer time.AfterFunc(after, func() { cmd.Process.Kill() }).Stop()
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status := exit.Sys().(syscall.WaitStatus)
+		killed = status.Signaled()
+		if exit.ExitCode() == exitError {
+			t.Fatalf("%v: %s", args, &stderr)
+		}
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	text := stdout.String()
+	for _, varies := range []string{` in [0-9.]+(µs|ms|s)\n`, `(?m)^  [0-9,]+ checkpoints?\b.*\n`, `(?s)\nGo on\n.*`, `(?s)\nReplay\n.*`, `(?s)\nPeers restored\n.*?\n\n`} {
+		text = regexp.MustCompile(varies).ReplaceAllString(text, "\n")
+	}
+	return text, killed
+}
