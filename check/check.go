@@ -49,6 +49,13 @@ type Options struct {
 	// be the same; 0: none is.
 	SelfCheck int
 
+	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests
+	// for those of tests.
+	Violations int
+	// Shrink is how many executions may be spent on making a violation simpler before
+	// it is shown; 0: it is shown as it was found.
+	Shrink int
+
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
@@ -91,6 +98,7 @@ type Result struct {
 // Violation is an execution that should not be.
 type Violation struct {
 	Tests          []string // that fail in it; nil if the program is not made of tests
+	Summary        report.Violation
 	Counterexample *report.Counterexample
 	Recording      *report.Recording
 }
@@ -117,7 +125,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, options: o, worker: worker, search: explore.UntilViolation(o.Search), started: time.Now(), told: time.Now()}
+	r := &run{ctx: ctx, options: o, worker: worker, started: time.Now(), told: time.Now()}
+	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
 	}
@@ -133,9 +142,13 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer r.closeWorkers()
 	defer context.AfterFunc(ctx, r.worker.Interrupt)()
 	defer r.worker.Stay()()
-	result, err := r.loop(ctx)
-	if ctx.Err() != nil {
-		result, err = r.interrupted(), nil
+	var result *Result
+	err := r.loop(ctx)
+	switch {
+	case ctx.Err() != nil:
+		result, err = r.interrupted()
+	case err == nil:
+		result, err = r.result()
 	}
 	result = r.stopSaving(result, err)
 	if r.peers != nil {
@@ -169,11 +182,13 @@ type run struct {
 	looked     time.Time // when the peers last were seen alive
 	violations []*violation
 	// judge sees every execution. It returns the tests that a violation is one of,
-	// if it is to be kept. With nil the first violation is, and no other.
-	judge   func(log *sut.Log, isViolation bool) (tests []string, err error)
-	limited string        // where the first execution was that was cut off
-	saver   *saver        // nil: the check is not saved
-	before  time.Duration // that the check took before it was resumed
+	// if it is to be kept. With nil distinct violations are, as many as are looked for.
+	judge    func(log *sut.Log, isViolation bool) (tests []string, err error)
+	distinct map[string]*violation               // by the key of their signatures, if several are looked for
+	blame    func(log *sut.Log) (tests []string) // that a violation is one of
+	limited  string                              // where the first execution was that was cut off
+	saver    *saver                              // nil: the check is not saved
+	before   time.Duration                       // that the check took before it was resumed
 }
 
 // violation is the schedule of an execution that should not be, and its log.
@@ -183,26 +198,26 @@ type violation struct {
 	log    sut.Log
 	hits   []bool // for each input to the peers, whether the cache answered it
 	tests  []string
+	// executions: how many ended with it; known only if several violations are looked for.
+	executions int
+	shrunk     *report.Shrinking // nil if it was not
 }
 
-func (r *run) loop(ctx context.Context) (*Result, error) {
+func (r *run) loop(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		schedule, more := r.search.Next()
 		if !more {
-			if err := r.alive(); err != nil {
-				return nil, err
-			}
-			return r.result()
+			return r.alive()
 		}
 		if err := r.execute(schedule); err != nil {
-			return nil, err
+			return err
 		}
 		r.settle()
 		if err := r.rounds(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -255,23 +270,15 @@ func (r *run) runOne(s sut.Schedule) (*sut.Log, error) {
 
 // consider keeps an execution if it is a violation that somebody wants to see.
 func (r *run) consider(log *sut.Log, isViolation bool) error {
-	wanted := isViolation && len(r.violations) == 0
-	var tests []string
-	if r.judge != nil {
-		var err error
-		if tests, err = r.judge(log, isViolation); err != nil {
-			return err
-		}
-		wanted = len(tests) > 0
+	if r.judge == nil {
+		return r.collect(log, isViolation)
 	}
-	if !wanted {
-		return nil
+	tests, err := r.judge(log, isViolation)
+	if err != nil || len(tests) == 0 {
+		return err
 	}
-	v := keep(log)
+	v := r.keep(log)
 	v.tests = tests
-	if r.peers != nil {
-		v.hits = slices.Clone(r.peers.hits)
-	}
 	r.violations = append(r.violations, v)
 	return nil
 }
@@ -300,6 +307,15 @@ func (r *run) answers() sut.Peers {
 	}
 	r.peers.rewind()
 	return r.peers
+}
+
+// keep is an execution that outlives the next one, and who answered its inputs.
+func (r *run) keep(log *sut.Log) *violation {
+	v := keep(log)
+	if r.peers != nil {
+		v.hits = slices.Clone(r.peers.hits)
+	}
+	return v
 }
 
 func keep(log *sut.Log) *violation {
@@ -375,14 +391,19 @@ func (r *run) alive() error {
 	return r.peers.group.Check()
 }
 
-// interrupted is what is known when somebody wants the search to end.
-func (r *run) interrupted() *Result {
+// interrupted is what is known when somebody wants the search to end. The worker has
+// been ended then, but violations that were found are shown all the same.
+func (r *run) interrupted() (*Result, error) {
 	if r.saver != nil {
 		r.counts = r.saver.counts // without those of the execution that was under way
 	}
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, "it was interrupted"
-	return result
+	if len(r.violations) > 0 {
+		result.Verdict.Kind = explore.Violated
+		r.renewWorker()
+	}
+	return result, r.explainAll(result)
 }
 
 // known is the result without violations.
@@ -398,13 +419,19 @@ func (r *run) known() *Result {
 
 func (r *run) result() (*Result, error) {
 	result := r.known()
+	return result, r.explainAll(result)
+}
+
+// explainAll adds the violations to a result.
+func (r *run) explainAll(result *Result) error {
 	for _, v := range r.violations {
+		r.shrink(v)
 		if err := r.explain(v, result); err != nil {
-			return result, err
+			return err
 		}
 	}
 	if len(result.Violations) > 0 {
 		result.Counterexample, result.Recording = result.Violations[0].Counterexample, result.Violations[0].Recording
 	}
-	return result, nil
+	return nil
 }

@@ -21,7 +21,14 @@ func (r *run) explain(v *violation, result *Result) error {
 		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
 		defer func() { r.peers.watch = nil }()
 	}
-	log, err := r.worker.Run(sut.Schedule{Prefix: v.prefix, WantCallers: true, WantLeaks: r.options.Leaks, Steps: r.options.Depth, Watch: v.log.Race.First()}, r.answers())
+	schedule := r.violating(v.prefix)
+	schedule.WantCallers, schedule.Watch = true, v.log.Race.First()
+	preempting, err := preemptions(r.worker, schedule, r.answers, v.events)
+	if err != nil {
+		return fmt.Errorf("running the counterexample again: %w", err)
+	}
+	exchanges = nil
+	log, err := r.worker.Run(schedule, r.answers())
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
@@ -31,13 +38,35 @@ func (r *run) explain(v *violation, result *Result) error {
 	for i := range exchanges {
 		exchanges[i].cached = v.hits[i] // in the second run, all are
 	}
-	shown := newNarrator(r.options.Program, log, exchanges).narrate()
-	shown.Run = r.summary(result)
+	n := newNarrator(r.options.Program, log, exchanges)
+	n.preempting = preempting
+	shown := n.narrate()
+	shown.Run, shown.Shrunk = r.summary(result), v.shrunk
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
-	result.Violations = append(result.Violations, Violation{Tests: v.tests, Counterexample: shown, Recording: r.recording(v, log, exchanges)})
+	summary := signatureOf(r.options.Program, log).summary()
+	summary.Executions, summary.Size = v.executions, shown.Size()
+	result.Violations = append(result.Violations, Violation{
+		Tests: v.tests, Summary: summary, Counterexample: shown, Recording: r.recording(v, log, exchanges),
+	})
 	return nil
+}
+
+// preemptions runs a schedule and tells which of its transitions preempt another
+// goroutine. events is its log; where that is too long for what else could have been picked,
+// nothing is known.
+func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers, events []sut.Event) ([]bool, error) {
+	s.WantEnabled = true
+	log, err := w.Run(s, answers())
+	if err != nil || firstDifference(events, withoutEnabled(log.Events)) >= 0 {
+		return nil, err
+	}
+	var list []bool
+	for _, x := range transitionsOf(log.Events) {
+		list = append(list, x.preempts)
+	}
+	return list, nil
 }
 
 func (r *run) eventPlace(events []sut.Event, at int) string {
@@ -80,7 +109,10 @@ type narrator struct {
 	objects   map[uint64]string // what objects are called
 	counted   map[string]int
 	ticks     int
-	meets     string // whose operation on a channel the present step completes, too
+	// preempting: for each of the transitions of goroutines to come, whether another one
+	// could have gone on; nil if that is not known.
+	preempting []bool
+	meets      string // whose operation on a channel the present step completes, too
 }
 
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
@@ -97,14 +129,16 @@ func (n *narrator) narrate() *report.Counterexample {
 		e := &n.log.Events[i]
 		switch e.Kind {
 		case sut.Stepped:
+			preempts := n.preempts()
 			if e.Operation == sut.Advance {
 				continue // what it is follows
 			}
 			current = n.names[e.Subject]
 			n.step(current, e)
+			n.result.Steps[len(n.result.Steps)-1].Preempts = preempts
 		case sut.Ticked:
-			current = -1
-			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: 0, Kind: report.Timer, Operation: tick(e)})
+			current = report.Clock
+			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: report.Clock, Kind: report.Timer, Operation: tick(e)})
 		case sut.Accessed:
 			n.access(current, e)
 		case sut.Partnered:
@@ -125,6 +159,16 @@ func (n *narrator) narrate() *report.Counterexample {
 		n.result.Race = n.race(n.log.Race)
 	}
 	return &n.result
+}
+
+// preempts takes what is known of the next transition.
+func (n *narrator) preempts() bool {
+	if len(n.preempting) == 0 {
+		return false
+	}
+	first := n.preempting[0]
+	n.preempting = n.preempting[1:]
+	return first
 }
 
 // tick says what the clock does.

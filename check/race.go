@@ -13,17 +13,22 @@ func (n *narrator) race(r *sut.Race) *report.Race {
 }
 
 func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
-	m := report.MemoryAccess{Operation: "read", Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack)}
-	if a.Write {
-		m.Operation = "write"
-	}
-	if a.Atomic {
-		m.Operation = "atomic " + m.Operation
-	}
+	m := report.MemoryAccess{Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack)}
 	if i, ok := n.names[a.Goroutine]; ok {
 		m.Goroutine = n.result.Goroutines[i]
 	}
 	return m
+}
+
+func memoryOperation(a sut.MemoryAccess) string {
+	name := "read"
+	if a.Write {
+		name = "write"
+	}
+	if a.Atomic {
+		name = "atomic " + name
+	}
+	return name
 }
 
 // stack leaves out the innermost calls as far as they are a part of the access,

@@ -187,10 +187,17 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
 		}
 		if shown == nil {
-			if log, err = explained(w, schedule, log, exchanges); err != nil {
+			kept := keep(log)
+			preempting, err := preemptions(w, schedule, func() sut.Peers { return recorded(rec.Program.Peers, exchanges) }, kept.events)
+			if err != nil {
+				return nil, fmt.Errorf("run %d of %d, again: %w", i+1, times, err)
+			}
+			if log, err = explained(w, schedule, &kept.log, exchanges); err != nil {
 				return nil, err
 			}
-			shown = newNarrator(p, log, exchanges[:peers.given]).narrate()
+			n := newNarrator(p, log, exchanges[:peers.given])
+			n.preempting = preempting
+			shown = n.narrate()
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
 				Assumptions: report.Assumptions{Preemptible: p.Open},

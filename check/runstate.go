@@ -34,6 +34,8 @@ type savedViolation struct {
 	Schedule []sut.Choice `json:"schedule"`
 	Hits     []bool       `json:"hits,omitempty"`
 	Tests    []string     `json:"tests,omitempty"`
+	// Executions that ended with it, if several violations are looked for.
+	Executions int `json:"executions,omitempty"`
 }
 
 const (

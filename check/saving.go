@@ -139,7 +139,7 @@ func (r *run) state(search []byte) *runState {
 		state.Blind = slices.Collect(maps.Keys(r.peers.blind))
 	}
 	for _, v := range r.violations {
-		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests})
+		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
 	}
 	return state
 }
@@ -190,6 +190,9 @@ func (r *run) recall(saved savedViolation) error {
 	}
 	v := keep(log)
 	v.hits, v.tests = saved.Hits, saved.Tests
+	if r.options.Violations > 1 {
+		return r.collectAs(v, saved.Executions)
+	}
 	r.violations = append(r.violations, v)
 	return nil
 }
@@ -211,7 +214,7 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 		if s.Run.lock != nil { // what was saved last stays
 			result.Saved = s.Run.path
 		}
-	case result.Verdict.Kind == explore.Unknown && r.save():
+	case (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) && r.save():
 		result.Saved = s.Run.path
 	default:
 		if err := s.Run.remove(); err != nil {

@@ -53,7 +53,7 @@ func (g *testGroup) judge(log *sut.Log, isViolation bool) (tests []string, err e
 	if !isViolation {
 		return nil, nil
 	}
-	for _, name := range progress.blamed(g.name) {
+	for _, name := range g.blame(log) {
 		if _, known := g.failed[name]; !known {
 			g.failed[name] = g.kept
 			tests = append(tests, name)
@@ -63,6 +63,12 @@ func (g *testGroup) judge(log *sut.Log, isViolation bool) (tests []string, err e
 		g.kept++
 	}
 	return tests, nil
+}
+
+// blame lists the tests that a violation is one of.
+func (g *testGroup) blame(log *sut.Log) []string {
+	progress := readTests(log.Stdout)
+	return progress.blamed(g.name)
 }
 
 // enough is when nothing more can be found out about any test.

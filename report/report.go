@@ -69,8 +69,31 @@ type Counterexample struct {
 	Race          *Race  // if the outcome is a data race
 	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
 	Goroutines    []Goroutine
-	Steps         []Step // in the order of execution
+	Steps         []Step     // in the order of execution
+	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
 	ReplayCommand string
+}
+
+// Shrinking tells how a counterexample was made simpler.
+type Shrinking struct {
+	Executions    int // that it took
+	Before, After Size
+}
+
+// Size is how complicated a schedule is.
+type Size struct {
+	Preemptions int // switches away from a goroutine that could have gone on
+	Transitions int
+}
+
+// Violation is a counterexample in short: what tells it apart from others.
+type Violation struct {
+	Outcome    string   // "deadlock", "data race"
+	Message    string   // one line, of a panic or an assertion; empty if there is none
+	Places     []string // "lock at main.go:42"
+	Executions int      // in how many it was seen; 0: not counted
+	Size       Size
+	File       string // that the counterexample is kept in
 }
 
 // Goroutine is one goroutine of a counterexample.
@@ -114,6 +137,9 @@ const (
 	Choice          Kind = "choice"
 )
 
+// Clock is the goroutine of a step in which time passes.
+const Clock = -1
+
 // Step is one visible operation.
 type Step struct {
 	Goroutine int
@@ -125,6 +151,7 @@ type Step struct {
 	IO        []Message // what went over the network in this step, in order
 	Restored  string    // if the peers were restored for this step: which, from what, and how much was replayed
 	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
+	Preempts  bool      // the goroutine that ran before could have gone on
 }
 
 // Message is what was sent in one direction of a connection at once, or what happened to it.

@@ -32,6 +32,7 @@ type row struct {
 	function    string
 	kind        Kind
 	restored    string
+	preempts    bool
 	messages    []string
 	omission    string // instead of all the above: what was left out here
 }
@@ -48,7 +49,10 @@ func (r row) quiet() bool {
 }
 
 func (p *printer) schedule(c *Counterexample) {
-	p.heading("Schedule")
+	p.heading("Schedule: " + c.Size().String())
+	if c.Shrunk != nil {
+		p.line(plain, "  "+c.Shrunk.String())
+	}
 	rows := rowsOf(c.Steps)
 	if !p.options.Unfold {
 		rows = shorten(fold(rows))
@@ -57,6 +61,8 @@ func (p *printer) schedule(c *Counterexample) {
 	for _, g := range c.Goroutines {
 		names[g.ID] = printable(g.Name) + "  " + shortFunction(g.Function)
 	}
+	names[Clock] = "clock"
+	last := Clock // goroutine that ran before
 	margin := strings.Repeat(" ", numberWidth)
 	indents := map[int]string{}
 	for i, r := range rows {
@@ -74,10 +80,50 @@ func (p *printer) schedule(c *Counterexample) {
 			if !ok {
 				name = fmt.Sprintf("goroutine %d", r.goroutine)
 			}
+			if r.preempts && last != Clock {
+				name += "  (preempts " + nameOf(c.Goroutines, last) + ")"
+			}
 			p.line(bold, fit(margin+indent+name, width))
 		}
 		p.row(r, indent+"  ")
+		if r.goroutine != Clock {
+			last = r.goroutine
+		}
 	}
+}
+
+func nameOf(goroutines []Goroutine, id int) string {
+	for _, g := range goroutines {
+		if g.ID == id {
+			return printable(g.Name)
+		}
+	}
+	return fmt.Sprintf("goroutine %d", id)
+}
+
+// Size is how complicated the schedule is.
+func (c *Counterexample) Size() (s Size) {
+	s.Transitions = len(c.Steps)
+	for _, step := range c.Steps {
+		if step.Preempts {
+			s.Preemptions++
+		}
+	}
+	return s
+}
+
+// String is "1 preemption in 88 transitions".
+func (s Size) String() string {
+	return countOf(s.Preemptions, "preemption") + " in " + countOf(s.Transitions, "transition")
+}
+
+// String says how much simpler the counterexample has become.
+func (s Shrinking) String() string {
+	in := countOf(s.Executions, "execution")
+	if s.Before == s.After {
+		return "no simpler one was found in " + in
+	}
+	return fmt.Sprintf("shrunk from %s, in %s", s.Before, in)
 }
 
 func (p *printer) row(r row, indent string) {
@@ -120,7 +166,7 @@ func rowsOf(steps []Step) []row {
 	for i, step := range steps {
 		r := row{
 			first: i, last: i, goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
-			object: step.Object, source: step.Source, function: bareFunction(step.Function), kind: step.Kind, restored: step.Restored,
+			object: step.Object, source: step.Source, function: bareFunction(step.Function), kind: step.Kind, restored: step.Restored, preempts: step.Preempts,
 			messages: messagesOf(step, streams),
 		}
 		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {

@@ -87,30 +87,30 @@ func sshSession() *Counterexample {
 			{ID: 3, Name: "main/2", Created: "main.go:67", Function: watch},
 		},
 		Steps: []Step{
-			{1, "connect", "127.0.0.1:2222", "scp.go:41", dial, Socket, nil, "", true},
+			{1, "connect", "127.0.0.1:2222", "scp.go:41", dial, Socket, nil, "", true, false},
 			{1, "write", "connection 0", "scp.go:45", dial, Socket, []Message{
 				toPeer("SSH-2.0-Go\r\n"), fromPeer("SSH-2.0-dropbear_2022.83\r\n" + sshPacket(20, 900)),
-			}, "", true},
+			}, "", true, false},
 			{1, "write", "connection 0", "scp.go:45", dial, Socket, []Message{
 				toPeer(sshPacket(20, 1000) + sshPacket(30, 33)),
 				fromPeer(sshPacket(31, 150) + sshPacket(newKeys, 1)),
-			}, "", true},
+			}, "", true, false},
 			{1, "write", "connection 0", "scp.go:45", dial, Socket, []Message{
 				toPeer(sshPacket(newKeys, 1) + "encrypted"), fromPeer("also encrypted"),
-			}, "", true},
-			{1, "start", "main/2", "main.go:67", "main.run", Lifetime, nil, "", false},
-			{1, "lock", "mutex 1", "main.go:96", "main.(*session).connected", Synchronisation, nil, "", false},
-			{1, "unlock", "mutex 1", "main.go:96", "main.(*session).connected.deferwrap1", Synchronisation, nil, "", false},
+			}, "", true, false},
+			{1, "start", "main/2", "main.go:67", "main.run", Lifetime, nil, "", false, false},
+			{1, "lock", "mutex 1", "main.go:96", "main.(*session).connected", Synchronisation, nil, "", false, false},
+			{1, "unlock", "mutex 1", "main.go:96", "main.(*session).connected.deferwrap1", Synchronisation, nil, "", false, false},
 			{2, "write", "connection 0", "mux.go:222", loop, Socket, []Message{toPeer("close"), fromPeer("ok")},
-				"checkpoint 17, after 9 inputs; 1 input replayed", false},
+				"checkpoint 17, after 9 inputs; 1 input replayed", false, false},
 			{3, "write", "connection 0", "main.go:79", watch, Socket, []Message{
 				toPeer("no more"), {Event: "end of stream"},
-			}, "", false},
-			{3, "lock", "mutex 1", "main.go:80", watch, Synchronisation, nil, "", false},
-			{3, "unlock", "mutex 1", "main.go:82", watch, Synchronisation, nil, "", false},
-			{1, "lock", "mutex 1", "main.go:102", "main.(*session).current", Synchronisation, nil, "", false},
-			{1, "unlock", "mutex 1", "main.go:104", "main.(*session).current", Synchronisation, nil, "", false},
-			{1, "panic", "", "main.go:89", close, Lifetime, nil, "", false},
+			}, "", false, false},
+			{3, "lock", "mutex 1", "main.go:80", watch, Synchronisation, nil, "", false, false},
+			{3, "unlock", "mutex 1", "main.go:82", watch, Synchronisation, nil, "", false, false},
+			{1, "lock", "mutex 1", "main.go:102", "main.(*session).current", Synchronisation, nil, "", false, true},
+			{1, "unlock", "mutex 1", "main.go:104", "main.(*session).current", Synchronisation, nil, "", false, false},
+			{1, "panic", "", "main.go:89", close, Lifetime, nil, "", false, false},
 		},
 		ReplayCommand: "tandem replay scpto.recording",
 	}
@@ -161,7 +161,7 @@ func hostile() *Counterexample {
 		Outcome:       evil + "\n\t" + evil + strings.Repeat("\nmore", 200),
 		ReplayCommand: evil,
 		Steps: []Step{{0, evil, evil, evil, evil, Socket,
-			[]Message{toPeer(evil), {Event: evil}, toPeer(strings.Repeat("GET", 1000))}, evil, true}},
+			[]Message{toPeer(evil), {Event: evil}, toPeer(strings.Repeat("GET", 1000))}, evil, true, true}},
 	}
 	for i := range maxListed + 3 {
 		c.Goroutines = append(c.Goroutines, Goroutine{ID: i, Name: evil, Created: evil, Function: evil, Blocked: evil})
@@ -229,7 +229,7 @@ func TestAnyTextIsPrintable(t *testing.T) {
 			Outcome:    text("outcome"),
 			Goroutines: []Goroutine{{1, text("name"), text("created"), text("function"), text("blocked")}},
 			Steps: []Step{{1, text("operation"), text("object"), text("source"), text("in"), Socket,
-				[]Message{toPeer(text("data")), {Event: text("event")}}, text("restored"), true}},
+				[]Message{toPeer(text("data")), {Event: text("event")}}, text("restored"), true, false}},
 		}
 		var out bytes.Buffer
 		if err := WriteText(&out, c, Options{}); err != nil {

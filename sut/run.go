@@ -86,7 +86,7 @@ func (w *Worker) load(s Schedule) error {
 		}
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
-	sh.wantLeaks = flag(s.WantLeaks)
+	sh.wantLeaks, sh.lenient = flag(s.WantLeaks), flag(s.Lenient)
 	if err := sh.guide(s); err != nil {
 		return err
 	}

@@ -42,6 +42,10 @@ const (
 	answerRequest  = 'x' // an exchange is requested
 )
 
+// choiceGoOn is the choice of a lenient schedule that has a goroutine go on for as long
+// as it can.
+const choiceGoOn = 1<<32 - 1
+
 // sharedAction is one prescribed step: a goroutine and which of its alternatives.
 type sharedAction struct {
 	goroutine uint64
@@ -279,6 +283,7 @@ type shared struct {
 	wantEnabled     uint32
 	wantCallers     uint32
 	wantLeaks       uint32
+	lenient         uint32 // what the prefix asks for and cannot be done is passed over
 	peers           uint32 // somebody answers for connections that leave the program
 	recordLimit     uint32
 	onlyEnd         uint32

@@ -22,6 +22,7 @@ type Schedule struct {
 	WantEnabled bool   // log every goroutine that could have been picked
 	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
+	Lenient     bool   // pass over what Prefix asks for and cannot be done; else the execution ends as Diverged
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
 	Priorities  *Priorities
 	Preemptions *int // greatest number beyond Prefix; nil: any
@@ -48,6 +49,10 @@ type Choice struct {
 	Goroutine   uint64
 	Alternative int
 }
+
+// GoOn, as an alternative in a lenient schedule, has the goroutine go on for as long as
+// it can, always with its first alternative.
+const GoOn = -1
 
 // Sleeper is a choice that is not taken before a transition that conflicts
 // with one of its accesses.

@@ -18,8 +18,6 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
-	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -41,10 +39,13 @@ type checkFlags struct {
 	early     int
 	races     string
 	selfCheck string
+	shrink    string
 	unfold    bool
 	verbose   bool
 
 	// Of tandem check only:
+	violations   string
+	json         bool
 	resume       string
 	saveTo       string
 	saveInterval time.Duration
@@ -81,6 +82,8 @@ func checkCommand() *cobra.Command {
 	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
 	p.StringVar(&f.saveTo, "run", "", "save what is needed to go on in `directory` (default: one below ~/.local/state/tandem/runs)")
 	p.DurationVar(&f.saveInterval, "save-interval", 0, "how often to save what is needed to go on; 0: only when interrupted (default 10s)")
+	p.StringVar(&f.violations, "violations", "1", "how many distinct violations to look for: `n` or all; of several, each has a file of its own")
+	p.BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c
 }
 
@@ -103,6 +106,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
+	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 }
@@ -121,6 +125,9 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	}
 	options, err := f.options(pkg, config)
 	if err != nil {
+		return err
+	}
+	if options.Violations, err = parseViolations(f.violations); err != nil {
 		return err
 	}
 	log := newLog(f.verbose)
@@ -239,6 +246,9 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", f.isolation)
 	}
 	o.Assumed = f.assumed(config.Bounds)
+	if o.Shrink, err = parseShrink(f.shrink); err != nil {
+		return o, err
+	}
 	o.Search, err = f.newSearch(config.Bounds)
 	return o, err
 }
@@ -282,36 +292,4 @@ func withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, f f
 	}
 	err = f(client)
 	return errors.Join(err, client.Close())
-}
-
-// show prints the result and keeps a counterexample.
-func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Result) error {
-	if result.Counterexample == nil {
-		summary := check.Summary(o, result)
-		if result.Saved != "" {
-			summary.ResumeCommand = resumeCommand(result.Saved)
-		}
-		if err := report.WriteSummary(c.OutOrStdout(), summary, report.Options{}); err != nil {
-			return err
-		}
-		if result.Verdict.Kind == explore.Holds {
-			return nil
-		}
-		return verdictError(exitUnknown)
-	}
-	out := f.out
-	if out == "" {
-		out = filepath.Base(o.Program.ImportPath) + ".counterexample"
-	}
-	saveError := report.Save(out, result.Recording)
-	if saveError == nil {
-		result.Counterexample.ReplayCommand = "tandem replay " + out
-	}
-	if err := report.WriteText(c.OutOrStdout(), result.Counterexample, report.Options{Unfold: f.unfold}); err != nil {
-		return err
-	}
-	if saveError != nil {
-		return fmt.Errorf("keeping the counterexample: %w", saveError)
-	}
-	return verdictError(exitViolated)
 }

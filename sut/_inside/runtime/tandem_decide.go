@@ -10,8 +10,23 @@ import (
 func tandemDecide(enabled int, exits *g) *g {
 	sh := tandem.sh
 	tandemFallAsleep()
-	if tandem.position < sh.prefixLength {
-		return tandemFollow(sh.prefix[tandem.position], enabled, exits)
+	for tandem.position < sh.prefixLength {
+		want := sh.prefix[tandem.position]
+		goesOn := want.choice == choiceGoOn
+		if goesOn {
+			want.choice = 0
+		}
+		gp := tandemFollow(want, enabled)
+		if gp == nil && sh.lenient == 0 {
+			sh.position = tandem.position
+			tandemEnd(outcomeDiverged)
+		}
+		if gp == nil || !goesOn {
+			tandem.position++
+		}
+		if gp != nil {
+			return gp
+		}
 	}
 	tandem.position++
 	if enabled == 0 {
@@ -33,8 +48,9 @@ func tandemFallAsleep() {
 	}
 }
 
-// tandemFollow takes the prescribed action.
-func tandemFollow(want sharedAction, enabled int, exits *g) *g {
+// tandemFollow returns the goroutine of the prescribed action, nil if it cannot be
+// taken here.
+func tandemFollow(want sharedAction, enabled int) *g {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
@@ -45,11 +61,8 @@ func tandemFollow(want sharedAction, enabled int, exits *g) *g {
 			break
 		}
 		t.choice = want.choice
-		tandem.position++
 		return gp
 	}
-	tandem.sh.position = tandem.position
-	tandemEnd(outcomeDiverged)
 	return nil
 }
 

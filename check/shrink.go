@@ -1,0 +1,121 @@
+package check
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// DefaultShrink is a limit on executions that suffices for schedules of some hundred transitions.
+const DefaultShrink = 400
+
+var errShrinkTime = errors.New("the time for shrinking is over")
+
+// shrinkTime bounds how long a violation is shrunk. It is for executions that take
+// unusually long; what comes out after it depends on the machine.
+const shrinkTime = 30 * time.Second
+
+// shrink replaces a violation by a simpler one that shows the same, if it finds one.
+// Whatever goes wrong while it looks, what has been found so far is left. The
+// counts of the search are those from before.
+func (r *run) shrink(v *violation) {
+	if r.options.Shrink <= 0 || r.ctx.Err() != nil {
+		return
+	}
+	counts := r.counts
+	defer func() { r.counts = counts }()
+	s := &shrinking{run: r, best: v, deadline: time.Now().Add(shrinkTime)}
+	first, err := s.begin()
+	if err == nil && first != nil {
+		before := costOf(first)
+		shrinker := newShrinker(first, r.options.Shrink, s.execute)
+		err = shrinker.run()
+		v.shrunk = &report.Shrinking{Executions: shrinker.tried, Before: before.size(), After: shrinker.cost.size()}
+	}
+	if err != nil && err != errShrinkTime {
+		r.renewWorker()
+	}
+}
+
+func (c cost) size() report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }
+
+// shrinking connects a shrinker with the worker.
+type shrinking struct {
+	run       *run
+	best      *violation
+	signature signature
+	deadline  time.Time
+}
+
+// begin runs the violation as it was found. There are no transitions if its log is
+// too long to say what could have been picked.
+func (s *shrinking) begin() ([]transition, error) {
+	log, err := s.log(s.best.prefix, false)
+	if err != nil || firstDifference(s.best.events, withoutEnabled(log.Events)) >= 0 {
+		return nil, err
+	}
+	steps := transitionsOf(log.Events)
+	s.signature, err = s.run.signature(log)
+	return steps, err
+}
+
+// log runs a schedule.
+func (s *shrinking) log(prefix []sut.Choice, lenient bool) (*sut.Log, error) {
+	schedule := s.run.violating(prefix)
+	schedule.Lenient, schedule.WantEnabled = lenient, true
+	if lenient {
+		schedule.Rounds = maxRounds
+	}
+	return s.run.worker.Run(schedule, s.run.answers())
+}
+
+// execute implements shrinker.execute.
+func (s *shrinking) execute(candidate []sut.Choice, below cost) ([]transition, error) {
+	if err := s.run.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if time.Now().After(s.deadline) {
+		return nil, errShrinkTime
+	}
+	log, err := s.log(candidate, true)
+	if err != nil || log.Outcome != s.best.log.Outcome {
+		return nil, err
+	}
+	steps := transitionsOf(log.Events)
+	if !costOf(steps).less(below) || !s.run.blames(log, s.best.tests) {
+		return nil, nil
+	}
+	found := s.run.keep(log) // signature may need the worker
+	if got, err := s.run.signature(&found.log); err != nil || !got.same(s.signature) {
+		return nil, err
+	}
+	s.best.prefix, s.best.events, s.best.log, s.best.hits = found.prefix, found.events, found.log, found.hits
+	return steps, nil
+}
+
+// blames reports whether the tests fail in an execution.
+func (r *run) blames(log *sut.Log, tests []string) bool {
+	if tests == nil {
+		return true
+	}
+	blamed := r.blame(log)
+	return !slices.ContainsFunc(tests, func(name string) bool { return !slices.Contains(blamed, name) })
+}
+
+// violating is the schedule of a violation that is run again.
+func (r *run) violating(prefix []sut.Choice) sut.Schedule {
+	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth}
+}
+
+// renewWorker replaces a worker that cannot go on. Should there be none any more, the
+// next use of the old one tells.
+func (r *run) renewWorker() {
+	worker, err := sut.Start(r.options.Program, r.options.worker())
+	if err == nil {
+		r.worker.Close()
+		r.worker = worker
+	}
+}

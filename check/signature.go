@@ -1,0 +1,204 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// signature tells violations apart. Two executions show the same violation if they
+// end in the same way, with the same message, and at the same places of the
+// source. Numbers in messages are not compared: a failed assertion about 7 is the
+// same with 3. What the places are depends on the outcome:
+//
+//	data race          the two accesses, in either order, and what they are
+//	panic, fatal error the innermost call of the panicking goroutine in the program's own code
+//	assertion failed   the innermost call in the program's own code
+//	deadlock           where all goroutines are that are left, and at which operations
+//	goroutine leak     where those are that are left
+//	exit               where tests say that they failed; else none, and the message is what was printed
+type signature struct {
+	outcome string
+	message string
+	places  []string // sorted, none twice; in words
+	key     string
+}
+
+func (s signature) same(other signature) bool { return s.key == other.key }
+
+var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+
+// signatureOf describes a violation. The log of a data race must be one for which the
+// earlier access was watched.
+func signatureOf(p *sut.Program, log *sut.Log) signature {
+	s := signature{outcome: log.Outcome.String()}
+	var places []place
+	switch log.Outcome {
+	case sut.DataRace:
+		places = racePlaces(p, log.Race)
+	case sut.Panicked, sut.Fatal:
+		s.message, places = tracebackOf(p, string(log.Stderr))
+	case sut.AssertionFailed:
+		s.message, places = log.Message, innermost(p, log.Stack)
+	case sut.Deadlock, sut.Leaked:
+		places = standstill(p, log)
+	case sut.Exited:
+		s.message, places = exitOf(p, log)
+	}
+	s.message = strings.TrimSpace(s.message)
+	keys := make([]string, len(places))
+	for i, at := range places {
+		s.places, keys[i] = append(s.places, at.what+shortSource(at.Position)), fmt.Sprint(at.what, at.File, at.Line)
+	}
+	slices.Sort(s.places)
+	slices.Sort(keys)
+	s.places = slices.Compact(s.places)
+	s.key = fmt.Sprintf("%s %d\n%s\n%s", s.outcome, log.ExitCode, numbers.ReplaceAllString(s.message, "N"), strings.Join(slices.Compact(keys), "\n"))
+	return s
+}
+
+// place is where something happens, after what it is.
+type place struct {
+	what string
+	sut.Position
+}
+
+func placeAt(p *sut.Program, what string, pc uint64) place {
+	at, _ := p.Position(pc)
+	if what != "" {
+		what += " at "
+	}
+	return place{what, at}
+}
+
+func racePlaces(p *sut.Program, r *sut.Race) []place {
+	var list []place
+	for _, a := range []sut.MemoryAccess{r.Earlier, r.Later} {
+		what := memoryOperation(a)
+		i := slices.IndexFunc(a.Stack, func(pc uint64) bool {
+			at, ok := p.Position(pc)
+			return ok && !partOfAccess(at.Function)
+		})
+		if i < 0 {
+			list = append(list, place{what: what + " by the runtime"})
+			continue
+		}
+		list = append(list, placeAt(p, what, a.Stack[i]))
+	}
+	return list
+}
+
+// innermost is the first call on a stack in the program's own code, or the first of all.
+func innermost(p *sut.Program, stack []uint64) []place {
+	for _, pc := range stack {
+		if at, ok := p.Position(pc); ok && p.IsOwn(at) {
+			return []place{{"", at}}
+		}
+	}
+	if len(stack) == 0 {
+		return nil
+	}
+	return []place{placeAt(p, "", stack[0])}
+}
+
+// tracebackOf takes apart what the runtime prints when it ends a program: the message,
+// and the first call in the program's own code on the stack of the first goroutine.
+func tracebackOf(p *sut.Program, text string) (message string, places []place) {
+	for _, start := range []string{"panic: ", "fatal error: "} {
+		if i := strings.Index(text, start); i == 0 || i > 0 && text[i-1] == '\n' {
+			text = text[i:]
+			break
+		}
+	}
+	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
+	message, _, _ = strings.Cut(message, "\n[signal ")
+	_, stack, _ = strings.Cut(stack, "\n")
+	stack, _, _ = strings.Cut(stack, "\n\n")
+	lines := strings.Split(stack, "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		at := sut.Position{Function: lines[i]}
+		if open := strings.LastIndex(lines[i], "("); open > 0 {
+			at.Function = lines[i][:open]
+		}
+		file, rest, ok := cutLast(strings.TrimSpace(lines[i+1]), ":")
+		if _, err := fmt.Sscan(rest, &at.Line); !ok || err != nil {
+			continue
+		}
+		if at.File = file; p.IsOwn(at) {
+			return message, []place{{"", at}}
+		}
+	}
+	return message, nil
+}
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(s, separator)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(separator):], true
+}
+
+// standstill is where the goroutines are that are left at the end.
+func standstill(p *sut.Program, log *sut.Log) []place {
+	last := map[uint64]place{}
+	left := map[uint64]place{}
+	acting := uint64(0)
+	for i := range log.Events {
+		e := &log.Events[i]
+		switch e.Kind {
+		case sut.Stepped:
+			acting = e.Subject
+			last[acting] = placeAt(p, e.Operation.String(), e.PC)
+		case sut.Accessed:
+			if _, alive := last[acting]; alive && !channelOperation(e.Operation) { // else it may be a partner's
+				last[acting] = placeAt(p, e.Operation.String(), e.PC)
+			}
+		case sut.Partnered:
+			last[e.Subject] = placeAt(p, e.Operation.String(), e.PC)
+		case sut.Ended:
+			delete(last, e.Subject)
+		case sut.Pending:
+			if isEnvironment(e) {
+				delete(last, e.Subject)
+			} else if last[e.Subject] = placeAt(p, e.Operation.String(), e.PC); e.Number != 0 {
+				delete(last, e.Subject) // it could go on
+			}
+		case sut.Left:
+			left[e.Subject] = placeAt(p, "blocked", e.PC)
+		}
+	}
+	if log.Outcome == sut.Deadlock {
+		left = last
+	}
+	var list []place
+	for _, at := range left {
+		list = append(list, at)
+	}
+	return list
+}
+
+// isEnvironment reports whether an event is about what is no goroutine of the program:
+// the clock, or the senders of signals.
+func isEnvironment(e *sut.Event) bool {
+	return e.Operation == sut.Advance || e.Subject == sut.SignalSource
+}
+
+// failures are the lines in which tests say why they fail.
+var failures = regexp.MustCompile(`(?m)^ +([^ :\n]+\.go):([0-9]+): `)
+
+func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
+	if !p.Tests {
+		return log.Message + "\n" + string(log.Stderr), nil
+	}
+	for _, match := range failures.FindAllStringSubmatch(testText(log.Stdout), -1) {
+		at := sut.Position{File: match[1]}
+		if _, err := fmt.Sscan(match[2], &at.Line); err == nil {
+			places = append(places, place{"", at})
+		}
+	}
+	return log.Message, places
+}

@@ -1,0 +1,106 @@
+package check
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestDistinctViolations compares the violations that a search lists with those of all
+// executions of random programs.
+func TestDistinctViolations(t *testing.T) {
+	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	several := 0
+	for number := range uint64(40) {
+		text := drawProgram("channels", number).String()
+		want, ok := violationsOf(t, p, text, 1000)
+		if !ok {
+			continue
+		}
+		result := check(t, Options{Program: p, Args: []string{text}, Search: explore.DFS(), Violations: MaxViolations, Shrink: 50, Depth: 1000})
+		got := map[string]int{}
+		for _, v := range result.Violations {
+			got[fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places)] = v.Summary.Executions
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-exist +found):\n%s", text, diff)
+		}
+		if len(got) > 1 {
+			several++
+		}
+	}
+	if several < 3 {
+		t.Errorf("only %d programs have several violations", several)
+	}
+}
+
+// violationsOf counts the executions that show each violation of a program.
+func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map[string]int, ok bool) {
+	t.Helper()
+	all = map[string]int{}
+	o := Options{Program: p, Args: []string{text}, Search: explore.MaxExecutions(explore.DFS(), limit), Depth: 1000}
+	r, err := newRun(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.search = o.Search
+	r.judge = func(log *sut.Log, isViolation bool) ([]string, error) {
+		if isViolation {
+			s := signatureOf(p, log)
+			all[fmt.Sprint(s.outcome, s.summary().Message, s.places)]++
+		}
+		return nil, nil
+	}
+	result, err := r.finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, result.Verdict.Complete
+}
+
+// TestViolationsAreBounded: the search ends when there are as many as are looked for.
+func TestViolationsAreBounded(t *testing.T) {
+	p := buildExample(t, "gallery")
+	o := Options{Program: p, Args: []string{"ab-ba"}, Search: explore.DPOR(), Violations: 2}
+	all := check(t, Options{Program: p, Args: []string{"ab-ba"}, Search: explore.DPOR(), Violations: MaxViolations})
+	if n := len(all.Violations); n < 1 || !all.Verdict.Complete {
+		t.Fatalf("%d violations, complete: %v", n, all.Verdict.Complete)
+	}
+	if some := check(t, o); len(some.Violations) != min(2, len(all.Violations)) {
+		t.Errorf("%d violations", len(some.Violations))
+	}
+}
+
+func TestTraceback(t *testing.T) {
+	p := &sut.Program{Open: []string{"main", "example.com/x/..."}}
+	const stack = "\n\ngoroutine 7 [running]:\nruntime.throw({0x1, 0x2})\n\t/go/src/runtime/panic.go:10 +0x1d\n" +
+		"sync.(*Mutex).Unlock(...)\n\t/go/src/sync/mutex.go:65\nexample.com/x/y.(*T).f(0xc000)\n\t/home/a b/x/y/t.go:12 +0x3\n" +
+		"main.main()\n\t/home/x/main.go:3\n\ngoroutine 1 [chan receive]:\nmain.other()\n\t/home/x/main.go:99\n"
+	for text, want := range map[string]string{
+		"panic: out" + stack: "panic: out",
+		"printed before\npanic: first [recovered]\n\tpanic: second\n[signal SIGSEGV: x addr=0x18]" + stack: "panic: first [recovered]\n\tpanic: second",
+		"fatal error: all asleep" + stack: "fatal error: all asleep",
+		"panic: cut off":                  "panic: cut off",
+		"panic: cut off\n\ngoroutine 1":   "panic: cut off",
+		"":                                "",
+	} {
+		message, places := tracebackOf(p, text)
+		if message != want {
+			t.Errorf("%q: message %q, want %q", text, message, want)
+		}
+		isCut := len(text) < len(stack)
+		at := slices.IndexFunc(places, func(at place) bool { return at.Line == 12 && at.File == "/home/a b/x/y/t.go" })
+		if isCut != (at < 0) {
+			t.Errorf("%q: places %v", text, places)
+		}
+	}
+}

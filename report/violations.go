@@ -1,0 +1,128 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteViolations writes the verdict of a search that went on after the first
+// violation, a table of the distinct violations, and what the verdict rests on. The
+// error is the writer's.
+func WriteViolations(w io.Writer, run Run, violations []Violation, options Options) error {
+	p := &printer{options: options}
+	p.verdict(run)
+	p.heading(countOf(len(violations), "distinct violation"))
+	for i, v := range violations {
+		p.violation(i+1, v)
+	}
+	p.summary(run)
+	_, err := w.Write(p.text.Bytes())
+	return err
+}
+
+func (p *printer) violation(number int, v Violation) {
+	title := printable(v.Outcome)
+	if v.Message != "" {
+		title += ": " + printable(v.Message)
+	}
+	seen := ""
+	if v.Executions > 0 {
+		seen = countOf(v.Executions, "execution")
+	}
+	p.line(red, fmt.Sprintf("%4d  %s %16s", number, pad(title, width-23), seen))
+	for i, place := range v.Places {
+		if i == maxPlaces {
+			p.linef(plain, "      and %s more", count(len(v.Places)-maxPlaces))
+			break
+		}
+		p.line(plain, fit("      "+printable(place), width))
+	}
+	p.linef(plain, "      %s", v.Size)
+	if v.File != "" {
+		p.line(plain, "      tandem replay "+printable(quoteArg(v.File)))
+	}
+}
+
+// maxPlaces bounds the places of one violation.
+const maxPlaces = 12
+
+// WriteJSON writes the result of a check as one JSON document. The error is the writer's.
+func WriteJSON(w io.Writer, run Run, violations []Violation) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(documentOf(run, violations))
+}
+
+// document is what WriteJSON writes. Durations are in seconds.
+type document struct {
+	Package    string             `json:"package"`
+	Args       []string           `json:"args,omitempty"`
+	Verdict    Verdict            `json:"verdict"`
+	Reason     string             `json:"reason"`
+	CutOff     string             `json:"cut_off,omitempty"`
+	Violations []violationElement `json:"violations"`
+	Counts     countsElement      `json:"counts"`
+	Assumed    assumedElement     `json:"assumed"`
+}
+
+type violationElement struct {
+	Outcome     string   `json:"outcome"`
+	Message     string   `json:"message,omitempty"`
+	Places      []string `json:"places,omitempty"`
+	Executions  int      `json:"executions,omitempty"`
+	Preemptions int      `json:"preemptions"`
+	Transitions int      `json:"transitions"`
+	File        string   `json:"file,omitempty"`
+}
+
+type countsElement struct {
+	Executions  int     `json:"executions"`
+	Redundant   int     `json:"redundant"`
+	Transitions int     `json:"transitions"`
+	CacheHits   int     `json:"cache_hits"`
+	CacheMisses int     `json:"cache_misses"`
+	Checkpoints int     `json:"checkpoints"`
+	Restores    int     `json:"restores"`
+	Replayed    int     `json:"replayed"`
+	SelfChecked int     `json:"self_checked"`
+	Seconds     float64 `json:"seconds"`
+}
+
+type assumedElement struct {
+	Strategy    string   `json:"strategy,omitempty"`
+	Scope       string   `json:"scope,omitempty"`
+	Preemptible []string `json:"preemptible"`
+	Other       []string `json:"other,omitempty"`
+}
+
+func documentOf(run Run, violations []Violation) document {
+	n, a := run.Counts, run.Assumptions
+	d := document{
+		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict, Reason: valid(run.Reason), CutOff: valid(run.CutOff),
+		Violations: []violationElement{},
+		Counts: countsElement{
+			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints,
+			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
+		},
+		Assumed: assumedElement{a.Strategy, a.Scope, append([]string{}, a.Preemptible...), a.Other},
+	}
+	for _, v := range violations {
+		d.Violations = append(d.Violations, violationElement{
+			Outcome: v.Outcome, Message: valid(v.Message), Places: validAll(v.Places), Executions: v.Executions,
+			Preemptions: v.Size.Preemptions, Transitions: v.Size.Transitions, File: v.File,
+		})
+	}
+	return d
+}
+
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+func validAll(list []string) (out []string) {
+	for _, text := range list {
+		out = append(out, valid(text))
+	}
+	return out
+}
