@@ -60,7 +60,7 @@ type Options struct {
 	Patience  time.Duration // see sut.Options
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
-	// Progress is told now and then how far the check is; nil: nobody is.
+	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 }
 
@@ -360,7 +360,7 @@ func (r *run) place(stack []uint64) string {
 // How often what happens now and then happens.
 const (
 	roundInterval    = 50 * time.Millisecond
-	progressInterval = time.Second
+	progressInterval = 200 * time.Millisecond
 )
 
 // rounds does what has to be done now and then: see that the peers live even

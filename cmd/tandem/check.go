@@ -132,7 +132,8 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), bounds: config.Bounds}
+	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, plain: f.verbose}
+	defer status.pause()
 	options.Progress = status.tell
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
 		return err
@@ -150,6 +151,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 		result, err = check.Run(c.Context(), options)
 		return err
 	})
+	status.pause()
 	if err != nil && result != nil && result.Saved != "" {
 		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(result.Saved))
 	}

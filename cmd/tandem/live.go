@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// liveView shows on a terminal how far a check is, in a few lines that are updated in
+// place. It leaves the terminal's input alone: Ctrl-C is a signal, as without it.
+type liveView struct {
+	program *tea.Program
+	ended   chan struct{}
+}
+
+const framesPerSecond = 10
+
+func newLiveView(terminal *os.File) *liveView {
+	v := &liveView{
+		program: tea.NewProgram(frame{}, tea.WithOutput(terminal), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
+		ended:   make(chan struct{}),
+	}
+	go func() {
+		defer close(v.ended)
+		v.program.Run() // what can fail is the terminal: nobody is left to be told
+	}()
+	return v
+}
+
+func (v *liveView) show(s snapshot) { v.program.Send(s) }
+
+// close clears the view and puts the terminal back as it was.
+func (v *liveView) close() {
+	v.program.Send(endOfView{})
+	<-v.ended
+}
+
+type endOfView struct{}
+
+// frame is what the view shows. It implements tea.Model.
+type frame struct {
+	snapshot
+	width, height int
+	visible       bool
+}
+
+func (f frame) Init() tea.Cmd { return nil }
+
+func (f frame) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := message.(type) {
+	case tea.WindowSizeMsg:
+		f.width, f.height = m.Width, m.Height
+	case snapshot:
+		f.snapshot, f.visible = m, true
+	case endOfView:
+		f.visible = false
+		return f, tea.Quit
+	}
+	return f, nil
+}
+
+func (f frame) View() tea.View { return tea.NewView(f.text()) }
+
+// Styles of the view; the renderer leaves out what the terminal has not, and all of them
+// where NO_COLOR is set.
+const (
+	strong = "\x1b[1m"
+	faint  = "\x1b[2m"
+	reset  = "\x1b[0m"
+)
+
+// labelWidth is that of the column with the names of what is counted.
+const labelWidth = 14
+
+// text fits the snapshot into the terminal: lines are cut, and the last ones left out.
+func (f frame) text() string {
+	if !f.visible || f.width <= 0 || f.height <= 0 {
+		return ""
+	}
+	lines := []string{strong + cut("checking "+f.title, f.width) + reset}
+	for _, row := range f.rows() {
+		label := cut("  "+row[0]+strings.Repeat(" ", labelWidth-2-len(row[0])), f.width)
+		lines = append(lines, faint+label+reset+cut(row[1], f.width-len(label)))
+	}
+	return strings.Join(lines[:min(len(lines), max(f.height-1, 1))], "\n")
+}
+
+// cut cuts text to n columns.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:max(n, 0)])
+}
