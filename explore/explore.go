@@ -67,8 +67,8 @@ type Limits struct {
 	// Preemptions take the running goroutine off although it could go on, unless it has
 	// yielded.
 	Preemptions *int
-	// Delays pass over the goroutine that comes next, in the order of creation from
-	// the running one on and round again.
+	// Delays pass over the goroutine that comes next, in the order of creation from the
+	// running one on and round again, or from the first if that has ended.
 	Delays *int
 }
 

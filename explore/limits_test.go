@@ -34,7 +34,7 @@ func departures(e Execution) (c simCost) {
 	created := []GoroutineID{1} // main
 	for i, x := range e.Transitions {
 		if i > 0 && x.Goroutine != 0 {
-			c = c.plus(departure(e.Transitions[i-1], x, created))
+			c = c.plus(departure(e.Transitions[i-1], x, created, ended(e, i-1)))
 		}
 		for _, g := range x.Starts {
 			if !slices.Contains(created, g) {
@@ -45,7 +45,16 @@ func departures(e Execution) (c simCost) {
 	return c
 }
 
-func departure(before, x Transition, created []GoroutineID) (c simCost) {
+// ended reports whether transition i was the last of its goroutine, which neither waits nor
+// sleeps.
+func ended(e Execution, i int) bool {
+	g := e.Transitions[i].Goroutine
+	return !slices.ContainsFunc(e.Transitions[i].Accesses, func(a Access) bool { return a.Object == clockObject }) &&
+		!slices.ContainsFunc(e.Transitions[i+1:], func(x Transition) bool { return x.Goroutine == g }) &&
+		!slices.ContainsFunc(e.Pending, func(p Pending) bool { return p.Goroutine == g })
+}
+
+func departure(before, x Transition, created []GoroutineID, ended bool) (c simCost) {
 	enabled := func(g GoroutineID) bool {
 		return slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == g })
 	}
@@ -53,7 +62,11 @@ func departure(before, x Transition, created []GoroutineID) (c simCost) {
 	if x.Goroutine != running && enabled(running) && running != 0 && !slices.Contains(before.Starts, running) {
 		c.preemptions = 1
 	}
-	for i := max(0, slices.Index(created, running)); created[i] != x.Goroutine; i = (i + 1) % len(created) {
+	from := max(0, slices.Index(created, running))
+	if ended {
+		from = 0
+	}
+	for i := from; created[i] != x.Goroutine; i = (i + 1) % len(created) {
 		if enabled(created[i]) {
 			c.delays++
 		}
@@ -64,15 +77,21 @@ func departure(before, x Transition, created []GoroutineID) (c simCost) {
 // TestLimitsAgainstTwin: within a limit, DFS runs exactly those executions, of all that
 // there are, that keep to it. Alternatives (choose, select) cost nothing.
 func TestLimitsAgainstTwin(t *testing.T) {
-	programs := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, endings)}
-	rapid.Check(t, func(t *rapid.T) {
-		p := programs.generate(t)
-		all := paths(t, DFS(), p)
-		n := rapid.IntRange(0, 3).Draw(t, "limit")
-		compareLimited(t, p, MaxPreemptions(DFS(), n), all, func(c simCost) bool { return c.preemptions <= n })
-		compareLimited(t, p, MaxDelays(DFS(), n), all, func(c simCost) bool { return c.delays <= n })
-		compareLimited(t, p, MaxDelays(MaxPreemptions(DFS(), 1), n), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
-	})
+	for name, programs := range map[string]profile{
+		"times":   {blocks: join(variables, mutexes, waitGroups, channels, choices, times)},
+		"endings": {blocks: join(variables, mutexes, rwmutexes, channels, choices, endings)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := programs.generate(t)
+				all := paths(t, DFS(), p)
+				n := rapid.IntRange(0, 3).Draw(t, "limit")
+				compareLimited(t, p, MaxPreemptions(DFS(), n), all, func(c simCost) bool { return c.preemptions <= n })
+				compareLimited(t, p, MaxDelays(DFS(), n), all, func(c simCost) bool { return c.delays <= n })
+				compareLimited(t, p, MaxDelays(MaxPreemptions(DFS(), 1), n), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
+			})
+		})
+	}
 }
 
 func compareLimited(t rapid.TB, p *program, s Search, all map[string]simCost, within func(simCost) bool) {

@@ -16,7 +16,7 @@ func (w *worker) cost(a Alternative, enabled []Alternative) (c simCost) {
 	}
 	var order []GoroutineID // of creation, beginning with the one that ran last
 	for _, g := range append(slices.Clone(w.goroutines), w.goroutines...) {
-		if len(order) > 0 || w.last == nil || g == w.last {
+		if len(order) > 0 || w.last == nil || w.last.returned || g == w.last {
 			order = append(order, g.id)
 		}
 	}

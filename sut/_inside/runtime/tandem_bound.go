@@ -9,7 +9,8 @@ package runtime
 //
 // A delay passes over the goroutine that would be next, in favour of the one after
 // it (Emmi, Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011). The order is
-// that of their creation, from the running goroutine on, and round again.
+// that of their creation, from the running goroutine on and round again, or from the first
+// if that has ended.
 //
 // Alternatives of an operation cost nothing, nor do the early clock and the arrival of a
 // signal, which are no goroutines of the program. After these, whoever goes on is not preferred.
