@@ -50,7 +50,7 @@ func (h *hosted) installProxy(own string, started []peers.Peer) error {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
 	}
 	for _, p := range started {
-		config.Peers = append(config.Peers, proxy.Command{Name: p.Name, Args: p.Command, Env: p.Env})
+		config.Peers = append(config.Peers, proxy.Command{Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0})
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -68,7 +68,11 @@ func writeFile(path string, f peers.File) error {
 	if err := os.WriteFile(path, f.Content, 0o600); err != nil {
 		return err
 	}
-	return os.Chmod(path, f.Mode)
+	if err := os.Chmod(path, f.Mode); err != nil {
+		return err
+	}
+	// Peers tell when their files changed: that must not depend on when they were started.
+	return os.Chtimes(path, peers.ClockStart, peers.ClockStart)
 }
 
 // planMounts decides the mounts of the group, outer ones first.

@@ -55,6 +55,10 @@ func (n *node) objection(in Input) string {
 		if in.Conn < 0 || in.Conn >= len(n.conns) {
 			return fmt.Sprintf("%s on connection %d, but only %d were opened", in.Kind, in.Conn, len(n.conns))
 		}
+	case Choose:
+		if n.kind != 0 || in.Conn < 0 {
+			return fmt.Sprintf("behaviour %d is chosen, which is from 0 on, and the first input", in.Conn)
+		}
 	default:
 		return fmt.Sprintf("unknown kind of input %d", in.Kind)
 	}
@@ -63,7 +67,7 @@ func (n *node) objection(in Input) string {
 
 // reaches says whether the group can notice the input.
 func (n *node) reaches(in Input) bool {
-	if in.Kind == Connect {
+	if in.Kind == Connect || in.Kind == Choose {
 		return true
 	}
 	state := n.conns[in.Conn]

@@ -236,7 +236,7 @@ func (f *fields) bytes() []byte {
 func decodeEntry(content []byte) (e Entry, ok bool) {
 	f := &fields{data: content}
 	e.At = NodeID(f.number(math.MaxInt32))
-	e.Input.Kind = Kind(f.number(uint64(Close)))
+	e.Input.Kind = Kind(f.number(uint64(Choose)))
 	e.Input.Conn = f.number(math.MaxInt32)
 	switch e.Input.Kind {
 	case Connect:

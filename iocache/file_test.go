@@ -21,6 +21,7 @@ var someEntries = []Entry{
 	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"}, Reaction{Deliveries: []Delivery{{0, nil, Reset}, {1, []byte("hello"), StillOpen}}}},
 	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
 	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
+	{Root, Input{Kind: Choose, Conn: 3}, Reaction{}},
 }
 
 const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
@@ -29,6 +30,7 @@ const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
 2 connect 1 "127.0.0.1:22" => 0:""reset 1:"hello"
 4 shutdown 1 => nothing
 5 close 1 => nothing
+0 choose 3 => nothing
 `
 
 func fileOf(description string, entries []Entry) []byte {
@@ -88,7 +90,7 @@ func drawEntry(t *rapid.T) Entry {
 		return nil
 	}
 	number := rapid.IntRange(0, 1<<31-1)
-	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, 4).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
+	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, 5).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
 	switch e.Input.Kind {
 	case Connect:
 		e.Input.Addr = string(bytes("addr"))
@@ -132,7 +134,7 @@ func TestRestore(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "executions") {
 			cur := c.Cursor()
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, len(c.nodes[cur.node].conns)))
+				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, len(c.nodes[cur.node].conns), cur.Node() != Root))
 				if cur = next; hit {
 					continue
 				}

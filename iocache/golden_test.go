@@ -176,7 +176,7 @@ func (c *Cache) dump() string {
 func parseInput(t *testing.T, text string) Input {
 	t.Helper()
 	word, args, _ := strings.Cut(text, " ")
-	for kind := Connect; kind <= Close; kind++ {
+	for kind := Connect; kind <= Choose; kind++ {
 		if kind.String() != word {
 			continue
 		}

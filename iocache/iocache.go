@@ -35,13 +35,14 @@ const (
 	Send                     // send Data, which is not empty, on Conn
 	Shutdown                 // end the stream towards the peer (half close)
 	Close                    // close both directions
+	Choose                   // start the group so that it behaves in way Conn: only at the root
 )
 
 // Input is one thing done to the peer group. Connections are numbered by the
 // order of connect along a path: 0 is the first one, refused ones included.
 type Input struct {
 	Kind Kind
-	Conn int
+	Conn int    // Choose: the behaviour
 	Addr string // Connect only
 	Data []byte // Send only
 }

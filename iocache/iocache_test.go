@@ -96,6 +96,24 @@ func TestByteLimit(t *testing.T) {
 	}
 }
 
+// TestChoiceComesFirst: it is how a group starts.
+func TestChoiceComesFirst(t *testing.T) {
+	c, cursors := recorded(t, Limits{}, []Input{{Kind: Choose, Conn: 1}, connect(0)}, []Reaction{{}, {}})
+	for i, at := range cursors[1:] {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("after %d inputs the group could be made to behave otherwise", i+1)
+				}
+			}()
+			c.Lookup(at, Input{Kind: Choose, Conn: 2})
+		}()
+	}
+	if _, err := c.Record(c.Cursor(), Input{Kind: Choose, Conn: 2}, Reaction{Refused: 1}); err == nil {
+		t.Error("a behaviour can be refused")
+	}
+}
+
 func TestNewRefusesLimits(t *testing.T) {
 	for _, limits := range []Limits{{Nodes: -1}, {Bytes: -1}, {Nodes: 1 << 40}} {
 		func() {

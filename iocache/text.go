@@ -100,7 +100,7 @@ func (p *textParser) quoted() []byte {
 
 func (p *textParser) entry() (e Entry) {
 	e.At = NodeID(p.number())
-	for kind := Connect; kind <= Close; kind++ {
+	for kind := Connect; kind <= Choose; kind++ {
 		if p.take(" " + kind.String() + " ") {
 			e.Input.Kind = kind
 		}

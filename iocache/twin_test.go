@@ -38,6 +38,10 @@ type simulated struct {
 // perform gives the group an input and returns its whole reaction.
 func (s *simulated) perform(in Input) Reaction {
 	var r Reaction
+	if in.Kind == Choose {
+		s.stir(100 + byte(in.Conn))
+		return r
+	}
 	if in.Kind == Connect {
 		s.stir(200 + byte(len(in.Addr)))
 		if s.memory>>8%5 == 0 {
@@ -254,8 +258,9 @@ func (w world) between(from, to history) Reaction {
 	return r
 }
 
-// drawInput draws something that a SUT with so many connections can do.
-func (w world) drawInput(t *rapid.T, conns int) Input {
+// drawInput draws something that a SUT with so many connections can do; begun says that
+// it has done something.
+func (w world) drawInput(t *rapid.T, conns int, begun bool) Input {
 	kinds := []Kind{Send, Send, Send, Send, Send, Send, Send, Shutdown, Close}
 	if conns < w.conns {
 		kinds = append(kinds, Connect)
@@ -263,9 +268,16 @@ func (w world) drawInput(t *rapid.T, conns int) Input {
 	if conns == 0 {
 		kinds = []Kind{Connect}
 	}
+	if !begun {
+		kinds = []Kind{Connect, Choose}
+	}
 	in := Input{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Conn: conns}
 	if in.Kind == Connect {
 		in.Addr = rapid.SampledFrom([]string{"a:1", "a:1", "a:1", "bb:2"}).Draw(t, "addr")
+		return in
+	}
+	if in.Kind == Choose {
+		in.Conn = rapid.IntRange(0, 2).Draw(t, "behaviour")
 		return in
 	}
 	in.Conn = rapid.IntRange(0, conns-1).Draw(t, "conn")
@@ -296,7 +308,7 @@ func TestTwin(t *testing.T) {
 }
 
 func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, history) {
-	in := w.drawInput(t, len(w.after(h).conns))
+	in := w.drawInput(t, len(w.after(h).conns), len(h) > 0)
 	next, served, rest, hit := c.Lookup(cur, in)
 	wantNext, wantHit := w.lookup(h, in)
 	if want := w.between(h, wantNext); hit != wantHit || !served.equal(want) {
@@ -377,7 +389,7 @@ func TestPeerThatSeesWrites(t *testing.T) {
 			cur := c.Cursor()
 			var seen Reaction
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				in := w.drawInput(t, len(c.nodes[cur.node].conns))
+				in := w.drawInput(t, len(c.nodes[cur.node].conns), cur.Node() != Root)
 				next, answer, err := w.ask(t, c, cur, in, seen)
 				if err != nil {
 					var contradiction *Inconsistency

@@ -58,6 +58,10 @@ type File struct {
 	Mode    fs.FileMode // permission bits; 0 means 0644
 }
 
+// ClockStart is when the clock of a peer whose behaviour is chosen starts, and when the
+// files of all peers were changed last.
+var ClockStart = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 // Limits of a group.
 const (
 	DefaultReadyTimeout = 10 * time.Second

@@ -78,4 +78,6 @@ type Command struct {
 	Name string
 	Args []string // Args[0] is looked up in the PATH of Env
 	Env  []string
+	// SameAddresses turns off the randomization of the address space.
+	SameAddresses bool
 }

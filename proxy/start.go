@@ -206,9 +206,12 @@ func startPeers(config Config) ([]int, error) {
 	}
 	defer unix.Close(null)
 	peers := make([]int, 0, len(config.Peers))
-	for _, p := range config.Peers {
+	for i, p := range config.Peers {
 		file, err := lookPath(p)
 		if err != nil {
+			return nil, fmt.Errorf("start peer %s: %w", p.Name, err)
+		}
+		if err := prepare(i, p); err != nil {
 			return nil, fmt.Errorf("start peer %s: %w", p.Name, err)
 		}
 		pid, err := syscall.ForkExec(file, p.Args, &syscall.ProcAttr{
@@ -223,6 +226,32 @@ func startPeers(config Config) ([]int, error) {
 		peers = append(peers, pid)
 	}
 	return peers, nil
+}
+
+// addressesAsTheyAre is ADDR_NO_RANDOMIZE of personality(2).
+const addressesAsTheyAre = 0x0040000
+
+// prepare makes what the kernel gives to peer number i the same whenever the group is
+// started: its process ID, whatever threads the proxy has, and its addresses.
+func prepare(i int, c Command) error {
+	const firstPID, pidsPerPeer = 100, 20
+	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("choose its process ID: %w", err)
+	}
+	defer unix.Close(fd)
+	// The kernel gives the number after this one.
+	if _, err := unix.Write(fd, []byte(strconv.Itoa(firstPID+i*pidsPerPeer-1))); err != nil {
+		return fmt.Errorf("choose its process ID: %w", err)
+	}
+	persona := uintptr(0)
+	if c.SameAddresses {
+		persona = addressesAsTheyAre
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, persona, 0, 0); errno != 0 {
+		return fmt.Errorf("choose its addresses: %w", errno)
+	}
+	return nil
 }
 
 // lookPath finds the file to execute by the PATH that the peer itself will see.

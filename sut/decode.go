@@ -160,6 +160,9 @@ func (s *shared) readInput() (Input, error) {
 		if h.port > 1<<16-1 {
 			return Input{}, damage("a request is for port %d", h.port)
 		}
+		if in.Connection, in.Behaviour = 0, int(h.connection); in.Behaviour >= MaxBehaviours {
+			return Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
+		}
 		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
 		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
 	case Send, Shutdown, Close:

@@ -338,7 +338,7 @@ type shared struct {
 // sequence of deliveries on the way back.
 type exchangeHeader struct {
 	kind       uint32
-	connection uint32
+	connection uint32 // of a connect, on the way out: the behaviour that is chosen for the peers
 	errno      uint32
 	length     uint32
 	deliveries uint32
@@ -385,4 +385,5 @@ type sharedWorld struct {
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
 	shortReads     uint64 // how often a read can return less than there is
+	behaviours     uint64 // of the peers, of which the first connect chooses one; 0 and 1: there is no choice
 }

@@ -152,6 +152,7 @@ type Input struct {
 	Kind       InputKind
 	Connection int    // numbered by the answer to Connect
 	Address    string // Connect: host:port
+	Behaviour  int    // Connect, the first of an execution: how the peers behave, from 0 on; see World
 	Data       []byte // Send; valid during the call
 }
 

@@ -26,6 +26,9 @@ type World struct {
 	// ShortReads is how many reads of connections and pipes in an execution can
 	// return one byte of several that are there. Each is a choice.
 	ShortReads int `json:"short_reads,omitempty"`
+	// Behaviours is how many ways the peers can behave in. The first connection to them
+	// in an execution chooses one: Input.Behaviour.
+	Behaviours int `json:"behaviours,omitempty"`
 }
 
 // What a world is where nothing else is said.
@@ -37,6 +40,9 @@ const (
 
 // MaxSignals is how many kinds of signals can arrive.
 const MaxSignals = maxSignals
+
+// MaxBehaviours is how many ways peers can behave in.
+const MaxBehaviours = 1 << 12
 
 // SignalSource is the goroutine that stands for the senders of the signals that arrive.
 const SignalSource uint64 = signalSource
@@ -70,6 +76,10 @@ func (w World) describe(sh *sharedWorld) error {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
 	}
 	sh.shortReads = uint64(w.ShortReads)
+	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
+		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
+	}
+	sh.behaviours = uint64(w.Behaviours)
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil
 }

@@ -59,6 +59,7 @@ var tandem struct {
 	now        int64
 	ticks      uint64 // children of the clock
 	shortReads uint64 // so far
+	behave     bool   // the behaviour of the peers was chosen
 	spawned    int32
 	current    guintptr // pointers without write barriers: the scheduler must not have any
 	parked     [tandemMaxGoroutines]guintptr
@@ -139,8 +140,9 @@ func tandemConsider() {
 	switch {
 	case t.sealed && t.hasArms():
 		tandemLook(t)
-	case t.sealed && !tandemEnabled(t):
-		// The transition would have gone on, had the object been ready.
+	case t.sealed && (!tandemEnabled(t) || t.op == opConnect):
+		// The transition would have gone on, had the object been ready, or
+		// the behaviour of the peers been chosen.
 		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))
 	}
 	if t.waits() && t.block {

@@ -197,6 +197,8 @@ func tandemCountChoices(t *tandemG) {
 		tandemCountAlternatives(t)
 	case t.op == opSelect:
 		tandemCountArms(t)
+	case t.op == opConnect:
+		tandemCountBehaviours(t)
 	case t.op == opAdd:
 		tandemCountLate(t)
 	case t.op == opSignalArrive:

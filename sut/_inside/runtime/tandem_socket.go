@@ -124,7 +124,7 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 		return
 	}
 	t := &gp.tandem
-	t.op, t.object, t.state, t.choices = op, fd, uintptr(unsafe.Pointer(q)), 1
+	t.op, t.object, t.state, t.choices, t.choice = op, fd, uintptr(unsafe.Pointer(q)), 1, 0
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	if q != nil && want != 0 {
 		q.want = want
@@ -148,6 +148,27 @@ func tandemShortRead(fd uintptr, q *socketQueue) bool {
 	}
 	tandem.shortReads++
 	return true
+}
+
+// tandemCountBehaviours sets the number of alternatives of a pending connect: the first
+// one to the peers chooses how they behave.
+func tandemCountBehaviours(t *tandemG) {
+	t.choices, t.choice = 1, 0
+	if n := tandem.sh.world.behaviours; n > 1 && t.state == 0 && !tandem.behave {
+		t.choices = uint32(n)
+	}
+}
+
+// tandemBehaviour is what the connect that is under way has chosen.
+//
+//go:linkname tandemBehaviour syscall.tandemBehaviour
+func tandemBehaviour() uint32 {
+	t := &getg().tandem
+	if tandem.behave || t.id == 0 {
+		return 0
+	}
+	tandem.behave = true
+	return t.choice
 }
 
 // tandemTouch records that the running transition uses a queue. It is called

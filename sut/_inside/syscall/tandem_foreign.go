@@ -11,6 +11,9 @@ func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p 
 //go:linkname tandemExchange
 func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte)
 
+//go:linkname tandemBehaviour
+func tandemBehaviour() uint32
+
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
 
@@ -24,7 +27,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, 0, a.four(), uint32(a.port), nil)
+	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), nil)
 	tandemInput(opConnect, number, nil)
 	if errno == 0 {
 		e.number, e.foreign, e.connected, e.remote = number, true, true, a

@@ -1,0 +1,122 @@
+package ckptd
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// keyExchange is what a client sends in the first half of a key exchange of SSH, the same
+// every time: its version with KEXINIT, and the public key of a Diffie-Hellman exchange on
+// Curve25519 (RFC 4253, sections 7 and 8; RFC 8731).
+func keyExchange() [2]string {
+	lists := []string{
+		"curve25519-sha256", "ssh-ed25519", "aes128-ctr", "aes128-ctr", "hmac-sha2-256", "hmac-sha2-256", "none", "none", "", "",
+	}
+	kexinit := append([]byte{20}, make([]byte, 16)...)
+	for _, l := range lists {
+		kexinit = append(binary.BigEndian.AppendUint32(kexinit, uint32(len(l))), l...)
+	}
+	kexinit = append(kexinit, 0, 0, 0, 0, 0)
+	public := append([]byte{30, 0, 0, 0, 32, 9}, make([]byte, 31)...) // the base point
+	return [2]string{"SSH-2.0-x\r\n" + packet(kexinit), packet(public)}
+}
+
+// packet is the binary packet of RFC 4253, section 6.
+func packet(payload []byte) string {
+	padding := 16 - (len(payload)+5)%16
+	if padding < 4 {
+		padding += 16
+	}
+	b := binary.BigEndian.AppendUint32(nil, uint32(1+len(payload)+padding))
+	b = append(append(b, byte(padding)), payload...)
+	return string(append(b, make([]byte, padding)...))
+}
+
+// exchangeKeys does the first half of a key exchange and returns what Dropbear answers.
+func exchangeKeys(t *testing.T, g *Group) (answers []string) {
+	t.Helper()
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(t), 1, dropbearAddress); err != nil {
+		t.Fatal(err)
+	}
+	answers = append(answers, talk.listen())
+	for _, request := range keyExchange() {
+		answers = append(answers, talk.ask(request))
+	}
+	return answers
+}
+
+// TestChosenKeyExchanges: each of eight behaviours of Dropbear makes its own key exchange, and
+// the same one whenever it is started, and whenever it has gone back.
+func TestChosenKeyExchanges(t *testing.T) {
+	behaviours := 8
+	if testing.Short() {
+		behaviours = 2
+	}
+	c := spawn(t, Options{})
+	group := dropbear(t)
+	group.Peers[0].Choices = behaviours
+	seen := map[string]int{}
+	for behaviour := range behaviours {
+		var want string
+		for range 2 {
+			g := start(t, c, group.Behaving(behaviour))
+			image, err := g.Checkpoint(testContext(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				answers := exchangeKeys(t, g)
+				got := fmt.Sprintf("%q", answers)
+				if want == "" {
+					want = got
+				}
+				if got != want || len(answers[2]) < 100 || !strings.HasPrefix(answers[0], "SSH-2.0-dropbear") {
+					t.Fatalf("behaviour %d: %s\nbefore: %s", behaviour, got, want)
+				}
+				if err := g.Restore(testContext(t), image.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen[want] = behaviour
+		t.Logf("behaviour %d: %x", behaviour, sha256.Sum256([]byte(want)))
+	}
+	if len(seen) != behaviours {
+		t.Errorf("%d behaviours make %d key exchanges", behaviours, len(seen))
+	}
+}
+
+// TestChosenTime: the answers of a server that tells the time are the same after a restart.
+func TestChosenTime(t *testing.T) {
+	c := spawn(t, Options{})
+	group := merecat()
+	group.Peers[0].Choices = 1
+	var want string
+	for range 3 {
+		g := start(t, c, group)
+		talk := &conversation{t: t, group: g, id: 1}
+		talk.obtain()
+		if err := g.Proxy().Connect(testContext(t), 1, merecatAddress); err != nil {
+			t.Fatal(err)
+		}
+		talk.listen()
+		got := talk.ask(get("/a.txt"))
+		if want == "" {
+			want = got
+		}
+		if got != want || !strings.Contains(got, "Date: Wed, 01 Jan 2025 00:00:00 GMT") || strings.Count(got, "2025") < 2 {
+			t.Errorf("%q\nbefore: %q", got, want)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
