@@ -16,6 +16,9 @@ type encoder struct {
 
 func (e *encoder) number(n uint64) { e.data = binary.AppendUvarint(e.data, n) }
 
+// count writes a number that is not negative.
+func (e *encoder) count(n int) { e.number(uint64(max(n, 0))) }
+
 func (e *encoder) signed(n int64) { e.data = binary.AppendVarint(e.data, n) }
 
 func (e *encoder) truth(b bool) {
@@ -93,6 +96,7 @@ func (e *encoder) sleepers(list []Sleeper) {
 type decoder struct {
 	data    []byte
 	ids     []uint64
+	nested  int // parts within each other
 	problem string
 }
 

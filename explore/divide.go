@@ -21,6 +21,7 @@ func Divide(s Search) (*Part, bool) {
 // divisible is a search that can be divided, or a decorator of one.
 type divisible interface {
 	divide() (*Part, bool)
+	parted() []*Part // see Parts
 }
 
 // divide of a decorator is that of what it bounds: the parts may run ahead of

@@ -39,17 +39,19 @@ type divided struct {
 	part     *Part // nil for the whole one
 	schedule Schedule
 	asked    bool      // schedule is what Next returned last
+	reported bool      // done has been reported, and not noted
 	done     Execution // reported last
 }
 
-// drive explores a program with a search that is divided now and then.
-func drive(t *rapid.T, s Search, p *program) *division {
+// drive explores a program with a search that is divided now and then, and between any two steps
+// may be interrupted: then another one goes on.
+func drive(t *rapid.T, s Search, p *program, interrupt func(*division)) *division {
 	d := &division{t: t, program: p, ran: map[string]int{}}
-	whole := &divided{search: s}
-	d.tasks = []*divided{whole}
+	d.tasks = []*divided{{search: s}}
 	often := rapid.SampledFrom([]int{1, 3, 30}).Draw(t, "often")
 	order := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 0))
-	for steps := 0; len(d.tasks) > 0 && d.tasks[0] == whole; steps++ {
+	for len(d.tasks) > 0 && d.tasks[0].part == nil {
+		interrupt(d)
 		i := order.IntN(len(d.tasks))
 		x := d.tasks[i]
 		if !x.asked && order.IntN(often) == 0 {
@@ -69,9 +71,10 @@ func drive(t *rapid.T, s Search, p *program) *division {
 func (d *division) advance(x *divided) bool {
 	if !x.asked {
 		x.schedule, x.asked = x.search.Next()
-		if x.part != nil && x.search.Verdict().Executions > 0 {
+		if x.part != nil && x.reported {
 			x.part.Note(x.done, !x.asked)
 		}
+		x.reported = false
 		if !x.asked {
 			return false
 		}
@@ -80,7 +83,7 @@ func (d *division) advance(x *divided) bool {
 	if !ok {
 		return true // the part has not come so far
 	}
-	x.asked, x.done = false, e
+	x.asked, x.reported, x.done = false, true, e
 	if err := x.search.Report(e); err != nil {
 		d.t.Fatalf("%v\n%v", err, d.program)
 	}
@@ -144,7 +147,7 @@ func TestDivide(t *testing.T) {
 					p := f.generate(t)
 					s, whole := make(), make()
 					want, ran := undivided(t, whole, p)
-					got := drive(t, s, p)
+					got := drive(t, s, p, func(*division) {})
 					parts += got.parts
 					if diff := cmp.Diff(want, got.seen); diff != "" {
 						t.Fatalf("executions (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)

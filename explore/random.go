@@ -5,14 +5,16 @@ import "fmt"
 // Random returns a search that runs n executions with pseudo-random schedules,
 // the same ones for the same seed. It can find violations but not exclude them.
 func Random(n int, seed uint64) Search {
-	return &random{stretch: stretch{left: n, seeds: seeds{seed}}}
+	return &random{all: n, stretch: stretch{left: n, seeds: seeds{seed}}}
 }
 
 type random struct {
 	tally
+	all int // schedules, of the whole search
 	stretch
-	parts []*Part // what comes after it, in this order
-	rest  stretch // and after them
+	before seeds   // those before the last one
+	parts  []*Part // what comes after it, in this order
+	rest   stretch // and after them
 
 	probes probes
 }
@@ -47,6 +49,7 @@ func (r *random) Next() (Schedule, bool) {
 		return r.end()
 	}
 	r.left--
+	r.before = r.seeds
 	return Schedule{Seed: r.seed()}, true
 }
 

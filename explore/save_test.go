@@ -229,6 +229,21 @@ func FuzzResume(f *testing.F) {
 			f.Add(state)
 		}
 	}
+	for _, make := range divisibles {
+		s := partly(f, make(), threeWriters, 3)
+		part, _ := Divide(s)
+		if part == nil {
+			continue
+		}
+		partly(f, part.Search, threeWriters, 2)
+		part.Note(Execution{Outcome: Completed, Length: 7}, false)
+		Divide(part.Search)
+		state, err := Save(s)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(state)
+	}
 	p := parseProgram(threeWriters)
 	f.Fuzz(func(t *testing.T, state []byte) {
 		for _, make := range saveables {
