@@ -22,7 +22,7 @@ func Summary(o Options, result *Result) report.Run {
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: details(v),
 		Counts: report.Counts{
-			Executions: v.Executions, Redundant: v.Redundant, Transitions: v.Transitions,
+			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			InMemory: c.InMemory, Refusal: result.Refusal,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
@@ -52,6 +52,11 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = []string{"data races are looked for in: " + strings.Join(o.Program.Races, ", ")}
 	} else {
 		a.Other = []string{"there are no data races: they are not looked for"}
+	}
+	if o.Leaks {
+		a.Other = append(a.Other, "goroutine leaks are looked for")
+	} else {
+		a.Other = append(a.Other, "goroutine leaks are not looked for")
 	}
 	if n := o.World.EarlyTimers; n > 0 {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))

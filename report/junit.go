@@ -65,6 +65,9 @@ func junitPackage(p TestPackage) junitSuite {
 		case t.Verdict == Violated:
 			suite.Failures++
 			c.Failure = &junitResult{Message: printable(t.Reason), Text: failureText(t.Counterexample)}
+			if t.Counterexample != nil {
+				c.Failure.Message = printable(t.Counterexample.headline())
+			}
 		case t.Verdict == Unknown:
 			suite.Errors++
 			c.Error = &junitResult{Message: printable(t.Reason)}

@@ -39,6 +39,7 @@ type Run struct {
 // Counts says how much work a search was.
 type Counts struct {
 	Executions  int
+	Limited     int // executions cut off; among Executions
 	Redundant   int // executions given up since another one covers them; among Executions
 	Transitions int
 	CacheHits   int      // inputs that the I/O cache answered

@@ -56,7 +56,7 @@ func TestWriteTestPackage(t *testing.T) {
 	}
 	text := b.String()
 	for _, want := range []string{
-		"\n=== TestB/x\nVIOLATED: the search stopped at the first violation\n  example.com/q TestB/x\n",
+		"\n=== TestB/x\nVIOLATED: exit status 1: \\x1b[31m q_test.go:7: <wrong> ]]> \\xff\n  example.com/q TestB/x\n",
 		"\n  tandem replay q.TestB_x.counterexample\n\nexample.com/q: 5 tests: 2 hold, 2 violated, 1 unknown, in 1.50s\n",
 	} {
 		if !strings.Contains(text, want) {

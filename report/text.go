@@ -6,7 +6,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -63,7 +62,11 @@ func (p *printer) heading(text string) {
 }
 
 func (p *printer) counterexample(c *Counterexample) {
-	p.verdict(c.Run)
+	headline := c.Run
+	if c.Outcome != "" {
+		headline.Reason = c.headline()
+	}
+	p.verdict(headline)
 	p.heading("Goroutines")
 	for i, g := range c.Goroutines {
 		if i == maxListed {
@@ -80,6 +83,17 @@ func (p *printer) counterexample(c *Counterexample) {
 		p.heading("Replay")
 		p.line(plain, "  "+printable(c.ReplayCommand))
 	}
+}
+
+// headline is what is wrong, in a line. Of an exit, what was printed first says more
+// than its status.
+func (c *Counterexample) headline() string {
+	line, rest, _ := strings.Cut(c.Outcome, "\n")
+	next, _, _ := strings.Cut(strings.TrimLeft(rest, " \t\n"), "\n")
+	if next != "" && strings.HasPrefix(line, "exit status ") {
+		line += ": " + next
+	}
+	return line
 }
 
 func (p *printer) verdict(run Run) {
@@ -159,74 +173,6 @@ func (p *printer) restores(steps []Step) {
 		}
 		p.linef(yellow, "  for step %d: %s", i+1, printable(step.Restored))
 		listed++
-	}
-}
-
-func (p *printer) summary(run Run) {
-	p.heading("Search")
-	n := run.Counts
-	redundant := ""
-	if n.Redundant > 0 {
-		redundant = fmt.Sprintf(" (%s of them redundant)", count(n.Redundant))
-	}
-	p.linef(plain, "  %s%s, %s in %s", countOf(n.Executions, "execution"), redundant,
-		countOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond))
-	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
-		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
-	if n.ReadInputs > 0 {
-		p.linef(plain, "  after %s the peers had read the time or random numbers: %s", countOf(n.ReadInputs, "input"), printable(n.Reads))
-	}
-	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
-		p.linef(plain, "  it is not known what %s reads of these", printable(process))
-	}
-	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
-		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
-	if n.Refusal != "" {
-		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))
-	}
-	if n.SelfChecked > 0 {
-		p.linef(plain, "  %s run again in place and in another process, event by event the same", countOf(n.SelfChecked, "execution"))
-	}
-	p.assumptions(run.Assumptions)
-}
-
-// backends says what took the checkpoints.
-func (n Counts) backends() string {
-	switch n.InMemory {
-	case n.Checkpoints:
-		if n.Checkpoints == 0 {
-			return ""
-		}
-		return " in memory"
-	case 0:
-		return " by CRIU"
-	}
-	return fmt.Sprintf(" (%s in memory, %s by CRIU)", count(n.InMemory), count(n.Checkpoints-n.InMemory))
-}
-
-func (p *printer) assumptions(a Assumptions) {
-	if a.Strategy == "" && a.Scope == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
-		return
-	}
-	p.heading("Assumed")
-	if a.Strategy != "" {
-		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))
-	}
-	if a.Scope != "" {
-		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))
-	}
-	if len(a.Preemptible) > 0 {
-		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where they block")
-	}
-	for i, pattern := range a.Preemptible {
-		if i == maxListed {
-			p.linef(plain, "    and %s more", count(len(a.Preemptible)-maxListed))
-			break
-		}
-		p.line(plain, "    "+printable(pattern))
-	}
-	for _, other := range a.Other[:min(len(a.Other), maxListed)] {
-		p.line(plain, "  "+printable(other))
 	}
 }
 

@@ -17,6 +17,7 @@ func WriteViolations(w io.Writer, run Run, violations []Violation, options Optio
 	for i, v := range violations {
 		p.violation(i+1, v)
 	}
+	run.Reason = "" // has been said
 	p.summary(run)
 	_, err := w.Write(p.text.Bytes())
 	return err
@@ -85,6 +86,7 @@ type countsElement struct {
 	CacheHits   int     `json:"cache_hits"`
 	CacheMisses int     `json:"cache_misses"`
 	Checkpoints int     `json:"checkpoints"`
+	InMemory    int     `json:"checkpoints_in_memory"`
 	Restores    int     `json:"restores"`
 	Replayed    int     `json:"replayed"`
 	SelfChecked int     `json:"self_checked"`
@@ -104,7 +106,7 @@ func documentOf(run Run, violations []Violation) document {
 		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict, Reason: valid(run.Reason), CutOff: valid(run.CutOff),
 		Violations: []violationElement{},
 		Counts: countsElement{
-			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints,
+			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},
 		Assumed: assumedElement{a.Strategy, a.Scope, append([]string{}, a.Preemptible...), a.Other},

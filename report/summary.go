@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// summary says how much work the search was, and what its verdict rests on. Of a
+// replay there is nothing to say.
+func (p *printer) summary(run Run) {
+	if n := run.Counts; n.Executions > 0 {
+		p.heading("Search")
+		p.linef(plain, "  %s%s, %s in %s%s", countOf(n.Executions, "execution"), notTraces(n),
+			countOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
+		if run.Assumptions.Scope != "" || n.CacheHits+n.CacheMisses > 0 {
+			p.peers(n)
+		}
+		if n.SelfChecked > 0 {
+			p.linef(plain, "  %s run again in place and in another process, event by event the same", countOf(n.SelfChecked, "execution"))
+		}
+		if run.Verdict == Violated && run.Reason != "" {
+			p.line(plain, "  "+printable(run.Reason))
+		}
+	}
+	p.assumptions(run.Assumptions)
+}
+
+// notTraces says which executions do not count as traces of their own.
+func notTraces(n Counts) string {
+	var list []string
+	if n.Redundant > 0 {
+		list = append(list, count(n.Redundant)+" redundant")
+	}
+	if n.Limited > 0 {
+		list = append(list, count(n.Limited)+" cut off")
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s traces; %s)", count(n.Executions-n.Redundant-n.Limited), strings.Join(list, ", "))
+}
+
+// rate is left out where the search was too short for it to mean something.
+func rate(n Counts) string {
+	if n.Elapsed < 100*time.Millisecond {
+		return ""
+	}
+	return fmt.Sprintf(" (%s executions/s)", count(int(float64(n.Executions)/n.Elapsed.Seconds())))
+}
+
+func (p *printer) peers(n Counts) {
+	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
+		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
+	if n.ReadInputs > 0 {
+		p.linef(plain, "  after %s the peers had read the time or random numbers: %s", countOf(n.ReadInputs, "input"), printable(n.Reads))
+	}
+	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
+		p.linef(plain, "  it is not known what %s reads of these", printable(process))
+	}
+	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
+		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	if n.Refusal != "" {
+		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))
+	}
+}
+
+// backends says what took the checkpoints.
+func (n Counts) backends() string {
+	switch n.InMemory {
+	case n.Checkpoints:
+		if n.Checkpoints == 0 {
+			return ""
+		}
+		return " in memory"
+	case 0:
+		return " by CRIU"
+	}
+	return fmt.Sprintf(" (%s in memory, %s by CRIU)", count(n.InMemory), count(n.Checkpoints-n.InMemory))
+}
+
+func (p *printer) assumptions(a Assumptions) {
+	if a.Strategy == "" && a.Scope == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
+		return
+	}
+	p.heading("Assumed")
+	if a.Strategy != "" {
+		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))
+	}
+	if a.Scope != "" {
+		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))
+	}
+	if len(a.Preemptible) > 0 {
+		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where they block")
+	}
+	groups := grouped(a.Preemptible)
+	for i, group := range groups {
+		if i == maxListed {
+			p.linef(plain, "    and %s more", count(len(groups)-maxListed))
+			break
+		}
+		p.line(plain, "    "+printable(group))
+	}
+	for _, other := range a.Other[:min(len(a.Other), maxListed)] {
+		p.line(plain, "  "+printable(other))
+	}
+}
+
+// fewPackages are listed one by one.
+const fewPackages = 3
+
+// grouped replaces packages, where there are many, by the one that they are below.
+func grouped(packages []string) (list []string) {
+	below := map[string]int{}
+	for _, name := range packages {
+		for above := path.Dir(name); above != "." && above != "/"; above = path.Dir(above) {
+			below[above]++
+		}
+	}
+	isListed := func(name string) bool { return below[name] > fewPackages && slices.Contains(packages, name) }
+	for _, name := range packages {
+		above := path.Dir(name)
+		for above != "." && above != "/" && !isListed(above) {
+			above = path.Dir(above)
+		}
+		switch {
+		case isListed(above):
+		case isListed(name):
+			list = append(list, fmt.Sprintf("%s, and %s below it", name, countOf(below[name], "package")))
+		default:
+			list = append(list, name)
+		}
+	}
+	return list
+}
