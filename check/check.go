@@ -45,8 +45,8 @@ type Options struct {
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
 
-	// SelfCheck: the first and then every n-th execution is run twice more, and must
-	// be the same; 0: none is.
+	// SelfCheck: the first and then one of n executions is run twice more, and must be
+	// the same; 0: none is. It picks by the schedule.
 	SelfCheck int
 
 	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests
@@ -56,12 +56,18 @@ type Options struct {
 	// it is shown; 0: it is shown as it was found.
 	Shrink int
 
+	// Workers is how many executions may be run at the same time; 0: 1. The result does
+	// not depend on it, but for Counts.
+	Workers int
+
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
+
+	haste bool // all workers are there before the search begins
 }
 
 // Counts says how much work was done beside the search itself.
@@ -77,7 +83,23 @@ type Counts struct {
 	CheckpointTime time.Duration
 	RestoreTime    time.Duration
 	SelfChecked    int // executions that were run twice more, and were the same
+	Parts          int // of the search, that ran ahead of the rest
 	Elapsed        time.Duration
+}
+
+// add adds what an execution has counted.
+func (c *Counts) add(other Counts) {
+	c.Hits += other.Hits
+	c.Misses += other.Misses
+	c.Checkpoints += other.Checkpoints
+	c.InMemory += other.InMemory
+	c.Restores += other.Restores
+	c.Restarts += other.Restarts
+	c.Replayed += other.Replayed
+	c.ReadInputs += other.ReadInputs
+	c.ImageBytes += other.ImageBytes
+	c.CheckpointTime += other.CheckpointTime
+	c.RestoreTime += other.RestoreTime
 }
 
 // Result is what a check found.
@@ -113,7 +135,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Saving != nil {
 		if err := r.startSaving(*o.Saving); err != nil {
-			r.closeWorkers()
+			r.executor.close()
 			return nil, err
 		}
 	}
@@ -121,16 +143,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
-	worker, err := sut.Start(o.Program, o.worker())
-	if err != nil {
-		return nil, err
-	}
-	r := &run{ctx: ctx, options: o, worker: worker, started: time.Now(), told: time.Now()}
+	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now()}
 	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
-		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy, &r.counts)
+		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 	}
-	return r, nil
+	var err error
+	r.executor, err = r.newExecutor(0)
+	return r, err
 }
 
 func (o *Options) worker() sut.Options {
@@ -139,11 +159,9 @@ func (o *Options) worker() sut.Options {
 
 // finish searches to the end and ends what takes part.
 func (r *run) finish(ctx context.Context) (*Result, error) {
-	defer r.closeWorkers()
-	defer context.AfterFunc(ctx, r.worker.Interrupt)()
-	defer r.worker.Stay()()
 	var result *Result
 	err := r.loop(ctx)
+	defer func() { r.executor.close() }()
 	switch {
 	case ctx.Err() != nil:
 		result, err = r.interrupted()
@@ -159,32 +177,27 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	return result, err
 }
 
-func (r *run) closeWorkers() {
-	r.worker.Close()
-	if r.twin != nil {
-		r.twin.Close()
-	}
-}
-
 // run is one check under way.
 type run struct {
 	ctx        context.Context
 	options    Options
-	worker     *sut.Worker
-	twin       *sut.Worker // for self-checks; nil until the first
-	executions int
+	executor   *executor // the first one, and after the search one that is left
+	begun      bool      // there has been an execution
 	search     explore.Search
+	verdict    explore.Verdict // of the search, when it has ended
 	peers      *peerSide
-	translator translator
 	counts     Counts
 	started    time.Time
 	told       time.Time // when Progress last was
-	looked     time.Time // when the peers last were seen alive
 	violations []*violation
-	// judge sees every execution. It returns the tests that a violation is one of,
-	// if it is to be kept. With nil distinct violations are, as many as are looked for.
+	unclaimed  []*violation // found ahead of the search, when it was interrupted
+	// kind says which executions are alike: the first of each kind is judged, those of kind ""
+	// are not. With nil, violations are told apart as far as they are looked for.
+	kind func(*sut.Log, explore.Outcome) string
+	// judge returns the tests that a violation is one of, if it is to be kept. With nil
+	// distinct violations are, as many as are looked for.
 	judge    func(log *sut.Log, isViolation bool) (tests []string, err error)
-	distinct map[string]*violation               // by the key of their signatures, if several are looked for
+	distinct map[string]*violation               // by kind, if several are looked for
 	blame    func(log *sut.Log) (tests []string) // that a violation is one of
 	limited  string                              // where the first execution was that was cut off
 	saver    *saver                              // nil: the check is not saved
@@ -203,84 +216,35 @@ type violation struct {
 	shrunk     *report.Shrinking // nil if it was not
 }
 
+// loop has the executors search, and meanwhile does what has to be done now and then.
 func (r *run) loop(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		schedule, more := r.search.Next()
-		if !more {
-			return r.alive()
-		}
-		if err := r.execute(schedule); err != nil {
-			return err
-		}
-		r.settle()
-		if err := r.rounds(); err != nil {
-			return err
+	p := newPool(r)
+	if r.options.haste {
+		p.fill()
+	} else {
+		defer time.AfterFunc(lateStart, p.fill).Stop()
+	}
+	p.add(r.executor)
+	round := time.NewTicker(roundInterval)
+	defer round.Stop()
+	interrupt := ctx.Done()
+	for searching := true; searching; {
+		select {
+		case <-p.ended:
+			searching = false
+		case <-interrupt:
+			interrupt = nil
+			p.stop(ctx.Err())
+		case now := <-round.C:
+			if err := r.rounds(p, now); err != nil {
+				p.stop(err)
+			}
 		}
 	}
-}
-
-func (r *run) execute(schedule explore.Schedule) error {
-	s := r.translator.schedule(schedule)
-	s.Steps, s.WantLeaks = r.options.Depth, r.options.Leaks
-	if s.Seed == 0 {
-		s.Rounds = maxRounds
-	}
-	log, err := r.runOne(s)
-	if err != nil {
+	if err := p.wait(); err != nil {
 		return err
 	}
-	execution, err := r.translator.log(log)
-	if err != nil {
-		return err
-	}
-	if execution.Outcome == explore.StepLimit && r.limited == "" {
-		r.limited = r.lastPlace(log)
-	}
-	if err := r.consider(log, execution.Outcome.Violation()); err != nil {
-		return err
-	}
-	return r.search.Report(execution)
-}
-
-// runOne runs a schedule, and checks itself now and then.
-func (r *run) runOne(s sut.Schedule) (*sut.Log, error) {
-	r.executions++
-	checked := r.options.SelfCheck > 0 && (r.executions-1)%r.options.SelfCheck == 0
-	var exchanges []exchange
-	answers := r.answers()
-	if checked && r.peers != nil {
-		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
-		defer func() { r.peers.watch = nil }()
-	}
-	log, err := r.worker.Run(s, answers)
-	if err != nil {
-		return nil, err
-	}
-	if log.Outcome == sut.Refused {
-		return nil, r.refusal(log)
-	}
-	if checked && log.Outcome != sut.Diverged {
-		return r.selfCheck(s, log, exchanges)
-	}
-	return log, nil
-}
-
-// consider keeps an execution if it is a violation that somebody wants to see.
-func (r *run) consider(log *sut.Log, isViolation bool) error {
-	if r.judge == nil {
-		return r.collect(log, isViolation)
-	}
-	tests, err := r.judge(log, isViolation)
-	if err != nil || len(tests) == 0 {
-		return err
-	}
-	v := r.keep(log)
-	v.tests = tests
-	r.violations = append(r.violations, v)
-	return nil
+	return r.alive()
 }
 
 // maxRounds is how often a goroutine goes round a loop that waits, without any
@@ -298,24 +262,6 @@ func (r *run) lastPlace(log *sut.Log) string {
 		}
 	}
 	return ""
-}
-
-// answers returns who answers for the peers in the next execution.
-func (r *run) answers() sut.Peers {
-	if r.peers == nil {
-		return nil
-	}
-	r.peers.rewind()
-	return r.peers
-}
-
-// keep is an execution that outlives the next one, and who answered its inputs.
-func (r *run) keep(log *sut.Log) *violation {
-	v := keep(log)
-	if r.peers != nil {
-		v.hits = slices.Clone(r.peers.hits)
-	}
-	return v
 }
 
 func keep(log *sut.Log) *violation {
@@ -342,11 +288,6 @@ func choices(events []sut.Event) []sut.Choice {
 	return list
 }
 
-// refusal says what the program did that cannot be checked, and where.
-func (r *run) refusal(log *sut.Log) error {
-	return fmt.Errorf("%s cannot be checked: %s%s", r.options.Package, log.Message, r.place(log.Stack))
-}
-
 // place is the innermost call in a stack that is not in the standard library.
 func (r *run) place(stack []uint64) string {
 	for _, pc := range stack {
@@ -357,35 +298,38 @@ func (r *run) place(stack []uint64) string {
 	return ""
 }
 
-// How often what happens now and then happens.
+// How often what happens now and then happens, and when the workers after the first
+// one start: small searches are over by then.
 const (
 	roundInterval    = 50 * time.Millisecond
 	progressInterval = 200 * time.Millisecond
+	lateStart        = 100 * time.Millisecond
 )
 
 // rounds does what has to be done now and then: see that the peers live even
-// while the cache answers for them, and tell how far the check is.
-func (r *run) rounds() error {
-	now := time.Now()
-	if now.Sub(r.looked) < roundInterval {
-		return nil
-	}
-	r.looked = now
+// while the cache answers for them, save the check, and tell how far it is.
+func (r *run) rounds(p *pool, now time.Time) error {
 	if err := r.alive(); err != nil {
 		return err
 	}
-	r.saveIfDue(now)
+	if r.saver.due(now) {
+		p.still(func() { r.saveOnTime(now) })
+	}
 	if r.options.Progress != nil && now.Sub(r.told) >= progressInterval {
 		r.told = now
-		r.counts.Elapsed = r.elapsed()
-		r.options.Progress(r.search.Verdict(), r.counts)
+		r.options.Progress(p.soFar())
 	}
 	return nil
 }
 
-// alive returns an error if a process on the peers' side has died.
+// alive returns an error if a process on the peers' side has died. While they are
+// being asked, whoever asks will notice.
 func (r *run) alive() error {
-	if r.peers == nil || r.peers.group == nil {
+	if r.peers == nil || !r.peers.mu.TryLock() {
+		return nil
+	}
+	defer r.peers.mu.Unlock()
+	if r.peers.group == nil {
 		return nil
 	}
 	return r.peers.group.Check()
@@ -394,22 +338,20 @@ func (r *run) alive() error {
 // interrupted is what is known when somebody wants the search to end. The worker has
 // been ended then, but violations that were found are shown all the same.
 func (r *run) interrupted() (*Result, error) {
-	if r.saver != nil {
-		r.counts = r.saver.counts // without those of the execution that was under way
-	}
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, "it was interrupted"
-	if len(r.violations) > 0 {
+	found := slices.Concat(r.violations, r.unclaimed)
+	if len(found) > 0 {
 		result.Verdict.Kind = explore.Violated
-		r.renewWorker()
+		r.executor.renew()
 	}
-	return result, r.explainAll(result)
+	return result, r.explainAll(found, result)
 }
 
 // known is the result without violations.
 func (r *run) known() *Result {
 	r.counts.Elapsed = r.elapsed()
-	result := &Result{Verdict: r.search.Verdict(), Counts: r.counts, CutOff: r.limited}
+	result := &Result{Verdict: r.verdict, Counts: r.counts, CutOff: r.limited}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal = r.peers.refusal
@@ -419,12 +361,12 @@ func (r *run) known() *Result {
 
 func (r *run) result() (*Result, error) {
 	result := r.known()
-	return result, r.explainAll(result)
+	return result, r.explainAll(r.violations, result)
 }
 
-// explainAll adds the violations to a result.
-func (r *run) explainAll(result *Result) error {
-	for _, v := range r.violations {
+// explainAll adds violations to a result.
+func (r *run) explainAll(violations []*violation, result *Result) error {
+	for _, v := range violations {
 		r.shrink(v)
 		if err := r.explain(v, result); err != nil {
 			return err

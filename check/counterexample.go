@@ -17,18 +17,19 @@ import (
 // people want to see, and makes a counterexample and a recording of it.
 func (r *run) explain(v *violation, result *Result) error {
 	var exchanges []exchange
-	if r.peers != nil {
-		r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
-		defer func() { r.peers.watch = nil }()
+	x := r.executor
+	if x.talk != nil {
+		x.talk.watch = func(x exchange) { exchanges = append(exchanges, x) }
+		defer func() { x.talk.watch = nil }()
 	}
 	schedule := r.violating(v.prefix)
 	schedule.WantCallers, schedule.Watch = true, v.log.Race.First()
-	preempting, err := preemptions(r.worker, schedule, r.answers, v.events)
+	preempting, err := preemptions(x.worker, schedule, x.answers, v.events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
 	exchanges = nil
-	log, err := r.worker.Run(schedule, r.answers())
+	log, err := x.worker.Run(schedule, x.answers())
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}

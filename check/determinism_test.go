@@ -18,7 +18,7 @@ func TestDeterminism(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.worker.Close()
+			defer r.executor.close()
 			defer r.peers.close()
 			events := 0
 			for seed := range uint64(schedules) {
@@ -39,7 +39,7 @@ func TestDeterminism(t *testing.T) {
 
 func runOnce(t testing.TB, r *run, s sut.Schedule) *sut.Log {
 	t.Helper()
-	log, err := r.worker.Run(s, r.answers())
+	log, err := r.executor.worker.Run(s, r.executor.answers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +53,19 @@ func BenchmarkCacheHit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer r.worker.Close()
+	defer r.executor.close()
 	defer r.peers.close()
 	runOnce(b, r, sut.Schedule{})
-	misses := r.counts.Misses
+	misses := r.executor.counts.Misses
 	inputs, inChecker := 0, time.Duration(0)
 	for b.Loop() {
-		timed := &timedPeers{peers: r.answers()}
-		if _, err := r.worker.Run(sut.Schedule{}, timed); err != nil {
+		timed := &timedPeers{peers: r.executor.answers()}
+		if _, err := r.executor.worker.Run(sut.Schedule{}, timed); err != nil {
 			b.Fatal(err)
 		}
 		inputs, inChecker = inputs+timed.inputs, inChecker+timed.spent
 	}
-	if r.counts.Misses != misses {
+	if r.executor.counts.Misses != misses {
 		b.Fatal("not every input was a hit")
 	}
 	b.ReportMetric(0, "ns/op")

@@ -55,22 +55,22 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.closeWorkers()
+	defer r.executor.close()
 	defer r.peers.close()
 	var exchanges []exchange
-	r.peers.watch = func(x exchange) { exchanges = append(exchanges, x) }
+	r.executor.talk.watch = func(x exchange) { exchanges = append(exchanges, x) }
 	log := runOnce(t, r, s)
 	if log.Outcome != sut.Completed {
 		t.Fatalf("schedule %d: %v: %s%s", s.Seed, log.Outcome, log.Stderr, log.Message)
 	}
-	first, want, misses := keep(log), exchanges, r.counts.Misses
+	first, want, misses := keep(log), exchanges, r.executor.counts.Misses
 	for i := range repetitions {
 		exchanges = nil
 		log := runOnce(t, r, s)
 		if at := firstDifference(first.events, log.Events); at >= 0 || log.Outcome != sut.Completed {
 			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome, at, r.eventPlace(log.Events, at))
 		}
-		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" || r.counts.Misses != misses {
+		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" || r.executor.counts.Misses != misses {
 			t.Fatalf("schedule %d, repetition %d: other bytes were sent:\n%s", s.Seed, i, diff)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,27 +28,34 @@ type peerSide struct {
 	client   *ckptd.Client
 	spec     peers.Group
 	strategy strategy.Strategy
-	cache    *iocache.Cache
-	counts   *Counts
+	record   func(iocache.Entry) // told of every answer that is recorded; nil: nobody is
+	resumed  bool                // the cache has what other processes have answered
 
-	reads   peers.Summary   // of the time and of random numbers, by the peers, after inputs
-	blind   map[string]bool // processes of which nobody knows what they read
-	last    ckptd.Reads     // after the last input
-	refusal string          // why the memory backend does not hold the group
-	group   *ckptd.Group    // nil until it is needed
-	at      iocache.NodeID  // where the group stands
-	sockets map[int]*socket // the group's open connections
+	mu      sync.Mutex // guards what follows
+	cache   *iocache.Cache
+	reads   peers.Summary             // of the time and of random numbers, by the peers, after inputs
+	blind   map[string]bool           // processes of which nobody knows what they read
+	last    ckptd.Reads               // after the last input
+	refusal string                    // why the memory backend does not hold the group
+	group   *ckptd.Group              // nil until it is needed
+	at      iocache.NodeID            // where the group stands
+	sockets map[int]*socket           // the group's open connections
+	moved   string                    // how the group was brought back, until the next answer is recorded
+	origin  map[iocache.NodeID]string // for each answer that followed a restore, how
+}
+
+// conversation is the peers' side of the executions of one executor. All share the cache,
+// and the group, which is asked by one at a time.
+type conversation struct {
+	*peerSide
+	counts *Counts
 
 	// The present execution.
 	cursor      iocache.Cursor
 	trail       []iocache.NodeID // where the cursor has been, the root first
 	connections int
-	hits        []bool                    // for each input, whether the cache answered it
-	moved       string                    // how the group was brought back, until the next answer is recorded
-	origin      map[iocache.NodeID]string // for each answer that followed a restore, how
-	watch       func(exchange)            // told of every exchange, for counterexamples
-	record      func(iocache.Entry)       // told of every answer that is recorded; nil: nobody is
-	resumed     bool                      // the cache has what other processes have answered
+	hits        []bool         // for each input, whether the cache answered it
+	watch       func(exchange) // told of every exchange, for counterexamples
 }
 
 // nowhere is where a group stands whose connections were given up.
@@ -67,16 +75,16 @@ type exchange struct {
 	restored string
 }
 
-func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy, counts *Counts) *peerSide {
+func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
-		ctx: ctx, client: client, spec: spec, strategy: s, counts: counts,
+		ctx: ctx, client: client, spec: spec, strategy: s,
 		cache: iocache.New(iocache.Limits{}), sockets: map[int]*socket{}, origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{},
 	}
 }
 
 // rewind puts the cursor back to the start, for a new execution.
-func (p *peerSide) rewind() {
+func (p *conversation) rewind() {
 	p.cursor = p.cache.Cursor()
 	p.trail = append(p.trail[:0], p.cursor.Node())
 	p.connections = 0
@@ -84,7 +92,9 @@ func (p *peerSide) rewind() {
 }
 
 // Exchange implements sut.Peers.
-func (p *peerSide) Exchange(in sut.Input) (sut.Answer, error) {
+func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	input := p.cacheInput(in)
 	next, served, rest, hit := p.cache.Lookup(p.cursor, input)
 	p.step(next)
@@ -106,7 +116,7 @@ func (p *peerSide) Exchange(in sut.Input) (sut.Answer, error) {
 	return answer(served, input.Conn), nil
 }
 
-func (p *peerSide) cacheInput(in sut.Input) iocache.Input {
+func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 	out := iocache.Input{Conn: in.Connection, Data: in.Data}
 	switch in.Kind {
 	case sut.Connect:
@@ -122,7 +132,7 @@ func (p *peerSide) cacheInput(in sut.Input) iocache.Input {
 	return out
 }
 
-func (p *peerSide) step(to iocache.Cursor) {
+func (p *conversation) step(to iocache.Cursor) {
 	p.cursor = to
 	if p.trail[len(p.trail)-1] != to.Node() {
 		p.trail = append(p.trail, to.Node())
@@ -130,7 +140,7 @@ func (p *peerSide) step(to iocache.Cursor) {
 }
 
 // ask gives the peers an input that the cache has no answer to.
-func (p *peerSide) ask(in iocache.Input) (iocache.Reaction, error) {
+func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err := p.stand(p.cursor.Node()); err != nil {
 		return iocache.Reaction{}, err
 	}
@@ -155,7 +165,7 @@ func (p *peerSide) ask(in iocache.Input) (iocache.Reaction, error) {
 }
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
-func (p *peerSide) checkpoint(in iocache.Input, r iocache.Reaction) error {
+func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	from, _, saved := p.cache.Nearest(p.at)
 	if saved && from == p.at {
 		return nil // the place was known; only the way to it was not
@@ -176,7 +186,7 @@ func (p *peerSide) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	return p.save()
 }
 
-func (p *peerSide) save() error {
+func (p *conversation) save() error {
 	started := time.Now()
 	image, err := p.group.Checkpoint(p.ctx)
 	if err != nil {
@@ -200,7 +210,7 @@ var strategyKinds = map[iocache.Kind]strategy.Kind{
 
 // stand brings the group to a place in the cache: it is there, or can go on to
 // there, or has to be taken back.
-func (p *peerSide) stand(to iocache.NodeID) error {
+func (p *conversation) stand(to iocache.NodeID) error {
 	if p.group != nil && p.at == to {
 		return nil
 	}
@@ -231,7 +241,7 @@ func (p *peerSide) stand(to iocache.NodeID) error {
 
 // nearest brings the group to the nearest place above to that it can be
 // brought to at once.
-func (p *peerSide) nearest(to iocache.NodeID) (iocache.NodeID, error) {
+func (p *conversation) nearest(to iocache.NodeID) (iocache.NodeID, error) {
 	for {
 		at, image, ok := p.cache.Nearest(to)
 		if p.group != nil && p.isAbove(at, to) {
@@ -250,13 +260,13 @@ func (p *peerSide) nearest(to iocache.NodeID) (iocache.NodeID, error) {
 
 // isAbove reports whether the group stands on the path to a place, at least as
 // near to it as the checkpoint is.
-func (p *peerSide) isAbove(checkpoint, to iocache.NodeID) bool {
+func (p *conversation) isAbove(checkpoint, to iocache.NodeID) bool {
 	group := slices.Index(p.trail, p.at)
 	return group >= 0 && group >= slices.Index(p.trail, checkpoint) && slices.Contains(p.trail[group:], to)
 }
 
 // restart starts the group from nothing.
-func (p *peerSide) restart() error {
+func (p *conversation) restart() error {
 	p.dropSockets()
 	if p.group != nil {
 		if err := p.group.Close(); err != nil {
@@ -285,7 +295,7 @@ func (p *peerSide) restart() error {
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
 
-func (p *peerSide) restore(at iocache.NodeID, image string) error {
+func (p *conversation) restore(at iocache.NodeID, image string) error {
 	p.dropSockets()
 	started := time.Now()
 	p.at = nowhere
@@ -308,7 +318,7 @@ func (p *peerSide) restore(at iocache.NodeID, image string) error {
 }
 
 // noteReads finds out what the peers have read since the last input.
-func (p *peerSide) noteReads() (err error) {
+func (p *conversation) noteReads() (err error) {
 	if p.last, err = p.group.Reads(); err != nil {
 		return err
 	}

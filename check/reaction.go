@@ -19,8 +19,8 @@ import (
 const quiescenceLimit = 30 * time.Second
 
 // perform does an input to the group and waits until it has reacted.
-func (p *peerSide) perform(in iocache.Input) (iocache.Reaction, error) {
-	r := &reaction{p: p}
+func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
+	r := &reaction{p: p.peerSide}
 	if err := r.give(in); err != nil {
 		return iocache.Reaction{}, err
 	}

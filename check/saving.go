@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
@@ -34,15 +34,14 @@ const (
 // way nothing is counted.
 type saver struct {
 	Saving
-	asked   []byte
-	next    time.Time
-	answers []byte // of the peers, since the last save
-	failed  bool   // Failed was told
-	lost    bool   // answers were dropped, so that nothing can be saved any more
-	// Of finished executions:
-	settled    int // bytes of answers
-	counts     Counts
-	executions int
+	asked []byte
+	next  time.Time
+
+	mu      sync.Mutex // guards what follows
+	answers []byte     // of the peers, since the last save
+	settled int        // bytes of them that were there when an execution was last reported
+	failed  bool       // Failed was told
+	lost    bool       // answers were dropped, so that nothing can be saved any more
 }
 
 // startSaving goes on with a saved run, if it is one, and saves from now on.
@@ -57,12 +56,13 @@ func (r *run) startSaving(saving Saving) error {
 	if r.peers != nil {
 		r.peers.record = s.record
 	}
-	r.settle()
 	return nil
 }
 
 // record notes an answer of the peers.
 func (s *saver) record(e iocache.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.lost {
 		return
 	}
@@ -83,27 +83,37 @@ func (s *saver) fail(err error) {
 }
 
 // settle takes the execution that has just been reported as finished.
-func (r *run) settle() {
-	if s := r.saver; s != nil {
-		s.settled, s.counts, s.executions = len(s.answers), r.counts, r.executions
+func (s *saver) settle() {
+	if s != nil {
+		s.mu.Lock()
+		s.settled = len(s.answers)
+		s.mu.Unlock()
 	}
 }
 
-// saveIfDue saves the check if it is time to.
-func (r *run) saveIfDue(now time.Time) {
+// due reports whether it is time to save the check.
+func (s *saver) due(now time.Time) bool {
+	return s != nil && s.Interval > 0 && !now.Before(s.next)
+}
+
+// saveOnTime saves the check, and decides when it is time again.
+func (r *run) saveOnTime(now time.Time) {
 	s := r.saver
-	if s == nil || s.Interval == 0 || now.Before(s.next) {
-		return
-	}
 	r.save()
 	took := time.Since(now)
 	s.next = now.Add(took + max(s.Interval, saveShare*took))
 }
 
-// save saves the check, and reports whether there is something to go on with.
+// save saves the check, and reports whether there is something to go on with. Nobody
+// may be advancing the search.
 func (r *run) save() bool {
 	s := r.saver
-	if s == nil || s.lost {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost {
 		return false
 	}
 	state, err := explore.Save(r.search)
@@ -114,7 +124,6 @@ func (r *run) save() bool {
 		s.asked, err = s.Asked()
 	}
 	if err == nil {
-		s.counts.Elapsed = r.elapsed()
 		err = s.Run.save(r.state(state), s.answers[:s.settled])
 	}
 	if err != nil {
@@ -129,9 +138,10 @@ func (r *run) save() bool {
 // state is what is saved of the check.
 func (r *run) state(search []byte) *runState {
 	state := &runState{
-		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.saver.counts, Executions: r.saver.executions,
+		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts, Executions: r.search.Verdict().Executions,
 		Limited: r.limited, search: search,
 	}
+	state.Counts.Elapsed = r.elapsed()
 	if r.peers != nil {
 		for source, calls := range r.peers.reads {
 			state.Reads = append(state.Reads, peers.Read{Peer: source[0], Source: source[1], Calls: calls})
@@ -160,7 +170,7 @@ func (r *run) resume(s *runState) error {
 			return err
 		}
 	}
-	r.counts, r.executions, r.limited, r.before = s.Counts, s.Executions, s.Limited, s.Counts.Elapsed
+	r.counts, r.begun, r.limited, r.before = s.Counts, s.Executions > 0, s.Limited, s.Counts.Elapsed
 	return nil
 }
 
@@ -177,7 +187,7 @@ func (p *peerSide) resume(s *runState, known *iocache.Cache) {
 
 // recall runs a violation that was kept, for its log.
 func (r *run) recall(saved savedViolation) error {
-	log, err := r.worker.Run(sut.Schedule{Prefix: saved.Schedule, WantLeaks: r.options.Leaks, Steps: r.options.Depth}, r.answers())
+	log, err := r.executor.worker.Run(r.violating(saved.Schedule), r.executor.answers())
 	if err != nil {
 		return fmt.Errorf("running a violation that was saved: %w", err)
 	}
@@ -190,10 +200,15 @@ func (r *run) recall(saved savedViolation) error {
 	}
 	v := keep(log)
 	v.hits, v.tests = saved.Hits, saved.Tests
+	f := &finding{kept: v}
 	if r.options.Violations > 1 {
-		return r.collectAs(v, saved.Executions)
+		var s signature
+		if s, err = r.executor.signature(&v.log); err != nil {
+			return err
+		}
+		f.kind = s.key
 	}
-	r.violations = append(r.violations, v)
+	r.collect(f, saved.Executions)
 	return nil
 }
 

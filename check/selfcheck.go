@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 
 	"github.com/tandem-mc/tandem/iocache"
@@ -13,47 +12,42 @@ import (
 // kept apart in the other way, and compares event by event and byte by byte. The
 // peers are not asked again: their first answers are given. What is returned is
 // a copy of the first log, which outlives the others.
-func (r *run) selfCheck(s sut.Schedule, first *sut.Log, answers []exchange) (*sut.Log, error) {
+func (x *executor) selfCheck(s sut.Schedule, first *sut.Log, answers []exchange) (*sut.Log, error) {
 	kept := *first
 	kept.Events = append([]sut.Event(nil), first.Events...)
-	twin, err := r.otherWorker()
+	twin, err := x.otherWorker()
 	if err != nil {
 		return nil, err
 	}
 	for _, again := range []struct {
 		worker *sut.Worker
 		where  string
-	}{{r.worker, "the same process"}, {twin, "a process of its own"}} {
-		log, err := again.worker.Run(s, recorded(r.peers != nil, answers))
+	}{{x.worker, "the same process"}, {twin, "a process of its own"}} {
+		log, err := again.worker.Run(s, recorded(x.talk != nil, answers))
 		if log == nil {
-			return nil, fmt.Errorf("self-check of execution %d in %s: %w", r.executions, again.where, err)
+			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
 		}
-		if d := r.difference(&kept, log, err); d != "" {
+		if d := x.run.difference(&kept, log, err); d != "" {
 			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not controlled. "+
-				"The schedule of execution %d, run again in %s, differs: %s", r.executions, again.where, d)
+				"A schedule, run again in %s, differs: %s", again.where, d)
 		}
 	}
-	r.counts.SelfChecked++
 	return &kept, nil
 }
 
 // otherWorker returns the worker for self-checks, which isolates its executions
 // in the way that the other one does not.
-func (r *run) otherWorker() (*sut.Worker, error) {
-	if r.twin != nil {
-		return r.twin, nil
+func (x *executor) otherWorker() (*sut.Worker, error) {
+	if x.twin != nil {
+		return x.twin, nil
 	}
-	o := r.options.worker()
-	o.Isolation = sut.Fork
-	if r.options.Isolation == sut.Fork {
-		o.Isolation = sut.Snapshot
+	isolation := sut.Fork
+	if x.run.options.Isolation == sut.Fork {
+		isolation = sut.Snapshot
 	}
 	var err error
-	if r.twin, err = sut.Start(r.options.Program, o); err != nil {
-		return nil, err
-	}
-	context.AfterFunc(r.ctx, r.twin.Interrupt)
-	return r.twin, nil
+	x.twin, err = x.start(isolation)
+	return x.twin, err
 }
 
 // difference says where two executions of one schedule part; "" if nowhere. The

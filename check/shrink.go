@@ -19,14 +19,11 @@ var errShrinkTime = errors.New("the time for shrinking is over")
 const shrinkTime = 30 * time.Second
 
 // shrink replaces a violation by a simpler one that shows the same, if it finds one.
-// Whatever goes wrong while it looks, what has been found so far is left. The
-// counts of the search are those from before.
+// Whatever goes wrong while it looks, what has been found so far is left.
 func (r *run) shrink(v *violation) {
 	if r.options.Shrink <= 0 || r.ctx.Err() != nil {
 		return
 	}
-	counts := r.counts
-	defer func() { r.counts = counts }()
 	s := &shrinking{run: r, best: v, deadline: time.Now().Add(shrinkTime)}
 	first, err := s.begin()
 	if err == nil && first != nil {
@@ -36,7 +33,7 @@ func (r *run) shrink(v *violation) {
 		v.shrunk = &report.Shrinking{Executions: shrinker.tried, Before: before.size(), After: shrinker.cost.size()}
 	}
 	if err != nil && err != errShrinkTime {
-		r.renewWorker()
+		r.executor.renew()
 	}
 }
 
@@ -58,7 +55,7 @@ func (s *shrinking) begin() ([]transition, error) {
 		return nil, err
 	}
 	steps := transitionsOf(log.Events)
-	s.signature, err = s.run.signature(log)
+	s.signature, err = s.run.executor.signature(log)
 	return steps, err
 }
 
@@ -69,7 +66,7 @@ func (s *shrinking) log(prefix []sut.Choice, lenient bool) (*sut.Log, error) {
 	if lenient {
 		schedule.Rounds = maxRounds
 	}
-	return s.run.worker.Run(schedule, s.run.answers())
+	return s.run.executor.worker.Run(schedule, s.run.executor.answers())
 }
 
 // execute implements shrinker.execute.
@@ -88,8 +85,8 @@ func (s *shrinking) execute(candidate []sut.Choice, below cost) ([]transition, e
 	if !costOf(steps).less(below) || !s.run.blames(log, s.best.tests) {
 		return nil, nil
 	}
-	found := s.run.keep(log) // signature may need the worker
-	if got, err := s.run.signature(&found.log); err != nil || !got.same(s.signature) {
+	found := s.run.executor.keep(log) // signature may need the worker
+	if got, err := s.run.executor.signature(&found.log); err != nil || !got.same(s.signature) {
 		return nil, err
 	}
 	s.best.prefix, s.best.events, s.best.log, s.best.hits = found.prefix, found.events, found.log, found.hits
@@ -108,14 +105,4 @@ func (r *run) blames(log *sut.Log, tests []string) bool {
 // violating is the schedule of a violation that is run again.
 func (r *run) violating(prefix []sut.Choice) sut.Schedule {
 	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth}
-}
-
-// renewWorker replaces a worker that cannot go on. Should there be none any more, the
-// next use of the old one tells.
-func (r *run) renewWorker() {
-	worker, err := sut.Start(r.options.Program, r.options.worker())
-	if err == nil {
-		r.worker.Close()
-		r.worker = worker
-	}
 }

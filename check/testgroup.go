@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +28,22 @@ type testGroup struct {
 // that it has shown are to be searched by themselves.
 var errSerialSubtests = errors.New("there are subtests to be checked first")
 
+// kind tells executions apart that say different things about the tests.
+func (g *testGroup) kind(log *sut.Log, outcome explore.Outcome) string {
+	if outcome == explore.Redundant {
+		return ""
+	}
+	progress := readTests(log.Stdout)
+	kind := fmt.Sprint(outcome.Violation())
+	for _, name := range progress.names {
+		kind += fmt.Sprintf(" %q %d %v", name, progress.state[name], progress.parallel[name])
+	}
+	return kind
+}
+
 // judge looks at what an execution says about the tests. Its tests are new ones
 // among those that the violation is one of.
 func (g *testGroup) judge(log *sut.Log, isViolation bool) (tests []string, err error) {
-	if log.Outcome == sut.Redundant {
-		return nil, nil
-	}
 	progress := readTests(log.Stdout)
 	if g.tests == nil {
 		g.skips, g.failed = map[string]bool{}, map[string]int{}

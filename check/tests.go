@@ -145,7 +145,7 @@ func (t *testRun) search(ctx context.Context, g *testGroup, patterns []string) (
 		return nil, err
 	}
 	r.search = explore.Until(o.Search, g.enough)
-	r.judge, r.blame = g.judge, g.blame
+	r.kind, r.judge, r.blame = g.kind, g.judge, g.blame
 	return r.finish(ctx)
 }
 

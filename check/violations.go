@@ -26,54 +26,40 @@ func (r *run) untilEnough(s explore.Search) explore.Search {
 	})
 }
 
-// collect keeps a violation that is not the same as one that has been kept.
-func (r *run) collect(log *sut.Log, isViolation bool) error {
-	switch {
-	case !isViolation:
-		return nil
-	case r.options.Violations <= 1:
+// collect keeps a violation, if none of its kind has been.
+func (r *run) collect(f *finding, executions int) {
+	if r.options.Violations <= 1 {
 		if len(r.violations) == 0 {
-			r.violations = append(r.violations, r.keep(log))
+			r.violations = append(r.violations, f.kept)
 		}
-		return nil
+		return
 	}
-	return r.collectAs(r.keep(log), 1) // what is kept outlives the log, if the signature needs the worker
-}
-
-// collectAs notes that executions more executions ended with a violation, and keeps it
-// if it is a new one.
-func (r *run) collectAs(found *violation, executions int) error {
-	s, err := r.signature(&found.log)
-	if err != nil {
-		return fmt.Errorf("telling the violations apart: %w", err)
-	}
-	known := r.distinct[s.key]
+	known := r.distinct[f.kind]
 	if known == nil {
 		if r.distinct == nil {
 			r.distinct = map[string]*violation{}
 		}
-		known, r.distinct[s.key] = found, found
-		r.violations = append(r.violations, found)
+		known, r.distinct[f.kind] = f.kept, f.kept
+		r.violations = append(r.violations, f.kept)
 	}
 	known.executions += executions
-	return nil
 }
 
 // signature tells what violation an execution is. A data race takes another run, in which the
 // earlier access is watched; the log is not valid any more after it.
-func (r *run) signature(log *sut.Log) (signature, error) {
+func (x *executor) signature(log *sut.Log) (signature, error) {
 	if log.Race == nil || len(log.Race.Earlier.Stack) > 0 {
-		return signatureOf(r.options.Program, log), nil
+		return signatureOf(x.run.options.Program, log), nil
 	}
-	counts := r.counts
-	defer func() { r.counts = counts }()
-	schedule := r.violating(choices(log.Events))
+	counts := x.counts
+	defer func() { x.counts = counts }()
+	schedule := x.run.violating(choices(log.Events))
 	schedule.Watch = log.Race.First()
-	watched, err := r.worker.Run(schedule, r.answers())
+	watched, err := x.worker.Run(schedule, x.answers())
 	if err != nil {
-		return signature{}, err
+		return signature{}, fmt.Errorf("telling violations apart: %w", err)
 	}
-	return signatureOf(r.options.Program, watched), nil
+	return signatureOf(x.run.options.Program, watched), nil
 }
 
 // summary is the signature in the words of a report.

@@ -53,12 +53,12 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 		t.Fatal(err)
 	}
 	r.search = o.Search
-	r.judge = func(log *sut.Log, isViolation bool) ([]string, error) {
-		if isViolation {
+	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
+		if outcome.Violation() {
 			s := signatureOf(p, log)
 			all[fmt.Sprint(s.outcome, s.summary().Message, s.places)]++
 		}
-		return nil, nil
+		return ""
 	}
 	result, err := r.finish(t.Context())
 	if err != nil {

@@ -1,0 +1,91 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// searches are all that can be divided, each made anew.
+var searches = map[string]func() explore.Search{
+	"dfs":     explore.DFS,
+	"dpor":    explore.DPOR,
+	"random":  func() explore.Search { return explore.Random(700, 3) },
+	"bounded": func() explore.Search { return explore.MaxExecutions(explore.DFS(), 150) },
+}
+
+// TestWorkers: whatever is said about a program is the same with 1, 2 and 8 workers.
+func TestWorkers(t *testing.T) {
+	programs := map[string]Options{
+		"violated": endings(t, "lock"), "holds": endings(t, "abandoned"),
+		"large": random(t, "everything", 3), "larger": random(t, "mutexes", 5),
+	}
+	for name, o := range programs {
+		for search, make := range searches {
+			t.Run(name+" "+search, func(t *testing.T) { sameWithWorkers(t, o, make) })
+		}
+	}
+}
+
+// TestWorkersWithPeers does so with peers, which all workers share.
+func TestWorkersWithPeers(t *testing.T) {
+	for _, e := range []example{httpGet, scpTo, randomAlphabet} {
+		t.Run(e.pkg, func(t *testing.T) {
+			sameWithWorkers(t, e.options(t), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 60) })
+		})
+	}
+}
+
+func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) {
+	t.Helper()
+	o.Leaks, o.SelfCheck, o.haste = true, 10, true
+	if o.Depth == 0 {
+		o.Depth = 1000
+	}
+	said, parts := map[int]string{}, 0
+	for _, o.Workers = range []int{1, 2, 8} {
+		o.Search = explore.MaxExecutions(newSearch(), 2000)
+		result := check(t, o)
+		said[o.Workers] = says(t, result)
+		parts += result.Counts.Parts
+		if diff := cmp.Diff(said[1], said[o.Workers]); diff != "" {
+			t.Errorf("with 1 worker (-) and with %d (+):\n%s", o.Workers, diff)
+		}
+	}
+	t.Logf("%d parts", parts)
+}
+
+// says is what a result says, without what depends on time.
+func says(t *testing.T, r *Result) string {
+	t.Helper()
+	r.Verdict.Estimate = explore.Estimate{} // nobody looks into parts for it
+	text := fmt.Sprintf("%+v\ncut off %s\nself-checked %d\n", r.Verdict, r.CutOff, r.Counts.SelfChecked)
+	for _, v := range r.Violations {
+		v.Counterexample.Run = report.Run{}
+		var b bytes.Buffer
+		if err := report.WriteText(&b, v.Counterexample, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("%v\n%s%v\n", v.Tests, &b, v.Recording.Schedule)
+	}
+	return text
+}
+
+// random is a random program.
+func random(t *testing.T, flavour string, number uint64) Options {
+	t.Helper()
+	p := built["programs"]
+	if p == nil {
+		var err error
+		if p, err = buildProgram("testdata/programs", tree+"/programs"); err != nil {
+			t.Fatal(err)
+		}
+		built["programs"] = p
+	}
+	return Options{Program: p, Package: "programs", Args: []string{drawProgram(flavour, number).String()}}
+}
