@@ -202,10 +202,10 @@ func describePath(d *descriptor, f openFile) error {
 	path, deleted := strings.CutSuffix(f.link, " (deleted)")
 	kind := info.Mode().Type()
 	switch {
-	case deleted:
-		return refuse("descriptor %d of process %d is %s, which was deleted", f.number, f.pid, path)
 	case strings.HasPrefix(path, "/memfd:"):
 		return refuse("descriptor %d of process %d is memory, %s", f.number, f.pid, path)
+	case deleted:
+		return refuse("descriptor %d of process %d is %s, which was deleted", f.number, f.pid, path)
 	case kind == fs.ModeDir, kind == 0, slices.Contains(harmless, path):
 	case kind == fs.ModeNamedPipe && f.flags&unix.O_ACCMODE == unix.O_RDWR:
 		if n, err := f.unread(); err != nil || n > 0 {

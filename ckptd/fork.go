@@ -45,7 +45,7 @@ func (p *process) fork(limbo *os.File) (*process, error) {
 		return nil, fmt.Errorf("copy process %d: %d were made: %w", p.pid, len(born), err)
 	}
 	c := *p
-	c.pid = born[0]
+	c.pid, c.generation = born[0], p.generation+1
 	return &c, c.strip(limbo)
 }
 
@@ -113,8 +113,7 @@ func (l link) deliver(p *process, b *batch, fds []int) error {
 	if err := unix.Sendmsg(l.ours, []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
 		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.pid, err)
 	}
-	born, err := b.run(p.pid, p.pid)
-	p.born = born
+	_, err := b.run(p.pid, p.pid)
 	return err
 }
 
@@ -142,7 +141,7 @@ func (r *revival) revive(p *process) (*process, error) {
 		return nil, fmt.Errorf("%d processes were made: %w", len(born), err)
 	}
 	q := *p
-	q.pid, q.born, q.threads = born[0], nil, nil
+	q.pid, q.threads = born[0], nil
 	for _, t := range p.threads {
 		u := *t
 		q.threads = append(q.threads, &u)
@@ -166,8 +165,11 @@ func (r *revival) revive(p *process) (*process, error) {
 	if err := q.equipThreads(); err != nil {
 		return nil, err
 	}
+	if q.generation++; p.generation >= maxGeneration {
+		q.generation = 0
+	}
 	for _, m := range renewed {
-		if err := m.copyWritten(p.pid, q.pid); err != nil {
+		if err := m.copyOwn(p.pid, q.pid); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +203,7 @@ func (r *revival) turnBackClock(p *process) error {
 
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the network.
-func (r *revival) open(p *process) (fds []int, renewed []fileMapping, err error) {
+func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 	for _, d := range p.descriptors {
 		if d.twin >= 0 {
 			continue
@@ -213,25 +215,17 @@ func (r *revival) open(p *process) (fds []int, renewed []fileMapping, err error)
 		r.keep(fd)
 		fds = append(fds, fd)
 	}
-	for _, m := range p.fileMappings {
-		if other, err := m.renewed(r.root); err != nil || !other {
-			if err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		fd, err := openBelow(r.root, m.path, unix.O_RDONLY, 0, false)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.keep(fd)
-		fds, renewed = append(fds, fd), append(renewed, m)
+	renewed, files, err := r.renewals(p)
+	r.keep(files...)
+	if err != nil {
+		return nil, nil, err
 	}
+	fds = append(fds, files...)
 	return append(fds, int(r.network.Fd())), renewed, nil
 }
 
 // install adds the calls that receive count descriptors and give them their numbers.
-func (p *process) install(b *batch, l link, count int, renewed []fileMapping) {
+func (p *process) install(b *batch, l link, count int, renewed []renewal) {
 	aside := uint64(count + 1)
 	var first []descriptor // of their descriptions, in the order of their numbers
 	for _, d := range p.descriptors {
@@ -244,10 +238,13 @@ func (p *process) install(b *batch, l link, count int, renewed []fileMapping) {
 	b.add("close the link", unix.SYS_CLOSE_RANGE, 0, 1, 0)
 	b.receive(aside, count) // as 0, 1, 2, ...
 	b.add("close the link", unix.SYS_CLOSE, aside)
-	for n, m := range renewed {
-		fd := uint64(len(first) + n)
-		b.add("map a file again", unix.SYS_MMAP, m.from, m.length, m.protection, unix.MAP_PRIVATE|unix.MAP_FIXED, fd, m.offset)
-		b.add("close a mapped file", unix.SYS_CLOSE, fd)
+	file := uint64(len(first))
+	for _, m := range renewed {
+		b.mapAnew(m, file)
+		if m.fromFile {
+			b.add("close a mapped file", unix.SYS_CLOSE, file)
+			file++
+		}
 	}
 	network := uint64(count - 1)
 	b.add("enter the network of the group", unix.SYS_SETNS, network, unix.CLONE_NEWNET)
@@ -300,20 +297,49 @@ func (p *process) resume(b *batch) {
 	if first.robust[0] != 0 {
 		b.add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, first.robust[0], first.robust[1])
 	}
-	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
-		unix.CLONE_SYSVSEM | unix.CLONE_SETTLS | unix.CLONE_CHILD_CLEARTID
-	for _, t := range p.threads[1:] {
-		b.clone("make a thread", cloneArguments{flags: flags, childTID: t.clearTID, tls: t.registers.Fs_base}, t.inner)
-	}
 }
 
-// equipThreads gives the new threads what is each one's own.
-func (p *process) equipThreads() error {
-	if len(p.born) != len(p.threads)-1 {
-		return fmt.Errorf("%d threads were made, not %d", len(p.born), len(p.threads)-1)
+// makeThreads makes the other threads, with the numbers that they had. Those of the
+// threads that were killed may be in use a moment longer than the process.
+func (p *process) makeThreads() error {
+	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+		unix.CLONE_SYSVSEM | unix.CLONE_SETTLS | unix.CLONE_CHILD_CLEARTID
+	const attempts, pause = 2000, 50 * time.Microsecond
+	missing := p.threads[1:]
+	for attempt := 1; len(missing) > 0; attempt++ {
+		b := newBatch(p.injected)
+		for n, t := range missing {
+			b.optional[n] = attempt < attempts
+			b.clone(fmt.Sprintf("make thread %d", t.inner), cloneArguments{flags: flags, childTID: t.clearTID, tls: t.registers.Fs_base}, t.inner)
+		}
+		born, err := b.run(p.pid, p.pid)
+		if err != nil {
+			return err
+		}
+		var left []*thread
+		for n, t := range missing {
+			switch r := b.result(n); {
+			case r == -int64(unix.EEXIST):
+				left = append(left, t)
+			case r != int64(t.inner) || len(born) == 0:
+				return fmt.Errorf("make thread %d: the result is %d", t.inner, r)
+			default:
+				t.tid, born = born[0], born[1:]
+			}
+		}
+		if missing = left; len(missing) > 0 {
+			time.Sleep(pause)
+		}
 	}
-	for n, t := range p.threads[1:] {
-		t.tid = p.born[n]
+	return nil
+}
+
+// equipThreads makes the other threads and gives them what is each one's own.
+func (p *process) equipThreads() error {
+	if err := p.makeThreads(); err != nil {
+		return err
+	}
+	for _, t := range p.threads[1:] {
 		b := newBatch(p.injected)
 		b.add("set the name of a thread", unix.SYS_PRCTL, unix.PR_SET_NAME, b.put(append([]byte(t.name), 0)))
 		b.add("set the signal stack of a thread", unix.SYS_SIGALTSTACK, b.put(t.stack[:]), 0)

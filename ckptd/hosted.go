@@ -46,12 +46,13 @@ type hosted struct {
 	channelInode uint64 // of the proxy's end of the command channel
 
 	// Of the memory backend.
-	channel    int            // the checker's end of the command channel, a copy; -1: there is none
-	innerPeers []int          // pids of the peers in the group's pid namespace
-	peers      []int          // and as the daemon sees them; nil: not looked for
-	tracer     *tracer        // nil while nothing is traced
-	visitor    *proxy.Visitor // while the peers are taken back
-	refusal    error          // why the memory backend does not hold the group
+	channel     int            // the checker's end of the command channel, a copy; -1: there is none
+	innerPeers  []int          // pids of the peers in the group's pid namespace
+	peers       []int          // and as the daemon sees them; nil: not looked for
+	generations map[int]int    // of those, see process
+	tracer      *tracer        // nil while nothing is traced
+	visitor     *proxy.Visitor // while the peers are taken back
+	refusal     error          // why the memory backend does not hold the group
 }
 
 // start starts the first incarnation. The descriptors are to be closed once handed over.

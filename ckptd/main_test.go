@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(checkerVariable); mode != "" {
 		beChecker(mode)
 	}
+	if role := os.Getenv(roleVariable); role != "" {
+		bePeer(role)
+	}
 	os.Exit(func() int {
 		directory, err := os.MkdirTemp("", "tandem-ckptd-test-")
 		if err != nil {

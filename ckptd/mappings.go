@@ -3,7 +3,6 @@
 package ckptd
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mapping is a piece of a process's address space, as /proc/PID/smaps describes it.
+type mapping struct {
+	from, length, offset, inode uint64
+	protection                  uint64
+	shared                      bool
+	name                        string // of the file, or of what else it is
+	flags                       []string
+	touched                     bool // it has pages of the process's own
+}
+
+func (m *mapping) end() uint64 { return m.from + m.length }
+
+// inGroup tells a file that changes with the group. What the proxy's directory holds is no
+// part of a checkpoint, and stays.
+func (m *mapping) inGroup() bool {
+	return strings.HasPrefix(m.name, runDirectory+"/") && !m.isProxys()
+}
+
+func (m *mapping) isProxys() bool {
+	return strings.HasPrefix(m.name, filepath.Join(runDirectory, proxyDirectory)+"/")
+}
+
+// isKernels tells memory that the kernel gives to every process.
+func (m *mapping) isKernels() bool {
+	return strings.HasPrefix(m.name, "[vvar") || m.name == "[vdso]" || m.name == "[vsyscall]"
+}
+
 // examineMemory reads the mappings of a frozen process and refuses those that a fork does
 // not carry over as they are.
 func (p *process) examineMemory() error {
@@ -21,32 +47,31 @@ func (p *process) examineMemory() error {
 		return err
 	}
 	var maps strings.Builder
-	var mapping string
+	var m *mapping
 	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "Private_Dirty", "Private_Hugetlb":
-			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			if err != nil {
-				return fmt.Errorf("a mapping of process %d has %q", p.pid, line)
-			}
-			p.private += kibibytes << 10
-		case "VmFlags":
-			if err := p.examineFlags(mapping, value); err != nil {
-				return err
-			}
-		default:
-			if !isMapping(line) {
-				continue
-			}
-			mapping = strings.TrimSuffix(line, "\n")
+		if isMapping(line) {
 			maps.WriteString(line)
-			if err := p.examineMapping(mapping); err != nil {
-				return err
+			if m, err = parseMapping(line); err != nil {
+				return fmt.Errorf("process %d: %w", p.pid, err)
 			}
+			p.mappings = append(p.mappings, m)
+			continue
+		}
+		switch name, value, _ := strings.Cut(line, ":"); name {
+		case "Private_Dirty", "Private_Hugetlb":
+			p.private += parseKibibytes(value)
+		case "Anonymous":
+			m.touched = parseKibibytes(value) > 0
+		case "VmFlags":
+			m.flags = strings.Fields(value)
 		}
 	}
 	p.maps = maps.String()
+	for _, m := range p.mappings {
+		if err := p.examineMapping(m); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -61,38 +86,12 @@ func isMapping(line string) bool {
 	return err == nil
 }
 
-// examineMapping refuses memory that is shared with others, or with an older self.
-func (p *process) examineMapping(line string) error {
+func parseMapping(line string) (*mapping, error) {
 	fields := strings.Fields(line)
 	if len(fields) < 5 || len(fields[1]) != 4 {
-		return fmt.Errorf("a mapping of process %d reads %q", p.pid, line)
+		return nil, fmt.Errorf("a mapping reads %q", line)
 	}
-	name := strings.Join(fields[5:], " ")
-	// What the proxy's directory holds is no part of a checkpoint, and stays.
-	if strings.HasPrefix(name, filepath.Join(runDirectory, proxyDirectory)+"/") {
-		return nil
-	}
-	inGroup := strings.HasPrefix(name, runDirectory+"/")
-	switch shared := fields[1][3] == 's'; {
-	case strings.HasSuffix(name, " (deleted)"):
-		return refuse("process %d has mapped %s, which was deleted", p.pid, name)
-	case shared && (fields[1][1] == 'w' || inGroup || !strings.HasPrefix(name, "/") || strings.HasPrefix(name, "/dev/")):
-		return refuse("process %d has shared memory at %s %s", p.pid, fields[0], name)
-	case inGroup:
-		return p.addFileMapping(fields, name)
-	}
-	return nil
-}
-
-// fileMapping is a mapping of a file that changes with the group.
-type fileMapping struct {
-	from, length, offset, inode uint64
-	protection                  uint64
-	path                        string
-}
-
-func (p *process) addFileMapping(fields []string, path string) error {
-	m := fileMapping{path: path}
+	m := &mapping{name: strings.Join(fields[5:], " "), shared: fields[1][3] == 's'}
 	from, to, _ := strings.Cut(fields[0], "-")
 	end := uint64(0)
 	for _, n := range []struct {
@@ -102,7 +101,7 @@ func (p *process) addFileMapping(fields []string, path string) error {
 	}{{&m.from, from, 16}, {&end, to, 16}, {&m.offset, fields[2], 16}, {&m.inode, fields[4], 10}} {
 		var err error
 		if *n.to, err = strconv.ParseUint(n.text, n.base, 64); err != nil {
-			return fmt.Errorf("a mapping of process %d: %w", p.pid, err)
+			return nil, fmt.Errorf("a mapping reads %q: %w", line, err)
 		}
 	}
 	m.length = end - m.from
@@ -111,79 +110,39 @@ func (p *process) addFileMapping(fields []string, path string) error {
 			m.protection |= bit
 		}
 	}
-	p.fileMappings = append(p.fileMappings, m)
-	return nil
+	return m, nil
 }
 
-// renewed tells whether the file at the path is another one since it was put back.
-func (m fileMapping) renewed(root int) (bool, error) {
-	fd, err := openBelow(root, m.path, unix.O_PATH, 0, false)
-	if err != nil {
-		return false, err
-	}
-	defer unix.Close(fd)
-	now, err := inode(fd)
-	return now != m.inode, err
+// parseKibibytes reads "  12 kB" as bytes; what is not of that form counts as nothing.
+func parseKibibytes(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+	return n << 10
 }
 
-// Bits of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst.
-const (
-	pagePresent = 1 << 63
-	pageSwapped = 1 << 62
-	pageOfFile  = 1 << 61
-)
-
-// copyWritten copies the pages of a mapping that the process from has written to, and that
-// are not the file's any more.
-func (m fileMapping) copyWritten(from, to int) error {
-	size := uint64(os.Getpagesize())
-	entries := make([]byte, 8*m.length/size)
-	err := withProcFile(from, "pagemap", os.O_RDONLY, func(f *os.File) error {
-		_, err := f.ReadAt(entries, int64(8*m.from/size))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	page := make([]byte, size)
-	return withProcFile(to, "mem", os.O_RDWR, func(f *os.File) error { // which may write where the process may not
-		for n := uint64(0); n < m.length/size; n++ {
-			entry := binary.NativeEndian.Uint64(entries[8*n:])
-			if entry&(pagePresent|pageSwapped) == 0 || entry&pageOfFile != 0 {
-				continue
-			}
-			address := m.from + n*size
-			if err := readMemory(from, address, page); err != nil {
-				return err
-			}
-			if _, err := f.WriteAt(page, int64(address)); err != nil {
-				return err
-			}
-		}
+// examineMapping refuses memory that is shared with others, or that a fork does not carry
+// over.
+func (p *process) examineMapping(m *mapping) error {
+	if m.isKernels() || m.isProxys() {
 		return nil
-	})
-}
-
-func withProcFile(pid int, name string, flags int, f func(*os.File) error) error {
-	file, err := os.OpenFile(fmt.Sprintf("/proc/%d/%s", pid, name), flags, 0)
-	if err != nil {
-		return err
 	}
-	defer file.Close()
-	return f(file)
-}
-
-// withoutRenewed leaves out of mappings the inodes of files that may have been renewed.
-func withoutRenewed(maps string) string {
-	var out strings.Builder
-	for line := range strings.Lines(maps) {
-		if at := strings.Index(line, " "+runDirectory+"/"); at >= 0 {
-			fields := strings.Fields(line[:at])
-			line = strings.Join(fields[:3], " ") + line[at:]
+	writable := m.protection&unix.PROT_WRITE != 0
+	switch {
+	case m.shared && (writable || m.inGroup() || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
+		return refuse("process %d has shared memory at %#x %s", p.pid, m.from, m.name)
+	case strings.HasSuffix(m.name, " (deleted)"):
+		return refuse("process %d has mapped %s, which was deleted", p.pid, m.name)
+	}
+	for _, flag := range m.flags {
+		if why, ok := flagsRefused[flag]; ok {
+			return refuse("memory of process %d at %#x %s", p.pid, m.from, why)
 		}
-		out.WriteString(line)
+		if flag == "wf" {
+			if err := p.keepWiped(m); err != nil {
+				return err
+			}
+		}
 	}
-	return out.String()
+	return nil
 }
 
 // Flags of mappings, as /proc/PID/smaps has them, that a fork does not carry over.
@@ -193,40 +152,16 @@ var flagsRefused = map[string]string{
 	"lo": "is locked", "ss": "is a shadow stack", "ht": "has huge pages",
 }
 
-func (p *process) examineFlags(mapping, flags string) error {
-	where, _, _ := strings.Cut(mapping, " ")
-	if strings.Contains(mapping, "[vvar") || strings.Contains(mapping, "[vdso]") || strings.Contains(mapping, "[vsyscall]") {
-		return nil
-	}
-	for flag := range strings.FieldsSeq(flags) {
-		if why, ok := flagsRefused[flag]; ok {
-			return refuse("memory of process %d at %s %s", p.pid, where, why)
-		}
-		if flag == "wf" {
-			if err := p.keepWiped(where); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // maxWiped bounds the memory that a fork does not inherit: state of random generators.
 const maxWiped = 1 << 20
 
 // keepWiped reads memory that a fork would find wiped.
-func (p *process) keepWiped(where string) error {
-	from, to, _ := strings.Cut(where, "-")
-	begin, err1 := strconv.ParseUint(from, 16, 64)
-	end, err2 := strconv.ParseUint(to, 16, 64)
-	if err1 != nil || err2 != nil || end <= begin {
-		return fmt.Errorf("a mapping of process %d is at %q", p.pid, where)
+func (p *process) keepWiped(m *mapping) error {
+	if m.length > maxWiped {
+		return refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.pid)
 	}
-	if end-begin > maxWiped {
-		return refuse("%d bytes of memory of process %d are wiped by a fork", end-begin, p.pid)
-	}
-	w := page{address: begin, content: make([]byte, end-begin)}
-	if err := readMemory(p.pid, begin, w.content); err != nil {
+	w := page{address: m.from, content: make([]byte, m.length)}
+	if err := readMemory(p.pid, w.address, w.content); err != nil {
 		return err
 	}
 	p.wiped = append(p.wiped, w)

@@ -63,6 +63,9 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	}
 	err = h.tracer.do(func() error {
 		frozen, err := freezeAll(pids)
+		for n, p := range frozen {
+			p.generation = h.generations[pids[n]]
+		}
 		if err == nil {
 			err = b.capture(m, frozen, i)
 		}
@@ -332,7 +335,7 @@ func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
 		err = r.renewProxy(visitor, group)
 	}
 	if err == nil {
-		h.peers, err = r.reviveAll(h.tracer)
+		h.peers, h.generations, err = r.reviveAll(h.tracer)
 	}
 	if err != nil {
 		unix.Close(checker)
@@ -353,8 +356,9 @@ func (r *revival) renewProxy(visitor *proxy.Visitor, channel int) error {
 	return visitor.Adopt(owned)
 }
 
-// reviveAll makes the peers and lets them run; it returns their pids.
-func (r *revival) reviveAll(t *tracer) (pids []int, err error) {
+// reviveAll makes the peers and lets them run; it returns their pids and generations.
+func (r *revival) reviveAll(t *tracer) (pids []int, generations map[int]int, err error) {
+	generations = map[int]int{}
 	err = t.do(func() (err error) {
 		var revived []*process
 		for _, p := range r.image.processes {
@@ -373,8 +377,9 @@ func (r *revival) reviveAll(t *tracer) (pids []int, err error) {
 				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
 			}
 			pids = append(pids, q.pid)
+			generations[q.pid] = q.generation
 		}
 		return nil
 	})
-	return pids, err
+	return pids, generations, err
 }

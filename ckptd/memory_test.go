@@ -1,43 +1,206 @@
 package ckptd
 
 import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
-func TestMemoryMerecatGoesBack(t *testing.T) {
-	const cycles = 30
-	c := spawn(t, Options{Backend: BackendMemory})
-	g := start(t, c, merecat())
+// bothBackends runs a test with each of them.
+func bothBackends(t *testing.T, test func(*testing.T, *Client)) {
+	for _, backend := range []string{BackendCRIU, BackendMemory} {
+		t.Run(backend, func(t *testing.T) { test(t, spawn(t, Options{Backend: backend})) })
+	}
+}
+
+// dialogue is a scripted conversation with a peer.
+type dialogue struct {
+	name     string
+	group    func(testing.TB) peers.Group
+	address  netip.AddrPort
+	requests []string
+	repeated bool // answers are the same whenever the requests are given again
+}
+
+var dialogues = []dialogue{
+	{"merecat", func(testing.TB) peers.Group { return merecat() }, merecatAddress, []string{get("/a.txt"), get("/b.txt")[:20], get("/b.txt")[20:]}, true},
+	{"redis", func(testing.TB) peers.Group { return redis() }, redisAddress, []string{"SET k 1\r\n", "MULTI\r\n", "INCR k\r\n", "EXEC\r\n", "INCR k\r\n"}, true},
+	{"dropbear in the middle of a key exchange", inetdDropbear, sinkAddress, []string{"SSH-2.0-test\r\n"}, false},
+	{"everything that CRIU restores", func(testing.TB) peers.Group { return ownPeer("sink") }, sinkAddress,
+		[]string{"count\n", "offset\n", "event\n", "timers\n", "pipe\n", "signal\n", "wiped\n", "write\n", "death\n", "count\n"}, true},
+}
+
+var redisAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 6379)
+
+func redis() peers.Group {
+	return peers.Group{Peers: []peers.Peer{{
+		Name:    "redis",
+		Command: []string{"redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--hz", "1", "--activerehashing", "no", "--dir", "{scratch}"},
+		Listen:  redisAddress.String(),
+	}}}
+}
+
+// inetdDropbear is a dropbear that serves one connection, as from inetd.
+func inetdDropbear(t testing.TB) peers.Group {
+	g := ownPeer("inetd", "/usr/sbin/dropbear", "-i", "-r", "{scratch}/hostkey")
+	g.Files = dropbear(t).Files
+	return g
+}
+
+func TestMemoryHoldsMoreThanCRIU(t *testing.T) {
+	d := dialogue{"", nil, sinkAddress, []string{"event\n", "event\n"}, true}
+	d.goBack(t, start(t, spawn(t, Options{Backend: BackendMemory}), ownPeer("sink with more")))
+}
+
+// TestVisibleStateGoesBack takes every peer back to every place of a dialogue.
+func TestVisibleStateGoesBack(t *testing.T) {
+	for _, d := range dialogues {
+		t.Run(d.name, func(t *testing.T) {
+			bothBackends(t, func(t *testing.T, c *Client) { d.goBack(t, start(t, c, d.group(t))) })
+		})
+	}
+}
+
+func (d dialogue) goBack(t *testing.T, g *Group) {
 	ctx := testContext(t)
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()
-	if err := g.Proxy().Connect(ctx, 1, merecatAddress); err != nil {
+	if err := g.Proxy().Connect(ctx, 1, d.address); err != nil {
 		t.Fatal(err)
 	}
-	talk.listen()
-	if first := talk.ask(get("/a.txt")); !strings.HasSuffix(first, "\r\n\r\nalpha\n") {
-		t.Fatalf("GET /a.txt: %q", first)
-	}
-	half, rest := get("/b.txt")[:20], get("/b.txt")[20:]
-	if early := talk.ask(half); early != "" {
-		t.Fatalf("half of a request is answered: %q", early)
-	}
-	image, err := g.Checkpoint(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := withoutDate(talk.ask(rest))
-	if !strings.HasSuffix(want, "\r\n\r\nbeta\n") {
-		t.Fatalf("GET /b.txt: %q", want)
-	}
-	for cycle := range cycles {
-		if err := g.Restore(ctx, image.ID); err != nil {
+	answers := []string{withoutDate(talk.listen())}
+	var images []Image
+	var states []string
+	save := func() {
+		state := visible(t, g)
+		image, err := g.Checkpoint(ctx)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := g.Quiesce(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		images, states = append(images, image), append(states, state)
+	}
+	for _, request := range d.requests {
+		save()
+		answers = append(answers, withoutDate(talk.ask(request)))
+	}
+	save()
+	for n := len(images) - 1; n >= 0; n-- {
+		if err := g.Restore(ctx, images[n].ID); err != nil {
+			t.Fatalf("restore of image %d: %v", n, err)
+		}
 		talk.obtain()
-		if got := withoutDate(talk.ask(rest)); got != want {
-			t.Fatalf("cycle %d: %q, before: %q", cycle, got, want)
+		if err := g.Quiesce(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, difference := range differences(states[n], visible(t, g)) {
+			t.Errorf("image %d: %s", n, difference)
+		}
+		for m := n; d.repeated && m < len(d.requests); m++ {
+			if got := withoutDate(talk.ask(d.requests[m])); got != answers[m+1] {
+				t.Errorf("from image %d on: request %q is answered by %q, and was by %q", n, d.requests[m], got, answers[m+1])
+			}
+		}
+	}
+}
+
+// TestMemoryRefuses names what the memory backend does not hold; the group goes on.
+func TestMemoryRefuses(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendMemory})
+	for role, want := range map[string]string{
+		"inotify": "anon_inode:inotify", "shared memory": "shared memory at", "memfd": "is memory, /memfd:x", "pidfd": "[pidfd]", "UDP": "type 2, protocol 17: not TCP",
+		"Unix socket": "family 1", "full pipe": "holds 1 bytes", "deleted file": "x, which was deleted", "file lock": "x, holds a lock",
+		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
+		"expired timerfd": "has expired", "no capabilities": "has dropped the capability",
+	} {
+		t.Run(role, func(t *testing.T) {
+			g := start(t, c, ownPeer(role))
+			_, err := g.Checkpoint(testContext(t))
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the memory backend cannot hold") || errors.Is(err, ErrGroupDown) {
+				t.Errorf("%v\nwant %q", err, want)
+			}
+			if err := g.Quiesce(testContext(t), nil); err != nil {
+				t.Errorf("the group does not go on: %v", err)
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLongLineOfForks goes on from restored groups again and again, so that each image is
+// a fork of a fork of the one before it, beyond where memory is mapped anew.
+func TestLongLineOfForks(t *testing.T) {
+	for _, d := range []dialogue{dialogues[1], dialogues[3]} { // both have threads
+		t.Run(d.name, func(t *testing.T) {
+			c := spawn(t, Options{Backend: BackendMemory})
+			g := start(t, c, d.group(t))
+			ctx := testContext(t)
+			talk := &conversation{t: t, group: g, id: 1}
+			talk.obtain()
+			if err := g.Proxy().Connect(ctx, 1, d.address); err != nil {
+				t.Fatal(err)
+			}
+			talk.listen()
+			talk.ask(d.requests[0])
+			before := visible(t, g)
+			for range maxGeneration {
+				image, err := g.Checkpoint(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := g.Restore(ctx, image.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := g.Quiesce(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, difference := range differences(before, visible(t, g)) {
+				t.Error(difference)
+			}
+			talk.obtain()
+			if got := talk.ask(d.requests[1]); got == "" {
+				t.Error("there is no answer any more")
+			}
+		})
+	}
+}
+
+// TestOwnRuns compares runs of pages with what each page says by itself.
+func TestOwnRuns(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		var entries []byte
+		var want, got []uint64
+		for n := range random.Uint64N(20) {
+			e := []uint64{0, pagePresent, pageSwapped, pagePresent | pageOfFile, pageOfFile}[random.IntN(5)]
+			if e == pagePresent || e == pageSwapped {
+				want = append(want, n)
+			}
+			entries = binary.NativeEndian.AppendUint64(entries, e)
+		}
+		last := uint64(0)
+		for first, run := range ownRuns(entries) {
+			if run == 0 || len(got) > 0 && first <= last {
+				t.Fatalf("a run of %d pages begins at %d, after one that ends before %d", run, first, last)
+			}
+			for n := range run {
+				got = append(got, first+n)
+			}
+			last = first + run
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
 		}
 	}
 }

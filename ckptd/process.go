@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -31,16 +32,16 @@ type process struct {
 	maps    string // the mappings, as /proc shows them
 	private int64  // bytes of memory that it shares with no other process
 	// wiped are pages whose content a fork does not inherit.
-	wiped        []page
-	fileMappings []fileMapping
-	descriptors  []descriptor
-	timers       [3]unix.Itimerval // real, virtual, profiling
-	subreaper    uint64
-	directory    string
-	injected     uint64            // address of the mapping for calls, 0 if there is none
-	common       map[string]string // what /proc/PID/status says of the first thread
-	tables       int64             // bytes of page tables
-	born         []int             // by the last batch of calls
+	wiped       []page
+	mappings    []*mapping
+	generation  int // forks since it shared no page with another
+	descriptors []descriptor
+	timers      [3]unix.Itimerval // real, virtual, profiling
+	subreaper   uint64
+	directory   string
+	injected    uint64            // address of the mapping for calls, 0 if there is none
+	common      map[string]string // what /proc/PID/status says of the first thread
+	tables      int64             // bytes of page tables
 }
 
 // page is a piece of memory with its content.
@@ -209,7 +210,7 @@ func (t *thread) examine(pid int) (err error) {
 	if t.robust, err = robustList(t.tid); err != nil {
 		return err
 	}
-	t.vector = vector[:n]
+	t.vector = slices.Clone(vector[:n])
 	return setSignalMask(t.tid, blockAll)
 }
 

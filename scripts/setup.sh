@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install what Tandem and its examples need on Debian 12 or later, as root: CRIU, the
-# peers (Dropbear, Merecat, scp for Dropbear's side of a copy) and build tools.
+# peers (Dropbear, Merecat, Redis, scp for Dropbear's side of a copy) and build tools.
 # Does nothing, quickly, where everything is there. No service is started.
 set -eu
 
@@ -14,6 +14,7 @@ missing_packages() {
 	done <<END
 dropbear-bin /usr/sbin/dropbear
 merecat /usr/sbin/merecat
+redis-server /usr/bin/redis-server
 openssh-client /usr/bin/scp
 gcc /usr/bin/gcc
 libc6-dev /usr/include/stdlib.h

@@ -1,0 +1,228 @@
+package ckptd
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// roleVariable makes the test binary a peer.
+const roleVariable = "TANDEM_TEST_PEER"
+
+var sinkAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9000)
+
+// ownPeer is a group of the test binary in a role.
+func ownPeer(role string, arguments ...string) peers.Group {
+	return peers.Group{Peers: []peers.Peer{{
+		Name: role, Command: append([]string{os.Args[0]}, arguments...), Env: []string{roleVariable + "=" + role}, Listen: sinkAddress.String(),
+	}}}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func must1[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// bePeer is the life of a peer.
+func bePeer(role string) {
+	listener := must1(net.Listen("tcp4", sinkAddress.String()))
+	switch role {
+	case "inetd": // becomes another program with its first connection
+		c := must1(listener.Accept()).(*net.TCPConn)
+		f := must1(c.File()) // blocking
+		must(unix.SetNonblock(int(f.Fd()), false))
+		must(unix.Dup2(int(f.Fd()), 0))
+		must(unix.Dup2(int(f.Fd()), 1))
+		must(unix.CloseRange(3, ^uint(0), 0))
+		must(unix.Exec(os.Args[1], os.Args[1:], os.Environ()))
+	case "sink", "sink with more":
+		s := newSink(role == "sink with more")
+		for {
+			s.serve(must1(listener.Accept()))
+		}
+	default:
+		refused[role]()
+		select {}
+	}
+}
+
+// refused are the things that the memory backend does not hold.
+var refused = map[string]func(){
+	"inotify": func() { must1(unix.InotifyInit1(unix.IN_CLOEXEC)) },
+	"shared memory": func() {
+		must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS))
+	},
+	"memfd":       func() { must1(unix.MemfdCreate("x", 0)) },
+	"pidfd":       func() { must1(unix.PidfdOpen(os.Getpid(), 0)) },
+	"UDP":         func() { must1(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)) },
+	"Unix socket": func() { must1(net.Listen("unix", "x")) },
+	"full pipe": func() {
+		var p [2]int
+		must(unix.Pipe2(p[:], unix.O_CLOEXEC))
+		must1(unix.Write(p[1], []byte("x")))
+	},
+	"deleted file": func() {
+		must1(os.Create("x"))
+		must(os.Remove("x"))
+	},
+	"file lock": func() { must(unix.Flock(int(must1(os.Create("x")).Fd()), unix.LOCK_EX)) },
+	"locked memory": func() {
+		must(unix.Mlock(must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))))
+	},
+	"memory of its own": func() {
+		b := must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
+		must(unix.Madvise(b, unix.MADV_DONTFORK))
+	},
+	"POSIX timer": func() {
+		id := int32(0)
+		event := [64]byte{12: 1} // SIGEV_NONE
+		_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, bytesPointer(event[:]), int32Pointer(&id))
+		if errno != 0 {
+			must(errno)
+		}
+	},
+	"child": func() {
+		must1(syscall.ForkExec("/bin/sh", []string{"sh", "-c", "mkfifo f; read x <>f"}, &syscall.ProcAttr{}))
+	},
+	"expired timerfd": func() {
+		fd := must1(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC))
+		must(unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil))
+	},
+	"no capabilities": func() {
+		must(unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0))
+		must(syscall.Setuid(1))
+	},
+}
+
+// sink has one of everything that the memory backend holds.
+type sink struct {
+	began        time.Duration
+	count        int
+	file, log    *os.File
+	event, timer int
+	signals      int
+	pipe         [2]int
+	ticks        chan os.Signal
+	wiped        []byte
+	heap         [][]byte
+}
+
+// newSink makes one; more is what CRIU 4.2.1 loses without a word.
+func newSink(more bool) *sink {
+	s := &sink{began: must1(monotonicNow())}
+	must(os.WriteFile("data", []byte("0123456789"), 0o600))
+	s.file = must1(os.OpenFile("data", os.O_RDWR, 0))
+	must1(s.file.Seek(4, 0))
+	s.log = must1(os.OpenFile("log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))
+	must(unix.Dup2(int(s.file.Fd()), 100))
+	must(unix.Dup3(int(s.file.Fd()), 200, unix.O_CLOEXEC))
+	must1(unix.Open("/proc/self/root", unix.O_PATH, 0))
+	event := unix.EFD_CLOEXEC | unix.EFD_NONBLOCK
+	if more {
+		must1(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY, 0))
+		event |= unix.EFD_SEMAPHORE
+	}
+	s.event = must1(unix.Eventfd(7, event))
+	s.timer = must1(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK))
+	must(unix.TimerfdSettime(s.timer, 0, &unix.ItimerSpec{Value: unix.Timespec{Sec: 1000}, Interval: unix.Timespec{Sec: 5}}, nil))
+	s.signals = must1(unix.Signalfd(-1, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGUSR2 - 1)}}, unix.SFD_CLOEXEC))
+	must(unix.Pipe2(s.pipe[:], unix.O_NONBLOCK))
+	must1(unix.Setitimer(unix.ItimerReal, unix.Itimerval{Value: unix.Timeval{Sec: 5000}}))
+	s.ticks = make(chan os.Signal, 1)
+	signal.Notify(s.ticks, unix.SIGHUP)
+	own := must1(unix.EpollCreate1(0))
+	must(unix.EpollCtl(own, unix.EPOLL_CTL_ADD, s.pipe[0], &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: 77, Pad: 88}))
+	s.wiped = must1(unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
+	must(unix.Madvise(s.wiped, unix.MADV_WIPEONFORK))
+	copy(s.wiped, "not wiped")
+	mapped := must1(unix.Mmap(int(s.file.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE))
+	mapped[20] = 'w'
+	must(os.Mkdir("inner", 0o700))
+	must(os.Chdir("inner"))
+	unix.Umask(0o27)
+	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0)
+	for range 3 { // threads of their own names, which wait in different calls
+		go func() {
+			runtime.LockOSThread()
+			name := [16]byte{'s', 'p', 'a', 'r', 'e'}
+			unix.Prctl(unix.PR_SET_NAME, bytesPointer(name[:]), 0, 0, 0)
+			var b [8]byte
+			unix.Read(must1(unix.Eventfd(0, 0)), b[:])
+		}()
+	}
+	return s
+}
+
+func monotonicNow() (time.Duration, error) {
+	var t unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return time.Duration(t.Nano()), err
+}
+
+// serve answers lines.
+func (s *sink) serve(c net.Conn) {
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		s.count++
+		s.heap = append(s.heap, make([]byte, 1<<16))
+		fmt.Fprintln(s.log, "request", s.count)
+		fmt.Fprintln(c, s.answer(lines.Text()))
+	}
+	c.Close()
+}
+
+func (s *sink) answer(request string) string {
+	switch command, _, _ := strings.Cut(request, " "); command {
+	case "count":
+		return fmt.Sprint(s.count)
+	case "clock": // seconds since the start
+		return fmt.Sprint(int((must1(monotonicNow()) - s.began) / time.Second))
+	case "offset":
+		return fmt.Sprint(must1(s.file.Seek(1, 1)))
+	case "event":
+		var b [8]byte
+		n, err := unix.Read(s.event, b[:])
+		return fmt.Sprint(n, b, err)
+	case "timers":
+		var timer unix.ItimerSpec
+		must(unix.TimerfdGettime(s.timer, &timer))
+		real := must1(unix.Getitimer(unix.ItimerReal))
+		return fmt.Sprint(timer.Value.Sec/100, timer.Interval.Sec, real.Value.Sec/1000)
+	case "pipe":
+		var b [1]byte
+		must1(unix.Write(s.pipe[1], []byte("p")))
+		n, err := unix.Read(s.pipe[0], b[:])
+		return fmt.Sprint(n, b, err)
+	case "signal":
+		must(unix.Kill(os.Getpid(), unix.SIGHUP))
+		return fmt.Sprint(<-s.ticks)
+	case "wiped":
+		return string(s.wiped[:9])
+	case "write":
+		must1(s.file.WriteAt([]byte("CHANGED"), 0))
+		return "done"
+	case "death":
+		n := int32(0)
+		unix.Prctl(unix.PR_GET_PDEATHSIG, int32Pointer(&n), 0, 0, 0)
+		return fmt.Sprint(n)
+	}
+	return "?"
+}
