@@ -16,13 +16,22 @@ type (
 		Suites  []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"` // seconds
-		Cases    []junitCase `xml:"testcase"`
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		Time     string `xml:"time,attr"` // seconds
+		// What the verdicts rest on.
+		Properties *junitProperties `xml:"properties"`
+		Cases      []junitCase      `xml:"testcase"`
+	}
+	junitProperties struct {
+		List []junitProperty `xml:"property"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
 	}
 	junitCase struct {
 		Class   string       `xml:"classname,attr"`
@@ -59,6 +68,7 @@ func WriteJUnit(w io.Writer, packages []TestPackage) error {
 
 func junitPackage(p TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
+	suite.Properties = junitAssumptions(p.Assumptions)
 	for _, t := range p.Tests {
 		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds())}
 		switch {
@@ -78,6 +88,26 @@ func junitPackage(p TestPackage) junitSuite {
 		suite.Cases = append(suite.Cases, c)
 	}
 	return suite
+}
+
+// junitAssumptions names what was not sealed, and the rest; nil if nothing is known.
+func junitAssumptions(a Assumptions) *junitProperties {
+	var all junitProperties
+	add := func(name string, values ...string) {
+		for _, v := range values[:min(len(values), maxListed)] {
+			if v != "" {
+				all.List = append(all.List, junitProperty{name, printable(v)})
+			}
+		}
+	}
+	add("goroutines are preempted only in", a.Preemptible...)
+	add("assumed", a.Other...)
+	add("checkpoint strategy", a.Strategy)
+	add("scope of the I/O cache", a.Scope)
+	if len(all.List) == 0 {
+		return nil
+	}
+	return &all
 }
 
 // failureText is the counterexample as text, which XML can hold.

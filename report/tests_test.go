@@ -89,6 +89,10 @@ func TestWriteJUnit(t *testing.T) {
 	if suite.Tests != 5 || suite.Failures != 2 || suite.Errors != 1 || suite.Skipped != 1 || suite.Time != "1.500" {
 		t.Errorf("the counts are wrong: %+v", suite)
 	}
+	if p := somePackage().Assumptions; len(p.Preemptible) == 0 || suite.Properties == nil ||
+		suite.Properties.List[0] != (junitProperty{"goroutines are preempted only in", p.Preemptible[0]}) {
+		t.Errorf("what the verdicts rest on is not there: %+v", suite.Properties)
+	}
 	failed := suite.Cases[1]
 	if failed.Name != "TestB/x" || failed.Class != "example.com/q" || !strings.Contains(failed.Failure.Text, `<wrong> ]]> \xff`) {
 		t.Errorf("the failure is not what was written: %+v", failed)
