@@ -184,6 +184,7 @@ type run struct {
 	executor   *executor // the first one, and after the search one that is left
 	begun      bool      // there has been an execution
 	search     explore.Search
+	pool       *pool           // that explores it; nil until then
 	verdict    explore.Verdict // of the search, when it has ended
 	peers      *peerSide
 	counts     Counts
@@ -218,7 +219,10 @@ type violation struct {
 
 // loop has the executors search, and meanwhile does what has to be done now and then.
 func (r *run) loop(ctx context.Context) error {
-	p := newPool(r)
+	if r.pool == nil {
+		r.pool = newPool(r)
+	}
+	p := r.pool
 	if r.options.haste {
 		p.fill()
 	} else {

@@ -149,6 +149,40 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeWorkers does so with several workers. What is run ahead of the search when it is
+// interrupted is neither lost nor run again.
+func TestResumeWorkers(t *testing.T) {
+	dfs := func() explore.Search { return explore.MaxExecutions(explore.DFS(), 5000) }
+	for _, test := range []struct {
+		name      string
+		args      []string
+		newSearch func() explore.Search
+	}{
+		{"dpor", []string{"4", "2"}, explore.DPOR},
+		{"dfs", []string{"3", "1"}, dfs},
+		{"dfs, violated", []string{"3", "1", "210"}, dfs},
+		{"dfs, violations", []string{"2", "2", "1100"}, explore.DFS},
+		{"random", []string{"3", "2"}, func() explore.Search { return explore.Random(4000, 5) }},
+		{"random, violated", []string{"3", "3", "221100210"}, func() explore.Search { return explore.Random(4000, 5) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := turnsOptions(t, test.args...)
+			o.SelfCheck, o.Search, o.haste = 50, test.newSearch(), true
+			if test.name == "dfs, violations" {
+				o.Violations = 5
+			}
+			want := check(t, o)
+			o.Workers = 3
+			got := inSessions(t, o, test.newSearch, 8, want.Counts.Elapsed/4)
+			want.Verdict.Estimate, got.Verdict.Estimate = explore.Estimate{}, explore.Estimate{} // nobody looks into parts for it
+			if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" {
+				t.Errorf("(-with one worker, uninterrupted +with three, resumed)\n%s", diff)
+			}
+			t.Logf("%v, %d executions, %v, %d parts", got.Verdict.Kind, got.Verdict.Executions, want.Counts.Elapsed, got.Counts.Parts)
+		})
+	}
+}
+
 // TestRaisedBound goes on with a check that a bound has ended.
 func TestRaisedBound(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
@@ -235,7 +269,7 @@ func TestUnsaved(t *testing.T) {
 	s.answers = make([]byte, maxUnsaved)
 	s.record(connected)
 	s.record(connected)
-	if len(said) != 1 || s.answers != nil || (&run{saver: s}).save() {
+	if len(said) != 1 || s.answers != nil || !s.lost {
 		t.Errorf("%q, %d bytes kept", said, len(s.answers))
 	}
 }

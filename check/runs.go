@@ -243,7 +243,7 @@ func (r *SavedRun) save(s *runState, answers []byte) error {
 		os.Remove(filepath.Join(r.path, newFile))
 		return err
 	}
-	r.end = s.CacheBytes
+	r.end, r.saved = s.CacheBytes, s
 	return nil
 }
 

@@ -23,6 +23,7 @@ type runState struct {
 	Executions int              `json:"executions"`
 	Limited    string           `json:"limited,omitempty"`
 	Violations []savedViolation `json:"violations,omitempty"`
+	Tasks      []savedTask      `json:"tasks,omitempty"`
 	Reads      []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
 	Blind      []string         `json:"blind,omitempty"` // their processes of which that is not known
 	CacheBytes int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved

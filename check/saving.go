@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -111,24 +112,25 @@ func (r *run) save() bool {
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lost {
-		return false
-	}
-	state, err := explore.Save(r.search)
-	if err == nil && state == nil {
+	search, err := explore.Save(r.search)
+	if err == nil && search == nil {
 		return false
 	}
 	if err == nil && s.asked == nil {
 		s.asked, err = s.Asked()
 	}
+	state := r.state(search)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost {
+		return s.Run.saved != nil
+	}
 	if err == nil {
-		err = s.Run.save(r.state(state), s.answers[:s.settled])
+		err = s.Run.save(state, s.answers[:s.settled])
 	}
 	if err != nil {
 		s.fail(err)
-		return s.Run.saved != nil
+		return s.Run.saved != nil // what was saved before stays
 	}
 	s.answers = s.answers[:copy(s.answers, s.answers[s.settled:])]
 	s.settled = 0
@@ -143,14 +145,12 @@ func (r *run) state(search []byte) *runState {
 	}
 	state.Counts.Elapsed = r.elapsed()
 	if r.peers != nil {
-		for source, calls := range r.peers.reads {
-			state.Reads = append(state.Reads, peers.Read{Peer: source[0], Source: source[1], Calls: calls})
-		}
-		state.Blind = slices.Collect(maps.Keys(r.peers.blind))
+		state.Reads, state.Blind = r.peers.known()
 	}
 	for _, v := range r.violations {
-		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
+		state.Violations = append(state.Violations, v.saved())
 	}
+	state.Tasks = r.pool.savedTasks(r.search)
 	return state
 }
 
@@ -162,6 +162,7 @@ func (r *run) resume(s *runState) error {
 	if err := explore.Resume(r.search, s.search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
+	r.pool = newPool(r)
 	if r.peers != nil {
 		r.peers.resume(s, r.options.Saving.Run.known)
 	}
@@ -170,9 +171,25 @@ func (r *run) resume(s *runState) error {
 			return err
 		}
 	}
+	if rest, err := r.pool.resume(r.pool.whole, s.Tasks); err != nil || len(rest) > 0 {
+		return cmp.Or(err, errTasks)
+	}
 	r.counts, r.begun, r.limited, r.before = s.Counts, s.Executions > 0, s.Limited, s.Counts.Elapsed
 	return nil
 }
+
+// known is what has been found out about the peers, beside their answers.
+func (p *peerSide) known() (reads []peers.Read, blind []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for source, calls := range p.reads {
+		reads = append(reads, peers.Read{Peer: source[0], Source: source[1], Calls: calls})
+	}
+	return reads, slices.Collect(maps.Keys(p.blind))
+}
+
+// errTasks is the error of a state that fits no search.
+var errTasks = errors.New("the run cannot go on: the parts of the search that were saved, and what they have found, do not belong together")
 
 // resume takes over what was saved of the peers' side.
 func (p *peerSide) resume(s *runState, known *iocache.Cache) {
@@ -185,21 +202,12 @@ func (p *peerSide) resume(s *runState, known *iocache.Cache) {
 	}
 }
 
-// recall runs a violation that was kept, for its log.
+// recall takes a violation over that was kept.
 func (r *run) recall(saved savedViolation) error {
-	log, err := r.executor.worker.Run(r.violating(saved.Schedule), r.executor.answers())
+	v, err := r.recallViolation(&saved)
 	if err != nil {
-		return fmt.Errorf("running a violation that was saved: %w", err)
+		return err
 	}
-	outcome, err := searchOutcome(log)
-	if err == nil && !outcome.Violation() {
-		err = fmt.Errorf("this time it ended as %q", outcome)
-	}
-	if err != nil {
-		return fmt.Errorf("running a violation that was saved: %w", err)
-	}
-	v := keep(log)
-	v.hits, v.tests = saved.Hits, saved.Tests
 	f := &finding{kept: v}
 	if r.options.Violations > 1 {
 		var s signature
@@ -210,6 +218,24 @@ func (r *run) recall(saved savedViolation) error {
 	}
 	r.collect(f, saved.Executions)
 	return nil
+}
+
+// recallViolation runs a violation that was kept, for its log.
+func (r *run) recallViolation(saved *savedViolation) (*violation, error) {
+	log, err := r.executor.worker.Run(r.violating(saved.Schedule), r.executor.answers())
+	if err != nil {
+		return nil, fmt.Errorf("running a violation that was saved: %w", err)
+	}
+	outcome, err := searchOutcome(log)
+	if err == nil && !outcome.Violation() {
+		err = fmt.Errorf("this time it ended as %q", outcome)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("running a violation that was saved: %w", err)
+	}
+	v := keep(log)
+	v.hits, v.tests = saved.Hits, saved.Tests
+	return v, nil
 }
 
 // elapsed is how long the check has taken, before it was resumed included.

@@ -22,6 +22,15 @@ func (d *dfs) parted() (list []*Part) {
 	return list
 }
 
+// Ahead sums up what the part has run, and its owner not taken, as the counts of a verdict.
+func (p *Part) Ahead() Verdict {
+	var t tally
+	for _, r := range p.runs {
+		t.add(r.outcome, r.length, int(r.count))
+	}
+	return t.counts
+}
+
 // maxNested bounds parts of parts of parts.
 const maxNested = 1 << 12
 

@@ -39,17 +39,22 @@ func (t *tally) take(e Execution) error {
 	if e.Outcome >= outcomes {
 		return logError(len(e.Transitions), "unknown %v", e.Outcome)
 	}
-	t.counts.Executions++
-	t.counts.Transitions += e.length()
-	switch {
-	case e.Outcome == Redundant:
-		t.counts.Redundant++
-	case e.Outcome == StepLimit:
-		t.counts.Limited++
-	case e.Outcome.Violation():
-		t.counts.Violations++
-	}
+	t.add(e.Outcome, e.length(), 1)
 	return nil
+}
+
+// add counts n executions that are alike.
+func (t *tally) add(outcome Outcome, length, n int) {
+	t.counts.Executions += n
+	t.counts.Transitions += n * length
+	switch {
+	case outcome == Redundant:
+		t.counts.Redundant += n
+	case outcome == StepLimit:
+		t.counts.Limited += n
+	case outcome.Violation():
+		t.counts.Violations += n
+	}
 }
 
 // counted is a verdict without what takes time to find out: what is asked for before
