@@ -51,7 +51,7 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 		}
 	}
 	out := sut.Schedule{
-		Prefix: t.prefix, SleepFrom: sleepFrom, WantEnabled: s.WantEnabled, Seed: s.Seed,
+		Prefix: t.prefix, SleepFrom: sleepFrom, Tentative: s.Tentative, WantEnabled: s.WantEnabled, Seed: s.Seed,
 		Preemptions: s.Limits.Preemptions, Delays: s.Limits.Delays,
 	}
 	if s.Priorities != nil {

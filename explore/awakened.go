@@ -60,13 +60,16 @@ func covers(all, some []Access) bool {
 // reverseAwakened sees to it that event e is explored before a sleeper that it
 // conflicts with, where it does not depend on what woke that.
 func (d *dpor) reverseAwakened(e int32) {
+	t := d.trace
 	for _, a := range d.awakenedAt(&d.nodes[e]) {
-		if a.Goroutine == d.path[e].Goroutine || d.trace.includes(d.trace.clockOf(e), a.event) ||
-			!Conflict(a.Accesses, d.trace.accessesOf(e)) {
+		if a.Goroutine == d.path[e].Goroutine || t.includes(t.clockOf(e), a.event) || !Conflict(a.Accesses, t.accessesOf(e)) {
 			continue
 		}
-		if first, covered := d.firstInitial(a.event, a.Goroutine); !covered && first >= 0 {
-			d.insert(d.instead(a.event, d.path[first].Goroutine))
+		without, ran := t.firstAfter(t.goroutine(a.Goroutine), a.event)
+		if !ran || t.includes(t.clockOf(e), without) {
+			without = -1
 		}
+		r, _ := d.collect(a.event, without, t.clockOf(e))
+		d.insert(r)
 	}
 }

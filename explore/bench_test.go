@@ -82,7 +82,7 @@ func heldAfter(b *testing.B, e Execution) (branches, held int) {
 		b.Fatal(err)
 	}
 	for i := range d.nodes {
-		branches += len(d.nodes[i].todo)
+		branches += len(d.nodes[i].todo.branches)
 	}
 	held = heap() - before
 	runtime.KeepAlive(d)

@@ -87,6 +87,8 @@ func (e *encoder) sleepers(list []Sleeper) {
 	for _, s := range list {
 		e.action(s.Action)
 		e.accesses(s.Accesses)
+		e.number(uint64(s.choices))
+		e.truth(s.vague)
 	}
 }
 
@@ -219,7 +221,7 @@ const maxDelta = 1<<31 - 1
 func (d *decoder) sleepers() []Sleeper {
 	var list []Sleeper
 	for range d.length() {
-		list = append(list, Sleeper{d.action(), d.accesses()})
+		list = append(list, Sleeper{d.action(), d.accesses(), d.count(maxChoices), d.truth()})
 	}
 	return list
 }

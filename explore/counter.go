@@ -161,14 +161,19 @@ func (d *dpor) reverseDeficits(from int) {
 
 // runFirst sees to it that the events of a clock are explored before all others.
 func (d *dpor) runFirst(c clock) {
-	t, other := d.trace, int32(-1)
-	for e := int32(0); e < int32(len(t.events)); e++ {
-		switch included := t.includes(c, e); {
-		case !included && other < 0:
-			other = e
-		case included && other >= 0:
-			d.insert(d.instead(other, d.path[e].Goroutine))
-			return
+	t, e := d.trace, int32(0)
+	for e < int32(len(t.events)) && t.includes(c, e) {
+		e++
+	}
+	d.scratch = d.scratch[:0]
+	for x := e + 1; x < int32(len(t.events)); x++ {
+		if t.includes(c, x) {
+			d.scratch = append(d.scratch, x)
 		}
+	}
+	if len(d.scratch) > 0 {
+		r, _ := d.compose(e, d.scratch, c)
+		r.whole = false
+		d.insert(r)
 	}
 }

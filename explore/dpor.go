@@ -12,7 +12,7 @@ import "slices"
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
 func DPOR() Search {
-	return &dpor{trace: newTrace()}
+	return &dpor{trace: newTrace(), counters: make(map[int32]int32)}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -27,19 +27,37 @@ type dpor struct {
 	begun bool
 	sizes subtrees
 
-	chosen   sequence  // what path goes on with at the last node; nil at the very first execution
+	chosen   *branch   // the one executed at the last node; nil beyond those that were to do
+	given    int       // how long path was then
 	settled  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
 
 	// Slabs that the nodes point into, one after the other.
 	sleep    []Sleeper
 	awakened []awakened
+
+	// Of the execution that is being reported:
+	reversible []reversible
+	choosing   []int32 // events of which an alternative is neither asleep nor to do
+	maximal    bool    // nothing could have gone on at its end
+	ender      int32   // the event that ended the program while others might have gone on, or -1
+
+	reversal  reversal // that was planned last
+	scratch   []int32
+	counters  map[int32]int32 // of objects, in compose
+	witnesses []witness
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
 // the path, those explored before, and the first of each sequence to do.
 type node struct {
-	todo []sequence // to be explored from here, in this order
+	todo wakeups // to be explored from here
+	// vague tells that what was found in the executions that begin with the action on
+	// the path, and is to run here instead of it, is not known completely.
+	vague bool
+	// leaf tells that the path was given as far as here. What is still asleep then may cover
+	// what begins with it, but not what commutes with it.
+	leaf bool
 	// The sleep set: the part of the slab from sleepBegin to sleepEnd. What was
 	// inherited comes first, then what was explored from here.
 	sleepBegin, sleepEnd int
@@ -57,7 +75,7 @@ func (d *dpor) Next() (Schedule, bool) {
 		return Schedule{}, true
 	}
 	top := len(d.nodes) - 1
-	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top}, true
+	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top, Tentative: true}, true
 }
 
 // choose decides what to execute next, unless that is settled, and reports whether there
@@ -69,22 +87,50 @@ func (d *dpor) choose() bool {
 	}
 	for top := len(d.nodes) - 1; top >= 0; top-- {
 		n := &d.nodes[top]
-		if len(n.todo) == 0 {
+		if n.todo.empty() {
 			continue
 		}
-		d.putToSleep(top)
-		d.trace.truncate(top)
-		d.nodes, d.path = d.nodes[:top+1], d.path[:top]
-		d.sizes.turn(top, d.counts.Executions)
-		d.chosen = n.todo[0]
-		for _, s := range d.chosen {
-			d.path = append(d.path, s.Action)
+		if top < len(d.trace.events) {
+			d.putToSleep(top)
 		}
-		n.todo = slices.Delete(n.todo, 0, 1)
-		d.settled = true
-		return true
+		if d.prepare(top) {
+			d.trace.truncate(top)
+			d.nodes, d.path = d.nodes[:top+1], d.path[:top]
+			d.sizes.turn(top, d.counts.Executions)
+			d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool { return int(i) >= top })
+			d.descend(n.todo.pop())
+			d.settled = true
+			return true
+		}
 	}
 	return false
+}
+
+// prepare reports whether anything is left to do at a node, now that the accesses of
+// all that was executed there are known.
+func (d *dpor) prepare(top int) bool {
+	n := &d.nodes[top]
+	for !n.todo.prune(d.sleepOf(n)) {
+		postponed := n.todo.postponed
+		if n.todo.postponed = nil; len(postponed) == 0 {
+			return false
+		}
+		for _, r := range postponed {
+			r.node = int32(top)
+			d.insert(r)
+		}
+	}
+	return true
+}
+
+// descend appends to the path a branch and the way from it to its first leaf.
+func (d *dpor) descend(b *branch) {
+	d.chosen, d.path = b, append(d.path, b.Action)
+	for len(b.below.branches) > 0 {
+		b = b.below.branches[0]
+		d.path = append(d.path, b.Action)
+	}
+	d.given = len(d.path)
 }
 
 // putToSleep adds the explored action at node i to the sleep set there.
@@ -93,7 +139,10 @@ func (d *dpor) putToSleep(i int) {
 	d.sleep = append(d.sleep[:n.sleepEnd], Sleeper{
 		Action:   d.path[i],
 		Accesses: accumulate(slices.Clone(d.trace.accessesOf(e))),
+		choices:  d.trace.events[i].choices,
+		vague:    n.vague,
 	})
+	n.vague = false
 	n.sleepEnd++
 }
 
@@ -105,7 +154,7 @@ func (d *dpor) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
-	if err := checkActions(d.path, e.Transitions); err != nil {
+	if err := d.checkPath(e.Transitions); err != nil {
 		return err
 	}
 	if err := d.checkReplay(e.Transitions); err != nil {
@@ -113,6 +162,7 @@ func (d *dpor) Report(e Execution) error {
 	}
 	d.settled = false
 	from := len(d.trace.events)
+	d.reversible = d.reversible[:0]
 	for i := from; i < len(e.Transitions); i++ {
 		if err := d.extend(i, &e.Transitions[i]); err != nil {
 			return err
@@ -121,14 +171,30 @@ func (d *dpor) Report(e Execution) error {
 	if e.Outcome == Redundant && len(d.appendInherited(nil)) == 0 {
 		return logError(len(e.Transitions), "the execution ended as redundant, but nothing is asleep")
 	}
-	for i := range e.Pending {
-		if err := d.raceWithPending(&e.Pending[i], e.Outcome); err != nil {
-			return err
-		}
+	return d.reverse(from, &e)
+}
+
+// checkPath compares an execution with the path. What was to do at the last node
+// need not have been followed to its end.
+func (d *dpor) checkPath(transitions []Transition) error {
+	top := max(len(d.nodes)-1, 0)
+	if err := checkActions(d.path[:top], transitions); err != nil {
+		return err
 	}
-	d.reverseDeficits(from)
-	if e.Outcome != Redundant {
-		d.goOnWithout(e.Pending)
+	b, above := d.chosen, (*branch)(nil)
+	for i := top; i < len(d.path); i++ {
+		if i == len(transitions) || transitions[i].Action != d.path[i] {
+			d.path, d.given = d.path[:i], i
+			if above == nil {
+				d.chosen = nil
+			} else {
+				above.below.pop()
+			}
+			break
+		}
+		if above = b; len(b.below.branches) > 0 {
+			b = b.below.branches[0]
+		}
 	}
 	return nil
 }
@@ -149,41 +215,41 @@ func (d *dpor) checkReplay(transitions []Transition) error {
 // extend takes transition i, executed for the first time on this path.
 func (d *dpor) extend(i int, x *Transition) error {
 	if i == len(d.nodes) {
-		d.addNode(i)
+		d.addNode(i, i == d.given)
 	}
 	if i == len(d.path) {
 		d.path = append(d.path, x.Action)
 	}
-	n := &d.nodes[i]
-	if d.asleep(n, x.Action) {
+	if i >= d.given && d.asleep(&d.nodes[i], x.Action) {
 		return logError(i, "%s was executed although it is asleep", x.Action)
 	}
 	races, err := d.trace.push(x)
 	if err != nil {
 		return err
 	}
-	d.addAlternatives(n, x)
-	if err := d.reverse(races, x.Goroutine); err != nil {
-		return err
-	}
+	d.find(races, x.Action, x.Accesses, -1)
 	for p := range x.Partners {
-		races, err := d.trace.pendingRaces(&x.Partners[p], true)
+		p := &x.Partners[p]
+		races, err := d.trace.pendingRaces(p, true)
 		if err != nil {
 			return err
 		}
-		if err := d.reverse(races, x.Partners[p].Goroutine); err != nil {
-			return err
-		}
+		d.find(races, Action{Goroutine: p.Goroutine}, p.Accesses, int32(i))
 	}
-	d.reverseAwakened(int32(i))
 	return nil
 }
 
 // addNode puts the state after the last event, the new node i, on the stack.
-func (d *dpor) addNode(i int) {
+func (d *dpor) addNode(i int, leaf bool) {
 	d.nodes = extend(d.nodes)
 	n := &d.nodes[i]
-	*n = node{todo: n.todo[:0]}
+	*n = node{}
+	if d.chosen != nil {
+		n.todo, d.chosen = d.chosen.below, nil
+		if i < d.given {
+			d.chosen = n.todo.pop()
+		}
+	}
 	if i > 0 {
 		n.sleepBegin = d.nodes[i-1].sleepEnd
 		n.awakenedBegin = d.nodes[i-1].awakenedEnd
@@ -192,16 +258,9 @@ func (d *dpor) addNode(i int) {
 	d.awakened = d.appendAwakened(d.awakened[:n.awakenedBegin])
 	n.sleepEnd, n.awakenedEnd = len(d.sleep), len(d.awakened)
 	n.inherited = n.sleepEnd - n.sleepBegin
-}
-
-// addAlternatives puts the other alternatives of the operation of x in front of
-// what is to do: they exclude each other. So, once anything else is executed at the
-// node, either all alternatives of a goroutine are asleep or none.
-func (d *dpor) addAlternatives(n *node, x *Transition) {
-	for choice := x.Choices - 1; choice >= 0; choice-- {
-		a := Action{x.Goroutine, choice}
-		if a != x.Action && !d.asleep(n, a) && !slices.ContainsFunc(n.todo, func(s sequence) bool { return s[0].Action == a }) {
-			n.todo = slices.Insert(n.todo, 0, sequence{{Action: a}})
+	if n.leaf = leaf; leaf {
+		for j := n.sleepBegin; j < n.sleepEnd; j++ {
+			d.sleep[j].vague = true
 		}
 	}
 }
@@ -225,43 +284,8 @@ func (d *dpor) asleep(n *node, a Action) bool {
 	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool { return s.Action == a })
 }
 
-// raceWithPending takes an operation that was pending at the end as the end of
-// races: a blocked Lock would have succeeded before the Lock that holds the mutex.
-// When everything enabled was asleep, that is explored elsewhere.
-func (d *dpor) raceWithPending(p *Pending, outcome Outcome) error {
-	if p.Enabled && outcome == Redundant {
-		return nil
-	}
-	races, err := d.trace.pendingRaces(p, false)
-	if err != nil {
-		return err
-	}
-	return d.reverse(races, p.Goroutine)
-}
-
-// goOnWithout sees to it that what the last transition cut off by ending the
-// execution (panic, exit, step limit) is explored without it: instead of it, one of the others
-// that were enabled goes on. One suffices, as everywhere; if it ends the program
-// too, the next one follows, and which ones else are needed, races will tell.
-func (d *dpor) goOnWithout(pending []Pending) {
-	last := len(d.trace.events) - 1
-	if last < 0 {
-		return
-	}
-	n := &d.nodes[last]
-	if len(n.todo) > 0 {
-		return
-	}
-	for i := range pending {
-		p := &pending[i]
-		if p.Enabled && d.trace.wasEnabled(p, int32(last)) && d.insert(d.instead(int32(last), p.Goroutine)) {
-			return
-		}
-	}
-}
-
 func (d *dpor) Verdict() Verdict {
 	v := d.verdict("")
-	v.Estimate = d.sizes.estimate(len(d.nodes), d.counts.Executions, func(i int) int { return len(d.nodes[i].todo) })
+	v.Estimate = d.sizes.estimate(len(d.nodes), d.counts.Executions, func(i int) int { return len(d.nodes[i].todo.branches) })
 	return v
 }

@@ -40,8 +40,11 @@ type Schedule struct {
 	// Sleep is the sleep set in the state before action SleepFrom of Prefix. From
 	// that action on, every executed transition wakes (removes) the sleepers of
 	// its own goroutine and those that depend on it (Sleeper.Wakes).
-	Sleep       []Sleeper
-	SleepFrom   int
+	Sleep     []Sleeper
+	SleepFrom int
+	// Tentative tells that the actions from SleepFrom on have not been executed in this
+	// order yet. If one of them cannot be, Prefix ends before it.
+	Tentative   bool
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
 	Priorities  *Priorities
@@ -94,6 +97,10 @@ type Action struct {
 type Sleeper struct {
 	Action
 	Accesses []Access
+
+	// For the search that it comes from:
+	choices int  // alternatives of its operation
+	vague   bool // as of node
 }
 
 // Access is one use of an object that another goroutine could notice.

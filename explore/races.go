@@ -9,6 +9,7 @@ import (
 // race is an event that the event or operation at hand could have preceded.
 type race struct {
 	event int32
+	past  clock // of what does not depend on the event, what has to run before the operation
 	// direct tells that the operation is an initial of the reversal: nothing else
 	// has to run before it in the state before the event.
 	direct bool
@@ -104,7 +105,7 @@ func (t *trace) findRaces(op operation) {
 			t.races = append(t.races, race{event: e, vague: true, direct: !t.anyAfter(t.now, e) && t.heldBefore(e, op)})
 			t.deferred = append(t.deferred, e)
 		case yes:
-			t.races = append(t.races, race{event: e, direct: !t.anyAfter(t.now, e) && !t.deferredAfter(e)})
+			t.races = append(t.races, race{event: e, past: t.pastWithout(e)})
 			t.now.join(t.clockOf(e))
 		}
 	}
@@ -322,15 +323,19 @@ func (t *trace) heldBefore(e int32, op operation) bool {
 	return len(op.needs) == 0
 }
 
-// deferredAfter reports whether an event after e that does not depend on it has
-// been deferred: it enables the operation, or disabled it, in the reversal too.
-func (t *trace) deferredAfter(e int32) bool {
+// pastWithout returns a copy of now, with those deferred after e that do not depend
+// on it: they enable the operation, or disabled it, in the reversal too. It is valid
+// until the trace is truncated.
+func (t *trace) pastWithout(e int32) clock {
+	from := len(t.pasts)
+	t.pasts = append(t.pasts, t.now...)
+	past := clock(t.pasts[from:len(t.pasts):len(t.pasts)])
 	for _, d := range t.deferred {
 		if d > e && !t.includes(t.clockOf(d), e) {
-			return true
+			past.join(t.clockOf(d))
 		}
 	}
-	return false
+	return past
 }
 
 // anyAfter reports whether clock c includes an event later than e.

@@ -46,8 +46,8 @@ func TestReversalThroughCounter(t *testing.T) {
 		}
 		for i, want := range test.want {
 			got := map[GoroutineID]bool{}
-			for _, s := range d.nodes[i].todo {
-				got[s[0].Goroutine] = true
+			for _, s := range d.nodes[i].todo.branches {
+				got[s.Goroutine] = true
 			}
 			if len(got) != len(want) {
 				t.Errorf("%s: to do at step %d: %v, want %v", test.name, i, got, want)

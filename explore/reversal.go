@@ -1,100 +1,153 @@
 package explore
 
-// step is an action of a sequence to do, and what its transition accessed where it
-// was seen: elsewhere in the execution for the operation at the end of a race.
-type step struct {
-	Action
-	Accesses []Access
-}
+import "slices"
 
-// sequence is what is to be executed from a node, one step after the other. It is
-// not empty.
-type sequence []step
-
-// reversal is a sequence that is to run from a node instead of the event there. It
-// stands by itself: what it refers to survives the trace that it was found in.
+// reversal is what is to run from a node instead of the event there: the steps, of
+// which inserting it removes those that are in the tree already.
 type reversal struct {
 	node  int32
-	steps sequence
+	steps []step
+	// whole tells that the steps are everything in a maximal execution that could run
+	// instead of the event: what commutes with all of them may run first.
+	whole bool
+	// removed holds for each step 0, or one more than the level at which it was removed.
+	removed []int
+
+	// The order of the steps. It comes from the trace in which they are events (-1 is an
+	// operation at the end), or when there is none it lists for each step those before it.
+	trace  *trace
+	events []int32
+	before [][]int
 }
 
-// insert sees to it that a reversal is explored, and reports whether it was not yet:
-// the backtrack set of its node must have an initial of it.
-func (d *dpor) insert(r reversal) bool {
-	n := &d.nodes[r.node]
-	if d.covered(n, r.steps[0].Goroutine) {
-		return false
+// maxSteps limits a reversal. A longer one is cut off there: whatever begins it is as
+// good, only that executions may be found to be redundant.
+const maxSteps = 1 << 10
+
+// reset makes a reversal one without steps.
+func (r *reversal) reset(node int32, t *trace, whole bool) {
+	*r = reversal{node: node, trace: t, whole: whole, steps: r.steps[:0], removed: r.removed[:0], events: r.events[:0]}
+}
+
+// add adds a step that is an event, or with -1 an operation at the end.
+func (r *reversal) add(s step, event int32) {
+	r.steps, r.events, r.removed = append(r.steps, s), append(r.events, event), append(r.removed, 0)
+}
+
+// relation is how an action relates to the steps of a reversal.
+type relation uint8
+
+const (
+	follows   relation = iota // it has to come after one of them
+	initial                   // it is one of those that may come first
+	commuting                 // it is none of them, and commutes with all
+)
+
+// relate tells how an action relates to the steps that are left, and which of them it
+// is if it is initial. An initial or commuting one is a weak initial (POPL 2014, section 4).
+func (r *reversal) relate(a *step) (relation, int) {
+	for i := range r.steps {
+		if s := &r.steps[i]; s.Goroutine == a.Goroutine && r.removed[i] == 0 {
+			if s.chooses(a) && r.first(i) {
+				return initial, i
+			}
+			return follows, -1
+		}
 	}
-	n.todo = append(n.todo, r.steps)
+	if r.conflicting(a.Accesses, func(i int) bool { return r.removed[i] == 0 }) >= 0 {
+		return follows, -1
+	}
+	return commuting, -1
+}
+
+// first reports whether no step that is left has to run before step i, which is the
+// first of its goroutine that is left.
+func (r *reversal) first(i int) bool {
+	for j := range i {
+		if r.removed[j] == 0 && r.ordered(j, i) {
+			return false
+		}
+	}
 	return true
 }
 
-// instead is the reversal that begins with a goroutine.
-func (d *dpor) instead(node int32, g GoroutineID) reversal {
-	return reversal{node, sequence{{Action: Action{Goroutine: g}}}}
+// ordered reports whether step j, which is an earlier one, has to run before step i.
+func (r *reversal) ordered(j, i int) bool {
+	switch {
+	case r.trace == nil:
+		return slices.Contains(r.before[i], j)
+	case r.events[i] < 0:
+		return r.steps[j].is(needed)
+	}
+	return r.trace.includes(r.trace.clockOf(r.events[i]), r.events[j])
 }
 
-// reverse sees to it that the races of earlier events with an operation of goroutine
-// next are also explored the other way round: what then runs is everything that
-// does not depend on the event, and the operation.
-func (d *dpor) reverse(races []race, next GoroutineID) error {
-	for _, r := range races {
-		switch first, covered := d.firstInitial(r.event, 0); {
-		case r.vague:
-			d.reverseVaguely(r, next)
-		case r.direct && d.covered(&d.nodes[r.event], next), covered:
-		case r.direct:
-			d.insert(d.instead(r.event, next))
-		case first < 0:
-			return logError(int(r.event), "goroutine %#x could have run before it, but nothing could have run first "+
-				"(do all accesses have the right Ready and Delta?)", uint64(next))
-		default:
-			d.insert(d.instead(r.event, d.path[first].Goroutine))
+// conflicting returns the first of some steps that conflicts with accesses, -1 if none does.
+func (r *reversal) conflicting(accesses []Access, among func(i int) bool) int {
+	for i := range r.steps {
+		if among(i) && Conflict(accesses, r.steps[i].Accesses) {
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
-// reverseVaguely is reverse when it is not known what has to run: whatever it is, it
-// begins with one of those that it adds.
-func (d *dpor) reverseVaguely(r race, next GoroutineID) {
-	if r.direct {
-		d.insert(d.instead(r.event, next))
+func (r *reversal) remove(i, level int) { r.removed[i] = level + 1 }
+
+// done reports whether nothing is left that is needed.
+func (r *reversal) done() bool {
+	for i := range r.steps {
+		if r.removed[i] == 0 && r.steps[i].is(needed) {
+			return false
+		}
 	}
-	for x := range d.trace.initials(r.event) {
-		d.insert(d.instead(r.event, d.path[x].Goroutine))
-	}
+	return true
 }
 
-// firstInitial returns the earliest initial of what comes after event e without
-// depending on it, -1 if there is none, and whether one is covered. It passes over
-// those of goroutine skip.
-func (d *dpor) firstInitial(e int32, skip GoroutineID) (first int32, covered bool) {
-	first = -1
-	for x := range d.trace.initials(e) {
-		g := d.path[x].Goroutine
-		if g != skip && d.covered(&d.nodes[e], g) {
-			return first, true
-		}
-		if g != skip && (first < 0 || x < first) {
-			first = x
+// chain returns the steps that become a branch. Of those left, the ones are left out
+// that neither have to run before the end nor wake what is asleep.
+func (r *reversal) chain(asleep []witness) (steps []step) {
+	keep := 0
+	if r.done() { // cut off before what is needed
+		keep = 1 + slices.Index(r.removed, 0)
+	}
+	for _, a := range asleep {
+		if r.conflicting(a.Accesses, func(i int) bool {
+			return r.removed[i] > a.level || r.removed[i] == 0 && (i < keep || r.steps[i].is(needed))
+		}) < 0 {
+			keep = max(keep, 1+r.conflicting(a.Accesses, func(i int) bool { return r.removed[i] == 0 }))
 		}
 	}
-	return first, false
+	var accesses []Access
+	for i, s := range r.steps {
+		if r.removed[i] > 0 || i >= keep && !s.is(needed) {
+			continue
+		}
+		from := len(accesses)
+		accesses = append(accesses, s.Accesses...)
+		s.Accesses = accesses[from:len(accesses):len(accesses)]
+		steps = append(steps, s)
+	}
+	return steps
 }
 
-// covered reports whether what begins with a goroutine needs nothing new at node n:
-// the goroutine is asleep, or in the backtrack set.
-func (d *dpor) covered(n *node, g GoroutineID) bool {
-	for _, s := range d.sleepOf(n) {
-		if s.Goroutine == g {
-			return true
+// detach returns what is left of a reversal, to be kept without the trace.
+func (r *reversal) detach() *reversal {
+	c := &reversal{node: r.node, whole: r.whole}
+	var from []int // in r
+	for i, s := range r.steps {
+		if r.removed[i] > 0 {
+			continue
 		}
-	}
-	for _, s := range n.todo {
-		if s[0].Goroutine == g {
-			return true
+		var before []int
+		for j, k := range from {
+			if r.ordered(k, i) {
+				before = append(before, j)
+			}
 		}
+		s.Accesses = slices.Clone(s.Accesses)
+		c.steps, c.before, from = append(c.steps, s), append(c.before, before), append(from, i)
 	}
-	return false
+	c.removed = make([]int, len(c.steps))
+	return c
 }

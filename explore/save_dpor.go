@@ -28,7 +28,9 @@ func (d *dpor) save(e *encoder) {
 	e.number(uint64(len(d.nodes)))
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		e.sequences(n.todo)
+		e.wakeups(&n.todo)
+		e.truth(n.vague)
+		e.truth(n.leaf)
 		if d.restored != nil {
 			e.sleepers(d.restored.explored[i])
 		} else {
@@ -36,7 +38,7 @@ func (d *dpor) save(e *encoder) {
 		}
 		switch {
 		case i == top:
-			e.sequences([]sequence{d.chosen})
+			e.branch(d.chosen)
 			e.sleepers(d.sleepOf(n))
 			continue
 		case d.restored != nil:
@@ -45,6 +47,12 @@ func (d *dpor) save(e *encoder) {
 			e.fixed(d.trace.digest(int32(i)))
 		}
 		e.action(d.path[i])
+	}
+	if len(d.nodes) > 0 {
+		e.number(uint64(len(d.choosing)))
+	}
+	for _, i := range d.choosing {
+		e.number(uint64(i))
 	}
 }
 
@@ -57,35 +65,32 @@ func (d *dpor) resume(from *decoder) {
 	}
 	d.begun, d.settled, d.restored = true, true, &restored{}
 	for i := range length {
-		d.nodes = append(d.nodes, node{todo: from.sequences()})
+		d.nodes = append(d.nodes, node{todo: from.wakeups(0), vague: from.truth(), leaf: from.truth()})
 		d.restored.explored = append(d.restored.explored, from.sleepers())
 		if i < length-1 {
 			d.restored.digests = append(d.restored.digests, from.fixed())
 			d.path = append(d.path, from.action())
 		}
 	}
-	chosen := from.sequences()
+	chosen := from.branch(0)
 	d.sleep = from.sleepers()
-	if len(chosen) != 1 {
-		from.fail("it is damaged: %d sequences are to be executed next", len(chosen))
-		return
-	}
-	d.chosen, d.restored.sleep = chosen[0], slices.Clone(d.sleep)
+	d.restored.sleep = slices.Clone(d.sleep)
 	d.nodes[length-1].sleepEnd = len(d.sleep)
-	for _, s := range d.chosen {
-		d.path = append(d.path, s.Action)
+	for range from.length() {
+		d.choosing = append(d.choosing, int32(from.count(uint64(length-1))))
 	}
+	d.descend(chosen)
 }
 
 // rebuild makes the trace, and what follows from it, of the beginning of the first
 // execution after a resume.
 func (d *dpor) rebuild(transitions []Transition) error {
-	r, nodes := d.restored, d.nodes
-	d.restored, d.nodes, d.sleep = nil, nil, nil
+	r, nodes, chosen := d.restored, d.nodes, d.chosen
+	d.restored, d.nodes, d.sleep, d.chosen = nil, nil, nil, nil
 	for i, was := range nodes {
-		d.addNode(i)
+		d.addNode(i, was.leaf)
 		n := &d.nodes[i]
-		n.todo = was.todo
+		n.todo, n.vague = was.todo, was.vague
 		d.sleep = append(d.sleep, r.explored[i]...)
 		if n.sleepEnd = len(d.sleep); i == len(nodes)-1 {
 			break
@@ -97,6 +102,7 @@ func (d *dpor) rebuild(transitions []Transition) error {
 			return &DivergenceError{Step: i, Want: "what was executed there before the search was resumed", Got: "something else"}
 		}
 	}
+	d.chosen = chosen
 	top := &d.nodes[len(nodes)-1]
 	if got := d.sleepOf(top); !slices.EqualFunc(got, r.sleep, Sleeper.equal) {
 		return &DivergenceError{Step: len(nodes) - 1, Want: fmt.Sprintf("the sleep set %v", r.sleep), Got: fmt.Sprint(got)}
@@ -133,29 +139,86 @@ func (t *trace) digest(e int32) uint64 {
 	return h
 }
 
-func (e *encoder) sequences(list []sequence) {
-	e.number(uint64(len(list)))
-	for _, s := range list {
-		e.number(uint64(len(s)))
-		for _, step := range s {
-			e.action(step.Action)
-			e.accesses(step.Accesses)
+func (e *encoder) wakeups(w *wakeups) {
+	e.number(uint64(len(w.branches)))
+	for _, b := range w.branches {
+		e.branch(b)
+	}
+	e.number(uint64(len(w.postponed)))
+	for _, r := range w.postponed {
+		e.reversal(r)
+	}
+}
+
+func (e *encoder) branch(b *branch) {
+	e.step(&b.step)
+	e.wakeups(&b.below)
+}
+
+func (e *encoder) step(s *step) {
+	e.action(s.Action)
+	e.accesses(s.Accesses)
+	e.data = append(e.data, byte(s.marks))
+}
+
+// reversal writes one that is detached.
+func (e *encoder) reversal(r *reversal) {
+	e.truth(r.whole)
+	e.number(uint64(len(r.steps)))
+	for i := range r.steps {
+		e.step(&r.steps[i])
+		e.number(uint64(len(r.before[i])))
+		for _, j := range r.before[i] {
+			e.number(uint64(j))
 		}
 	}
 }
 
-// sequences reads sequences, none of which is empty.
-func (d *decoder) sequences() []sequence {
-	var list []sequence
+// maxLevels bounds the levels of a wakeup tree that is read.
+const maxLevels = 1 << 16
+
+func (d *decoder) wakeups(level int) (w wakeups) {
 	for range d.length() {
-		var s sequence
-		for range d.length() {
-			s = append(s, step{d.action(), d.accesses()})
-		}
-		if len(s) == 0 {
-			d.fail("it is damaged: a sequence to do is empty")
-		}
-		list = append(list, s)
+		w.branches = append(w.branches, d.branch(level+1))
 	}
-	return list
+	for range d.length() {
+		w.postponed = append(w.postponed, d.reversal())
+	}
+	return w
+}
+
+func (d *decoder) branch(level int) *branch {
+	if level > maxLevels {
+		d.fail("it is damaged: a sequence to do has more than %d steps", maxLevels)
+	}
+	return &branch{step: d.step(), below: d.wakeups(level)}
+}
+
+func (d *decoder) step() step {
+	s := step{Action: d.action(), Accesses: d.accesses(), marks: marks(d.bytes(1)[0])}
+	if s.marks >= allMarks {
+		d.fail("it is damaged: a step to do has the unknown marks %#x", s.marks)
+	}
+	return s
+}
+
+func (d *decoder) reversal() *reversal {
+	r := &reversal{whole: d.truth()}
+	for i := range d.length() {
+		r.steps = append(r.steps, d.step())
+		var before []int
+		for range d.length() {
+			j := d.count(uint64(i))
+			if j == i {
+				d.fail("it is damaged: a step has to run before itself")
+			}
+			before = append(before, j)
+		}
+		r.before = append(r.before, before)
+	}
+	if len(r.steps) == 0 {
+		d.fail("it is damaged: a reversal has no steps")
+	}
+	r.removed = make([]int, len(r.steps))
+	return r
 }

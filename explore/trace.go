@@ -39,6 +39,7 @@ type trace struct {
 	candidates []int32 // earlier events that conflict with it
 	deferred   []int32 // of these, those that could not be exchanged with it
 	races      []race
+	pasts      []int32 // clocks of the races
 	sums, lows []int32 // per goroutine: the counter of an object, and its lowest
 }
 
@@ -137,13 +138,22 @@ func (t *trace) includes(c clock, e int32) bool {
 	return int(x.goroutine) < len(c) && c[x.goroutine] >= x.ordinal
 }
 
-// firstAfter returns the first event of goroutine g after event e.
-func (t *trace) firstAfter(g, e int32) (int32, bool) {
+// after returns the index of the first event of goroutine g after event e among all
+// of the goroutine, or how many those are.
+func (t *trace) after(g, e int32) int {
 	events := t.goroutines[g].events
 	if len(events) == 0 || events[len(events)-1] <= e {
+		return len(events)
+	}
+	return sort.Search(len(events), func(i int) bool { return events[i] > e })
+}
+
+// firstAfter returns the first event of goroutine g after event e.
+func (t *trace) firstAfter(g, e int32) (int32, bool) {
+	events, i := t.goroutines[g].events, t.after(g, e)
+	if i == len(events) {
 		return 0, false
 	}
-	i := sort.Search(len(events), func(i int) bool { return events[i] > e })
 	return events[i], true
 }
 
@@ -327,6 +337,7 @@ func (o *objectLog) stepsBefore(i int) int32 {
 
 // truncate removes all events from number n on.
 func (t *trace) truncate(n int) {
+	t.pasts = t.pasts[:0]
 	for e := int32(len(t.events)) - 1; e >= int32(n); e-- {
 		t.pop(e)
 	}

@@ -86,7 +86,7 @@ func (w *Worker) load(s Schedule) error {
 		}
 	}
 	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
-	sh.wantLeaks, sh.lenient = flag(s.WantLeaks), flag(s.Lenient)
+	sh.wantLeaks, sh.lenient, sh.tentative = flag(s.WantLeaks), flag(s.Lenient), flag(s.Tentative)
 	if err := sh.guide(s); err != nil {
 		return err
 	}

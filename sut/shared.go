@@ -284,6 +284,7 @@ type shared struct {
 	wantCallers     uint32
 	wantLeaks       uint32
 	lenient         uint32 // what the prefix asks for and cannot be done is passed over
+	tentative       uint32 // the prefix ends before what cannot be done from sleepFrom on
 	peers           uint32 // somebody answers for connections that leave the program
 	recordLimit     uint32
 	onlyEnd         uint32

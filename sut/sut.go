@@ -19,6 +19,7 @@ type Schedule struct {
 	// Sleep is the sleep set in the state before choice SleepFrom of Prefix.
 	Sleep       []Sleeper
 	SleepFrom   int
+	Tentative   bool   // Prefix ends before the first choice from SleepFrom on that cannot be taken
 	WantEnabled bool   // log every goroutine that could have been picked
 	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever

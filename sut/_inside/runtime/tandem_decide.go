@@ -17,6 +17,10 @@ func tandemDecide(enabled int, exits *g) *g {
 			want.choice = 0
 		}
 		gp := tandemFollow(want, enabled)
+		if gp == nil && sh.tentative != 0 && tandem.position >= sh.sleepFrom {
+			sh.prefixLength = tandem.position
+			break
+		}
 		if gp == nil && sh.lenient == 0 {
 			sh.position = tandem.position
 			tandemEnd(outcomeDiverged)

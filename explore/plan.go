@@ -1,0 +1,237 @@
+package explore
+
+import "slices"
+
+// reversible is a race, or what is like one, of which the reversal is still to be planned.
+type reversible struct {
+	race
+	op step // what is to run before the event
+	// without is an event that cannot run if op does, like one that completed it: -1 if
+	// there is none.
+	without int32
+}
+
+// find notes races that end in an operation.
+func (d *dpor) find(races []race, a Action, accesses []Access, without int32) {
+	for _, r := range races {
+		d.reversible = append(d.reversible, reversible{r, step{Action: a, Accesses: accesses}, without})
+	}
+}
+
+// reverse sees to it that what an execution shows from event from on is also explored
+// the other way round.
+func (d *dpor) reverse(from int, e *Execution) error {
+	d.classify(e)
+	for i := from; i < len(d.trace.events); i++ {
+		d.insertPostponed(int32(i))
+		if d.trace.events[i].choices > 1 {
+			d.choosing = append(d.choosing, int32(i))
+		}
+		d.reverseAwakened(int32(i))
+	}
+	d.addAlternatives()
+	for i := range e.Pending {
+		if err := d.findPending(&e.Pending[i], e.Outcome); err != nil {
+			return err
+		}
+	}
+	for i := range d.reversible {
+		if f := &d.reversible[i]; f.vague {
+			d.reverseVaguely(f)
+		} else {
+			d.insert(d.plan(f))
+		}
+	}
+	d.reverseDeficits(from)
+	if e.Outcome != Redundant {
+		d.goOnWithout(e.Pending)
+	}
+	return nil
+}
+
+// classify sets what is known of the end of an execution.
+func (d *dpor) classify(e *Execution) {
+	d.maximal = e.Outcome != Redundant && e.Outcome != StepLimit &&
+		!slices.ContainsFunc(e.Pending, func(p Pending) bool { return p.Enabled })
+	for i := range d.nodes {
+		d.nodes[i].vague = d.nodes[i].vague || !d.maximal
+	}
+	d.ender = -1
+	switch last := len(d.trace.events) - 1; e.Outcome {
+	case Redundant, StepLimit, Deadlock:
+	default:
+		if last >= 0 && !d.trace.events[last].barrier {
+			d.ender = int32(last)
+		}
+	}
+}
+
+// addAlternatives sees to it that the other alternatives of the operations of some
+// events are explored instead of them. Where one is covered by something else, that is only
+// known of what was executed after the event this time: it is looked at again.
+func (d *dpor) addAlternatives() {
+	d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool {
+		complete := true
+		for choice := range d.trace.events[i].choices {
+			if other := (Action{d.path[i].Goroutine, choice}); other != d.path[i] {
+				complete = d.addAlternative(i, other) && complete
+			}
+		}
+		return complete
+	})
+}
+
+// addAlternative reports whether the alternative is now asleep or to do by itself.
+func (d *dpor) addAlternative(i int32, a Action) bool {
+	n := &d.nodes[i]
+	if d.asleep(n, a) {
+		return true
+	}
+	r, _ := d.collect(i, -1, nil)
+	r.add(step{Action: a, Accesses: d.trace.accessesOf(i), marks: needed | guessed}, -1)
+	d.insert(r)
+	return slices.ContainsFunc(n.todo.branches, func(b *branch) bool { return b.Action == a })
+}
+
+// insertPostponed inserts what was postponed at node i until what has now been
+// executed there was.
+func (d *dpor) insertPostponed(i int32) {
+	n := &d.nodes[i]
+	postponed := n.todo.postponed
+	n.todo.postponed = nil
+	for _, r := range postponed {
+		r.node = i
+		executed := step{Action: d.path[i], Accesses: d.trace.accessesOf(i)}
+		if relation, _ := r.relate(&executed); relation == follows || relation == commuting && !r.whole {
+			d.insert(r)
+		}
+	}
+}
+
+// findPending takes an operation that was pending at the end as the end of
+// races: a blocked Lock would have succeeded before the Lock that holds the mutex.
+// When everything enabled was asleep, that is explored elsewhere.
+func (d *dpor) findPending(p *Pending, outcome Outcome) error {
+	if p.Enabled && outcome == Redundant {
+		return nil
+	}
+	races, err := d.trace.pendingRaces(p, false)
+	if err == nil {
+		d.find(races, Action{Goroutine: p.Goroutine}, p.Accesses, -1)
+	}
+	return err
+}
+
+// goOnWithout sees to it that what the last transition cut off by ending the
+// execution (panic, exit, step limit) is explored without it: instead of it, one of the others
+// that were enabled goes on. One suffices, as everywhere; if it ends the program
+// too, the next one follows, and which ones else are needed, races will tell.
+func (d *dpor) goOnWithout(pending []Pending) {
+	last := len(d.trace.events) - 1
+	if last < 0 || len(d.nodes[last].todo.branches) > 0 {
+		return
+	}
+	for i := range pending {
+		p := &pending[i]
+		if p.Enabled && d.trace.wasEnabled(p, int32(last)) &&
+			d.insert(single(int32(last), Action{Goroutine: p.Goroutine}, p.Accesses, guessed|open)) {
+			return
+		}
+	}
+}
+
+// single is the reversal that has one step.
+func single(node int32, a Action, accesses []Access, m marks) *reversal {
+	return &reversal{node: node, steps: []step{{a, accesses, needed | m}}, removed: make([]int, 1), before: make([][]int, 1)}
+}
+
+// reverseVaguely is for a race of which it is not known what has to run: whatever it is, it
+// begins with one of those that it adds.
+func (d *dpor) reverseVaguely(f *reversible) {
+	if f.direct {
+		d.insert(single(f.event, Action{Goroutine: f.op.Goroutine}, f.op.Accesses, guessed|open))
+	}
+	for x := range d.trace.initials(f.event) {
+		d.insert(single(f.event, d.path[x], d.trace.accessesOf(x), 0))
+	}
+}
+
+// plan makes the reversal of f: everything that does not depend on the event, and
+// in the end op, before which what is in its past has to run.
+func (d *dpor) plan(f *reversible) *reversal {
+	r, ends := d.collect(f.event, f.without, f.past)
+	if !ends {
+		op := f.op
+		op.Choice, op.marks = 0, needed|guessed|open
+		r.add(op, -1)
+	}
+	return r
+}
+
+// collect makes the reversal of event e that consists of all that happened neither
+// after e nor after another event, if that is not negative. What is in a clock is
+// needed. It reports whether the program ends with it.
+func (d *dpor) collect(e, without int32, past clock) (r *reversal, ends bool) {
+	t := d.trace
+	d.scratch = d.scratch[:0]
+	for g := range t.goroutines {
+		events := t.goroutines[g].events
+		for i := t.after(int32(g), e); i < len(events) && len(d.scratch) < maxSteps; i++ {
+			x := events[i]
+			if c := t.clockOf(x); t.includes(c, e) || without >= 0 && t.includes(c, without) {
+				break
+			}
+			d.scratch = append(d.scratch, x)
+		}
+	}
+	slices.Sort(d.scratch)
+	return d.compose(e, d.scratch, past)
+}
+
+// compose makes the reversal of event e that consists of later events. Where a counter
+// would go below zero, which it did not with e, or where the program ended, it ends if
+// that is needed, and else goes on with nothing but what is.
+func (d *dpor) compose(e int32, events []int32, past clock) (r *reversal, ends bool) {
+	t := d.trace
+	r = &d.reversal
+	r.reset(e, t, d.maximal)
+	clear(d.counters)
+	incomplete := false
+	for _, x := range events {
+		s := step{Action: d.path[x], Accesses: t.accessesOf(x)}
+		if t.includes(past, x) {
+			s.marks = needed
+		}
+		fatal := x == d.ender || d.overdraws(e, x)
+		incomplete = incomplete || fatal
+		if s.is(needed) || !incomplete {
+			r.add(s, x)
+		}
+		if fatal && s.is(needed) || len(r.steps) == maxSteps {
+			r.whole = false
+			return r, true
+		}
+	}
+	r.whole = r.whole && !incomplete
+	return r, false
+}
+
+// overdraws reports whether event x takes a counter below zero, after those asked for
+// before, from the state before event e.
+func (d *dpor) overdraws(e, x int32) bool {
+	for _, u := range d.trace.usesOf(x) {
+		if u.kinds != 1<<Commute || u.ready&CountsWaiting != 0 {
+			continue
+		}
+		counter, known := d.counters[u.object]
+		if !known {
+			object := &d.trace.objects[u.object]
+			counter = d.trace.uses[object.uses[object.firstFrom(e)].use].count
+		}
+		d.counters[u.object] = counter + u.delta
+		if counter+u.delta < 0 {
+			return true
+		}
+	}
+	return false
+}

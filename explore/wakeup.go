@@ -1,0 +1,176 @@
+package explore
+
+import "slices"
+
+// wakeups is a wakeup tree (POPL 2014, section 6.2): what is to be explored from a
+// node, in order. Each leaf is an execution to be run; on the way there nothing ends
+// up asleep, so that it is not redundant.
+type wakeups struct {
+	branches []*branch
+	// postponed are reversals of which it is not known whether a branch covers them,
+	// before that has been executed and its accesses are known.
+	postponed []*reversal
+}
+
+// branch is a step and what follows it. It shares no memory with the trace.
+type branch struct {
+	step
+	below wakeups
+}
+
+// step is an action, and what its transition accesses.
+type step struct {
+	Action
+	Accesses []Access
+	marks    marks
+}
+
+// marks are what else is known of a step, as bits.
+type marks uint8
+
+const (
+	needed  marks = 1 << iota // has to run before what a reversal is about, or is it
+	guessed                   // accesses are those that the operation had, or would have had, elsewhere
+	open                      // the operation may have other alternatives here than where it was seen: any will do
+	allMarks
+)
+
+func (s *step) is(m marks) bool { return s.marks&m != 0 }
+
+// chooses reports whether a step stands for what an action begins, which includes the
+// other alternatives of the same operation.
+func (s *step) chooses(a *step) bool {
+	return s.is(open) || s.Choice == a.Choice
+}
+
+// witness is something that is asleep when a place in the tree is reached: a
+// sleeper of the node, or a branch that was explored before, at some level of the tree.
+type witness struct {
+	step
+	level int
+}
+
+// insert sees to it that a reversal is explored, and reports whether it was not yet.
+//
+// Of the actions that are asleep or to do at its node, one has to be a weak initial
+// of it. If a sleeper is, what begins with that has been explored. If a branch is,
+// the rest of the reversal is inserted below it; a leaf needs no more: everything
+// that is asleep wakes on the way to it. Otherwise it becomes a branch (POPL 2014, algorithm 2).
+func (d *dpor) insert(r *reversal) (inserted bool) {
+	n := &d.nodes[r.node]
+	n.vague = n.vague || !r.whole
+	last := len(r.steps) - 1
+	choices := d.choicesAsleep(n, r.steps)
+	if choices < 2 {
+		return d.insertAt(n, r)
+	}
+	for choice := range choices {
+		c := *r
+		c.steps, c.removed = slices.Clone(r.steps), slices.Clone(r.removed)
+		c.steps[last].Choice, c.steps[last].marks = choice, r.steps[last].marks&^open
+		inserted = d.insertAt(n, &c) || inserted
+	}
+	return inserted
+}
+
+// choicesAsleep returns how many alternatives there are of the operation of the last
+// step, if that is open and one of them is asleep: others may have been passed over.
+func (d *dpor) choicesAsleep(n *node, steps []step) int {
+	i := len(steps) - 1
+	g := steps[i].Goroutine
+	if !steps[i].is(open) || slices.ContainsFunc(steps[:i], func(s step) bool { return s.Goroutine == g }) {
+		return 0
+	}
+	for _, s := range d.sleepOf(n) {
+		if s.Goroutine == g {
+			return s.choices
+		}
+	}
+	return 0
+}
+
+func (d *dpor) insertAt(n *node, r *reversal) bool {
+	asleep := d.witnesses[:0]
+	for _, s := range d.sleepOf(n) {
+		a := step{Action: s.Action, Accesses: s.Accesses}
+		if relation, _ := r.relate(&a); relation == initial || relation == commuting && r.whole && !s.vague {
+			return false
+		}
+		asleep = append(asleep, witness{step: a})
+	}
+	d.witnesses = asleep
+	return n.todo.insert(r, asleep)
+}
+
+func (w *wakeups) insert(r *reversal, asleep []witness) bool {
+	for level := 0; ; level++ {
+		b, postpone := w.follow(r, level, &asleep)
+		switch {
+		case postpone:
+			w.postponed = append(w.postponed, r.detach())
+			return true
+		case b == nil:
+			w.append(r.chain(asleep))
+			return true
+		case len(b.below.branches) == 0 || r.done():
+			return false
+		}
+		w = &b.below
+	}
+}
+
+// follow returns the first branch that is a weak initial of a reversal, which it is
+// then taken out of, or tells that this is not known yet. Those before it are asleep
+// where it is explored.
+func (w *wakeups) follow(r *reversal, level int, asleep *[]witness) (b *branch, postpone bool) {
+	for _, b := range w.branches {
+		relation, i := r.relate(&b.step)
+		switch {
+		case relation == initial:
+			r.remove(i, level)
+			return b, false
+		case relation == commuting && r.whole:
+			return b, b.is(guessed)
+		}
+		*asleep = append(*asleep, witness{b.step, level})
+	}
+	return nil, false
+}
+
+// append adds a branch that consists of steps one after the other.
+func (w *wakeups) append(steps []step) {
+	for _, s := range steps {
+		b := &branch{step: s}
+		w.branches = append(w.branches, b)
+		w = &b.below
+	}
+}
+
+func (w *wakeups) empty() bool { return len(w.branches) == 0 && len(w.postponed) == 0 }
+
+// pop takes out the first branch; nil if there is none.
+func (w *wakeups) pop() *branch {
+	if len(w.branches) == 0 {
+		return nil
+	}
+	b := w.branches[0]
+	w.branches = w.branches[1:]
+	return b
+}
+
+// prune takes out what would execute something asleep, which has been explored, on
+// the way to the first leaf, and reports whether there is one.
+func (w *wakeups) prune(sleepers []Sleeper) bool {
+	root := w
+	asleep := slices.Clone(sleepers)
+	for len(w.branches) > 0 {
+		b := w.branches[0]
+		if slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
+			w.branches = w.branches[1:]
+			continue
+		}
+		asleep = slices.DeleteFunc(asleep, func(s Sleeper) bool { return s.Goroutine == b.Goroutine || s.Wakes(b.Accesses) })
+		w = &b.below
+	}
+	return len(root.branches) > 0
+}
