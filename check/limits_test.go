@@ -23,16 +23,13 @@ func TestLimitsAgainstTwin(t *testing.T) {
 	for number := range uint64(6) {
 		for _, flavour := range flavourNames {
 			text := drawProgram(flavour, number).String()
-			all := schedulesOf(t, p, text, explore.DFS())
+			o := sut.Options{Args: []string{text}}
+			all := schedulesOf(t, p, o, explore.DFS())
 			if all == nil {
 				continue // too many
 			}
 			compared++
-			for n := range 3 {
-				compareSchedules(t, p, text, explore.MaxPreemptions(explore.DFS(), n), all, func(preemptions, _ int) bool { return preemptions <= n })
-				within := compareSchedules(t, p, text, explore.MaxDelays(explore.DFS(), n), all, func(_, delays int) bool { return delays <= n })
-				left += len(all) - within
-			}
+			left += compareLimits(t, p, o, all)
 		}
 	}
 	t.Logf("%d programs; the limits leave out %d executions", compared, left)
@@ -41,7 +38,56 @@ func TestLimitsAgainstTwin(t *testing.T) {
 	}
 }
 
-func compareSchedules(t *testing.T, p *sut.Program, text string, s explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {
+// TestLimitsAndChoices: what is no goroutine of the program preempts nobody, and alternatives
+// of an operation are none: early timers, short reads, arms of a select.
+func TestLimitsAndChoices(t *testing.T) {
+	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, least := range map[string]int{"deadline": 3, "sleep": 3, "after": 4, "poll": 3, "since": 3, "ticker": 2} {
+		o := sut.Options{Args: []string{scenario}, World: sut.World{EarlyTimers: 2}}
+		all := schedulesOf(t, p, o, explore.DFS())
+		compareLimits(t, p, o, all)
+		every, _ := outcomesWith(t, p, o, explore.DFS())
+		if len(every) < least {
+			t.Errorf("%s: only the outcomes %v", scenario, every)
+		}
+		for name, s := range map[string]explore.Search{"random": explore.Random(1000, 1), "pct": explore.PCT(3000, 4, 1)} {
+			seen, _ := outcomesWith(t, p, o, s)
+			if diff := cmp.Diff(every, seen); diff != "" {
+				t.Errorf("%s, %s (-exist +found):\n%s", scenario, name, diff)
+			}
+		}
+	}
+	sockets, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: 1}}
+	if all := schedulesOf(t, sockets, short, explore.MaxPreemptions(explore.DFS(), 1)); all != nil {
+		compareSchedules(t, sockets, short, explore.MaxPreemptions(explore.DFS(), 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
+	}
+	o := sut.Options{Args: []string{"poll"}, World: sut.World{EarlyTimers: 2}} // one goroutine, and the clock
+	every, _ := outcomesWith(t, p, o, explore.DFS())
+	none, _ := outcomesWith(t, p, o, explore.MaxDelays(explore.MaxPreemptions(explore.DFS(), 0), 0))
+	if diff := cmp.Diff(every, none); diff != "" {
+		t.Errorf("without preemptions and delays (-exist +found):\n%s", diff)
+	}
+}
+
+// compareLimits compares searches with several limits, and returns how many executions these leave out.
+func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][2]int) (left int) {
+	t.Helper()
+	for n := range 3 {
+		compareSchedules(t, p, o, explore.MaxPreemptions(explore.DFS(), n), all, func(preemptions, _ int) bool { return preemptions <= n })
+		within := compareSchedules(t, p, o, explore.MaxDelays(explore.DFS(), n), all, func(_, delays int) bool { return delays <= n })
+		left += len(all) - within
+	}
+	return left
+}
+
+func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
 	for schedule, cost := range all {
@@ -49,20 +95,20 @@ func compareSchedules(t *testing.T, p *sut.Program, text string, s explore.Searc
 			want[schedule] = true
 		}
 	}
-	for schedule := range schedulesOf(t, p, text, s) {
+	for schedule := range schedulesOf(t, p, o, s) {
 		got[schedule] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("%s\nschedules with %s (-exist +run):\n%s", text, s.Verdict().Within, diff)
+		t.Fatalf("%s\nschedules with %s (-exist +run):\n%s", o.Args[0], s.Verdict().Within, diff)
 	}
 	return len(want)
 }
 
 // schedulesOf lists the schedules that a search runs, and how many preemptions and delays each
 // has; nil if there are too many.
-func schedulesOf(t *testing.T, p *sut.Program, text string, s explore.Search) map[string][2]int {
+func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string][2]int {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{text}})
+	w, err := sut.Start(p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +156,10 @@ func departures(events []sut.Event) (preemptions, delays int) {
 		case sut.Stepped:
 			if len(created) == 0 {
 				created = []uint64{e.Subject} // main
+			}
+			if e.Operation == sut.Advance { // whoever goes on after the clock was not preempted by it
+				running, enabled = 0, nil
+				continue
 			}
 			if e.Subject != running && slices.Contains(enabled, running) && !resumes(events[i:], running) {
 				preemptions++

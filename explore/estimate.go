@@ -22,7 +22,10 @@ func (e Estimate) Seen(executions int) float64 {
 
 // String says it in words, in round numbers.
 func (e Estimate) String() string {
-	if e.Executions == e.Low && e.Low == e.High {
+	switch {
+	case e.Executions == 1 && e.High == 1:
+		return "1 execution in all"
+	case e.Executions == e.High:
 		return roundly(e.Executions) + " executions in all"
 	}
 	return fmt.Sprintf("about %s executions in all, probably %s to %s", roundly(e.Executions), roundly(e.Low), roundly(e.High))
@@ -49,6 +52,9 @@ func roundly(x float64) string {
 // many executions.
 func spread(mean, deviation, certain float64) Estimate {
 	mean = max(mean, certain)
+	if high := mean + 2*deviation; math.IsInf(high, 0) || math.IsNaN(high) {
+		return Estimate{Executions: math.Inf(1), Low: certain, High: math.Inf(1)}
+	}
 	return Estimate{Executions: mean, Low: max(mean-2*deviation, certain), High: mean + 2*deviation}
 }
 
@@ -201,11 +207,8 @@ func (p *probes) resume(d *decoder) {
 }
 
 func (p *probes) estimate() Estimate {
-	switch {
-	case p.n < 2 || p.mean <= 0:
+	if p.n < 2 || p.mean <= 0 {
 		return Estimate{}
-	case math.IsInf(p.squares, 0) || math.IsNaN(p.squares):
-		return Estimate{Executions: math.Inf(1), Low: 1, High: math.Inf(1)}
 	}
 	return spread(p.mean, math.Sqrt(p.squares/(p.n-1)/p.n), 1)
 }

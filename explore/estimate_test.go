@@ -184,7 +184,28 @@ func TestEstimateWithoutBounds(t *testing.T) {
 	for range 3 {
 		p.add(math.Inf(1))
 	}
-	if e := p.estimate(); !math.IsInf(e.Executions, 1) || e.Seen(10) != 0 {
+	if e := p.estimate(); !math.IsInf(e.Executions, 1) || e.Seen(10) != 0 || e.String() != "more than 10^308 executions in all" {
 		t.Errorf("%+v, want more than can be counted", e)
+	}
+	var s subtrees // a path of two branches each
+	for _, length := range []int{10, 500, 1500, 100_000} {
+		e := s.estimate(length, 1, func(int) int { return 1 })
+		if want := math.Pow(2, float64(length)); e.Executions != want && !math.IsInf(e.Executions, 1) || math.IsNaN(e.Low+e.High) {
+			t.Errorf("%d nodes: %+v, want %g", length, e, want)
+		}
+	}
+}
+
+func TestEstimateInWords(t *testing.T) {
+	for want, e := range map[string]Estimate{
+		"1 execution in all":                                              {1, 1, 1},
+		"about 12 executions in all, probably 9 to 100":                   {12.3, 9, 99.7},
+		"about 41,000 executions in all, probably 990 to 1,200,000":       {41234, 987, 1_234_567},
+		"about 1.2 x 10^20 executions in all, probably 1 to 2.0 x 10^300": {1.2e20, 1, 2e300},
+		"more than 10^308 executions in all":                              {math.Inf(1), 5, math.Inf(1)},
+	} {
+		if got := e.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

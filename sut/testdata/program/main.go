@@ -33,6 +33,7 @@ var scenarios = map[string]func(){
 	"primitives":   primitives,
 	"memory":       memory,
 	"counter":      counter,
+	"spinlock":     spinlock,
 	"files":        files,
 	"one file":     oneFile,
 	"surroundings": surroundings,
@@ -262,6 +263,21 @@ func random() {
 	}
 	wg.Wait()
 	fmt.Println(drawn)
+}
+
+// spinlock has three goroutines that wait for a lock and for a flag without blocking.
+func spinlock() {
+	var lock, done atomic.Int32
+	for range 2 {
+		go func() {
+			for !lock.CompareAndSwap(0, 1) {
+			}
+			lock.Store(0)
+			done.Add(1)
+		}()
+	}
+	for done.Load() != 2 {
+	}
 }
 
 // sealed locks in the standard library, where goroutines are not preempted.
