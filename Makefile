@@ -19,12 +19,11 @@ BUILD = CGO_ENABLED=0 $(GO) build
 .PHONY: all build setup demo test std programs bench soak versions lint clean
 all: build
 
-# The peers' shim becomes a part of tandem, with the hash of its source, by which it is known to be
-# up to date. Without it, tandem builds it when it is first needed: peers/shim.go.
-peers/shim/nd.so: peers/shim/nd.c
-	cc -O2 -Wall -Wextra -shared -fPIC -ftls-model=initial-exec -U_FORTIFY_SOURCE -DSOURCE='"'$$(sha256sum <$< | cut -c 1-64)'"' -o $@ $<
+# The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
+peers/shim/%.so: peers/shim/%.c peers/shim/build.sh
+	cd peers/shim && sh build.sh $*
 
-build: peers/shim/nd.so
+build: peers/shim/nd.so peers/shim/vdso.so
 	$(BUILD) -o bin/tandem ./cmd/tandem
 	$(BUILD) -o bin/tandem-ckptd ./cmd/ckptd
 	$(BUILD) -o bin/tandem-proxy ./cmd/proxy
@@ -71,4 +70,4 @@ lint:
 	$(GO) test ./lint
 
 clean:
-	rm -rf bin peers/shim/nd.so
+	rm -rf bin peers/shim/*.so peers/shim/*.map

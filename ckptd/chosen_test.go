@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,52 @@ func TestChosenTime(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestChosenStaticServer: what a Go program without the C library reads is chosen, too.
+func TestChosenStaticServer(t *testing.T) {
+	const behaviours = 4
+	c := spawn(t, Options{})
+	group := alphabetServer(t)
+	group.Peers[0].Choices = behaviours
+	seen := map[string]bool{}
+	for behaviour := range behaviours {
+		want := ""
+		for range 2 {
+			g := start(t, c, group.Behaving(behaviour))
+			counted(t, g) // nobody is blind
+			talk := &conversation{t: t, group: g, id: 1}
+			talk.obtain()
+			if err := g.Proxy().Connect(testContext(t), 1, netip.MustParseAddrPort("127.0.0.1:7000")); err != nil {
+				t.Fatal(err)
+			}
+			talk.listen()
+			first := talk.ask(strings.Repeat("1\n", 20))
+			image, err := g.Checkpoint(testContext(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				got := first + talk.ask(strings.Repeat("2\n", 20))
+				if want == "" {
+					want = got
+				}
+				if got != want || len(got) != 80 {
+					t.Fatalf("behaviour %d: %q, before: %q", behaviour, got, want)
+				}
+				if err := g.Restore(testContext(t), image.ID); err != nil {
+					t.Fatal(err)
+				}
+				talk.obtain()
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen[want] = true
+	}
+	if len(seen) != behaviours {
+		t.Errorf("%d behaviours answer in %d ways", behaviours, len(seen))
 	}
 }

@@ -31,7 +31,6 @@ type Options struct {
 	Daemon string // file of tandem-ckptd; "" means beside this executable
 	Proxy  string // file of tandem-proxy; "" means beside this executable
 	CRIU   string // file of criu; "" means what FindCRIU finds
-	Shim   string // file of the peers' shim; "" means that peers.Shim finds or builds it
 
 	// Budget of memory for images and scratch directories, and of images. Over it, the
 	// oldest images are dropped, but for the first one of each group. Zero means the

@@ -50,7 +50,7 @@ func Spawn(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	var noShim error
-	s.Shim, noShim = o.shim(ctx)
+	s.Shim, noShim = findShim(ctx)
 	c, err := execute(o)
 	if err != nil {
 		return nil, err
@@ -103,16 +103,13 @@ func (o *Options) complete() (setup, error) {
 	return s, nil
 }
 
-// shim finds the shim of the peers. They can do without, but then nobody knows what they read.
-func (o *Options) shim(ctx context.Context) (string, error) {
-	if o.Shim != "" {
-		return filepath.Abs(o.Shim)
-	}
+// findShim finds the shim of the peers. They can do without, but then nobody knows what they read.
+func findShim(ctx context.Context) (peers.Shim, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("a place for the shim of the peers: %w", err)
+		return peers.Shim{}, fmt.Errorf("a place for the shim of the peers: %w", err)
 	}
-	return peers.Shim(ctx, filepath.Join(cache, "tandem", "shim"))
+	return peers.FindShim(ctx, filepath.Join(cache, "tandem", "shim"))
 }
 
 func besideExecutable(file, name string) (string, error) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // Where the daemon keeps its things, on a tmpfs that no other process sees.
@@ -45,6 +46,7 @@ type daemon struct {
 	always  bool    // memory must do: CRIU does not stand in for it
 	store   *store
 	hasShim bool
+	vdso    *proxy.VDSO   // how to map that of the shim
 	spare   chan *os.File // network namespaces made ahead
 
 	mu     sync.Mutex
@@ -219,14 +221,10 @@ func (d *daemon) setUp(s *setup) error {
 	if err := os.Chmod(proxyFile, 0o755); err != nil {
 		return err
 	}
-	if s.Shim != "" {
-		if err := copyContent(s.Shim, shimFile); err != nil {
+	if s.Shim != (peers.Shim{}) {
+		if err := d.takeShim(s.Shim); err != nil {
 			return fmt.Errorf("copy the shim of the peers: %w", err)
 		}
-		if err := os.Chmod(shimFile, 0o755); err != nil {
-			return err
-		}
-		d.hasShim = true
 	}
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	if s.Backend != BackendCRIU {

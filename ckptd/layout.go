@@ -33,11 +33,15 @@ func (h *hosted) layOut(g peers.Group) error {
 	if err := h.planMounts(g.Binds, scratch); err != nil {
 		return err
 	}
-	return h.installProxy(own, g.Peers)
+	replaced, err := h.replacements(g)
+	if err != nil {
+		return fmt.Errorf("choose what the peers read of the random devices: %w", err)
+	}
+	return h.installProxy(own, g.Peers, replaced)
 }
 
 // installProxy puts the proxy and its configuration into the group's /run.
-func (h *hosted) installProxy(own string, started []peers.Peer) error {
+func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int]*proxy.VDSO) error {
 	config := proxy.Config{
 		Root:       rootDirectory,
 		Mounts:     h.mounts,
@@ -49,8 +53,10 @@ func (h *hosted) installProxy(own string, started []peers.Peer) error {
 	if err := h.installShim(own, started); err != nil {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
 	}
-	for _, p := range started {
-		config.Peers = append(config.Peers, proxy.Command{Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0})
+	for i, p := range started {
+		config.Peers = append(config.Peers, proxy.Command{
+			Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0, VDSO: replaced[i],
+		})
 	}
 	text, err := json.Marshal(config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -56,7 +57,7 @@ const (
 // setup is the daemon's configuration.
 type setup struct {
 	Proxy, CRIU string
-	Shim        string // empty: peers run without
+	Shim        peers.Shim // empty: peers run without
 	MaxBytes    int64
 	MaxImages   int
 	Backend     string

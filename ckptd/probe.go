@@ -24,7 +24,7 @@ func Probe(ctx context.Context, criuPath string) []Finding {
 }
 
 func probe(ctx context.Context, o Options) []Finding {
-	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx, o), probeCRIU(&o)}
+	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx), probeCRIU(&o)}
 	test := Finding{Name: "checkpoint"}
 	for _, f := range findings {
 		if !f.OK {
@@ -79,15 +79,12 @@ func probeProc() Finding {
 }
 
 // probeShim sees whether the shim of the peers is there or can be built.
-func probeShim(ctx context.Context, o Options) Finding {
-	file, err := o.shim(ctx)
-	if err == nil {
-		_, err = os.Stat(file)
-	}
+func probeShim(ctx context.Context) Finding {
+	shim, err := findShim(ctx)
 	if err != nil {
 		return Finding{Name: "shim of the peers", Detail: err.Error(), Fix: "install a C compiler and the headers of the C library (gcc, libc6-dev)"}
 	}
-	return Finding{Name: "shim of the peers", OK: true, Detail: file}
+	return Finding{Name: "shim of the peers", OK: true, Detail: shim.Library}
 }
 
 func probeRoot() Finding {

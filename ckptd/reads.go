@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func (g *Group) Reads() (Reads, error) {
 		return Reads{}, err
 	}
 	var r Reads
-	if r.Blind, err = watch.Blind(shimInGroup); err != nil {
+	if r.Blind, err = watch.Blind(peers.Shim{Library: shimInGroup, VDSO: vdsoInGroup}); err != nil {
 		return r, err
 	}
 	if g.client.noShim != nil {
@@ -48,6 +49,18 @@ const (
 	pageInGroup = runDirectory + "/" + proxyDirectory + "/nd"
 )
 
+// takeShim copies the shim to where groups are made.
+func (d *daemon) takeShim(s peers.Shim) (err error) {
+	for to, from := range map[string]string{shimFile: s.Library, vdsoFile: s.VDSO} {
+		if err := errors.Join(copyContent(from, to), os.Chmod(to, 0o755)); err != nil {
+			return err
+		}
+	}
+	d.hasShim = true
+	d.vdso, err = readVDSO(vdsoFile)
+	return err
+}
+
 // installShim puts the shim and its page into the directory of the proxy, and the shim
 // into the environment of the peers.
 func (h *hosted) installShim(own string, started []peers.Peer) error {
@@ -68,5 +81,7 @@ func (h *hosted) installShim(own string, started []peers.Peer) error {
 	for i := range started {
 		started[i].Env = started[i].Watched(i, shimInGroup, pageInGroup)
 	}
-	return os.Link(shimFile, filepath.Join(own, filepath.Base(shimInGroup)))
+	return errors.Join(
+		os.Link(shimFile, filepath.Join(own, filepath.Base(shimInGroup))),
+		os.Link(vdsoFile, filepath.Join(own, filepath.Base(vdsoInGroup))))
 }

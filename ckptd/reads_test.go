@@ -80,18 +80,24 @@ func TestReadsOfProgramsThatAPeerExecutes(t *testing.T) {
 	}
 }
 
-func TestBlindPeers(t *testing.T) {
+// alphabetServer is a group with a static server in Go that reads /dev/urandom.
+func alphabetServer(t *testing.T) peers.Group {
+	t.Helper()
 	server := filepath.Join(t.TempDir(), "server")
 	build := exec.Command("go", "build", "-o", server, "../examples/alphabet/server")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return peers.Group{
+		Peers: []peers.Peer{{Name: "server", Command: []string{"{scratch}/server", "-random"}, Listen: "127.0.0.1:7000"}},
+		Files: []peers.File{{Path: "server", Content: readFile(t, server), Mode: 0o755}},
+	}
+}
+
+func TestBlindPeers(t *testing.T) {
 	c := spawn(t, Options{})
-	group := shell("exec {scratch}/server")
-	group.Files = append(group.Files, peers.File{Path: "server", Content: readFile(t, server), Mode: 0o755})
-	group.Peers[0].Listen = "127.0.0.1:7000"
-	g := start(t, c, group)
+	g := start(t, c, alphabetServer(t))
 	r, err := g.Reads()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 )
 
@@ -15,8 +16,8 @@ type looked struct {
 }
 
 // Blind describes the processes, as of the last Quiesce, whose reads of the time and of
-// random numbers are not counted, and why. shim is the file of the shim in the group.
-func (w *Watch) Blind(shim string) ([]string, error) {
+// random numbers are neither counted nor chosen, and why. The shim is what the group sees of it.
+func (w *Watch) Blind(shim Shim) ([]string, error) {
 	var blind []string
 	last := -1
 	for _, t := range w.tasks[1] {
@@ -31,7 +32,7 @@ func (w *Watch) Blind(shim string) ([]string, error) {
 		}
 		l, known := w.looked[t.pid]
 		if !known || l.executable != executable {
-			l = looked{executable, whyBlind(process, shim)}
+			l = looked{executable, whyBlind(process, shim.Library, shim.VDSO)}
 			w.looked[t.pid] = l
 		}
 		if l.blind != "" {
@@ -42,7 +43,7 @@ func (w *Watch) Blind(shim string) ([]string, error) {
 }
 
 // whyBlind says why the shim does not see what a process reads; empty if it does.
-func whyBlind(process, shim string) string {
+func whyBlind(process, library, vdso string) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {
 		return "" // it has ended
@@ -53,15 +54,24 @@ func whyBlind(process, shim string) string {
 	}
 	defer f.Close()
 	switch {
-	case f.Section(".go.buildinfo") != nil:
-		return "it is a Go program, which asks the kernel and not the C library"
-	case bytes.Contains(maps, []byte(shim)):
+	case bytes.Contains(maps, []byte(vdso)):
 		return ""
+	case isGo(f):
+		return "it is a Go program, which asks the kernel and not the C library"
+	case bytes.Contains(maps, []byte(library)):
+		return ""
+	case isStatic(f):
+		return "it is linked statically"
 	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return "it did not load the shim: it has another C library, or more privileges than who started it"
-		}
-	}
-	return "it is linked statically"
+	return "it did not load the shim: it has another C library, or more privileges than who started it"
+}
+
+// AsksKernel reports whether a program asks the kernel for the time and for random numbers,
+// and not the C library.
+func AsksKernel(program *elf.File) bool { return isGo(program) || isStatic(program) }
+
+func isGo(f *elf.File) bool { return f.Section(".go.buildinfo") != nil }
+
+func isStatic(f *elf.File) bool {
+	return !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

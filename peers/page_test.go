@@ -19,12 +19,11 @@ func shim(t *testing.T) (library, page string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	directory := t.TempDir()
-	source, err := shimFiles.ReadFile(shimSource)
-	if err != nil {
+	if err := os.CopyFS(directory, shimFiles); err != nil {
 		t.Fatal(err)
 	}
-	library, page = filepath.Join(directory, "nd.so"), filepath.Join(directory, "nd")
-	if err := compileShim(ctx, source, "none", library); err != nil {
+	library, page = filepath.Join(directory, "shim", "nd.so"), filepath.Join(directory, "nd")
+	if err := compileShim(ctx, filepath.Dir(library), "nd"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(page, make([]byte, PageSize), 0o600); err != nil {
@@ -170,25 +169,25 @@ func TestEnvironmentOfAWatchedPeer(t *testing.T) {
 	}
 }
 
-// TestShimIsBuiltOnce: the file stays, and the source decides which it is.
+// TestShimIsBuiltOnce: the files stay, and their sources decide which they are.
 func TestShimIsBuiltOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "shim")
-	file, err := Shim(context.Background(), directory)
+	shim, err := FindShim(context.Background(), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Stat(file)
+	before, err := os.Stat(shim.VDSO)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Shim(context.Background(), directory)
-	if err != nil || again != file {
-		t.Errorf("%s, then %s: %v", file, again, err)
+	again, err := FindShim(context.Background(), directory)
+	if err != nil || again != shim {
+		t.Errorf("%v, then %v: %v", shim, again, err)
 	}
-	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(shim.VDSO); err != nil || !os.SameFile(before, after) {
 		t.Errorf("it was built again: %v", err)
 	}
-	if entries, _ := os.ReadDir(directory); len(entries) != 1 {
+	if entries, _ := os.ReadDir(directory); len(entries) != 2 {
 		t.Errorf("building leaves %v", entries)
 	}
 }

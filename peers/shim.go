@@ -13,60 +13,71 @@ import (
 	"strings"
 )
 
-// The source of the shim, and the shim itself where `make` has built it.
+// The sources of the shim, and the shim itself where `make` has built it.
 //
 //go:embed shim
 var shimFiles embed.FS
 
-const (
-	shimSource = "shim/nd.c"
-	shimObject = "shim/nd.so"
-)
+// Shim is two libraries that tell what peers read that differs from run to run, or make it.
+type Shim struct {
+	Library string // preloaded into programs that use the C library: see Page
+	VDSO    string // for programs that do not
+}
 
-// Shim returns the file of a library that is preloaded into the processes of peers, to
-// tell what they read that differs from run to run: see Page. It is in directory already,
-// or it is put there: as `make` has built it, or else by the C compiler.
-func Shim(ctx context.Context, directory string) (string, error) {
-	source, err := shimFiles.ReadFile(shimSource)
+// shimSources are what the parts of the shim are made of, in shim.
+var shimSources = [2]string{"nd", "vdso"}
+
+// FindShim returns the files of the shim. They are in directory already, or they are put
+// there: as `make` has built them, or else by the C compiler.
+func FindShim(ctx context.Context, directory string) (Shim, error) {
+	var files [len(shimSources)]string
+	for i, name := range shimSources {
+		var err error
+		if files[i], err = findShim(ctx, directory, name); err != nil {
+			return Shim{}, fmt.Errorf("the shim of the peers: %w", err)
+		}
+	}
+	return Shim{Library: files[0], VDSO: files[1]}, nil
+}
+
+func findShim(ctx context.Context, directory, name string) (string, error) {
+	source, err := shimFiles.ReadFile("shim/" + name + ".c")
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(source)
 	hash := hex.EncodeToString(sum[:])
-	file := filepath.Join(directory, "nd-"+hash[:16]+".so")
+	file := filepath.Join(directory, name+"-"+hash[:16]+".so")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
 	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return "", fmt.Errorf("a place for the shim of the peers: %w", err)
+		return "", err
 	}
 	work, err := os.MkdirTemp(directory, "build-")
 	if err != nil {
-		return "", fmt.Errorf("a place to build the shim of the peers: %w", err)
-	}
-	defer os.RemoveAll(work)
-	object := filepath.Join(work, "nd.so")
-	if built, err := shimFiles.ReadFile(shimObject); err == nil && bytes.Contains(built, []byte(hash)) {
-		err = os.WriteFile(object, built, 0o755)
-		if err != nil {
-			return "", fmt.Errorf("put the shim of the peers in place: %w", err)
-		}
-	} else if err := compileShim(ctx, source, hash, object); err != nil {
 		return "", err
 	}
-	if err := os.Rename(object, file); err != nil { // whole, or not at all
-		return "", fmt.Errorf("put the shim of the peers in place: %w", err)
+	defer os.RemoveAll(work)
+	if err := os.CopyFS(work, shimFiles); err != nil {
+		return "", err
 	}
-	return file, nil
+	work = filepath.Join(work, "shim")
+	object := filepath.Join(work, name+".so")
+	if built, err := os.ReadFile(object); err != nil || !bytes.Contains(built, []byte(hash)) {
+		if err := compileShim(ctx, work, name); err != nil {
+			return "", err
+		}
+	}
+	return file, os.Rename(object, file) // whole, or not at all
 }
 
-// compileShim does what the Makefile does for shim/nd.so.
-func compileShim(ctx context.Context, source []byte, hash, object string) error {
-	cc := exec.CommandContext(ctx, "cc", "-O2", "-shared", "-fPIC", "-ftls-model=initial-exec", "-U_FORTIFY_SOURCE",
-		"-DSOURCE=\""+hash+"\"", "-x", "c", "-", "-o", object)
-	cc.Stdin = bytes.NewReader(source)
+// compileShim makes name.so of name.c in a directory, as the Makefile does.
+func compileShim(ctx context.Context, directory, name string) error {
+	cc := exec.CommandContext(ctx, "sh", "build.sh", name)
+	cc.Dir = directory
 	if out, err := cc.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the shim of the peers with the C compiler (`tandem doctor --fix` installs one): %w\n%s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("the C compiler (`tandem doctor --fix` installs one) does not build it: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
@@ -77,10 +88,10 @@ const (
 	shimVariable    = "TANDEM_ND"
 )
 
-// Watched returns the environment of peer number i of a group with the shim in it, which
-// the group sees as the file shim, and its page as the file page.
-func (p Peer) Watched(i int, shim, page string) []string {
-	preload := preloadVariable + "=" + shim
+// Watched returns the environment of peer number i of a group with the library of the shim
+// in it, which the group sees as the file library, and its page as the file page.
+func (p Peer) Watched(i int, library, page string) []string {
+	preload := preloadVariable + "=" + library
 	environment := make([]string, 0, len(p.Env)+2)
 	for _, e := range p.Env {
 		if own, ok := strings.CutPrefix(e, preloadVariable+"="); ok && own != "" {

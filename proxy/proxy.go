@@ -80,4 +80,6 @@ type Command struct {
 	Env  []string
 	// SameAddresses turns off the randomization of the address space.
 	SameAddresses bool
+	// VDSO, if there is one, takes the place of the kernel's.
+	VDSO *VDSO `json:",omitempty"`
 }

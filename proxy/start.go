@@ -218,8 +218,11 @@ func startPeers(config Config) ([]int, error) {
 			Dir:   config.Dir,
 			Env:   p.Env,
 			Files: []uintptr{uintptr(null), 1, 2},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
+			Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: p.VDSO != nil},
 		})
+		if err == nil && p.VDSO != nil {
+			err = replaceVDSO(pid, p.VDSO)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("start peer %s: execute %s: %w", p.Name, file, err)
 		}

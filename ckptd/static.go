@@ -1,0 +1,144 @@
+package ckptd
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Peers that do not use the C library, and whose behaviour is chosen, get another vDSO,
+// and random devices that are files of chosen bytes.
+
+const (
+	vdsoFile    = baseDirectory + "/vdso.so"
+	vdsoInGroup = runDirectory + "/" + proxyDirectory + "/vdso.so"
+	// randomBytes is how much can be read of a random device.
+	randomBytes = 1 << 20
+)
+
+// readVDSO learns how to map a VDSO, and where what is to be put in place is.
+func readVDSO(file string) (*proxy.VDSO, error) {
+	f, err := elf.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	v := &proxy.VDSO{File: vdsoInGroup}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_LOAD {
+			continue
+		}
+		const page = 4096
+		s := proxy.Segment{Address: p.Vaddr &^ (page - 1), Offset: p.Off &^ (page - 1), Writable: p.Flags&elf.PF_W != 0}
+		s.Size = (p.Vaddr+p.Memsz+page-1)&^(page-1) - s.Address
+		v.Segments = append(v.Segments, s)
+		v.Size = max(v.Size, s.Address+s.Size)
+	}
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range symbols {
+		switch s.Name {
+		case "tandem_state":
+			v.State = s.Value
+		case "tandem_filter":
+			const instructionBytes = 8
+			v.Filter, v.Instructions = s.Value, uint16(s.Size/instructionBytes)
+		}
+	}
+	if v.State == 0 || v.Filter == 0 {
+		return nil, fmt.Errorf("%s is not the vDSO of the shim", file)
+	}
+	return v, nil
+}
+
+// replacements says which peers get another vDSO: those that are chosen and do not use the
+// C library.
+func (h *hosted) replacements(g peers.Group) (map[int]*proxy.VDSO, error) {
+	all := map[int]*proxy.VDSO{}
+	for i, p := range g.Peers {
+		if p.Choices == 0 || !h.daemon.hasShim || !bypassesLibrary(h.find(p)) {
+			continue
+		}
+		v := *h.daemon.vdso
+		v.Key = key(p.Behaviour, i)
+		all[i] = &v
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, h.chooseDevices(g)
+}
+
+// key makes a number that differs in many bits from those of other behaviours and peers.
+func key(behaviour, peer int) uint64 {
+	return rand.NewPCG(uint64(behaviour), uint64(peer)).Uint64()
+}
+
+// find is the file of a peer's program as the daemon sees it; where it is not found, the
+// proxy says so.
+func (h *hosted) find(p peers.Peer) string {
+	outside := func(path string) string {
+		if below, ok := strings.CutPrefix(path, runDirectory+"/"); ok {
+			return filepath.Join(h.directory, below)
+		}
+		return filepath.Join(rootDirectory, path)
+	}
+	name := p.Command[0]
+	if strings.Contains(name, "/") {
+		return outside(name)
+	}
+	for _, e := range p.Env {
+		list, _ := strings.CutPrefix(e, "PATH=")
+		for _, directory := range filepath.SplitList(list) {
+			if info, err := os.Stat(outside(filepath.Join(directory, name))); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return outside(filepath.Join(directory, name))
+			}
+		}
+	}
+	return ""
+}
+
+// bypassesLibrary reports whether a program asks the kernel, and not the C library.
+func bypassesLibrary(file string) bool {
+	f, err := elf.Open(file)
+	if err != nil {
+		return false // a script, perhaps
+	}
+	defer f.Close()
+	return peers.AsksKernel(f)
+}
+
+// chooseDevices puts a file of chosen bytes in the place of the random devices.
+func (h *hosted) chooseDevices(g peers.Group) error {
+	seed := uint64(0)
+	for i, p := range g.Peers {
+		seed ^= key(p.Behaviour, i)
+	}
+	source := rand.NewPCG(seed, 0)
+	b := make([]byte, 0, randomBytes)
+	for len(b) < randomBytes {
+		b = binary.LittleEndian.AppendUint64(b, source.Uint64())
+	}
+	file := filepath.Join(h.directory, proxyDirectory, "random")
+	if err := os.WriteFile(file, b, 0o444); err != nil {
+		return err
+	}
+	for _, device := range []string{"/dev/random", "/dev/urandom"} {
+		if _, err := os.Stat(filepath.Join(devicesDirectory, device[len("/dev"):])); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		h.mounts = append(h.mounts, proxy.Mount{Source: file, Target: device})
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// VDSO is a library that stands in for the one which the kernel maps into a program: it
+// makes the time and random numbers of programs that do not use the C library. Addresses
+// are relative to where it is mapped; what is mapped is whole pages.
+type VDSO struct {
+	File     string // as seen from inside the group
+	Size     uint64
+	Segments []Segment
+	State    uint64 // address of the key that random numbers follow from, 8 bytes
+	Key      uint64
+	// Filter is the address of the instructions of a seccomp filter, and Instructions
+	// their number.
+	Filter       uint64
+	Instructions uint16
+}
+
+// Segment is a part of the file of a VDSO.
+type Segment struct {
+	Address, Offset, Size uint64
+	Writable              bool
+}
+
+const page = 4096
+
+// tracee is a process that stands at its first instruction.
+type tracee struct {
+	pid   int
+	start unix.PtraceRegs
+	err   error // the first one: what follows does nothing
+}
+
+// replaceVDSO maps a VDSO into a program that was just executed and is traced by this
+// thread, makes it the one that the program finds, and lets the program go.
+func replaceVDSO(pid int, v *VDSO) error {
+	var status unix.WaitStatus
+	if _, err := retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
+		return fmt.Errorf("wait for the program to be executed: %w", err)
+	}
+	if !status.Stopped() {
+		return fmt.Errorf("the program ended at once: %v", status)
+	}
+	t := &tracee{pid: pid}
+	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))
+	pc := uintptr(t.start.Rip)
+	code := t.peek(pc, 8)
+	t.poke(pc, []byte{0x0f, 0x05}) // a system call
+	base := t.mapVDSO(v)
+	t.replaceAuxiliary(base, v.Key)
+	t.poke(pc, code)
+	t.check("write its registers", unix.PtraceSetRegs(pid, &t.start))
+	t.check("let it go", unix.PtraceDetach(pid))
+	return t.err
+}
+
+func (t *tracee) check(what string, err error) {
+	if t.err == nil && err != nil {
+		t.err = fmt.Errorf("replace the vDSO of process %d: %s: %w", t.pid, what, err)
+	}
+}
+
+func (t *tracee) peek(at uintptr, n int) []byte {
+	b := make([]byte, n)
+	if t.err == nil {
+		_, err := unix.PtracePeekData(t.pid, at, b)
+		t.check("read its memory", err)
+	}
+	return b
+}
+
+func (t *tracee) poke(at uintptr, b []byte) {
+	if t.err == nil {
+		_, err := unix.PtracePokeData(t.pid, at, b)
+		t.check("write its memory", err)
+	}
+}
+
+func (t *tracee) word(at uintptr) uint64 { return binary.NativeEndian.Uint64(t.peek(at, 8)) }
+
+// call makes the program do a system call.
+func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
+	if t.err != nil {
+		return 0
+	}
+	regs := t.start
+	regs.Rax, regs.Orig_rax = number, ^uint64(0)
+	for i, to := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.R10, &regs.R8, &regs.R9} {
+		if i < len(a) {
+			*to = a[i]
+		}
+	}
+	t.check("write its registers", unix.PtraceSetRegs(t.pid, &regs))
+	t.check("let it step", unix.PtraceSingleStep(t.pid))
+	if t.err == nil {
+		_, err := retry(func() (int, error) { return unix.Wait4(t.pid, nil, 0, nil) })
+		t.check("wait for its step", err)
+	}
+	t.check("read its registers", unix.PtraceGetRegs(t.pid, &regs))
+	if e := -int64(regs.Rax); t.err == nil && e > 0 && e < page {
+		t.check(what, syscall.Errno(e))
+	}
+	return regs.Rax
+}
+
+// mapVDSO returns where it is mapped.
+func (t *tracee) mapVDSO(v *VDSO) uint64 {
+	const private, anonymous, fixed = unix.MAP_PRIVATE, unix.MAP_ANONYMOUS, unix.MAP_FIXED
+	base := t.call("map memory", unix.SYS_MMAP, 0, v.Size+page, unix.PROT_READ|unix.PROT_WRITE, private|anonymous, ^uint64(0), 0)
+	scratch := base + v.Size
+	t.poke(uintptr(scratch), append([]byte(v.File), 0))
+	fd := t.call("open "+v.File, unix.SYS_OPEN, scratch, unix.O_RDONLY, 0)
+	for _, s := range v.Segments {
+		protection := uint64(unix.PROT_READ | unix.PROT_EXEC)
+		if s.Writable {
+			protection = unix.PROT_READ | unix.PROT_WRITE
+		}
+		t.call("map "+v.File, unix.SYS_MMAP, base+s.Address, s.Size, protection, private|fixed, fd, s.Offset)
+	}
+	t.call("close "+v.File, unix.SYS_CLOSE, fd)
+	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(nil, v.Key))
+	program := binary.NativeEndian.AppendUint64(nil, uint64(v.Instructions)) // struct sock_fprog
+	t.poke(uintptr(scratch), binary.NativeEndian.AppendUint64(program, base+v.Filter))
+	t.call("filter its system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, scratch)
+	t.call("unmap memory", unix.SYS_MUNMAP, scratch, page)
+	return base
+}
+
+// Entries of the auxiliary vector, getauxval(3).
+const (
+	auxiliaryEnd    = 0
+	auxiliaryRandom = 25 // address of 16 random bytes
+	auxiliaryVDSO   = 33
+)
+
+// replaceAuxiliary changes what the kernel has left on the stack: the number of arguments,
+// the arguments, 0, the environment, 0, and the auxiliary vector.
+func (t *tracee) replaceAuxiliary(vdso, key uint64) {
+	const maxWords = 1 << 20
+	at := uintptr(t.start.Rsp)
+	at += 8 * (2 + uintptr(t.word(at)))
+	for n := 0; t.err == nil && n < maxWords && t.word(at) != 0; n++ {
+		at += 8
+	}
+	for at += 8; t.err == nil; at += 16 {
+		switch t.word(at) {
+		case auxiliaryEnd:
+			return
+		case auxiliaryVDSO:
+			t.poke(at+8, binary.NativeEndian.AppendUint64(nil, vdso))
+		case auxiliaryRandom:
+			random := binary.NativeEndian.AppendUint64(nil, key)
+			t.poke(uintptr(t.word(at+8)), binary.NativeEndian.AppendUint64(random, ^key*0x9e3779b97f4a7c15))
+		}
+	}
+}
