@@ -143,6 +143,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
+	if o.Group != nil {
+		o.World.Behaviours = o.Group.Behaviours()
+	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now()}
 	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
@@ -333,7 +336,7 @@ func (r *run) alive() error {
 		return nil
 	}
 	defer r.peers.mu.Unlock()
-	if r.peers.group == nil {
+	if r.peers.standing == nil || r.peers.group == nil {
 		return nil
 	}
 	return r.peers.group.Check()

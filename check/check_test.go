@@ -111,8 +111,8 @@ func cloneRecording(r *report.Recording) *report.Recording {
 func TestCountsEqualTheDumbTwin(t *testing.T) {
 	for _, e := range []example{httpGet, {"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}} {
 		t.Run(e.pkg, func(t *testing.T) {
-			reduced, complete := fingerprints(t, e, explore.DPOR())
-			all, executions := fingerprints(t, e, explore.DFS())
+			reduced, complete := fingerprints(t, e.options(t), explore.DPOR())
+			all, executions := fingerprints(t, e.options(t), explore.DFS())
 			t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 			if complete != len(all) || len(reduced) != len(all) {
 				t.Errorf("%d executions with %d partial orders, the dumb twin has %d", complete, len(reduced), len(all))
@@ -128,9 +128,8 @@ func TestCountsEqualTheDumbTwin(t *testing.T) {
 
 // fingerprints returns the partial orders of the executions that a search
 // runs to their end, and how many those were.
-func fingerprints(t *testing.T, e example, s explore.Search) (seen map[uint64]bool, executions int) {
+func fingerprints(t *testing.T, o Options, s explore.Search) (seen map[uint64]bool, executions int) {
 	seen = map[uint64]bool{}
-	o := e.options(t)
 	o.Search = observer{s, func(x explore.Execution) {
 		if x.Outcome != explore.Redundant {
 			executions++

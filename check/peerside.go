@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
@@ -31,17 +29,16 @@ type peerSide struct {
 	record   func(iocache.Entry) // told of every answer that is recorded; nil: nobody is
 	resumed  bool                // the cache has what other processes have answered
 
-	mu      sync.Mutex // guards what follows
-	cache   *iocache.Cache
-	reads   peers.Summary             // of the time and of random numbers, by the peers, after inputs
-	blind   map[string]bool           // processes of which nobody knows what they read
-	last    ckptd.Reads               // after the last input
-	refusal string                    // why the memory backend does not hold the group
-	group   *ckptd.Group              // nil until it is needed
-	at      iocache.NodeID            // where the group stands
-	sockets map[int]*socket           // the group's open connections
-	moved   string                    // how the group was brought back, until the next answer is recorded
-	origin  map[iocache.NodeID]string // for each answer that followed a restore, how
+	mu        sync.Mutex // guards what follows
+	cache     *iocache.Cache
+	reads     peers.Summary             // of the time and of random numbers, by the peers, after inputs
+	blind     map[string]bool           // processes of which nobody knows what they read
+	last      ckptd.Reads               // after the last input
+	refusal   string                    // why the memory backend does not hold the group
+	*standing                           // of the group that behaves as it is needed now
+	standings []behaving                // of all groups, that first
+	moved     string                    // how the group was brought back, until the next answer is recorded
+	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
 }
 
 // conversation is the peers' side of the executions of one executor. All share the cache,
@@ -54,6 +51,7 @@ type conversation struct {
 	cursor      iocache.Cursor
 	trail       []iocache.NodeID // where the cursor has been, the root first
 	connections int
+	behaviour   int            // of the peers, from 0 on
 	hits        []bool         // for each input, whether the cache answered it
 	watch       func(exchange) // told of every exchange, for counterexamples
 }
@@ -73,12 +71,14 @@ type exchange struct {
 	answer   iocache.Reaction
 	cached   bool
 	restored string
+	// behaviour of the peers that a connect has chosen
+	behaviour int
 }
 
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		cache: iocache.New(iocache.Limits{}), sockets: map[int]*socket{}, origin: map[iocache.NodeID]string{},
+		cache: iocache.New(iocache.Limits{}), origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{},
 	}
 }
@@ -95,6 +95,11 @@ func (p *conversation) rewind() {
 func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if in.Kind == sut.Connect && p.connections == 0 {
+		if err := p.choose(in.Behaviour); err != nil {
+			return sut.Answer{}, err
+		}
+	}
 	input := p.cacheInput(in)
 	next, served, rest, hit := p.cache.Lookup(p.cursor, input)
 	p.step(next)
@@ -111,7 +116,7 @@ func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	}
 	if p.watch != nil {
 		input.Data = slices.Clone(input.Data)
-		p.watch(exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()]})
+		p.watch(exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()], behaviour: in.Behaviour})
 	}
 	return answer(served, input.Conn), nil
 }
@@ -141,6 +146,9 @@ func (p *conversation) step(to iocache.Cursor) {
 
 // ask gives the peers an input that the cache has no answer to.
 func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
+	if err := p.behave(p.behaviour); err != nil {
+		return iocache.Reaction{}, err
+	}
 	if err := p.stand(p.cursor.Node()); err != nil {
 		return iocache.Reaction{}, err
 	}
@@ -148,20 +156,28 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err != nil {
 		return reaction, err
 	}
-	next, err := p.cache.Record(p.cursor, in, reaction)
-	if err != nil {
+	if err := p.remember(in, reaction); err != nil {
 		return reaction, err
 	}
-	if p.record != nil {
-		p.record(iocache.Entry{At: p.cursor.Node(), Input: in, Reaction: reaction})
-	}
-	p.step(next)
-	p.at = next.Node()
+	p.at = p.cursor.Node()
 	if p.moved != "" {
 		p.origin[p.at] = p.moved
 		p.moved = ""
 	}
 	return reaction, p.checkpoint(in, reaction)
+}
+
+// remember records an answer and moves the cursor behind it.
+func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) error {
+	next, err := p.cache.Record(p.cursor, in, reaction)
+	if err != nil {
+		return err
+	}
+	if p.record != nil {
+		p.record(iocache.Entry{At: p.cursor.Node(), Input: in, Reaction: reaction})
+	}
+	p.step(next)
+	return nil
 }
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
@@ -170,7 +186,7 @@ func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	if saved && from == p.at {
 		return nil // the place was known; only the way to it was not
 	}
-	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: len(p.cache.Path(iocache.Root, p.at)), SincePhysical: len(p.cache.Path(from, p.at))}
+	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: p.depth(p.at), SincePhysical: len(p.cache.Path(from, p.at))}
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}
@@ -247,8 +263,8 @@ func (p *conversation) nearest(to iocache.NodeID) (iocache.NodeID, error) {
 		if p.group != nil && p.isAbove(at, to) {
 			return p.at, nil
 		}
-		if !ok {
-			return iocache.Root, p.restart()
+		if !ok || p.group == nil {
+			return p.start(), p.restart()
 		}
 		err := p.restore(at, image)
 		if !errors.Is(err, ckptd.ErrImageGone) {
@@ -279,13 +295,17 @@ func (p *conversation) restart() error {
 	if p.client == nil {
 		return errNoPeers
 	}
-	group, err := p.client.Start(p.ctx, p.spec)
+	group, err := p.client.Start(p.ctx, p.spec.Behaving(p.behaviour))
 	if err != nil {
 		return err
 	}
-	p.group, p.at = group, iocache.Root
-	if _, err := group.Reads(); err != nil { // as they started
+	p.group, p.at = group, p.start()
+	reads, err := group.Reads() // as they started
+	if err != nil {
 		return err
+	}
+	if len(reads.Blind) > 0 && p.spec.Chosen() {
+		return fmt.Errorf("how the peers behave cannot be chosen (choices): what %s reads of the time and of random numbers is not under control", strings.Join(reads.Blind, ", "))
 	}
 	if _, never := p.strategy.(strategy.Never); never {
 		return nil
@@ -305,7 +325,7 @@ func (p *conversation) restore(at iocache.NodeID, image string) error {
 	p.counts.Restores++
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at
-	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(len(p.cache.Path(iocache.Root, at)), "input"))
+	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(p.depth(at), "input"))
 	for number, ended := range p.openConnections(at) {
 		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number))
 		if err != nil {
@@ -369,20 +389,13 @@ func (p *peerSide) openConnections(at iocache.NodeID) map[int]bool {
 	return open
 }
 
-func (p *peerSide) dropSockets() {
-	for number, s := range p.sockets {
-		unix.Close(s.fd)
-		delete(p.sockets, number)
-	}
-}
-
-// close ends the group.
+// close ends the groups.
 func (p *peerSide) close() error {
-	p.dropSockets()
-	if p.group == nil {
-		return nil
+	var errs []error
+	for _, s := range p.standings {
+		errs = append(errs, s.close())
 	}
-	return p.group.Close()
+	return errors.Join(errs...)
 }
 
 // join appends one reaction to another.

@@ -64,6 +64,11 @@ func Assumptions(o Options) report.Assumptions {
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy = "group", o.StrategyName
+		for _, p := range o.Group.Peers {
+			if p.Choices > 0 {
+				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))
+			}
+		}
 	}
 	return a
 }
@@ -103,6 +108,7 @@ func recordExchange(x exchange) report.Exchange {
 		Input:   report.Input{Kind: inputNames[x.input.Kind], Conn: x.input.Conn, Addr: x.input.Addr, Data: x.input.Data},
 		Refused: x.answer.Refused,
 	}
+	e.Input.Behaviour = x.behaviour
 	for _, d := range x.answer.Deliveries {
 		e.Deliveries = append(e.Deliveries, report.Delivery{Conn: d.Conn, Data: d.Data, End: endNames[d.End]})
 	}
@@ -223,7 +229,7 @@ func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []exchange
 }
 
 func recordedExchange(e report.Exchange) exchange {
-	x := exchange{input: iocache.Input{Conn: e.Input.Conn, Addr: e.Input.Addr, Data: e.Input.Data}, answer: iocache.Reaction{Refused: e.Refused}, cached: true}
+	x := exchange{input: iocache.Input{Conn: e.Input.Conn, Addr: e.Input.Addr, Data: e.Input.Data}, answer: iocache.Reaction{Refused: e.Refused}, behaviour: e.Input.Behaviour, cached: true}
 	for kind, name := range inputNames {
 		if name == e.Input.Kind {
 			x.input.Kind = kind

@@ -144,7 +144,7 @@ func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
 	}
 	x := p.exchanges[p.given]
 	same := x.input.Kind == cacheKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
-		(in.Kind == sut.Connect && x.input.Addr == in.Address || in.Kind != sut.Connect && x.input.Conn == in.Connection)
+		(in.Kind == sut.Connect && x.input.Addr == in.Address && x.behaviour == in.Behaviour || in.Kind != sut.Connect && x.input.Conn == in.Connection)
 	if !same {
 		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}

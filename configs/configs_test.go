@@ -36,6 +36,7 @@ func TestExample(t *testing.T) {
 				Command: []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
 				Env:     []string{"TZ=UTC"},
 				Listen:  "127.0.0.1:8080",
+				Choices: 2,
 			}},
 			Files: []peers.File{
 				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"), Mode: 0o600},
@@ -200,7 +201,7 @@ var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: command, env, listen, name"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: choices, command, env, listen, name"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
@@ -270,6 +271,9 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
 	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
 	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
+	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
+	{"peers:\n- {name: a, command: [a], choices: 4000}\n- {name: b, command: [b], choices: 2}",
+		"x.yaml:1: peers: their choices together make 8000 behaviours, allowed are 4096"},
 	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",
 		"x.yaml:3: peers[1].listen: 127.0.0.1:1 is where peers[0] listens: give each peer its own port"},
 	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the file goes, such as {scratch}/www/index.html"},

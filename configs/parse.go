@@ -42,6 +42,7 @@ type peerEntry struct {
 	Command []string
 	Env     []pair
 	Listen  string
+	Choices *int
 }
 
 type fileEntry struct {
@@ -180,7 +181,15 @@ func (d document) group(read func(string) ([]byte, error)) (peers.Group, []Probl
 	for i, p := range d.Peers {
 		env, more := environment(fmt.Sprintf("peers[%d].env", i), p.Env)
 		problems = append(problems, more...)
-		g.Peers = append(g.Peers, peers.Peer{Name: p.Name, Command: p.Command, Env: env, Listen: p.Listen})
+		peer := peers.Peer{Name: p.Name, Command: p.Command, Env: env, Listen: p.Listen}
+		if p.Choices != nil {
+			if err := within(*p.Choices, peers.MaxChoices); err != nil {
+				problems = append(problems, Problem{Key: fmt.Sprintf("peers[%d].choices", i), What: err.Error()})
+			} else {
+				peer.Choices = *p.Choices
+			}
+		}
+		g.Peers = append(g.Peers, peer)
 	}
 	for i, entry := range d.Files {
 		f, key, err := entry.file(read)

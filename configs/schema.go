@@ -52,6 +52,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"command": {shape: texts},
 		"env":     {shape: pairs},
 		"listen":  {shape: text},
+		"choices": {shape: integer},
 	}},
 	"files": {shape: records, fields: map[string]field{
 		"path":    {shape: text},

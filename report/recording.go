@@ -67,6 +67,8 @@ type Input struct {
 	Conn int    `json:"conn"`
 	Addr string `json:"addr,omitempty"` // connect only
 	Data []byte `json:"data,omitempty"` // send only
+	// Behaviour of the peers that the first connect of an execution has chosen, from 0 on.
+	Behaviour int `json:"behaviour,omitempty"`
 }
 
 // Delivery is what came from the peers on one connection.
