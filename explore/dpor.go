@@ -3,11 +3,14 @@ package explore
 import "slices"
 
 // DPOR returns the search with dynamic partial-order reduction: of the executions
-// that differ only in the order of independent transitions it completes exactly
-// one. It is Source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
-// Partial Order Reduction, POPL 2014, algorithm 1) on an explicit stack: source
-// sets decide what to explore, sleep sets cut off what was explored elsewhere.
-// The latter may end executions before they are complete (Redundant).
+// that differ only in the order of independent transitions it runs exactly one.
+// It is Optimal-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
+// Partial Order Reduction, POPL 2014, algorithm 2) on an explicit stack: source
+// sets decide what to explore, sleep sets cut off what was explored elsewhere, and
+// wakeup trees lead past what sleep sets would cut off only later (Redundant). That
+// takes to know what has to run before a race can be reversed; where it is not known
+// (race.vague, programs that end early, counters below zero) single steps are
+// planned, and executions may be redundant.
 //
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.

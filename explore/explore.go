@@ -5,7 +5,7 @@
 //
 // The searches:
 //
-//	DPOR    one execution per partial order (source sets and sleep sets)
+//	DPOR    one execution per partial order (source sets, sleep sets, wakeup trees)
 //	DFS     every execution; the twin against which DPOR is tested
 //	Random  n executions with pseudo-random schedules
 //	PCT     n executions by random priorities, with a guarantee
