@@ -74,6 +74,8 @@ type Verdict struct {
 	Limited     int    // of them, ended as StepLimit
 	Violations  int    // of them, with an outcome that is a violation
 	Transitions int    // in all executions, replayed prefixes included
+	Last        int    // transitions of the last execution
+	Deepest     int    // transitions of the longest one
 	Complete    bool   // all executions within the bounds are covered: there are no other violations
 	// Within names the bounds on the executions that were looked at, such as "at most 2
 	// preemptions"; empty: there were none.

@@ -117,7 +117,7 @@ const maxCount = 1 << 56
 
 func (t *tally) saved() []*int {
 	c := &t.counts
-	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions}
+	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions, &c.Last, &c.Deepest}
 }
 
 // save of a limit names it too: what is left to do depends on it.

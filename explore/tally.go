@@ -47,6 +47,7 @@ func (t *tally) take(e Execution) error {
 func (t *tally) add(outcome Outcome, length, n int) {
 	t.counts.Executions += n
 	t.counts.Transitions += n * length
+	t.counts.Last, t.counts.Deepest = length, max(t.counts.Deepest, length)
 	switch {
 	case outcome == Redundant:
 		t.counts.Redundant += n

@@ -99,7 +99,7 @@ func (s snapshot) rows() [][2]string {
 	if v.Violations > 0 {
 		rows = append(rows, [2]string{"violations", grouped(v.Violations)})
 	}
-	rows = append(rows, [2]string{"transitions", grouped(v.Transitions)})
+	rows = append(rows, [2]string{"depth", fmt.Sprintf("%s transitions, at most %s", grouped(v.Last), grouped(v.Deepest))})
 	if s.peers {
 		rows = append(rows, [2]string{"cache", s.cache()}, [2]string{"peers", s.checkpoints()})
 	}
@@ -129,10 +129,32 @@ func (s snapshot) checkpoints() string {
 	return fmt.Sprintf("%s, %s", countOf(s.counts.Checkpoints, "checkpoint"), countOf(s.counts.Restores, "restore"))
 }
 
-// left is how much there may be still to do.
+// left is how much there may be still to do: as far as that can be estimated, and by
+// the bounds.
 func (s snapshot) left() string {
-	time := max(s.bounds.Time-s.counts.Elapsed, 0).Round(time.Second)
-	return fmt.Sprintf("at most %v and %s left", time, countOf(max(s.bounds.Executions-s.verdict.Executions, 0), "execution"))
+	v, elapsed := s.verdict, s.counts.Elapsed
+	bound := fmt.Sprintf("at most %v and %s left", max(s.bounds.Time-elapsed, 0).Round(time.Second),
+		countOf(max(s.bounds.Executions-v.Executions, 0), "execution"))
+	seen := v.Estimate.Seen(v.Executions)
+	if seen <= 0 {
+		return bound
+	}
+	text := percent(seen) + " seen"
+	if eta := elapsed.Seconds() / seen * (1 - seen); eta < s.bounds.Time.Seconds() {
+		text += fmt.Sprintf(", %v to go", time.Duration(eta*float64(time.Second)).Round(time.Second))
+	}
+	return text + "; " + bound
+}
+
+// percent writes a fraction with two digits that count, at least.
+func percent(x float64) string {
+	switch {
+	case x >= 0.1:
+		return fmt.Sprintf("about %.0f %%", 100*x)
+	case x >= 0.0001:
+		return fmt.Sprintf("about %.2g %%", 100*x)
+	}
+	return "less than 0.01 %"
 }
 
 // countOf writes a number and what it counts.

@@ -21,7 +21,7 @@ import (
 func someProgress(executions int) snapshot {
 	return snapshot{
 		title: "./examples/scpto", peers: true, bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
-		verdict: explore.Verdict{Executions: executions, Redundant: 20, Transitions: 64_123, Violations: 1},
+		verdict: explore.Verdict{Executions: executions, Redundant: 20, Transitions: 64_123, Last: 38, Deepest: 1052, Violations: 1},
 		counts:  check.Counts{Hits: 2220, Misses: 1, Checkpoints: 12, Restores: 1, Elapsed: 42 * time.Second},
 	}
 }
@@ -30,7 +30,7 @@ const someFrame = `checking ./examples/scpto
   executions  1,234, 29/s
   traces      1,214, and 20 redundant
   violations  1
-  transitions 64,123
+  depth       38 transitions, at most 1,052
   cache       2,220 hits, 1 miss
   peers       12 checkpoints, 1 restore
   time        42s; at most 9m18s and 8,766 executions left`
@@ -138,5 +138,22 @@ func TestInterruptedOnTerminal(t *testing.T) {
 	}
 	if !strings.HasPrefix(out.String(), "UNKNOWN: it was interrupted\n") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("the result is %q", out.String())
+	}
+}
+
+func TestLeft(t *testing.T) {
+	for want, estimate := range map[string]explore.Estimate{
+		"at most 9m18s and 8,766 executions left":                             {},
+		"about 50 % seen, 42s to go; at most 9m18s and 8,766 executions left": {Executions: 2468},
+		"about 100 % seen, 0s to go; at most 9m18s and 8,766 executions left": {Executions: 1234},
+		"about 1.2 % seen; at most 9m18s and 8,766 executions left":           {Executions: 100_000},
+		"less than 0.01 % seen; at most 9m18s and 8,766 executions left":      {Executions: 1e9},
+		"about 0.012 % seen; at most 9m18s and 8,766 executions left":         {Executions: 1e7},
+	} {
+		s := someProgress(1234)
+		s.verdict.Estimate = estimate
+		if got := s.left(); got != want {
+			t.Errorf("%v: %q, want %q", estimate, got, want)
+		}
 	}
 }
