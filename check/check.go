@@ -125,9 +125,11 @@ type Violation struct {
 	Recording      *report.Recording
 }
 
-// Run checks a program. An error means that nothing can be said about it: the
+// Run checks a program. An error means that nothing more can be said about it: the
 // program does what cannot be checked, a process that takes part has died, or
-// the peers contradicted themselves. When ctx ends, the verdict is Unknown.
+// the peers contradicted themselves. Violations that were found before the error are in
+// the result, which is nil if there are none. When ctx ends, the verdict is Unknown, or
+// Violated if there are violations.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r, err := newRun(ctx, o)
 	if err != nil {
@@ -167,9 +169,11 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer func() { r.executor.close() }()
 	switch {
 	case ctx.Err() != nil:
-		result, err = r.interrupted()
+		result, err = r.endedBy("it was interrupted")
 	case err == nil:
 		result, err = r.result()
+	case len(r.violations) > 0:
+		result, _ = r.endedBy("an error ended the search")
 	}
 	result = r.stopSaving(result, err)
 	if r.peers != nil {
@@ -342,11 +346,11 @@ func (r *run) alive() error {
 	return r.peers.group.Check()
 }
 
-// interrupted is what is known when somebody wants the search to end. The worker has
-// been ended then, but violations that were found are shown all the same.
-func (r *run) interrupted() (*Result, error) {
+// endedBy is what is known when somebody wants the search to end, or it cannot go on. The
+// worker may have been ended then, but violations that were found are shown all the same.
+func (r *run) endedBy(reason string) (*Result, error) {
 	result := r.known()
-	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, "it was interrupted"
+	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, reason
 	found := slices.Concat(r.violations, r.unclaimed)
 	if len(found) > 0 {
 		result.Verdict.Kind = explore.Violated

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -102,5 +103,63 @@ func TestTraceback(t *testing.T) {
 		if isCut != (at < 0) {
 			t.Errorf("%q: places %v", text, places)
 		}
+	}
+}
+
+// fails is a search that fails some executions after the first violation.
+type fails struct {
+	explore.Search
+	left int
+}
+
+var errForTest = errors.New("an error for this test")
+
+func (f *fails) Report(x explore.Execution) error {
+	if x.Outcome.Violation() || f.left < 3 {
+		if f.left--; f.left == 0 {
+			return errForTest
+		}
+	}
+	return f.Search.Report(x)
+}
+
+// TestViolationsSurviveErrors: what was found before the search fails is not lost.
+func TestViolationsSurviveErrors(t *testing.T) {
+	p := buildExample(t, "gallery")
+	for violations := 2; violations <= MaxViolations; violations += 49 {
+		o := Options{Program: p, Args: []string{"ab-ba"}, Search: &fails{explore.DFS(), 3}, Violations: violations, Shrink: 20}
+		result, err := Run(t.Context(), o)
+		if !errors.Is(err, errForTest) {
+			t.Fatalf("the error is %v", err)
+		}
+		if result == nil || len(result.Violations) == 0 || result.Verdict.Kind != explore.Violated || result.Recording == nil {
+			t.Errorf("the result is %+v", result)
+		}
+	}
+}
+
+// TestShrinkingFails: when a violation cannot be made simpler, since the worker is
+// gone, it is shown as it was found.
+func TestShrinkingFails(t *testing.T) {
+	p := buildExample(t, "gallery")
+	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: explore.Random(50, 1), Shrink: DefaultShrink})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { r.executor.close() }()
+	if err := r.loop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.violations) != 1 {
+		t.Fatalf("%d violations", len(r.violations))
+	}
+	found := slices.Clone(r.violations[0].prefix)
+	r.executor.worker.Interrupt()
+	result, err := r.result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(found, r.violations[0].prefix) || len(result.Recording.Schedule) != len(found) || result.Counterexample.Shrunk != nil {
+		t.Errorf("found %v, shown %v, shrunk: %v", found, r.violations[0].prefix, result.Counterexample.Shrunk)
 	}
 }

@@ -11,9 +11,9 @@ const threeWriters = "main: go p; go q; store x 1\np: store x 2\nq: store x 3" /
 func TestMaxExecutions(t *testing.T) {
 	for n, want := range map[int]Verdict{
 		0: {Kind: Unknown, Reason: "the limit of 0 executions was reached"},
-		5: {Kind: Unknown, Reason: "the limit of 5 executions was reached", Executions: 5, Transitions: 25},
-		6: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Complete: true},
-		7: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Complete: true},
+		5: {Kind: Unknown, Reason: "the limit of 5 executions was reached", Executions: 5, Transitions: 25, Last: 5, Deepest: 5},
+		6: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Last: 5, Deepest: 5, Complete: true},
+		7: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Last: 5, Deepest: 5, Complete: true},
 	} {
 		if got := certain(mustSearch(t, MaxExecutions(DPOR(), n), threeWriters).verdict); got != want {
 			t.Errorf("at most %d: %+v, want %+v", n, got, want)
@@ -47,7 +47,7 @@ func TestUntil(t *testing.T) {
 	}
 	late = true
 	for range 2 { // the end stays the end
-		if _, more := s.Next(); more || certain(s.Verdict()) != (Verdict{Kind: Unknown, Reason: "the time is over", Executions: 2, Transitions: 10}) {
+		if _, more := s.Next(); more || certain(s.Verdict()) != (Verdict{Kind: Unknown, Reason: "the time is over", Executions: 2, Transitions: 10, Last: 5, Deepest: 5}) {
 			t.Fatalf("did not end: %+v", s.Verdict())
 		}
 	}
@@ -58,7 +58,7 @@ func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Verdict{Kind: Unknown, Reason: "1 of 1 executions were cut off at the step limit", Executions: 1, Limited: 1, Transitions: 4}
+	want := Verdict{Kind: Unknown, Reason: "1 of 1 executions were cut off at the step limit", Executions: 1, Limited: 1, Transitions: 4, Last: 4, Deepest: 4}
 	if certain(f.verdict) != want {
 		t.Errorf("%+v, want %+v", f.verdict, want)
 	}

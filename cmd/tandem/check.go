@@ -136,7 +136,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, plain: f.verbose}
+	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, workers: options.Workers, plain: f.verbose}
 	defer status.pause()
 	options.Progress = status.tell
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
@@ -159,10 +159,14 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	if err != nil && result != nil && result.Saved != "" {
 		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(result.Saved))
 	}
-	if err != nil {
+	if err != nil && (result == nil || len(result.Violations) == 0) {
 		return err
 	}
-	return f.show(c, options, result)
+	shown := f.show(c, options, result)
+	if err != nil {
+		status.say("%v", err)
+	}
+	return shown
 }
 
 // load reads the configuration and lets the flags have the last word.

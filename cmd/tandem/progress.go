@@ -16,13 +16,14 @@ import (
 // progress tells how far a check is: in a live view on a terminal, else in plain lines,
 // which become rarer. It is used by one goroutine.
 type progress struct {
-	out    io.Writer
-	title  string // what is checked
-	bounds configs.Bounds
-	peers  bool
-	plain  bool          // no live view, even on a terminal
-	view   *liveView     // nil: there is none at the moment
-	next   time.Duration // when the next plain line is due
+	out     io.Writer
+	title   string // what is checked
+	bounds  configs.Bounds
+	peers   bool
+	workers int
+	plain   bool          // no live view, even on a terminal
+	view    *liveView     // nil: there is none at the moment
+	next    time.Duration // when the next plain line is due
 }
 
 // say prints a line.
@@ -33,7 +34,7 @@ func (p *progress) say(format string, a ...any) {
 
 // tell is check.Options.Progress.
 func (p *progress) tell(v explore.Verdict, c check.Counts) {
-	s := snapshot{title: p.title, verdict: v, counts: c, bounds: p.bounds, peers: p.peers}
+	s := snapshot{title: p.title, verdict: v, counts: c, bounds: p.bounds, peers: p.peers, workers: p.workers}
 	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
 		if p.view == nil {
 			p.view = newLiveView(terminal)
@@ -74,6 +75,7 @@ type snapshot struct {
 	counts  check.Counts
 	bounds  configs.Bounds
 	peers   bool
+	workers int // at most
 }
 
 // line is a snapshot in one line.
@@ -93,7 +95,7 @@ func (s snapshot) line() string {
 func (s snapshot) rows() [][2]string {
 	v := s.verdict
 	rows := [][2]string{
-		{"executions", fmt.Sprintf("%s, %s/s", grouped(v.Executions), s.rate())},
+		{"executions", fmt.Sprintf("%s, %s/s by %s", grouped(v.Executions), s.rate(), countOf(s.workers, "worker"))},
 		{"traces", grouped(v.Executions-v.Redundant-v.Limited) + s.without()},
 	}
 	if v.Violations > 0 {

@@ -20,14 +20,14 @@ import (
 
 func someProgress(executions int) snapshot {
 	return snapshot{
-		title: "./examples/scpto", peers: true, bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
+		title: "./examples/scpto", peers: true, workers: 2, bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
 		verdict: explore.Verdict{Executions: executions, Redundant: 20, Transitions: 64_123, Last: 38, Deepest: 1052, Violations: 1},
 		counts:  check.Counts{Hits: 2220, Misses: 1, Checkpoints: 12, Restores: 1, Elapsed: 42 * time.Second},
 	}
 }
 
 const someFrame = `checking ./examples/scpto
-  executions  1,234, 29/s
+  executions  1,234, 29/s by 2 workers
   traces      1,214, and 20 redundant
   violations  1
   depth       38 transitions, at most 1,052

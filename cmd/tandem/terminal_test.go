@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,7 @@ func (x *terminal) escape(t *testing.T, text []byte) int {
 		x.col = n - 1
 	case 'H':
 		x.row, x.col = 0, 0
-	case 'J', 'K', 'X':
+	case 'J', 'K', 'X', 'P', '@':
 		x.erase(text[end], arguments, n)
 	case 'h', 'l':
 		if arguments == "?25" {
@@ -159,9 +160,14 @@ func (x *terminal) escape(t *testing.T, text []byte) int {
 	return end + 1
 }
 
+// erase leaves out, or makes room for, a part of the line or the screen.
 func (x *terminal) erase(command byte, arguments string, n int) {
 	line := x.lines[min(x.row, len(x.lines)-1)]
 	switch {
+	case command == 'P':
+		x.lines[x.row] = slices.Delete(line, min(x.col, len(line)), min(x.col+n, len(line)))
+	case command == '@':
+		x.lines[x.row] = slices.Insert(line, min(x.col, len(line)), []rune(strings.Repeat(" ", n))...)
 	case command == 'X':
 		for i := x.col; i < min(x.col+n, len(line)); i++ {
 			line[i] = ' '

@@ -152,7 +152,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string)
 	options.Dir = p.Dir // where tests run
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil, plain: f.verbose}
+	status := &progress{out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil, workers: options.Workers, plain: f.verbose}
 	defer status.pause()
 	status.say("building the tests of %s", p.ImportPath)
 	program, clean, err := buildProgram(c.Context(), build)
