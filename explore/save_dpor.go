@@ -150,9 +150,18 @@ func (e *encoder) wakeups(w *wakeups) {
 	}
 }
 
+// branch writes the steps that go on in one way only as a list: there may be very many.
 func (e *encoder) branch(b *branch) {
+	last, more := b, 0
+	for len(last.below.branches) == 1 && len(last.below.postponed) == 0 {
+		last, more = last.below.branches[0], more+1
+	}
 	e.step(&b.step)
-	e.wakeups(&b.below)
+	for e.number(uint64(more)); b != last; {
+		b = b.below.branches[0]
+		e.step(&b.step)
+	}
+	e.wakeups(&last.below)
 }
 
 func (e *encoder) step(s *step) {
@@ -174,7 +183,7 @@ func (e *encoder) reversal(r *reversal) {
 	}
 }
 
-// maxLevels bounds the levels of a wakeup tree that is read.
+// maxLevels bounds the levels at which a wakeup tree that is read branches.
 const maxLevels = 1 << 16
 
 func (d *decoder) wakeups(level int) (w wakeups) {
@@ -189,9 +198,17 @@ func (d *decoder) wakeups(level int) (w wakeups) {
 
 func (d *decoder) branch(level int) *branch {
 	if level > maxLevels {
-		d.fail("it is damaged: a sequence to do has more than %d steps", maxLevels)
+		d.fail("it is damaged: what is to do branches at more than %d levels", maxLevels)
 	}
-	return &branch{step: d.step(), below: d.wakeups(level)}
+	first := &branch{step: d.step()}
+	last := first
+	for range d.length() {
+		next := &branch{step: d.step()}
+		last.below.branches = []*branch{next}
+		last = next
+	}
+	last.below = d.wakeups(level)
+	return first
 }
 
 func (d *decoder) step() step {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -19,10 +20,11 @@ func TestResumeDivided(t *testing.T) {
 				p := everything.generate(t)
 				whole := make()
 				want, ran := undivided(t, whole, p)
-				often := rapid.SampledFrom([]int{1, 3, 30}).Draw(t, "interruptions")
+				often := 1 + len(want)/rapid.SampledFrom([]int{1, 10, 50}).Draw(t, "interruptions")
+				moments := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "moments"), 0))
 				verdict := Verdict{}
 				got := drive(t, make(), p, func(d *division) {
-					if rapid.IntRange(0, often).Draw(t, "interrupt") == 0 {
+					if moments.IntN(often) == 0 {
 						d.interrupt(make())
 						parts += len(d.tasks) - 1
 					}

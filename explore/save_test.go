@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -65,9 +66,10 @@ func TestResume(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := everything.generate(t)
 				want, verdict := record(t, make(), p, never)
-				often := rapid.SampledFrom([]int{0, 3, 30}).Draw(t, "often")
+				often := rapid.SampledFrom([]int{1, 4, 30}).Draw(t, "often")
+				moments := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "moments"), 0))
 				got, resumed := record(t, make(), p, func(s Search, underWay bool) Search {
-					if rapid.IntRange(0, often).Draw(t, "interrupt") > 0 || underWay && rapid.Bool().Draw(t, "go on") {
+					if moments.IntN(often) > 0 || underWay && moments.IntN(2) == 0 {
 						return s
 					}
 					return saved(t, s, make())
@@ -201,6 +203,23 @@ func TestNothingLeft(t *testing.T) {
 		if state, err := Save(test.s); err != nil || (state != nil) != test.left {
 			t.Errorf("%s: state %x, %v", name, state, err)
 		}
+	}
+}
+
+// TestLongSequences: what is to do may be as long as an execution.
+func TestLongSequences(t *testing.T) {
+	long := &branch{}
+	for last, i := long, 0; i < 1<<17; i++ {
+		last.below.branches = []*branch{{step: step{Action: Action{Goroutine: GoroutineID(i % 3)}}}}
+		last = last.below.branches[0]
+	}
+	e := &encoder{}
+	e.branch(long)
+	d := &decoder{data: e.data}
+	read := d.branch(0)
+	again := &encoder{}
+	if again.branch(read); d.problem != "" || len(d.data) > 0 || !slices.Equal(again.data, e.data) {
+		t.Errorf("%q, %d of %d bytes left, %d written again", d.problem, len(d.data), len(e.data), len(again.data))
 	}
 }
 
