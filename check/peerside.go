@@ -304,8 +304,10 @@ func (p *conversation) restart() error {
 	if err != nil {
 		return err
 	}
-	if len(reads.Blind) > 0 && p.spec.Chosen() {
-		return fmt.Errorf("how the peers behave cannot be chosen (choices): what %s reads of the time and of random numbers is not under control", strings.Join(reads.Blind, ", "))
+	for _, b := range reads.Blind {
+		if b.Chosen {
+			return fmt.Errorf("how %s behaves cannot be chosen (choices): what %v reads of the time and of random numbers is not under control", b.Peer, b)
+		}
 	}
 	if _, never := p.strategy.(strategy.Never); never {
 		return nil
@@ -347,7 +349,7 @@ func (p *conversation) noteReads() (err error) {
 		p.counts.ReadInputs++
 	}
 	for _, b := range p.last.Blind {
-		p.blind[b] = true
+		p.blind[b.String()] = true
 	}
 	return nil
 }

@@ -1,12 +1,19 @@
 package ckptd
 
 import (
+	"bufio"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // keyExchange is what a client sends in the first half of a key exchange of SSH, the same
@@ -54,14 +61,20 @@ func exchangeKeys(t *testing.T, g *Group) (answers []string) {
 // TestChosenKeyExchanges: each of eight behaviours of Dropbear makes its own key exchange, and
 // the same one whenever it is started, and whenever it has gone back.
 func TestChosenKeyExchanges(t *testing.T) {
-	behaviours := 8
+	all := 8
 	if testing.Short() {
-		behaviours = 2
+		all = 2
 	}
-	c := spawn(t, Options{})
+	seen := map[string]bool{}
+	bothBackends(t, func(t *testing.T, c *Client) { chosenKeyExchanges(t, c, all, seen) })
+	if len(seen) != all {
+		t.Errorf("%d behaviours make %d key exchanges, by whichever backend Dropbear goes back", all, len(seen))
+	}
+}
+
+func chosenKeyExchanges(t *testing.T, c *Client, behaviours int, seen map[string]bool) {
 	group := dropbear(t)
 	group.Peers[0].Choices = behaviours
-	seen := map[string]int{}
 	for behaviour := range behaviours {
 		var want string
 		for range 2 {
@@ -87,11 +100,8 @@ func TestChosenKeyExchanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		seen[want] = behaviour
+		seen[want] = true
 		t.Logf("behaviour %d: %x", behaviour, sha256.Sum256([]byte(want)))
-	}
-	if len(seen) != behaviours {
-		t.Errorf("%d behaviours make %d key exchanges", behaviours, len(seen))
 	}
 }
 
@@ -123,9 +133,10 @@ func TestChosenTime(t *testing.T) {
 }
 
 // TestChosenStaticServer: what a Go program without the C library reads is chosen, too.
-func TestChosenStaticServer(t *testing.T) {
-	const behaviours = 4
-	c := spawn(t, Options{})
+func TestChosenStaticServer(t *testing.T) { bothBackends(t, chosenStaticServer) }
+
+func chosenStaticServer(t *testing.T, c *Client) {
+	const behaviours = 2
 	group := alphabetServer(t)
 	group.Peers[0].Choices = behaviours
 	seen := map[string]bool{}
@@ -166,5 +177,52 @@ func TestChosenStaticServer(t *testing.T) {
 	}
 	if len(seen) != behaviours {
 		t.Errorf("%d behaviours answer in %d ways", behaviours, len(seen))
+	}
+}
+
+// beOracle answers a line with all that differs from run to run, whichever way it asks.
+func beOracle(listener net.Listener) {
+	c := must1(listener.Accept())
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		var random, device [8]byte
+		must1(rand.Read(random[:]))
+		f := must1(os.Open("/dev/urandom"))
+		must1(f.Read(device[:]))
+		must(f.Close())
+		_, _, errno := unix.Syscall(unix.SYS_GETRANDOM, bytesPointer(random[:]), 1, 0)
+		fmt.Fprintf(c, "%d %x %x %v\n", time.Now().UnixNano(), random, device, errno)
+	}
+}
+
+// TestChosenGoProgram asks for the time and for random numbers in all ways that there are.
+func TestChosenGoProgram(t *testing.T) {
+	c := spawn(t, Options{})
+	group := ownPeer("oracle")
+	group.Peers[0].Choices = 2
+	var answers [2]string
+	for n := range 4 {
+		g := start(t, c, group.Behaving(n%2))
+		counted(t, g) // nobody is blind
+		talk := &conversation{t: t, group: g, id: 1}
+		talk.obtain()
+		if err := g.Proxy().Connect(testContext(t), 1, sinkAddress); err != nil {
+			t.Fatal(err)
+		}
+		talk.listen()
+		got := talk.ask("1\n") + talk.ask("2\n")
+		if n >= 2 && got != answers[n%2] {
+			t.Errorf("behaviour %d, started anew, answers %q, before %q", n%2, got, answers[n%2])
+		}
+		answers[n%2] = got
+		lines := strings.Split(got, "\n")
+		if !strings.HasPrefix(got, "17356896000") || len(lines) != 3 || lines[0] == lines[1] || !strings.Contains(got, "function not implemented") {
+			t.Errorf("the time, a random number, bytes of a random device, and an error of getrandom are %q", got)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answers[0] == answers[1] {
+		t.Errorf("both behaviours answer %q", answers[0])
 	}
 }

@@ -260,7 +260,7 @@ func (p *process) examineRights() error {
 	if effective, err := strconv.ParseUint(p.common["CapEff:"], 16, 64); err != nil || effective&admin == 0 {
 		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
 	}
-	if p.common["Seccomp:"] != "0" {
+	if p.common["Seccomp:"] != "0" && !(p.common["Seccomp_filters:"] == "1" && p.hasOwnVDSO()) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 type Reads struct {
 	Counted []peers.Read
 	// Blind describes the processes of which nobody knows what they have read, and why.
-	Blind []string
+	Blind []peers.Blind
 }
 
 // Reads says what the peers have read since the last call. The group must be quiescent.
@@ -26,11 +26,9 @@ func (g *Group) Reads() (Reads, error) {
 		return Reads{}, err
 	}
 	var r Reads
-	if r.Blind, err = watch.Blind(peers.Shim{Library: shimInGroup, VDSO: vdsoInGroup}); err != nil {
-		return r, err
-	}
+	r.Blind = watch.Blind(peers.Shim{Library: shimInGroup, VDSO: vdsoInGroup})
 	if g.client.noShim != nil {
-		r.Blind = []string{fmt.Sprintf("all (there is no shim: %v)", g.client.noShim)}
+		r.Blind = []peers.Blind{{Executable: "all", Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
 	}
 	r.Counted = g.page.Reads(g.processes)
 	return r, nil

@@ -25,8 +25,9 @@ func counted(t *testing.T, g *Group) string {
 }
 
 // TestReadsOfDropbear is about a peer that forks, before and after it has gone back.
-func TestReadsOfDropbear(t *testing.T) {
-	c := spawn(t, Options{})
+func TestReadsOfDropbear(t *testing.T) { bothBackends(t, readsOfDropbear) }
+
+func readsOfDropbear(t *testing.T, c *Client) {
 	g := start(t, c, dropbear(t))
 	counted(t, g) // when it started
 	image, err := g.Checkpoint(testContext(t))
@@ -54,8 +55,9 @@ func TestReadsOfDropbear(t *testing.T) {
 	}
 }
 
-func TestReadsOfMerecat(t *testing.T) {
-	c := spawn(t, Options{})
+func TestReadsOfMerecat(t *testing.T) { bothBackends(t, readsOfMerecat) }
+
+func readsOfMerecat(t *testing.T, c *Client) {
 	g := start(t, c, merecat())
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()
@@ -63,10 +65,20 @@ func TestReadsOfMerecat(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk.listen()
+	image, err := g.Checkpoint(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	counted(t, g)
-	talk.ask(get("/a.txt"))
-	if got := counted(t, g); !strings.HasPrefix(got, "merecat: ") || !strings.Contains(got, "time") {
-		t.Errorf("for an answer with a date merecat has read: %q", got)
+	for round := range 3 {
+		talk.ask(get("/a.txt"))
+		if got := counted(t, g); !strings.HasPrefix(got, "merecat: ") || !strings.Contains(got, "time") {
+			t.Errorf("round %d: for an answer with a date merecat has read: %q", round, got)
+		}
+		if err := g.Restore(testContext(t), image.ID); err != nil {
+			t.Fatal(err)
+		}
+		talk.obtain()
 	}
 }
 
@@ -102,7 +114,33 @@ func TestBlindPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Blind) != 1 || !strings.Contains(r.Blind[0], "/run/tandem/server (it is a Go program") {
+	if len(r.Blind) != 1 || !strings.Contains(r.Blind[0].String(), "/run/tandem/server (it is a Go program") {
 		t.Errorf("of a static Go server it is said: %q", r.Blind)
+	}
+}
+
+// TestBlindPeersBesideChosenOnes: only what is chosen has to be under control.
+func TestBlindPeersBesideChosenOnes(t *testing.T) {
+	c := spawn(t, Options{})
+	group, other := alphabetServer(t), merecat()
+	group.Peers, group.Files = append(group.Peers, other.Peers...), append(group.Files, other.Files...)
+	for chosen := range 2 {
+		group.Peers[0].Choices, group.Peers[1].Choices = 1-chosen, chosen
+		g := start(t, c, group)
+		r, err := g.Reads()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Blind) != chosen || chosen == 1 && (r.Blind[0].Peer != "peer server" || r.Blind[0].Chosen) {
+			t.Errorf("with %s chosen, it is said: %+v", group.Peers[chosen].Name, r.Blind)
+		}
+		for _, read := range r.Counted {
+			if read.Chosen != (chosen == 1) || read.Peer != "merecat" {
+				t.Errorf("with %s chosen, there is %+v", group.Peers[chosen].Name, read)
+			}
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

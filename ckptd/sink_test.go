@@ -53,6 +53,8 @@ func bePeer(role string) {
 		must(unix.Dup2(int(f.Fd()), 1))
 		must(unix.CloseRange(3, ^uint(0), 0))
 		must(unix.Exec(os.Args[1], os.Args[1:], os.Environ()))
+	case "oracle":
+		beOracle(listener)
 	case "sink", "sink with more":
 		s := newSink(role == "sink with more")
 		for {

@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -107,6 +108,13 @@ func (h *hosted) find(p peers.Peer) string {
 		}
 	}
 	return ""
+}
+
+// hasOwnVDSO reports whether the vDSO of a process was replaced, and with it a filter of
+// system calls was put in place, which does not touch those that a restore takes.
+func (p *process) hasOwnVDSO() bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
+	return err == nil && bytes.Contains(maps, []byte(vdsoInGroup))
 }
 
 // bypassesLibrary reports whether a program asks the kernel, and not the C library.

@@ -9,16 +9,26 @@ import (
 	"strconv"
 )
 
+// Blind is a process of which nobody knows what it reads of the time and of random numbers.
+type Blind struct {
+	Peer       string
+	Executable string
+	Why        string
+	Chosen     bool // it belongs to a peer whose behaviour is chosen
+}
+
+func (b Blind) String() string { return fmt.Sprintf("%s (%s)", b.Executable, b.Why) }
+
 // looked is what was found out about a process.
 type looked struct {
 	executable string
-	blind      string // why nobody sees what it reads; empty: the shim counts it
+	why        string // why nobody sees what it reads; empty: the shim counts it
 }
 
 // Blind describes the processes, as of the last Quiesce, whose reads of the time and of
 // random numbers are neither counted nor chosen, and why. The shim is what the group sees of it.
-func (w *Watch) Blind(shim Shim) ([]string, error) {
-	var blind []string
+func (w *Watch) Blind(shim Shim) []Blind {
+	var blind []Blind
 	last := -1
 	for _, t := range w.tasks[1] {
 		if t.pid == last {
@@ -35,11 +45,22 @@ func (w *Watch) Blind(shim Shim) ([]string, error) {
 			l = looked{executable, whyBlind(process, shim.Library, shim.VDSO)}
 			w.looked[t.pid] = l
 		}
-		if l.blind != "" {
-			blind = append(blind, fmt.Sprintf("%s (%s)", executable, l.blind))
+		if l.why == "" {
+			continue
 		}
+		b := Blind{Peer: w.nameOf(t.peer), Executable: executable, Why: l.why}
+		b.Chosen = w.isChosen(t.peer)
+		blind = append(blind, b)
 	}
-	return blind, nil
+	return blind
+}
+
+// isChosen reports whether the behaviour of a peer is chosen; an orphan may be anybody's.
+func (w *Watch) isChosen(peer int) bool {
+	if peer >= 0 {
+		return w.peers[peer].Choices > 0
+	}
+	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.Choices > 0 })
 }
 
 // whyBlind says why the shim does not see what a process reads; empty if it does.

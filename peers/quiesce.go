@@ -114,7 +114,7 @@ func (w *Watch) cut() (bool, error) {
 // pass records every thread; it stops early, with false, where one is awake.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	w.tasks[n] = w.tasks[n][:0]
-	err = w.walk(func(pid, tid, _ int) error {
+	err = w.walk(func(pid, tid, peer int) error {
 		ran, err := w.proc.ran(tid)
 		if err != nil {
 			return orAwake(err)
@@ -136,7 +136,7 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 				return errAwake
 			}
 		}
-		w.tasks[n] = append(w.tasks[n], task{tid: tid, pid: pid, ran: ran})
+		w.tasks[n] = append(w.tasks[n], task{tid: tid, pid: pid, peer: peer, ran: ran})
 		return nil
 	})
 	if err == errAwake {

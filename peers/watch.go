@@ -53,6 +53,7 @@ type Watch struct {
 // task is one thread of the group at one moment.
 type task struct {
 	tid, pid int
+	peer     int // that it descends from: its index, -1 if that is dead
 	ran      string
 }
 
