@@ -262,6 +262,24 @@ func TestResumedPeersDiffer(t *testing.T) {
 	}
 }
 
+// TestResumedChosenPeers: a Dropbear whose random numbers and time are chosen answers as before when it
+// is started anew, so that the check goes on.
+func TestResumedChosenPeers(t *testing.T) {
+	o := scpToFixed.options(t)
+	o.Group.Peers[0].Choices = 2
+	newSearch := func(n int) explore.Search { return explore.MaxExecutions(explore.DPOR(), n) }
+	o.Search = newSearch(12)
+	want := check(t, o)
+	dir := filepath.Join(t.TempDir(), "run")
+	o.Search, o.Saving = newSearch(5), savingIn(t, dir, false)
+	session(t, o, 0)
+	o.Search, o.Saving = newSearch(12), savingIn(t, dir, true)
+	got := session(t, o, 0)
+	if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" || got.Counts.Replayed <= want.Counts.Replayed {
+		t.Errorf("%d inputs replayed, without the interruption %d (-uninterrupted +resumed)\n%s", got.Counts.Replayed, want.Counts.Replayed, diff)
+	}
+}
+
 // TestUnsaved: so many answers that they are not kept until the next save end the saving, not the check.
 func TestUnsaved(t *testing.T) {
 	var said []string

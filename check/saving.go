@@ -272,6 +272,6 @@ func afterResume(err error) error {
 		return err
 	}
 	return fmt.Errorf("the search was resumed, the peers were started anew, and they do not repeat what they answered before: "+
-		"their checkpoints ended with the process that was interrupted. The run goes on only with peers that give the same answers to the same requests; "+
-		"check it from the beginning, without an interruption\n%w", err)
+		"their checkpoints ended with the process that was interrupted. The run goes on only with peers that give the same answers to the same requests, "+
+		"for instance because their time and random numbers are chosen (choices); check it from the beginning\n%w", err)
 }
