@@ -16,6 +16,7 @@ var searches = map[string]func() explore.Search{
 	"dfs":     explore.DFS,
 	"dpor":    explore.DPOR,
 	"random":  func() explore.Search { return explore.Random(700, 3) },
+	"pct":     func() explore.Search { return explore.PCT(700, 2, 3) },
 	"bounded": func() explore.Search { return explore.MaxExecutions(explore.DFS(), 150) },
 }
 

@@ -40,7 +40,7 @@ type Part struct {
 	Search Search
 
 	runs   []runs  // noted, and not taken yet
-	probes *probes // of Search, if it is random
+	random *random // Search without what decorates it, if it is random
 }
 
 // runs are executions, one after the other, that are all alike to the owner.

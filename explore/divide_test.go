@@ -12,6 +12,7 @@ import (
 var divisibles = map[string]func() Search{
 	"dfs":     DFS,
 	"random":  func() Search { return Random(300, 7) },
+	"pct":     func() Search { return PCT(300, 3, 7) },
 	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
 	"limited": func() Search { return MaxDelays(MaxPreemptions(DFS(), 1), 3) },
 }

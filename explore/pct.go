@@ -19,28 +19,29 @@ import (
 // seed and of the place in the spawn tree, so that any order of those that there
 // are is as likely as any other.
 func PCT(n, depth int, seed uint64) Search {
-	return &pct{seeds: seeds{seed}, left: n, depth: max(depth, 1), seen: map[GoroutineID]bool{}}
+	p := &pct{all: n, rest: stretch{left: n, seeds: seeds{seed}}, length: 1}
+	p.begin(&priorities{depth: max(depth, 1)})
+	return p
 }
 
 // Guarantee is what PCT promises: each execution shows a bug of a certain depth with a
-// probability of at least 1/(n k^(depth-1)), n and k being the greatest numbers of
-// goroutines and of transitions of any execution. The greatest that have been seen stand for them, so the promise is one
-// about bugs that show in executions of that size. It is about schedules:
-// where a bug needs certain alternatives too (Choose, select), their probability is a
-// factor. A goroutine that had 256 transitions in a row, or goes round in a
+// probability of at least 1/(n k^(depth-1)), if it does so in executions of at most n goroutines and k
+// transitions. These are the greatest numbers that had been seen when the executions were drawn. The promise
+// is about schedules: where a bug needs certain alternatives too (Choose, select), their
+// probability is a factor. A goroutine that had 256 transitions in a row, or goes round in a
 // loop that waits, has to let the others go on, and the promise is one about executions in
 // which no other goes on for longer.
 type Guarantee struct {
 	Depth       int
 	Goroutines  int     // n
 	Transitions int     // k
-	Drawn       int     // executions whose change points come from 1 ... k
+	Drawn       int     // executions whose changes of priority are at transitions 1 ... k
 	Choices     bool    // there were alternatives that a bug could need
 	Each        float64 // probability of one execution
 	All         float64 // that one of those drawn shows the bug
 }
 
-// String says it in words.
+// String says it in words; "" if nothing is promised.
 func (g Guarantee) String() string {
 	if g.Drawn == 0 {
 		return ""
@@ -56,68 +57,153 @@ func (g Guarantee) String() string {
 // MaxDepth is the greatest depth of a search by PCT.
 const MaxDepth = 64
 
+// pct goes from leg to leg. In a leg the transitions among which priorities change are as
+// many as the longest execution before it had, so that it can be divided as any random search.
 type pct struct {
 	tally
-	seeds
-	left, depth int
-	// What executions have had, at most; 0 before the first, which is only to find out.
-	goroutines, transitions int
-	drawn                   int // executions since transitions was as it is
-	choices                 bool
-	priorities              Priorities
-	seen                    map[GoroutineID]bool // in the present execution
+	all    int     // schedules, of the whole search
+	rest   stretch // after the present leg
+	leg    *random
+	length int   // schedules that the leg has if there are as many
+	sizes  sizes // before the leg
+	drawn  int   // executions of earlier legs with the same number of transitions
 }
+
+// The first leg is one execution, to find out how long they are. The numbers of schedules of the
+// others grow between these two.
+const (
+	firstLeg = 16
+	lastLeg  = 4096
+)
 
 func (p *pct) Next() (Schedule, bool) {
 	p.ask()
-	if p.left <= 0 {
+	s, more := p.leg.Next()
+	if !more && p.rest.left > 0 {
+		p.goOn()
+		s, more = p.leg.Next()
+	}
+	if !more {
 		return p.end()
 	}
-	p.left--
-	seed := p.seed()
-	p.priorities.Changes = p.priorities.Changes[:0]
-	for i := 1; i < p.depth && p.transitions > 0; i++ {
-		at := 1 + mix(seed+uint64(i))%uint64(p.transitions)
-		p.priorities.Changes = append(p.priorities.Changes, int(at))
+	return s, true
+}
+
+// goOn begins the next leg.
+func (p *pct) goOn() {
+	by := p.leg.by
+	p.sizes.join(by.sizes)
+	if p.drawn += p.leg.counts.Executions; p.sizes.transitions != by.length {
+		p.drawn = 0
 	}
-	return Schedule{Seed: seed, Priorities: &p.priorities}, true
+	if by = by.anew(); p.length < firstLeg {
+		p.length = firstLeg
+	} else {
+		p.length = min(4*p.length, lastLeg)
+	}
+	by.length = p.sizes.transitions
+	p.begin(by)
+}
+
+func (p *pct) begin(by *priorities) {
+	n := min(p.length, p.rest.left)
+	p.leg = &random{all: n, stretch: p.rest.split(n), by: by}
 }
 
 func (p *pct) Report(e Execution) error {
 	if err := p.take(e); err != nil {
 		return err
 	}
-	clear(p.seen)
-	transitions := 0
-	for i := range e.Transitions {
-		x := &e.Transitions[i]
-		p.choices = p.choices || x.Choices > 1
-		if x.Goroutine == 0 {
-			continue // the clock advances by itself
-		}
-		transitions++
-		p.seen[x.Goroutine] = true
-		for _, g := range x.Starts {
-			p.seen[g] = true
-		}
-	}
-	if transitions <= p.transitions {
-		p.drawn++
-	} else {
-		p.transitions, p.drawn = transitions, 0
-	}
-	p.goroutines = max(p.goroutines, len(p.seen))
-	return nil
+	return p.leg.Report(e)
 }
+
+func (p *pct) divide() (*Part, bool) { return p.leg.divide() }
 
 func (p *pct) Verdict() Verdict {
 	v := p.verdict(fmt.Sprintf("%d schedules of PCT make nothing certain about the others", p.counts.Executions))
-	if p.drawn > 0 && p.transitions > 0 {
-		each := 1 / (float64(p.goroutines) * math.Pow(float64(p.transitions), float64(p.depth-1)))
-		v.Guarantee = Guarantee{
-			Depth: p.depth, Goroutines: p.goroutines, Transitions: p.transitions, Drawn: p.drawn, Choices: p.choices,
-			Each: each, All: -math.Expm1(float64(p.drawn) * math.Log1p(-each)),
-		}
+	by, seen, drawn := p.leg.by, p.sizes, p.drawn+p.leg.counts.Executions
+	// At a violation it would depend on what the parts have seen, and matters no more.
+	if seen.join(by.sizes); by.length == 0 || drawn == 0 || v.Violations > 0 && !p.ended {
+		return v
+	}
+	each := 1 / (float64(seen.goroutines) * math.Pow(float64(by.length), float64(by.depth-1)))
+	v.Guarantee = Guarantee{
+		Depth: by.depth, Goroutines: seen.goroutines, Transitions: by.length, Drawn: drawn, Choices: seen.choices,
+		Each: each, All: -math.Expm1(float64(drawn) * math.Log1p(-each)),
 	}
 	return v
+}
+
+// priorities is how a random search picks by priority, and what it has seen. Its methods
+// do nothing without it.
+type priorities struct {
+	depth  int
+	length int // transitions among which priorities change; 0: none is known yet
+	sizes  sizes
+	drawn  Priorities // last
+	seen   map[GoroutineID]bool
+}
+
+// sizes is what executions have had at most.
+type sizes struct {
+	goroutines, transitions int
+	choices                 bool // any alternatives at all
+}
+
+func (s *sizes) join(other sizes) {
+	s.goroutines, s.transitions = max(s.goroutines, other.goroutines), max(s.transitions, other.transitions)
+	s.choices = s.choices || other.choices
+}
+
+// anew is the same, with nothing seen.
+func (b *priorities) anew() *priorities {
+	if b == nil {
+		return nil
+	}
+	return &priorities{depth: b.depth, length: b.length}
+}
+
+// draw returns the priorities of the schedule with a seed.
+func (b *priorities) draw(seed uint64) *Priorities {
+	if b == nil {
+		return nil
+	}
+	b.drawn.Changes = b.drawn.Changes[:0]
+	for i := 1; i < b.depth && b.length > 0; i++ {
+		b.drawn.Changes = append(b.drawn.Changes, 1+int(mix(seed+uint64(i))%uint64(b.length)))
+	}
+	return &b.drawn
+}
+
+// measure looks at an execution.
+func (b *priorities) measure(e Execution) {
+	if b == nil {
+		return
+	}
+	if b.seen == nil {
+		b.seen = map[GoroutineID]bool{}
+	}
+	clear(b.seen)
+	s := sizes{}
+	for i := range e.Transitions {
+		x := &e.Transitions[i]
+		s.choices = s.choices || x.Choices > 1
+		if x.Goroutine == 0 {
+			continue // the clock advances by itself
+		}
+		s.transitions++
+		b.seen[x.Goroutine] = true
+		for _, g := range x.Starts {
+			b.seen[g] = true
+		}
+	}
+	s.goroutines = len(b.seen)
+	b.sizes.join(s)
+}
+
+// join adds what a part of the search has seen.
+func (b *priorities) join(part *priorities) {
+	if b != nil {
+		b.sizes.join(part.sizes)
+	}
 }

@@ -48,7 +48,7 @@ func TestPCTDetectionRates(t *testing.T) {
 
 // TestPCTGuarantee: what is promised follows from the executions that were seen.
 func TestPCTGuarantee(t *testing.T) {
-	s := PCT(10, 3, 1)
+	s := PCT(100, 3, 1)
 	if v := s.Verdict(); v.Guarantee != (Guarantee{}) || v.Guarantee.String() != "" {
 		t.Errorf("before the first execution %+v is promised", v.Guarantee)
 	}
@@ -70,9 +70,12 @@ func TestPCTGuarantee(t *testing.T) {
 	if first := report(5); len(first) != 0 {
 		t.Errorf("changes at %v although nothing is known of the length", first)
 	}
-	for _, transitions := range []int{5, 10, 4, 10, 9} {
-		changes := report(transitions)
-		if len(changes) != 2 || slices.Min(changes) < 1 || slices.Max(changes) > 10 {
+	for i := range 1 + firstLeg + 2 { // the next leg knows of the longest
+		changes, length := report([]int{5, 10, 4}[i%3]), 5
+		if i >= firstLeg {
+			length = 10
+		}
+		if len(changes) != 2 || slices.Min(changes) < 1 || slices.Max(changes) > length {
 			t.Errorf("changes at %v", changes)
 		}
 	}

@@ -17,6 +17,7 @@ type random struct {
 	rest   stretch // and after them
 
 	probes probes
+	by     *priorities // nil: whatever can be picked is as likely as anything else
 }
 
 // stretch is a number of schedules, one after the other.
@@ -50,7 +51,8 @@ func (r *random) Next() (Schedule, bool) {
 	}
 	r.left--
 	r.before = r.seeds
-	return Schedule{Seed: r.seed()}, true
+	seed := r.seed()
+	return Schedule{Seed: seed, Priorities: r.by.draw(seed)}, true
 }
 
 // goOn begins with the rest when all before it is done.
@@ -82,8 +84,8 @@ func (r *random) divide() (*Part, bool) {
 	if r.rest.left <= 0 {
 		return nil, false
 	}
-	part := &random{stretch: r.rest.split(min(partLength, r.rest.left))}
-	p := &Part{Search: part, probes: &part.probes}
+	part := &random{stretch: r.rest.split(min(partLength, r.rest.left)), by: r.by.anew()}
+	p := &Part{Search: part, random: part}
 	r.parts = append(r.parts, p)
 	return p, true
 }
@@ -95,8 +97,10 @@ func (r *random) Report(e Execution) error {
 	switch {
 	case r.part == nil:
 		r.probes.add(e.Weight)
+		r.by.measure(e)
 	case e.Last:
-		r.probes.join(r.part.probes)
+		r.probes.join(&r.part.random.probes)
+		r.by.join(r.part.random.by)
 		r.parts = r.parts[1:]
 	}
 	return nil

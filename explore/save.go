@@ -142,31 +142,6 @@ func (l *limited) limitParts(s Search) {
 	}
 }
 
-// save: see random.
-func (p *pct) save(e *encoder) {
-	p.tally.save(e, "pct")
-	e.ended = false
-	for _, n := range p.saved() {
-		e.number(uint64(*n))
-	}
-	e.truth(p.choices)
-}
-
-func (p *pct) resume(d *decoder) {
-	p.tally.resume(d, "pct")
-	for _, n := range p.saved() {
-		*n = d.count(maxCount)
-	}
-	p.choices = d.truth()
-	drawn := min(p.counts.Executions, p.left)
-	for range drawn {
-		p.seed()
-	}
-	p.left -= drawn
-}
-
-func (p *pct) saved() []*int { return []*int{&p.goroutines, &p.transitions, &p.drawn} }
-
 // save: however many schedules there were, there are more.
 func (r *random) save(e *encoder) {
 	r.tally.save(e, "random")
@@ -181,6 +156,7 @@ func (r *random) save(e *encoder) {
 		e.count(s.left)
 	}
 	r.probes.save(e)
+	r.by.save(e)
 	e.count(len(r.parts))
 	for _, p := range r.parts {
 		p.save(e, func(s saveable) { s.save(e) })
@@ -195,16 +171,71 @@ func (r *random) resume(d *decoder) {
 		*s = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount)}
 	}
 	r.probes.resume(d)
+	r.by.resume(d)
 	for range d.length() {
-		part := &random{}
+		part := &random{by: r.by.anew()}
 		r.parts = append(r.parts, resumePart(d, part))
-		r.parts[len(r.parts)-1].probes = &part.probes
+		r.parts[len(r.parts)-1].random = part
 	}
 	if len(r.parts) > 0 || r.rest.left > 0 {
 		r.rest.left += more
 	} else {
 		r.left += more
 	}
+}
+
+func (p *pct) save(e *encoder) {
+	p.tally.save(e, "pct")
+	for _, n := range p.saved() {
+		e.count(*n)
+	}
+	e.fixed(p.rest.state)
+	p.sizes.save(e)
+	p.leg.save(e) // says that there are more schedules
+}
+
+// resume: there may be more schedules than before, first in the leg, if that was cut short.
+func (p *pct) resume(d *decoder) {
+	all := p.all
+	p.tally.resume(d, "pct")
+	for _, n := range p.saved() {
+		*n = d.count(maxCount)
+	}
+	more := max(0, all-p.all)
+	p.rest = stretch{seeds: seeds{d.fixed()}, left: p.rest.left + more}
+	p.sizes.resume(d)
+	p.all += more
+	grow := max(0, min(more, p.length-p.leg.all, lastLeg))
+	p.rest.split(grow)
+	p.leg.all += grow
+	p.leg.resume(d)
+}
+
+func (p *pct) saved() []*int { return []*int{&p.all, &p.rest.left, &p.length, &p.drawn, &p.leg.all} }
+
+// save writes nothing for a search without priorities.
+func (b *priorities) save(e *encoder) {
+	if b != nil {
+		e.count(b.length)
+		b.sizes.save(e)
+	}
+}
+
+func (b *priorities) resume(d *decoder) {
+	if b != nil {
+		b.length = d.count(maxTransitions)
+		b.sizes.resume(d)
+	}
+}
+
+func (s *sizes) save(e *encoder) {
+	e.count(s.goroutines)
+	e.count(s.transitions)
+	e.truth(s.choices)
+}
+
+func (s *sizes) resume(d *decoder) {
+	*s = sizes{goroutines: d.count(maxCount), transitions: d.count(maxTransitions), choices: d.truth()}
 }
 
 // save writes the stack up to the last state where something is left to do.

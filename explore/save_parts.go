@@ -15,6 +15,8 @@ func (l *limited) parted() []*Part { return Parts(l.Search) }
 
 func (r *random) parted() []*Part { return r.parts }
 
+func (p *pct) parted() []*Part { return p.leg.parts }
+
 func (d *dfs) parted() (list []*Part) {
 	for i := range d.stack {
 		list = append(d.stack[i].parts[:len(d.stack[i].parts):len(d.stack[i].parts)], list...)

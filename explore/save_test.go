@@ -128,6 +128,7 @@ func TestRaisedBound(t *testing.T) {
 		"dfs":    func(n int) Search { return MaxExecutions(DFS(), n) },
 		"dpor":   func(n int) Search { return MaxExecutions(DPOR(), n) },
 		"random": func(n int) Search { return MaxExecutions(Random(n, 3), n) },
+		"pct":    func(n int) Search { return MaxExecutions(PCT(n, 3, 3), n) },
 	} {
 		s := make(4)
 		first := mustSearch(t, s, threeWriters)
