@@ -79,6 +79,10 @@ func (p *printer) counterexample(c *Counterexample) {
 	p.failure(c)
 	p.restores(c.Steps)
 	p.summary(c.Run)
+	p.replay(c)
+}
+
+func (p *printer) replay(c *Counterexample) {
 	if c.ReplayCommand != "" {
 		p.heading("Replay")
 		p.line(plain, "  "+printable(c.ReplayCommand))
@@ -98,17 +102,22 @@ func (c *Counterexample) headline() string {
 
 func (p *printer) verdict(run Run) {
 	p.line(verdictStyles[run.Verdict], fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason), width))
-	program := run.Package
-	for _, arg := range run.Args {
-		program += " " + quoteArg(arg)
-	}
-	p.line(plain, "  "+printable(program))
+	p.line(plain, "  "+printable(programOf(run)))
 	for _, line := range run.Details[:min(len(run.Details), maxListed)] {
 		p.line(plain, "  "+printable(line))
 	}
 	if run.CutOff != "" && run.Verdict == Unknown {
 		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits?")
 	}
+}
+
+// programOf is what was checked, as a shell takes it.
+func programOf(run Run) string {
+	program := run.Package
+	for _, arg := range run.Args {
+		program += " " + quoteArg(arg)
+	}
+	return program
 }
 
 func (p *printer) goroutine(g Goroutine) {

@@ -42,7 +42,7 @@ func (p *progress) tell(v explore.Verdict, c check.Counts) {
 		p.view.show(s)
 		return
 	}
-	if c.Elapsed < p.next {
+	if c.Elapsed < max(p.next, time.Second) {
 		return
 	}
 	p.next = nextLine(c.Elapsed)

@@ -77,7 +77,7 @@ func TestPlainProgress(t *testing.T) {
 	var out bytes.Buffer
 	s := someProgress(1234)
 	p := &progress{out: &out, bounds: s.bounds}
-	for _, second := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 60, 61, 119, 120, 121, 180} {
+	for _, second := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 60, 61, 119, 120, 121, 180} {
 		s.counts.Elapsed = time.Duration(second) * time.Second
 		p.tell(s.verdict, s.counts)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 
 func replayCommand() *cobra.Command {
 	var times int
-	var dir string
+	var dir, page string
 	var unfold bool
 	c := &cobra.Command{
 		Use:   "replay FILE",
@@ -46,12 +47,28 @@ func replayCommand() *cobra.Command {
 			if err := report.WriteText(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
 				return err
 			}
+			if err := writePage(page, shown); err != nil {
+				return err
+			}
 			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, every event as recorded\n", times, times)
 			return verdictError(exitViolated)
 		},
 	}
 	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
 	c.Flags().StringVar(&dir, "dir", "", "where the package is, if not where it was")
+	c.Flags().StringVar(&page, "html", "", "write the counterexample to `file` as a page, with the goroutines as columns")
 	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
 	return c
+}
+
+// writePage writes a counterexample as HTML, if a file for it is named.
+func writePage(path string, shown *report.Counterexample) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WriteHTML(file, shown), file.Close())
 }
