@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/report"
@@ -160,6 +161,32 @@ func TestStrategiesAgree(t *testing.T) {
 				t.Errorf("%s, strategy %d, %s: %+v, want %+v", e, i, name, got, want)
 			}
 		}
+	}
+}
+
+// TestBackendsAgree: what takes the checkpoints changes the cost, not the result.
+func TestBackendsAgree(t *testing.T) {
+	for _, e := range []example{alphabet, randomAlphabet, httpGet, scpToFixed, scpTo} {
+		t.Run(e.pkg+" "+e.config, func(t *testing.T) {
+			var results []*Result
+			for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendAuto} {
+				o := e.options(t)
+				o.Client = newClientBy(t, backend)
+				results = append(results, check(t, o))
+			}
+			want, got := results[0], results[1]
+			if g, w := got.Verdict, want.Verdict; g.Kind != w.Kind || g.Executions != w.Executions || g.Transitions != w.Transitions {
+				t.Errorf("auto: %+v\ncriu: %+v", g, w)
+			}
+			g, w := got.Counts, want.Counts
+			if g.Hits != w.Hits || g.Misses != w.Misses || g.Checkpoints != w.Checkpoints || g.Restores != w.Restores || g.Replayed != w.Replayed {
+				t.Errorf("auto: %+v\ncriu: %+v", g, w)
+			}
+			forks := e.pkg == scpTo.pkg || e.pkg == scpToFixed.pkg // as dropbear does, for every connection
+			if all := g.InMemory == g.Checkpoints; g.InMemory == 0 || all == forks || (got.Refusal != "") != forks {
+				t.Errorf("%d of %d checkpoints are in memory: %q", g.InMemory, g.Checkpoints, got.Refusal)
+			}
+		})
 	}
 }
 

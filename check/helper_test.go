@@ -126,10 +126,12 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
-func newClient(t testing.TB) *ckptd.Client {
+func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.BackendCRIU) }
+
+func newClientBy(t testing.TB, backend string) *ckptd.Client {
 	t.Helper()
 	client, err := ckptd.Spawn(context.Background(), ckptd.Options{
-		Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"),
+		Backend: backend, Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package ckptd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -19,7 +20,14 @@ func (c *criu) save(ctx context.Context, h *hosted, i *image) error {
 	i.channelInode = h.channelInode
 	ctx, cancel := h.whileAlive(ctx)
 	defer cancel()
-	if _, err := c.run(ctx, h.dump(i)); err != nil {
+	if err := h.joinClocks(); err != nil {
+		return err
+	}
+	show, err := h.hideCopies()
+	if err == nil {
+		_, err = c.run(ctx, h.dump(i))
+	}
+	if err := errors.Join(err, show()); err != nil {
 		return h.orDeath(err)
 	}
 	return nil
@@ -42,8 +50,10 @@ func (h *hosted) dump(i *image) criuOperation {
 }
 
 // stop implements backend.
-func (c *criu) stop(h *hosted, _ *image) error {
-	h.kill()
+func (c *criu) stop(h *hosted) error {
+	if err := h.park(); err != nil { // then nothing of it is kept
+		h.kill()
+	}
 	return nil
 }
 

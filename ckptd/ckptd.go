@@ -1,5 +1,5 @@
 // Package ckptd is the checkpoint daemon: it runs groups of peers in namespaces of their
-// own, saves their state with CRIU and puts it back. Both ends are here: Client for the
+// own, saves their state with CRIU, or in memory, and puts it back. Both ends are here: Client for the
 // checker, Serve for the daemon's command.
 //
 // A daemon belongs to one checker. It is pid 1 of its own pid namespace, in its own

@@ -42,8 +42,9 @@ const (
 type daemon struct {
 	reaper  *reaper
 	criu    backend
-	memory  backend // nil where every group is saved by CRIU
-	always  bool    // memory must do: CRIU does not stand in for it
+	memory  backend  // nil where every group is saved by CRIU
+	limbo   *os.File // network namespace of copies, and of who holds them
+	always  bool     // memory must do: CRIU does not stand in for it
 	store   *store
 	hasShim bool
 	vdso    *proxy.VDSO   // how to map that of the shim
@@ -229,7 +230,10 @@ func (d *daemon) setUp(s *setup) error {
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	if s.Backend != BackendCRIU {
 		var err error
-		if d.memory, err = newMemory(); err != nil {
+		if d.limbo, err = newNetwork(); err == nil {
+			d.memory, err = newMemory(d.limbo)
+		}
+		if err != nil {
 			return fmt.Errorf("prepare the memory backend: %w", err)
 		}
 		d.always = s.Backend == BackendMemory
@@ -364,17 +368,29 @@ func readSpec(fd int) (peers.Group, error) {
 	return g, nil
 }
 
-// killInNetwork kills the processes in the network namespace and counts them.
-func killInNetwork(network *os.File) (int, error) {
+// killInNetwork kills the processes in the network namespace but for one, and counts them.
+func killInNetwork(network *os.File, except int) (int, error) {
+	all, err := processesInNetwork(network)
+	n := 0
+	for _, pid := range all {
+		if pid != except {
+			unix.Kill(pid, unix.SIGKILL)
+			n++
+		}
+	}
+	return n, err
+}
+
+// processesInNetwork lists the processes in the network namespace.
+func processesInNetwork(network *os.File) (all []int, err error) {
 	want, err := inode(int(network.Fd()))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == 1 {
@@ -383,9 +399,8 @@ func killInNetwork(network *os.File) (int, error) {
 		var st unix.Stat_t
 		// A zombie has left its namespaces and fails here.
 		if unix.Stat("/proc/"+e.Name()+"/ns/net", &st) == nil && st.Ino == want {
-			unix.Kill(pid, unix.SIGKILL)
-			n++
+			all = append(all, pid)
 		}
 	}
-	return n, nil
+	return all, nil
 }

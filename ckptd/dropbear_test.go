@@ -142,8 +142,13 @@ func login(t *testing.T, r *recorder, command string) string {
 }
 
 func TestDropbearGoesBackWithinADialogue(t *testing.T) {
-	const cycles = 30
-	c := spawn(t, Options{})
+	for _, backend := range []string{BackendCRIU, BackendAuto} {
+		t.Run(backend, func(t *testing.T) { dropbearGoesBack(t, spawn(t, Options{Backend: backend})) })
+	}
+}
+
+func dropbearGoesBack(t *testing.T, c *Client) {
+	const cycles = 15
 	g := start(t, c, dropbear(t))
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()

@@ -117,22 +117,27 @@ func (l link) deliver(p *process, b *batch, fds []int) error {
 	return err
 }
 
-// receive adds a call that receives descriptors, all of them close-on-exec.
-func (b *batch) receive(socket uint64, descriptors int) {
-	control := make([]byte, unix.CmsgSpace(4*descriptors))
+// receive adds a call that receives descriptors, all of them close-on-exec, in a control
+// message, whose address it returns.
+func (b *batch) receive(socket uint64, descriptors int) (control uint64) {
+	room := make([]byte, unix.CmsgSpace(4*descriptors))
+	control = b.put(room)
 	buffer := b.put(make([]byte, 1))
 	vector := b.put(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, buffer), 1))
 	var header []byte // struct msghdr
-	for _, word := range []uint64{0, 0, vector, 1, b.put(control), uint64(len(control)), 0} {
+	for _, word := range []uint64{0, 0, vector, 1, control, uint64(len(room)), 0} {
 		header = binary.NativeEndian.AppendUint64(header, word)
 	}
 	b.add("receive descriptors", unix.SYS_RECVMSG, socket, b.put(header), unix.MSG_CMSG_CLOEXEC)
+	return control
 }
 
 // revive makes a process like the one that the copy p is of; it does not run yet.
 func (r *revival) revive(p *process) (*process, error) {
-	if err := r.turnBackClock(p); err != nil {
-		return nil, err
+	if r.clock == nil {
+		if err := r.turnBackClock(p); err != nil {
+			return nil, err
+		}
 	}
 	b := newBatch(p.injected)
 	b.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT}, p.inner)
@@ -202,7 +207,8 @@ func (r *revival) turnBackClock(p *process) error {
 }
 
 // open opens files like those that the process had, twins left out, then those to be
-// mapped again, and last the network.
+// mapped again, and last the namespaces to enter: the network, and the time if it is not to
+// be turned back.
 func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 	for _, d := range p.descriptors {
 		if d.twin >= 0 {
@@ -221,7 +227,10 @@ func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 		return nil, nil, err
 	}
 	fds = append(fds, files...)
-	return append(fds, int(r.network.Fd())), renewed, nil
+	if fds = append(fds, int(r.network.Fd())); r.clock != nil {
+		fds = append(fds, int(r.clock.Fd()))
+	}
+	return fds, renewed, nil
 }
 
 // install adds the calls that receive count descriptors and give them their numbers.
@@ -246,9 +255,11 @@ func (p *process) install(b *batch, l link, count int, renewed []renewal) {
 			file++
 		}
 	}
-	network := uint64(count - 1)
-	b.add("enter the network of the group", unix.SYS_SETNS, network, unix.CLONE_NEWNET)
-	b.add("close the network", unix.SYS_CLOSE, network)
+	for kind := uint64(unix.CLONE_NEWNET); file < uint64(count); file++ {
+		b.add("enter a namespace of the group", unix.SYS_SETNS, file, kind)
+		b.add("close a namespace of the group", unix.SYS_CLOSE, file)
+		kind = unix.CLONE_NEWTIME
+	}
 	// Each has a number that is not below its place: from the last one on, none is in the
 	// way of another.
 	for n := len(first) - 1; n >= 0; n-- {

@@ -32,8 +32,9 @@ const forever = "\nmkfifo wait/fifo 2>/dev/null; read x <>wait/fifo"
 // inside is the path, as this test sees it, of a file of the group.
 func inside(g *Group, path string) string { return fmt.Sprintf("/proc/%d/root%s", g.PID(), path) }
 
-func TestScratchDirectoryGoesBack(t *testing.T) {
-	c := spawn(t, Options{})
+func TestScratchDirectoryGoesBack(t *testing.T) { bothBackends(t, scratchDirectoryGoesBack) }
+
+func scratchDirectoryGoesBack(t *testing.T, c *Client) {
 	group := shell("echo kept >a; mkdir -m 700 d; ln -s ../a d/link; echo pid >/run/shell.pid" + forever)
 	group.Files = append(group.Files, peers.File{Path: "{scratch}/root/b", Content: []byte("{scratch}\n"), Mode: 0o640})
 	group.Binds = map[string]string{"/root": "{scratch}/root"}
@@ -257,8 +258,9 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 }
 
 // TestCheckpointIsRefusedWhereDataIsUnderWay: CRIU would not complain.
-func TestCheckpointIsRefusedWhereDataIsUnderWay(t *testing.T) {
-	c := spawn(t, Options{})
+func TestCheckpointIsRefusedWhereDataIsUnderWay(t *testing.T) { bothBackends(t, checkpointIsRefused) }
+
+func checkpointIsRefused(t *testing.T, c *Client) {
 	g := start(t, c, merecat())
 	ctx := testContext(t)
 	talk := &conversation{t: t, group: g, id: 1}
@@ -286,7 +288,12 @@ func TestCheckpointIsRefusedWhereDataIsUnderWay(t *testing.T) {
 }
 
 func TestBudgetOfImages(t *testing.T) {
-	c := spawn(t, Options{MaxImages: 3})
+	for _, backend := range []string{BackendCRIU, BackendMemory} {
+		t.Run(backend, func(t *testing.T) { budgetOfImages(t, spawn(t, Options{MaxImages: 3, Backend: backend})) })
+	}
+}
+
+func budgetOfImages(t *testing.T, c *Client) {
 	g := start(t, c, shell("read x"+forever))
 	ctx := testContext(t)
 	var images []Image
@@ -325,8 +332,9 @@ func TestBudgetOfBytes(t *testing.T) {
 
 // TestGroupsDoNotCollide runs groups that listen on the same port and write the same
 // files side by side, and takes them back and forth at the same time.
-func TestGroupsDoNotCollide(t *testing.T) {
-	c := spawn(t, Options{})
+func TestGroupsDoNotCollide(t *testing.T) { bothBackends(t, groupsDoNotCollide) }
+
+func groupsDoNotCollide(t *testing.T, c *Client) {
 	var all sync.WaitGroup
 	for number := range 3 {
 		all.Go(func() {

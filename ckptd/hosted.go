@@ -52,6 +52,7 @@ type hosted struct {
 	generations map[int]int    // of those, see process
 	tracer      *tracer        // nil while nothing is traced
 	visitor     *proxy.Visitor // while the peers are taken back
+	parked      *parked        // holds the copies once CRIU has brought back another incarnation
 	refusal     error          // why the memory backend does not hold the group
 }
 
@@ -255,6 +256,7 @@ func (h *hosted) save(ctx context.Context, i *image) error {
 		return err
 	}
 	h.refusal = err
+	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
 	i.backend = d.criu
 	return errors.Join(emptyDirectory(i.files()), d.criu.save(ctx, h, i))
 }
@@ -293,8 +295,12 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		return nil, err
 	}
 	defer h.daemon.store.release(i)
-	if err := i.backend.stop(h, i); err != nil {
-		return nil, err
+	if home := h.home(); i.memory != nil && (home == nil || home.ended() || !i.memory.alive()) {
+		return nil, fmt.Errorf("%w: group %d, image %s ended with the processes that held it", ErrImageGone, h.id, i.id)
+	}
+	if err := i.backend.stop(h); err != nil {
+		h.fail(fmt.Errorf("end the peers before a restore of image %s: %w", id, err))
+		return nil, h.down
 	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
 	if err := (treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}).putBack(); err != nil {
@@ -408,22 +414,33 @@ func (h *hosted) fail(err error) {
 func (h *hosted) kill() {
 	if h.process != nil {
 		h.process.signal() // and with it its pid namespace
-		h.forgetCopies()
+		if h.parked == nil {
+			h.forgetCopies()
+		}
 		h.process.kill()
 	}
+	h.peers = nil
 	if h.network == nil {
 		return
 	}
+	if err := killAllInNetwork(h.network, 0); err != nil {
+		panic(fmt.Sprintf("ckptd: group %d cannot be ended: %v", h.id, err))
+	}
+}
+
+// killAllInNetwork kills the processes in a network, half-restored ones too, but for one,
+// and waits until none of them lives.
+func killAllInNetwork(network *os.File, except int) error {
 	for round := 0; ; round++ {
-		n, err := killInNetwork(h.network)
+		n, err := killInNetwork(network, except)
 		if err != nil {
-			panic("ckptd: cannot look for processes of a group: " + err.Error())
+			return fmt.Errorf("look for its processes: %w", err)
 		}
 		if n == 0 {
-			return
+			return nil
 		}
 		if round > 10000 {
-			panic(fmt.Sprintf("ckptd: %d processes of group %d survive SIGKILL", n, h.id))
+			return fmt.Errorf("%d processes survive SIGKILL", n)
 		}
 		time.Sleep(time.Duration(min(round, 10)) * 100 * time.Microsecond)
 	}
@@ -435,7 +452,6 @@ func (h *hosted) forgetCopies() {
 		h.visitor.Close()
 		h.visitor = nil
 	}
-	h.peers = nil
 	if h.tracer == nil {
 		return
 	}
@@ -450,6 +466,8 @@ func (h *hosted) forgetCopies() {
 func (h *hosted) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.kill()
+	h.unpark()
 	h.kill()
 	h.down = fmt.Errorf("%w: it was closed", ErrGroupDown)
 	if h.channel >= 0 {

@@ -46,36 +46,41 @@ func operations(t testing.TB, c *Client, g *Group, image string) map[string]func
 
 func TestDaemonIsKilled(t *testing.T) {
 	for _, name := range []string{"start", "checkpoint", "restore", "quiesce", "command"} {
-		t.Run(name, func(t *testing.T) {
-			for _, delay := range delays {
-				l := watchLeftovers(t)
-				c := spawn(t, Options{})
-				g := start(t, c, merecat())
-				image, err := g.Checkpoint(testContext(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				operation := operations(t, c, g, image.ID)[name]
-				done := make(chan error)
-				go func() { done <- operation() }()
-				time.Sleep(delay) // to kill at another moment, not to wait for anything
-				l.note(t)
-				kill(t, c.process.Process.Pid)
-				if err := <-done; err != nil && name != "command" && !namesDaemon(err) {
-					t.Errorf("killed after %v: %v", delay, err)
-				}
-				await(t, "the daemon's death is noticed", func() bool { return c.Err() != nil })
-				for again, operation := range operations(t, c, g, image.ID) {
-					if err := operation(); !namesDaemon(err) {
-						t.Errorf("killed after %v, then %s: %v", delay, again, err)
-					}
-				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-				l.check(t)
+		t.Run(name, func(t *testing.T) { daemonIsKilled(t, name, BackendCRIU) })
+	}
+	for _, name := range []string{"checkpoint", "restore"} {
+		t.Run(name+" in memory", func(t *testing.T) { daemonIsKilled(t, name, BackendMemory) })
+	}
+}
+
+func daemonIsKilled(t *testing.T, name, backend string) {
+	for _, delay := range delays {
+		l := watchLeftovers(t)
+		c := spawn(t, Options{Backend: backend})
+		g := start(t, c, merecat())
+		image, err := g.Checkpoint(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		operation := operations(t, c, g, image.ID)[name]
+		done := make(chan error)
+		go func() { done <- operation() }()
+		time.Sleep(delay) // to kill at another moment, not to wait for anything
+		l.note(t)
+		kill(t, c.process.Process.Pid)
+		if err := <-done; err != nil && name != "command" && !namesDaemon(err) {
+			t.Errorf("killed after %v: %v", delay, err)
+		}
+		await(t, "the daemon's death is noticed", func() bool { return c.Err() != nil })
+		for again, operation := range operations(t, c, g, image.ID) {
+			if err := operation(); !namesDaemon(err) {
+				t.Errorf("killed after %v, then %s: %v", delay, again, err)
 			}
-		})
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		l.check(t)
 	}
 }
 
@@ -212,8 +217,9 @@ func TestProxyIsKilledDuringAnOperation(t *testing.T) {
 	l.check(t)
 }
 
-func TestPeerIsKilled(t *testing.T) {
-	c := spawn(t, Options{})
+func TestPeerIsKilled(t *testing.T) { bothBackends(t, peerIsKilled) }
+
+func peerIsKilled(t *testing.T, c *Client) {
 	g := start(t, c, merecat())
 	ctx := testContext(t)
 	image, err := g.Checkpoint(ctx)
@@ -221,7 +227,7 @@ func TestPeerIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"checkpoint", "quiesce"} {
-		pid := find("merecat -n")[0]
+		pid := hostPID(t, g, g.processes[0].PID)
 		kill(t, pid)
 		await(t, "merecat is dead", func() bool { return stateOf(pid) == "Z" })
 		err := operations(t, c, g, image.ID)[name]()

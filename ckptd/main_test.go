@@ -133,3 +133,10 @@ func merecat() peers.Group {
 		},
 	}
 }
+
+// bothBackends runs a test with each of them.
+func bothBackends(t *testing.T, test func(*testing.T, *Client)) {
+	for _, backend := range []string{BackendCRIU, BackendMemory} {
+		t.Run(backend, func(t *testing.T) { test(t, spawn(t, Options{Backend: backend})) })
+	}
+}

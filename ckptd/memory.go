@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,16 +26,10 @@ import (
 // A copy has one thread and no open file: the other end of a connection must see it end.
 // The proxy is not copied. It goes on, in another network, with new sockets.
 type memory struct {
-	limbo *os.File // network namespace in which copies are
+	limbo *os.File // network namespace of copies
 }
 
-func newMemory() (backend, error) {
-	limbo, err := newNetwork()
-	if err != nil {
-		return nil, err
-	}
-	return &memory{limbo: limbo}, nil
-}
+func newMemory(limbo *os.File) (backend, error) { return &memory{limbo: limbo}, nil }
 
 func (*memory) name() string { return BackendMemory }
 
@@ -249,6 +244,24 @@ func (m *memoryImage) kill() {
 	}
 }
 
+// pids are those of the copies.
+func (m *memoryImage) pids() (all []int) {
+	for _, p := range m.processes {
+		all = append(all, p.pid)
+	}
+	return all
+}
+
+// alive tells whether the copies are there, stopped.
+func (m *memoryImage) alive() bool {
+	for _, p := range m.processes {
+		if state, _ := stateOfProcess(strconv.Itoa(p.pid)); state != 't' {
+			return false
+		}
+	}
+	return true
+}
+
 // end drops the image.
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
@@ -256,7 +269,13 @@ func (m *memoryImage) end() {
 }
 
 // stop implements backend: it ends the peers, not the proxy.
-func (b *memory) stop(h *hosted, i *image) error {
+func (b *memory) stop(h *hosted) error {
+	if h.parked != nil {
+		h.unpark()
+		v, err := proxy.Visit(h.channel)
+		h.visitor = v
+		return err
+	}
 	v, err := proxy.Visit(h.channel) // which from now on reaps peers by command only
 	if err != nil {
 		return err
@@ -305,6 +324,7 @@ func killProcess(pid int) error {
 type revival struct {
 	image   *memoryImage
 	network *os.File
+	clock   *os.File // time namespace to be in; nil: a new one, with the time of the image
 	sockets []int
 	pipes   map[string][2]int
 	root    int // root directory of the group
@@ -326,6 +346,13 @@ func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
 	defer unix.Close(group)
 	r := &revival{image: m, network: h.network, pipes: map[string][2]int{}}
 	defer func() { closeAll(r.opened) }()
+	if h.refusal != nil { // what comes of it is for CRIU to save
+		if r.clock, err = timeOf(h.process.pid); err != nil {
+			unix.Close(checker)
+			return -1, err
+		}
+		defer r.clock.Close()
+	}
 	err = inNetwork(h.network, func() (err error) {
 		r.sockets, err = makeSockets(m.sockets)
 		return err

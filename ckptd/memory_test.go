@@ -1,23 +1,20 @@
+//go:build amd64
+
 package ckptd
 
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/peers"
 )
-
-// bothBackends runs a test with each of them.
-func bothBackends(t *testing.T, test func(*testing.T, *Client)) {
-	for _, backend := range []string{BackendCRIU, BackendMemory} {
-		t.Run(backend, func(t *testing.T) { test(t, spawn(t, Options{Backend: backend})) })
-	}
-}
 
 // dialogue is a scripted conversation with a peer.
 type dialogue struct {
@@ -203,4 +200,126 @@ func TestOwnRuns(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	}
+}
+
+// TestAutoFallsBack has dropbear fork for its connection: from then on CRIU saves it. The
+// image of before stays what it was, and good for any number of restores in between.
+func TestAutoFallsBack(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendAuto})
+	g := start(t, c, dropbear(t))
+	ctx := testContext(t)
+	before := visible(t, g)
+	first, err := g.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Backend != BackendMemory || first.Refusal != "" {
+		t.Errorf("the first image is by %s: %s", first.Backend, first.Refusal)
+	}
+	talk := &conversation{t: t, group: g, id: 1}
+	connect := func() {
+		talk.obtain()
+		if err := g.Proxy().Connect(ctx, 1, dropbearAddress); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Restore(ctx, first.ID); err != nil { // which turns back its clock
+		t.Fatal(err)
+	}
+	connect()
+	greeting := talk.listen()
+	var images []Image
+	for range 2 {
+		i, err := g.Checkpoint(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.Backend != BackendCRIU || !strings.Contains(i.Refusal, "has started another process") {
+			t.Errorf("an image of two processes is by %s: %s", i.Backend, i.Refusal)
+		}
+		images = append(images, i)
+	}
+	for _, id := range []string{images[0].ID, first.ID, images[1].ID, images[0].ID, first.ID, first.ID} {
+		if err := g.Restore(ctx, id); err != nil {
+			t.Fatalf("restore of %s: %v", id, err)
+		}
+		if id == first.ID {
+			if err := g.Quiesce(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, difference := range differences(before, visible(t, g)) {
+				t.Error(difference)
+			}
+			connect()
+			if got := talk.listen(); got[:20] != greeting[:20] { // then come random bytes
+				t.Errorf("after a restore in memory dropbear says %.20q, not %.20q", got, greeting)
+			}
+			continue
+		}
+		talk.obtain()
+		if got := talk.listen(); got != "" {
+			t.Errorf("after a restore by CRIU dropbear says %q", got)
+		}
+		if got := talk.ask("SSH-2.0-test\r\n"); talk.ended {
+			t.Errorf("after a restore by CRIU dropbear ends the connection: %q", got)
+		}
+	}
+	if i, err := g.Checkpoint(ctx); err != nil || i.Backend != BackendCRIU {
+		t.Errorf("a group once refused is saved by %s, %v", i.Backend, err)
+	}
+}
+
+// TestCopiesAreKilled: an image in memory that was killed is gone, and nothing else is.
+func TestCopiesAreKilled(t *testing.T) {
+	l := watchLeftovers(t)
+	c := spawn(t, Options{Backend: BackendMemory})
+	g := start(t, c, merecat())
+	ctx := testContext(t)
+	var images []Image
+	live := find("merecat -n")
+	for range 2 {
+		i, err := g.Checkpoint(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, i)
+	}
+	copies := slices.DeleteFunc(find("merecat -n"), func(pid int) bool { return slices.Contains(live, pid) })
+	if len(copies) != 2 {
+		t.Fatalf("there are %d copies of 2 images", len(copies))
+	}
+	for _, pid := range copies {
+		if n, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err != nil || len(n) > 0 {
+			t.Errorf("a copy has %d open files, %v", len(n), err)
+		}
+	}
+	slices.Sort(copies) // the first one belongs to the first image
+	kill(t, copies[0])
+	await(t, "the copy is gone", func() bool { return stateOf(copies[0]) == "" })
+	if err := g.Restore(ctx, images[0].ID); !errors.Is(err, ErrImageGone) {
+		t.Errorf("restore of an image that was killed: %v", err)
+	}
+	if err := g.Quiesce(ctx, nil); err != nil {
+		t.Errorf("the group does not go on: %v", err)
+	}
+	if err := g.Restore(ctx, images[1].ID); err != nil {
+		t.Errorf("restore of the other image: %v", err)
+	}
+	pid := g.PID()
+	kill(t, pid)
+	await(t, "the proxy is dead", func() bool { return stateOf(pid) == "" })
+	if err := g.Restore(ctx, images[1].ID); !errors.Is(err, ErrImageGone) {
+		t.Errorf("restore of an image that ended with the proxy: %v", err)
+	}
+	l.note(t)
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := len(l.note(t)); left != 1 {
+		t.Errorf("%d processes run beside the daemon when the group has ended", left-1)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	l.check(t)
 }

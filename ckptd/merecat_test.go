@@ -79,9 +79,10 @@ func get(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: tandem\r\nConnection: keep-alive\r\n\r\n"
 }
 
-func TestMerecatGoesBackWithinADialogue(t *testing.T) {
+func TestMerecatGoesBackWithinADialogue(t *testing.T) { bothBackends(t, merecatGoesBack) }
+
+func merecatGoesBack(t *testing.T, c *Client) {
 	const cycles = 30
-	c := spawn(t, Options{})
 	g := start(t, c, merecat())
 	ctx := testContext(t)
 	talk := &conversation{t: t, group: g, id: 1}
@@ -111,7 +112,7 @@ func TestMerecatGoesBackWithinADialogue(t *testing.T) {
 		}
 		talk.obtain()
 		if got := withoutDate(talk.ask(rest)); got != want {
-			t.Fatalf("cycle %d: %q, before: %q", cycle, got, want)
+			t.Fatalf("cycle %d: %q (the connection has ended: %t), before: %q", cycle, got, talk.ended, want)
 		}
 	}
 }

@@ -158,6 +158,18 @@ func (s *store) removeGroup(group uint64) error {
 	return errors.Join(errs...)
 }
 
+// copies are the processes that images of a group are.
+func (s *store) copies(group uint64) (all []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.images {
+		if i.group == group && i.memory != nil {
+			all = append(all, i.memory.pids()...)
+		}
+	}
+	return all
+}
+
 // removeMemory drops the images of a group that its end has taken.
 func (s *store) removeMemory(group uint64) error {
 	s.mu.Lock()

@@ -64,7 +64,7 @@ const (
 )
 
 // Backends are what can take checkpoints of the peers, the default first.
-var Backends = []string{"criu", "memory"}
+var Backends = []string{"criu", "memory", "auto"}
 
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000

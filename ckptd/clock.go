@@ -1,0 +1,116 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Restored processes have a time namespace of their own, in which the monotonic clock goes
+// on from where it was. CRIU can save a group only if all of it is in the one of its first
+// process. When a group falls back to CRIU, its processes enter that, and see time jump
+// forward once.
+
+// joinClocks has all processes of the group's network enter the proxy's time namespace.
+func (h *hosted) joinClocks() error {
+	if h.tracer == nil || h.parked != nil { // nothing was turned back here
+		return nil
+	}
+	clock, err := timeOf(h.process.pid)
+	if err != nil {
+		return err
+	}
+	defer clock.Close()
+	want, err := inode(int(clock.Fd()))
+	if err != nil {
+		return err
+	}
+	all, err := processesInNetwork(h.network)
+	if err != nil {
+		return err
+	}
+	for _, pid := range all {
+		has, err := timeOf(pid)
+		if err != nil {
+			return err
+		}
+		number, err := inode(int(has.Fd()))
+		has.Close()
+		if err != nil || number == want {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := h.tracer.do(func() error { return joinClock(pid, clock) }); err != nil {
+			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// timeOf opens the time namespace of a process.
+func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/time", pid)) }
+
+// joinClock has a process enter a time namespace, which the kernel allows with one thread.
+func joinClock(pid int, clock *os.File) error {
+	p, err := freeze(pid)
+	if err == nil && len(p.threads) > 1 {
+		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
+	}
+	if err == nil {
+		err = p.threads[0].examine(pid)
+	}
+	if err == nil {
+		err = p.enterTime(clock)
+	}
+	if e := p.thaw(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (p *process) enterTime(clock *os.File) (err error) {
+	first := p.threads[0]
+	if p.injected, err = inject(p.pid, first.tid, first.registers); err != nil {
+		return err
+	}
+	b := newBatch(p.injected)
+	pair := b.put(make([]byte, 8))
+	b.add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0, pair)
+	if _, err := b.run(p.pid, p.pid); err != nil {
+		return err
+	}
+	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.read(at, 4))) }
+	ends := [2]uint64{number(pair), number(pair + 4)}
+	pidfd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	ours, err := unix.PidfdGetfd(pidfd, int(ends[1]), 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ours)
+	if err := unix.Sendmsg(ours, []byte{0}, unix.UnixRights(int(clock.Fd())), nil, unix.MSG_NOSIGNAL); err != nil {
+		return err
+	}
+	b = newBatch(p.injected)
+	control := b.receive(ends[0], 1)
+	if _, err := b.run(p.pid, p.pid); err != nil {
+		return err
+	}
+	received := number(control + unix.SizeofCmsghdr)
+	b = newBatch(p.injected)
+	b.add("enter the time namespace of the group", unix.SYS_SETNS, received, unix.CLONE_NEWTIME)
+	for _, fd := range []uint64{received, ends[0], ends[1]} {
+		b.add("close a descriptor", unix.SYS_CLOSE, fd)
+	}
+	_, err = b.run(p.pid, p.pid)
+	return err
+}
