@@ -191,3 +191,36 @@ func TestShimIsBuiltOnce(t *testing.T) {
 		t.Errorf("building leaves %v", entries)
 	}
 }
+
+// TestChosenStreams: threads and processes draw from streams of their own, which are the
+// same in every run; process IDs are those of the run before, and a deadline is waited for.
+func TestChosenStreams(t *testing.T) {
+	library, file := shim(t)
+	reader := filepath.Join(t.TempDir(), "reader")
+	if out, err := exec.Command("cc", "-O1", "-o", reader, "testdata/reader.c", "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// Process IDs are chosen in a namespace of their own.
+	script := "exec unshare --pid --fork --mount-proc sh -c '" + reader + "; true'"
+	p := Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 2}
+	first := runWatched(t, p, library, file, script)
+	if again := runWatched(t, p, library, file, script); again != first {
+		t.Errorf("once\n%sand once\n%s", first, again)
+	}
+	seen := map[string]bool{}
+	lines := strings.Split(strings.TrimSpace(first), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		seen[strings.Fields(line)[1]] = true
+	}
+	if len(seen) != 8 || lines[len(lines)-1] != "waited" {
+		t.Errorf("8 numbers, and a wait of 50 ms:\n%s", first)
+	}
+	p.Behaviour = 1
+	if other := runWatched(t, p, library, file, script); other == first {
+		t.Error("another behaviour draws the same numbers")
+	}
+	p.Choices = 0
+	if plain := runWatched(t, p, library, file, script); !strings.HasSuffix(plain, "\nwaited\n") {
+		t.Errorf("with the time of the machine:\n%s", plain)
+	}
+}

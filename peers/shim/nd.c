@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -283,6 +284,39 @@ clock_t times(struct tms *to)
 		memset(to, 0, sizeof *to);
 	return 1;
 }
+
+/* Deadlines are by the chosen clock, which hardly moves, and the kernel waits by its own:
+ * what is left until the deadline is taken from now on. */
+static struct timespec deadline(const struct timespec *until)
+{
+	struct timespec now, t;
+	virtual_time(&now);
+	kernel_time(CLOCK_MONOTONIC, &t);
+	t.tv_sec += until->tv_sec - now.tv_sec;
+	t.tv_nsec += until->tv_nsec - now.tv_nsec;
+	for (; t.tv_nsec < 0; t.tv_nsec += 1000000000)
+		t.tv_sec--;
+	for (; t.tv_nsec >= 1000000000; t.tv_nsec -= 1000000000)
+		t.tv_sec++;
+	if (t.tv_sec < 0)
+		t = (struct timespec){0};
+	return t;
+}
+
+/* WAIT makes a function that waits for some thing, with the argument before it, until a
+ * deadline. The other one waits by a clock that it is told. */
+#define WAIT(name, other, parameters, ...)                                                       \
+	int name parameters                                                                      \
+	{                                                                                        \
+		if (!chosen)                                                                     \
+			return ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__, until);     \
+		struct timespec t = deadline(until);                                             \
+		return other(__VA_ARGS__, CLOCK_MONOTONIC, &t);                                  \
+	}
+
+WAIT(pthread_cond_timedwait, pthread_cond_clockwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), c, m)
+WAIT(pthread_mutex_timedlock, pthread_mutex_clocklock, (pthread_mutex_t * m, const struct timespec *until), m)
+WAIT(sem_timedwait, sem_clockwait, (sem_t * s, const struct timespec *until), s)
 
 /* --- files --- */
 
