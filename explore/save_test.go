@@ -290,3 +290,25 @@ func runAnyway(p *program, s Schedule) (x Execution) {
 	}()
 	return run(p, s, 0).log
 }
+
+// BenchmarkSave measures what it takes to save DPOR after one execution, in which every goroutine could have been
+// first at a mutex again and again, and how large its state is.
+func BenchmarkSave(b *testing.B) {
+	for _, transitions := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("transitions=%d", transitions), func(b *testing.B) {
+			s := DPOR()
+			s.Next()
+			if err := s.Report(turns(16, transitions, true)); err != nil {
+				b.Fatal(err)
+			}
+			var state []byte
+			for b.Loop() {
+				var err error
+				if state, err = Save(s); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(state))/float64(transitions), "B/transition")
+		})
+	}
+}
