@@ -29,27 +29,51 @@ func BenchmarkLastZero(b *testing.B) {
 }
 
 // BenchmarkDepth is what a transition of a whole check costs in executions of different
-// lengths. They take turns, so that the ratio is that of the same moments. The time of a
-// short execution is mostly that of its beginning and end.
+// lengths. The time of a short execution is mostly that of its beginning and end.
 func BenchmarkDepth(b *testing.B) {
 	p := buildForSpeed(b)
-	depths := []int{100, 1_000, 10_000}
-	cost := make([][]float64, len(depths))
+	benchmarkGrowth(b, "transition", []int{100, 1_000, 10_000}, func(depth int) float64 {
+		result := check(b, speedOptions(p, explore.DPOR(), "deep", depth))
+		if v := result.Verdict; v.Kind != explore.Holds || v.Transitions < 120*depth {
+			b.Fatalf("depth %d: %v", depth, v)
+		}
+		return float64(result.Counts.Elapsed.Nanoseconds()) / float64(result.Verdict.Transitions)
+	})
+}
+
+// BenchmarkGoroutines is what a goroutine that does little costs in an execution with
+// different numbers of them.
+func BenchmarkGoroutines(b *testing.B) {
+	p := buildForSpeed(b)
+	benchmarkGrowth(b, "goroutine", []int{100, 1_000, 4_000}, func(goroutines int) float64 {
+		const executions = 20
+		result := check(b, speedOptions(p, explore.MaxExecutions(explore.DPOR(), executions), "many", goroutines))
+		if v := result.Verdict; v.Executions != executions {
+			b.Fatalf("%d goroutines: %v", goroutines, v)
+		}
+		return float64(result.Counts.Elapsed.Nanoseconds()) / executions / float64(goroutines)
+	})
+}
+
+// benchmarkGrowth shows what a unit costs where there are different numbers of them. These take
+// turns, so that the ratios are those of the same moments.
+func benchmarkGrowth(b *testing.B, unit string, sizes []int, cost func(size int) (ns float64)) {
+	costs := make([][]float64, len(sizes))
 	for b.Loop() {
-		for i, depth := range depths {
-			result := check(b, speedOptions(p, explore.DPOR(), "deep", depth))
-			if v := result.Verdict; v.Kind != explore.Holds || v.Transitions < 120*depth {
-				b.Fatalf("depth %d: %v", depth, v)
-			}
-			cost[i] = append(cost[i], float64(result.Counts.Elapsed.Nanoseconds())/float64(result.Verdict.Transitions))
+		for i, size := range sizes {
+			costs[i] = append(costs[i], cost(size))
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	for i, depth := range depths {
-		slices.Sort(cost[i])
-		b.ReportMetric(cost[i][len(cost[i])/2], fmt.Sprintf("ns/transition@%d", depth))
+	median := make([]float64, len(sizes))
+	for i, size := range sizes {
+		slices.Sort(costs[i])
+		median[i] = costs[i][len(costs[i])/2]
+		b.ReportMetric(median[i], fmt.Sprintf("ns/%s@%d", unit, size))
+		if i > 0 {
+			b.ReportMetric(median[i]/median[i-1], fmt.Sprintf("@%d/@%d", size, sizes[i-1]))
+		}
 	}
-	b.ReportMetric(cost[2][len(cost[2])/2]/cost[1][len(cost[1])/2], "@10000/@1000")
 }
 
 func buildForSpeed(b *testing.B, races ...string) *sut.Program {

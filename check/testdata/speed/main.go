@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,7 +14,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	map[string]func(int){"lastzero": lastZero, "deep": deep}[os.Args[1]](n)
+	map[string]func(int){"lastzero": lastZero, "deep": deep, "many": many}[os.Args[1]](n)
 }
 
 // lastZero has n goroutines that each set one element of an array to one more than the
@@ -32,14 +33,31 @@ func lastZero(n int) {
 	}
 }
 
-// deep has executions of n transitions and a few more: at the end of each, five goroutines
-// can run in 120 orders.
+// deep has executions of n transitions and a few more, of goroutines that race.
 func deep(n int) {
-	var private, common atomic.Int32
+	var private atomic.Int32
 	for range n {
 		private.Add(1)
 	}
+	race()
+}
+
+// race has five goroutines that can run in 120 orders.
+func race() {
+	var common atomic.Int32
 	for range 5 {
 		go func() { common.Add(1) }()
 	}
+}
+
+// many has n goroutines, of which each has a mutex of its own, and five more that race.
+func many(n int) {
+	for range n {
+		go func() {
+			var own sync.Mutex
+			own.Lock()
+			own.Unlock()
+		}()
+	}
+	race()
 }

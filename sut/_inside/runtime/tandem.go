@@ -63,6 +63,7 @@ var tandem struct {
 	spawned    int32
 	current    guintptr // pointers without write barriers: the scheduler must not have any
 	parked     [tandemMaxGoroutines]guintptr
+	parkedIDs  [tandemMaxGoroutines]uint64 // of these
 	nparked    int
 	fair       tandemFair
 	barren     int      // transitions since the last that had an effect
@@ -170,12 +171,11 @@ func tandemEnqueue(gp *g) {
 	if tandem.nparked == tandemMaxGoroutines {
 		tandemRefuse("more than 4096 goroutines at once")
 	}
-	i := tandem.nparked
-	for i > 0 && tandem.parked[i-1].ptr().tandem.order > gp.tandem.order {
-		tandem.parked[i] = tandem.parked[i-1]
-		i--
-	}
+	i := tandemFirstFrom(gp.tandem.order)
+	copy(tandem.parked[i+1:tandem.nparked+1], tandem.parked[i:tandem.nparked])
+	copy(tandem.parkedIDs[i+1:tandem.nparked+1], tandem.parkedIDs[i:tandem.nparked])
 	tandem.parked[i].set(gp)
+	tandem.parkedIDs[i] = gp.tandem.id
 	tandem.nparked++
 	gp.tandem.parked = true
 }
@@ -324,12 +324,9 @@ func tandemBegin(gp *g) {
 
 // tandemUnpark takes a goroutine from among those that can be scheduled.
 func tandemUnpark(gp *g) {
-	for i := range tandem.nparked {
-		if tandem.parked[i].ptr() == gp {
-			copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
-			break
-		}
-	}
+	i := tandemFirstFrom(gp.tandem.order)
+	copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
+	copy(tandem.parkedIDs[i:tandem.nparked], tandem.parkedIDs[i+1:tandem.nparked])
 	tandem.nparked--
 	tandem.parked[tandem.nparked] = 0
 	gp.tandem.parked = false

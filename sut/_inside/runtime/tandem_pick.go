@@ -1,14 +1,21 @@
 package runtime
 
 // Most transitions go on with the goroutine that runs, or with the one that the
-// schedule names. Then nothing need be known of the others, and the goroutine that runs
-// need not be parked. What the log says is the same.
+// schedule names, or else with the next in order. Then nothing need be known of those
+// behind it, and the goroutine that runs need not be parked. What the log says is the same.
 
 // tandemStays begins the next transition of the running goroutine, which has arrived at its
 // point, and reports whether that was the one to be picked.
 func tandemStays(gp *g) bool {
 	pp := getg().m.p.ptr()
-	if tandem.owner != 0 || gp.bubble != nil || !runqempty(pp) || !sched.runq.empty() || tandemTimerFires(pp) || !tandemIsNext(gp) {
+	if tandem.owner != 0 || gp.bubble != nil || !runqempty(pp) || !sched.runq.empty() || tandemTimerFires(pp) || !tandemForeseeable() {
+		return false
+	}
+	if tandem.position < tandem.sh.prefixLength {
+		if !tandemFollows(gp) {
+			return false
+		}
+	} else if gp != tandem.current.ptr() || tandemTurnIsOver() || !tandemGoesOn(gp) {
 		return false
 	}
 	tandemBegin(gp)
@@ -22,57 +29,94 @@ func tandemTimerFires(pp *p) bool {
 	return next != 0 && (next <= tandem.now || pp.timers.zombies.Load() != 0)
 }
 
-// tandemForeseen is the goroutine that is to be picked, if that can be told.
-func tandemForeseen() *g {
-	gp := tandem.current.ptr()
-	if sh := tandem.sh; tandem.position < sh.prefixLength {
-		gp = tandemParkedAs(sh.prefix[tandem.position].goroutine)
-	}
-	if gp == nil || !gp.tandem.parked || !tandemIsNext(gp) {
-		return nil
-	}
-	return gp
+// tandemForeseeable reports whether nobody wants to know what else could be picked, or how
+// many of them there are.
+func tandemForeseeable() bool {
+	sh := tandem.sh
+	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit && tandem.barren < tandemBarren &&
+		(sh.roundLimit == 0 || tandem.fair.rounds <= sh.roundLimit) &&
+		(tandem.position < sh.prefixLength || sh.seed == 0 && sh.byPriority == 0)
 }
 
-func tandemParkedAs(id uint64) *g {
+// tandemForeseen is the goroutine that is to be picked, if that can be told.
+func tandemForeseen() *g {
+	if !tandemForeseeable() {
+		return nil
+	}
+	if sh := tandem.sh; tandem.position < sh.prefixLength {
+		if gp := tandemParkedAs(sh.prefix[tandem.position].goroutine); gp != nil && tandemFollows(gp) {
+			return gp
+		}
+		return nil
+	}
+	first := tandemFirstFrom(tandemFrom())
 	for i := range tandem.nparked {
-		if gp := tandem.parked[i].ptr(); gp.tandem.id == id {
+		if i += first; i >= tandem.nparked {
+			i -= tandem.nparked
+		}
+		if gp := tandem.parked[i].ptr(); tandemGoesOn(gp) {
 			return gp
 		}
 	}
 	return nil
 }
 
-// tandemIsNext picks a goroutine, and reports whether it could. Where that takes more than
-// a look at the goroutine it does nothing.
-func tandemIsNext(gp *g) bool {
-	sh, t := tandem.sh, &gp.tandem
-	if sh.wantEnabled != 0 || tandemBounded() || sh.steps >= sh.stepLimit || tandem.barren >= tandemBarren ||
-		sh.roundLimit > 0 && tandem.fair.rounds > sh.roundLimit || t.op == opExit || t.op == opAdvance {
+// tandemFirstFrom is where the parked goroutines begin that were created from a place in
+// the order on.
+func tandemFirstFrom(order int32) int {
+	i, j := 0, tandem.nparked
+	for i < j {
+		if mid := (i + j) / 2; tandem.parked[mid].ptr().tandem.order < order {
+			i = mid + 1
+		} else {
+			j = mid
+		}
+	}
+	return i
+}
+
+func tandemParkedAs(id uint64) *g {
+	for i, name := range tandem.parkedIDs[:tandem.nparked] {
+		if name == id {
+			return tandem.parked[i].ptr()
+		}
+	}
+	return nil
+}
+
+// tandemFollows takes the prescribed action, if it is one of this goroutine, and one that
+// is taken although others can go on.
+func tandemFollows(gp *g) bool {
+	t, want := &gp.tandem, &tandem.sh.prefix[tandem.position]
+	if want.goroutine != t.id || t.op == opExit {
+		return false
+	}
+	if tandemCountChoices(t); !tandemEnabled(t) || want.choice >= t.choices {
+		return false
+	}
+	tandemWakeSleepers()
+	tandemFallAsleep()
+	t.choice = want.choice
+	tandem.position++
+	tandem.sh.steps++
+	return true
+}
+
+// tandemGoesOn takes the first action of the goroutine that is not asleep, if there is one
+// that is taken although others can go on.
+func tandemGoesOn(gp *g) bool {
+	t := &gp.tandem
+	if t.op == opExit || t.op == opAdvance {
 		return false
 	}
 	if tandemCountChoices(t); !tandemEnabled(t) {
 		return false
 	}
-	if tandem.position < sh.prefixLength {
-		want := &sh.prefix[tandem.position]
-		if want.goroutine != t.id || want.choice >= t.choices {
-			return false
-		}
-		tandemWakeSleepers()
-		tandemFallAsleep()
-		t.choice = want.choice
-	} else {
-		if sh.seed != 0 || gp != tandem.current.ptr() || tandemTurnIsOver() {
-			return false
-		}
-		tandemWakeSleepers()
-		if !tandemFirstAwake(t) {
-			return false
-		}
+	if tandemWakeSleepers(); !tandemFirstAwake(t) {
+		return false
 	}
 	tandem.position++
-	sh.steps++
+	tandem.sh.steps++
 	return true
 }
 

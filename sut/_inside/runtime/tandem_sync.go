@@ -53,6 +53,9 @@ func tandemNoteWaiters(t *tandemG) {
 	if t.choices == 1 {
 		late = 0
 	}
+	if (before > 0) == (after > 0) {
+		return
+	}
 	for i := range tandem.nparked {
 		p := &tandem.parked[i].ptr().tandem
 		if p.op != opWait || p.object != t.object {
