@@ -167,7 +167,7 @@ func takeOutput(f *os.File) ([]byte, error) {
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {
 		return nil, err
 	}
-	b := make([]byte, min(info.Size, outputBytes))
+	b := make([]byte, min(info.Size, outputBytes+lastWordsBytes))
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}

@@ -17,11 +17,15 @@ const (
 	exchangeBytes    = 1 << 18 // bytes that one exchange can carry
 	messageBytes     = 1 << 10 // a refusal or a failed assertion, in words
 	outputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
+	lastWordsBytes   = 1 << 16 // likewise that the runtime prints at its end, and outputNotice
 	hostnameBytes    = 64
 	maxSignals       = 16      // kinds of signals that can arrive
 	hostsBytes       = 1 << 14 // of names that can be looked up
 	maxChanges       = 1 << 6  // transitions at which priorities change
 )
+
+// outputNotice takes the place of what is printed beyond outputBytes.
+const outputNotice = "\n[tandem: an execution's output is kept up to 1 MiB; what the program printed after this is not]\n"
 
 // Descriptors of a worker process.
 const (

@@ -21,6 +21,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"panic", sut.Panicked, "panic: at the disco"},
 		{"nil", sut.Panicked, "nil pointer dereference"},
+		{"verbose", sut.Panicked, "panic: at the end"},
 		{"exit", sut.Exited, ""},
 		{"assert", sut.AssertionFailed, "one is small"},
 		{"fatal", sut.Fatal, "unlock of unlocked mutex"},
@@ -274,5 +275,25 @@ func TestSealing(t *testing.T) {
 	}
 	if sealedAccesses == 0 {
 		t.Error("no access inside the standard library was recorded")
+	}
+}
+
+// TestOutputIsCut: a program that prints too much is told of where that shows, and what
+// the runtime says at its end is there in any case.
+func TestOutputIsCut(t *testing.T) {
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		w := start(t, isolation, "verbose")
+		for range 2 {
+			log := run(t, w, sut.Schedule{}, nil)
+			for name, out := range map[string][]byte{"stdout": log.Stdout, "stderr": log.Stderr} {
+				kept, after, found := strings.Cut(string(out), "[tandem: an execution's output is kept up to 1 MiB")
+				if n := strings.Count(kept, "x"); !found || n < 1<<20-10 || n > 1<<20 || strings.Contains(after, "xx") {
+					t.Errorf("%s: %d bytes are kept of the program's; it is said: %v", name, n, found)
+				}
+				if strings.Contains(after, "panic: at the end") != (name == "stderr") {
+					t.Errorf("%s ends with %q", name, after)
+				}
+			}
+		}
 	}
 }

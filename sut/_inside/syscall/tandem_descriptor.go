@@ -81,18 +81,31 @@ func tandemWriteFile(fd int, p unsafe.Pointer, size int, at int64) (int, Errno) 
 	return n, e
 }
 
-// tandemPrint writes to the checker; what it would not show is dropped.
+// tandemPrint writes to the checker; instead of what it would not keep it says so.
 func tandemPrint(fd int, b []byte) (int, Errno) {
-	f := &tandemFiles
-	for rest := b[:min(int64(len(b)), outputBytes-f.printed[fd])]; len(rest) > 0; {
-		n, _, e := RawSyscall6(SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)), 0, 0, 0)
-		if e != 0 {
+	printed := &tandemFiles.printed[fd]
+	room := max(outputBytes-*printed, 0)
+	if e := tandemPrintAll(fd, b[:min(int64(len(b)), room)]); e != 0 {
+		return 0, e
+	}
+	if *printed <= outputBytes && int64(len(b)) > room {
+		if e := tandemPrintAll(fd, []byte(outputNotice)); e != 0 {
 			return 0, e
 		}
-		rest = rest[n:]
-		f.printed[fd] += int64(n)
 	}
+	*printed += int64(len(b))
 	return len(b), 0
+}
+
+func tandemPrintAll(fd int, b []byte) Errno {
+	for len(b) > 0 {
+		n, _, e := RawSyscall6(SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+		if e != 0 {
+			return e
+		}
+		b = b[n:]
+	}
+	return 0
 }
 
 func (n *tandemNode) readDevice(b []byte) (int, Errno) {

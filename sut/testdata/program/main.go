@@ -23,6 +23,7 @@ import (
 var scenarios = map[string]func(){
 	"deadlock":     deadlock,
 	"panic":        func() { panic("at the disco") },
+	"verbose":      verbose,
 	"nil":          func() { var p *int; *p = 1 },
 	"exit":         func() { os.Exit(3) },
 	"assert":       func() { tandem.Assert(1 > 2, "one is ", "small") },
@@ -351,4 +352,14 @@ func exchanges() {
 		c.Write(b)
 		c.Read(b)
 	}
+}
+
+// verbose prints 3 MiB to each of its outputs, and then panics.
+func verbose() {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		for range 6 {
+			fmt.Fprintln(f, strings.Repeat("x", 1<<19))
+		}
+	}
+	panic("at the end")
 }
