@@ -87,9 +87,15 @@ const (
 //
 //go:nosplit
 func tandemPoint(op uint8, object, state unsafe.Pointer) {
-	if !tandem.on {
-		return
+	if tandem.on {
+		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
 	}
+}
+
+// tandemPointAt is tandemPoint for the caller with a program counter and a frame.
+//
+//go:nosplit
+func tandemPointAt(op uint8, object, state unsafe.Pointer, pc, fp uintptr) {
 	gp := getg()
 	if gp.tandem.id == 0 || gp != gp.m.curg {
 		return
@@ -99,7 +105,7 @@ func tandemPoint(op uint8, object, state unsafe.Pointer) {
 	}
 	t := &gp.tandem
 	t.op, t.object, t.state, t.choices, t.guarded = op, uintptr(object), uintptr(state), 1, false
-	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	t.caller, t.frame = pc, fp
 	tandemArrive()
 }
 
@@ -131,13 +137,11 @@ func tandemConsider() {
 		tandemLogOperation(t)
 		return
 	}
-	tandemCountChoices(t)
-	ready := tandemEnabled(t) && t.choices == 1
-	if t.sealed && ready && t.op != opYield && t.op != opExit && !tandemSealedTurnIsOver() {
-		tandemLogOperation(t)
+	if t.sealed && tandemGoesAhead(t) {
 		t.meets = tandem.owner != 0
 		return
 	}
+	tandemCountChoices(t)
 	switch {
 	case t.sealed && t.hasArms():
 		tandemLook(t)
@@ -154,6 +158,40 @@ func tandemConsider() {
 		return
 	}
 	t.parked = true
+}
+
+// tandemPlain are operations that never have alternatives, nor a counter. Most of those
+// of sealed packages are such.
+const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate | 1<<opOnce
+
+// tandemGoesAhead has an operation of a sealed package go ahead, if it can and there is
+// nothing to choose.
+func tandemGoesAhead(t *tandemG) bool {
+	switch {
+	case tandemPlain.has(t.op):
+		ready, need := tandemReady(t), tandemNeed(t.op)
+		if ready&need != need || tandemSealedTurnIsOver() {
+			return false
+		}
+		*tandemNextRecord() = record{
+			kind: recordAccess, op: t.op, flag: tandemAccessKind(t), ready: ready, a: uint64(t.object),
+			pc: uint64(t.caller), open: uint64(t.open),
+		}
+	case t.waits():
+		n, arm, partner := tandemAlternative(t, 0)
+		if n != 1 || tandemSealedTurnIsOver() {
+			return false
+		}
+		t.choices, t.choice = 1, 0
+		tandemOperateBy(t, n, arm, partner)
+	default:
+		tandemCountChoices(t)
+		if !tandemEnabled(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver() {
+			return false
+		}
+		tandemLogOperation(t)
+	}
+	return true
 }
 
 // tandemPark puts a goroutine among those that can be scheduled.

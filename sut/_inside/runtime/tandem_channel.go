@@ -65,16 +65,19 @@ func tandemInBubble(t *tandemG) bool {
 // tandemArriveArms is tandemArrive for a channel operation. As long as the goroutine
 // waits, timers that send to the channels must be set.
 func tandemArriveArms(t *tandemG) {
-	for arm := range t.ncases {
-		if c := t.channel(arm); t.guarded && t.block && c != nil && c.timer != nil {
+	op, timers := t.op, 0
+	if t.guarded && t.block {
+		timers = t.ncases
+	}
+	for arm := range timers {
+		if c := t.channel(arm); c != nil && c.timer != nil {
 			blockTimerChan(c)
 		}
 	}
-	op := t.op
 	tandemArrive()
 	t.op = op // whose arms are meant
-	for arm := range t.ncases {
-		if c := t.channel(arm); t.guarded && t.block && c != nil && c.timer != nil {
+	for arm := range timers {
+		if c := t.channel(arm); c != nil && c.timer != nil {
 			unblockTimerChan(c)
 		}
 	}
@@ -306,6 +309,11 @@ func tandemOperate(t *tandemG) {
 	if t.choice >= n {
 		throw("tandem: a channel operation that cannot go on was scheduled")
 	}
+	tandemOperateBy(t, n, arm, partner)
+}
+
+// tandemOperateBy is tandemOperate for the alternative that is taken, of n.
+func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 	if partner != nil {
 		p := &partner.tandem
 		tandemCountAlternatives(p)

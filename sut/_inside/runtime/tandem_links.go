@@ -1,18 +1,27 @@
 package runtime
 
-import "unsafe"
+import (
+	"internal/runtime/sys"
+	"unsafe"
+)
 
 // The point, as the packages above the runtime call it.
 
 //go:linkname tandemInternalSyncPoint internal/sync.tandemPoint
 //go:nosplit
 func tandemInternalSyncPoint(op uint8, object, state unsafe.Pointer) {
-	tandemPoint(op, object, state)
+	if tandem.on {
+		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
+	}
 }
 
 //go:linkname tandemSyncPoint sync.tandemPoint
 //go:nosplit
-func tandemSyncPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }
+func tandemSyncPoint(op uint8, object, state unsafe.Pointer) {
+	if tandem.on {
+		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
+	}
+}
 
 //go:linkname tandemSyncAdd sync.tandemAdd
 //go:nosplit
@@ -35,4 +44,8 @@ func tandemSyncWait(object, state unsafe.Pointer) bool { return tandemWait(objec
 
 //go:linkname tandemAtomicPoint sync/atomic.tandemPoint
 //go:nosplit
-func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) { tandemPoint(op, object, state) }
+func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) {
+	if tandem.on {
+		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
+	}
+}
