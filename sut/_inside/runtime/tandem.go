@@ -160,40 +160,6 @@ func tandemConsider() {
 	t.parked = true
 }
 
-// tandemPlain are operations that never have alternatives, nor a counter. Most of those
-// of sealed packages are such.
-const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate | 1<<opOnce
-
-// tandemGoesAhead has an operation of a sealed package go ahead, if it can and there is
-// nothing to choose.
-func tandemGoesAhead(t *tandemG) bool {
-	switch {
-	case tandemPlain.has(t.op):
-		ready, need := tandemReady(t), tandemNeed(t.op)
-		if ready&need != need || tandemSealedTurnIsOver() {
-			return false
-		}
-		*tandemNextRecord() = record{
-			kind: recordAccess, op: t.op, flag: tandemAccessKind(t), ready: ready, a: uint64(t.object),
-			pc: uint64(t.caller), open: uint64(t.open),
-		}
-	case t.waits():
-		n, arm, partner := tandemAlternative(t, 0)
-		if n != 1 || tandemSealedTurnIsOver() {
-			return false
-		}
-		t.choices, t.choice = 1, 0
-		tandemOperateBy(t, n, arm, partner)
-	default:
-		tandemCountChoices(t)
-		if !tandemEnabled(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver() {
-			return false
-		}
-		tandemLogOperation(t)
-	}
-	return true
-}
-
 // tandemPark puts a goroutine among those that can be scheduled.
 func tandemPark(gp *g) {
 	gp.waitreason = waitReasonZero
@@ -201,21 +167,6 @@ func tandemPark(gp *g) {
 	dropg()
 	tandemEnqueue(gp)
 	schedule()
-}
-
-// tandemEnqueue keeps the parked goroutines in the order of their creation, so
-// that the choice among them does not depend on how they came here.
-func tandemEnqueue(gp *g) {
-	if tandem.nparked == tandemMaxGoroutines {
-		tandemRefuse("more than 4096 goroutines at once")
-	}
-	i := tandemFirstFrom(gp.tandem.order)
-	copy(tandem.parked[i+1:tandem.nparked+1], tandem.parked[i:tandem.nparked])
-	copy(tandem.parkedIDs[i+1:tandem.nparked+1], tandem.parkedIDs[i:tandem.nparked])
-	tandem.parked[i].set(gp)
-	tandem.parkedIDs[i] = gp.tandem.id
-	tandem.nparked++
-	gp.tandem.parked = true
 }
 
 // tandemNext is called at the top of findRunnable. It returns the goroutine to
@@ -358,16 +309,6 @@ func tandemBegin(gp *g) {
 	}
 	tandemLogOperation(t)
 	t.op = opNone
-}
-
-// tandemUnpark takes a goroutine from among those that can be scheduled.
-func tandemUnpark(gp *g) {
-	i := tandemFirstFrom(gp.tandem.order)
-	copy(tandem.parked[i:tandem.nparked], tandem.parked[i+1:tandem.nparked])
-	copy(tandem.parkedIDs[i:tandem.nparked], tandem.parkedIDs[i+1:tandem.nparked])
-	tandem.nparked--
-	tandem.parked[tandem.nparked] = 0
-	gp.tandem.parked = false
 }
 
 func tandemCountStep() {

@@ -61,29 +61,6 @@ func tandemForeseen() *g {
 	return nil
 }
 
-// tandemFirstFrom is where the parked goroutines begin that were created from a place in
-// the order on.
-func tandemFirstFrom(order int32) int {
-	i, j := 0, tandem.nparked
-	for i < j {
-		if mid := (i + j) / 2; tandem.parked[mid].ptr().tandem.order < order {
-			i = mid + 1
-		} else {
-			j = mid
-		}
-	}
-	return i
-}
-
-func tandemParkedAs(id uint64) *g {
-	for i, name := range tandem.parkedIDs[:tandem.nparked] {
-		if name == id {
-			return tandem.parked[i].ptr()
-		}
-	}
-	return nil
-}
-
 // tandemFollows takes the prescribed action, if it is one of this goroutine, and one that
 // is taken although others can go on.
 func tandemFollows(gp *g) bool {
