@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -223,4 +224,27 @@ func TestChosenStreams(t *testing.T) {
 	if plain := runWatched(t, p, library, file, script); !strings.HasSuffix(plain, "\nwaited\n") {
 		t.Errorf("with the time of the machine:\n%s", plain)
 	}
+}
+
+// FuzzPage: the page is memory of the peers, who may write anything there.
+func FuzzPage(f *testing.F) {
+	f.Add([]byte{}, []byte{1})
+	f.Add(slices.Repeat([]byte{0xff}, 4096), slices.Repeat([]byte{7}, int(PageSize)))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		p := &Page{mapped: make([]byte, PageSize)}
+		group := []Process{{Peer: Peer{Name: "one"}}}
+		for _, content := range [][]byte{first, second, second} {
+			copy(p.mapped, content)
+			reads := p.Reads(group)
+			if len(reads) > pageSlots*len(sources)+1 {
+				t.Errorf("%d reads", len(reads))
+			}
+			s := Summary{}
+			s.Add(reads)
+			_ = s.String()
+		}
+		if rest := p.Reads(group); len(rest) != 0 && !bytes.Equal(p.mapped, make([]byte, PageSize)) {
+			t.Errorf("nothing has changed, and there are %d reads", len(rest))
+		}
+	})
 }
