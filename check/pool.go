@@ -31,6 +31,7 @@ type pool struct {
 	tasks     map[*explore.Part]*task // whose executions have not all been taken
 	ahead     int                     // executions that have been noted and not taken
 	total     explore.Verdict         // counts of all that was run
+	before    accounted               // before the first execution of the part that the whole has taken from last
 	latest    explore.Verdict         // of the whole, not long ago
 	wanted    bool                    // a later one is
 	over      bool
@@ -76,6 +77,7 @@ type numbered struct {
 const (
 	maxAhead = 1 << 22 // executions
 	maxFound = 1 << 16 // findings of a task
+	maxBytes = 1 << 25 // of what else a task holds for its owner
 	maxTasks = 1 << 10
 )
 
@@ -302,6 +304,9 @@ func (p *pool) take(t *task) (done, bool) {
 	if !ok {
 		return done{}, false
 	}
+	if part.taken == 0 && t == p.whole {
+		p.before = p.run.accounted()
+	}
 	part.taken++
 	p.ahead--
 	d := done{Execution: e}
@@ -355,7 +360,7 @@ func (p *pool) end(t *task, err error) {
 func (p *pool) pauses(t *task) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	far := len(t.found) >= maxFound || p.ahead >= maxAhead && t.awaited.IsZero() || t.seen[violated]
+	far := len(t.found) >= maxFound || t.part != nil && t.part.Burden() >= maxBytes || p.ahead >= maxAhead && t.awaited.IsZero() || t.seen[violated]
 	t.paused = t.part != nil && far
 	return t.paused
 }

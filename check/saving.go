@@ -137,18 +137,34 @@ func (r *run) save() bool {
 	return true
 }
 
+// accounted is what the executions that the whole search has taken amount to.
+type accounted struct {
+	counts     Counts
+	limited    string
+	violations []savedViolation
+}
+
+func (r *run) accounted() accounted {
+	a := accounted{counts: r.counts, limited: r.limited}
+	for _, v := range r.violations {
+		a.violations = append(a.violations, v.saved())
+	}
+	return a
+}
+
 // state is what is saved of the check.
 func (r *run) state(search []byte) *runState {
+	executions, was := r.search.Verdict().Executions, r.accounted()
+	if settled := explore.Settled(r.search); settled < executions { // the others are run again
+		executions, was = settled, r.pool.before
+	}
 	state := &runState{
-		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts, Executions: r.search.Verdict().Executions,
-		Limited: r.limited, search: search,
+		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: was.counts, Executions: executions,
+		Limited: was.limited, Violations: was.violations, search: search,
 	}
 	state.Counts.Elapsed = r.elapsed()
 	if r.peers != nil {
 		state.Reads, state.Blind = r.peers.known()
-	}
-	for _, v := range r.violations {
-		state.Violations = append(state.Violations, v.saved())
 	}
 	state.Tasks = r.pool.savedTasks(r.search)
 	return state

@@ -39,8 +39,10 @@ type Part struct {
 	// Search is what is to be explored. It too can be divided.
 	Search Search
 
-	runs   []runs  // noted, and not taken yet
-	random *random // Search without what decorates it, if it is random
+	runs     []runs    // noted, and not taken yet
+	burden   int       // bytes held for the owner, about
+	random   *random   // Search without what decorates it, if it is random
+	division *division // of Search, if it is DPOR
 }
 
 // runs are executions, one after the other, that are all alike to the owner.
@@ -49,20 +51,22 @@ type runs struct {
 	count   int32
 	outcome Outcome
 	last    bool
+	above   *above // what was found for the owner
 }
 
 // Note tells the part of the next execution that was reported to Search, and whether
 // it was the last one: whether Next has then returned false.
 func (p *Part) Note(e Execution, last bool) {
-	r := runs{length: e.length(), count: 1, outcome: e.Outcome, last: last}
-	if n := len(p.runs); n > 0 && !last {
+	r := runs{length: e.length(), count: 1, outcome: e.Outcome, last: last, above: p.division.take()}
+	if n := len(p.runs); n > 0 && !last && r.above == nil {
 		before := &p.runs[n-1]
-		if before.length == r.length && before.outcome == r.outcome && before.count < 1<<30 {
+		if before.above == nil && before.length == r.length && before.outcome == r.outcome && before.count < 1<<30 {
 			before.count++
 			return
 		}
 	}
 	p.runs = append(p.runs, r)
+	p.burden += r.above.size()
 }
 
 // Take returns the earliest execution that was noted and not taken yet, to be reported
@@ -72,12 +76,16 @@ func (p *Part) Take() (Execution, bool) {
 		return Execution{}, false
 	}
 	first := &p.runs[0]
-	e := Execution{Outcome: first.outcome, Length: first.length, Last: first.last}
+	e := Execution{Outcome: first.outcome, Length: first.length, Last: first.last, above: first.above}
+	p.burden -= first.above.size()
 	if first.count--; first.count == 0 {
 		p.runs = p.runs[1:]
 	}
 	return e, true
 }
+
+// Burden is about how many bytes are held for the owner, beside that there were executions.
+func (p *Part) Burden() int { return p.burden }
 
 // length is the number of transitions.
 func (e *Execution) length() int { return max(len(e.Transitions), e.Length) }

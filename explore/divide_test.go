@@ -11,6 +11,7 @@ import (
 // divisibles are the searches that can be divided, each made anew.
 var divisibles = map[string]func() Search{
 	"dfs":     DFS,
+	"dpor":    DPOR,
 	"random":  func() Search { return Random(300, 7) },
 	"pct":     func() Search { return PCT(300, 3, 7) },
 	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
@@ -23,9 +24,9 @@ type seen struct {
 	Length  int
 }
 
-// division drives a search and the parts of it that were handed out, all from one
+// driver drives a search and the parts of it that were handed out, all from one
 // goroutine, in an order that is drawn.
-type division struct {
+type driver struct {
 	t       *rapid.T
 	program *program
 	tasks   []*divided
@@ -46,8 +47,8 @@ type divided struct {
 
 // drive explores a program with a search that is divided now and then, and between any two steps
 // may be interrupted: then another one goes on.
-func drive(t *rapid.T, s Search, p *program, interrupt func(*division)) *division {
-	d := &division{t: t, program: p, ran: map[string]int{}}
+func drive(t *rapid.T, s Search, p *program, interrupt func(*driver)) *driver {
+	d := &driver{t: t, program: p, ran: map[string]int{}}
 	d.tasks = []*divided{{search: s}}
 	often := rapid.SampledFrom([]int{1, 3, 30}).Draw(t, "often")
 	order := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 0))
@@ -69,7 +70,7 @@ func drive(t *rapid.T, s Search, p *program, interrupt func(*division)) *divisio
 }
 
 // advance takes a search one execution further; false when it has ended.
-func (d *division) advance(x *divided) bool {
+func (d *driver) advance(x *divided) bool {
 	if !x.asked {
 		x.schedule, x.asked = x.search.Next()
 		if x.part != nil && x.reported {
@@ -94,7 +95,7 @@ func (d *division) advance(x *divided) bool {
 	return true
 }
 
-func (d *division) execution(s Schedule) (Execution, bool) {
+func (d *driver) execution(s Schedule) (Execution, bool) {
 	if s.Part != nil {
 		return s.Part.Take()
 	}
@@ -142,30 +143,49 @@ func TestDivide(t *testing.T) {
 		"sealed":     {blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true},
 	} {
 		for search, make := range divisibles {
-			t.Run(name+"/"+search, func(t *testing.T) {
-				parts := 0
-				rapid.Check(t, func(t *rapid.T) {
-					p := f.generate(t)
-					s, whole := make(), make()
-					want, ran := undivided(t, whole, p)
-					got := drive(t, s, p, func(*division) {})
-					parts += got.parts
-					if diff := cmp.Diff(want, got.seen); diff != "" {
-						t.Fatalf("executions (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
-					}
-					if diff := cmp.Diff(certain(whole.Verdict()), certain(s.Verdict())); diff != "" {
-						t.Fatalf("verdict (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
-					}
-					if diff := cmp.Diff(ran, got.ran); diff != "" && search != "bounded" { // else parts may run ahead
-						t.Fatalf("what was run, how often (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
-					}
-				})
-				if parts == 0 {
-					t.Error("nothing was ever handed out")
-				}
-			})
+			t.Run(name+"/"+search, func(t *testing.T) { checkDivided(t, f, make, search == "bounded") })
 		}
 	}
+}
+
+// TestDivideLarger does so with programs that DPOR takes some hundred executions for.
+func TestDivideLarger(t *testing.T) {
+	for name, f := range map[string]profile{
+		"mutexes":    {blocks: join(variables, mutexes), size: 6},
+		"everything": {blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches), size: 6},
+		"endings":    {blocks: join(endings, variables, mutexes, mutexes, channels[:3], choices[:1], times[:1]), size: 7},
+		"sealed":     {blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkDivided(t, f, func() Search { return MaxExecutions(DPOR(), 500) }, true)
+		})
+	}
+}
+
+// checkDivided compares searches that are divided with such that are not. Bounded ones
+// have parts that run ahead in vain.
+func checkDivided(t *testing.T, f profile, newSearch func() Search, bounded bool) {
+	parts := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := f.generate(t)
+		s, whole := newSearch(), newSearch()
+		want, ran := undivided(t, whole, p)
+		got := drive(t, s, p, func(*driver) {})
+		parts += got.parts
+		if diff := cmp.Diff(want, got.seen); diff != "" {
+			t.Fatalf("executions (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
+		}
+		if diff := cmp.Diff(certain(whole.Verdict()), certain(s.Verdict())); diff != "" {
+			t.Fatalf("verdict (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
+		}
+		if diff := cmp.Diff(ran, got.ran); diff != "" && !bounded {
+			t.Fatalf("what was run, how often (-undivided +divided into %d parts):\n%s%v", got.parts, diff, p)
+		}
+	})
+	if parts == 0 {
+		t.Error("nothing was ever handed out")
+	}
+	t.Logf("%d parts", parts)
 }
 
 // TestUndivided: what is left of a search can be nothing, or indivisible.

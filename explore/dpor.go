@@ -35,6 +35,13 @@ type dpor struct {
 	settled  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
 
+	division *division // of a part; nil for the whole search
+	joining  *Part     // the part that runs what is chosen; nil if none does
+	joined   bool      // some of its executions have been taken
+	before   Verdict   // the counts before the first of them
+	way      *branch   // to its leaf
+	fork     int       // node where the way begins
+
 	// Slabs that the nodes point into, one after the other.
 	sleep    []Sleeper
 	awakened []awakened
@@ -73,6 +80,9 @@ func (d *dpor) Next() (Schedule, bool) {
 	d.ask()
 	if !d.choose() {
 		return d.end()
+	}
+	if d.joining != nil {
+		return d.follow(d.joining)
 	}
 	if len(d.nodes) == 0 {
 		return Schedule{}, true
@@ -129,6 +139,9 @@ func (d *dpor) prepare(top int) bool {
 // descend appends to the path a branch and the way from it to its first leaf.
 func (d *dpor) descend(b *branch) {
 	d.chosen, d.path = b, append(d.path, b.Action)
+	if d.joining, d.joined = b.part, false; b.part != nil {
+		d.before, d.way, d.fork = d.counts, b.way(), len(d.nodes)-1
+	}
 	for len(b.below.branches) > 0 {
 		b = b.below.branches[0]
 		d.path = append(d.path, b.Action)
@@ -138,15 +151,20 @@ func (d *dpor) descend(b *branch) {
 
 // putToSleep adds the explored action at node i to the sleep set there.
 func (d *dpor) putToSleep(i int) {
-	n, e := &d.nodes[i], int32(i)
-	d.sleep = append(d.sleep[:n.sleepEnd], Sleeper{
-		Action:   d.path[i],
-		Accesses: accumulate(slices.Clone(d.trace.accessesOf(e))),
-		choices:  d.trace.events[i].choices,
-		vague:    n.vague,
-	})
+	n := &d.nodes[i]
+	d.sleep = append(d.sleep[:n.sleepEnd], d.sleeper(i))
 	n.vague = false
 	n.sleepEnd++
+}
+
+// sleeper is what the explored action at node i is when it is asleep.
+func (d *dpor) sleeper(i int) Sleeper {
+	return Sleeper{
+		Action:   d.path[i],
+		Accesses: accumulate(slices.Clone(d.trace.accessesOf(int32(i)))),
+		choices:  d.trace.events[i].choices,
+		vague:    d.nodes[i].vague,
+	}
 }
 
 func (d *dpor) sleepOf(n *node) []Sleeper {
@@ -157,8 +175,14 @@ func (d *dpor) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
+	if d.part != nil {
+		return d.takeOver(&e)
+	}
 	if err := d.checkPath(e.Transitions); err != nil {
 		return err
+	}
+	if d.division != nil && d.restored != nil {
+		d.noteExecuted(e.Transitions)
 	}
 	if err := d.checkReplay(e.Transitions); err != nil {
 		return err
@@ -184,22 +208,32 @@ func (d *dpor) checkPath(transitions []Transition) error {
 	if err := checkActions(d.path[:top], transitions); err != nil {
 		return err
 	}
-	b, above := d.chosen, (*branch)(nil)
-	for i := top; i < len(d.path); i++ {
-		if i == len(transitions) || transitions[i].Action != d.path[i] {
-			d.path, d.given = d.path[:i], i
-			if above == nil {
-				d.chosen = nil
-			} else {
-				above.below.pop()
-			}
-			break
-		}
+	followed := top
+	for followed < len(d.path) && followed < len(transitions) && transitions[followed].Action == d.path[followed] {
+		followed++
+	}
+	d.cutOff(followed)
+	return nil
+}
+
+// cutOff takes off the path, and out of what was to do, that from node i on.
+func (d *dpor) cutOff(i int) {
+	if i == len(d.path) {
+		return
+	}
+	above := (*branch)(nil)
+	b := d.chosen
+	for range i - (len(d.nodes) - 1) {
 		if above = b; len(b.below.branches) > 0 {
 			b = b.below.branches[0]
 		}
 	}
-	return nil
+	if above == nil {
+		d.chosen = nil
+	} else {
+		above.below.pop()
+	}
+	d.path, d.given = d.path[:i], i
 }
 
 // checkReplay compares an execution with the one that it has its beginning in common with.

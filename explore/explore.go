@@ -192,4 +192,5 @@ type Execution struct {
 	// Of an execution that a Part has run, only these are told, and Outcome.
 	Length int  // number of transitions
 	Last   bool // there are no more of the part
+	above  *above
 }

@@ -54,7 +54,7 @@ func (d *dpor) classify(e *Execution) {
 	d.maximal = e.Outcome != Redundant && e.Outcome != StepLimit &&
 		!slices.ContainsFunc(e.Pending, func(p Pending) bool { return p.Enabled })
 	for i := range d.nodes {
-		d.nodes[i].vague = d.nodes[i].vague || !d.maximal
+		d.setVague(int32(i), !d.maximal)
 	}
 	d.ender = -1
 	switch last := len(d.trace.events) - 1; e.Outcome {
@@ -66,11 +66,24 @@ func (d *dpor) classify(e *Execution) {
 	}
 }
 
+func (d *dpor) setVague(node int32, vague bool) {
+	switch {
+	case !vague:
+	case d.isShared(node):
+		d.noteVague(node)
+	default:
+		d.nodes[node].vague = true
+	}
+}
+
 // addAlternatives sees to it that the other alternatives of the operations of some
 // events are explored instead of them. Where one is covered by something else, that is only
 // known of what was executed after the event this time: it is looked at again.
 func (d *dpor) addAlternatives() {
 	d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool {
+		if d.isShared(i) {
+			return d.noteAlternatives(i)
+		}
 		complete := true
 		for choice := range d.trace.events[i].choices {
 			if other := (Action{d.path[i].Goroutine, choice}); other != d.path[i] {
@@ -87,10 +100,15 @@ func (d *dpor) addAlternative(i int32, a Action) bool {
 	if d.asleep(n, a) {
 		return true
 	}
+	d.insert(d.alternative(i, a))
+	return n.todo.begins(a)
+}
+
+// alternative is the reversal of event i that has another alternative of its operation.
+func (d *dpor) alternative(i int32, a Action) *reversal {
 	r, _ := d.collect(i, -1, nil)
 	r.add(step{Action: a, Accesses: d.trace.accessesOf(i), marks: needed | guessed}, -1)
-	d.insert(r)
-	return slices.ContainsFunc(n.todo.branches, func(b *branch) bool { return b.Action == a })
+	return r
 }
 
 // insertPostponed inserts what was postponed at node i until what has now been
@@ -127,14 +145,27 @@ func (d *dpor) findPending(p *Pending, outcome Outcome) error {
 // that were enabled goes on. One suffices, as everywhere; if it ends the program
 // too, the next one follows, and which ones else are needed, races will tell.
 func (d *dpor) goOnWithout(pending []Pending) {
-	last := len(d.trace.events) - 1
+	last := int32(len(d.trace.events)) - 1
 	if last < 0 || len(d.nodes[last].todo.branches) > 0 {
 		return
 	}
+	var instead []*reversal
 	for i := range pending {
-		p := &pending[i]
-		if p.Enabled && d.trace.wasEnabled(p, int32(last)) &&
-			d.insert(single(int32(last), Action{Goroutine: p.Goroutine}, p.Accesses, guessed|open)) {
+		if p := &pending[i]; p.Enabled && d.trace.wasEnabled(p, last) {
+			instead = append(instead, single(last, Action{Goroutine: p.Goroutine}, p.Accesses, guessed|open))
+		}
+	}
+	d.insertFirst(last, instead)
+}
+
+// insertFirst inserts the first reversal that is new, if nothing is to do at the node.
+func (d *dpor) insertFirst(node int32, reversals []*reversal) {
+	if d.isShared(node) {
+		d.noteAll(upward{node: node, does: goOnInstead}, reversals)
+		return
+	}
+	for i := 0; i < len(reversals) && len(d.nodes[node].todo.branches) == 0; i++ {
+		if d.insert(reversals[i]) {
 			return
 		}
 	}

@@ -18,16 +18,17 @@ type restored struct {
 }
 
 func (d *dpor) save(e *encoder) {
-	d.tally.save(e, "dpor")
-	if d.ended || !d.choose() {
+	more := !d.ended && d.choose()
+	counts, nodes, chosen := d.unjoined()
+	if counts.save(e, "dpor"); !more {
 		e.ended = true
 		return
 	}
-	top := len(d.nodes) - 1
+	top := len(nodes) - 1
 	d.sizes.save(e)
-	e.number(uint64(len(d.nodes)))
-	for i := range d.nodes {
-		n := &d.nodes[i]
+	e.number(uint64(len(nodes)))
+	for i := range nodes {
+		n := &nodes[i]
 		e.wakeups(&n.todo)
 		e.truth(n.vague)
 		e.truth(n.leaf)
@@ -38,7 +39,7 @@ func (d *dpor) save(e *encoder) {
 		}
 		switch {
 		case i == top:
-			e.branch(d.chosen)
+			e.branch(chosen)
 			e.sleepers(d.sleepOf(n))
 			continue
 		case d.restored != nil:
@@ -48,10 +49,11 @@ func (d *dpor) save(e *encoder) {
 		}
 		e.action(d.path[i])
 	}
-	if len(d.nodes) > 0 {
-		e.number(uint64(len(d.choosing)))
+	choosing := slices.DeleteFunc(slices.Clone(d.choosing), func(i int32) bool { return int(i) >= top })
+	if len(nodes) > 0 {
+		e.number(uint64(len(choosing)))
 	}
-	for _, i := range d.choosing {
+	for _, i := range choosing {
 		e.number(uint64(i))
 	}
 }

@@ -16,6 +16,7 @@ type wakeups struct {
 type branch struct {
 	step
 	below wakeups
+	part  *Part // explores its first leaf; nil: nobody does yet
 }
 
 // step is an action, and what its transition accesses.
@@ -57,6 +58,9 @@ type witness struct {
 // the rest of the reversal is inserted below it; a leaf needs no more: everything
 // that is asleep wakes on the way to it. Otherwise it becomes a branch (POPL 2014, algorithm 2).
 func (d *dpor) insert(r *reversal) (inserted bool) {
+	if d.isShared(r.node) {
+		return d.note(r)
+	}
 	n := &d.nodes[r.node]
 	n.vague = n.vague || !r.whole
 	last := len(r.steps) - 1
@@ -90,16 +94,22 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 }
 
 func (d *dpor) insertAt(n *node, r *reversal) bool {
-	asleep := d.witnesses[:0]
+	asleep, covered := d.asleepFor(n, r)
+	return !covered && n.todo.insert(r, asleep)
+}
+
+// asleepFor returns what is asleep at a node, and whether that covers a reversal.
+func (d *dpor) asleepFor(n *node, r *reversal) (asleep []witness, covered bool) {
+	asleep = d.witnesses[:0]
 	for _, s := range d.sleepOf(n) {
 		a := step{Action: s.Action, Accesses: s.Accesses}
 		if relation, _ := r.relate(&a); relation == initial || relation == commuting && r.whole && !s.vague {
-			return false
+			return nil, true
 		}
 		asleep = append(asleep, witness{step: a})
 	}
 	d.witnesses = asleep
-	return n.todo.insert(r, asleep)
+	return asleep, false
 }
 
 func (w *wakeups) insert(r *reversal, asleep []witness) bool {
@@ -144,6 +154,11 @@ func (w *wakeups) append(steps []step) {
 		w.branches = append(w.branches, b)
 		w = &b.below
 	}
+}
+
+// begins reports whether a branch begins with an action.
+func (w *wakeups) begins(a Action) bool {
+	return slices.ContainsFunc(w.branches, func(b *branch) bool { return b.Action == a })
 }
 
 func (w *wakeups) empty() bool { return len(w.branches) == 0 && len(w.postponed) == 0 }
