@@ -13,34 +13,37 @@ type transition struct {
 	choices     int  // how many alternatives there were
 	environment bool // the clock or a signal: not a goroutine of the program
 	ticks       int  // how often the clock has advanced just before, since nothing else could happen
-	// preempts: the goroutine of the program that ran last could have gone on, and
-	// another one does. That is what a preemption is. That a goroutine blocks, waits for time
-	// to pass or ends is none, nor is that the clock advances or a signal
-	// arrives between two transitions of one goroutine.
+	// preempts: the goroutine of the program that ran just before could have gone on, and
+	// another one does. That is what a preemption is, here as for the bound on them. It is
+	// none if that goroutine has blocked or yielded, has ended, or has had its turn, nor if
+	// time has passed or a signal arrived in between.
 	preempts bool
 }
 
 // transitionsOf reads the transitions of a log, which must have been made with WantEnabled.
 func transitionsOf(events []sut.Event) []transition {
 	var steps []transition
-	var enabled []uint64
-	ticks, running := 0, uint64(0) // 0: nobody, since time has passed
+	ticks, running, turn := 0, uint64(0), 0 // 0: nobody
+	canGoOn := false
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
 		case sut.Enabled:
-			enabled = append(enabled, e.Subject)
+			isResumed := e.Operation == sut.Resume || e.Operation == sut.Begin
+			canGoOn = canGoOn || e.Subject == running && !isResumed && turn < sut.Turn
 		case sut.Ticked:
 			if e.Number != sut.TickEarly {
 				ticks, running = ticks+1, 0
 			}
 		case sut.Stepped:
 			s := transition{Choice: sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)}, choices: int(e.Choices), environment: isEnvironment(e), ticks: ticks}
-			if !s.environment {
-				s.preempts = running != 0 && running != e.Subject && slices.Contains(enabled, running)
-				running = e.Subject
+			if running != e.Subject {
+				s.preempts, turn = canGoOn && !s.environment, 0
 			}
-			steps, enabled, ticks = append(steps, s), enabled[:0], 0
+			if running, turn = e.Subject, turn+1; s.environment {
+				running = 0
+			}
+			steps, ticks, canGoOn = append(steps, s), 0, false
 		}
 	}
 	return steps

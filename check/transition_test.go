@@ -1,16 +1,18 @@
 package check
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
 
 // eventsOf makes a log of words: "a" is a transition of goroutine a, "ab>b" one of b where a
-// and b could have been picked; "tick", "early" and "signal" are the clock and a signal.
+// and b could have been picked, B if it was to go on after having been blocked; "tick", "early" and "signal" are the clock and a signal.
 func eventsOf(text string) (events []sut.Event) {
 	for word := range strings.FieldsSeq(text) {
 		enabled, who, found := strings.Cut(word, ">")
@@ -18,7 +20,11 @@ func eventsOf(text string) (events []sut.Event) {
 			enabled, who = "", word
 		}
 		for _, g := range []byte(enabled) {
-			events = append(events, sut.Event{Kind: sut.Enabled, Subject: uint64(g)})
+			e := sut.Event{Kind: sut.Enabled, Subject: uint64(g)}
+			if 'A' <= g && g <= 'Z' {
+				e.Subject, e.Operation = uint64(g-'A'+'a'), sut.Resume
+			}
+			events = append(events, e)
 		}
 		switch who {
 		case "tick":
@@ -47,8 +53,9 @@ func TestPreemptions(t *testing.T) {
 		"a>a tick a>a":                    {cost{0, 3, 0, 0}, "a"},
 		"a>a tick ab>b":                   {cost{0, 3, 0, 1}, "a b"},
 		"a>a a>early a>a":                 {cost{0, 3, 0, 2}, "a . a"},
-		"a>a a>early ab>b":                {cost{1, 3, 0, 2}, "a! . b"},
-		"a>a a>signal a>signal ab>b ab>a": {cost{2, 5, 0, 3}, "a! . b! a"},
+		"a>a a>early ab>b":                {cost{0, 3, 0, 2}, "a . b"},
+		"a>a Ab>b ab>a":                   {cost{1, 3, 0, 2}, "a b! a"},
+		"a>a a>signal a>signal ab>b ab>a": {cost{1, 5, 0, 3}, "a . b! a"},
 		"a>a a>early b>b":                 {cost{0, 3, 0, 2}, "a . b"},
 	} {
 		steps := transitionsOf(eventsOf(text))
@@ -93,4 +100,70 @@ func TestGoOn(t *testing.T) {
 			t.Errorf("without preemptions %d to %d: %s, want %s", c.from, c.to-1, got, c.want)
 		}
 	}
+}
+
+// TestPreemptionsAsBounded: a search that is bounded by preemptions runs the executions that
+// have no more of them, by what transitionsOf counts.
+func TestPreemptionsAsBounded(t *testing.T) {
+	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, flavour := range []string{"channels", "mutexes", "everything"} {
+		for number := range uint64(8) {
+			text := drawProgram(flavour, number).String()
+			all, ended := countPreemptions(t, p, text, explore.DFS())
+			if !ended {
+				continue
+			}
+			compared++
+			for n := range 3 {
+				within := map[int]int{}
+				for preemptions, executions := range all {
+					if preemptions <= n {
+						within[preemptions] = executions
+					}
+				}
+				bounded, _ := countPreemptions(t, p, text, explore.MaxPreemptions(explore.DFS(), n))
+				if diff := cmp.Diff(within, bounded); diff != "" {
+					t.Errorf("%s: executions with at most %d preemptions (-of all +bounded):\n%s", text, n, diff)
+				}
+			}
+		}
+	}
+	if compared < 8 {
+		t.Errorf("only %d programs are small enough", compared)
+	}
+}
+
+// countPreemptions counts the executions of a search by their preemptions.
+func countPreemptions(t *testing.T, p *sut.Program, text string, s explore.Search) (executions map[int]int, ended bool) {
+	t.Helper()
+	w, err := sut.Start(p, sut.Options{Args: []string{text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var translate translator
+	executions = map[int]int{}
+	for range 1000 {
+		schedule, more := s.Next()
+		if !more {
+			return executions, true
+		}
+		log, err := w.Run(translate.schedule(schedule), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := translate.log(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		executions[costOf(transitionsOf(log.Events))[0]]++
+		if err := s.Report(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return executions, false
 }

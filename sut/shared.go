@@ -46,6 +46,10 @@ const (
 	answerRequest  = 'x' // an exchange is requested
 )
 
+// turnLength is how many transitions in a row a goroutine has before the others get their
+// turn, beyond the end of the schedule.
+const turnLength = 256
+
 // choiceGoOn is the choice of a lenient schedule that has a goroutine go on for as long
 // as it can.
 const choiceGoOn = 1<<32 - 1

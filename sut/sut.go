@@ -51,6 +51,10 @@ type Choice struct {
 	Alternative int
 }
 
+// Turn is how many transitions in a row a goroutine makes before, beyond the end of the
+// schedule, the others have their turn.
+const Turn = turnLength
+
 // GoOn, as an alternative in a lenient schedule, has the goroutine go on for as long as
 // it can, always with its first alternative.
 const GoOn = -1

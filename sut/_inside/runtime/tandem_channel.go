@@ -238,7 +238,7 @@ func tandemAlternative(t *tandemG, want uint32) (n uint32, arm int, partner *g) 
 			if t.partnerArm(a, p) == noArm || !canBlock && !p.canBlock() {
 				continue
 			}
-			certain = certain || p.sealed && p.canBlock() || t.passed >= tandemPatience
+			certain = certain || p.sealed && p.canBlock() || t.passed >= turnLength
 			if n == want {
 				arm, partner = a, gp
 			}

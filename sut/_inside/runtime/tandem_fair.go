@@ -8,10 +8,6 @@ import "unsafe"
 // their turn; and the search cuts off an execution that it has driven into more
 // rounds of such a loop than the limit.
 
-// tandemPatience is how many transitions in a row a goroutine has before the
-// others get their turn, beyond the end of the schedule.
-const tandemPatience = 256
-
 // tandemSealedPatience is how many operations of sealed packages a transition can
 // have. A goroutine with more may be in such a loop, where it cannot be preempted.
 const tandemSealedPatience = 4096
@@ -74,7 +70,7 @@ func tandemSealedTurnIsOver() bool {
 	if f.sealed++; f.sealed <= tandemSealedPatience {
 		return false
 	}
-	f.streak = tandemPatience
+	f.streak = turnLength
 	return true
 }
 
@@ -126,7 +122,7 @@ func tandemPolledTimer() (first int64) {
 // tandemTurnIsOver reports whether it is time for the others.
 func tandemTurnIsOver() bool {
 	f := &tandem.fair
-	return f.streak >= tandemPatience || tandem.sh.roundLimit > 0 && f.rounds >= tandem.sh.roundLimit
+	return f.streak >= turnLength || tandem.sh.roundLimit > 0 && f.rounds >= tandem.sh.roundLimit
 }
 
 // tandemCutRounds ends an execution that goes round a waiting loop though others

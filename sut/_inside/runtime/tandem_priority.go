@@ -99,7 +99,7 @@ func tandemChangeAt(t *tandemG) {
 // loop that waits, or has had its turn (tandem_fair.go).
 func tandemYieldTurn() {
 	f, gp := &tandem.fair, tandem.current.ptr()
-	if gp == nil || f.rounds < tandemLoopPatience && f.streak < tandemPatience {
+	if gp == nil || f.rounds < tandemLoopPatience && f.streak < turnLength {
 		return
 	}
 	tandem.demoted++
