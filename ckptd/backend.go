@@ -2,6 +2,10 @@ package ckptd
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
 )
 
 // backend is a way to save groups and to bring them back. Its methods are called with the
@@ -17,4 +21,62 @@ type backend interface {
 	// revive starts what stop ended again, as it was when the image was saved, but for
 	// files. It returns the checker's end of its channel.
 	revive(ctx context.Context, h *hosted, i *image) (channel int, err error)
+}
+
+// save saves the group by the memory backend, if the daemon has it and it can hold the
+// group, and otherwise by CRIU. A group that it could not hold once is not tried again.
+func (h *hosted) save(ctx context.Context, i *image) error {
+	d := h.daemon
+	if d.memory == nil || h.refusal != nil {
+		i.backend = d.criu
+		return d.criu.save(ctx, h, i)
+	}
+	i.backend = d.memory
+	err := h.saveQuietly(ctx, i)
+	if d.always || !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) {
+		return err
+	}
+	h.refusal = err
+	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
+	i.backend = d.criu
+	return errors.Join(emptyDirectory(i.files()), d.criu.save(ctx, h, i))
+}
+
+// saveQuietly saves by the memory backend, again where something stirred for a moment: a
+// timer's signal that comes just then would be lost.
+func (h *hosted) saveQuietly(ctx context.Context, i *image) error {
+	const attempts, pause = 20, time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := h.daemon.memory.save(ctx, h, i)
+		if !errors.Is(err, ErrNotQuiescent) || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(pause)
+		if err := emptyDirectory(i.files()); err != nil {
+			return err
+		}
+	}
+}
+
+func emptyDirectory(path string) error {
+	return errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
+}
+
+// orGone makes of a failed restore in memory an image that is gone, where CRIU can do
+// without: what it held can be had again from nothing.
+func (h *hosted) orGone(i *image, err error) error {
+	if i.backend != h.daemon.memory || h.daemon.always {
+		return err
+	}
+	h.refusal = err
+	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
+	return fmt.Errorf("%w: %w", ErrImageGone, textOf(err))
+}
+
+// textOf keeps the text of an error, and not what it is.
+func textOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
 }

@@ -242,45 +242,6 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	return i, append(dropped, more...), err
 }
 
-// save saves the group by the memory backend, if the daemon has it and it can hold the
-// group, and otherwise by CRIU. A group that it could not hold once is not tried again.
-func (h *hosted) save(ctx context.Context, i *image) error {
-	d := h.daemon
-	if d.memory == nil || h.refusal != nil {
-		i.backend = d.criu
-		return d.criu.save(ctx, h, i)
-	}
-	i.backend = d.memory
-	err := h.saveQuietly(ctx, i)
-	if d.always || !errors.Is(err, errRefused) {
-		return err
-	}
-	h.refusal = err
-	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
-	i.backend = d.criu
-	return errors.Join(emptyDirectory(i.files()), d.criu.save(ctx, h, i))
-}
-
-// saveQuietly saves by the memory backend, again where something stirred for a moment: a
-// timer's signal that comes just then would be lost.
-func (h *hosted) saveQuietly(ctx context.Context, i *image) error {
-	const attempts, pause = 20, time.Millisecond
-	for attempt := 1; ; attempt++ {
-		err := h.daemon.memory.save(ctx, h, i)
-		if !errors.Is(err, ErrNotQuiescent) || attempt == attempts || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(pause)
-		if err := emptyDirectory(i.files()); err != nil {
-			return err
-		}
-	}
-}
-
-func emptyDirectory(path string) error {
-	return errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
-}
-
 // saveFiles copies the files of the group, which must not run.
 func (h *hosted) saveFiles(i *image) error {
 	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
@@ -315,7 +276,7 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	}
 	if err != nil {
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
-		return nil, h.down
+		return nil, h.orGone(i, h.down)
 	}
 	h.down = nil
 	return h.withPeers(descriptors), nil

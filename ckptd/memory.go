@@ -51,7 +51,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	}
 	m := &memoryImage{group: h, owned: map[proxy.ID]int{}}
 	if err := m.visit(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	if h.tracer == nil {
 		h.tracer = newTracer(h.daemon.reaper)
@@ -64,13 +64,16 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		if err == nil {
 			err = b.capture(m, frozen, i)
 		}
-		for _, p := range frozen {
-			if e := p.thaw(); e != nil {
-				err = fmt.Errorf("let peer process %d go on after a checkpoint: %w", p.pid, errors.Join(e, hide(err)))
-			}
-		}
 		if err != nil {
 			m.kill()
+			if !errors.Is(err, ErrNotQuiescent) && !errors.Is(err, errRefused) {
+				err = fmt.Errorf("%w: %w", errRefused, err) // whatever it is, the group goes on
+			}
+		}
+		for _, p := range frozen {
+			if e := p.thaw(); e != nil {
+				err = fmt.Errorf("let peer process %d go on after a checkpoint: %w", p.pid, errors.Join(e, textOf(err)))
+			}
 		}
 		return err
 	})
@@ -79,14 +82,6 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	}
 	i.held, i.memory = m.bytes(), m
 	return nil
-}
-
-// hide keeps the text of an error, and not what it is.
-func hide(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(err.Error())
 }
 
 func freezeAll(pids []int) (all []*process, err error) {

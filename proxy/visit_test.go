@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func FuzzDecodeVisit(f *testing.F) {
+	for _, seed := range []string{"S", "E", "A\x00\x00\x00\x01", "s\x00\x00\x00\x01\x00\x00\x00\x02", "d", "dwrong", "", "A\x00", "x", "Sx"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := decodeVisit(b)
+		if err != nil {
+			return
+		}
+		again := []byte{m.kind}
+		for _, id := range m.ids {
+			again = binary.BigEndian.AppendUint32(again, uint32(id))
+		}
+		if again = append(again, m.text...); !bytes.Equal(again, b) {
+			t.Errorf("%q became %q", b, again)
+		}
+		if len(m.ids) > maxRights || m.outcome() == nil != (len(b) == 1 && b[0] == visitDone) {
+			t.Errorf("%q has %d ids, outcome %v", b, len(m.ids), m.outcome())
+		}
+	})
+}
+
+// visited is a server that a test visits, with the checker's end of its channel.
+func visited(t *testing.T) (s *server, channel int) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &server{channel: pair[1], sockets: map[ID]int{}}
+	done := make(chan error, 1)
+	go func() { done <- s.serve() }()
+	t.Cleanup(func() {
+		unix.Shutdown(pair[0], unix.SHUT_RDWR)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		closeFDs(pair[:])
+	})
+	return s, pair[0]
+}
+
+func TestVisit(t *testing.T) {
+	_, channel := visited(t)
+	v, err := Visit(channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[ID]int{}
+	for id := ID(1); id <= maxRights+10; id++ { // more than one message holds
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(id)); err != nil {
+			t.Fatal(err)
+		}
+		given[id] = fd
+	}
+	if err := v.Adopt(given); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Adopt(map[ID]int{3: given[3]}); err == nil || !strings.Contains(err.Error(), "socket 3 cannot be adopted") {
+		t.Errorf("a socket whose id is taken: %v", err)
+	}
+	shown, err := v.Sockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(given))) {
+		t.Errorf("%d sockets are shown, %d were given", len(shown), len(given))
+	}
+	for id, fd := range shown {
+		if mark, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK); err != nil || mark != int(id) {
+			t.Errorf("socket %d is shown as %d, %v", mark, id, err)
+		}
+		unix.Close(fd)
+	}
+	if err := v.tell("dance", []byte{visitEnter}, nil); err == nil || !strings.Contains(err.Error(), "have the proxy dance") {
+		t.Errorf("a message without its descriptors: %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	// The checker is served again, over the same channel.
+	c := command{op: opBind, sequence: 7, id: 9999, address: netip.MustParseAddrPort("127.0.0.1:1")}
+	if err := sendRights(channel, c.encode(), nil); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := receiveRights(channel, messageSize, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := decodeReply(b); err != nil || r.sequence != 7 || r.refusal != refusedUnknownID {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
