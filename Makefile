@@ -1,6 +1,6 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same, and all tests
-# make programs 10,000 random programs against an abstract machine
+# make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make soak    a million executions, whose memory must stay flat
@@ -47,6 +47,7 @@ test: setup build lint
 	$(GO) test -p 2 -timeout 20m ./...
 
 programs: setup build
+	PROGRAMS=10000 $(GO) test ./explore -run TestOptimal -count=1 -v -timeout 1h
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
 
 # Without UPDATE, a test that is listed as passing and does not is an error.

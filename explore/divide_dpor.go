@@ -228,19 +228,19 @@ func (d *dpor) covered(r *reversal) bool {
 	if d.choicesAsleep(n, r.steps) > 1 {
 		return false
 	}
-	asleep, covered := d.asleepFor(n, r)
+	covered := d.coveredAsleep(n, r)
 	if covered || int(r.node) >= len(d.division.known) {
 		return covered
 	}
 	removed := slices.Clone(r.removed)
 	w := &d.division.known[r.node]
-	for level := 0; ; level++ {
-		b, postpone := w.follow(r, level, &asleep)
+	for {
+		b, postpone := w.follow(r)
 		if postpone || b == nil {
 			copy(r.removed, removed)
 			return false
 		}
-		if len(b.below.branches) == 0 || r.done() {
+		if len(b.below.branches) == 0 || r.left() == 0 {
 			return true
 		}
 		w = &b.below

@@ -52,10 +52,9 @@ type dpor struct {
 	maximal    bool    // nothing could have gone on at its end
 	ender      int32   // the event that ended the program while others might have gone on, or -1
 
-	reversal  reversal // that was planned last
-	scratch   []int32
-	counters  map[int32]int32 // of objects, in compose
-	witnesses []witness
+	reversal reversal // that was planned last
+	scratch  []int32
+	counters map[int32]int32 // of objects, in compose
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -195,7 +194,7 @@ func (d *dpor) Report(e Execution) error {
 			return err
 		}
 	}
-	if e.Outcome == Redundant && len(d.appendInherited(nil)) == 0 {
+	if e.Outcome == Redundant && len(d.asleepAtEnd()) == 0 {
 		return logError(len(e.Transitions), "the execution ended as redundant, but nothing is asleep")
 	}
 	return d.reverse(from, &e)
@@ -315,6 +314,15 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 		}
 	}
 	return sleep
+}
+
+// asleepAtEnd is the sleep set after the last event. That may be the one before the node
+// that the path turns off at, if nothing was executed there.
+func (d *dpor) asleepAtEnd() []Sleeper {
+	if last := len(d.trace.events); last < len(d.nodes) {
+		return d.sleepOf(&d.nodes[last])
+	}
+	return d.appendInherited(nil)
 }
 
 func (d *dpor) asleep(n *node, a Action) bool {

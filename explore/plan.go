@@ -173,7 +173,7 @@ func (d *dpor) insertFirst(node int32, reversals []*reversal) {
 
 // single is the reversal that has one step.
 func single(node int32, a Action, accesses []Access, m marks) *reversal {
-	return &reversal{node: node, steps: []step{{a, accesses, needed | m}}, removed: make([]int, 1), before: make([][]int, 1)}
+	return &reversal{node: node, steps: []step{{a, accesses, needed | m}}, removed: make([]bool, 1), before: make([][]int, 1)}
 }
 
 // reverseVaguely is for a race of which it is not known what has to run: whatever it is, it
@@ -194,29 +194,54 @@ func (d *dpor) plan(f *reversible) *reversal {
 	if !ends {
 		op := f.op
 		op.Choice, op.marks = 0, needed|guessed|open
+		op.Accesses = upToConflict(op.Accesses, d.trace.accessesOf(f.event))
 		r.add(op, -1)
 	}
 	return r
+}
+
+// upToConflict returns the accesses up to the first that conflicts with others: what an
+// operation accesses after that may be different before the event that made those. (What
+// commutes with these but not with all that it then accesses, is in a race of its own with it.)
+func upToConflict(accesses, others []Access) []Access {
+	for i := range accesses {
+		if Conflict(accesses[i:i+1], others) {
+			return accesses[:i+1]
+		}
+	}
+	return accesses
 }
 
 // collect makes the reversal of event e that consists of all that happened neither
 // after e nor after another event, if that is not negative. What is in a clock is
 // needed. It reports whether the program ends with it.
 func (d *dpor) collect(e, without int32, past clock) (r *reversal, ends bool) {
+	d.gather(e, without, nil)
+	whole := d.maximal && len(d.scratch) < maxSteps
+	if len(d.scratch) >= maxSteps {
+		d.gather(e, without, past)
+	}
+	r, ends = d.compose(e, d.scratch, past)
+	r.whole = r.whole && whole
+	return r, ends
+}
+
+// gather lists the events after e for collect; if within is not nil only those in it. It
+// may stop when there are more than a reversal can have.
+func (d *dpor) gather(e, without int32, within clock) {
 	t := d.trace
 	d.scratch = d.scratch[:0]
 	for g := range t.goroutines {
 		events := t.goroutines[g].events
-		for i := t.after(int32(g), e); i < len(events) && len(d.scratch) < maxSteps; i++ {
+		for i := t.after(int32(g), e); i < len(events) && (within != nil || len(d.scratch) < maxSteps); i++ {
 			x := events[i]
-			if c := t.clockOf(x); t.includes(c, e) || without >= 0 && t.includes(c, without) {
+			if c := t.clockOf(x); t.includes(c, e) || without >= 0 && t.includes(c, without) || within != nil && !t.includes(within, x) {
 				break
 			}
 			d.scratch = append(d.scratch, x)
 		}
 	}
 	slices.Sort(d.scratch)
-	return d.compose(e, d.scratch, past)
 }
 
 // compose makes the reversal of event e that consists of later events. Where a counter

@@ -9,9 +9,8 @@ type reversal struct {
 	steps []step
 	// whole tells that the steps are everything in a maximal execution that could run
 	// instead of the event: what commutes with all of them may run first.
-	whole bool
-	// removed holds for each step 0, or one more than the level at which it was removed.
-	removed []int
+	whole   bool
+	removed []bool // for each step
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
 	// operation at the end), or when there is none it lists for each step those before it.
@@ -20,8 +19,8 @@ type reversal struct {
 	before [][]int
 }
 
-// maxSteps limits a reversal. A longer one is cut off there: whatever begins it is as
-// good, only that executions may be found to be redundant.
+// maxSteps limits a reversal. A longer one consists of what is needed only, and is cut off
+// there: executions may then be found to be redundant.
 const maxSteps = 1 << 10
 
 // reset makes a reversal one without steps.
@@ -31,7 +30,7 @@ func (r *reversal) reset(node int32, t *trace, whole bool) {
 
 // add adds a step that is an event, or with -1 an operation at the end.
 func (r *reversal) add(s step, event int32) {
-	r.steps, r.events, r.removed = append(r.steps, s), append(r.events, event), append(r.removed, 0)
+	r.steps, r.events, r.removed = append(r.steps, s), append(r.events, event), append(r.removed, false)
 }
 
 // relation is how an action relates to the steps of a reversal.
@@ -45,16 +44,18 @@ const (
 
 // relate tells how an action relates to the steps that are left, and which of them it
 // is if it is initial. An initial or commuting one is a weak initial (POPL 2014, section 4).
+// That what happened before an operation elsewhere has run does not tell what else the
+// operation depends on here: only its accesses do.
 func (r *reversal) relate(a *step) (relation, int) {
 	for i := range r.steps {
-		if s := &r.steps[i]; s.Goroutine == a.Goroutine && r.removed[i] == 0 {
-			if s.chooses(a) && r.first(i) {
+		if s := &r.steps[i]; s.Goroutine == a.Goroutine && !r.removed[i] {
+			if s.chooses(a) && r.first(i) && (!s.is(guessed) || !r.conflicts(a.Accesses, i)) {
 				return initial, i
 			}
 			return follows, -1
 		}
 	}
-	if r.conflicting(a.Accesses, func(i int) bool { return r.removed[i] == 0 }) >= 0 {
+	if r.conflicts(a.Accesses, len(r.steps)) {
 		return follows, -1
 	}
 	return commuting, -1
@@ -64,7 +65,7 @@ func (r *reversal) relate(a *step) (relation, int) {
 // first of its goroutine that is left.
 func (r *reversal) first(i int) bool {
 	for j := range i {
-		if r.removed[j] == 0 && r.ordered(j, i) {
+		if !r.removed[j] && r.ordered(j, i) {
 			return false
 		}
 	}
@@ -82,45 +83,31 @@ func (r *reversal) ordered(j, i int) bool {
 	return r.trace.includes(r.trace.clockOf(r.events[i]), r.events[j])
 }
 
-// conflicting returns the first of some steps that conflicts with accesses, -1 if none does.
-func (r *reversal) conflicting(accesses []Access, among func(i int) bool) int {
-	for i := range r.steps {
-		if among(i) && Conflict(accesses, r.steps[i].Accesses) {
-			return i
+// conflicts reports whether one of the first n steps that is left conflicts with accesses.
+func (r *reversal) conflicts(accesses []Access, n int) bool {
+	for i := range n {
+		if !r.removed[i] && Conflict(accesses, r.steps[i].Accesses) {
+			return true
 		}
 	}
-	return -1
+	return false
 }
 
-func (r *reversal) remove(i, level int) { r.removed[i] = level + 1 }
-
-// done reports whether nothing is left that is needed.
-func (r *reversal) done() bool {
+// left is how many steps are left.
+func (r *reversal) left() (n int) {
 	for i := range r.steps {
-		if r.removed[i] == 0 && r.steps[i].is(needed) {
-			return false
+		if !r.removed[i] {
+			n++
 		}
 	}
-	return true
+	return n
 }
 
-// chain returns the steps that become a branch. Of those left, the ones are left out
-// that neither have to run before the end nor wake what is asleep.
-func (r *reversal) chain(asleep []witness) (steps []step) {
-	keep := 0
-	if r.done() { // cut off before what is needed
-		keep = 1 + slices.Index(r.removed, 0)
-	}
-	for _, a := range asleep {
-		if r.conflicting(a.Accesses, func(i int) bool {
-			return r.removed[i] > a.level || r.removed[i] == 0 && (i < keep || r.steps[i].is(needed))
-		}) < 0 {
-			keep = max(keep, 1+r.conflicting(a.Accesses, func(i int) bool { return r.removed[i] == 0 }))
-		}
-	}
+// chain returns the steps that are left, which become a branch.
+func (r *reversal) chain() (steps []step) {
 	var accesses []Access
 	for i, s := range r.steps {
-		if r.removed[i] > 0 || i >= keep && !s.is(needed) {
+		if r.removed[i] {
 			continue
 		}
 		from := len(accesses)
@@ -136,7 +123,7 @@ func (r *reversal) detach() *reversal {
 	c := &reversal{node: r.node, whole: r.whole}
 	var from []int // in r
 	for i, s := range r.steps {
-		if r.removed[i] > 0 {
+		if r.removed[i] {
 			continue
 		}
 		var before []int
@@ -148,6 +135,6 @@ func (r *reversal) detach() *reversal {
 		s.Accesses = slices.Clone(s.Accesses)
 		c.steps, c.before, from = append(c.steps, s), append(c.before, before), append(from, i)
 	}
-	c.removed = make([]int, len(c.steps))
+	c.removed = make([]bool, len(c.steps))
 	return c
 }

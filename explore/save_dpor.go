@@ -238,6 +238,6 @@ func (d *decoder) reversal() *reversal {
 	if len(r.steps) == 0 {
 		d.fail("it is damaged: a reversal has no steps")
 	}
-	r.removed = make([]int, len(r.steps))
+	r.removed = make([]bool, len(r.steps))
 	return r
 }

@@ -126,18 +126,8 @@ func compare(t rapid.TB, p *program) {
 
 // TestAgainstTwin does so on random programs whose executions all run to their end.
 func TestAgainstTwin(t *testing.T) {
-	for name, f := range map[string]profile{
-		"variables":   {blocks: variables},
-		"mutexes":     {blocks: join(mutexes, variables)},
-		"rwmutexes":   {blocks: join(rwmutexes, variables[:2])},
-		"wait groups": {blocks: join(waitGroups, variables[:2])},
-		"channels":    {blocks: join(channels, variables[:2])},
-		"choices":     {blocks: join(choices, variables, branches)},
-		"times":       {blocks: join(times, variables, mutexes)},
-		"everything":  {blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)},
-		"sealed":      {blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 4},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range profiles {
+		t.Run(f.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { compare(t, f.generate(t)) })
 		})
 	}

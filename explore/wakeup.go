@@ -44,13 +44,6 @@ func (s *step) chooses(a *step) bool {
 	return s.is(open) || s.Choice == a.Choice
 }
 
-// witness is something that is asleep when a place in the tree is reached: a
-// sleeper of the node, or a branch that was explored before, at some level of the tree.
-type witness struct {
-	step
-	level int
-}
-
 // insert sees to it that a reversal is explored, and reports whether it was not yet.
 //
 // Of the actions that are asleep or to do at its node, one has to be a weak initial
@@ -94,35 +87,28 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 }
 
 func (d *dpor) insertAt(n *node, r *reversal) bool {
-	asleep, covered := d.asleepFor(n, r)
-	return !covered && n.todo.insert(r, asleep)
+	return !d.coveredAsleep(n, r) && n.todo.insert(r)
 }
 
-// asleepFor returns what is asleep at a node, and whether that covers a reversal.
-func (d *dpor) asleepFor(n *node, r *reversal) (asleep []witness, covered bool) {
-	asleep = d.witnesses[:0]
-	for _, s := range d.sleepOf(n) {
-		a := step{Action: s.Action, Accesses: s.Accesses}
-		if relation, _ := r.relate(&a); relation == initial || relation == commuting && r.whole && !s.vague {
-			return nil, true
-		}
-		asleep = append(asleep, witness{step: a})
-	}
-	d.witnesses = asleep
-	return asleep, false
+// coveredAsleep reports whether something asleep at a node covers a reversal.
+func (d *dpor) coveredAsleep(n *node, r *reversal) bool {
+	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool {
+		relation, _ := r.relate(&step{Action: s.Action, Accesses: s.Accesses})
+		return relation == initial || relation == commuting && r.whole && !s.vague
+	})
 }
 
-func (w *wakeups) insert(r *reversal, asleep []witness) bool {
-	for level := 0; ; level++ {
-		b, postpone := w.follow(r, level, &asleep)
+func (w *wakeups) insert(r *reversal) bool {
+	for {
+		b, postpone := w.follow(r)
 		switch {
 		case postpone:
 			w.postponed = append(w.postponed, r.detach())
 			return true
 		case b == nil:
-			w.append(r.chain(asleep))
+			w.append(r.chain())
 			return true
-		case len(b.below.branches) == 0 || r.done():
+		case len(b.below.branches) == 0 || r.left() == 0:
 			return false
 		}
 		w = &b.below
@@ -130,19 +116,18 @@ func (w *wakeups) insert(r *reversal, asleep []witness) bool {
 }
 
 // follow returns the first branch that is a weak initial of a reversal, which it is
-// then taken out of, or tells that this is not known yet. Those before it are asleep
-// where it is explored.
-func (w *wakeups) follow(r *reversal, level int, asleep *[]witness) (b *branch, postpone bool) {
+// then taken out of, or tells that this is not known yet.
+func (w *wakeups) follow(r *reversal) (b *branch, postpone bool) {
 	for _, b := range w.branches {
-		relation, i := r.relate(&b.step)
-		switch {
+		switch relation, i := r.relate(&b.step); {
+		case relation == initial && r.whole && b.is(guessed) && r.steps[i].is(guessed) && r.left() > 1:
+			return nil, true
 		case relation == initial:
-			r.remove(i, level)
+			r.removed[i] = true
 			return b, false
 		case relation == commuting && r.whole:
 			return b, b.is(guessed)
 		}
-		*asleep = append(*asleep, witness{b.step, level})
 	}
 	return nil, false
 }
