@@ -9,11 +9,15 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // keyExchange is what a client sends in the first half of a key exchange of SSH, the same
@@ -224,5 +228,41 @@ func TestChosenGoProgram(t *testing.T) {
 	}
 	if answers[0] == answers[1] {
 		t.Errorf("both behaviours answer %q", answers[0])
+	}
+}
+
+// TestChosenProcesses: each program that a peer executes reads random numbers of its own, and
+// who asks the kernel itself is sent to the device.
+func TestChosenProcesses(t *testing.T) {
+	const source = `#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) { char c; syscall(SYS_getrandom, &c, 1, 0); perror("getrandom"); return 0; }`
+	program := filepath.Join(t.TempDir(), "asks")
+	cc := exec.Command("cc", "-x", "c", "-o", program, "-")
+	cc.Stdin = strings.NewReader(source)
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := spawn(t, Options{})
+	group := shell("head -c 8 /dev/urandom | od -x >a; head -c 8 /dev/urandom | od -x >b; {scratch}/asks 2>c; date +%s >d" + forever)
+	group.Files = append(group.Files, peers.File{Path: "asks", Content: readFile(t, program), Mode: 0o755})
+	group.Peers[0].Choices = 1
+	var before string
+	for range 2 {
+		g := start(t, c, group)
+		counted(t, g)
+		var all []string
+		for _, name := range []string{"a", "b", "c", "d"} {
+			all = append(all, string(readFile(t, inside(g, "/run/tandem/"+name))))
+		}
+		got := strings.Join(all, "")
+		if all[0] == all[1] || all[2] != "getrandom: Function not implemented\n" || all[3] != "1735689600\n" || before != "" && got != before {
+			t.Errorf("two programs have read, and one has asked the kernel:\n%sbefore:\n%s", got, before)
+		}
+		before = got
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -87,10 +87,6 @@ func whyBlind(process, library, vdso string) string {
 	return "it did not load the shim: it has another C library, or more privileges than who started it"
 }
 
-// AsksKernel reports whether a program asks the kernel for the time and for random numbers,
-// and not the C library.
-func AsksKernel(program *elf.File) bool { return isGo(program) || isStatic(program) }
-
 func isGo(f *elf.File) bool { return f.Section(".go.buildinfo") != nil }
 
 func isStatic(f *elf.File) bool {

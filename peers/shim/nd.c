@@ -25,7 +25,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <time.h>
@@ -344,7 +343,35 @@ static bool tells_state(const char *path)
 }
 
 enum { DEVICES = 1024 };
-static bool opened_as_device[DEVICES]; /* may be stale: see is_device */
+
+/* The file that was opened as a random device with this descriptor, which may be another
+ * file's by now. Where values are chosen the device is a file, for those whom this does not reach. */
+static struct {
+	bool opened;
+	dev_t device;
+	ino_t inode;
+} devices[DEVICES];
+
+static void note_device(int fd, const char *path)
+{
+	struct stat st;
+	if (fd < 0 || fd >= DEVICES)
+		return;
+	devices[fd].opened = is_random_device(path) && fstat(fd, &st) == 0;
+	if (devices[fd].opened) {
+		devices[fd].device = st.st_dev;
+		devices[fd].inode = st.st_ino;
+	}
+}
+
+static bool is_device(int fd)
+{
+	struct stat st;
+	if (fd < 0 || fd >= DEVICES || !devices[fd].opened)
+		return false;
+	devices[fd].opened = fstat(fd, &st) == 0 && st.st_dev == devices[fd].device && st.st_ino == devices[fd].inode;
+	return devices[fd].opened;
+}
 
 static int open_file(int directory, const char *path, int flags, mode_t mode)
 {
@@ -353,20 +380,8 @@ static int open_file(int directory, const char *path, int flags, mode_t mode)
 		return -1;
 	}
 	int fd = syscall(SYS_openat, directory, path, flags, mode);
-	if (fd >= 0 && fd < DEVICES)
-		opened_as_device[fd] = is_random_device(path);
+	note_device(fd, path);
 	return fd;
-}
-
-/* A descriptor may have been closed, and be another file's by now. */
-static bool is_device(int fd)
-{
-	struct stat st;
-	if (fd < 0 || fd >= DEVICES || !opened_as_device[fd])
-		return false;
-	opened_as_device[fd] = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 &&
-			       (minor(st.st_rdev) == 8 || minor(st.st_rdev) == 9);
-	return opened_as_device[fd];
 }
 
 #define OPEN(name, parameters, directory)                                \

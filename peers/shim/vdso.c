@@ -1,6 +1,6 @@
 /*
- * vdso.so stands in for the kernel's vDSO in programs that ask it, and not the C library,
- * for the time and for random numbers: those of Go, and static ones. It makes the values as
+ * vdso.so stands in for the kernel's vDSO, for what asks that and not the C library
+ * for the time and for random numbers: programs of Go, and static ones. It makes the values as
  * nd.so does. Whoever maps it puts the key in place. It runs anywhere in the program, on any
  * stack, so that it needs nothing: no library, no relocations, no thread-local memory.
  *

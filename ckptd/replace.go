@@ -10,14 +10,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Peers that do not use the C library, and whose behaviour is chosen, get another vDSO,
-// and random devices that are files of chosen bytes.
+// Peers whose behaviour is chosen get another vDSO, and random devices that are files of
+// chosen bytes, for what does not go through the library that is preloaded into them: static
+// programs, those of Go, direct system calls, and what the C library does for itself.
 
 const (
 	vdsoFile    = baseDirectory + "/vdso.so"
@@ -63,12 +63,11 @@ func readVDSO(file string) (*proxy.VDSO, error) {
 	return v, nil
 }
 
-// replacements says which peers get another vDSO: those that are chosen and do not use the
-// C library.
+// replacements says which peers get another vDSO: those that are chosen.
 func (h *hosted) replacements(g peers.Group) (map[int]*proxy.VDSO, error) {
 	all := map[int]*proxy.VDSO{}
 	for i, p := range g.Peers {
-		if p.Choices == 0 || !h.daemon.hasShim || !bypassesLibrary(h.find(p)) {
+		if p.Choices == 0 || !h.daemon.hasShim {
 			continue
 		}
 		v := *h.daemon.vdso
@@ -86,45 +85,11 @@ func key(behaviour, peer int) uint64 {
 	return rand.NewPCG(uint64(behaviour), uint64(peer)).Uint64()
 }
 
-// find is the file of a peer's program as the daemon sees it; where it is not found, the
-// proxy says so.
-func (h *hosted) find(p peers.Peer) string {
-	outside := func(path string) string {
-		if below, ok := strings.CutPrefix(path, runDirectory+"/"); ok {
-			return filepath.Join(h.directory, below)
-		}
-		return filepath.Join(rootDirectory, path)
-	}
-	name := p.Command[0]
-	if strings.Contains(name, "/") {
-		return outside(name)
-	}
-	for _, e := range p.Env {
-		list, _ := strings.CutPrefix(e, "PATH=")
-		for _, directory := range filepath.SplitList(list) {
-			if info, err := os.Stat(outside(filepath.Join(directory, name))); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return outside(filepath.Join(directory, name))
-			}
-		}
-	}
-	return ""
-}
-
 // hasOwnVDSO reports whether the vDSO of a process was replaced, and with it a filter of
 // system calls was put in place, which does not touch those that a restore takes.
 func (p *process) hasOwnVDSO() bool {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
 	return err == nil && bytes.Contains(maps, []byte(vdsoInGroup))
-}
-
-// bypassesLibrary reports whether a program asks the kernel, and not the C library.
-func bypassesLibrary(file string) bool {
-	f, err := elf.Open(file)
-	if err != nil {
-		return false // a script, perhaps
-	}
-	defer f.Close()
-	return peers.AsksKernel(f)
 }
 
 // chooseDevices puts a file of chosen bytes in the place of the random devices.
