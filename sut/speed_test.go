@@ -33,14 +33,14 @@ func benchmarkIsolation(b *testing.B, p *sut.Program, name string) {
 	var inPlace, forked, inFresh, looped []float64 // executions per second, of each batch
 	events := 0
 	for b.Loop() {
-		inPlace = append(inPlace, rateOf(batch, func() { events = len(complete(b, snapshot).Events) }))
-		forked = append(forked, rateOf(batch, func() { complete(b, fork) }))
+		inPlace = append(inPlace, rateWith(snapshot, batch, func() { events = len(complete(b, snapshot).Events) }))
+		forked = append(forked, rateWith(fork, batch, func() { complete(b, fork) }))
 		inFresh = append(inFresh, rateOf(fresh, func() {
 			w := startProgram(b, p, sut.Fork, name, 1)
 			complete(b, w)
 			w.Close()
 		}))
-		looped = append(looped, rounds*rateOf(1, func() { complete(b, loop) }))
+		looped = append(looped, rounds*rateWith(loop, 1, func() { complete(b, loop) }))
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(events), "events")
@@ -75,6 +75,12 @@ func complete(b *testing.B, w *sut.Worker) *sut.Log {
 		b.Fatalf("%v: %s%s", log.Outcome, log.Stderr, log.Message)
 	}
 	return log
+}
+
+// rateWith is rateOf for what runs executions of a worker, as a check does: on its processor.
+func rateWith(w *sut.Worker, n int, do func()) float64 {
+	defer w.Stay()()
+	return rateOf(n, do)
 }
 
 // rateOf is how often per second something can be done.

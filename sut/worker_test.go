@@ -21,6 +21,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"panic", sut.Panicked, "panic: at the disco"},
 		{"nil", sut.Panicked, "nil pointer dereference"},
+		{"stopwatch", sut.Refused, "a loop that only looks at the clock"},
 		{"verbose", sut.Panicked, "panic: at the end"},
 		{"exit", sut.Exited, ""},
 		{"assert", sut.AssertionFailed, "one is small"},

@@ -129,6 +129,7 @@ func tandemArrive() {
 func tandemConsider() {
 	gp := getg().m.curg
 	t := &gp.tandem
+	tandemClock.reads = 0
 	if tandemFindCaller(t); t.hidden {
 		return
 	}
@@ -297,6 +298,7 @@ func tandemPick() *g {
 func tandemBegin(gp *g) {
 	t := &gp.tandem
 	tandemNoteTurn(gp)
+	tandemClock.reads = 0
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}

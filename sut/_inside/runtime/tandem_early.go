@@ -12,6 +12,8 @@ import "unsafe"
 var tandemClock struct {
 	g    g      // stands for the clock among the goroutines that can be scheduled
 	left uint64 // how often it may still advance early
+	// How often it was looked at since the last operation.
+	reads uint32
 }
 
 func tandemStartClock() {
@@ -57,10 +59,20 @@ func tandemAdvanceEarly(pp *p) {
 
 // tandemReadClock is the point of whatever looks at the time.
 func tandemReadClock() {
-	if tandem.on && tandem.sh.world.earlyTimers != 0 {
+	switch {
+	case !tandem.on:
+	case tandem.sh.world.earlyTimers != 0:
 		tandemPoint(opReadClock, unsafe.Pointer(&tandemClock), unsafe.Pointer(&tandemClock))
+	default:
+		if tandemClock.reads++; tandemClock.reads > tandemClockPatience {
+			tandemRefuse("a loop that only looks at the clock: time passes when no goroutine can go on, or in time.Sleep and the like")
+		}
 	}
 }
+
+// tandemClockPatience is how often a goroutine may look at the clock without doing anything
+// else that is visible: about as often as it can in a second.
+const tandemClockPatience = 1 << 25
 
 // tandemSetTimer records that the running transition sets or stops a timer.
 func tandemSetTimer() {

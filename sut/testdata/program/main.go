@@ -21,9 +21,13 @@ import (
 )
 
 var scenarios = map[string]func(){
-	"deadlock":     deadlock,
-	"panic":        func() { panic("at the disco") },
-	"verbose":      verbose,
+	"deadlock": deadlock,
+	"panic":    func() { panic("at the disco") },
+	"verbose":  verbose,
+	"stopwatch": func() {
+		for start := time.Now(); time.Since(start) < time.Second; {
+		}
+	},
 	"nil":          func() { var p *int; *p = 1 },
 	"exit":         func() { os.Exit(3) },
 	"assert":       func() { tandem.Assert(1 > 2, "one is ", "small") },
