@@ -80,13 +80,15 @@ func (l *logReader) readEvents(records []record, onlyEnd bool) error {
 
 // commonPrefix is how many records two logs have in common at the beginning.
 func commonPrefix(a, b []record) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
+	const block = 64 // is compared at a time, which is faster
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && *(*[block]record)(a[i:]) == *(*[block]record)(b[i:]) {
+		i += block
 	}
-	return n
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // place is what a record can belong to.
