@@ -21,7 +21,7 @@ var profiles = []struct {
 	{"mutexes", true, profile{blocks: join(mutexes, variables)}},
 	{"rwmutexes", false, profile{blocks: join(rwmutexes, variables[:2])}},
 	{"wait groups", false, profile{blocks: join(waitGroups, variables[:2])}},
-	{"channels", true, profile{blocks: join(channels, variables[:2])}},
+	{"channels", false, profile{blocks: join(channels, variables[:2])}},
 	{"choices", true, profile{blocks: join(choices, variables, branches)}},
 	{"times", true, profile{blocks: join(times, variables, mutexes)}},
 	{"everything", false, profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}},

@@ -191,6 +191,7 @@ func (d *dpor) reverseVaguely(f *reversible) {
 // in the end op, before which what is in its past has to run.
 func (d *dpor) plan(f *reversible) *reversal {
 	r, ends := d.collect(f.event, f.without, f.past)
+	r.whole = r.whole && f.without < 0 // it is looked at once, whatever else runs after that
 	if !ends {
 		op := f.op
 		op.Choice, op.marks = 0, needed|guessed|open
