@@ -87,6 +87,7 @@ func Serve() error {
 			closeAll(descriptors)
 			d.send(sequence, answer, given)
 			closeAll(given)
+			go d.prepareNetwork()
 		}
 		if r.Operation == operationSetup {
 			serve() // nothing else can be served before or during it
@@ -250,24 +251,28 @@ func (d *daemon) takeNetwork() (*os.File, error) {
 	if d.memory == nil { // CRIU takes many times as long anyway
 		return newNetwork()
 	}
-	defer func() {
-		go func() {
-			next, err := newNetwork()
-			if err != nil {
-				return // whoever needs one finds out
-			}
-			select {
-			case d.spare <- next:
-			default:
-				next.Close()
-			}
-		}()
-	}()
 	select {
 	case network := <-d.spare:
 		return network, nil
 	default:
 		return newNetwork()
+	}
+}
+
+// prepareNetwork makes one ahead if there is none: between requests, since it takes about
+// as long as all the rest of a restore in memory.
+func (d *daemon) prepareNetwork() {
+	if d.memory == nil || len(d.spare) > 0 {
+		return
+	}
+	next, err := newNetwork()
+	if err != nil {
+		return // whoever needs one finds out
+	}
+	select {
+	case d.spare <- next:
+	default:
+		next.Close()
 	}
 }
 
