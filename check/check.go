@@ -67,7 +67,7 @@ type Options struct {
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 
-	haste bool // all workers are there before the search begins
+	haste bool // all workers are there before the search begins, and it is divided before one of them has nothing to do
 }
 
 // Counts says how much work was done beside the search itself.

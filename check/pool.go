@@ -417,7 +417,8 @@ func (p *pool) share(t *task) {
 func (p *pool) lacking() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.idle > len(p.ready) && len(p.tasks) < maxTasks && p.ahead < maxAhead
+	lacking := p.idle > len(p.ready) || p.run.options.haste && len(p.ready) < p.run.options.Workers-1
+	return lacking && len(p.tasks) < maxTasks && p.ahead < maxAhead
 }
 
 // leave ends an executor with which an execution has failed. That error is told when it

@@ -33,6 +33,19 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// TestWorkersOnClassics does so with searches that are worth dividing: they are.
+func TestWorkersOnClassics(t *testing.T) {
+	p := buildExample(t, "classics")
+	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "18"}, {"indexer", "13"}} {
+		t.Run(test[0], func(t *testing.T) {
+			o := Options{Program: p, Package: "classics", Args: test}
+			if parts := sameWithWorkers(t, o, explore.DPOR); parts == 0 {
+				t.Error("the search was never divided")
+			}
+		})
+	}
+}
+
 // TestWorkersWithPeers does so with peers, which all workers share.
 func TestWorkersWithPeers(t *testing.T) {
 	for _, e := range []example{httpGet, scpTo, randomAlphabet} {
@@ -42,13 +55,14 @@ func TestWorkersWithPeers(t *testing.T) {
 	}
 }
 
-func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) {
+// sameWithWorkers returns into how many parts the searches were divided.
+func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (parts int) {
 	t.Helper()
 	o.Leaks, o.SelfCheck, o.haste = true, 10, true
 	if o.Depth == 0 {
 		o.Depth = 1000
 	}
-	said, parts := map[int]string{}, 0
+	said := map[int]string{}
 	for _, o.Workers = range []int{1, 2, 8} {
 		o.Search = explore.MaxExecutions(newSearch(), 2000)
 		result := check(t, o)
@@ -58,7 +72,7 @@ func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) {
 			t.Errorf("with 1 worker (-) and with %d (+):\n%s", o.Workers, diff)
 		}
 	}
-	t.Logf("%d parts", parts)
+	return parts
 }
 
 // says is what a result says, without what depends on time.

@@ -91,7 +91,7 @@ func (d *dpor) divide() (*Part, bool) {
 		}
 		if part := d.partAt(i); part != nil {
 			p := &Part{Search: part, division: part.division}
-			d.nodes[i].todo.branches[0].part = p
+			d.nodes[i].todo.branches[0].part, d.divided = p, true
 			return p, true
 		}
 	}
@@ -121,7 +121,7 @@ func (d *dpor) partAt(i int) *dpor {
 	executed.vague = true
 	p.restored.explored[i] = append(p.restored.explored[i], executed)
 	p.sleep = append(slices.Clone(d.sleepOf(&d.nodes[i])), executed)
-	if steps := way.length(); !way.prune(p.sleep) || way.length() != steps {
+	if steps := way.length(); !way.prune(p.sleep, false) || way.length() != steps {
 		return nil
 	}
 	p.restored.sleep = slices.Clone(p.sleep)
@@ -142,7 +142,7 @@ func (d *dpor) knownAt(j, i int) wakeups {
 	if d.division != nil && j < len(d.division.known) && j < d.division.shared {
 		return d.division.known[j]
 	}
-	known := d.nodes[j].todo.clone()
+	known := d.nodes[j].todo
 	if j == i {
 		known.pop()
 	}
@@ -163,14 +163,6 @@ func (w *wakeups) length() (steps int) {
 		steps++
 	}
 	return steps
-}
-
-// clone copies the branches.
-func (w *wakeups) clone() (c wakeups) {
-	for _, b := range w.branches {
-		c.branches = append(c.branches, &branch{step: b.step, below: b.below.clone()})
-	}
-	return c
 }
 
 // isShared reports whether a node is the owner's.

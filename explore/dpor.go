@@ -36,6 +36,7 @@ type dpor struct {
 	restored *restored // what the next execution has to show after a resume; else nil
 
 	division *division // of a part; nil for the whole search
+	divided  bool      // parts know wakeup trees of this search: these do not change, but are replaced
 	joining  *Part     // the part that runs what is chosen; nil if none does
 	joined   bool      // some of its executions have been taken
 	before   Verdict   // the counts before the first of them
@@ -122,7 +123,7 @@ func (d *dpor) choose() bool {
 // all that was executed there are known.
 func (d *dpor) prepare(top int) bool {
 	n := &d.nodes[top]
-	for !n.todo.prune(d.sleepOf(n)) {
+	for !n.todo.prune(d.sleepOf(n), d.divided) {
 		postponed := n.todo.postponed
 		if n.todo.postponed = nil; len(postponed) == 0 {
 			return false

@@ -87,7 +87,15 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 }
 
 func (d *dpor) insertAt(n *node, r *reversal) bool {
-	return !d.coveredAsleep(n, r) && n.todo.insert(r)
+	switch {
+	case d.coveredAsleep(n, r):
+		return false
+	case !d.divided:
+		return n.todo.insert(r)
+	}
+	todo, inserted := n.todo.inserting(r)
+	n.todo = todo
+	return inserted
 }
 
 // coveredAsleep reports whether something asleep at a node covers a reversal.
@@ -113,6 +121,29 @@ func (w *wakeups) insert(r *reversal) bool {
 		}
 		w = &b.below
 	}
+}
+
+// inserting is insert that leaves the tree as it is, and returns another one.
+func (w wakeups) inserting(r *reversal) (wakeups, bool) {
+	b, postpone := w.follow(r)
+	switch {
+	case postpone:
+		w.postponed = append(slices.Clip(w.postponed), r.detach())
+		return w, true
+	case b == nil:
+		w.branches = slices.Clip(w.branches)
+		w.append(r.chain())
+		return w, true
+	case len(b.below.branches) == 0 || r.left() == 0:
+		return w, false
+	}
+	below, inserted := b.below.inserting(r)
+	if inserted {
+		i := slices.Index(w.branches, b)
+		w.branches = slices.Clone(w.branches)
+		w.branches[i] = &branch{step: b.step, below: below, part: b.part}
+	}
+	return w, inserted
 }
 
 // follow returns the first branch that is a weak initial of a reversal, which it is
@@ -160,7 +191,8 @@ func (w *wakeups) pop() *branch {
 
 // prune takes out what would execute something asleep, which has been explored, on
 // the way to the first leaf, and reports whether there is one.
-func (w *wakeups) prune(sleepers []Sleeper) bool {
+// The way to it shares nothing that changes with what others know of the tree, if divided.
+func (w *wakeups) prune(sleepers []Sleeper, divided bool) bool {
 	root := w
 	asleep := slices.Clone(sleepers)
 	for len(w.branches) > 0 {
@@ -168,6 +200,11 @@ func (w *wakeups) prune(sleepers []Sleeper) bool {
 		if slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
 			w.branches = w.branches[1:]
 			continue
+		}
+		if divided {
+			b = &branch{step: b.step, below: b.below, part: b.part}
+			w.branches = slices.Clone(w.branches)
+			w.branches[0] = b
 		}
 		asleep = slices.DeleteFunc(asleep, func(s Sleeper) bool { return s.Goroutine == b.Goroutine || s.Wakes(b.Accesses) })
 		w = &b.below
