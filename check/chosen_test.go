@@ -52,7 +52,7 @@ func TestChosenBehaviours(t *testing.T) {
 		behaviours = 2
 	}
 	var want []map[string]bool
-	for _, name := range []string{"after-nd", "never", "always"} {
+	for _, name := range []string{"always", "never"} {
 		o := scpToFixed.options(t)
 		o.Group.Peers[0].Choices = behaviours
 		o.Strategy, _ = strategy.ByName(name)
@@ -71,7 +71,7 @@ func TestChosenBehaviours(t *testing.T) {
 		seen := map[string]int{}
 		for b := range said {
 			if fmt.Sprint(said[b]) != fmt.Sprint(want[b]) {
-				t.Errorf("%s: behaviour %d is another than with after-nd", name, b)
+				t.Errorf("%s: behaviour %d is another than with always", name, b)
 			}
 			for dialogue := range said[b] {
 				if other, ok := seen[dialogue]; ok && other != b {
