@@ -13,6 +13,23 @@ const (
 	accessKinds                   // their number
 )
 
+// What the operations access (sut/operations.md has a row for each):
+//
+//	atomic load, failed CompareAndSwap or TryLock   Read: it only looks
+//	atomic store, add, swap                         Write
+//	Lock, Unlock                                    Write. A Lock and the Unlock before it are never enabled
+//	                                                together: not that race is reversed, but the one of the Locks
+//	RLock, RUnlock, WaitGroup.Add, Done             Commute. A Wait and the Done that enables it are never
+//	                                                enabled together either (trace.exchangeable)
+//	WaitGroup.Wait                                  Read: it only looks whether the counter is zero
+//	send, receive, select                           each channel of it, whether taken or not: what makes an arm
+//	                                                ready changes the alternatives. Write if the buffer may change
+//	waiting for a partner                           Commute on those that wait; finding one, Write: who is taken
+//	                                                depends on who waits
+//	reading the time, setting a timer               Read of the clock, which writes it when it advances
+//	input to a peer                                 Write of the scope, group or connection; a read from a connection
+//	                                                is a Write of that, as is the input that makes something arrive
+
 // conflicts is the dependency relation between two accesses to the same object
 // by different goroutines. It is symmetric. An entry may be false only if the
 // two accesses commute: in both orders they leave the same state, return the

@@ -147,6 +147,14 @@ func TestHardPrograms(t *testing.T) {
 			"q: choose r1 3; .store x 1",
 		"a sealed transition that is cut short": "main: go r; go q; go p\np: select r2 c d\nq: load r0 x; send b1 2\n" +
 			"r: load r0 x; send b1 2; .recv r0 c",
+		"what the reversed operation does next depends on what need not run before it": "main: go r; go q; go p; send b1 2\n" +
+			"p: send c 1\nq: recv r0 c\nr: send b1 2; recv r0 c",
+		"what a partner could have done instead is not covered by what commutes with it": "main: go p; go r; go q\n" +
+			"p: send d 3; store x 1\nq: offer r1 c 6\nr: either r2 d b1 5; either r2 c c 8",
+		"partners that have alternatives themselves": "main: go p; go r; go q; offer r1 c 6\n" +
+			"p: either r2 c d 4; either r2 d b1 5\nq: send b1 2\nr: either r2 d b1 5",
+		"alternatives that something asleep covers at first": "main: go p; go r; go q\np: store y 2\nq: store x 1\n" +
+			"r: choose r1 3; skip r1 1 2; load r0 x; store y 3",
 		"a mutex held while the clock advances": "main: go p; lock m; sleep 1; unlock m\np: lock m; .sleep 2; unlock m",
 	} {
 		t.Run(name, func(t *testing.T) {
