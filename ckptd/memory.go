@@ -222,6 +222,18 @@ func (m *memoryImage) bytes() int64 {
 	return total
 }
 
+// weigh is what the copies hold now, with their shares of pages that others have, too.
+func (m *memoryImage) weigh() (total int64) {
+	for _, p := range m.processes {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		if err != nil {
+			continue // it has ended
+		}
+		total += statusBytes(string(text), "Pss_Anon") + copyOverhead + p.tables
+	}
+	return total
+}
+
 // kill ends the copies. It is called on the tracer's thread.
 func (m *memoryImage) kill() {
 	for _, p := range m.processes {

@@ -23,6 +23,8 @@ func (*memoryImage) end() {}
 
 func (*memoryImage) alive() bool { return false }
 
+func (*memoryImage) weigh() int64 { return 0 }
+
 func (*memoryImage) pids() []int { return nil }
 
 func (*hosted) joinClocks() error { return nil }

@@ -323,3 +323,40 @@ func TestCopiesAreKilled(t *testing.T) {
 	}
 	l.check(t)
 }
+
+// TestBudgetOfBytesInMemory: images in memory make room for others when together they hold
+// more than they may, and what is left of them is counted anew.
+func TestBudgetOfBytesInMemory(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendMemory, MaxBytes: 16 << 20})
+	g := start(t, c, ownPeer("sink"))
+	ctx := testContext(t)
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(ctx, 1, sinkAddress); err != nil {
+		t.Fatal(err)
+	}
+	var images []Image
+	dropped := 0
+	for n := range 30 {
+		for range 16 { // a megabyte of the heap
+			talk.ask("count\n")
+		}
+		image, err := g.Checkpoint(ctx)
+		if err != nil {
+			t.Fatalf("image %d: %v", n, err)
+		}
+		images = append(images, image)
+		dropped += len(image.Dropped)
+	}
+	if dropped == 0 || dropped >= len(images)-2 {
+		t.Errorf("of %d images %d were dropped", len(images), dropped)
+	}
+	for _, i := range []Image{images[0], images[len(images)-1]} {
+		if err := g.Restore(ctx, i.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := g.Restore(ctx, images[1].ID); !errors.Is(err, ErrImageGone) {
+		t.Errorf("restore of the image that was to be dropped first: %v", err)
+	}
+}

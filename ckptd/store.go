@@ -23,7 +23,9 @@ type store struct {
 
 	mu     sync.Mutex
 	images []*image // oldest first
-	next   uint64
+	// shifted: an image in memory was dropped since the others were weighed.
+	shifted bool
+	next    uint64
 }
 
 // image is a directory with what CRIU wrote (pages) and the files of the group (files).
@@ -78,9 +80,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 	defer s.mu.Unlock()
 	for {
 		used, err := s.used()
-		for _, j := range s.images {
-			used += j.held
-		}
+		used += s.inMemory()
 		if err == nil && used <= s.maxBytes {
 			i.inUse = false
 			return dropped, nil
@@ -100,6 +100,20 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 
 var errNoneToDrop = errors.New("all are in use or the first ones of their groups")
 
+// inMemory is the number of bytes that images hold outside of the directory. Images share
+// pages: when one is dropped, some of what was counted for it is held by others. It needs
+// the lock.
+func (s *store) inMemory() (total int64) {
+	for _, i := range s.images {
+		if s.shifted && i.memory != nil {
+			i.held = i.memory.weigh()
+		}
+		total += i.held
+	}
+	s.shifted = false
+	return total
+}
+
 // dropOldest needs the lock.
 func (s *store) dropOldest() (string, error) {
 	for _, i := range s.images {
@@ -115,6 +129,7 @@ func (s *store) discard(i *image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
 	if i.memory != nil {
 		i.memory.end()
+		s.shifted = true
 	}
 	return os.RemoveAll(i.directory)
 }
