@@ -26,9 +26,10 @@ const (
 //	                                                ready changes the alternatives. Write if the buffer may change
 //	waiting for a partner                           Commute on those that wait; finding one, Write: who is taken
 //	                                                depends on who waits
-//	reading the time, setting a timer               Read of the clock, which writes it when it advances
-//	input to a peer                                 Write of the scope, group or connection; a read from a connection
-//	                                                is a Write of that, as is the input that makes something arrive
+//	reading the time, setting or stopping a timer   the clock, if it may advance early (--early-timers); else
+//	                                                it advances in a barrier, which depends on everything
+//	input to a peer                                 Write of the peer group, the scope of the I/O cache, and of what
+//	                                                it makes arrive somewhere; reading there accesses that too
 
 // conflicts is the dependency relation between two accesses to the same object
 // by different goroutines. It is symmetric. An entry may be false only if the
