@@ -19,9 +19,9 @@ func BenchmarkWorkers(b *testing.B) {
 		options func(testing.TB) Options
 		search  func() explore.Search
 	}{
-		"lastzero(12)/dpor":   {classic("lastzero", "12", 10_000), explore.DPOR},
-		"filesystem(22)/dpor": {classic("filesystem", "22", 10_000), explore.DPOR},
-		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 20_000) }},
+		"lastzero(13)/dpor":   {classic("lastzero", "13", 10_000), explore.DPOR},
+		"filesystem(25)/dpor": {classic("filesystem", "25", 10_000), explore.DPOR},
+		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 50_000) }},
 		"filesystem/random":   {classic("filesystem", "19", 10_000), func() explore.Search { return explore.Random(10_000, 1) }},
 		"httpget/dfs, peers":  {httpGet.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 1_500) }},
 	} {
@@ -30,7 +30,7 @@ func BenchmarkWorkers(b *testing.B) {
 			for b.Loop() {
 				for _, workers := range []int{1, 2} {
 					o := test.options(b)
-					o.Workers, o.Search, o.haste = workers, test.search(), true
+					o.Workers, o.Search = workers, test.search()
 					result := check(b, o)
 					executions[workers] += result.Verdict.Executions
 					seconds[workers] += result.Counts.Elapsed.Seconds()
