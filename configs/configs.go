@@ -34,7 +34,7 @@ type Config struct {
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
 	SelfCheck int       // one execution of so many is run again, to compare; 0: none
-	Workers   int       // executions at the same time, up to MaxWorkers; 0: as many as there are processors
+	Workers   int       // executions at the same time, up to MaxWorkers; 0: the search decides
 	World     sut.World // hosts are those of the file, then the peers'
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
@@ -163,7 +163,7 @@ func (c Config) problems() []Problem {
 		report("bounds.depth", "%d is not allowed: give a number from 1 to %d", n, MaxDepth)
 	}
 	if n := c.Workers; n < 0 || n > MaxWorkers {
-		report("workers", "%d is not allowed: give a number up to %d, or 0 for as many as there are processors", n, MaxWorkers)
+		report("workers", "%d is not allowed: give a number up to %d, or 0 to leave it to the search", n, MaxWorkers)
 	}
 	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
 		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,6 +31,15 @@ func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct", f.search)
 	}
 	return f.bounded(s, b), nil
+}
+
+// ownWorkers is how many workers a search gets when nobody says: the parts that DPOR hands
+// out are small, so that with several workers it takes more time than they save.
+func (f *checkFlags) ownWorkers(b configs.Bounds) int {
+	if f.search == "dpor" && !leavesOut(b) {
+		return 1
+	}
+	return runtime.NumCPU()
 }
 
 // leavesOut reports whether bounds leave executions out for what is picked in them.
