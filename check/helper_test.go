@@ -166,3 +166,31 @@ func (o observer) Report(x explore.Execution) error {
 	o.see(x)
 	return o.Search.Report(x)
 }
+
+// eachExecution runs the executions of a search in a worker of their own, to its end or
+// until visit, which is shown each of them before the search is, returns false.
+func eachExecution(p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+	w, err := sut.Start(p, o)
+	if err != nil {
+		return false, err
+	}
+	defer w.Close()
+	var translate translator
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		log, err := w.Run(translate.schedule(schedule), nil)
+		if err != nil {
+			return false, err
+		}
+		x, err := translate.log(log)
+		if err != nil {
+			return false, err
+		}
+		if !visit(log, x) {
+			return false, nil
+		}
+		if err := s.Report(x); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

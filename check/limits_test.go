@@ -108,30 +108,17 @@ func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s explore.Sea
 // has; nil if there are too many.
 func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string][2]int {
 	t.Helper()
-	w, err := sut.Start(p, o)
+	list := map[string][2]int{}
+	ended, err := eachExecution(p, o, s, func(log *sut.Log, _ explore.Execution) bool {
+		preemptions, delays := departures(log.Events)
+		list[fmt.Sprint(choices(log.Events))] = [2]int{preemptions, delays}
+		return len(list) <= 300
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	var translate translator
-	list := map[string][2]int{}
-	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		preemptions, delays := departures(log.Events)
-		list[fmt.Sprint(choices(log.Events))] = [2]int{preemptions, delays}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Report(x); err != nil {
-			t.Fatal(err)
-		}
-		if len(list) > 300 {
-			return nil
-		}
+	if !ended {
+		return nil
 	}
 	return list
 }

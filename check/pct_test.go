@@ -68,24 +68,9 @@ func TestPCTOnGallery(t *testing.T) {
 // searchFor searches a program of the gallery to the end, whatever is found.
 func searchFor(t *testing.T, p *sut.Program, s explore.Search, name string) explore.Verdict {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{name}})
+	_, err := eachExecution(p, sut.Options{Args: []string{name}}, s, func(*sut.Log, explore.Execution) bool { return true })
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	var translate translator
-	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if err := s.Report(x); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		t.Fatalf("%s: %v", name, err)
 	}
 	return s.Verdict()
 }

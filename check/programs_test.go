@@ -169,36 +169,18 @@ var errTooMany = fmt.Errorf("too many executions")
 
 // searchProgram returns the outcomes that a search finds, in the words of the machine.
 func searchProgram(p *sut.Program, text string, s explore.Search, limit int) (map[string]bool, error) {
-	w, err := sut.Start(p, sut.Options{Args: []string{text}})
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	var translate translator
-	seen := map[string]bool{}
-	for executions := 0; ; executions++ {
-		schedule, more := s.Next()
-		if !more {
-			return seen, nil
-		}
-		if executions == limit {
-			return nil, errTooMany
-		}
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			return nil, err
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			return nil, err
-		}
+	seen, executions := map[string]bool{}, 0
+	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			seen[outcomeOf(log)] = true
 		}
-		if err := s.Report(x); err != nil {
-			return nil, err
-		}
+		executions++
+		return executions <= limit
+	})
+	if err == nil && !ended {
+		err = errTooMany
 	}
+	return seen, err
 }
 
 func outcomeOf(log *sut.Log) string {

@@ -45,36 +45,18 @@ func outcomes(t *testing.T, p *sut.Program, scenario string, s explore.Search) (
 
 func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) (seen map[string]bool, executions int) {
 	t.Helper()
-	w, err := sut.Start(p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
 	seen = map[string]bool{}
-	var translate translator
-	for {
-		schedule, more := s.Next()
-		if !more {
-			return seen, executions
-		}
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if executions++; executions > 100_000 {
-			t.Fatal("more than 100,000 executions")
-		}
+	ended, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			seen[string(log.Stdout)+" "+x.Outcome.String()] = true
 		}
-		if err := s.Report(x); err != nil {
-			t.Fatal(err)
-		}
+		executions++
+		return executions <= 100_000
+	})
+	if err != nil || !ended {
+		t.Fatalf("%d executions, and no end: %v", executions, err)
 	}
+	return seen, executions
 }
 
 // TestKnownOutcomes has the programs whose schedules are too many to enumerate.

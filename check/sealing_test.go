@@ -138,32 +138,17 @@ type sealedSearch struct {
 // explored is false if there are more executions than the limit.
 func explored(t *testing.T, p *sut.Program, text string, s explore.Search, limit int) (f sealedSearch, ok bool) {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{text}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
 	f = sealedSearch{outcomes: map[string]bool{}, orders: map[uint64]bool{}}
-	var translate translator
-	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			f.outcomes[outcomeOf(log)] = true
 			f.orders[explore.Fingerprint(x)] = true
-			if f.complete++; f.complete > limit {
-				return f, false
-			}
+			f.complete++
 		}
-		if err := s.Report(x); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		return f.complete <= limit
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
-	return f, true
+	return f, ok
 }

@@ -48,35 +48,21 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s explore.Search) 
 // show a violation; false if there are too many executions.
 func simplest(t *testing.T, p *sut.Program, text string, want signature, limit int) (least cost, ok bool) {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{text}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	var translate translator
-	search, executions := explore.DFS(), 0
-	for least[0] = 1 << 30; ; executions++ {
-		schedule, more := search.Next()
-		if !more || executions == limit {
-			return least, !more
-		}
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+	least[0] = 1 << 30
+	executions := 0
+	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, explore.DFS(), func(log *sut.Log, x explore.Execution) bool {
 		if c := costOf(transitionsOf(log.Events)); x.Outcome.Violation() && signatureOf(p, log).same(want) {
 			if c[2], c[3] = 0, 0; c.less(least) {
 				least = c
 			}
 		}
-		if err := search.Report(x); err != nil {
-			t.Fatal(err)
-		}
+		executions++
+		return executions <= limit
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return least, ok
 }
 
 // TestShrinkingAgainstTwin compares what violations of random programs are shrunk to with

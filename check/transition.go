@@ -76,8 +76,6 @@ type block struct {
 	preempted bool // it ends although the goroutine could have gone on
 }
 
-func (b block) length() int { return b.to - b.from }
-
 func blocksOf(steps []transition) []block {
 	var blocks []block
 	last := -1 // block of a goroutine of the program

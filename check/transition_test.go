@@ -140,30 +140,15 @@ func TestPreemptionsAsBounded(t *testing.T) {
 // countPreemptions counts the executions of a search by their preemptions.
 func countPreemptions(t *testing.T, p *sut.Program, text string, s explore.Search) (executions map[int]int, ended bool) {
 	t.Helper()
-	w, err := sut.Start(p, sut.Options{Args: []string{text}})
+	executions = map[int]int{}
+	count := 0
+	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, _ explore.Execution) bool {
+		executions[costOf(transitionsOf(log.Events))[0]]++
+		count++
+		return count <= 1000
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	var translate translator
-	executions = map[int]int{}
-	for range 1000 {
-		schedule, more := s.Next()
-		if !more {
-			return executions, true
-		}
-		log, err := w.Run(translate.schedule(schedule), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := translate.log(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		executions[costOf(transitionsOf(log.Events))[0]]++
-		if err := s.Report(x); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return executions, false
+	return executions, ended
 }
