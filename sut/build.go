@@ -126,7 +126,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}
-	if p.Hash, err = fileHash(o.Output); err != nil {
+	if p.Hash, err = HashFile(o.Output); err != nil {
 		return nil, err
 	}
 	p.symbols, err = readSymbols(o.Output)
@@ -270,7 +270,8 @@ func (t *Toolchain) goCommand(ctx context.Context, dir string, args ...string) (
 	return out, commandError(err)
 }
 
-func fileHash(path string) (string, error) {
+// HashFile is what the content of a file is known by: Program.Hash, and what else a check rests on.
+func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

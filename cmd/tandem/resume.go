@@ -2,11 +2,9 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // asked is how a check was asked for: what is needed to ask for it again, and to see
@@ -57,7 +56,7 @@ func (r request) describe() (a *asked, err error) {
 	if a.Config, err = flatten(r.config); err != nil {
 		return nil, err
 	}
-	if a.Tandem, err = hashFile("/proc/self/exe"); err != nil {
+	if a.Tandem, err = sut.HashFile("/proc/self/exe"); err != nil {
 		return nil, err
 	}
 	if r.config.Group != nil {
@@ -246,26 +245,13 @@ func join(key, name string) string {
 	return key + "." + b.String()
 }
 
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
 // hashProgram is that of a command, as far as it can be found here.
 func hashProgram(command string) string {
 	path, err := exec.LookPath(command)
 	if err != nil {
 		return "not found"
 	}
-	hash, err := hashFile(path)
+	hash, err := sut.HashFile(path)
 	if err != nil {
 		return "not readable"
 	}

@@ -116,8 +116,7 @@ func withdrawTwice(withdraw func(*account, int) bool) {
 
 // files are opened once and shared.
 type files struct {
-	open   sync.Map // name to *file
-	opened atomic.Int32
+	open sync.Map // name to *file
 }
 
 type file struct{ name string }
