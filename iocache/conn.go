@@ -11,6 +11,7 @@ const (
 	closed                          // the SUT has closed both directions
 	peerEnded                       // the peer has ended its stream
 	reset                           // the peer has reset the connection
+	listening                       // it is a listener
 )
 
 // gone says that nothing sent can reach the peer any more.
@@ -21,6 +22,8 @@ func (s connState) deliver(d Delivery) (connState, string) {
 	switch {
 	case s&refused != 0:
 		return s, "was refused"
+	case s&listening != 0:
+		return s, "is a listener"
 	case s&closed != 0:
 		return s, "is closed"
 	case s&reset != 0:
@@ -47,13 +50,16 @@ func (n *node) mustAccept(in Input) {
 // objection says why the SUT cannot give an input here; empty if it can.
 func (n *node) objection(in Input) string {
 	switch in.Kind {
-	case Connect:
+	case Connect, Listen:
 		if in.Conn != len(n.conns) {
-			return fmt.Sprintf("connect %d is out of order: the next connection is %d", in.Conn, len(n.conns))
+			return fmt.Sprintf("%s %d is out of order: the next connection is %d", in.Kind, in.Conn, len(n.conns))
 		}
 	case Send, Shutdown, Close:
-		if in.Conn < 0 || in.Conn >= len(n.conns) {
+		switch {
+		case in.Conn < 0 || in.Conn >= len(n.conns):
 			return fmt.Sprintf("%s on connection %d, but only %d were opened", in.Kind, in.Conn, len(n.conns))
+		case in.Kind != Close && n.conns[in.Conn]&listening != 0:
+			return fmt.Sprintf("%s on connection %d, which is a listener", in.Kind, in.Conn)
 		}
 	case Choose:
 		if n.kind != 0 || in.Conn < 0 {
@@ -65,9 +71,12 @@ func (n *node) objection(in Input) string {
 	return ""
 }
 
+// opens says whether the input makes a connection or a listener.
+func (in Input) opens() bool { return in.Kind == Connect || in.Kind == Listen }
+
 // reaches says whether the group can notice the input.
 func (n *node) reaches(in Input) bool {
-	if in.Kind == Connect || in.Kind == Choose {
+	if in.opens() || in.Kind == Choose {
 		return true
 	}
 	state := n.conns[in.Conn]
@@ -86,12 +95,12 @@ func (n *node) reaches(in Input) bool {
 
 // plausible checks that r can be a reaction to in.
 func (n *node) plausible(in Input, r Reaction) error {
-	if r.Refused < 0 || r.Refused != 0 && in.Kind != Connect {
-		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect can, with a positive one",
+	if r.Refused < 0 || r.Refused != 0 && !in.opens() {
+		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect or listen can, with a positive one",
 			in, r.Refused)
 	}
 	if !n.reaches(in) {
-		if len(r.Deliveries) > 0 {
+		if !r.empty() {
 			return fmt.Errorf("iocache: %v cannot reach the peers, so they cannot react with %v", in, r)
 		}
 		return nil
@@ -99,6 +108,17 @@ func (n *node) plausible(in Input, r Reaction) error {
 	conns := make([]connState, len(n.conns), len(n.conns)+1)
 	copy(conns, n.conns)
 	conns = apply(conns, in, r.Refused)
+	for _, l := range r.Opened {
+		if l < 0 || l >= len(conns) || conns[l]&(listening|closed) != listening {
+			return fmt.Errorf("iocache: after %v the group has opened a connection at %d, where nobody listens", in, l)
+		}
+		conns = append(conns, 0)
+	}
+	for i, e := range r.Ended {
+		if e.Peer < 0 || e.Status < 0 || i > 0 && e.Peer <= r.Ended[i-1].Peer {
+			return fmt.Errorf("iocache: after %v peer %d has ended with status %d: list each once, in order", in, e.Peer, e.Status)
+		}
+	}
 	for _, d := range r.Deliveries {
 		if d.Conn < 0 || d.Conn >= len(conns) {
 			return fmt.Errorf("iocache: after %v a delivery names connection %d, but only %d were opened",
@@ -120,10 +140,13 @@ func (n *node) plausible(in Input, r Reaction) error {
 // apply changes the states by an input that reaches the group.
 func apply(conns []connState, in Input, errno int) []connState {
 	switch in.Kind {
-	case Connect:
+	case Connect, Listen:
 		state := connState(0)
-		if errno != 0 {
+		switch {
+		case errno != 0:
 			state = refused
+		case in.Kind == Listen:
+			state = listening
 		}
 		return append(conns, state)
 	case Shutdown:
@@ -137,16 +160,17 @@ func apply(conns []connState, in Input, errno int) []connState {
 // advance returns the states after an input and its reaction, and how many it
 // has copied: states are shared along a path for as long as they do not change.
 func advance(before []connState, in Input, r Reaction) (after []connState, copied int) {
-	changed := in.Kind != Send
+	changed := in.Kind != Send || len(r.Opened) > 0
 	for _, d := range r.Deliveries {
 		changed = changed || d.End != StillOpen
 	}
 	if !changed {
 		return before, 0
 	}
-	after = make([]connState, len(before), len(before)+1)
+	after = make([]connState, len(before), len(before)+1+len(r.Opened))
 	copy(after, before)
 	after = apply(after, in, r.Refused)
+	after = append(after, make([]connState, len(r.Opened))...)
 	for _, d := range r.Deliveries {
 		after[d.Conn], _ = after[d.Conn].deliver(d)
 	}

@@ -14,7 +14,7 @@ import (
 // makes the same tree. The file is only ever appended to. It is
 //
 //	magic            8 bytes, "TandemIO"
-//	version          4 bytes, little-endian as all that follow: 1
+//	version          4 bytes, little-endian as all that follow: 2
 //	description      a frame: what the answers are those of
 //	records          a frame each
 //
@@ -25,8 +25,9 @@ import (
 //	content
 //
 // The content of a record is the place, the kind, and the connection of the input;
-// the address of a Connect or the data of a Send; errno; the number of deliveries, and of
-// each the connection, the end, and the data. Numbers are varints (encoding/binary); an
+// the address of a Connect or Listen, or the data of a Send; errno; the number of connections that the
+// group has opened, and of each the listener; the number of deliveries, and of each the connection, the
+// end, and the data; the number of peers that have ended, and of each the index and the status. Numbers are varints (encoding/binary); an
 // address or data have their length before them.
 //
 // Whoever appends may be stopped in the middle: then the last frame is torn, and a
@@ -34,7 +35,7 @@ import (
 
 const (
 	fileMagic   = "TandemIO"
-	fileVersion = 1
+	fileVersion = 2
 	frameHeader = 8
 	maxFrame    = 1 << 30 // bytes of content
 )
@@ -62,17 +63,25 @@ func AppendEntry(b []byte, e Entry) []byte {
 	b = append(b, byte(e.Input.Kind))
 	b = binary.AppendUvarint(b, uint64(e.Input.Conn))
 	switch e.Input.Kind {
-	case Connect:
+	case Connect, Listen:
 		b = appendBytes(b, []byte(e.Input.Addr))
 	case Send:
 		b = appendBytes(b, e.Input.Data)
 	}
 	b = binary.AppendUvarint(b, uint64(e.Reaction.Refused))
+	b = binary.AppendUvarint(b, uint64(len(e.Reaction.Opened)))
+	for _, l := range e.Reaction.Opened {
+		b = binary.AppendUvarint(b, uint64(l))
+	}
 	b = binary.AppendUvarint(b, uint64(len(e.Reaction.Deliveries)))
 	for _, d := range e.Reaction.Deliveries {
 		b = binary.AppendUvarint(b, uint64(d.Conn))
 		b = append(b, byte(d.End))
 		b = appendBytes(b, d.Data)
+	}
+	b = binary.AppendUvarint(b, uint64(len(e.Reaction.Ended)))
+	for _, x := range e.Reaction.Ended {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.Peer)), uint64(x.Status))
 	}
 	return endFrame(b, content)
 }
@@ -236,19 +245,25 @@ func (f *fields) bytes() []byte {
 func decodeEntry(content []byte) (e Entry, ok bool) {
 	f := &fields{data: content}
 	e.At = NodeID(f.number(math.MaxInt32))
-	e.Input.Kind = Kind(f.number(uint64(Choose)))
+	e.Input.Kind = Kind(f.number(uint64(kinds - 1)))
 	e.Input.Conn = f.number(math.MaxInt32)
 	switch e.Input.Kind {
-	case Connect:
+	case Connect, Listen:
 		e.Input.Addr = string(f.bytes())
 	case Send:
 		e.Input.Data = f.bytes()
 	}
 	e.Reaction.Refused = f.number(math.MaxInt32)
 	for range f.number(uint64(len(f.data))) {
+		e.Reaction.Opened = append(e.Reaction.Opened, f.number(math.MaxInt32))
+	}
+	for range f.number(uint64(len(f.data))) {
 		d := Delivery{Conn: f.number(math.MaxInt32), End: End(f.number(uint64(Reset)))}
 		d.Data = f.bytes()
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
+	}
+	for range f.number(uint64(len(f.data))) {
+		e.Reaction.Ended = append(e.Reaction.Ended, Ending{Peer: f.number(math.MaxInt32), Status: f.number(math.MaxInt32)})
 	}
 	return e, !f.bad && len(f.data) == 0 && e.Input.Kind >= Connect
 }

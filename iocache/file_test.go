@@ -22,6 +22,9 @@ var someEntries = []Entry{
 	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
 	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
 	{Root, Input{Kind: Choose, Conn: 3}, Reaction{}},
+	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{2, []byte("GET"), EOF}}}},
+	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{0, 0}, {1, 256}}}},
+	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{1, nil, Reset}}, Ended: []Ending{{2, 9}}}},
 }
 
 const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
@@ -31,6 +34,9 @@ const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
 4 shutdown 1 => nothing
 5 close 1 => nothing
 0 choose 3 => nothing
+0 listen 0 "0.0.0.0:80" => opened(at 0) opened(at 0) 2:"GET"EOF
+8 close 2 => ended(peer 0, status 0) ended(peer 1, status 256)
+9 close 0 => 1:""reset ended(peer 2, status 9)
 `
 
 func fileOf(description string, entries []Entry) []byte {
@@ -90,15 +96,21 @@ func drawEntry(t *rapid.T) Entry {
 		return nil
 	}
 	number := rapid.IntRange(0, 1<<31-1)
-	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, 5).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
+	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
 	switch e.Input.Kind {
-	case Connect:
+	case Connect, Listen:
 		e.Input.Addr = string(bytes("addr"))
 	case Send:
 		e.Input.Data = bytes("data")
 	}
 	if rapid.Bool().Draw(t, "refused") {
 		e.Reaction.Refused = number.Draw(t, "errno")
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "opened") {
+		e.Reaction.Opened = append(e.Reaction.Opened, number.Draw(t, "listener"))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "ended") {
+		e.Reaction.Ended = append(e.Reaction.Ended, Ending{number.Draw(t, "peer"), number.Draw(t, "status")})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "deliveries") {
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries,
@@ -134,7 +146,7 @@ func TestRestore(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "executions") {
 			cur := c.Cursor()
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, len(c.nodes[cur.node].conns), cur.Node() != Root))
+				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.nodes[cur.node].conns, cur.Node() != Root))
 				if cur = next; hit {
 					continue
 				}
@@ -229,7 +241,7 @@ func TestFileErrors(t *testing.T) {
 	}{
 		{"empty", nil, "at byte 0: this is no file of an I/O cache", false},
 		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O cache", false},
-		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 1", false},
+		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 2", false},
 		{"no description", data[:12], "at byte 12: it ends before its description", false},
 		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a record of 4294967295 bytes is longer than any can be", false},
 		{"a length of 1 GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5), "at byte 20: of the 1073741824 bytes of the last record 1 are there", true},
@@ -252,7 +264,7 @@ func TestRestoreRefuses(t *testing.T) {
 		`1 send 3 "x" => nothing`:           "iocache: send on connection 3, but only 1 were opened",
 		`1 connect 0 "a" => nothing`:        "iocache: connect 0 is out of order: the next connection is 1",
 		`1 send 0 "x" => 5:"y"`:             `iocache: after send 0 "x" a delivery names connection 5, but only 1 were opened`,
-		`1 send 0 "x" => refused(errno 11)`: `iocache: send 0 "x" cannot be refused with errno 11: only a connect can, with a positive one`,
+		`1 send 0 "x" => refused(errno 11)`: `iocache: send 0 "x" cannot be refused with errno 11: only a connect or listen can, with a positive one`,
 	} {
 		e, err := ParseText(line)
 		if err != nil {
@@ -274,7 +286,7 @@ func TestRestoreRefuses(t *testing.T) {
 func TestParseTextErrors(t *testing.T) {
 	for line, at := range map[string]int{
 		"": 0, "x": 0, "0": 1, "0 accept 1 => nothing": 1, "0 connect 0 => nothing": 12, `0 connect 0 "a"`: 15,
-		`0 send 0 'a' => nothing`: 9, `0 send 0 "a" => `: 16, `0 close 0 => nothing more`: 20, `0 close 0 => 0:"a"gone`: 18,
+		`0 send 0 'a' => nothing`: 9, `0 send 0 "a" => `: 15, `0 close 0 => nothing more`: 20, `0 close 0 => 0:"a"gone`: 18,
 		`0 close 99999999999 => nothing`: 8, `0 close 0 => 0:"a`: 15, `0 close 0 =>`: 12,
 	} {
 		want := fmt.Sprintf("iocache: %q is not the text of a record: it cannot be read from its byte %d on", line, at)

@@ -176,13 +176,13 @@ func (c *Cache) dump() string {
 func parseInput(t *testing.T, text string) Input {
 	t.Helper()
 	word, args, _ := strings.Cut(text, " ")
-	for kind := Connect; kind <= Choose; kind++ {
+	for kind := Connect; kind < kinds; kind++ {
 		if kind.String() != word {
 			continue
 		}
 		in := Input{Kind: kind, Conn: number(t, args)}
 		switch kind {
-		case Connect:
+		case Connect, Listen:
 			in.Addr = second(args)
 		case Send:
 			data, err := strconv.Unquote(second(args))
@@ -205,6 +205,17 @@ func parseReaction(t *testing.T, text string) Reaction {
 		if after, ok := strings.CutPrefix(text, "refused(errno "); ok {
 			code, rest, _ := strings.Cut(after, ")")
 			r.Refused, text = number(t, code), rest
+			continue
+		}
+		if after, ok := strings.CutPrefix(text, "opened(at "); ok {
+			listener, rest, _ := strings.Cut(after, ")")
+			r.Opened, text = append(r.Opened, number(t, listener)), rest
+			continue
+		}
+		var e Ending
+		if n, _ := fmt.Sscanf(text, "ended(peer %d, status %d)", &e.Peer, &e.Status); n == 2 {
+			_, text, _ = strings.Cut(text, ")")
+			r.Ended = append(r.Ended, e)
 			continue
 		}
 		conn, rest, ok := strings.Cut(text, ":")

@@ -3,6 +3,7 @@ package iocache
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -99,6 +100,13 @@ func (e *Inconsistency) writePath(b *strings.Builder) {
 func (e *Inconsistency) writeAnswers(b *strings.Builder) {
 	if e.Want.Refused != e.Got.Refused {
 		fmt.Fprintf(b, "  errno of the connect earlier: %d, now: %d (0: it succeeded)\n", e.Want.Refused, e.Got.Refused)
+	}
+	if !slices.Equal(e.Want.Opened, e.Got.Opened) {
+		fmt.Fprintf(b, "  connections that the peers opened earlier: %d, now: %d (numbers of the listeners: %v, %v)\n",
+			len(e.Want.Opened), len(e.Got.Opened), e.Want.Opened, e.Got.Opened)
+	}
+	if !slices.Equal(e.Want.Ended, e.Got.Ended) {
+		fmt.Fprintf(b, "  peers that ended earlier: %s, now: %s\n", Reaction{Ended: e.Want.Ended}, Reaction{Ended: e.Got.Ended})
 	}
 	const shown = 3
 	differing := 0

@@ -1,7 +1,7 @@
 // Package iocache remembers what a group of peers has answered, so that an
 // execution that repeats earlier requests is served without touching a process.
 //
-// The cache is a tree. An edge is an input to the peer group (connect, bytes
+// The cache is a tree. An edge is an input to the peer group (connect, listen, bytes
 // sent, half close, close); a node is the place after it, and holds all that the
 // group did in reaction until it was quiescent. An execution is a cursor that
 // moves down the tree from the root: the I/O cache of Leungwattanakit, Artho,
@@ -36,14 +36,17 @@ const (
 	Shutdown                 // end the stream towards the peer (half close)
 	Close                    // close both directions
 	Choose                   // start the group so that it behaves in way Conn: only at the root
+	Listen                   // accept what the group connects to Addr: Conn is the listener
+	kinds
 )
 
-// Input is one thing done to the peer group. Connections are numbered by the
-// order of connect along a path: 0 is the first one, refused ones included.
+// Input is one thing done to the peer group. Connections and listeners are numbered
+// together, by their order along a path: 0 is the first one, refused ones included. Close
+// ends either.
 type Input struct {
 	Kind Kind
 	Conn int    // Choose: the behaviour
-	Addr string // Connect only
+	Addr string // Connect and Listen only
 	Data []byte // Send only
 }
 
@@ -64,13 +67,23 @@ type Delivery struct {
 	End  End // after Data
 }
 
+// Ending says that a peer's process has ended.
+type Ending struct {
+	Peer   int // its index in the group
+	Status int // as wait(2) has it
+}
+
 // Reaction is all that the group did after an input until it was quiescent. The
 // order between connections cannot be observed and is not kept: the cache holds
 // at most one delivery for each connection, in the order of their numbers.
 // Reactions that the cache gives out share its memory and must not be modified.
 type Reaction struct {
-	Refused    int // errno of a connect that failed; 0: none did
+	Refused int // errno of a connect or listen that failed; 0: none did
+	// Opened are the connections that the group has made: for each the number of the
+	// listener. They get the next numbers, in this order.
+	Opened     []int
 	Deliveries []Delivery
+	Ended      []Ending // in the order of Peer, each once
 }
 
 // NodeID names a place in the tree, a logical checkpoint. It stays valid for as
@@ -143,7 +156,8 @@ func (c *Cache) Cursor() Cursor { return Cursor{Root} }
 // An input that cannot reach the group is a hit that changes nothing: on a
 // connection that was refused, reset, or closed, after a half close, or no bytes
 // at all. Which error the SUT gets for it is up to its sockets. An input on a
-// connection that was never opened, or a connect out of order, is a panic.
+// connection that was never opened, a connect or listen out of order, or bytes to a
+// listener, are a panic.
 //
 // A hit costs one table access per edge, whatever the depth.
 func (c *Cache) Lookup(cur Cursor, in Input) (next Cursor, served Reaction, rest Input, hit bool) {

@@ -11,7 +11,7 @@ import (
 
 // String names the kind the way messages do.
 func (k Kind) String() string {
-	names := [...]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Choose: "choose"}
+	names := [...]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Choose: "choose", Listen: "listen"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
@@ -30,8 +30,8 @@ func (e End) String() string {
 // String shows the input on one line; long data is cut short.
 func (in Input) String() string {
 	switch in.Kind {
-	case Connect:
-		return fmt.Sprintf("connect %d %s", in.Conn, in.Addr)
+	case Connect, Listen:
+		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr)
 	case Send:
 		return fmt.Sprintf("send %d %s", in.Conn, quote(in.Data))
 	default:
@@ -45,6 +45,9 @@ func (r Reaction) String() string {
 	if r.Refused != 0 {
 		parts = append(parts, fmt.Sprintf("refused(errno %d)", r.Refused))
 	}
+	for _, l := range r.Opened {
+		parts = append(parts, fmt.Sprintf("opened(at %d)", l))
+	}
 	for _, d := range r.Deliveries {
 		part := fmt.Sprintf("%d:", d.Conn)
 		if len(d.Data) > 0 {
@@ -54,6 +57,9 @@ func (r Reaction) String() string {
 			part += d.End.String()
 		}
 		parts = append(parts, part)
+	}
+	for _, e := range r.Ended {
+		parts = append(parts, fmt.Sprintf("ended(peer %d, status %d)", e.Peer, e.Status))
 	}
 	if len(parts) == 0 {
 		return "nothing"
@@ -71,8 +77,12 @@ func quote(data []byte) string {
 }
 
 // normalise brings a reaction into the form in which equal ones are identical:
-// one delivery for each connection that received something, in their order.
+// one delivery for each connection that received something, and endings, in their order.
 func normalise(r Reaction) Reaction {
+	byPeer := func(a, b Ending) int { return a.Peer - b.Peer }
+	if !slices.IsSortedFunc(r.Ended, byPeer) {
+		r.Ended = slices.SortedFunc(slices.Values(r.Ended), byPeer)
+	}
 	normal := true
 	for i, d := range r.Deliveries {
 		empty := len(d.Data) == 0 && d.End == StillOpen
@@ -94,7 +104,8 @@ func normalise(r Reaction) Reaction {
 			merged = append(merged, d)
 		}
 	}
-	return Reaction{Refused: r.Refused, Deliveries: merged}
+	r.Deliveries = merged
+	return r
 }
 
 // join is the reaction r followed by next. It allocates only if both say
@@ -108,7 +119,9 @@ func (r Reaction) join(next Reaction) Reaction {
 	}
 	return normalise(Reaction{
 		Refused:    max(r.Refused, next.Refused),
+		Opened:     slices.Concat(r.Opened, next.Opened),
 		Deliveries: slices.Concat(r.Deliveries, next.Deliveries),
+		Ended:      slices.Concat(r.Ended, next.Ended),
 	})
 }
 
@@ -118,8 +131,16 @@ func (r Reaction) minus(first Reaction) (remainder Reaction, ok bool) {
 	if first.empty() {
 		return r, true
 	}
-	if r.Refused != first.Refused {
+	if r.Refused != first.Refused || len(r.Opened) < len(first.Opened) || !slices.Equal(r.Opened[:len(first.Opened)], first.Opened) {
 		return Reaction{}, false
+	}
+	remainder.Opened = r.Opened[len(first.Opened):]
+	for _, e := range r.Ended {
+		if len(first.Ended) > 0 && first.Ended[0] == e {
+			first.Ended = first.Ended[1:]
+			continue
+		}
+		remainder.Ended = append(remainder.Ended, e)
 	}
 	for _, d := range r.Deliveries {
 		if len(first.Deliveries) > 0 && first.Deliveries[0].Conn == d.Conn {
@@ -133,7 +154,7 @@ func (r Reaction) minus(first Reaction) (remainder Reaction, ok bool) {
 			remainder.Deliveries = append(remainder.Deliveries, d)
 		}
 	}
-	return remainder, len(first.Deliveries) == 0
+	return remainder, len(first.Deliveries) == 0 && len(first.Ended) == 0
 }
 
 // minus is what remains of d after first. A stream that first has ended can only
@@ -152,10 +173,12 @@ func (d Delivery) minus(first Delivery) (remainder Delivery, ok bool) {
 	return d, len(d.Data) == 0
 }
 
-func (r Reaction) empty() bool { return r.Refused == 0 && len(r.Deliveries) == 0 }
+func (r Reaction) empty() bool {
+	return r.Refused == 0 && len(r.Opened) == 0 && len(r.Deliveries) == 0 && len(r.Ended) == 0
+}
 
 func (r Reaction) equal(other Reaction) bool {
-	return r.Refused == other.Refused && slices.EqualFunc(r.Deliveries, other.Deliveries,
+	return r.Refused == other.Refused && slices.Equal(r.Opened, other.Opened) && slices.Equal(r.Ended, other.Ended) && slices.EqualFunc(r.Deliveries, other.Deliveries,
 		func(a, b Delivery) bool {
 			return a.Conn == b.Conn && a.End == b.End && bytes.Equal(a.Data, b.Data)
 		})
@@ -163,6 +186,7 @@ func (r Reaction) equal(other Reaction) bool {
 
 // clone copies the reaction into memory of its own.
 func (r Reaction) clone() Reaction {
+	r.Opened, r.Ended = slices.Clone(r.Opened), slices.Clone(r.Ended)
 	r.Deliveries = slices.Clone(r.Deliveries)
 	for i := range r.Deliveries {
 		r.Deliveries[i].Data = bytes.Clone(r.Deliveries[i].Data)
@@ -173,6 +197,7 @@ func (r Reaction) clone() Reaction {
 // size is the memory that a reaction holds besides itself.
 func (r Reaction) size() int64 {
 	size := int64(len(r.Deliveries)) * int64(unsafe.Sizeof(Delivery{}))
+	size += int64(len(r.Opened))*int64(unsafe.Sizeof(int(0))) + int64(len(r.Ended))*int64(unsafe.Sizeof(Ending{}))
 	for _, d := range r.Deliveries {
 		size += int64(len(d.Data))
 	}

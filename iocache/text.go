@@ -13,10 +13,12 @@ import (
 //	1 send 0 "QUIT\n" => 0:"bye"EOF
 //	0 connect 0 "127.0.0.1:23" => refused(errno 111)
 //	2 close 0 => nothing
+//	0 listen 0 "0.0.0.0:80" => opened(at 0) 1:"GET / HTTP/1.0\r\n\r\n"
+//	4 close 1 => ended(peer 0, status 0)
 func (e Entry) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%d %v %d", e.At, e.Input.Kind, e.Input.Conn)
 	switch e.Input.Kind {
-	case Connect:
+	case Connect, Listen:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), e.Input.Addr)
 	case Send:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), string(e.Input.Data))
@@ -25,12 +27,18 @@ func (e Entry) AppendText(b []byte) []byte {
 	if e.Reaction.Refused != 0 {
 		b = fmt.Appendf(b, " refused(errno %d)", e.Reaction.Refused)
 	}
+	for _, l := range e.Reaction.Opened {
+		b = fmt.Appendf(b, " opened(at %d)", l)
+	}
 	for _, d := range e.Reaction.Deliveries {
 		b = fmt.Appendf(b, " %d:", d.Conn)
 		b = strconv.AppendQuoteToASCII(b, string(d.Data))
 		if d.End != StillOpen {
 			b = append(b, d.End.String()...)
 		}
+	}
+	for _, x := range e.Reaction.Ended {
+		b = fmt.Appendf(b, " ended(peer %d, status %d)", x.Peer, x.Status)
 	}
 	if e.Reaction.empty() {
 		b = append(b, " nothing"...)
@@ -100,14 +108,14 @@ func (p *textParser) quoted() []byte {
 
 func (p *textParser) entry() (e Entry) {
 	e.At = NodeID(p.number())
-	for kind := Connect; kind <= Choose; kind++ {
+	for kind := Connect; kind < kinds; kind++ {
 		if p.take(" " + kind.String() + " ") {
 			e.Input.Kind = kind
 		}
 	}
 	e.Input.Conn = p.number()
 	switch e.Input.Kind {
-	case Connect:
+	case Connect, Listen:
 		p.expect(" ")
 		e.Input.Addr = string(p.quoted())
 	case Send:
@@ -122,7 +130,17 @@ func (p *textParser) entry() (e Entry) {
 		e.Reaction.Refused = p.number()
 		p.expect(")")
 	}
-	for p.take(" ") {
+	for p.take(" opened(at ") {
+		e.Reaction.Opened = append(e.Reaction.Opened, p.number())
+		p.expect(")")
+	}
+	e.Reaction.Deliveries, e.Reaction.Ended = p.deliveries(), p.endings()
+	p.wrong = p.wrong || e.Reaction.empty() || e.Input.Kind == 0
+	return e
+}
+
+func (p *textParser) deliveries() (all []Delivery) {
+	for len(p.rest) > 1 && '0' <= p.rest[1] && p.rest[1] <= '9' && p.take(" ") {
 		d := Delivery{Conn: p.number()}
 		p.expect(":")
 		d.Data = p.quoted()
@@ -132,8 +150,18 @@ func (p *textParser) entry() (e Entry) {
 				break
 			}
 		}
-		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
+		all = append(all, d)
 	}
-	p.wrong = p.wrong || e.Reaction.empty() || e.Input.Kind == 0
-	return e
+	return all
+}
+
+func (p *textParser) endings() (all []Ending) {
+	for p.take(" ended(peer ") {
+		x := Ending{Peer: p.number()}
+		p.expect(", status ")
+		x.Status = p.number()
+		p.expect(")")
+		all = append(all, x)
+	}
+	return all
 }

@@ -25,7 +25,7 @@ type Cache struct {
 type edge struct {
 	from  NodeID
 	conn  int32
-	addr  int32 // number of the address of a Connect
+	addr  int32 // number of the address of a Connect or Listen
 	kind  Kind
 	first byte // of a Send
 }
@@ -114,7 +114,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 	}
 	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn)}
 	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
-	if in.Kind == Connect {
+	if in.opens() {
 		n.addr, e.addr = strings.Clone(in.Addr), c.addressNumber(in.Addr)
 	}
 	child := c.add(n)
@@ -314,10 +314,10 @@ func (c *Cache) children(n NodeID) []NodeID {
 	return children
 }
 
-// control finds the child of a Connect, Shutdown or Close.
+// control finds the child of any input but a Send.
 func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
 	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
-	if in.Kind == Connect {
+	if in.opens() {
 		number, known := c.addresses[in.Addr]
 		if !known {
 			return 0, false

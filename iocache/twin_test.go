@@ -31,6 +31,7 @@ func (h history) with(in Input) history {
 // byte may make it answer on any connection, end one, or reset one.
 type simulated struct {
 	conns   []connState
+	ended   [3]bool // its processes
 	memory  uint32
 	chunked bool // answers depend on how requests are cut, too
 }
@@ -42,13 +43,17 @@ func (s *simulated) perform(in Input) Reaction {
 		s.stir(100 + byte(in.Conn))
 		return r
 	}
-	if in.Kind == Connect {
-		s.stir(200 + byte(len(in.Addr)))
+	if in.opens() {
+		s.stir(200 + byte(len(in.Addr)) + byte(in.Kind))
 		if s.memory>>8%5 == 0 {
 			s.conns = append(s.conns, refused)
 			return Reaction{Refused: 111}
 		}
-		s.conns = append(s.conns, 0)
+		state := connState(0)
+		if in.Kind == Listen {
+			state = listening
+		}
+		s.conns = append(s.conns, state)
 		s.react(&r)
 		return normalise(r)
 	}
@@ -92,6 +97,16 @@ func (s *simulated) react(r *Reaction) {
 		d.Data = []byte{'A' + byte(dice/64%3), 'x'}
 	case 4:
 		d.End = End(dice / 64 % 4 % 3)
+	case 5:
+		if s.conns[d.Conn]&(listening|closed) == listening && len(s.conns) < maxSimulated {
+			r.Opened = append(r.Opened, d.Conn)
+			d.Conn, s.conns = len(s.conns), append(s.conns, 0)
+		}
+	case 6:
+		if peer := int(dice / 64 % 3); !s.ended[peer] {
+			s.ended[peer] = true
+			r.Ended = append(r.Ended, Ending{peer, int(dice / 256 % 2)})
+		}
 	}
 	state, objection := s.conns[d.Conn].deliver(d)
 	if objection == "" {
@@ -99,6 +114,9 @@ func (s *simulated) react(r *Reaction) {
 		r.Deliveries = append(r.Deliveries, d)
 	}
 }
+
+// maxSimulated is how many connections and listeners a simulated group goes up to.
+const maxSimulated = 6
 
 // world is what the executions of one test have in common.
 type world struct {
@@ -223,7 +241,7 @@ func (h history) inputs() []Input {
 		in := Input{Conn: int(fields[1][0] - '0')}
 		for in.Kind = Connect; in.Kind.String() != fields[0]; in.Kind++ {
 		}
-		if in.Kind == Connect {
+		if in.opens() {
 			in.Addr = fields[2]
 		} else if in.Kind == Send {
 			in.Data = []byte(fields[2])
@@ -260,19 +278,19 @@ func (w world) between(from, to history) Reaction {
 
 // drawInput draws something that a SUT with so many connections can do; begun says that
 // it has done something.
-func (w world) drawInput(t *rapid.T, conns int, begun bool) Input {
+func (w world) drawInput(t *rapid.T, conns []connState, begun bool) Input {
 	kinds := []Kind{Send, Send, Send, Send, Send, Send, Send, Shutdown, Close}
-	if conns < w.conns {
-		kinds = append(kinds, Connect)
+	if len(conns) < w.conns {
+		kinds = append(kinds, Connect, Listen)
 	}
-	if conns == 0 {
-		kinds = []Kind{Connect}
+	if len(conns) == 0 {
+		kinds = []Kind{Connect, Listen}
 	}
 	if !begun {
-		kinds = []Kind{Connect, Choose}
+		kinds = []Kind{Connect, Listen, Choose}
 	}
-	in := Input{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Conn: conns}
-	if in.Kind == Connect {
+	in := Input{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Conn: len(conns)}
+	if in.opens() {
 		in.Addr = rapid.SampledFrom([]string{"a:1", "a:1", "a:1", "bb:2"}).Draw(t, "addr")
 		return in
 	}
@@ -280,7 +298,10 @@ func (w world) drawInput(t *rapid.T, conns int, begun bool) Input {
 		in.Conn = rapid.IntRange(0, 2).Draw(t, "behaviour")
 		return in
 	}
-	in.Conn = rapid.IntRange(0, conns-1).Draw(t, "conn")
+	in.Conn = rapid.IntRange(0, len(conns)-1).Draw(t, "conn")
+	if conns[in.Conn]&listening != 0 {
+		in.Kind = Close
+	}
 	if in.Kind == Send {
 		in.Data = []byte(rapid.StringMatching(w.requests).Draw(t, "data"))
 	}
@@ -308,7 +329,7 @@ func TestTwin(t *testing.T) {
 }
 
 func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, history) {
-	in := w.drawInput(t, len(w.after(h).conns), len(h) > 0)
+	in := w.drawInput(t, w.after(h).conns, len(h) > 0)
 	next, served, rest, hit := c.Lookup(cur, in)
 	wantNext, wantHit := w.lookup(h, in)
 	if want := w.between(h, wantNext); hit != wantHit || !served.equal(want) {
@@ -389,7 +410,7 @@ func TestPeerThatSeesWrites(t *testing.T) {
 			cur := c.Cursor()
 			var seen Reaction
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				in := w.drawInput(t, len(c.nodes[cur.node].conns), cur.Node() != Root)
+				in := w.drawInput(t, c.nodes[cur.node].conns, cur.Node() != Root)
 				next, answer, err := w.ask(t, c, cur, in, seen)
 				if err != nil {
 					var contradiction *Inconsistency
