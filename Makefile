@@ -3,7 +3,7 @@
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
-# make soak    a million executions, whose memory must stay flat
+# make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
@@ -57,8 +57,9 @@ std:
 bench: setup build
 	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)
 
-soak:
+soak: setup build
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
+	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
 
 RELEASES = go1.25.0 $(shell $(GO) env GOVERSION) go1.27.0
 comma = ,

@@ -111,8 +111,8 @@ func (r *recorder) SetDeadline(time.Time) error      { return nil }
 func (r *recorder) SetReadDeadline(time.Time) error  { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
-// login authenticates over the connection and runs a command.
-func login(t *testing.T, r *recorder, command string) string {
+// authenticate does the key exchange over the connection, and authenticates.
+func authenticate(t testing.TB, r *recorder) (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Request) {
 	t.Helper()
 	key, err := ssh.ParsePrivateKey(readFile(t, exampleKeys+"throwaway_user_key"))
 	if err != nil {
@@ -128,6 +128,13 @@ func login(t *testing.T, r *recorder, command string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn, channels, requests
+}
+
+// login authenticates over the connection and runs a command.
+func login(t *testing.T, r *recorder, command string) string {
+	t.Helper()
+	conn, channels, requests := authenticate(t, r)
 	client := ssh.NewClient(conn, channels, requests)
 	defer client.Close()
 	session, err := client.NewSession()

@@ -46,7 +46,8 @@ func redis() peers.Group {
 // inetdDropbear is a dropbear that serves one connection, as from inetd.
 func inetdDropbear(t testing.TB) peers.Group {
 	g := ownPeer("inetd", "/usr/sbin/dropbear", "-i", "-r", "{scratch}/hostkey")
-	g.Files = dropbear(t).Files
+	of := dropbear(t)
+	g.Files, g.Binds = of.Files, of.Binds
 	return g
 }
 

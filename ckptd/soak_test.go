@@ -1,0 +1,226 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+var soak = flag.Int("soak", 2000, "checkpoints, each with a restore, of TestSoak; `make soak` has 100,000")
+
+// soaked is a dialogue in which a group is taken back and forth.
+type soaked struct {
+	name    string
+	backend string
+	share   int // of the cycles, in percent: CRIU takes ten times as long
+	begin   func(testing.TB, *Client) *walker
+}
+
+var soakedOnes = []soaked{
+	{"merecat by CRIU", BackendCRIU, 5, walk(dialogues[0])},
+	{"redis by CRIU", BackendCRIU, 5, walk(dialogues[1])},
+	{"dropbear by CRIU", BackendCRIU, 5, walkDropbear(dropbear, dropbearAddress)},
+	{"merecat in memory", BackendMemory, 28, walk(dialogues[0])},
+	{"redis in memory", BackendMemory, 28, walk(dialogues[1])},
+	{"dropbear in memory", BackendMemory, 29, walkDropbear(inetdDropbear, sinkAddress)},
+}
+
+// TestSoak takes groups back and forth within their dialogues, at random, for long. Every
+// answer must be what it was at first, and the daemon must not grow.
+func TestSoak(t *testing.T) {
+	for _, s := range soakedOnes {
+		t.Run(s.name, func(t *testing.T) { s.run(t, max(1, *soak*s.share/100)) })
+	}
+}
+
+// The daemon is measured twice as often; in the first half of the time it warms up.
+const soakPoints = 10
+
+func (s soaked) run(t *testing.T, cycles int) {
+	c := spawn(t, Options{Backend: s.backend})
+	w := s.begin(t, c)
+	var first, last footprint
+	for point := range 2 * soakPoints {
+		// A test of its own, as what a test has made is kept until it ends.
+		ok := t.Run(strconv.Itoa(point), func(t *testing.T) {
+			w.talk.t = t
+			for range (cycles + point) / (2 * soakPoints) {
+				w.cycle(t)
+			}
+			w.renew(t)
+			if last = measure(t, c); point < soakPoints {
+				first = last // it warms up
+			}
+			await(t, fmt.Sprintf("not more than after half of the cycles, %v", first), func() bool {
+				last = measure(t, c)
+				return last.descriptors <= first.descriptors+1 && last.processes <= first.processes // one more while a network is made ahead
+			})
+			t.Log(last)
+		})
+		if !ok {
+			t.Fatal("no more cycles after this")
+		}
+	}
+	t.Logf("%d cycles; after half of them: %v; in the end: %v", cycles, first, last)
+}
+
+// footprint is what a daemon takes.
+type footprint struct {
+	descriptors, processes int
+	resident, stored       int64 // bytes
+}
+
+func (f footprint) String() string {
+	return fmt.Sprintf("%d descriptors, %d processes, %d KiB resident, %d KiB in the store", f.descriptors, f.processes, f.resident>>10, f.stored>>10)
+}
+
+func measure(t testing.TB, c *Client) (f footprint) {
+	t.Helper()
+	daemon := c.process.Process.Pid
+	f.descriptors = len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon)))
+	f.processes = len(descendants(daemon))
+	for line := range strings.Lines(string(readFile(t, fmt.Sprintf("/proc/%d/status", daemon)))) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.resident = kilobytes << 10
+		}
+	}
+	var err error
+	if f.stored, err = bytesUsed(fmt.Sprintf("/proc/%d/root%s", daemon, imagesDirectory)); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// walker goes back and forth within a dialogue.
+type walker struct {
+	group   *Group
+	talk    *conversation
+	flights []flight
+	golden  []string // images before each flight, and after the last; the line of each begins with it
+	images  []string // the youngest of each line
+	cycles  int
+	random  *rand.Rand
+}
+
+// maxLine is after how many cycles the lines of images, each of which was taken some time
+// after one of the same line was restored, begin anew: for peers that time passes.
+const maxLine = 100
+
+// cycle goes back to a place, forward to another, and takes an image there.
+func (w *walker) cycle(t testing.TB) {
+	t.Helper()
+	if w.cycles++; w.cycles%maxLine == 0 {
+		w.renew(t)
+	}
+	from := w.random.IntN(len(w.images))
+	to := from + w.random.IntN(len(w.images)-from)
+	w.goTo(t, w.images[from])
+	for n, f := range w.flights[from:to] {
+		if got := withoutDate(w.talk.ask(f.request)); got != f.response {
+			t.Fatalf("cycle %d, from place %d: flight %d is answered by %d bytes, %.80q, and was by %d, %.80q", w.cycles, from, from+n, len(got), got, len(f.response), f.response)
+		}
+	}
+	image, err := w.group.Checkpoint(testContext(t))
+	if err != nil {
+		t.Fatalf("cycle %d, from place %d to %d: %v", w.cycles, from, to, err)
+	}
+	if len(image.Dropped) > 0 {
+		t.Fatalf("cycle %d: to make room %v were dropped", w.cycles, image.Dropped)
+	}
+	w.replace(t, to, image.ID)
+}
+
+// renew begins all lines of images anew, and goes back to the first place.
+func (w *walker) renew(t testing.TB) {
+	t.Helper()
+	for place := range w.images {
+		w.replace(t, place, w.golden[place])
+	}
+	w.goTo(t, w.golden[0])
+}
+
+func (w *walker) goTo(t testing.TB, image string) {
+	t.Helper()
+	if err := w.group.Restore(testContext(t), image); err != nil {
+		t.Fatalf("cycle %d: %v", w.cycles, err)
+	}
+	w.talk.obtain()
+	if err := w.group.Quiesce(testContext(t), nil); err != nil {
+		t.Fatalf("cycle %d: %v", w.cycles, err)
+	}
+}
+
+// replace has a place have another image.
+func (w *walker) replace(t testing.TB, place int, image string) {
+	t.Helper()
+	if old := w.images[place]; old != w.golden[place] && old != image {
+		if err := w.group.Drop(testContext(t), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.images[place] = image
+}
+
+// newWalker walks in a dialogue whose images were taken before each flight and after the last.
+func newWalker(talk *conversation, flights []flight, images []string) *walker {
+	return &walker{group: talk.group, talk: talk, flights: flights, golden: images, images: slices.Clone(images), random: rand.New(rand.NewPCG(1, 2))}
+}
+
+// walk has a scripted dialogue.
+func walk(d dialogue) func(testing.TB, *Client) *walker {
+	return func(t testing.TB, c *Client) *walker {
+		talk := connectTo(t, start(t, c, d.group(t)), d.address)
+		talk.listen()
+		var flights []flight
+		images := []string{saved(t, talk.group)}
+		for _, request := range d.requests {
+			flights = append(flights, flight{request, withoutDate(talk.ask(request))})
+			images = append(images, saved(t, talk.group))
+		}
+		return newWalker(talk, flights, images)
+	}
+}
+
+// walkDropbear goes through a key exchange and an authentication. In memory there must be
+// no second process, as that of a Dropbear that forks for its connection.
+func walkDropbear(group func(testing.TB) peers.Group, address netip.AddrPort) func(testing.TB, *Client) *walker {
+	return func(t testing.TB, c *Client) *walker {
+		r := newRecorder(connectTo(t, start(t, c, group(t)), address))
+		authenticate(t, r)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return newWalker(r.talk, r.flights[:len(r.flights)-1], r.images)
+	}
+}
+
+func connectTo(t testing.TB, g *Group, address netip.AddrPort) *conversation {
+	t.Helper()
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(t), 1, address); err != nil {
+		t.Fatal(err)
+	}
+	return talk
+}
+
+func saved(t testing.TB, g *Group) string {
+	t.Helper()
+	image, err := g.Checkpoint(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image.ID
+}
