@@ -65,7 +65,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 			err = b.capture(m, frozen, i)
 		}
 		if err != nil {
-			m.kill()
+			h.tracer.kill(m.pids())
 			if !errors.Is(err, ErrNotQuiescent) && !errors.Is(err, errRefused) {
 				err = fmt.Errorf("%w: %w", errRefused, err) // whatever it is, the group goes on
 			}
@@ -215,40 +215,30 @@ const copyOverhead = 48 << 10
 
 // bytes is the memory that the copies keep from being free.
 func (m *memoryImage) bytes() int64 {
-	total := int64(0)
+	total := m.fixed()
 	for _, p := range m.processes {
-		total += p.private + copyOverhead + p.tables
+		total += p.private
+	}
+	return total
+}
+
+// fixed is the part of bytes, and of weigh, that no other image can share.
+func (m *memoryImage) fixed() (total int64) {
+	for _, p := range m.processes {
+		total += copyOverhead + p.tables
 	}
 	return total
 }
 
 // weigh is what the copies hold now, with their shares of pages that others have, too.
-func (m *memoryImage) weigh() (total int64) {
+func (m *memoryImage) weigh() int64 {
+	total := m.fixed()
 	for _, p := range m.processes {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-		if err != nil {
-			continue // it has ended
-		}
-		total += statusBytes(string(text), "Pss_Anon") + copyOverhead + p.tables
+		// Of one that has ended nothing can be read, and it holds nothing.
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		total += statusBytes(string(text), "Pss_Anon")
 	}
 	return total
-}
-
-// kill ends the copies. It is called on the tracer's thread.
-func (m *memoryImage) kill() {
-	for _, p := range m.processes {
-		if unix.Kill(p.pid, unix.SIGKILL) != nil {
-			continue // it has ended, with the group or by itself
-		}
-		for {
-			var status unix.WaitStatus
-			_, err := unix.Wait4(p.pid, &status, unix.WALL, nil)
-			if err == nil && !status.Exited() && !status.Signaled() || err == unix.EINTR {
-				continue
-			}
-			break
-		}
-	}
 }
 
 // pids are those of the copies.
@@ -272,7 +262,7 @@ func (m *memoryImage) alive() bool {
 // end drops the image.
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
-	_ = m.group.tracer.do(func() error { m.kill(); return nil })
+	_ = m.group.tracer.do(func() error { m.group.tracer.kill(m.pids()); return nil })
 }
 
 // stop implements backend: it ends the peers, not the proxy.

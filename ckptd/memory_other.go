@@ -29,6 +29,10 @@ func (*memoryImage) pids() []int { return nil }
 
 func (*hosted) joinClocks() error { return nil }
 
+func (*memoryImage) fixed() int64 { return 0 }
+
 type tracer struct{}
+
+func (*tracer) settle() error { return nil }
 
 func (*tracer) close() {}

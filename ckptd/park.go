@@ -36,8 +36,11 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 		}
 		return err
 	}
-	if len(copies) == 0 || h.parked != nil {
+	if h.parked != nil || h.tracer == nil {
 		return show, nil
+	}
+	if err := h.tracer.settle(); err != nil || len(copies) == 0 {
+		return show, err
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.process.pid))
 	if err != nil {

@@ -23,9 +23,9 @@ type store struct {
 
 	mu     sync.Mutex
 	images []*image // oldest first
-	// shifted: an image in memory was dropped since the others were weighed.
-	shifted bool
-	next    uint64
+	// owed bounds what images in memory hold that was counted for others, now dropped.
+	owed int64
+	next uint64
 }
 
 // image is a directory with what CRIU wrote (pages) and the files of the group (files).
@@ -85,6 +85,10 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 			i.inUse = false
 			return dropped, nil
 		}
+		if err == nil && s.owed > 0 {
+			s.weighAll()
+			continue
+		}
 		id := ""
 		if err == nil {
 			id, err = s.dropOldest()
@@ -100,18 +104,24 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 
 var errNoneToDrop = errors.New("all are in use or the first ones of their groups")
 
-// inMemory is the number of bytes that images hold outside of the directory. Images share
-// pages: when one is dropped, some of what was counted for it is held by others. It needs
-// the lock.
-func (s *store) inMemory() (total int64) {
+// inMemory is at least the number of bytes that images hold outside of the directory. It
+// needs the lock.
+func (s *store) inMemory() int64 {
+	total := s.owed
 	for _, i := range s.images {
-		if s.shifted && i.memory != nil {
-			i.held = i.memory.weigh()
-		}
 		total += i.held
 	}
-	s.shifted = false
 	return total
+}
+
+// weighAll counts anew what images in memory hold. It needs the lock.
+func (s *store) weighAll() {
+	for _, i := range s.images {
+		if i.memory != nil {
+			i.held = i.memory.weigh()
+		}
+	}
+	s.owed = 0
 }
 
 // dropOldest needs the lock.
@@ -129,7 +139,7 @@ func (s *store) discard(i *image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
 	if i.memory != nil {
 		i.memory.end()
-		s.shifted = true
+		s.owed += i.held - i.memory.fixed()
 	}
 	return os.RemoveAll(i.directory)
 }

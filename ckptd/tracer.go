@@ -19,10 +19,11 @@ type tracer struct {
 	closing chan struct{}
 	closed  chan struct{}
 	forget  func()
+	dying   map[int]bool // killed and not yet waited for; the thread's own
 }
 
 func newTracer(r *reaper) *tracer {
-	t := &tracer{work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
+	t := &tracer{dying: map[int]bool{}, work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
 	t.died, t.forget = r.subscribe()
 	go t.loop()
 	return t
@@ -36,7 +37,7 @@ func (t *tracer) loop() {
 		case f := <-t.work:
 			f()
 		case <-t.died:
-			reapTraced(unix.WNOHANG)
+			t.reap(unix.WNOHANG)
 		case <-t.closing:
 			return
 		}
@@ -59,14 +60,14 @@ func (t *tracer) do(f func() error) error {
 // close ends the thread once all that it traces, which must be dying, has ended. As long as
 // it has not waited for them, neither their parent nor their pid namespace can end.
 func (t *tracer) close() {
-	_ = t.do(func() error { reapTraced(0); return nil })
+	_ = t.do(func() error { t.reap(0); return nil })
 	close(t.closing)
 	<-t.closed
 	t.forget()
 }
 
-// reapTraced waits for processes that the thread traces and that have ended.
-func reapTraced(flags int) {
+// reap waits for processes that the thread traces and that have ended.
+func (t *tracer) reap(flags int) {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD|flags, nil)
@@ -76,6 +77,43 @@ func reapTraced(flags int) {
 		if err != nil || pid == 0 {
 			return
 		}
+		delete(t.dying, pid)
+	}
+}
+
+// maxDying bounds the processes that are killed and not yet waited for.
+const maxDying = 64
+
+// kill kills processes that are traced and stopped. Their memory is freed while the caller
+// goes on. It is called on the thread.
+func (t *tracer) kill(pids []int) {
+	for _, pid := range pids {
+		if len(t.dying) >= maxDying {
+			t.awaitDying()
+		}
+		if unix.Kill(pid, unix.SIGKILL) == nil { // else it has ended, with the group or by itself
+			t.dying[pid] = true
+		}
+	}
+}
+
+// settle returns when all that was killed has ended.
+func (t *tracer) settle() error {
+	return t.do(func() error { t.awaitDying(); return nil })
+}
+
+// awaitDying waits until all that was killed has ended. It is called on the thread.
+func (t *tracer) awaitDying() {
+	for pid := range t.dying {
+		for {
+			var status unix.WaitStatus
+			_, err := unix.Wait4(pid, &status, unix.WALL, nil)
+			if err == nil && !status.Exited() && !status.Signaled() || err == unix.EINTR {
+				continue
+			}
+			break
+		}
+		delete(t.dying, pid)
 	}
 }
 
