@@ -158,7 +158,7 @@ func (s *shared) readInput() (Input, error) {
 	}
 	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: s.data[:h.length:h.length]}
 	switch in.Kind {
-	case Connect:
+	case Connect, Listen:
 		if h.port > 1<<16-1 {
 			return Input{}, damage("a request is for port %d", h.port)
 		}

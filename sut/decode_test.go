@@ -73,8 +73,9 @@ func FuzzInput(f *testing.F) {
 			}
 			return
 		}
-		if in.Kind < Connect || in.Kind > Close || in.Connection < 0 && in.Kind != Connect || (in.Address != "") != (in.Kind == Connect) ||
-			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && in.Kind != Connect {
+		opens := in.Kind == Connect || in.Kind == Listen
+		if !opens && (in.Kind < Connect || in.Kind > Close) || in.Connection < 0 && !opens || (in.Address != "") != opens ||
+			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && !opens {
 			t.Errorf("an impossible input: %+v", in)
 		}
 		if k := min(sent, len(in.Data)); len(in.Data) > exchangeBytes || !bytes.Equal(in.Data[:k], data[n:n+k]) {

@@ -211,6 +211,10 @@ func (w *Worker) reply(a Answer) error {
 	for {
 		pending = w.fill(pending)
 		h.more = flag(len(pending) > 0)
+		h.clients = uint32(a.Clients)
+		if h.failed = flag(a.Failure != ""); h.failed != 0 {
+			w.shared.messageLength = uint32(copy(w.shared.message[:], a.Failure))
+		}
 		if err := w.tell(commandReply); err != nil {
 			return w.explain(err)
 		}
@@ -242,13 +246,17 @@ func (w *Worker) fill(list []Delivery) []Delivery {
 		n, end := len(d.Data), d.End
 		if n > room {
 			n, end = room, Open
-			list = append([]Delivery{{d.Connection, d.Data[room:], d.End}}, list[1:]...)
+			list = append([]Delivery{{Connection: d.Connection, Data: d.Data[room:], End: d.End}}, list[1:]...)
 		} else {
 			list = list[1:]
 		}
 		binary.LittleEndian.PutUint32(sh.data[at:], uint32(d.Connection))
 		binary.LittleEndian.PutUint32(sh.data[at+4:], uint32(end))
 		binary.LittleEndian.PutUint32(sh.data[at+8:], uint32(n))
+		binary.LittleEndian.PutUint32(sh.data[at+12:], 0)
+		if d.Opened {
+			binary.LittleEndian.PutUint32(sh.data[at+12:], uint32(d.Listener)+1)
+		}
 		copy(sh.data[at+header:], d.Data[:n])
 		at += header + (n+7)&^7
 		sh.exchange.deliveries++

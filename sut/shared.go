@@ -263,6 +263,7 @@ const (
 	exchangeShutdown
 	exchangeClose
 	exchangeMore // the rest of the last answer
+	exchangeListen
 )
 
 // Objects that are not addresses.
@@ -347,13 +348,15 @@ type shared struct {
 // sequence of deliveries on the way back.
 type exchangeHeader struct {
 	kind       uint32
-	connection uint32 // of a connect, on the way out: the behaviour that is chosen for the peers
+	connection uint32 // of a connect or listen, on the way out: the behaviour that is chosen for the peers
 	errno      uint32
 	length     uint32
 	deliveries uint32
 	more       uint32
 	address    uint32 // IPv4, big endian
 	port       uint32
+	clients    uint32 // on the way back: of the peers, that have not ended
+	failed     uint32 // on the way back: the execution ends here, for the reason in message
 }
 
 // deliveryHeader precedes the bytes of one delivery in data.
@@ -361,7 +364,7 @@ type deliveryHeader struct {
 	connection uint32
 	end        uint32
 	length     uint32
-	_          uint32
+	listener   uint32 // 1 + the number of that at which the peers have opened the connection; 0: it was there
 }
 
 // socketQueue is what the scheduler sees of one direction of a connection, of a
@@ -394,5 +397,6 @@ type sharedWorld struct {
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
 	shortReads     uint64 // how often a read can return less than there is
-	behaviours     uint64 // of the peers, of which the first connect chooses one; 0 and 1: there is no choice
+	behaviours     uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
+	clients        uint64 // of the peers, that connect to the program
 }

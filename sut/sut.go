@@ -155,9 +155,9 @@ type Peers interface {
 // Input is what the program does to its peers.
 type Input struct {
 	Kind       InputKind
-	Connection int    // numbered by the answer to Connect
-	Address    string // Connect: host:port
-	Behaviour  int    // Connect, the first of an execution: how the peers behave, from 0 on; see World
+	Connection int    // numbered by the answer to Connect or Listen, or in the Delivery that opened it
+	Address    string // Connect, Listen: host:port
+	Behaviour  int    // Connect or Listen, the first of an execution: how the peers behave, from 0 on; see World
 	Data       []byte // Send; valid during the call
 }
 
@@ -168,14 +168,18 @@ const (
 	Connect  InputKind = exchangeConnect
 	Send     InputKind = exchangeSend
 	Shutdown InputKind = exchangeShutdown // the program ends its side of the stream
-	Close    InputKind = exchangeClose
+	Close    InputKind = exchangeClose    // of a connection or a listener
+	Listen   InputKind = exchangeListen   // from now on the peers can connect
 )
 
 // Answer is what the peers did until they were quiescent.
 type Answer struct {
 	Errno      int // of the call itself, such as ECONNREFUSED; 0: it succeeded
-	Connection int // Connect: the number of the new connection
+	Connection int // Connect, Listen: the number of the new connection or listener
 	Deliveries []Delivery
+	Clients    int // how many of World.Clients have not ended
+	// Failure ends the execution as AssertionFailed, for this reason, if it is not empty.
+	Failure string
 }
 
 // Delivery is what arrived on one connection.
@@ -183,6 +187,10 @@ type Delivery struct {
 	Connection int
 	Data       []byte
 	End        End // what ended the stream after Data
+	// Opened says that a peer has opened the connection, which is the next to be accepted at
+	// Listener.
+	Opened   bool
+	Listener int
 }
 
 // End says whether and how a peer ended a stream.

@@ -27,8 +27,12 @@ type World struct {
 	// return one byte of several that are there. Each is a choice.
 	ShortReads int `json:"short_reads,omitempty"`
 	// Behaviours is how many ways the peers can behave in. The first connection to them
-	// in an execution chooses one: Input.Behaviour.
+	// in an execution, or listener for them, chooses one: Input.Behaviour.
 	Behaviours int `json:"behaviours,omitempty"`
+	// Clients is how many of the peers connect to the program. With none, they are not told
+	// where it listens. When all have ended and the program does nothing but wait for
+	// others to come, the execution is completed.
+	Clients int `json:"clients,omitempty"`
 }
 
 // What a world is where nothing else is said.
@@ -79,7 +83,7 @@ func (w World) describe(sh *sharedWorld) error {
 	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}
-	sh.behaviours = uint64(w.Behaviours)
+	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil
 }

@@ -60,6 +60,7 @@ var tandem struct {
 	ticks      uint64 // children of the clock
 	shortReads uint64 // so far
 	behave     bool   // the behaviour of the peers was chosen
+	alone      bool   // all clients among the peers have ended
 	spawned    int32
 	current    guintptr // pointers without write barriers: the scheduler must not have any
 	parked     [tandemMaxGoroutines]guintptr
@@ -146,7 +147,7 @@ func tandemConsider() {
 	switch {
 	case t.sealed && t.hasArms():
 		tandemLook(t)
-	case t.sealed && (!tandemEnabled(t) || t.op == opConnect):
+	case t.sealed && (!tandemEnabled(t) || t.op == opConnect || t.op == opBind && t.state == 0):
 		// The transition would have gone on, had the object been ready, or
 		// the behaviour of the peers been chosen.
 		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))
@@ -234,6 +235,9 @@ func tandemAdvance(pp *p) {
 	}
 	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
 		when = polled
+	}
+	if when == 0 && tandemIdles() {
+		tandemEnd(outcomeCompleted)
 	}
 	if when == 0 {
 		tandemEnd(outcomeDeadlock)
@@ -326,7 +330,7 @@ func tandemLogOperation(t *tandemG) {
 		return
 	case opAdd:
 		tandemNoteWaiters(t)
-	case opConnect, opSocketWrite, opSocketShutdown:
+	case opConnect, opBind, opSocketWrite, opSocketShutdown:
 		if t.state == 0 {
 			return // known only when the peers have reacted
 		}

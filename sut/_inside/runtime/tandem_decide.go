@@ -201,7 +201,7 @@ func tandemCountChoices(t *tandemG) {
 		tandemCountAlternatives(t)
 	case t.op == opSelect:
 		tandemCountArms(t)
-	case t.op == opConnect:
+	case t.op == opConnect || t.op == opBind:
 		tandemCountBehaviours(t)
 	case t.op == opAdd:
 		tandemCountLate(t)

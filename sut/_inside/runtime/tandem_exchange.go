@@ -49,8 +49,22 @@ func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, an
 	return sh.exchange.errno, sh.exchange.connection, sh.exchange.deliveries, sh.data[:sh.exchange.length]
 }
 
+// tandemExchangeMore reports whether there is more of the last answer. When there is not, what
+// it says beside deliveries takes effect.
+//
 //go:linkname tandemExchangeMore syscall.tandemExchangeMore
-func tandemExchangeMore() bool { return tandem.sh.exchange.more != 0 }
+func tandemExchangeMore() bool {
+	h := &tandem.sh.exchange
+	if h.more != 0 {
+		return true
+	}
+	tandem.alone = h.clients == 0
+	if h.failed != 0 {
+		tandemNoteStack()
+		tandemEnd(outcomeAssert)
+	}
+	return false
+}
 
 //go:linkname tandemRefuseCall syscall.tandemRefuseCall
 func tandemRefuseCall(what string) {

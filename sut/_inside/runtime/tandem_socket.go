@@ -61,6 +61,25 @@ func tandemNewName() uint64 {
 //go:linkname tandemHasPeers syscall.tandemHasPeers
 func tandemHasPeers() bool { return tandem.sh.peers != 0 }
 
+// tandemHasClients reports whether there are peers that connect to the program.
+//
+//go:linkname tandemHasClients syscall.tandemHasClients
+func tandemHasClients() bool { return tandemHasPeers() && tandem.sh.world.clients != 0 }
+
+// tandemIdles reports whether the program is a server whose clients have all come and gone:
+// it waits for others.
+func tandemIdles() bool {
+	if !tandemHasClients() || !tandem.alone {
+		return false
+	}
+	for i := range tandem.nparked {
+		if tandem.parked[i].ptr().tandem.op == opAccept {
+			return true
+		}
+	}
+	return false
+}
+
 // tandemExpired reports whether an operation on fd must end without success:
 // its deadline has passed, or the descriptor is being closed.
 //
@@ -150,8 +169,8 @@ func tandemShortRead(fd uintptr, q *socketQueue) bool {
 	return true
 }
 
-// tandemCountBehaviours sets the number of alternatives of a pending connect: the first
-// one to the peers chooses how they behave.
+// tandemCountBehaviours sets the number of alternatives of a pending connect or listen: the
+// first one that the peers notice chooses how they behave.
 func tandemCountBehaviours(t *tandemG) {
 	t.choices, t.choice = 1, 0
 	if n := tandem.sh.world.behaviours; n > 1 && t.state == 0 && !tandem.behave {
@@ -159,7 +178,7 @@ func tandemCountBehaviours(t *tandemG) {
 	}
 }
 
-// tandemBehaviour is what the connect that is under way has chosen.
+// tandemBehaviour is what the connect or listen that is under way has chosen.
 //
 //go:linkname tandemBehaviour syscall.tandemBehaviour
 func tandemBehaviour() uint32 {

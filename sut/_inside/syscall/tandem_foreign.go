@@ -17,7 +17,54 @@ func tandemBehaviour() uint32
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
 
-var tandemForeign []*tandemEndpoint // connections to peers, by number
+var tandemForeign []*tandemEndpoint // connections to peers, and listeners for them, by number
+
+// setForeign makes e number so and so. It is not, once it is closed.
+func (e *tandemEndpoint) setForeign(number uint32) {
+	e.number, e.foreign = number, true
+	for int(number) >= len(tandemForeign) {
+		tandemForeign = append(tandemForeign, nil)
+	}
+	tandemForeign[number] = e
+}
+
+// opensToPeers reports whether the peers notice when e begins to listen: they have IPv4.
+func (e *tandemEndpoint) opensToPeers() bool {
+	at := tandemAddress{ip: e.reachedAt()}
+	return tandemHasClients() && !e.listening && (e.domain == AF_INET || e.domain == AF_INET6) &&
+		at.isFour() && tandemCovers(&e.local, e, &at)
+}
+
+// reachedAt is where the peers reach a listener, if they can.
+func (e *tandemEndpoint) reachedAt() [16]byte {
+	if e.local.isAny() {
+		return tandemLoopFour
+	}
+	return e.local.ip
+}
+
+// listenForeign lets the peers connect: those that waited for it have reacted when it returns.
+func (e *tandemEndpoint) listenForeign() Errno {
+	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), nil)
+	tandemInput(opBind, number, nil)
+	if e.listening = errno == 0; e.listening {
+		e.setForeign(number)
+	}
+	tandemDeliver(opBind, deliveries, data)
+	return Errno(errno)
+}
+
+// tandemOpened adds a connection that a peer has opened to those that wait to be accepted.
+func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
+	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true, in: tandemNewFlow(0), out: tandemNewFlow(0)}
+	e.local.ip = l.reachedAt()
+	e.remote = tandemAddress{ip: tandemLoopFour, port: tandemFirstPort + int(number)%tandemPorts}
+	e.setForeign(number)
+	e.refresh()
+	tandemTouch(op, &l.in.queue, accessWrite)
+	l.waiting = append(l.waiting, e)
+	l.refresh()
+}
 
 // connectForeign connects to a peer: the peers have reacted when it returns.
 func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
@@ -30,12 +77,9 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), nil)
 	tandemInput(opConnect, number, nil)
 	if errno == 0 {
-		e.number, e.foreign, e.connected, e.remote = number, true, true, a
+		e.connected, e.remote = true, a
 		e.in, e.out = tandemNewFlow(0), tandemNewFlow(0)
-		for int(number) >= len(tandemForeign) {
-			tandemForeign = append(tandemForeign, nil)
-		}
-		tandemForeign[number] = e
+		e.setForeign(number)
 		e.register()
 		e.refresh()
 	}
@@ -61,13 +105,13 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 }
 
 func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
-	if int(h.connection) >= len(tandemForeign) {
-		return
+	if h.listener != 0 {
+		tandemOpened(op, tandemForeign[h.listener-1], h.connection)
 	}
-	e := tandemForeign[h.connection]
-	if e == nil || len(e.fds) == 0 {
+	if int(h.connection) >= len(tandemForeign) || tandemForeign[h.connection] == nil {
 		return // closed meanwhile: nobody can notice
 	}
+	e := tandemForeign[h.connection]
 	tandemDelivered(op, &e.in.queue, h.connection, h.end, p)
 	e.in.put(p)
 	switch h.end {
@@ -114,6 +158,7 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 }
 
 func tandemCloseForeign(e *tandemEndpoint) {
+	tandemForeign[e.number] = nil
 	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, 0, 0, nil)
 	tandemInput(opSocketClose, e.number, nil)
 	tandemDeliver(opSocketClose, deliveries, data)

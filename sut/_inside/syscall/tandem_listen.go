@@ -25,8 +25,13 @@ func tandemListen(fd, backlog int) Errno {
 			return errno
 		}
 	}
-	place := tandemAddressQueue(e, &e.local)
-	tandemSocketPoint(opBind, uintptr(fd), place, 0)
+	place, foreign := tandemAddressQueue(e, &e.local), e.opensToPeers()
+	if foreign {
+		tandemSocketPoint(opBind, uintptr(fd), nil, 0)
+		tandemTouch(opBind, place, accessWrite)
+	} else {
+		tandemSocketPoint(opBind, uintptr(fd), place, 0)
+	}
 	for _, b := range tandemNames {
 		if b != e && b.listening && e.overlaps(&e.local, b) && (e.option(SOL_SOCKET, tandemREUSEPORT) == 0 || b.option(SOL_SOCKET, tandemREUSEPORT) == 0) {
 			return EADDRINUSE
@@ -39,6 +44,9 @@ func tandemListen(fd, backlog int) Errno {
 	e.backlog = max(min(backlog, tandemMaxBacklog), 0) + 1
 	e.listening = true
 	e.refresh()
+	if foreign {
+		return e.listenForeign()
+	}
 	return 0
 }
 
@@ -86,7 +94,14 @@ func (e *tandemEndpoint) establishOther() {
 func (e *tandemEndpoint) closeListener() {
 	tandemTouch(opDescriptorClose, &e.in.queue, accessWrite)
 	e.listening = false
+	if e.foreign {
+		tandemCloseForeign(e)
+	}
 	for _, s := range e.waiting {
+		if s.foreign {
+			tandemCloseForeign(s)
+			continue
+		}
 		client := s.other
 		s.closeStream()
 		if client != nil {

@@ -26,6 +26,9 @@ func tandemNewName() uint64
 //go:linkname tandemHasPeers
 func tandemHasPeers() bool
 
+//go:linkname tandemHasClients
+func tandemHasClients() bool
+
 //go:linkname tandemExpired
 func tandemExpired(fd uintptr, write bool) bool
 
@@ -67,7 +70,7 @@ type tandemEndpoint struct {
 	backlog   int
 	waiting   []*tandemEndpoint // connected, to be accepted; beyond backlog they are not told yet
 
-	foreign bool // connected to a peer
+	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
 }
 
@@ -245,10 +248,10 @@ func tandemClose(fd int) {
 	case len(e.fds) > 0:
 		e.register()
 		return
-	case e.foreign:
-		tandemCloseForeign(e)
 	case e.listening:
 		e.closeListener()
+	case e.foreign:
+		tandemCloseForeign(e)
 	default:
 		e.closeStream()
 	}

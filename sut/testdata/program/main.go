@@ -21,9 +21,13 @@ import (
 )
 
 var scenarios = map[string]func(){
-	"deadlock": deadlock,
-	"panic":    func() { panic("at the disco") },
-	"verbose":  verbose,
+	"deadlock":    deadlock,
+	"serve":       serve,
+	"serve one":   serveOne,
+	"serve both":  serveBoth,
+	"serve stuck": serveStuck,
+	"panic":       func() { panic("at the disco") },
+	"verbose":     verbose,
 	"stopwatch": func() {
 		for start := time.Now(); time.Since(start) < time.Second; {
 		}
