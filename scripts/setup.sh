@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install what Tandem and its examples need on Debian 12 or later, as root: CRIU, the
-# peers (Dropbear, Merecat, Redis, scp for Dropbear's side of a copy) and build tools.
+# Install what Tandem, its examples and its tests need on Debian 12 or later, as root: CRIU,
+# the peers of all profiles, scp for Dropbear's side of a copy, and build tools.
 # Does nothing, quickly, where everything is there. No service is started.
 set -eu
 
@@ -15,6 +15,14 @@ missing_packages() {
 dropbear-bin /usr/sbin/dropbear
 merecat /usr/sbin/merecat
 redis-server /usr/bin/redis-server
+openbsd-inetd /usr/sbin/inetd
+mini-httpd /usr/sbin/mini_httpd
+lighttpd /usr/sbin/lighttpd
+nginx /usr/sbin/nginx
+openssh-server /usr/sbin/sshd
+mosquitto /usr/sbin/mosquitto
+memcached /usr/bin/memcached
+python3 /usr/bin/python3
 openssh-client /usr/bin/scp
 gcc /usr/bin/gcc
 libc6-dev /usr/include/stdlib.h

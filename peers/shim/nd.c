@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -316,6 +317,29 @@ static struct timespec deadline(const struct timespec *until)
 WAIT(pthread_cond_timedwait, pthread_cond_clockwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), c, m)
 WAIT(pthread_mutex_timedlock, pthread_mutex_clocklock, (pthread_mutex_t * m, const struct timespec *until), m)
 WAIT(sem_timedwait, sem_clockwait, (sem_t * s, const struct timespec *until), s)
+
+/* --- limits --- */
+
+/* A sandbox gives up the right to open descriptors. CRIU opens some in the process that it
+ * saves, and where it lacks CAP_SYS_RESOURCE nobody can give that right back. */
+enum { LEAST_FILES = 64 };
+
+static bool forbids_files(int resource, rlim64_t most)
+{
+	return resource == RLIMIT_NOFILE && most < LEAST_FILES;
+}
+
+int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *to)
+{
+	if (forbids_files(resource, to->rlim_max))
+		return 0;
+	return syscall(SYS_prlimit64, 0, resource, to, NULL);
+}
+
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *to)
+{
+	return setrlimit64(resource, (const struct rlimit64 *)to); /* the same on 64 bits */
+}
 
 /* --- files --- */
 

@@ -1,0 +1,183 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Profile is a peer that many people have: what it takes to run it in a group so that it
+// stays in the foreground, as root, in one process where it can, keeps its files in the
+// scratch directory, and becomes quiescent.
+type Profile struct {
+	Name    string
+	Title   string // what it is, in a few words
+	Program string // the file that has to be there; empty: it is given as Parameters.Program
+	Package string // of Debian, which has Program; empty: Debian does not have it
+	Advice  string // how to get Program where Package is empty
+	Port    int    // where it listens on 127.0.0.1, unless Parameters say otherwise
+
+	// Serves says what Parameters.Directory holds; empty: it takes no directory.
+	Serves string
+	// Runs says what Parameters.Program is; empty: it takes none.
+	Runs string
+
+	build func(place) Group
+}
+
+// Parameters adapt a profile. The zero value stands for the profile as it is.
+type Parameters struct {
+	Name      string   // of the peer; empty: that of the profile
+	Port      int      // 1 to 65535; 0: that of the profile
+	Directory fs.FS    // copied to where the peer serves it; nil: one page, or nothing
+	Program   []byte   // the content of an executable or of a script
+	Arguments []string // of the command, after those of the profile
+}
+
+// place is what a profile is built with.
+type place struct {
+	own       string // directory of the peer, below Scratch
+	port      string
+	directory fs.FS
+	program   []byte
+}
+
+// FindProfile returns the profile with a name.
+func FindProfile(name string) (Profile, error) {
+	all := Profiles()
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		names := make([]string, len(all))
+		for i, p := range all {
+			names[i] = p.Name
+		}
+		return Profile{}, fmt.Errorf("there is no profile %.64q: choose one of %s, or give a command", name, strings.Join(names, ", "))
+	}
+	return all[i], nil
+}
+
+// Expand returns a group with the peer alone, and with the files and binds that it needs.
+func (p Profile) Expand(a Parameters) (Group, error) {
+	if a.Name == "" {
+		a.Name = p.Name
+	}
+	if a.Port == 0 {
+		a.Port = p.Port
+	}
+	if err := p.accepts(a); err != nil {
+		return Group{}, fmt.Errorf("profile %s: %w", p.Name, err)
+	}
+	at := place{own: Scratch + "/" + a.Name, port: strconv.Itoa(a.Port), directory: a.Directory, program: a.Program}
+	g := p.build(at)
+	peer := &g.Peers[0]
+	peer.Name, peer.Listen = a.Name, "127.0.0.1:"+at.port
+	peer.Command = append(peer.Command, a.Arguments...)
+	if p.Serves != "" {
+		files, err := at.served(g.Files)
+		if err != nil {
+			return Group{}, fmt.Errorf("profile %s: %w", p.Name, err)
+		}
+		g.Files = files
+	}
+	return g, nil
+}
+
+// accepts tells whether the profile can do with the parameters.
+func (p Profile) accepts(a Parameters) error {
+	switch {
+	case a.Name == "." || a.Name == ".." || strings.Trim(a.Name, plainLetters) != "":
+		return fmt.Errorf("the name %.64q of the peer is that of its directory, too: use letters, digits, dots, - and _", a.Name)
+	case a.Port < 0 || a.Port > 65535:
+		return fmt.Errorf("port %d is not allowed: give one from 1 to 65535", a.Port)
+	case a.Directory != nil && p.Serves == "":
+		return errors.New("it takes no directory")
+	case a.Program != nil && p.Runs == "":
+		return errors.New("it takes no program")
+	case a.Program == nil && p.Runs != "" && p.Program == "":
+		return fmt.Errorf("it needs a program: %s", p.Runs)
+	}
+	return nil
+}
+
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
+// served replaces the file that stands for what the profile serves (its path ends in a
+// slash) by the files of the directory, or keeps its content as that of one page.
+func (at place) served(files []File) ([]File, error) {
+	var all []File
+	for _, f := range files {
+		below, isDirectory := strings.CutSuffix(f.Path, "/")
+		if !isDirectory {
+			all = append(all, f)
+			continue
+		}
+		switch {
+		case at.directory != nil:
+			copied, err := CopyOf(at.directory, below)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, copied...)
+		case f.Content != nil:
+			f.Path = below + "/index.html"
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+// CopyOf lists the files of a directory as files of a group, below the path to. Their
+// modes are 0755 where they can be executed, and 0644 otherwise, whoever has copied them.
+// The directory may hold nothing but directories and regular files, and not more than a
+// group may.
+func CopyOf(directory fs.FS, to string) ([]File, error) {
+	var all []File
+	total := int64(0)
+	err := fs.WalkDir(directory, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := fs.Stat(directory, path) // follows links
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is a %v: only directories and regular files can be copied", path, info.Mode().Type())
+		}
+		if total += info.Size(); total > MaxContent || len(all) == MaxFiles {
+			return fmt.Errorf("the directory holds more than %d files, or %d bytes: give one with what the peer needs", MaxFiles, MaxContent)
+		}
+		content, err := fs.ReadFile(directory, path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if info.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
+		all = append(all, File{Path: to + "/" + path, Content: content, Mode: mode})
+		return nil
+	})
+	return all, err
+}
+
+// Join returns a group with the peers, files and binds of both; where both have a file or a
+// bind at the same path, more's holds.
+func (g Group) Join(more Group) Group {
+	replaced := map[string]bool{}
+	for _, f := range more.Files {
+		replaced[f.Path] = true
+	}
+	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.Path] })
+	out := Group{Peers: slices.Concat(g.Peers, more.Peers), Files: append(files, more.Files...), Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
+	if more.ReadyTimeout != 0 {
+		out.ReadyTimeout = more.ReadyTimeout
+	}
+	maps.Copy(out.Binds, g.Binds)
+	maps.Copy(out.Binds, more.Binds)
+	return out
+}

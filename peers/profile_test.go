@@ -1,0 +1,156 @@
+package peers
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// complete are parameters with which every profile can be expanded.
+func complete(p Profile) Parameters {
+	if p.Runs != "" {
+		return Parameters{Program: []byte("#!/bin/true\n")}
+	}
+	return Parameters{}
+}
+
+func TestProfilesAreValid(t *testing.T) {
+	all := Profiles()
+	if !slices.IsSortedFunc(all, func(a, b Profile) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the profiles are not in the order of their names")
+	}
+	var together Group
+	for i, p := range all {
+		a := complete(p)
+		a.Port = 3000 + i
+		g, err := p.Expand(a)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		if err := g.Validate(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if p.Title == "" || p.Port == 0 || (p.Package == "") != (p.Program == "" || p.Advice != "") {
+			t.Errorf("%s: it does not say all that a list of profiles shows: %+v", p.Name, p)
+		}
+		for _, f := range g.Files {
+			if own := Scratch + "/" + p.Name + "/"; !strings.HasPrefix(f.Path, own) {
+				t.Errorf("%s: the file %s is outside of %s", p.Name, f.Path, own)
+			}
+		}
+		together = together.Join(g)
+	}
+	if err := together.Validate(); err != nil {
+		t.Errorf("all in one group: %v", err)
+	}
+}
+
+func TestParametersOfProfiles(t *testing.T) {
+	directory := fstest.MapFS{"a/b": {Data: []byte("x"), Mode: 0o600}, "run": {Mode: 0o775}}
+	tests := []struct {
+		profile string
+		a       Parameters
+		listen  string
+		files   []string // paths
+		refused string
+	}{
+		{profile: "merecat", listen: "127.0.0.1:8080", files: []string{"{scratch}/merecat/merecat.conf", "{scratch}/merecat/www/index.html"}},
+		{profile: "merecat", a: Parameters{Name: "www2", Port: 81, Directory: directory, Arguments: []string{"-x"}}, listen: "127.0.0.1:81",
+			files: []string{"{scratch}/www2/merecat.conf", "{scratch}/www2/www/a/b", "{scratch}/www2/www/run"}},
+		{profile: "dropbear", listen: "127.0.0.1:2222", files: []string{"{scratch}/dropbear/host_key"}},
+		{profile: "dropbear", a: Parameters{Directory: directory}, listen: "127.0.0.1:2222",
+			files: []string{"{scratch}/dropbear/host_key", "{scratch}/root/a/b", "{scratch}/root/run"}},
+		{profile: "python", a: Parameters{Program: []byte("print()")}, listen: "127.0.0.1:8000", files: []string{"{scratch}/python/program.py", "{scratch}/python/www/index.html"}},
+		{profile: "go", refused: "needs a program: a static server"},
+		{profile: "redis", a: Parameters{Directory: directory}, refused: "takes no directory"},
+		{profile: "redis", a: Parameters{Program: []byte("x")}, refused: "takes no program"},
+		{profile: "redis", a: Parameters{Port: 65536}, refused: "port 65536 is not allowed"},
+		{profile: "redis", a: Parameters{Port: -1}, refused: "port -1 is not allowed"},
+		{profile: "redis", a: Parameters{Name: "a/../b"}, refused: "the name \"a/../b\""},
+		{profile: "redis", a: Parameters{Name: ".."}, refused: "the name \"..\""},
+		{profile: "merecat", a: Parameters{Directory: fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}}, refused: "only directories and regular files"},
+		{profile: "merecat", a: Parameters{Directory: tooMany()}, refused: "more than 4096 files"},
+	}
+	for _, test := range tests {
+		p, err := FindProfile(test.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.Expand(test.a)
+		if test.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "profile "+test.profile) {
+				t.Errorf("%s with %+v: %v", test.profile, test.a, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s with %+v: %v", test.profile, test.a, err)
+			continue
+		}
+		var paths []string
+		for _, f := range g.Files {
+			paths = append(paths, f.Path)
+		}
+		slices.Sort(paths)
+		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen {
+			t.Errorf("%s with %+v listens at %s, files (-want +got)\n%s", test.profile, test.a, g.Peers[0].Listen, diff)
+		}
+		if n := len(test.a.Arguments); !slices.Equal(test.a.Arguments, g.Peers[0].Command[len(g.Peers[0].Command)-n:]) {
+			t.Errorf("%s: its command is %q", test.profile, g.Peers[0].Command)
+		}
+	}
+}
+
+func tooMany() fs.FS {
+	directory := fstest.MapFS{}
+	for i := range MaxFiles + 1 {
+		directory[strings.Repeat("x", 1+i%200)+"/"+strings.Repeat("y", 1+i/200)] = &fstest.MapFile{}
+	}
+	return directory
+}
+
+func TestUnknownProfile(t *testing.T) {
+	if _, err := FindProfile("redsi"); err == nil || !strings.Contains(err.Error(), "redis") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestModesAreTheSameForEverybody: what a peer sees does not depend on the umask of who
+// has checked out the files.
+func TestModesAreTheSameForEverybody(t *testing.T) {
+	got, err := CopyOf(fstest.MapFS{"a": {Mode: 0o664}, "b": {Mode: 0o600}, "c": {Mode: 0o775}, "d": {Mode: 0o700}}, "{scratch}/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []fs.FileMode{0o644, 0o644, 0o755, 0o755} {
+		if got[i].Mode != want {
+			t.Errorf("%s has mode %v, not %v", got[i].Path, got[i].Mode, want)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	a := Group{
+		Peers: []Peer{{Name: "a"}}, ReadyTimeout: 1,
+		Files: []File{{Path: "x", Content: []byte("a's")}, {Path: "y", Content: []byte("a's")}},
+		Binds: map[string]string{"/x": "a", "/y": "a"},
+	}
+	b := Group{
+		Peers: []Peer{{Name: "b"}}, ReadyTimeout: 2,
+		Files: []File{{Path: "y", Content: []byte("b's")}},
+		Binds: map[string]string{"/y": "b"},
+	}
+	want := Group{
+		Peers: []Peer{{Name: "a"}, {Name: "b"}}, ReadyTimeout: 2,
+		Files: []File{{Path: "x", Content: []byte("a's")}, {Path: "y", Content: []byte("b's")}},
+		Binds: map[string]string{"/x": "a", "/y": "b"},
+	}
+	if diff := cmp.Diff(want, a.Join(b)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,242 @@
+package peers
+
+import (
+	_ "embed"
+	"io/fs"
+	"strings"
+)
+
+// Profiles are all profiles. Timeouts of theirs that can be set are so long that none ends
+// while a group stands still: what a peer answers must not depend on how long the search
+// was elsewhere.
+func Profiles() []Profile {
+	const pages, home = "the pages", "the home directory of root, such as .ssh/authorized_keys"
+	return []Profile{
+		{Name: "dropbear", Title: "SSH server, a process for each connection", Program: "/usr/sbin/dropbear", Package: "dropbear-bin", Port: 2222, Serves: home, build: dropbearForking},
+		{Name: "dropbear-inetd", Title: "the same, started by inetd for each connection", Program: "/usr/sbin/inetd", Package: "openbsd-inetd", Port: 2222, Serves: home, build: dropbearInetd},
+		{Name: "go", Title: "a static server written in Go", Port: 8080, Serves: "what it finds in its working directory, {scratch}/NAME/files", Runs: "a static server for Linux (CGO_ENABLED=0) that listens on 127.0.0.1, at the port", build: goServer},
+		{Name: "lighttpd", Title: "web server, one process", Program: "/usr/sbin/lighttpd", Package: "lighttpd", Port: 8080, Serves: pages, build: lighttpd},
+		{Name: "memcached", Title: "cache for keys and values, one worker thread", Program: "/usr/bin/memcached", Package: "memcached", Port: 11211, build: memcached},
+		{Name: "merecat", Title: "web server, one process, descended from thttpd", Program: "/usr/sbin/merecat", Package: "merecat", Port: 8080, Serves: pages, build: merecat},
+		{Name: "mini-httpd", Title: "web server, a process for each connection", Program: "/usr/sbin/mini_httpd", Package: "mini-httpd", Port: 8080, Serves: pages, build: miniHTTPD},
+		{Name: "mosquitto", Title: "MQTT broker, one process", Program: "/usr/sbin/mosquitto", Package: "mosquitto", Port: 1883, build: mosquitto},
+		{Name: "nginx", Title: "web server, one process", Program: "/usr/sbin/nginx", Package: "nginx", Port: 8080, Serves: pages, build: nginx},
+		{Name: "python", Title: "web server of Python's library, or a script", Program: "/usr/bin/python3", Package: "python3", Port: 8000, Serves: pages, Runs: "a script of Python 3 that listens on 127.0.0.1, at the port", build: python},
+		{Name: "redis", Title: "database in memory, which saves nothing", Program: "/usr/bin/redis-server", Package: "redis-server", Port: 6379, build: redis},
+		{Name: "sshd", Title: "OpenSSH's server", Program: "/usr/sbin/sshd", Package: "openssh-server", Port: 2222, Serves: home, build: sshd},
+		{Name: "thttpd", Title: "web server, one process", Program: "/usr/sbin/thttpd", Advice: "Debian does not have it: build it from https://acme.com/software/thttpd/, or take merecat, which descends from it", Port: 8080, Serves: pages, build: thttpd},
+	}
+}
+
+// Host keys, of the same key: public by intention, they open nothing but these peers.
+var (
+	//go:embed profiles/host_key
+	hostKey []byte
+	//go:embed profiles/host_key.dropbear
+	dropbearHostKey []byte
+)
+
+// one is a group with one peer, whose name and address are filled in later.
+func one(peer Peer, files ...File) Group {
+	return Group{Peers: []Peer{peer}, Files: files, Binds: map[string]string{}}
+}
+
+// pages stands for the files of a web server.
+func (at place) pages() File {
+	return File{Path: at.own + "/www/", Content: []byte("<!DOCTYPE html>\n<title>Tandem</title>\n<p>This page is served by a peer.\n"), Mode: 0o644}
+}
+
+func (at place) file(name string, mode fs.FileMode, lines ...string) File {
+	return File{Path: at.own + "/" + name, Content: []byte(strings.Join(lines, "\n") + "\n"), Mode: mode}
+}
+
+// withHome gives root a home directory in the scratch directory, for SSH servers. All peers
+// of a group see the same.
+func withHome(g Group) Group {
+	const home = Scratch + "/root"
+	g.Binds["/root"] = home
+	g.Files = append(g.Files, File{Path: home + "/"})
+	return g
+}
+
+// -F: in the foreground; -E: log to standard error.
+func dropbearForking(at place) Group {
+	return withHome(one(
+		Peer{Command: []string{"dropbear", "-F", "-E", "-r", at.own + "/host_key", "-P", at.own + "/pid", "-p", "127.0.0.1:" + at.port}},
+		File{Path: at.own + "/host_key", Content: dropbearHostKey, Mode: 0o600}))
+}
+
+// -i: in the foreground; -R 0: as many connections per minute as come.
+func dropbearInetd(at place) Group {
+	return withHome(one(
+		Peer{Command: []string{"inetd", "-i", "-R", "0", at.own + "/inetd.conf"}},
+		at.file("inetd.conf", 0o644, "127.0.0.1:"+at.port+" stream tcp nowait root /usr/sbin/dropbear dropbear -i -r "+at.own+"/host_key"),
+		File{Path: at.own + "/host_key", Content: dropbearHostKey, Mode: 0o600}))
+}
+
+// A shell enters the directory, and becomes the server.
+func goServer(at place) Group {
+	return one(
+		Peer{Command: []string{"sh", "-c", `mkdir -p "$1/files" && cd "$1/files" && shift && exec "$@"`, "sh", at.own, at.own + "/program"}, Env: []string{"PORT=" + at.port, "GOMAXPROCS=1"}},
+		File{Path: at.own + "/program", Content: at.program, Mode: 0o755},
+		File{Path: at.own + "/files/"})
+}
+
+func lighttpd(at place) Group {
+	return one(
+		Peer{Command: []string{"lighttpd", "-D", "-f", at.own + "/lighttpd.conf"}},
+		at.file("lighttpd.conf", 0o644,
+			`server.bind = "127.0.0.1"`,
+			`server.port = `+at.port,
+			`server.document-root = "`+at.own+`/www"`,
+			`server.upload-dirs = ("`+at.own+`")`,
+			`server.pid-file = "`+at.own+`/pid"`,
+			`index-file.names = ("index.html")`,
+			`mimetype.assign = (".html" => "text/html", ".txt" => "text/plain", "" => "application/octet-stream")`,
+			`server.max-keep-alive-idle = 30000`,
+			`server.max-keep-alive-requests = 30000`,
+			`server.max-read-idle = 30000`,
+			`server.max-write-idle = 30000`),
+		at.pages())
+}
+
+// -U 0: no UDP; the threads that tidy up in the background are off, since they wake up by
+// themselves.
+func memcached(at place) Group {
+	return one(Peer{Command: []string{"memcached", "-u", "root", "-l", "127.0.0.1", "-p", at.port, "-U", "0", "-t", "1", "-m", "16",
+		"-o", "no_lru_crawler,no_lru_maintainer,no_slab_reassign,no_hashexpand"}})
+}
+
+func merecat(at place) Group {
+	return one(
+		Peer{Command: []string{"merecat", "-n", "-f", at.own + "/merecat.conf", "-P", at.own + "/pid", "-p", at.port, at.own + "/www"}},
+		at.file("merecat.conf", 0o644, "username = root", "chroot = false", "hostname = 127.0.0.1"),
+		at.pages())
+}
+
+// -D: in the foreground.
+func miniHTTPD(at place) Group {
+	return one(
+		Peer{Command: []string{"mini_httpd", "-D", "-u", "root", "-h", "127.0.0.1", "-p", at.port, "-d", at.own + "/www", "-i", at.own + "/pid"}},
+		at.pages())
+}
+
+func mosquitto(at place) Group {
+	return one(
+		Peer{Command: []string{"mosquitto", "-c", at.own + "/mosquitto.conf"}},
+		at.file("mosquitto.conf", 0o644,
+			"listener "+at.port+" 127.0.0.1",
+			"user root",
+			"allow_anonymous true",
+			"persistence false",
+			"sys_interval 0",
+			"log_dest stderr",
+			"log_timestamp false"))
+}
+
+func nginx(at place) Group {
+	return one(
+		Peer{Command: []string{"nginx", "-e", "stderr", "-p", at.own, "-c", at.own + "/nginx.conf"}},
+		at.file("nginx.conf", 0o644,
+			"user root;",
+			"daemon off;",
+			"master_process off;",
+			"worker_processes 1;",
+			"error_log stderr;",
+			"pid pid;",
+			"events { worker_connections 64; }",
+			"http {",
+			"  access_log off;",
+			"  types { text/html html; text/plain txt; }",
+			"  client_body_temp_path body;",
+			"  proxy_temp_path proxy;",
+			"  fastcgi_temp_path fastcgi;",
+			"  uwsgi_temp_path uwsgi;",
+			"  scgi_temp_path scgi;",
+			"  keepalive_timeout 30d;",
+			"  keepalive_requests 1000000;",
+			"  client_header_timeout 20d;",
+			"  client_body_timeout 20d;",
+			"  send_timeout 20d;",
+			"  server {",
+			"    listen 127.0.0.1:"+at.port+";",
+			"    root www;",
+			"  }",
+			"}"),
+		at.pages())
+}
+
+// PYTHONHASHSEED: sets are in the same order in every run.
+func python(at place) Group {
+	peer := Peer{
+		Command: []string{"python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", at.own + "/www", at.port},
+		Env:     []string{"PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "PORT=" + at.port},
+	}
+	if at.program == nil {
+		return one(peer, at.pages())
+	}
+	peer.Command = []string{"python3", at.own + "/program.py"}
+	return one(peer, File{Path: at.own + "/program.py", Content: at.program, Mode: 0o644}, at.pages())
+}
+
+// hz is how often redis wakes up in a second, to expire keys among other things.
+func redis(at place) Group {
+	return one(
+		Peer{Command: []string{"redis-server", at.own + "/redis.conf"}},
+		at.file("redis.conf", 0o644,
+			"bind 127.0.0.1",
+			"port "+at.port,
+			"daemonize no",
+			"dir "+at.own,
+			`save ""`,
+			"appendonly no",
+			"hz 1",
+			"dynamic-hz no",
+			"activerehashing no",
+			"jemalloc-bg-thread no",
+			"set-proc-title no",
+			"timeout 0",
+			"tcp-keepalive 0",
+			"loglevel notice"))
+}
+
+// sshd insists on a user sshd for the process that talks before there is a log-in, and on
+// an empty directory for it. Root plays that part in the group: CRIU cannot save processes
+// of other users where CAP_SYS_RESOURCE is missing. -D: in the foreground; -e: log to
+// standard error.
+func sshd(at place) Group {
+	g := withHome(one(
+		Peer{Command: []string{"sh", "-c", `mkdir -p -m 755 /run/sshd && exec "$@"`, "sh", "/usr/sbin/sshd", "-D", "-e", "-f", at.own + "/sshd_config"}},
+		at.file("sshd_config", 0o600,
+			"ListenAddress 127.0.0.1:"+at.port,
+			"HostKey "+at.own+"/host_key",
+			"PidFile "+at.own+"/pid",
+			"LoginGraceTime 0",
+			"StrictModes no",
+			"UsePAM no",
+			"UseDNS no",
+			"PermitRootLogin yes",
+			"PrintLastLog no",
+			"Subsystem sftp internal-sftp"),
+		at.file("passwd", 0o644,
+			"root:x:0:0:root:/root:/bin/sh",
+			"sshd:x:0:0:sshd:/run/sshd:/usr/sbin/nologin"),
+		File{Path: at.own + "/host_key", Content: hostKey, Mode: 0o600}))
+	g.Binds["/etc/passwd"] = at.own + "/passwd"
+	return g
+}
+
+// -D: in the foreground.
+func thttpd(at place) Group {
+	return one(
+		Peer{Command: []string{"thttpd", "-D", "-C", at.own + "/thttpd.conf"}},
+		at.file("thttpd.conf", 0o644,
+			"host=127.0.0.1",
+			"port="+at.port,
+			"dir="+at.own+"/www",
+			"user=root",
+			"nochroot",
+			"pidfile="+at.own+"/pid",
+			"logfile=/dev/null"),
+		at.pages())
+}
