@@ -4,8 +4,10 @@ package ckptd
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,11 +48,24 @@ func (h *hosted) joinClocks() error {
 			}
 			continue
 		}
-		if err := h.tracer.do(func() error { return joinClock(pid, clock) }); err != nil {
+		if err := h.joinQuietly(pid, clock); err != nil {
 			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
 		}
 	}
 	return nil
+}
+
+// joinQuietly is joinClock, again where the process has not come back to its system call yet
+// since the memory backend let go of it.
+func (h *hosted) joinQuietly(pid int, clock *os.File) error {
+	const attempts, pause = 20, time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := h.tracer.do(func() error { return joinClock(pid, clock) })
+		if !errors.Is(err, ErrNotQuiescent) || attempt == attempts {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // timeOf opens the time namespace of a process.
