@@ -68,6 +68,29 @@ func (h *hosted) joinQuietly(pid int, clock *os.File) error {
 	}
 }
 
+// turnedBack makes a time namespace in which the monotonic clock shows this time now. It is
+// called on the tracer's thread, whose children, which it never has, would be in it.
+func turnedBack(clock time.Duration) (*os.File, error) {
+	if err := unix.Unshare(unix.CLONE_NEWTIME); err != nil {
+		return nil, fmt.Errorf("make a time namespace: %w", err)
+	}
+	now, err := monotonic()
+	if err != nil {
+		return nil, err
+	}
+	offset := clock - now
+	s := offset / time.Second
+	if offset%time.Second < 0 {
+		s--
+	}
+	text := fmt.Sprintf("monotonic %d %d\nboottime %d %d\n", s, offset-s*time.Second, s, offset-s*time.Second)
+	thread := fmt.Sprintf("/proc/%d/", unix.Gettid())
+	if err := os.WriteFile(thread+"timens_offsets", []byte(text), 0); err != nil {
+		return nil, err
+	}
+	return os.Open(thread + "ns/time_for_children")
+}
+
 // timeOf opens the time namespace of a process.
 func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/time", pid)) }
 
@@ -90,17 +113,16 @@ func joinClock(pid int, clock *os.File) error {
 }
 
 func (p *process) enterTime(clock *os.File) (err error) {
-	first := p.threads[0]
-	if p.injected, err = inject(p.pid, first.tid, first.registers); err != nil {
+	if err := p.inject(); err != nil {
 		return err
 	}
-	b := newBatch(p.injected)
+	b := newProgram(p.injected).batch()
 	pair := b.put(make([]byte, 8))
 	b.add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0, pair)
-	if _, err := b.run(p.pid, p.pid); err != nil {
+	if err := b.run(p.pid, p.pid); err != nil {
 		return err
 	}
-	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.read(at, 4))) }
+	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.program.read(at, 4))) }
 	ends := [2]uint64{number(pair), number(pair + 4)}
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
@@ -115,17 +137,16 @@ func (p *process) enterTime(clock *os.File) (err error) {
 	if err := unix.Sendmsg(ours, []byte{0}, unix.UnixRights(int(clock.Fd())), nil, unix.MSG_NOSIGNAL); err != nil {
 		return err
 	}
-	b = newBatch(p.injected)
+	b = newProgram(p.injected).batch()
 	control := b.receive(ends[0], 1)
-	if _, err := b.run(p.pid, p.pid); err != nil {
+	if err := b.run(p.pid, p.pid); err != nil {
 		return err
 	}
 	received := number(control + unix.SizeofCmsghdr)
-	b = newBatch(p.injected)
+	b = newProgram(p.injected).batch()
 	b.add("enter the time namespace of the group", unix.SYS_SETNS, received, unix.CLONE_NEWTIME)
 	for _, fd := range []uint64{received, ends[0], ends[1]} {
 		b.add("close a descriptor", unix.SYS_CLOSE, fd)
 	}
-	_, err = b.run(p.pid, p.pid)
-	return err
+	return b.run(p.pid, p.pid)
 }

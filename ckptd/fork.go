@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"time"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,94 +25,127 @@ func (c cloneArguments) encode() (b []byte) {
 
 // clone adds a call that makes a process, or a thread, with this number in the group, or
 // with any if it is 0.
-func (b *batch) clone(name string, c cloneArguments, number int) {
+func (b *batch) clone(name string, c cloneArguments, number int) (index int) {
 	if number != 0 {
 		c.setTID = b.put(binary.NativeEndian.AppendUint32(nil, uint32(number)))
 		c.setTIDSize = 1
 	}
 	arguments := c.encode()
-	b.add(name, unix.SYS_CLONE3, b.put(arguments), uint64(len(arguments)))
+	return b.add(name, unix.SYS_CLONE3, b.put(arguments), uint64(len(arguments)))
 }
 
-// fork makes the copy of a frozen process that an image is.
+// fork asks a frozen process what only it can tell, and makes the copy of it that an image
+// is. Where there is an error, there may be a copy.
 func (p *process) fork(limbo *os.File) (*process, error) {
-	b := newBatch(p.injected)
-	b.clone("copy the process", cloneArguments{flags: unix.CLONE_PARENT}, 0)
-	born, err := b.run(p.pid, p.threads[0].tid)
-	if err != nil || len(born) != 1 {
-		return nil, fmt.Errorf("copy process %d: %d were made: %w", p.pid, len(born), err)
+	s := newProgram(p.injected)
+	var asked []questions
+	for n := range p.threads {
+		asked = append(asked, p.ask(s, n))
+	}
+	free := p.freeNumbers(3)
+	first := asked[0]
+	first.makePair()
+	made := first.clone("copy the process", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, 0)
+	for _, end := range free[:2] {
+		first.add("close a socket", unix.SYS_CLOSE, uint64(end))
+	}
+	strip := s.batch()
+	strip.strip(free)
+	born, err := p.runAll(s, asked)
+	for n, q := range asked {
+		if err == nil {
+			err = q.check()
+		}
+		if err == nil {
+			p.note(q, n)
+		}
+	}
+	if err == nil && first.result(made) > 0 {
+		born, err = awaitBorn(born, 1)
+	}
+	if len(born) == 0 {
+		return nil, fmt.Errorf("copy process %d: %w", p.pid, err)
 	}
 	c := *p
 	c.pid, c.generation = born[0], p.generation+1
-	return &c, c.strip(limbo)
+	if err == nil {
+		err = c.deliver(strip, free[1], []int{int(limbo.Fd())})
+	}
+	if err == nil {
+		_, err = awaitTraps(c.pid)
+	}
+	if err == nil {
+		err = p.inherited(&c)
+	}
+	if err == nil {
+		err = s.fetch(c.pid)
+	}
+	if err == nil {
+		err = strip.check()
+	}
+	return &c, err
 }
 
-// strip takes from a copy what would be seen by others: its session, so that the pid of
-// the original can be used again, its open files and its network.
-func (p *process) strip(limbo *os.File) error {
-	now, err := mappingsOf(p.pid, p.injected)
-	if err != nil {
-		return err
+// runAll has each thread carry out its list of a program, side by side.
+func (p *process) runAll(s *program, lists []questions) (born []int, err error) {
+	if err := s.load(p.pid); err != nil {
+		return nil, err
 	}
-	if now != p.maps {
-		return refuse("the mappings of process %d are not inherited by a fork", p.pid)
+	var tids []int
+	for n, t := range p.threads {
+		if err := lists[n].start(t.tid, t.registers); err != nil {
+			return nil, err
+		}
+		tids = append(tids, t.tid)
 	}
-	if p.tables, err = pageTables(p.pid); err != nil {
-		return err
+	if born, err = awaitTraps(tids...); err != nil {
+		return born, err
 	}
-	link, err := p.link()
-	if err != nil {
-		return err
-	}
-	b := newBatch(p.injected)
-	b.receive(link.received, 1)
-	b.add("go over to another network", unix.SYS_SETNS, 2, unix.CLONE_NEWNET)
-	b.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
-	return link.deliver(p, b, []int{int(limbo.Fd())})
+	return born, s.fetch(p.pid)
 }
 
-// pageTables is how many bytes a process has of them.
-func pageTables(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
+// freeNumbers are the lowest numbers that no descriptor of the process has.
+func (p *process) freeNumbers(count int) (free []int) {
+	for number := 0; len(free) < count; number++ {
+		if !slices.ContainsFunc(p.descriptors, func(d descriptor) bool { return d.number == number }) {
+			free = append(free, number)
+		}
 	}
-	return statusBytes(string(text), "VmPTE"), nil
+	return free
 }
 
-// link is a socket of a process over which descriptors reach it.
-type link struct {
-	ours     int
-	received uint64 // number of its end
+// makePair adds a call that makes a socket pair, over which descriptors reach a process
+// that is then forked. Its ends get the lowest free numbers.
+func (b *batch) makePair() {
+	b.add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0, b.put(make([]byte, 8)))
 }
 
-// link makes one, in a process that has left its session and closed all its files.
-func (p *process) link() (link, error) {
-	b := newBatch(p.injected)
-	pair := b.put(make([]byte, 8))
+// strip adds the calls that take from a copy what would be seen by others: its session, so
+// that the pid of the original can be used again, its open files and its network.
+func (b *batch) strip(free []int) {
 	b.add("begin a session", unix.SYS_SETSID)
+	b.receive(uint64(free[0]), 1)
+	b.add("go over to another network", unix.SYS_SETNS, uint64(free[2]), unix.CLONE_NEWNET)
 	b.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
-	b.add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0, pair)
-	if _, err := b.run(p.pid, p.pid); err != nil {
-		return link{}, err
-	}
+}
+
+// deliver sends descriptors over the end with this number of a pair that a process has
+// inherited, and has the process begin with a batch that receives them.
+func (p *process) deliver(b *batch, end int, fds []int) error {
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
-		return link{}, err
+		return err
 	}
 	defer unix.Close(pidfd)
-	ours, err := unix.PidfdGetfd(pidfd, 1, 0)
-	return link{ours: ours, received: 0}, err
-}
-
-// deliver sends descriptors and has the process carry out a batch that receives them.
-func (l link) deliver(p *process, b *batch, fds []int) error {
-	defer unix.Close(l.ours)
-	if err := unix.Sendmsg(l.ours, []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
+	ours, err := unix.PidfdGetfd(pidfd, end, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ours)
+	if err := unix.Sendmsg(ours, []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
 		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.pid, err)
 	}
-	_, err := b.run(p.pid, p.pid)
-	return err
+	return b.start(p.pid, p.threads[0].registers)
 }
 
 // receive adds a call that receives descriptors, all of them close-on-exec, in a control
@@ -134,40 +165,38 @@ func (b *batch) receive(socket uint64, descriptors int) (control uint64) {
 
 // revive makes a process like the one that the copy p is of; it does not run yet.
 func (r *revival) revive(p *process) (*process, error) {
-	if r.clock == nil {
-		if err := r.turnBackClock(p); err != nil {
-			return nil, err
-		}
-	}
-	b := newBatch(p.injected)
-	b.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT}, p.inner)
-	born, err := b.run(p.pid, p.pid)
-	if err != nil || len(born) != 1 {
-		return nil, fmt.Errorf("%d processes were made: %w", len(born), err)
-	}
 	q := *p
-	q.pid, q.threads = born[0], nil
+	q.threads, q.renewed = nil, false
 	for _, t := range p.threads {
 		u := *t
 		q.threads = append(q.threads, &u)
 	}
-	q.threads[0].tid = q.pid
-	link, err := q.link()
-	if err != nil {
-		return nil, err
-	}
 	fds, renewed, err := r.open(&q)
 	if err != nil {
-		unix.Close(link.ours)
 		return nil, err
 	}
-	b = newBatch(q.injected)
-	q.install(b, link, len(fds), renewed)
-	q.resume(b)
-	if err := link.deliver(&q, b, fds); err != nil {
+	q.renewed = len(renewed) > 0
+	s := newProgram(p.injected)
+	fork := s.batch()
+	fork.makePair()
+	fork.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, p.inner)
+	fork.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
+	main := s.batch()
+	q.install(main, len(fds), renewed)
+	q.resume(main)
+	threads := main.makeThreads(q.threads[1:])
+	if q.pid, err = p.forkAgain(fork); err != nil {
 		return nil, err
 	}
-	if err := q.equipThreads(); err != nil {
+	q.threads[0].tid = q.pid
+	if err := q.deliver(main, 1, fds); err != nil {
+		return nil, err
+	}
+	born, err := awaitTraps(q.pid)
+	if err == nil {
+		err = q.bringUp(main, threads, born)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if q.generation++; p.generation >= maxGeneration {
@@ -178,37 +207,35 @@ func (r *revival) revive(p *process) (*process, error) {
 			return nil, err
 		}
 	}
-	for _, w := range q.wiped {
-		if err := writeMemory(q.pid, w.address, w.content); err != nil {
-			return nil, err
-		}
-	}
-	return &q, nil
+	return &q, writeMemory(q.pid, q.wiped...)
 }
 
-// turnBackClock makes a time namespace for the next child of the copy.
-func (r *revival) turnBackClock(p *process) error {
-	b := newBatch(p.injected)
-	b.add("make a time namespace", unix.SYS_UNSHARE, unix.CLONE_NEWTIME)
-	if _, err := b.run(p.pid, p.pid); err != nil {
-		return err
+// forkAgain has the copy fork.
+func (p *process) forkAgain(fork *batch) (pid int, err error) {
+	if err := fork.program.load(p.pid); err != nil {
+		return 0, err
 	}
-	now, err := monotonic()
+	if err := fork.start(p.pid, p.threads[0].registers); err != nil {
+		return 0, err
+	}
+	born, err := awaitTraps(p.pid)
+	if err == nil {
+		err = fork.program.fetch(p.pid)
+	}
+	if err == nil {
+		err = fork.check()
+	}
+	if err == nil {
+		born, err = awaitBorn(born, 1)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	offset := r.image.clock - now
-	s := offset / time.Second
-	if offset%time.Second < 0 {
-		s--
-	}
-	text := fmt.Sprintf("monotonic %d %d\nboottime %d %d\n", s, offset-s*time.Second, s, offset-s*time.Second)
-	return os.WriteFile(filepath.Join("/proc", strconv.Itoa(p.pid), "timens_offsets"), []byte(text), 0)
+	return born[0], nil
 }
 
 // open opens files like those that the process had, twins left out, then those to be
-// mapped again, and last the namespaces to enter: the network, and the time if it is not to
-// be turned back.
+// mapped again, and last the namespaces to enter.
 func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 	for _, d := range p.descriptors {
 		if d.twin >= 0 {
@@ -227,14 +254,12 @@ func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 		return nil, nil, err
 	}
 	fds = append(fds, files...)
-	if fds = append(fds, int(r.network.Fd())); r.clock != nil {
-		fds = append(fds, int(r.clock.Fd()))
-	}
-	return fds, renewed, nil
+	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), renewed, nil
 }
 
-// install adds the calls that receive count descriptors and give them their numbers.
-func (p *process) install(b *batch, l link, count int, renewed []renewal) {
+// install adds the calls that receive count descriptors, over descriptor 0, and give them
+// their numbers.
+func (p *process) install(b *batch, count int, renewed []renewal) {
 	aside := uint64(count + 1)
 	var first []descriptor // of their descriptions, in the order of their numbers
 	for _, d := range p.descriptors {
@@ -243,10 +268,11 @@ func (p *process) install(b *batch, l link, count int, renewed []renewal) {
 			first = append(first, d)
 		}
 	}
-	b.add("put the link aside", unix.SYS_DUP3, l.received, aside, unix.O_CLOEXEC)
-	b.add("close the link", unix.SYS_CLOSE_RANGE, 0, 1, 0)
+	b.add("begin a session", unix.SYS_SETSID)
+	b.add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
+	b.add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
 	b.receive(aside, count) // as 0, 1, 2, ...
-	b.add("close the link", unix.SYS_CLOSE, aside)
+	b.add("close the socket", unix.SYS_CLOSE, aside)
 	file := uint64(len(first))
 	for _, m := range renewed {
 		b.mapAnew(m, file)
@@ -310,64 +336,6 @@ func (p *process) resume(b *batch) {
 	}
 }
 
-// makeThreads makes the other threads, with the numbers that they had. Those of the
-// threads that were killed may be in use a moment longer than the process.
-func (p *process) makeThreads() error {
-	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
-		unix.CLONE_SYSVSEM | unix.CLONE_SETTLS | unix.CLONE_CHILD_CLEARTID
-	const attempts, pause = 2000, 50 * time.Microsecond
-	missing := p.threads[1:]
-	for attempt := 1; len(missing) > 0; attempt++ {
-		b := newBatch(p.injected)
-		for n, t := range missing {
-			b.optional[n] = attempt < attempts
-			b.clone(fmt.Sprintf("make thread %d", t.inner), cloneArguments{flags: flags, childTID: t.clearTID, tls: t.registers.Fs_base}, t.inner)
-		}
-		born, err := b.run(p.pid, p.pid)
-		if err != nil {
-			return err
-		}
-		var left []*thread
-		for n, t := range missing {
-			switch r := b.result(n); {
-			case r == -int64(unix.EEXIST):
-				left = append(left, t)
-			case r != int64(t.inner) || len(born) == 0:
-				return fmt.Errorf("make thread %d: the result is %d", t.inner, r)
-			default:
-				t.tid, born = born[0], born[1:]
-			}
-		}
-		if missing = left; len(missing) > 0 {
-			time.Sleep(pause)
-		}
-	}
-	return nil
-}
-
-// equipThreads makes the other threads and gives them what is each one's own.
-func (p *process) equipThreads() error {
-	if err := p.makeThreads(); err != nil {
-		return err
-	}
-	for _, t := range p.threads[1:] {
-		b := newBatch(p.injected)
-		b.add("set the name of a thread", unix.SYS_PRCTL, unix.PR_SET_NAME, b.put(append([]byte(t.name), 0)))
-		b.add("set the signal stack of a thread", unix.SYS_SIGALTSTACK, b.put(t.stack[:]), 0)
-		b.add("set the signal of the parent's death", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(t.deathSignal))
-		if t.rseq.address != 0 {
-			b.add("set the restartable sequences of a thread", unix.SYS_RSEQ, t.rseq.address, uint64(t.rseq.size), 0, uint64(t.rseq.signature))
-		}
-		if t.robust[0] != 0 {
-			b.add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, t.robust[0], t.robust[1])
-		}
-		if _, err := b.run(p.pid, t.tid); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // release removes the mapping for calls and lets all threads go on, in the calls that they
 // waited in.
 func (p *process) release() error {
@@ -375,12 +343,8 @@ func (p *process) release() error {
 	if err := withdraw(first.tid, first.registers, p.injected); err != nil {
 		return err
 	}
-	now, err := mappingsOf(p.pid, 0)
-	if err != nil {
+	if err := p.checkMappings(p.renewed); err != nil {
 		return err
-	}
-	if withoutRenewed(now) != withoutRenewed(p.maps) {
-		return fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
 	}
 	for _, t := range p.threads {
 		if err := setRegisters(t.tid, t.repeat()); err != nil {

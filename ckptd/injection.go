@@ -47,23 +47,35 @@ var syscallInstruction = [2]byte{0x0f, 0x05}
 // blockAll is the signal mask during calls: everything but the trap that ends them.
 const blockAll = ^uint64(1 << (unix.SIGTRAP - 1))
 
-// batch is a list of system calls with their data.
-type batch struct {
+// program is what threads of one process are to carry out, a list of calls for each.
+type program struct {
 	at    uint64 // address of the mapping
-	calls []byte
-	names []string
+	lists []*batch
+	calls []byte // of all lists, once loaded
 	data  []byte
+}
+
+// batch is a list of system calls.
+type batch struct {
+	program *program
+	first   int // of its calls among those of the program, once loaded
+	calls   []byte
+	names   []string
 	// optional calls may fail.
 	optional map[int]bool
 }
 
-func newBatch(at uint64) *batch { return &batch{at: at, optional: map[int]bool{}} }
+func newProgram(at uint64) *program { return &program{at: at} }
+
+// batch adds an empty list.
+func (s *program) batch() *batch {
+	b := &batch{program: s, optional: map[int]bool{}}
+	s.lists = append(s.lists, b)
+	return b
+}
 
 // add appends a call and returns its index; name is what an error says it was for.
 func (b *batch) add(name string, number uintptr, arguments ...uint64) int {
-	if len(b.names) == maxCalls {
-		panic("ckptd: too many system calls in a batch")
-	}
 	b.calls = binary.NativeEndian.AppendUint64(b.calls, uint64(number))
 	for n := range 6 {
 		a := uint64(0)
@@ -79,26 +91,27 @@ func (b *batch) add(name string, number uintptr, arguments ...uint64) int {
 
 // put places data at an address of the process, which it returns.
 func (b *batch) put(data []byte) uint64 {
-	address := b.at + dataAt + uint64(len(b.data))
-	b.data = append(b.data, data...)
-	for len(b.data)%16 != 0 {
-		b.data = append(b.data, 0)
+	s := b.program
+	address := s.at + dataAt + uint64(len(s.data))
+	s.data = append(s.data, data...)
+	for len(s.data)%16 != 0 {
+		s.data = append(s.data, 0)
 	}
-	if dataAt+len(b.data) > injectionSize {
-		panic("ckptd: too much data for a batch of system calls")
+	if dataAt+len(s.data) > injectionSize {
+		panic("ckptd: too much data for a program of system calls")
 	}
 	return address
 }
 
-// read returns n bytes of the data, after the batch has run.
-func (b *batch) read(address uint64, n int) []byte {
-	from := address - b.at - dataAt
-	return b.data[from : from+uint64(n)]
+// read returns n bytes of the data, as last fetched.
+func (s *program) read(address uint64, n int) []byte {
+	from := address - s.at - dataAt
+	return s.data[from : from+uint64(n)]
 }
 
-// result is what call n returned.
+// result is what call n returned, as last fetched.
 func (b *batch) result(n int) int64 {
-	return int64(binary.NativeEndian.Uint64(b.calls[n*callSize+56:]))
+	return int64(binary.NativeEndian.Uint64(b.program.calls[(b.first+n)*callSize+callSize-8:]))
 }
 
 // check returns the first error among the results.
@@ -111,77 +124,110 @@ func (b *batch) check() error {
 	return nil
 }
 
-// run has a stopped thread carry out the batch. Of the threads and processes that its
-// calls make, which stop before they have done anything, born are the ids.
-func (b *batch) run(pid, tid int) (born []int, err error) {
-	if len(b.names) == 0 {
-		return nil, nil
+// load writes the program into a stopped process, and with it into those that it forks.
+func (s *program) load(pid int) error {
+	for _, b := range s.lists {
+		b.first = len(s.calls) / callSize
+		s.calls = append(s.calls, b.calls...)
 	}
-	if err := writeMemory(pid, b.at+callsAt, b.calls); err != nil {
-		return nil, err
+	if len(s.calls)/callSize > maxCalls {
+		panic("ckptd: too many system calls in a program")
 	}
-	if len(b.data) > 0 {
-		if err := writeMemory(pid, b.at+dataAt, b.data); err != nil {
-			return nil, err
-		}
-	}
-	r, err := getRegisters(tid)
-	if err != nil {
-		return nil, err
-	}
-	r.Rip, r.Rbx, r.R12, r.Orig_rax = b.at, b.at+callsAt, uint64(len(b.names)), ^uint64(0)
-	if err := setRegisters(tid, r); err != nil {
-		return nil, err
-	}
-	if born, err = resume(tid); err != nil {
-		return born, err
-	}
-	if err := readMemory(pid, b.at+callsAt, b.calls); err != nil {
-		return born, err
-	}
-	if len(b.data) > 0 {
-		if err := readMemory(pid, b.at+dataAt, b.data); err != nil {
-			return born, err
-		}
-	}
-	return born, b.check()
+	return writeMemory(pid, s.pieces()...)
 }
 
-// resume lets a thread run up to the trap at the end of a batch.
-func resume(tid int) (born []int, err error) {
-	for {
-		if _, err := ptrace(unix.PTRACE_CONT, tid, 0, 0); err != nil {
-			return born, fmt.Errorf("let thread %d carry out calls: %w", tid, err)
-		}
-		status, err := awaitStop(tid)
+// fetch reads back what a process, or one that it has forked, has made of the program.
+func (s *program) fetch(pid int) error { return readMemory(pid, s.pieces()...) }
+
+func (s *program) pieces() []page {
+	return []page{{s.at + callsAt, s.calls}, {s.at + dataAt, s.data}}
+}
+
+// start lets a stopped thread carry out a loaded batch, with registers that are, but for
+// what the calls need, these ones.
+func (b *batch) start(tid int, r unix.PtraceRegs) error {
+	r.Rip, r.Rbx, r.R12, r.Orig_rax = b.program.at, b.program.at+callsAt+uint64(b.first*callSize), uint64(len(b.names)), ^uint64(0)
+	if err := setRegisters(tid, r); err != nil {
+		return err
+	}
+	return proceed(tid)
+}
+
+func proceed(tid int) error {
+	if _, err := ptrace(unix.PTRACE_CONT, tid, 0, 0); err != nil {
+		return fmt.Errorf("let thread %d carry out calls: %w", tid, err)
+	}
+	return nil
+}
+
+// awaitTraps waits until all of these threads have come to the end of their batches.
+// Those who were born meanwhile, which stop before they have done anything, are returned.
+func awaitTraps(tids ...int) (born []int, err error) {
+	waiting := map[int]bool{}
+	for _, tid := range tids {
+		waiting[tid] = true
+	}
+	for len(waiting) > 0 {
+		tid, status, err := awaitAny()
 		if err != nil {
 			return born, err
 		}
 		switch event := int(status) >> 16; {
-		case event == unix.PTRACE_EVENT_CLONE:
-			child, err := eventMessage(tid)
-			if err != nil {
+		case status.Exited() || status.Signaled():
+			if waiting[tid] {
+				return born, fmt.Errorf("thread %d ended (status %#x) during calls", tid, int(status))
+			}
+		case !waiting[tid] && event == eventStop:
+			born = append(born, tid)
+		case waiting[tid] && event == eventStop: // an interruption that came late
+			if err := proceed(tid); err != nil {
 				return born, err
 			}
-			if _, err := awaitStop(child); err != nil {
-				return born, err
-			}
-			born = append(born, child)
-		case event == 0 && status.StopSignal() == unix.SIGTRAP:
-			return born, nil
-		case event == eventStop: // an interruption that came late
+		case waiting[tid] && event == 0 && status.StopSignal() == unix.SIGTRAP:
+			delete(waiting, tid)
 		default:
 			return born, fmt.Errorf("thread %d stopped for signal %v, event %d, during calls", tid, status.StopSignal(), event)
 		}
 	}
+	return born, nil
 }
 
-func eventMessage(tid int) (int, error) {
-	child, err := unix.PtraceGetEventMsg(tid)
-	if err != nil {
-		return 0, fmt.Errorf("learn who thread %d has made: %w", tid, err)
+// awaitBorn waits until there are as many as were made.
+func awaitBorn(born []int, count int) ([]int, error) {
+	for len(born) < count {
+		tid, status, err := awaitAny()
+		if err != nil {
+			return born, err
+		}
+		if status.Stopped() && int(status)>>16 == eventStop {
+			born = append(born, tid)
+		}
 	}
-	return int(child), nil
+	return born, nil
+}
+
+// run has a stopped thread carry out a program of one batch.
+func (b *batch) run(pid, tid int) error {
+	if len(b.names) == 0 {
+		return nil
+	}
+	r, err := getRegisters(tid)
+	if err != nil {
+		return err
+	}
+	if err := b.program.load(pid); err != nil {
+		return err
+	}
+	if err := b.start(tid, r); err != nil {
+		return err
+	}
+	if _, err := awaitTraps(tid); err != nil {
+		return err
+	}
+	if err := b.program.fetch(pid); err != nil {
+		return err
+	}
+	return b.check()
 }
 
 // single has a thread that waits in a system call carry out one other, by the very
@@ -222,14 +268,16 @@ func single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments 
 	return after.Rax, nil
 }
 
-// inject maps the code and the list into a process.
-func inject(pid, tid int, at unix.PtraceRegs) (uint64, error) {
-	address, err := single(tid, at, "map memory for calls", unix.SYS_MMAP, 0, injectionSize,
+// inject maps the code and room for lists into a frozen process.
+func (p *process) inject() error {
+	first := p.threads[0]
+	address, err := single(first.tid, first.registers, "map memory for calls", unix.SYS_MMAP, 0, injectionSize,
 		unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return address, writeMemory(pid, address, injectionCode)
+	p.injected = address
+	return writeMemory(p.pid, page{address, injectionCode})
 }
 
 // withdraw removes the mapping.

@@ -3,6 +3,7 @@
 package ckptd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,21 @@ func (m *mapping) isKernels() bool {
 
 // examineMemory reads the mappings of a frozen process and refuses those that a fork does
 // not carry over as they are.
-func (p *process) examineMemory() error {
+func (p *process) examineMemory() (err error) {
+	if p.sizes, err = memorySizes(p.pid); err != nil {
+		return err
+	}
+	if p.generation+1 < maxGeneration { // else memory is mapped anew, which takes the flags
+		if err := p.examinePages(); !errors.Is(err, errNoScan) {
+			return err
+		}
+	}
+	return p.examineFlags()
+}
+
+// examineFlags does so with all that the kernel tells.
+func (p *process) examineFlags() error {
+	p.private = 0
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", p.pid))
 	if err != nil {
 		return err
@@ -129,6 +144,8 @@ func (p *process) examineMapping(m *mapping) error {
 	switch {
 	case m.shared && (writable || m.inGroup() || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
 		return refuse("process %d has shared memory at %#x %s", p.pid, m.from, m.name)
+	case m.name != "/dev/zero" && strings.HasPrefix(m.name, "/dev/"):
+		return refuse("memory of process %d at %#x is that of a device, %s", p.pid, m.from, m.name)
 	case strings.HasSuffix(m.name, " (deleted)"):
 		return refuse("process %d has mapped %s, which was deleted", p.pid, m.name)
 	}
@@ -161,7 +178,7 @@ func (p *process) keepWiped(m *mapping) error {
 		return refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.pid)
 	}
 	w := page{address: m.from, content: make([]byte, m.length)}
-	if err := readMemory(p.pid, w.address, w.content); err != nil {
+	if err := readMemory(p.pid, w); err != nil {
 		return err
 	}
 	p.wiped = append(p.wiped, w)
@@ -182,4 +199,21 @@ func mappingsOf(pid int, injected uint64) (string, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// checkMappings compares the mappings of a restored process with those at the checkpoint: in
+// full where some of them were made anew, and else their sizes, since a fork has the same.
+func (p *process) checkMappings(renewed bool) error {
+	if !renewed {
+		sizes, err := memorySizes(p.pid)
+		if err == nil && sizes != p.sizes {
+			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, p.sizes)
+		}
+		return err
+	}
+	now, err := mappingsOf(p.pid, 0)
+	if err == nil && withoutRenewed(now) != withoutRenewed(p.maps) {
+		err = fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
+	}
+	return err
 }

@@ -162,7 +162,7 @@ func (b *memory) capture(m *memoryImage, frozen []*process, i *image) error {
 		return err
 	}
 	for _, p := range frozen {
-		if err := p.ask(); err != nil {
+		if err := p.inject(); err != nil {
 			return err
 		}
 		copied, err := p.fork(b.limbo)
@@ -321,7 +321,7 @@ func killProcess(pid int) error {
 type revival struct {
 	image   *memoryImage
 	network *os.File
-	clock   *os.File // time namespace to be in; nil: a new one, with the time of the image
+	clock   *os.File // time namespace to be in
 	sockets []int
 	pipes   map[string][2]int
 	root    int // root directory of the group
@@ -343,13 +343,6 @@ func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
 	defer unix.Close(group)
 	r := &revival{image: m, network: h.network, pipes: map[string][2]int{}}
 	defer func() { closeAll(r.opened) }()
-	if h.refusal != nil { // what comes of it is for CRIU to save
-		if r.clock, err = timeOf(h.process.pid); err != nil {
-			unix.Close(checker)
-			return -1, err
-		}
-		defer r.clock.Close()
-	}
 	err = inNetwork(h.network, func() (err error) {
 		r.sockets, err = makeSockets(m.sockets)
 		return err
@@ -359,7 +352,7 @@ func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
 		err = r.renewProxy(visitor, group)
 	}
 	if err == nil {
-		h.peers, h.generations, err = r.reviveAll(h.tracer)
+		h.peers, h.generations, err = r.reviveAll(h)
 	}
 	if err != nil {
 		unix.Close(checker)
@@ -381,9 +374,18 @@ func (r *revival) renewProxy(visitor *proxy.Visitor, channel int) error {
 }
 
 // reviveAll makes the peers and lets them run; it returns their pids and generations.
-func (r *revival) reviveAll(t *tracer) (pids []int, generations map[int]int, err error) {
+func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
-	err = t.do(func() (err error) {
+	err = h.tracer.do(func() (err error) {
+		if h.refusal != nil { // what comes of it is for CRIU to save
+			r.clock, err = timeOf(h.process.pid)
+		} else {
+			r.clock, err = turnedBack(r.image.clock)
+		}
+		if err != nil {
+			return err
+		}
+		defer r.clock.Close()
 		var revived []*process
 		for _, p := range r.image.processes {
 			if r.root, err = rootOf(p.pid); err != nil {

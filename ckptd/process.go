@@ -29,8 +29,11 @@ type process struct {
 	pid     int // as the daemon sees it
 	inner   int // in the group's pid namespace
 	threads []*thread
-	maps    string // the mappings, as /proc shows them
-	private int64  // bytes of memory that it shares with no other process
+	maps    string    // the mappings, as /proc shows them
+	private int64     // bytes of memory that it shares with no other process
+	own     []region  // its pages that are not a file's; nil: not known
+	sizes   [3]string // of its mappings
+	renewed bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []page
 	mappings    []*mapping
@@ -77,6 +80,11 @@ func freeze(pid int) (*process, error) {
 		}
 		p.threads = append(p.threads, &thread{tid: tid})
 		if err := interrupt(tid); err != nil {
+			return p, err
+		}
+	}
+	for _, tid := range tids { // they stop side by side
+		if err := awaitInterrupt(tid); err != nil {
 			return p, err
 		}
 	}
@@ -190,7 +198,7 @@ func (t *thread) examine(pid int) (err error) {
 		return err
 	}
 	var instruction [2]byte
-	if err := readMemory(pid, t.registers.Rip-2, instruction[:]); err != nil {
+	if err := readMemory(pid, page{t.registers.Rip - 2, instruction[:]}); err != nil {
 		return err
 	}
 	if int64(t.registers.Orig_rax) < 0 || instruction != syscallInstruction {
@@ -244,6 +252,7 @@ func (p *process) examineStatus(t *thread, first bool) error {
 			return refuse("process %d is not the leader of its session", p.pid)
 		}
 		p.common = lines
+		p.tables = statusBytes("VmPTE:"+lines["VmPTE:"], "VmPTE")
 		return p.examineRights()
 	}
 	for _, field := range statusOfAll {
@@ -274,42 +283,45 @@ func robustList(tid int) (list [2]uint64, err error) {
 	return list, nil
 }
 
-// ask has the process tell what only it can.
-func (p *process) ask() error {
-	first := p.threads[0]
-	var err error
-	if p.injected, err = inject(p.pid, first.tid, first.registers); err != nil {
-		return err
-	}
-	for n, t := range p.threads {
-		b := newBatch(p.injected)
-		stack, tid, signal := b.put(make([]byte, len(t.stack))), b.put(make([]byte, 8)), b.put(make([]byte, 4))
-		b.add("ask for the alternate signal stack", unix.SYS_SIGALTSTACK, 0, stack)
-		b.add("ask for the address of the thread id", unix.SYS_PRCTL, unix.PR_GET_TID_ADDRESS, tid)
-		b.add("ask for the signal of the parent's death", unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, signal)
-		var timers, subreaper uint64
-		if n == 0 {
-			timers, subreaper = b.put(make([]byte, 3*32)), b.put(make([]byte, 4))
-			for which := range uint64(3) {
-				b.add("ask for a timer", unix.SYS_GETITIMER, which, timers+32*which)
-			}
-			b.add("ask whether it adopts orphans", unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, subreaper)
-		}
-		if _, err := b.run(p.pid, t.tid); err != nil {
-			return err
-		}
-		copy(t.stack[:], b.read(stack, len(t.stack)))
-		t.clearTID = binary.NativeEndian.Uint64(b.read(tid, 8))
-		t.deathSignal = binary.NativeEndian.Uint32(b.read(signal, 4))
-		if n == 0 {
-			for which := range p.timers {
-				p.timers[which] = decodeTimer(b.read(timers+32*uint64(which), 32))
-			}
-			p.subreaper = uint64(binary.NativeEndian.Uint32(b.read(subreaper, 4)))
-		}
-	}
-	return nil
+// questions are what only a thread itself can tell, and where in a program the answers are.
+type questions struct {
+	*batch
+	stack, clearTID, deathSignal uint64
+	timers, subreaper            uint64 // of the first thread
 }
+
+// ask adds the questions for thread n.
+func (p *process) ask(s *program, n int) questions {
+	q := questions{batch: s.batch()}
+	q.stack, q.clearTID, q.deathSignal = q.put(make([]byte, len(thread{}.stack))), q.put(make([]byte, 8)), q.put(make([]byte, 4))
+	q.add("ask for the alternate signal stack", unix.SYS_SIGALTSTACK, 0, q.stack)
+	q.add("ask for the address of the thread id", unix.SYS_PRCTL, unix.PR_GET_TID_ADDRESS, q.clearTID)
+	q.add("ask for the signal of the parent's death", unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, q.deathSignal)
+	if n == 0 {
+		q.timers, q.subreaper = q.put(make([]byte, 3*timerBytes)), q.put(make([]byte, 4))
+		for which := range uint64(3) {
+			q.add("ask for a timer", unix.SYS_GETITIMER, which, q.timers+timerBytes*which)
+		}
+		q.add("ask whether it adopts orphans", unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, q.subreaper)
+	}
+	return q
+}
+
+// note notes the answers of thread n.
+func (p *process) note(q questions, n int) {
+	t, s := p.threads[n], q.program
+	copy(t.stack[:], s.read(q.stack, len(t.stack)))
+	t.clearTID = binary.NativeEndian.Uint64(s.read(q.clearTID, 8))
+	t.deathSignal = binary.NativeEndian.Uint32(s.read(q.deathSignal, 4))
+	if n == 0 {
+		for which := range p.timers {
+			p.timers[which] = decodeTimer(s.read(q.timers+timerBytes*uint64(which), timerBytes))
+		}
+		p.subreaper = uint64(binary.NativeEndian.Uint32(s.read(q.subreaper, 4)))
+	}
+}
+
+const timerBytes = 32 // struct itimerval
 
 func decodeTimer(b []byte) (t unix.Itimerval) {
 	word := func(n int) int64 { return int64(binary.NativeEndian.Uint64(b[8*n:])) }

@@ -172,7 +172,7 @@ func (m *mapping) copyOwn(from, to int) error {
 		}
 		for first, run := range ownRuns(entries[:8*count]) {
 			part, address := buffer[:run*size], at+first*size
-			if err := readMemory(from, address, part); err != nil {
+			if err := readMemory(from, page{address, part}); err != nil {
 				return err
 			}
 			if _, err := memory.WriteAt(part, int64(address)); err != nil {

@@ -140,23 +140,41 @@ func ptrace(request, tid int, address, data uintptr) (uintptr, error) {
 
 // seize attaches to a thread, which runs on.
 func seize(tid int) error {
-	const options = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_EXITKILL
-	if _, err := ptrace(unix.PTRACE_SEIZE, tid, 0, options); err != nil {
+	if _, err := ptrace(unix.PTRACE_SEIZE, tid, 0, unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("trace thread %d: %w", tid, err)
 	}
 	return nil
 }
 
-// interrupt stops a thread that was seized.
+// interrupt has a thread that was seized stop.
 func interrupt(tid int) error {
 	if _, err := ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0); err != nil {
 		return fmt.Errorf("stop thread %d: %w", tid, err)
 	}
+	return nil
+}
+
+// awaitInterrupt waits until a thread has stopped for interrupt.
+func awaitInterrupt(tid int) error {
 	status, err := awaitStop(tid)
 	if err == nil && int(status)>>16 != eventStop {
 		err = fmt.Errorf("thread %d stopped for signal %v", tid, status.StopSignal())
 	}
 	return err
+}
+
+// awaitAny waits for whichever process or thread that this thread traces to stop or end.
+func awaitAny() (tid int, status unix.WaitStatus, err error) {
+	for {
+		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("wait for what is traced: %w", err)
+	}
+	return tid, status, err
 }
 
 // awaitStop waits until a traced thread has stopped.
@@ -258,29 +276,35 @@ func getRseq(tid int) (r rseq, err error) {
 	return r, err
 }
 
-// readMemory and writeMemory copy all of b from and to a stopped process.
-func readMemory(pid int, address uint64, b []byte) error {
-	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
-	remote := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
-	n, err := unix.ProcessVMReadv(pid, local, remote, 0)
-	if err == nil && n != len(b) {
-		err = unix.EFAULT
-	}
-	if err != nil {
-		return fmt.Errorf("read %d bytes at %#x of process %d: %w", len(b), address, pid, err)
-	}
-	return nil
+// readMemory and writeMemory copy all pieces from and to a stopped process.
+func readMemory(pid int, pieces ...page) error {
+	return copyMemory(pid, pieces, unix.ProcessVMReadv, "read")
 }
 
-func writeMemory(pid int, address uint64, b []byte) error {
-	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
-	remote := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
-	n, err := unix.ProcessVMWritev(pid, local, remote, 0)
-	if err == nil && n != len(b) {
+func writeMemory(pid int, pieces ...page) error {
+	return copyMemory(pid, pieces, unix.ProcessVMWritev, "write")
+}
+
+func copyMemory(pid int, pieces []page, transfer func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, error), verb string) error {
+	var local []unix.Iovec
+	var remote []unix.RemoteIovec
+	total := 0
+	for _, p := range pieces {
+		if len(p.content) > 0 {
+			local = append(local, unix.Iovec{Base: &p.content[0], Len: uint64(len(p.content))})
+			remote = append(remote, unix.RemoteIovec{Base: uintptr(p.address), Len: len(p.content)})
+			total += len(p.content)
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	n, err := transfer(pid, local, remote, 0)
+	if err == nil && n != total {
 		err = unix.EFAULT
 	}
 	if err != nil {
-		return fmt.Errorf("write %d bytes at %#x of process %d: %w", len(b), address, pid, err)
+		return fmt.Errorf("%s %d bytes at %#x of process %d: %w", verb, total, remote[0].Base, pid, err)
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newThread is a thread to be made.
+type newThread struct {
+	*thread
+	made  int    // index of the call that makes it
+	list  *batch // what it does first
+	stack uint64 // by which it is told from the others until it has its own
+}
+
+// makeThreads adds the calls that make threads, with the numbers that they had, and a list
+// for each of what gives it what is its own.
+func (b *batch) makeThreads(threads []*thread) (all []newThread) {
+	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+		unix.CLONE_SYSVSEM | unix.CLONE_SETTLS | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PTRACE
+	const step = 16
+	for n, t := range threads {
+		size := uint64(step * (n + 1))
+		made := b.clone(fmt.Sprintf("make thread %d", t.inner), cloneArguments{
+			flags: flags, childTID: t.clearTID, tls: t.registers.Fs_base, stack: b.program.at, stackSize: size,
+		}, t.inner)
+		b.optional[made] = true
+		all = append(all, newThread{thread: t, made: made, list: b.program.batch(), stack: b.program.at + size})
+		all[n].equip(all[n].list)
+	}
+	return all
+}
+
+// equip adds the calls that give a thread what is its own.
+func (t *thread) equip(b *batch) {
+	b.add("set the name of a thread", unix.SYS_PRCTL, unix.PR_SET_NAME, b.put(append([]byte(t.name), 0)))
+	b.add("set the signal stack of a thread", unix.SYS_SIGALTSTACK, b.put(t.stack[:]), 0)
+	b.add("set the signal of the parent's death", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(t.deathSignal))
+	if t.rseq.address != 0 {
+		b.add("set the restartable sequences of a thread", unix.SYS_RSEQ, t.rseq.address, uint64(t.rseq.size), 0, uint64(t.rseq.signature))
+	}
+	if t.robust[0] != 0 {
+		b.add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, t.robust[0], t.robust[1])
+	}
+}
+
+// bringUp goes on when a batch that makes threads has come to its end: they carry out their
+// lists. The numbers of threads that were killed may be in use a moment longer than their
+// process; those that could not be made are made then.
+func (p *process) bringUp(b *batch, all []newThread, born []int) error {
+	const attempts, pause = 2000, 50 * time.Microsecond
+	for attempt := 1; ; attempt++ {
+		if err := b.program.fetch(p.pid); err != nil {
+			return err
+		}
+		if err := b.check(); err != nil {
+			return err
+		}
+		missing, err := p.equipThreads(b, all, born)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		if attempt == attempts {
+			return fmt.Errorf("make thread %d: its number is in use", missing[0].inner)
+		}
+		time.Sleep(pause)
+		b = newProgram(p.injected).batch()
+		all = b.makeThreads(missing)
+		if err := b.program.load(p.pid); err != nil {
+			return err
+		}
+		if err := b.start(p.pid, p.threads[0].registers); err != nil {
+			return err
+		}
+		if born, err = awaitTraps(p.pid); err != nil {
+			return err
+		}
+	}
+}
+
+// equipThreads has the threads that could be made carry out their lists, side by side, and
+// returns the others.
+func (p *process) equipThreads(b *batch, all []newThread, born []int) (missing []*thread, err error) {
+	byStack := map[uint64]newThread{}
+	for _, t := range all {
+		switch r := b.result(t.made); {
+		case r == -int64(unix.EEXIST):
+			missing = append(missing, t.thread)
+		case r != int64(t.inner):
+			return nil, fmt.Errorf("make thread %d: the result is %d", t.inner, r)
+		default:
+			byStack[t.stack] = t
+		}
+	}
+	if born, err = awaitBorn(born, len(byStack)); err != nil {
+		return nil, err
+	}
+	for _, tid := range born {
+		r, err := getRegisters(tid)
+		if err != nil {
+			return nil, err
+		}
+		t, ok := byStack[r.Rsp]
+		if !ok {
+			return nil, fmt.Errorf("thread %d was not to be made", tid)
+		}
+		t.tid = tid
+		if err := t.list.start(tid, t.registers); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := awaitTraps(born...); err != nil {
+		return nil, err
+	}
+	if err := b.program.fetch(p.pid); err != nil {
+		return nil, err
+	}
+	for _, t := range byStack {
+		if err := t.list.check(); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
