@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
@@ -38,6 +39,8 @@ type Options struct {
 	// when the first input reaches them.
 	Group  *peers.Group
 	Client *ckptd.Client
+	// Scope is that of the I/O cache: what the peers' answers may depend on.
+	Scope iocache.Scope
 
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
@@ -145,13 +148,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
+	if o.Group != nil && o.Scope == iocache.Connection {
+		for _, p := range o.Group.Peers {
+			if p.Listen == "" {
+				return nil, fmt.Errorf("scope connection is for peers that listen, and %s does not: use scope group", p.Name)
+			}
+		}
+	}
 	if o.Group != nil {
-		o.World.Behaviours = o.Group.Behaviours()
+		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now()}
 	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
+		r.peers.scope = o.Scope
 	}
 	var err error
 	r.executor, err = r.newExecutor(0)

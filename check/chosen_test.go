@@ -23,7 +23,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	o.Search = observer{explore.DPOR(), func(explore.Execution) {
 		p := r.executor.talk
 		var b strings.Builder
-		for _, step := range p.cache.Path(iocache.Root, p.cursor.Node()) {
+		for _, step := range p.cache.Missing(iocache.Vector{iocache.Root}, p.cursor.At()) {
 			fmt.Fprintf(&b, "%v %q", step.Input, step.Input.Data)
 			for _, d := range step.Reaction.Deliveries {
 				fmt.Fprintf(&b, " => %d %q %v", d.Conn, d.Data, d.End)

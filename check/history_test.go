@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -51,7 +52,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 type mixer struct {
 	side   *peerSide
 	images map[int]string // the first image of each depth
-	last   iocache.NodeID
+	last   iocache.Vector
 	depth  int
 	mixed  int
 }
@@ -59,7 +60,7 @@ type mixer struct {
 // Checkpoint implements strategy.Strategy. The image that was taken after its
 // last answer is there by the time of its next.
 func (m *mixer) Checkpoint(s strategy.Step) bool {
-	if at, image, ok := m.side.cache.Nearest(m.last); ok && at == m.last && m.depth >= 5 {
+	if at, image, ok := m.nearest(); ok && m.depth >= 5 && slices.Equal(at, m.last) {
 		if first := m.images[m.depth]; first == "" {
 			m.images[m.depth] = image
 		} else if first != image {
@@ -69,4 +70,11 @@ func (m *mixer) Checkpoint(s strategy.Step) bool {
 	}
 	m.last, m.depth = m.side.at, s.Depth
 	return strategy.AfterIO{}.Checkpoint(s)
+}
+
+func (m *mixer) nearest() (iocache.Vector, string, bool) {
+	if m.last == nil {
+		return nil, "", false
+	}
+	return m.side.cache.Nearest(m.last)
 }

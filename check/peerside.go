@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,11 +27,13 @@ type peerSide struct {
 	client   *ckptd.Client
 	spec     peers.Group
 	strategy strategy.Strategy
+	scope    iocache.Scope
 	record   func(iocache.Entry) // told of every answer that is recorded; nil: nobody is
 	resumed  bool                // the cache has what other processes have answered
 
 	mu        sync.Mutex // guards what follows
 	cache     *iocache.Cache
+	numbers   map[string]int            // of the sockets of connections that have names
 	reads     peers.Summary             // of the time and of random numbers, by the peers, after inputs
 	blind     map[string]bool           // processes of which nobody knows what they read
 	last      ckptd.Reads               // after the last input
@@ -48,16 +51,13 @@ type conversation struct {
 	counts *Counts
 
 	// The present execution.
-	cursor      iocache.Cursor
-	trail       []iocache.NodeID // where the cursor has been, the root first
-	connections int
+	cursor      *iocache.Execution
+	started     iocache.NodeID // where a group is that was started to behave as it was chosen
+	connections []string       // their names
 	behaviour   int            // of the peers, from 0 on
 	hits        []bool         // for each input, whether the cache answered it
 	watch       func(exchange) // told of every exchange, for counterexamples
 }
-
-// nowhere is where a group stands whose connections were given up.
-const nowhere iocache.NodeID = -1
 
 // socket is the checker's descriptor of a connection into the group.
 type socket struct {
@@ -78,16 +78,18 @@ type exchange struct {
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		cache: iocache.New(iocache.Limits{}), origin: map[iocache.NodeID]string{},
+		cache: iocache.New(iocache.Limits{}), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{},
 	}
 }
 
 // rewind puts the cursor back to the start, for a new execution.
 func (p *conversation) rewind() {
-	p.cursor = p.cache.Cursor()
-	p.trail = append(p.trail[:0], p.cursor.Node())
-	p.connections = 0
+	if p.cursor == nil {
+		p.cursor = p.cache.Execution(p.scope)
+	}
+	p.cursor.Rewind()
+	p.started, p.connections = iocache.Root, p.connections[:0]
 	p.hits = p.hits[:0]
 }
 
@@ -95,14 +97,13 @@ func (p *conversation) rewind() {
 func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if in.Kind == sut.Connect && p.connections == 0 {
+	if in.Kind == sut.Connect && len(p.connections) == 0 {
 		if err := p.choose(in.Behaviour); err != nil {
 			return sut.Answer{}, err
 		}
 	}
 	input := p.cacheInput(in)
-	next, served, rest, hit := p.cache.Lookup(p.cursor, input)
-	p.step(next)
+	served, rest, hit := p.cursor.Lookup(input)
 	p.hits = append(p.hits, hit)
 	if !hit {
 		p.counts.Misses++
@@ -125,8 +126,11 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 	out := iocache.Input{Conn: in.Connection, Data: in.Data}
 	switch in.Kind {
 	case sut.Connect:
-		out = iocache.Input{Kind: iocache.Connect, Conn: p.connections, Addr: in.Address}
-		p.connections++
+		out = iocache.Input{Kind: iocache.Connect, Conn: len(p.connections), Addr: in.Address}
+		if p.scope == iocache.Connection {
+			out.Name = strconv.FormatUint(in.Name, 16)
+		}
+		p.connections = append(p.connections, out.Name)
 	case sut.Send:
 		out.Kind = iocache.Send
 	case sut.Shutdown:
@@ -137,31 +141,24 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 	return out
 }
 
-func (p *conversation) step(to iocache.Cursor) {
-	p.cursor = to
-	if p.trail[len(p.trail)-1] != to.Node() {
-		p.trail = append(p.trail, to.Node())
-	}
-}
-
 // ask gives the peers an input that the cache has no answer to.
 func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err := p.behave(p.behaviour); err != nil {
 		return iocache.Reaction{}, err
 	}
-	if err := p.stand(p.cursor.Node()); err != nil {
+	if err := p.stand(p.cursor.At()); err != nil {
 		return iocache.Reaction{}, err
 	}
-	reaction, err := p.perform(in)
+	reaction, err := p.give(in)
 	if err != nil {
 		return reaction, err
 	}
 	if err := p.remember(in, reaction); err != nil {
 		return reaction, err
 	}
-	p.at = p.cursor.Node()
+	p.at = slices.Clone(p.cursor.At())
 	if p.moved != "" {
-		p.origin[p.at] = p.moved
+		p.origin[p.cursor.Node()] = p.moved
 		p.moved = ""
 	}
 	return reaction, p.checkpoint(in, reaction)
@@ -169,24 +166,23 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 
 // remember records an answer and moves the cursor behind it.
 func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) error {
-	next, err := p.cache.Record(p.cursor, in, reaction)
-	if err != nil {
-		return err
+	entry, err := p.cursor.Record(in, reaction)
+	if err == nil && p.record != nil {
+		p.record(entry)
 	}
-	if p.record != nil {
-		p.record(iocache.Entry{At: p.cursor.Node(), Input: in, Reaction: reaction})
-	}
-	p.step(next)
-	return nil
+	return err
 }
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
 func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
-	from, _, saved := p.cache.Nearest(p.at)
-	if saved && from == p.at {
+	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: p.depth(p.at)}
+	step.SincePhysical = step.Depth
+	if from, _, saved := p.cache.Nearest(p.at); saved {
+		step.SincePhysical, _ = p.cache.Distance(from, p.at)
+	}
+	if step.SincePhysical == 0 {
 		return nil // the place was known; only the way to it was not
 	}
-	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: p.depth(p.at), SincePhysical: len(p.cache.Path(from, p.at))}
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}
@@ -226,20 +222,16 @@ var strategyKinds = map[iocache.Kind]strategy.Kind{
 
 // stand brings the group to a place in the cache: it is there, or can go on to
 // there, or has to be taken back.
-func (p *conversation) stand(to iocache.NodeID) error {
-	if p.group != nil && p.at == to {
-		return nil
-	}
-	from, err := p.nearest(to)
-	if err != nil {
+func (p *conversation) stand(to iocache.Vector) error {
+	if err := p.approach(to); err != nil {
 		return err
 	}
-	steps := p.cache.Path(from, to)
+	steps := p.cache.Missing(p.at, to)
 	if p.moved != "" && len(steps) > 0 {
 		p.moved += fmt.Sprintf(", and given %s again", count(len(steps), "input"))
 	}
 	for _, s := range steps {
-		got, err := p.perform(s.Input)
+		got, err := p.repeat(s)
 		if err != nil {
 			return err
 		}
@@ -249,36 +241,40 @@ func (p *conversation) stand(to iocache.NodeID) error {
 			}
 			return err
 		}
-		p.at = s.Node
+		p.at = p.cache.After(p.at, s.Node)
 		p.counts.Replayed++
 	}
 	return nil
 }
 
-// nearest brings the group to the nearest place above to that it can be
-// brought to at once.
-func (p *conversation) nearest(to iocache.NodeID) (iocache.NodeID, error) {
+// approach brings the group to where it can be brought at once and from where the
+// fewest inputs are missing: it stays, is restored, or starts anew.
+func (p *conversation) approach(to iocache.Vector) error {
 	for {
+		far, above := 0, false
+		if p.group != nil && p.at != nil {
+			far, above = p.cache.Distance(p.at, to)
+		}
+		if above && far == 0 {
+			return nil
+		}
 		at, image, ok := p.cache.Nearest(to)
-		if p.group != nil && p.isAbove(at, to) {
-			return p.at, nil
+		if above && ok {
+			nearest, _ := p.cache.Distance(at, to)
+			above = far <= nearest
+		}
+		if above {
+			return nil
 		}
 		if !ok || p.group == nil {
-			return p.start(), p.restart()
+			return p.restart()
 		}
 		err := p.restore(at, image)
 		if !errors.Is(err, ckptd.ErrImageGone) {
-			return at, err
+			return err
 		}
 		p.cache.DropImage(at) // the store needed its room
 	}
-}
-
-// isAbove reports whether the group stands on the path to a place, at least as
-// near to it as the checkpoint is.
-func (p *conversation) isAbove(checkpoint, to iocache.NodeID) bool {
-	group := slices.Index(p.trail, p.at)
-	return group >= 0 && group >= slices.Index(p.trail, checkpoint) && slices.Contains(p.trail[group:], to)
 }
 
 // restart starts the group from nothing.
@@ -299,7 +295,7 @@ func (p *conversation) restart() error {
 	if err != nil {
 		return err
 	}
-	p.group, p.at = group, p.start()
+	p.group, p.at = group, iocache.Vector{p.started}
 	reads, err := group.Reads() // as they started
 	if err != nil {
 		return err
@@ -317,10 +313,10 @@ func (p *conversation) restart() error {
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
 
-func (p *conversation) restore(at iocache.NodeID, image string) error {
+func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.dropSockets()
 	started := time.Now()
-	p.at = nowhere
+	p.at = nil
 	if err := p.group.Restore(p.ctx, image); err != nil {
 		return err
 	}
@@ -370,19 +366,21 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// openConnections are those whose descriptors the proxy still has at a place,
-// and whether their streams have ended.
-func (p *peerSide) openConnections(at iocache.NodeID) map[int]bool {
+// openConnections are those whose descriptors the proxy still has at some places, by the
+// numbers of their sockets, and whether their streams have ended.
+func (p *peerSide) openConnections(at iocache.Vector) map[int]bool {
 	open, ended := map[int]bool{}, map[int]bool{}
-	for _, s := range p.cache.Path(iocache.Root, at) {
+	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
+		number := p.socketOf(s.Node, s.Input.Conn)
 		switch {
 		case s.Input.Kind == iocache.Connect && s.Reaction.Refused == 0:
-			open[s.Input.Conn] = true
+			open[number] = true
 		case s.Input.Kind == iocache.Close:
-			delete(open, s.Input.Conn)
+			delete(open, number)
 		}
 		for _, d := range s.Reaction.Deliveries {
-			ended[d.Conn] = ended[d.Conn] || d.End != iocache.StillOpen
+			number := p.socketOf(s.Node, d.Conn)
+			ended[number] = ended[number] || d.End != iocache.StillOpen
 		}
 	}
 	for number := range open {

@@ -18,7 +18,56 @@ import (
 // quiescenceLimit bounds the wait for the peers' reaction to one input.
 const quiescenceLimit = 30 * time.Second
 
-// perform does an input to the group and waits until it has reacted.
+// give gives the group an input of the present execution.
+func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
+	connection := in.Conn
+	in.Conn = p.socketNumber(p.connections[connection], connection)
+	r, err := p.perform(in)
+	if err != nil || p.scope == iocache.Group {
+		return r, err
+	}
+	for i := range r.Deliveries {
+		d := &r.Deliveries[i]
+		d.Conn = slices.IndexFunc(p.connections, func(name string) bool { return p.socketNumber(name, 0) == d.Conn })
+	}
+	return r, nil
+}
+
+// repeat gives the group an input again.
+func (p *conversation) repeat(s iocache.Step) (iocache.Reaction, error) {
+	in := s.Input
+	in.Conn = p.socketOf(s.Node, in.Conn)
+	r, err := p.perform(in)
+	if err != nil || p.scope == iocache.Group {
+		return r, err
+	}
+	return r.Own(in)
+}
+
+// socketNumber is the number of a connection's socket in the group: in group scope its own, and
+// otherwise that of its name, which does not depend on the order in which connections are opened.
+func (p *peerSide) socketNumber(name string, connection int) int {
+	if name == "" {
+		return connection
+	}
+	number, known := p.numbers[name]
+	if !known {
+		number = len(p.numbers)
+		p.numbers[name] = number
+	}
+	return number
+}
+
+// socketOf is the number of the socket of a connection in the tree of a place.
+func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
+	if p.scope == iocache.Group {
+		return connection
+	}
+	return p.socketNumber(p.cache.Name(n), connection)
+}
+
+// perform does an input to the group and waits until it has reacted. Connections are
+// those of the group's sockets.
 func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	r := &reaction{p: p.peerSide}
 	if err := r.give(in); err != nil {

@@ -63,7 +63,7 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
-		a.Scope, a.Strategy = "group", o.StrategyName
+		a.Scope, a.Strategy = o.Scope.String(), o.StrategyName
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))

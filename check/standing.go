@@ -12,8 +12,8 @@ import (
 // standing is a group and where it stands.
 type standing struct {
 	group   *ckptd.Group    // nil until it is needed
-	at      iocache.NodeID  // where the group stands
-	sockets map[int]*socket // the group's open connections
+	at      iocache.Vector  // where the group stands; nil: nowhere, its connections were given up
+	sockets map[int]*socket // the group's open connections, by number
 }
 
 // maxStandings is how many groups run at a time: one for each of the behaviours that were
@@ -31,7 +31,7 @@ func (p *peerSide) behave(behaviour int) error {
 		s = p.standings[i]
 		p.standings = slices.Delete(p.standings, i, i+1)
 	} else {
-		s = behaving{behaviour, &standing{at: nowhere, sockets: map[int]*socket{}}}
+		s = behaving{behaviour, &standing{sockets: map[int]*socket{}}}
 	}
 	p.standings = slices.Insert(p.standings, 0, s)
 	p.standing = s.standing
@@ -49,23 +49,12 @@ type behaving struct {
 	*standing
 }
 
-// start is the place where a group stands that was started.
-func (p *conversation) start() iocache.NodeID {
-	if p.behaviours() > 1 {
-		return p.trail[1] // behind the choice
-	}
-	return iocache.Root
-}
-
 // behaviours is how many ways the peers can behave in.
 func (p *peerSide) behaviours() int { return p.spec.Behaviours() }
 
 // depth is how many inputs lead to a place; to choose how the peers behave is none.
-func (p *conversation) depth(at iocache.NodeID) int {
-	n := len(p.cache.Path(iocache.Root, at))
-	if p.behaviours() > 1 && n > 0 {
-		n--
-	}
+func (p *conversation) depth(at iocache.Vector) int {
+	n, _ := p.cache.Distance(iocache.Vector{p.started}, at)
 	return n
 }
 
@@ -76,11 +65,12 @@ func (p *conversation) choose(behaviour int) error {
 		return nil
 	}
 	input := iocache.Input{Kind: iocache.Choose, Conn: behaviour}
-	next, _, _, hit := p.cache.Lookup(p.cursor, input)
-	if !hit {
-		return p.remember(input, iocache.Reaction{})
+	if _, _, hit := p.cursor.Lookup(input); !hit {
+		if err := p.remember(input, iocache.Reaction{}); err != nil {
+			return err
+		}
 	}
-	p.step(next)
+	p.started = p.cursor.Node()
 	return nil
 }
 

@@ -30,6 +30,7 @@ type Config struct {
 	Group     *peers.Group // the peers, valid; nil if there are none
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Backend   string       // what takes checkpoints: one of Backends
+	Scope     string       // of the I/O cache: one of Scopes
 	Bounds    Bounds
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
@@ -66,12 +67,15 @@ const (
 // Backends are what can take checkpoints of the peers, the default first.
 var Backends = []string{"criu", "memory", "auto"}
 
+// Scopes are those of the I/O cache, the default first.
+var Scopes = []string{"group", "connection"}
+
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Scope: Scopes[0], Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -155,6 +159,9 @@ func (c Config) problems() []Problem {
 	}
 	if !slices.Contains(Backends, c.Backend) {
 		report("backend", "there is no backend %.64q: choose one of %s", c.Backend, strings.Join(Backends, ", "))
+	}
+	if !slices.Contains(Scopes, c.Scope) {
+		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))
 	}
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
 		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)

@@ -47,6 +47,7 @@ func TestExample(t *testing.T) {
 		},
 		Strategy:  "after-io",
 		Backend:   "criu",
+		Scope:     "group",
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"main"},

@@ -27,6 +27,7 @@ type document struct {
 	ReadyTimeout time.Duration `mapstructure:"ready_timeout"`
 	Strategy     string
 	Backend      string
+	Scope        string
 	Bounds       Bounds
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
@@ -116,6 +117,7 @@ func decode(values map[string]any) (document, error) {
 	defaults := Default()
 	v.SetDefault("strategy", defaults.Strategy)
 	v.SetDefault("backend", defaults.Backend)
+	v.SetDefault("scope", defaults.Scope)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("save_interval", defaults.SaveInterval)
@@ -148,7 +150,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Scope: d.Scope, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

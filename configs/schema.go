@@ -65,6 +65,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"ready_timeout": {shape: duration},
 	"strategy":      {shape: text},
 	"backend":       {shape: text},
+	"scope":         {shape: text},
 	"bounds": {shape: record, fields: map[string]field{
 		"executions":  {shape: integer},
 		"depth":       {shape: integer},

@@ -25,10 +25,10 @@ import (
 //	content
 //
 // The content of a record is the place, the kind, and the connection of the input;
-// the address of a Connect or Listen, or the data of a Send; errno; the number of connections that the
+// the address and the name of a Connect or Listen, or the data of a Send; errno; the number of connections that the
 // group has opened, and of each the listener; the number of deliveries, and of each the connection, the
 // end, and the data; the number of peers that have ended, and of each the index and the status. Numbers are varints (encoding/binary); an
-// address or data have their length before them.
+// address, name or data have their length before them.
 //
 // Whoever appends may be stopped in the middle: then the last frame is torn, and a
 // Reader says so. All before it is whole.
@@ -64,7 +64,7 @@ func AppendEntry(b []byte, e Entry) []byte {
 	b = binary.AppendUvarint(b, uint64(e.Input.Conn))
 	switch e.Input.Kind {
 	case Connect, Listen:
-		b = appendBytes(b, []byte(e.Input.Addr))
+		b = appendBytes(appendBytes(b, []byte(e.Input.Addr)), []byte(e.Input.Name))
 	case Send:
 		b = appendBytes(b, e.Input.Data)
 	}
@@ -249,7 +249,7 @@ func decodeEntry(content []byte) (e Entry, ok bool) {
 	e.Input.Conn = f.number(math.MaxInt32)
 	switch e.Input.Kind {
 	case Connect, Listen:
-		e.Input.Addr = string(f.bytes())
+		e.Input.Addr, e.Input.Name = string(f.bytes()), string(f.bytes())
 	case Send:
 		e.Input.Data = f.bytes()
 	}

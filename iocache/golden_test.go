@@ -95,13 +95,13 @@ func (s *script) run(t *testing.T, command string) string {
 		st := s.cache.Stats()
 		return fmt.Sprintf("%d hits, %d misses, %d nodes, %d images\n", st.Hits, st.Misses, st.Nodes, st.Images)
 	case "image": // image NODE NAME
-		s.cache.SetImage(NodeID(number(t, args)), second(args))
+		s.cache.SetImage(Vector{NodeID(number(t, args))}, second(args))
 		return ""
 	case "drop":
-		s.cache.DropImage(NodeID(number(t, args)))
+		s.cache.DropImage(Vector{NodeID(number(t, args))})
 		return ""
 	case "nearest":
-		at, image, ok := s.cache.Nearest(NodeID(number(t, args)))
+		at, image, ok := s.cache.Nearest(Vector{NodeID(number(t, args))})
 		return fmt.Sprintf("%d %q %v\n", at, image, ok)
 	case "path": // path FROM TO
 		var b strings.Builder

@@ -50,7 +50,7 @@ type Inconsistency struct {
 
 // repeatedDifferently is the error for a request that was answered in two ways.
 func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) error {
-	return &Inconsistency{Path: c.Path(Root, base), Earlier: in, Now: in, Want: want, Got: got}
+	return &Inconsistency{Path: c.Path(c.Tree(base), base), Earlier: in, Now: in, Want: want, Got: got}
 }
 
 // Error shows both answers side by side, what led to them, and what would help.

@@ -6,9 +6,12 @@
 // group did in reaction until it was quiescent. An execution is a cursor that
 // moves down the tree from the root: the I/O cache of Leungwattanakit, Artho,
 // Hagiya, Tanabe, Yamamoto, "Model Checking Distributed Systems by Combining
-// Caching and Process Checkpointing", ASE 2011, section III, with one tree over
-// the total order of the group's inputs (group scope) in place of one tree per
-// connection.
+// Caching and Process Checkpointing", ASE 2011, section III. In group scope there is
+// one tree over the total order of the group's inputs, which is right for any peers;
+// in connection scope, that of the paper, one tree for each connection, which rests
+// on the assumption that what arrives on a connection depends on nothing but the
+// inputs on it. An Execution moves through the cache in either scope; where it stands
+// is a Vector of places, one in each tree.
 //
 // Bytes are matched as streams: write("ab") and write("a"), write("b") meet in
 // the same place, and their reactions are concatenated per connection. That
@@ -48,6 +51,9 @@ type Input struct {
 	Conn int    // Choose: the behaviour
 	Addr string // Connect and Listen only
 	Data []byte // Send only
+	// Name, of a Connect, gives the connection a tree of its own, in which it is number 0: it is
+	// the same in all executions in which that connection is opened. In group scope it is empty.
+	Name string
 }
 
 // End says how a peer has ended its stream.
@@ -117,7 +123,7 @@ type Stats struct {
 	Hits, Misses int   // answers of Lookup
 	Nodes        int   // places in the tree, branching points without a reaction included
 	Bytes        int64 // memory held, estimated
-	Images       int   // places that have a physical checkpoint
+	Images       int   // physical checkpoints
 }
 
 // New returns an empty cache. It panics if a limit is negative or there may be
@@ -137,7 +143,8 @@ func New(limits Limits) *Cache {
 		nodes:     []node{{answered: true}},
 		edges:     map[edge]NodeID{},
 		addresses: map[string]int32{},
-		images:    map[NodeID]string{},
+		images:    map[NodeID][]image{},
+		ranks:     map[NodeID]rank{},
 	}
 	c.bytes = nodeBytes
 	return c
@@ -197,41 +204,15 @@ func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
 	return Cursor{to}, nil
 }
 
-// SetImage notes that a physical checkpoint of the group exists at n, under the
-// name image, which must not be empty. It replaces an earlier one.
-func (c *Cache) SetImage(n NodeID, image string) {
-	c.mustBePlace(n)
-	if image == "" {
-		panic("iocache: SetImage with an empty image name")
-	}
-	c.images[n] = image
-}
-
-// DropImage notes that there is no physical checkpoint at n any more. It does
-// nothing where there was none.
-func (c *Cache) DropImage(n NodeID) { delete(c.images, n) }
-
-// Nearest finds the last place on the path from the root to n, n included, that
-// has a physical checkpoint. If there is none, ok is false and at is the Root:
-// the group has to be started anew.
-func (c *Cache) Nearest(n NodeID) (at NodeID, image string, ok bool) {
-	c.mustBePlace(n)
-	for at = n; ; at = c.nodes[at].parent {
-		if image, ok = c.images[at]; ok || at == Root {
-			return at, image, ok
-		}
-	}
-}
-
 // Path lists what to replay to bring a group that stands at from to the place
 // to, and the reactions it must show again. It panics unless from lies on the
-// path from the root to to.
+// path from the root of its tree to to.
 func (c *Cache) Path(from, to NodeID) []Step {
 	c.mustBePlace(from)
 	c.mustBePlace(to)
 	var steps []Step
 	for n := to; n != from; n = c.base(n) {
-		if n == Root {
+		if c.isTop(n) {
 			panic(fmt.Sprintf("iocache: place %d is not on the path to place %d", from, to))
 		}
 		steps = append(steps, Step{Input: c.inputOf(n), Reaction: c.nodes[n].reaction, Node: n})
@@ -258,6 +239,6 @@ func (c *Cache) Stats() Stats {
 		Misses: c.misses,
 		Nodes:  len(c.nodes),
 		Bytes:  c.bytes,
-		Images: len(c.images),
+		Images: c.imageCount,
 	}
 }

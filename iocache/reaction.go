@@ -31,12 +31,20 @@ func (e End) String() string {
 func (in Input) String() string {
 	switch in.Kind {
 	case Connect, Listen:
-		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr)
+		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr) + named(in.Name)
 	case Send:
 		return fmt.Sprintf("send %d %s", in.Conn, quote(in.Data))
 	default:
 		return fmt.Sprintf("%s %d", in.Kind, in.Conn)
 	}
+}
+
+// named shows the name of a connection, if it has one.
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " as " + strconv.Quote(name)
 }
 
 // String shows the reaction on one line; long data is cut short.

@@ -15,11 +15,15 @@ import (
 //	2 close 0 => nothing
 //	0 listen 0 "0.0.0.0:80" => opened(at 0) 1:"GET / HTTP/1.0\r\n\r\n"
 //	4 close 1 => ended(peer 0, status 0)
+//	0 connect 0 "127.0.0.1:22" as "main 1" => nothing
 func (e Entry) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%d %v %d", e.At, e.Input.Kind, e.Input.Conn)
 	switch e.Input.Kind {
 	case Connect, Listen:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), e.Input.Addr)
+		if e.Input.Name != "" {
+			b = strconv.AppendQuoteToASCII(append(b, " as "...), e.Input.Name)
+		}
 	case Send:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), string(e.Input.Data))
 	}
@@ -118,6 +122,10 @@ func (p *textParser) entry() (e Entry) {
 	case Connect, Listen:
 		p.expect(" ")
 		e.Input.Addr = string(p.quoted())
+		if p.take(" as ") {
+			e.Input.Name = string(p.quoted())
+			p.wrong = p.wrong || e.Input.Name == ""
+		}
 	case Send:
 		p.expect(" ")
 		e.Input.Data = p.quoted()

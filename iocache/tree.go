@@ -3,6 +3,7 @@ package iocache
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -14,10 +15,13 @@ type Cache struct {
 	nodes     []node
 	edges     map[edge]NodeID // all nodes' children in one table: a step costs one access
 	addresses map[string]int32
-	images    map[NodeID]string
+	images    map[NodeID][]image // by one of their places, see vector.go
 	bytes     int64
 	hits      int
 	misses    int
+
+	imageCount int
+	ranks      map[NodeID]rank // of Nearest
 }
 
 // edge finds a child: by its first byte for a Send, whole for the rest. As in a
@@ -39,7 +43,7 @@ type node struct {
 
 	conn     int32
 	kind     Kind
-	addr     string
+	addr     string // of a Connect; of the top of a tree: the name of its connection
 	label    []byte // of a Send: the bytes from the parent to here, not empty
 	reaction Reaction
 	conns    []connState // state of all connections, shared with the base where equal
@@ -54,6 +58,10 @@ type node struct {
 // nodeBytes estimates what a node costs besides what it points to: the node, its
 // entry in the table of edges, and their shares of unused capacity.
 const nodeBytes = int64(unsafe.Sizeof(node{})+unsafe.Sizeof(edge{})+unsafe.Sizeof(NodeID(0))) * 3 / 2
+
+// top is the kind of the place where the tree of one connection begins. Nothing leads there from
+// the place above, at which the group was started.
+const top Kind = math.MaxUint8
 
 func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
 	at := &c.nodes[cur.node]
@@ -103,6 +111,13 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 }
 
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
+	if in.Name != "" {
+		tree, err := c.makeTree(from, in.Name)
+		if err != nil {
+			return 0, err
+		}
+		from, in.Name = tree, ""
+	}
 	if child, ok := c.control(from, in); ok {
 		if want := c.nodes[child].reaction; !want.equal(r) {
 			return 0, c.repeatedDifferently(from, in, want, r)
@@ -239,7 +254,7 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 func (c *Cache) contradiction(known NodeID, w walk, conn int) error {
 	earlier := c.inputOf(known)
 	return &Inconsistency{
-		Path:    c.Path(Root, w.base),
+		Path:    c.Path(c.Tree(w.base), w.base),
 		Earlier: earlier,
 		Now:     Input{Kind: Send, Conn: conn, Data: w.request},
 		Cut:     c.nodes[known].unverified || !bytes.Equal(earlier.Data, w.request),
@@ -316,6 +331,13 @@ func (c *Cache) children(n NodeID) []NodeID {
 
 // control finds the child of any input but a Send.
 func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
+	if in.Name != "" {
+		tree, ok := c.tree(from, in.Name)
+		if !ok {
+			return 0, false
+		}
+		from = tree
+	}
 	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
 	if in.opens() {
 		number, known := c.addresses[in.Addr]
@@ -349,8 +371,12 @@ func (c *Cache) base(n NodeID) NodeID {
 func (c *Cache) inputOf(n NodeID) Input {
 	d := &c.nodes[n]
 	in := Input{Kind: d.kind, Conn: int(d.conn), Addr: d.addr, Data: d.label}
-	for p := d.parent; !c.nodes[p].answered; p = c.nodes[p].parent {
+	p := d.parent
+	for ; !c.nodes[p].answered; p = c.nodes[p].parent {
 		in.Data = slices.Concat(c.nodes[p].label, in.Data)
+	}
+	if c.nodes[p].kind == top {
+		in.Name = c.nodes[p].addr
 	}
 	return in
 }

@@ -350,12 +350,12 @@ func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, his
 	}
 	if rapid.IntRange(0, 3).Draw(t, "image") == 0 {
 		image := fmt.Sprint("image-", next.Node())
-		c.SetImage(next.Node(), image)
+		c.SetImage(Vector{next.Node()}, image)
 		w.images[wantNext.key()] = image
 	}
-	at, image, ok := c.Nearest(next.Node())
-	if wantAt, wantImage := w.nearest(wantNext); image != wantImage || ok != (wantImage != "") || pathHistory(c, at).key() != wantAt.key() {
-		t.Fatalf("nearest checkpoint of %q: %q at %d, want %q at %q", wantNext.key(), image, at, wantImage, wantAt.key())
+	at, image, ok := c.Nearest(Vector{next.Node()})
+	if wantAt, wantImage := w.nearest(wantNext); image != wantImage || ok != (wantImage != "") || ok && pathHistory(c, at[0]).key() != wantAt.key() {
+		t.Fatalf("nearest checkpoint of %q: %q at %v, want %q at %q", wantNext.key(), image, at, wantImage, wantAt.key())
 	}
 	return next, wantNext
 }

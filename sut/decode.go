@@ -166,6 +166,7 @@ func (s *shared) readInput() (Input, error) {
 			return Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
 		}
 		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
+		in.Name = h.name
 		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
 	case Send, Shutdown, Close:
 		if h.connection > 1<<31-1 {

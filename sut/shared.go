@@ -357,6 +357,7 @@ type exchangeHeader struct {
 	port       uint32
 	clients    uint32 // on the way back: of the peers, that have not ended
 	failed     uint32 // on the way back: the execution ends here, for the reason in message
+	name       uint64 // of a connect: of the connection, whatever the order in which others are opened
 }
 
 // deliveryHeader precedes the bytes of one delivery in data.
@@ -399,4 +400,5 @@ type sharedWorld struct {
 	shortReads     uint64 // how often a read can return less than there is
 	behaviours     uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
 	clients        uint64 // of the peers, that connect to the program
+	perConnection  uint64 // an input to the peers has no effect on other connections than its own
 }

@@ -157,6 +157,7 @@ type Input struct {
 	Kind       InputKind
 	Connection int    // numbered by the answer to Connect or Listen, or in the Delivery that opened it
 	Address    string // Connect, Listen: host:port
+	Name       uint64 // Connect: the same in all executions in which the goroutine opens this connection
 	Behaviour  int    // Connect or Listen, the first of an execution: how the peers behave, from 0 on; see World
 	Data       []byte // Send; valid during the call
 }

@@ -33,6 +33,8 @@ type World struct {
 	// where it listens. When all have ended and the program does nothing but wait for
 	// others to come, the execution is completed.
 	Clients int `json:"clients,omitempty"`
+	// PerConnection says that inputs to the peers on different connections are independent.
+	PerConnection bool `json:"per_connection,omitempty"`
 }
 
 // What a world is where nothing else is said.
@@ -84,6 +86,7 @@ func (w World) describe(sh *sharedWorld) error {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}
 	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
+	sh.perConnection = uint64(flag(w.PerConnection))
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -29,6 +30,7 @@ type checkFlags struct {
 	out       string
 	strategy  string
 	backend   string
+	scope     string
 	search    string
 	isolation string
 	seed      uint64
@@ -94,6 +96,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
 	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", "))
+	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+" (default group)")
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
@@ -186,11 +189,12 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 			return config, err
 		}
 	}
-	if given("strategy") {
-		config.Strategy = f.strategy
-	}
-	if given("backend") {
-		config.Backend = f.backend
+	for flag, value := range map[string]struct{ to, from *string }{
+		"strategy": {&config.Strategy, &f.strategy}, "backend": {&config.Backend, &f.backend}, "scope": {&config.Scope, &f.scope},
+	} {
+		if given(flag) {
+			*value.to = *value.from
+		}
 	}
 	if given("executions") {
 		config.Bounds.Executions = f.bounds.Executions
@@ -247,6 +251,9 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, f.ownWorkers(config.Bounds)),
+	}
+	if config.Scope == iocache.Connection.String() {
+		o.Scope = iocache.Connection
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
 		return o, err

@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// tandemInput records that the running transition gave the peer group an input.
+// tandemInput records that the running transition gave the peer group an input, on the
+// connection of which out is the queue of what the program sends.
 //
 //go:linkname tandemInput syscall.tandemInput
-func tandemInput(op uint8, connection uint32, p []byte) {
+func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte) {
 	t := &getg().tandem
-	tandemTouchName(op, groupObject, accessWrite)
+	tandemTouchName(op, tandemPeerObject(out), accessWrite)
 	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p), number: uint32(len(p)), pc: uint64(t.caller)})
 }
 
@@ -25,6 +26,15 @@ func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p 
 	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection), b: tandemHash(p), number: uint32(len(p))})
 }
 
+// tandemPeerObject is what the inputs on a connection access: the group, or its end of that
+// connection alone, where nothing is taken to depend on other connections.
+func tandemPeerObject(out *socketQueue) uint64 {
+	if tandem.sh.world.perConnection == 0 || out == nil {
+		return groupObject
+	}
+	return socketObject | tandemMix(out.object)>>2
+}
+
 // tandemHash is FNV-1a.
 func tandemHash(p []byte) uint64 {
 	h := uint64(14695981039346656037)
@@ -37,9 +47,9 @@ func tandemHash(p []byte) uint64 {
 // tandemExchange asks the checker; the answer is in the shared memory.
 //
 //go:linkname tandemExchange syscall.tandemExchange
-func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte) {
+func tandemExchange(kind, connection, address, port uint32, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte) {
 	sh := tandem.sh
-	sh.exchange = exchangeHeader{kind: kind, connection: connection, address: address, port: port}
+	sh.exchange = exchangeHeader{kind: kind, connection: connection, address: address, port: port, name: name}
 	sh.exchange.length = uint32(copy(sh.data[:], p))
 	c := byte(answerRequest)
 	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)

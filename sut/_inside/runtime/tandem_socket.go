@@ -123,7 +123,10 @@ func tandemSocketReady(t *tandemG) uint8 {
 // that it waits for, or else the peers.
 func tandemSocketObject(t *tandemG) uint64 {
 	if t.state == 0 {
-		return groupObject
+		if t.object >= tandemMaxSockets {
+			return groupObject
+		}
+		return tandemPeerObject(tandemSockets[t.object].out)
 	}
 	return (*socketQueue)(unsafe.Pointer(t.state)).object
 }
@@ -183,7 +186,17 @@ func tandemCountBehaviours(t *tandemG) {
 //go:linkname tandemBehaviour syscall.tandemBehaviour
 func tandemBehaviour() uint32 {
 	t := &getg().tandem
-	if tandem.behave || t.id == 0 {
+	if t.id == 0 {
+		return 0
+	}
+	if w := &tandem.sh.world; w.perConnection != 0 && w.behaviours > 1 {
+		kind := uint8(accessWrite)
+		if tandem.behave {
+			kind = accessRead // connects commute but for the first
+		}
+		tandemTouchName(opConnect, groupObject, kind)
+	}
+	if tandem.behave {
 		return 0
 	}
 	tandem.behave = true

@@ -3,13 +3,13 @@ package syscall
 import "unsafe"
 
 //go:linkname tandemInput
-func tandemInput(op uint8, connection uint32, p []byte)
+func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte)
 
 //go:linkname tandemDelivered
 func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte)
 
 //go:linkname tandemExchange
-func tandemExchange(kind, connection, address, port uint32, p []byte) (errno, answered, deliveries uint32, data []byte)
+func tandemExchange(kind, connection, address, port uint32, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte)
 
 //go:linkname tandemBehaviour
 func tandemBehaviour() uint32
@@ -45,8 +45,8 @@ func (e *tandemEndpoint) reachedAt() [16]byte {
 
 // listenForeign lets the peers connect: those that waited for it have reacted when it returns.
 func (e *tandemEndpoint) listenForeign() Errno {
-	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), nil)
-	tandemInput(opBind, number, nil)
+	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), 0, nil)
+	tandemInput(opBind, nil, number, nil)
 	if e.listening = errno == 0; e.listening {
 		e.setForeign(number)
 	}
@@ -74,11 +74,12 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), nil)
-	tandemInput(opConnect, number, nil)
+	in, out := tandemNewFlow(0), tandemNewFlow(0)
+	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
+	tandemInput(opConnect, &out.queue, number, nil)
 	if errno == 0 {
 		e.connected, e.remote = true, a
-		e.in, e.out = tandemNewFlow(0), tandemNewFlow(0)
+		e.in, e.out = in, out
 		e.setForeign(number)
 		e.register()
 		e.refresh()
@@ -100,7 +101,7 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 		if !tandemExchangeMore() {
 			return
 		}
-		_, _, deliveries, data = tandemExchange(exchangeMore, 0, 0, 0, nil)
+		_, _, deliveries, data = tandemExchange(exchangeMore, 0, 0, 0, 0, nil)
 	}
 }
 
@@ -135,8 +136,8 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	case e.shut:
 		return 0, EPIPE
 	}
-	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, b)
-	tandemInput(opSocketWrite, e.number, b)
+	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, 0, b)
+	tandemInput(opSocketWrite, e.outQueue(), e.number, b)
 	tandemDeliver(opSocketWrite, deliveries, data)
 	if errno != 0 {
 		return 0, Errno(errno)
@@ -151,15 +152,23 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 		return 0
 	}
 	e.shut = true
-	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, 0, 0, nil)
-	tandemInput(opSocketShutdown, e.number, nil)
+	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, 0, 0, 0, nil)
+	tandemInput(opSocketShutdown, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketShutdown, deliveries, data)
 	return Errno(errno)
 }
 
+// outQueue is the queue of what the program sends; nil for a listener.
+func (e *tandemEndpoint) outQueue() *socketQueue {
+	if e.out == nil {
+		return nil
+	}
+	return &e.out.queue
+}
+
 func tandemCloseForeign(e *tandemEndpoint) {
 	tandemForeign[e.number] = nil
-	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, 0, 0, nil)
-	tandemInput(opSocketClose, e.number, nil)
+	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, 0, 0, 0, nil)
+	tandemInput(opSocketClose, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketClose, deliveries, data)
 }

@@ -1,0 +1,152 @@
+package iocache
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Scope says what an answer of the peers may depend on.
+type Scope uint8
+
+// The scopes.
+const (
+	Group      Scope = iota // on all inputs to the group, in their order
+	Connection              // on the inputs on the same connection only
+)
+
+// String names the scope as configurations do.
+func (s Scope) String() string {
+	if s == Connection {
+		return "connection"
+	}
+	return "group"
+}
+
+// Execution is where an execution stands in the cache, in either scope: the cursor. Connections are
+// numbered by the order in which the execution opens them.
+type Execution struct {
+	cache *Cache
+	scope Scope
+	at    Vector // in connection scope at[1+n] is the place of connection n
+	last  int    // in at, of the place that the last input led to
+}
+
+// Execution returns a fresh execution, at the root.
+func (c *Cache) Execution(s Scope) *Execution {
+	return &Execution{cache: c, scope: s, at: Vector{Root}}
+}
+
+// Rewind puts the execution back to the start.
+func (x *Execution) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
+
+// At is where it stands. The vector is valid until the execution goes on.
+func (x *Execution) At() Vector { return x.at }
+
+// Node is the place that the last input led to.
+func (x *Execution) Node() NodeID { return x.at[x.last] }
+
+// Lookup answers an input as Cache.Lookup does. The rest of a miss is the input that the
+// group must be given when it stands At the execution's places. In connection scope a Connect
+// needs its Name.
+func (x *Execution) Lookup(in Input) (served Reaction, rest Input, hit bool) {
+	i, local := x.localise(in)
+	cur := x.at[0]
+	if i < len(x.at) {
+		cur, x.last = x.at[i], i
+	}
+	next, served, rest, hit := x.cache.Lookup(Cursor{cur}, local)
+	if next.node != cur {
+		x.move(i, next.node)
+	}
+	if rest.Kind != 0 {
+		rest.Conn = in.Conn
+	}
+	return x.globalise(served, in), rest, hit
+}
+
+// Record adds what the group has answered to in, as Cache.Record does, and moves
+// behind it. The entry is what was recorded, for a file. In connection scope an answer on
+// another connection than that of the input is a *Dependence.
+func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
+	i, local := x.localise(in)
+	at := x.at[0]
+	if i < len(x.at) {
+		at = x.at[i]
+	}
+	if i > 0 {
+		var err error
+		if r, err = r.Own(in); err != nil {
+			return Entry{}, err
+		}
+	}
+	next, err := x.cache.Record(Cursor{at}, local, r)
+	if err != nil {
+		return Entry{}, err
+	}
+	x.move(i, next.node)
+	return Entry{At: at, Input: local, Reaction: r}, nil
+}
+
+// localise finds the tree of an input, as an index of at, and the input as it is there.
+func (x *Execution) localise(in Input) (int, Input) {
+	if x.scope == Group || in.Kind == Choose {
+		in.Name = ""
+		return 0, in
+	}
+	if in.Kind == Connect && in.Name == "" || in.Kind != Connect && in.Name != "" {
+		panic(fmt.Sprintf("iocache: in connection scope connects have names, and nothing else has: %v", in))
+	}
+	i := 1 + in.Conn
+	if in.Conn < 0 || i > len(x.at) || (in.Kind == Connect) != (i == len(x.at)) {
+		panic(fmt.Sprintf("iocache: %v, and %d connections were opened", in, len(x.at)-1))
+	}
+	in.Conn = 0
+	return i, in
+}
+
+// Own is the reaction to an input as it is in the tree of the input's connection, which is number
+// 0 there. It is a *Dependence if something arrived on another connection.
+func (r Reaction) Own(in Input) (Reaction, error) {
+	r = normalise(r)
+	elsewhere := func(d Delivery) bool { return d.Conn != in.Conn }
+	if len(r.Opened) > 0 || len(r.Ended) > 0 || slices.ContainsFunc(r.Deliveries, elsewhere) {
+		return r, &Dependence{Input: in, Reaction: r}
+	}
+	r.Deliveries = slices.Clone(r.Deliveries)
+	for i := range r.Deliveries {
+		r.Deliveries[i].Conn = 0
+	}
+	return r, nil
+}
+
+// globalise is the inverse of Reaction.Own.
+func (x *Execution) globalise(r Reaction, in Input) Reaction {
+	if x.scope == Group || in.Conn == 0 || len(r.Deliveries) == 0 {
+		return r
+	}
+	r.Deliveries = slices.Clone(r.Deliveries) // the cache's own
+	for i := range r.Deliveries {
+		r.Deliveries[i].Conn = in.Conn
+	}
+	return r
+}
+
+func (x *Execution) move(i int, to NodeID) {
+	if i == len(x.at) {
+		x.at = append(x.at, to)
+	}
+	x.at[i], x.last = to, i
+}
+
+// Dependence says that an input on one connection made something arrive on another one, which
+// connection scope assumes not to happen.
+type Dependence struct {
+	Input    Input
+	Reaction Reaction
+}
+
+// Error says what has happened where.
+func (e *Dependence) Error() string {
+	return fmt.Sprintf("the connections to the peers depend on each other: after\n  %v\nthe peers did, on other connections too,\n  %v\n"+
+		"Scope connection takes it that this does not happen. Use scope group", e.Input, e.Reaction)
+}

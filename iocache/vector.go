@@ -1,0 +1,206 @@
+package iocache
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Vector is where an execution or a group stands: its place in the tree of the group, and then,
+// in connection scope, its place in the tree of each connection, in any order. In
+// group scope it has one element; in connection scope the first element is where the group
+// was started.
+type Vector []NodeID
+
+// image is a physical checkpoint.
+type image struct {
+	at   Vector // sorted but for its first element
+	name string
+}
+
+// canonical is the form of a vector in which equal ones are identical.
+func (v Vector) canonical() Vector {
+	v = slices.Clone(v)
+	slices.Sort(v[1:])
+	return v
+}
+
+// key is the place of a vector under which its image is kept: any would do, and the newest
+// is that of the fewest images.
+func (v Vector) key() NodeID { return slices.Max(v) }
+
+// imageBytes estimates what an image costs.
+func imageBytes(i image) int64 { return int64(64 + 4*cap(i.at) + len(i.name)) }
+
+// SetImage notes that a physical checkpoint of the group exists at v, under the
+// name image, which must not be empty. It replaces an earlier one.
+func (c *Cache) SetImage(v Vector, name string) {
+	if name == "" {
+		panic("iocache: SetImage with an empty image name")
+	}
+	for _, n := range v {
+		c.mustBePlace(n)
+	}
+	c.DropImage(v)
+	i := image{v.canonical(), name}
+	c.images[i.at.key()] = append(c.images[i.at.key()], i)
+	c.bytes += imageBytes(i)
+	c.imageCount++
+}
+
+// DropImage notes that there is no physical checkpoint at v any more. It does
+// nothing where there was none.
+func (c *Cache) DropImage(v Vector) {
+	v = v.canonical()
+	list := c.images[v.key()]
+	i := slices.IndexFunc(list, func(i image) bool { return slices.Equal(i.at, v) })
+	if i < 0 {
+		return
+	}
+	c.bytes -= imageBytes(list[i])
+	c.imageCount--
+	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+		delete(c.images, v.key())
+		return
+	}
+	c.images[v.key()] = list
+}
+
+// Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v
+// if each of its places is above the place of v in that tree, or is it. If there is none, ok is false:
+// the group has to be started anew. What it returns must not be modified.
+func (c *Cache) Nearest(v Vector) (at Vector, name string, ok bool) {
+	all := c.rank(v)
+	fewest := 0
+	for n := range c.ranks {
+		for _, i := range c.images[n] {
+			missing, serves := c.missing(i.at, all)
+			if serves && (!ok || missing < fewest || missing == fewest && slices.Compare(i.at, at) < 0) {
+				at, name, ok, fewest = i.at, i.name, true, missing
+			}
+		}
+	}
+	return at, name, ok
+}
+
+// Distance is how many inputs lead from one vector to another; ok is false if none do.
+func (c *Cache) Distance(from, to Vector) (inputs int, ok bool) {
+	return c.missing(from, c.rank(to))
+}
+
+// rank is where a place lies on the way to a vector.
+type rank struct {
+	below int // inputs from there to the place of the vector in the same tree
+	whole int // inputs from the top of the tree
+}
+
+// rank finds every place above those of v, and adds up how many inputs lead to v at all.
+func (c *Cache) rank(v Vector) (all int) {
+	clear(c.ranks)
+	for _, n := range v {
+		c.mustBePlace(n)
+		whole := c.inputsTo(n)
+		for below := 0; ; n = c.nodes[n].parent {
+			if c.nodes[n].answered {
+				c.ranks[n] = rank{below, whole}
+				below++
+			}
+			if c.isTop(n) {
+				break
+			}
+		}
+		all += whole
+	}
+	return all
+}
+
+// missing is Distance to the vector that was ranked.
+func (c *Cache) missing(from Vector, all int) (inputs int, ok bool) {
+	inputs = all
+	for _, n := range from {
+		r, above := c.ranks[n]
+		if !above {
+			return 0, false
+		}
+		inputs -= r.whole - r.below
+	}
+	return inputs, true
+}
+
+// inputsTo is how many inputs lead to n from the top of its tree.
+func (c *Cache) inputsTo(n NodeID) (inputs int) {
+	for ; !c.isTop(n); n = c.base(n) {
+		inputs++
+	}
+	return inputs
+}
+
+// Missing lists what to replay to bring a group that stands at from to the vector to, tree
+// by tree: in connection scope no other order is better. It panics unless from serves to.
+func (c *Cache) Missing(from, to Vector) []Step {
+	if _, ok := c.Distance(from, to); !ok {
+		panic(fmt.Sprintf("iocache: no inputs lead from %v to %v", from, to))
+	}
+	var steps []Step
+	for _, n := range to {
+		steps = append(steps, c.Path(c.in(from, c.Tree(n)), n)...)
+	}
+	return steps
+}
+
+// in is the place of a vector in a tree.
+func (c *Cache) in(v Vector, tree NodeID) NodeID {
+	for _, n := range v {
+		if c.Tree(n) == tree {
+			return n
+		}
+	}
+	return tree
+}
+
+// After is the vector of a group that stood at v and was given the input that leads to n.
+func (c *Cache) After(v Vector, n NodeID) Vector {
+	v = slices.Clone(v)
+	for i := range v {
+		if c.Tree(v[i]) == c.Tree(n) {
+			v[i] = n
+			return v
+		}
+	}
+	return append(v, n)
+}
+
+// Tree is the place where the tree of n begins: the Root, or that which names a connection.
+func (c *Cache) Tree(n NodeID) NodeID {
+	for !c.isTop(n) {
+		n = c.nodes[n].parent
+	}
+	return n
+}
+
+// Name is that of the connection in whose tree n is; empty in the tree of the group.
+func (c *Cache) Name(n NodeID) string { return c.nodes[c.Tree(n)].addr }
+
+func (c *Cache) isTop(n NodeID) bool { return n == Root || c.nodes[n].kind == top }
+
+// tree finds the tree of a connection of a group that was started at from.
+func (c *Cache) tree(from NodeID, name string) (NodeID, bool) {
+	number, known := c.addresses[name]
+	if !known {
+		return 0, false
+	}
+	tree, ok := c.edges[edge{from: from, kind: top, addr: number}]
+	return tree, ok
+}
+
+// makeTree makes the tree of a connection, if there is none yet.
+func (c *Cache) makeTree(from NodeID, name string) (NodeID, error) {
+	if tree, ok := c.tree(from, name); ok {
+		return tree, nil
+	}
+	if err := c.reserve(from, 2, int64(len(name))); err != nil { // with the place after the connect
+		return 0, err
+	}
+	tree := c.add(node{parent: from, kind: top, addr: name, answered: true})
+	c.edges[edge{from: from, kind: top, addr: c.addressNumber(name)}] = tree
+	return tree, nil
+}
