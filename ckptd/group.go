@@ -152,6 +152,34 @@ func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err er
 	return g.because(watch.Quiesce(ctx, drain))
 }
 
+// StartClient starts a client, by its index, which must neither run nor have ended since the group was
+// started or restored.
+func (g *Group) StartClient(ctx context.Context, peer int) error {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return err
+	}
+	if err := g.current().proxy.Start(ctx, peer); err != nil {
+		return fmt.Errorf("start %s: %w", g.processes[peer].Name, g.because(err))
+	}
+	return g.because(watch.Started())
+}
+
+// Ended lists the clients that have ended, in their order. After a restore, one that had ended at
+// the checkpoint may be missing.
+func (g *Group) Ended() ([]peers.Ending, error) {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return nil, err
+	}
+	ended, err := watch.Ended()
+	return ended, g.because(err)
+}
+
 func (g *Group) watch() (*peers.Watch, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

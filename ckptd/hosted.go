@@ -48,7 +48,8 @@ type hosted struct {
 	// Of the memory backend.
 	channel     int            // the checker's end of the command channel, a copy; -1: there is none
 	innerPeers  []int          // pids of the peers in the group's pid namespace
-	peers       []int          // and as the daemon sees them; nil: not looked for
+	clients     map[int]bool   // which of them may be absent
+	peers       []int          // of those that live, and as the daemon sees them; nil: not looked for
 	generations map[int]int    // of those, see process
 	tracer      *tracer        // nil while nothing is traced
 	visitor     *proxy.Visitor // while the peers are taken back
@@ -79,7 +80,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}
 	if err == nil {
-		h.innerPeers = pids
+		h.innerPeers, h.clients = pids, clientsOf(g, pids)
 		descriptors, err = h.handOver(channel, int(read.Fd()), int(h.page.Fd()))
 	}
 	if err != nil {
@@ -206,6 +207,9 @@ func (h *hosted) handOver(channel int, others ...int) ([]int, error) {
 // withPeers adds pidfds of the peers, where they are known, to descriptors for the checker.
 func (h *hosted) withPeers(descriptors []int) []int {
 	all := descriptors
+	if len(h.peers) != len(h.innerPeers) {
+		return all
+	}
 	for _, pid := range h.peers {
 		pidfd, err := unix.PidfdOpen(pid, 0)
 		if err != nil { // then the checker looks for them, and finds out more
@@ -284,10 +288,13 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 
 // livePeers are the pids of the peers, as the daemon sees them.
 func (h *hosted) livePeers() ([]int, error) {
-	if h.peers != nil {
+	if h.peers != nil && len(h.clients) == 0 { // those come and go
 		return h.peers, nil
 	}
-	byInner := map[int]int{}
+	byInner, copies := map[int]int{}, map[int]bool{}
+	for _, pid := range h.daemon.store.copies(h.id) {
+		copies[pid] = true
+	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.process.pid))
 	if err != nil {
 		return nil, err
@@ -295,9 +302,12 @@ func (h *hosted) livePeers() ([]int, error) {
 	for _, file := range threads {
 		list, _ := os.ReadFile(file) // the thread may have ended
 		for field := range strings.FieldsSeq(string(list)) {
-			pid, err1 := strconv.Atoi(field)
-			inner, err2 := innerPID(pid)
-			if err := errors.Join(err1, err2); err != nil {
+			pid, err := strconv.Atoi(field)
+			if err != nil || copies[pid] {
+				continue
+			}
+			inner, err := innerPID(pid)
+			if err != nil {
 				return nil, err
 			}
 			byInner[inner] = pid
@@ -306,6 +316,9 @@ func (h *hosted) livePeers() ([]int, error) {
 	var all []int
 	for _, inner := range h.innerPeers {
 		pid, ok := byInner[inner]
+		if h.clients[inner] && (!ok || isZombie(pid)) {
+			continue
+		}
 		if !ok {
 			return nil, fmt.Errorf("peer process %d of group %d is gone", inner, h.id)
 		}
@@ -313,6 +326,22 @@ func (h *hosted) livePeers() ([]int, error) {
 	}
 	h.peers = all
 	return all, nil
+}
+
+// clientsOf are the pids of those peers that are clients.
+func clientsOf(g peers.Group, pids []int) map[int]bool {
+	clients := map[int]bool{}
+	for i, p := range g.Peers {
+		if p.IsClient() {
+			clients[pids[i]] = true
+		}
+	}
+	return clients
+}
+
+func isZombie(pid int) bool {
+	state, _ := stateOfProcess(strconv.Itoa(pid))
+	return state == 'Z'
 }
 
 // innerPID is the pid of a process in the innermost pid namespace that it is in.

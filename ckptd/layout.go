@@ -55,7 +55,7 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 	}
 	for i, p := range started {
 		config.Peers = append(config.Peers, proxy.Command{
-			Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0, VDSO: replaced[i],
+			Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
 		})
 	}
 	text, err := json.Marshal(config)

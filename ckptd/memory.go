@@ -155,7 +155,11 @@ func (b *memory) capture(m *memoryImage, frozen []*process, i *image) error {
 	if err := connectEnds(m.sockets); err != nil {
 		return err
 	}
-	if err := m.readClock(frozen[0].pid); err != nil {
+	clock := m.group.process.pid // where no peer lives, it goes on in any time namespace
+	if len(frozen) > 0 {
+		clock = frozen[0].pid
+	}
+	if err := m.readClock(clock); err != nil {
 		return err
 	}
 	if err := m.group.saveFiles(i); err != nil {

@@ -17,6 +17,12 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// SUT stands for the address of the system under test, as clients reach it, in the same places
+// as Scratch.
+const SUT = "{sut}"
+
+const addressOfSUT = "127.0.0.1"
+
 // Scratch stands for the scratch directory of the group wherever a path may occur:
 // in commands, environments, files and binds.
 const Scratch = "{scratch}"
@@ -35,14 +41,20 @@ type Group struct {
 	ReadyTimeout time.Duration
 }
 
-// Peer is one process. It must stay in the foreground: its end is the peer's death.
-// It runs as root in the scratch directory, with nothing in its environment but Env
+// Peer is one process. It must stay in the foreground: its end is the peer's death, but for
+// that of a client. It runs as root in the scratch directory, with nothing in its environment but Env
 // and defaults for PATH, HOME, LANG and GODEBUG.
 type Peer struct {
 	Name    string
 	Command []string
 	Env     []string // "NAME=value"
 	Listen  string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+
+	// After makes the peer a client of the system under test: "listen 8080" has it started
+	// when that begins to listen on the port, for the first time. A client may end.
+	After string
+	// Expect says how a client has to end: "exit 0", or another status. Empty: in any way.
+	Expect string
 
 	// Choices is how many behaviours of the peer there are to choose from, and Behaviour
 	// the one that it starts with, from 0 on. Its time and random numbers follow from that.
@@ -153,6 +165,9 @@ func (p Peer) validate() error {
 	if p.Choices < 0 || p.Choices > MaxChoices || p.Behaviour < 0 || p.Behaviour > max(p.Choices-1, 0) {
 		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d", p.Name, p.Behaviour, p.Choices, MaxChoices)
 	}
+	if err := p.validateClient(); err != nil {
+		return fmt.Errorf("peer %s: %w", p.Name, err)
+	}
 	if p.Listen == "" {
 		return nil
 	}
@@ -222,13 +237,15 @@ func validateBind(target, source string) error {
 
 // In returns the group with Scratch replaced by a directory, and defaults filled in.
 func (g Group) In(scratch string) Group {
-	replace := func(s string) string { return strings.ReplaceAll(s, Scratch, scratch) }
+	replacer := strings.NewReplacer(Scratch, scratch, SUT, addressOfSUT)
+	replace := replacer.Replace
 	out := Group{Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
 	if out.ReadyTimeout == 0 {
 		out.ReadyTimeout = DefaultReadyTimeout
 	}
 	for _, p := range g.Peers {
-		q := Peer{Name: p.Name, Listen: p.Listen, Choices: p.Choices, Behaviour: p.Behaviour, Env: slices.Clone(defaultEnvironment)}
+		q := p
+		q.Command, q.Env = nil, slices.Clone(defaultEnvironment)
 		for _, s := range p.Command {
 			q.Command = append(q.Command, replace(s))
 		}

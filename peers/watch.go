@@ -29,11 +29,7 @@ type Died struct {
 }
 
 func (d *Died) Error() string {
-	how := fmt.Sprintf("exited with status %d", d.Status.ExitStatus())
-	if d.Status.Signaled() {
-		how = fmt.Sprintf("was killed by signal %d (%v)", d.Status.Signal(), d.Status.Signal())
-	}
-	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, how)
+	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, Outcome(d.Status))
 }
 
 // Watch looks at one incarnation of a group from outside, through /proc and sock_diag.
@@ -42,7 +38,7 @@ type Watch struct {
 	proxy     int // host pid of pid 1 of the group
 	pidfd     int
 	peers     []Process
-	hosts     []int       // host pids of the peers
+	hosts     []int       // host pids of the peers; 0: a client that was not found
 	hostPeers map[int]int // host pid of a peer: index in peers
 	proc      procfs
 	diagnosis *diagnosis
@@ -69,6 +65,9 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 		return nil, orDied(pid, err)
 	}
 	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{}}
+	for _, p := range processes {
+		w.hosts = append(w.hosts, p.Host)
+	}
 	if err := w.findPeers(); err != nil {
 		w.Close()
 		return nil, err
@@ -94,10 +93,9 @@ func (w *Watch) Close() {
 // for children, and the peers of a group that CRIU has restored; another one has the peers
 // that it started, and copies of them that never run.
 func (w *Watch) findPeers() error {
-	w.hosts = make([]int, len(w.peers))
 	byInner := make(map[int]int, len(w.peers))
 	for i, p := range w.peers {
-		if w.hosts[i] = p.Host; p.Host == 0 {
+		if w.hosts[i] == 0 {
 			byInner[p.PID] = i
 		}
 	}
@@ -120,11 +118,15 @@ func (w *Watch) findPeers() error {
 			return err
 		}
 	}
-	for range byInner {
-		return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
+	for _, i := range byInner {
+		if !w.peers[i].IsClient() {
+			return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
+		}
 	}
 	for i, pid := range w.hosts {
-		w.hostPeers[pid] = i
+		if pid != 0 {
+			w.hostPeers[pid] = i
+		}
 	}
 	return nil
 }
@@ -168,7 +170,7 @@ func (w *Watch) Check() error {
 // alone has ended looks the same at first sight.
 func (w *Watch) deathOf(pid int, s stat) error {
 	i, isPeer := w.hostPeers[pid]
-	if !isPeer || s.state != 'Z' {
+	if !isPeer || s.state != 'Z' || w.peers[i].IsClient() {
 		return nil
 	}
 	threads, err := w.proc.threads(pid)
@@ -214,6 +216,9 @@ func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
 		return w.asDeath(err)
 	}
 	for peer, pid := range w.hosts {
+		if pid == 0 {
+			continue
+		}
 		if err := w.walkProcess(pid, peer, 0, visit); err != nil {
 			return err
 		}

@@ -90,9 +90,16 @@ func (c *Client) Close(ctx context.Context, id ID) error {
 	return err
 }
 
+// Start starts a peer that is OnDemand, by its index in Config.Peers. It must neither run nor have
+// ended since the group was started or restored.
+func (c *Client) Start(ctx context.Context, peer int) error {
+	_, _, err := c.do(ctx, command{op: opStart, id: ID(peer)}, false)
+	return err
+}
+
 func (c *Client) doAddress(ctx context.Context, m command) error {
 	if a := m.address; !a.Addr().Unmap().Is4() {
-		return fmt.Errorf("%v of socket %d: %v is not an IPv4 address and port, and the sockets of a group are IPv4", m.op, m.id, a)
+		return fmt.Errorf("%v: %v is not an IPv4 address and port, and the sockets of a group are IPv4", m, a)
 	}
 	_, _, err := c.do(ctx, m, false)
 	return err
@@ -104,7 +111,7 @@ func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return r, -1, fmt.Errorf("%v of socket %d: %w", m.op, m.id, err)
+		return r, -1, fmt.Errorf("%v: %w", m, err)
 	}
 	c.sequence++
 	m.sequence = c.sequence
@@ -114,7 +121,7 @@ func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd 
 	}
 	switch {
 	case r.refusal != accepted:
-		err = fmt.Errorf("%v of socket %d: %v", m.op, m.id, r.refusal)
+		err = fmt.Errorf("%v: %v", m, r.refusal)
 	case r.errno != 0:
 		e := &SocketError{Command: m.op.String(), ID: m.id, Errno: r.errno}
 		if m.op == opConnect || m.op == opBind {
@@ -122,7 +129,7 @@ func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd 
 		}
 		err = e
 	case expectFD != (fd >= 0):
-		err = fmt.Errorf("%v of socket %d: the proxy's reply has a descriptor: %t", m.op, m.id, fd >= 0)
+		err = fmt.Errorf("%v: the proxy's reply has a descriptor: %t", m, fd >= 0)
 	}
 	if err != nil && fd >= 0 {
 		unix.Close(fd)
@@ -208,13 +215,13 @@ func (c *Client) explain(ctx context.Context, m command, err error) error {
 	case gone:
 		if c.diagnose != nil {
 			if cause := c.diagnose(); cause != nil {
-				return fmt.Errorf("%v of socket %d: %w: %w", m.op, m.id, ErrDied, cause)
+				return fmt.Errorf("%v: %w: %w", m, ErrDied, cause)
 			}
 		}
-		return fmt.Errorf("%v of socket %d: %w", m.op, m.id, ErrDied)
+		return fmt.Errorf("%v: %w", m, ErrDied)
 	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
-		return fmt.Errorf("%v of socket %d: no reply from the proxy: %w", m.op, m.id, ctx.Err())
+		return fmt.Errorf("%v: no reply from the proxy: %w", m, ctx.Err())
 	default:
-		return fmt.Errorf("%v of socket %d: %w", m.op, m.id, err)
+		return fmt.Errorf("%v: %w", m, err)
 	}
 }

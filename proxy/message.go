@@ -31,6 +31,7 @@ const (
 	opBind
 	opAccept
 	opClose
+	opStart // a peer, whose index is the id
 	opVisit // of the daemon, with a descriptor; has no reply
 	opEnd
 )
@@ -39,7 +40,7 @@ func (op operation) String() string {
 	if op == 0 || op >= opEnd {
 		return fmt.Sprintf("operation %d", uint8(op))
 	}
-	return [...]string{"create_socket", "connect", "bind", "accept", "close", "visit"}[op-1]
+	return [...]string{"create_socket", "connect", "bind", "accept", "close", "start", "visit"}[op-1]
 }
 
 // refusal says why the proxy did not attempt a command.
@@ -51,6 +52,9 @@ const (
 	refusedDuplicateID
 	refusedTooMany
 	refusedInterrupted
+	refusedNotOnDemand
+	refusedRuns
+	refusedFailed
 	refusalEnd
 )
 
@@ -64,6 +68,9 @@ func (r refusal) String() string {
 		"the new id names a socket already: choose another or close that one",
 		fmt.Sprintf("the group has %d sockets open already: close some", MaxSockets),
 		"another command arrived while it waited",
+		"there is no peer with this number that is started on demand",
+		"the peer runs already, or has ended and is still there",
+		"the peer could not be started: the output of the group says why",
 	}[r]
 }
 
@@ -72,6 +79,14 @@ type command struct {
 	sequence  uint32
 	id, newID ID
 	address   netip.AddrPort
+}
+
+// String says what the command is about.
+func (c command) String() string {
+	if c.op == opStart {
+		return fmt.Sprintf("%v of peer %d", c.op, c.id)
+	}
+	return fmt.Sprintf("%v of socket %d", c.op, c.id)
 }
 
 type reply struct {

@@ -49,7 +49,7 @@ func TestBadMessages(t *testing.T) {
 		"it begins with 0xff50":                    change(0, 0xff),
 		"version 9 of the protocol, not 1: tandem": change(2, 9),
 		"no command has number 0":                  change(3, 0),
-		"no command has number 7":                  change(3, 7),
+		"no command has number 8":                  change(3, 8),
 	} {
 		if _, err := decodeCommand(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%x: %v, want %q", b, err, want)
@@ -57,7 +57,7 @@ func TestBadMessages(t *testing.T) {
 	}
 	refused := reply{op: opBind}.encode()
 	refused[15] = byte(refusalEnd)
-	if _, err := decodeReply(refused); err == nil || !strings.Contains(err.Error(), "no refusal has number 5") {
+	if _, err := decodeReply(refused); err == nil || !strings.Contains(err.Error(), "no refusal has number 8") {
 		t.Errorf("%v", err)
 	}
 }

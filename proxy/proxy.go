@@ -62,7 +62,7 @@ type Config struct {
 	Executable, File string
 	// Hostname of the group's UTS namespace.
 	Hostname string
-	// Peers are started in this order, in the directory Dir.
+	// Peers are started in this order, in the directory Dir, but for those OnDemand.
 	Peers []Command
 	Dir   string
 }
@@ -80,6 +80,8 @@ type Command struct {
 	Env  []string
 	// SameAddresses turns off the randomization of the address space.
 	SameAddresses bool
+	// OnDemand has it started by Client.Start and not with the group.
+	OnDemand bool `json:",omitempty"`
 	// VDSO, if there is one, takes the place of the kernel's.
 	VDSO *VDSO `json:",omitempty"`
 }

@@ -14,10 +14,11 @@ import (
 // server carries out commands, one after the other, with blocking system calls on one
 // thread: the fewer threads and descriptors the proxy has, the smaller every image is.
 type server struct {
-	channel int
-	sockets map[ID]int
-	peers   []int
-	reaping sync.Mutex // held while children are waited for
+	channel  int
+	sockets  map[ID]int
+	peers    []int // pids
+	launcher *launcher
+	reaping  sync.Mutex // held while children are waited for
 }
 
 // serve returns nil when the checker has closed its end of the channel.
@@ -70,6 +71,9 @@ func (s *server) send(r reply, fd int) error {
 
 // execute carries out a command; fd is the descriptor to hand out, or -1.
 func (s *server) execute(c command) (r reply, fd int) {
+	if c.op == opStart {
+		return reply{refusal: s.start(int(c.id))}, -1
+	}
 	socket, known := s.sockets[c.id]
 	if c.op == opCreateSocket {
 		if !known {
@@ -93,6 +97,21 @@ func (s *server) execute(c command) (r reply, fd int) {
 	default:
 		panic("proxy: the decoder let through " + c.op.String())
 	}
+}
+
+// start starts a peer on demand.
+func (s *server) start(i int) refusal {
+	if s.launcher == nil || i < 0 || i >= len(s.peers) || !s.launcher.config.Peers[i].OnDemand {
+		return refusedNotOnDemand
+	}
+	if unix.Kill(s.peers[i], 0) == nil {
+		return refusedRuns
+	}
+	if err := s.launcher.do(func() error { return s.launcher.start(i) }); err != nil {
+		unix.Write(2, []byte(err.Error()+"\n"))
+		return refusedFailed
+	}
+	return accepted
 }
 
 func (s *server) create(id ID) (int, reply) {

@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -34,7 +32,7 @@ const (
 
 // hello is the proxy's first message: its peers, or why there are none.
 type hello struct {
-	Peers []int  // pids in the group's pid namespace, in the order of Config.Peers
+	Peers []int  // pids in the group's pid namespace, in the order of Config.Peers; of those OnDemand, in advance
 	Error string `json:",omitempty"`
 }
 
@@ -76,11 +74,11 @@ func tellError(err error) error {
 }
 
 func serve(config Config) error {
-	peers, err := startOnOwnThread(config)
+	l, peers, err := launch(config)
 	if err != nil {
 		return tellError(err)
 	}
-	s := server{channel: Channel, sockets: map[ID]int{}, peers: peers}
+	s := server{channel: Channel, sockets: map[ID]int{}, peers: peers, launcher: l}
 	go s.reapOrphans()
 	if err := sendHello(hello{Peers: peers}); err != nil {
 		return err
@@ -178,109 +176,6 @@ func decodeHello(b []byte) ([]int, error) {
 		}
 	}
 	return h.Peers, nil
-}
-
-// startOnOwnThread starts the peers from a thread that does nothing else and never ends.
-// It is their parent, and that of all copies that the daemon makes of them; the first
-// thread is the parent of orphans alone, which are thus found without looking at copies.
-func startOnOwnThread(config Config) ([]int, error) {
-	type outcome struct {
-		peers []int
-		err   error
-	}
-	result := make(chan outcome)
-	go func() {
-		runtime.LockOSThread()
-		peers, err := startPeers(config)
-		result <- outcome{peers, err}
-		select {}
-	}()
-	o := <-result
-	return o.peers, o.err
-}
-
-func startPeers(config Config) ([]int, error) {
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open /dev/null: %w", err)
-	}
-	defer unix.Close(null)
-	peers := make([]int, 0, len(config.Peers))
-	for i, p := range config.Peers {
-		file, err := lookPath(p)
-		if err != nil {
-			return nil, fmt.Errorf("start peer %s: %w", p.Name, err)
-		}
-		if err := prepare(i, p); err != nil {
-			return nil, fmt.Errorf("start peer %s: %w", p.Name, err)
-		}
-		pid, err := syscall.ForkExec(file, p.Args, &syscall.ProcAttr{
-			Dir:   config.Dir,
-			Env:   p.Env,
-			Files: []uintptr{uintptr(null), 1, 2},
-			Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: p.VDSO != nil},
-		})
-		if err == nil && p.VDSO != nil {
-			err = replaceVDSO(pid, p.VDSO)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("start peer %s: execute %s: %w", p.Name, file, err)
-		}
-		peers = append(peers, pid)
-	}
-	return peers, nil
-}
-
-// addressesAsTheyAre is ADDR_NO_RANDOMIZE of personality(2).
-const addressesAsTheyAre = 0x0040000
-
-// prepare makes what the kernel gives to peer number i the same whenever the group is
-// started: its process ID, whatever threads the proxy has, and its addresses.
-func prepare(i int, c Command) error {
-	const firstPID, pidsPerPeer = 100, 20
-	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("choose its process ID: %w", err)
-	}
-	defer unix.Close(fd)
-	// The kernel gives the number after this one.
-	if _, err := unix.Write(fd, []byte(strconv.Itoa(firstPID+i*pidsPerPeer-1))); err != nil {
-		return fmt.Errorf("choose its process ID: %w", err)
-	}
-	persona := uintptr(0)
-	if c.SameAddresses {
-		persona = addressesAsTheyAre
-	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, persona, 0, 0); errno != 0 {
-		return fmt.Errorf("choose its addresses: %w", errno)
-	}
-	return nil
-}
-
-// lookPath finds the file to execute by the PATH that the peer itself will see.
-func lookPath(c Command) (string, error) {
-	if len(c.Args) == 0 || c.Args[0] == "" {
-		return "", errors.New("it has no command")
-	}
-	name := c.Args[0]
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	path := ""
-	for _, e := range c.Env {
-		if v, ok := strings.CutPrefix(e, "PATH="); ok {
-			path = v
-		}
-	}
-	for dir := range strings.SplitSeq(path, ":") {
-		file := dir + "/" + name
-		var st unix.Stat_t
-		if dir != "" && unix.Access(file, unix.X_OK) == nil &&
-			unix.Stat(file, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("no command %q in its PATH %q", name, path)
 }
 
 // reapOrphans waits for the processes that the peers leave behind. The peers themselves

@@ -102,6 +102,51 @@ func TestProxyStartsPeers(t *testing.T) {
 	}
 }
 
+// TestProxyStartsOnDemand starts a peer when it is asked to, with the process ID that is kept for it,
+// and again when it has gone.
+func TestProxyStartsOnDemand(t *testing.T) {
+	file := buildProxy(t)
+	ours, process := runProxy(t, file,
+		Command{Name: "one", Args: []string{"sleep", "1000"}, Env: path},
+		Command{Name: "two", Args: []string{"sleep", "1000"}, Env: path, OnDemand: true},
+		Command{Name: "three", Args: []string{"sh", "-c", "exit 3"}, Env: path, OnDemand: true})
+	pids, err := ReceiveHello(testContext(t), int(ours.Fd()))
+	if err != nil || !slices.Equal(pids, []int{100, 120, 140}) {
+		t.Fatalf("pids %v, %v", pids, err)
+	}
+	c, err := NewClient(ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := fmt.Sprintf("/proc/%d/root/proc", process.Process.Pid)
+	awaitThat(t, "there is one peer", func() bool { return commands(t, inside) == "(tandem-proxy) S, (sleep) S" })
+	for _, step := range []struct {
+		peer int
+		says string
+	}{
+		{1, ""}, {2, ""}, {1, "start of peer 1: the peer runs already, or has ended and is still there"},
+		{0, "start of peer 0: there is no peer with this number that is started on demand"},
+		{3, "start of peer 3: there is no peer with this number that is started on demand"},
+	} {
+		err := c.Start(testContext(t), step.peer)
+		if (err == nil) != (step.says == "") || err != nil && err.Error() != step.says {
+			t.Errorf("start of peer %d: %v", step.peer, err)
+		}
+	}
+	awaitThat(t, "the last peer has ended", func() bool {
+		return commands(t, inside) == "(tandem-proxy) S, (sleep) S, (sleep) S, (sh) Z"
+	})
+	for _, pid := range pids {
+		if _, err := os.Stat(fmt.Sprintf("%s/%d", inside, pid)); err != nil {
+			t.Error(err)
+		}
+	}
+	ours, _ = runProxy(t, file, Command{Name: "none", Args: []string{"nonesuch"}, Env: path, OnDemand: true})
+	if _, err := ReceiveHello(testContext(t), int(ours.Fd())); err == nil || !strings.Contains(err.Error(), `start peer none: no command "nonesuch"`) {
+		t.Errorf("a command that there is not: %v", err)
+	}
+}
+
 func configOf(t testing.TB, pid int) string {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

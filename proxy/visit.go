@@ -315,7 +315,12 @@ func (s *server) enter(network, channel int) error {
 			return fmt.Errorf("reap peer process %d: %w", pid, err)
 		}
 	}
-	if err := unix.Setns(network, unix.CLONE_NEWNET); err != nil {
+	enter := func() error { return unix.Setns(network, unix.CLONE_NEWNET) }
+	err := enter()
+	if err == nil && s.launcher != nil {
+		err = s.launcher.do(enter)
+	}
+	if err != nil {
 		return fmt.Errorf("enter a network namespace: %w", err)
 	}
 	if err := unix.Dup3(channel, s.channel, unix.O_CLOEXEC); err != nil {

@@ -1,0 +1,120 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsClient reports whether the peer is started when the system under test listens.
+func (p Peer) IsClient() bool { return p.After != "" }
+
+// Waits reports whether the peer is a client that waits for the system under test to listen
+// on the port.
+func (p Peer) Waits(port uint16) bool {
+	n, err := numberAfter(p.After, "listen", 1<<16-1)
+	return err == nil && n == int(port)
+}
+
+// Contradicts says how the end of a client, whose status this is, differs from what is expected of
+// it; it is empty if it does not.
+func (p Peer) Contradicts(status unix.WaitStatus) string {
+	if p.Expect == "" {
+		return ""
+	}
+	want, err := numberAfter(p.Expect, "exit", 255)
+	if err == nil && status.Exited() && status.ExitStatus() == want {
+		return ""
+	}
+	return fmt.Sprintf("peer %s %s, and %s is expected", p.Name, Outcome(status), p.Expect)
+}
+
+// Outcome says how a process has ended.
+func Outcome(status unix.WaitStatus) string {
+	if status.Signaled() {
+		return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("exited with status %d", status.ExitStatus())
+}
+
+// validateClient checks what only clients have.
+func (p Peer) validateClient() error {
+	if !p.IsClient() {
+		if p.Expect != "" {
+			return errors.New("only a client is expected to end: say after what it is started, such as after: listen 8080")
+		}
+		return nil
+	}
+	if n, err := numberAfter(p.After, "listen", 1<<16-1); err != nil || n == 0 {
+		return fmt.Errorf("after %.64q is not listen and a port, such as listen 8080", p.After)
+	}
+	if _, err := numberAfter(p.Expect, "exit", 255); p.Expect != "" && err != nil {
+		return fmt.Errorf("expect %.64q is not exit and a status, such as exit 0", p.Expect)
+	}
+	if p.Listen != "" {
+		return fmt.Errorf("it listens at %s, and is to be started after %s: one of the two", p.Listen, p.After)
+	}
+	return nil
+}
+
+// numberAfter reads a word and a number up to limit.
+func numberAfter(text, word string, limit int) (int, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 2 || fields[0] != word {
+		return 0, fmt.Errorf("%q is not %s and a number", text, word)
+	}
+	n, err := strconv.ParseUint(fields[1], 10, 32)
+	if err != nil || int(n) > limit {
+		return 0, fmt.Errorf("%q is no number from 0 to %d", fields[1], limit)
+	}
+	return int(n), nil
+}
+
+// Clients is how many of the peers are started when the system under test listens.
+func (g Group) Clients() int {
+	n := 0
+	for _, p := range g.Peers {
+		if p.IsClient() {
+			n++
+		}
+	}
+	return n
+}
+
+// Ending says that a client has ended.
+type Ending struct {
+	Peer   int // its index in the group
+	Status unix.WaitStatus
+}
+
+// Ended lists the clients that have ended, in their order. One that had ended at a checkpoint may be
+// missing after a restore.
+func (w *Watch) Ended() ([]Ending, error) {
+	var all []Ending
+	for i, pid := range w.hosts {
+		if pid == 0 || !w.peers[i].IsClient() {
+			continue
+		}
+		s, err := w.proc.stat(pid)
+		if err != nil {
+			return nil, w.asDeath(err)
+		}
+		if s.state != 'Z' {
+			continue
+		}
+		threads, err := w.proc.threads(pid)
+		if err != nil {
+			return nil, w.asDeath(err)
+		}
+		if len(threads) == 1 {
+			all = append(all, Ending{i, s.status})
+		}
+	}
+	return all, nil
+}
+
+// Started has the watch look for clients that were started since.
+func (w *Watch) Started() error { return w.findPeers() }

@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// launcher starts peers from a thread that does nothing else and never ends. It is their
+// parent, and that of all copies that the daemon makes of them; the first thread is the
+// parent of orphans alone, which are thus found without looking at copies.
+type launcher struct {
+	config   Config
+	wanted   chan func() error
+	outcomes chan error
+}
+
+// launch starts the peers that are to run from the beginning. It returns the pids of all.
+func launch(config Config) (*launcher, []int, error) {
+	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
+	go func() {
+		runtime.LockOSThread()
+		l.outcomes <- l.startFirst()
+		for f := range l.wanted {
+			l.outcomes <- f()
+		}
+	}()
+	pids := make([]int, len(config.Peers))
+	for i := range pids {
+		pids[i] = pidOf(i)
+	}
+	return l, pids, <-l.outcomes
+}
+
+// do has the thread do something.
+func (l *launcher) do(f func() error) error {
+	l.wanted <- f
+	return <-l.outcomes
+}
+
+func (l *launcher) startFirst() error {
+	for i, p := range l.config.Peers {
+		if p.OnDemand {
+			if _, err := lookPath(p); err != nil { // somebody should hear of that at once
+				return fmt.Errorf("start peer %s: %w", p.Name, err)
+			}
+			continue
+		}
+		if err := l.start(i); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(l.config.Peers, func(p Command) bool { return p.OnDemand }) {
+		return nil
+	}
+	return l.reserve()
+}
+
+// The process ID of a peer is the same whenever it is started.
+const firstPID, pidsPerPeer = 100, 20
+
+// pidOf is the process ID of peer number i. It has those up to that of the next.
+func pidOf(i int) int { return firstPID + i*pidsPerPeer }
+
+// reserve keeps the process IDs of peers that do not run from being given to others, such
+// as copies of those that do.
+func (l *launcher) reserve() error { return nextPID(pidOf(len(l.config.Peers))) }
+
+func (l *launcher) start(i int) error {
+	p := l.config.Peers[i]
+	err := l.execute(i, p)
+	if err == nil && p.OnDemand {
+		err = l.reserve()
+	}
+	if err != nil {
+		return fmt.Errorf("start peer %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+func (l *launcher) execute(i int, p Command) error {
+	file, err := lookPath(p)
+	if err != nil {
+		return err
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	if err := prepare(i, p); err != nil {
+		return err
+	}
+	pid, err := syscall.ForkExec(file, p.Args, &syscall.ProcAttr{
+		Dir:   l.config.Dir,
+		Env:   p.Env,
+		Files: []uintptr{uintptr(null), 1, 2},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: p.VDSO != nil},
+	})
+	if err == nil && p.VDSO != nil {
+		err = replaceVDSO(pid, p.VDSO)
+	}
+	if err == nil && pid != pidOf(i) {
+		err = fmt.Errorf("its process ID is %d and not %d, which somebody else has", pid, pidOf(i))
+	}
+	if err != nil {
+		return fmt.Errorf("execute %s: %w", file, err)
+	}
+	return nil
+}
+
+// addressesAsTheyAre is ADDR_NO_RANDOMIZE of personality(2).
+const addressesAsTheyAre = 0x0040000
+
+// prepare makes what the kernel gives to peer number i the same whenever it is started: its
+// process ID, whatever threads the proxy has, and its addresses.
+func prepare(i int, c Command) error {
+	if err := nextPID(pidOf(i)); err != nil {
+		return err
+	}
+	persona := uintptr(0)
+	if c.SameAddresses {
+		persona = addressesAsTheyAre
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, persona, 0, 0); errno != 0 {
+		return fmt.Errorf("choose its addresses: %w", errno)
+	}
+	return nil
+}
+
+// nextPID has the next process get this ID, or the first one after it that is free.
+func nextPID(pid int) error {
+	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, []byte(strconv.Itoa(pid-1)))
+	}
+	if err != nil {
+		return fmt.Errorf("choose a process ID: %w", err)
+	}
+	return nil
+}
+
+// lookPath finds the file to execute by the PATH that the peer itself will see.
+func lookPath(c Command) (string, error) {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return "", errors.New("it has no command")
+	}
+	name := c.Args[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := ""
+	for _, e := range c.Env {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = v
+		}
+	}
+	for dir := range strings.SplitSeq(path, ":") {
+		file := dir + "/" + name
+		var st unix.Stat_t
+		if dir != "" && unix.Access(file, unix.X_OK) == nil &&
+			unix.Stat(file, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("no command %q in its PATH %q", name, path)
+}
