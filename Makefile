@@ -30,7 +30,7 @@ build: peers/shim/nd.so peers/shim/vdso.so
 	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
 
 setup:
-	scripts/setup.sh
+	scripts/setup.sh $(PEERS)
 
 # The demo is to find a bug, so tandem is to exit with 1, "violated".
 demo: setup build
@@ -43,6 +43,7 @@ demo: setup build
 
 # Tests start real peers, so they need root. Two packages at a time: most of them wait
 # for processes.
+test: PEERS = all
 test: setup build lint
 	$(GO) test -p 2 -timeout 20m ./...
 

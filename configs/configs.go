@@ -88,12 +88,20 @@ func Load(file string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
-	dir := filepath.Dir(file)
-	return parse(file, data, func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
+	path := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
 		}
-		return readFile(name, peers.MaxContent)
+		return filepath.Join(filepath.Dir(file), name)
+	}
+	return parse(file, data, beside{
+		read: func(name string) ([]byte, error) { return readFile(path(name), peers.MaxContent) },
+		tree: func(name string) fs.FS {
+			if info, err := os.Stat(path(name)); err != nil || !info.IsDir() {
+				return nil
+			}
+			return os.DirFS(path(name))
+		},
 	})
 }
 

@@ -3,6 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,12 +20,31 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// named has files that hold their names, and the directory "directory".
+var named = beside{
+	read: func(name string) ([]byte, error) { return []byte(name), nil },
+	tree: func(name string) fs.FS {
+		if name != "directory" {
+			return nil
+		}
+		return fstest.MapFS{"index.html": {Data: []byte("<p>")}, "sub/run": {Data: []byte("run"), Mode: 0o755}}
+	},
+}
+
 func TestExample(t *testing.T) {
 	example, err := os.ReadFile("example.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := Load("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis, err := peers.FindProfile("redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := redis.Expand(peers.Parameters{Name: "cache", Port: 7000, Arguments: []string{"--maxmemory", "10mb"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +58,12 @@ func TestExample(t *testing.T) {
 				Env:     []string{"TZ=UTC"},
 				Listen:  "127.0.0.1:8080",
 				Choices: 2,
-			}},
+			}, cache.Peers[0]},
 			Files: []peers.File{
+				cache.Files[0],
 				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"), Mode: 0o600},
 				{Path: "{scratch}/www/example.yaml", Content: example},
+				{Path: "{scratch}/www/pixel.gif", Content: []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00,")},
 			},
 			Binds:        map[string]string{"/root": "{scratch}/root"},
 			ReadyTimeout: 10 * time.Second,
@@ -55,7 +78,7 @@ func TestExample(t *testing.T) {
 		World: sut.World{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
-			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat"},
+			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat", "127.0.0.1 cache"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -108,7 +131,7 @@ func TestShippedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := parse(file, data, func(name string) ([]byte, error) { return []byte(name), nil })
+		c, err := parse(file, data, named)
 		if err != nil {
 			t.Error(err)
 		} else if c.Group == nil {
@@ -119,7 +142,7 @@ func TestShippedConfigurations(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "{}", "null"} {
-		got, err := parse("x.yaml", []byte(text), nil)
+		got, err := parse("x.yaml", []byte(text), beside{})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -127,7 +150,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%q (-want +got)\n%s", text, diff)
 		}
 	}
-	got, err := parse("x.yaml", []byte("bounds: {depth: 7}"), nil)
+	got, err := parse("x.yaml", []byte("bounds: {depth: 7}"), beside{})
 	want := Default()
 	want.Bounds.Depth = 7
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -141,7 +164,7 @@ func TestCaseIsKept(t *testing.T) {
 env: {Upper.Dotted: a, lower: b, lower_2: "x=y"}
 peers: [{name: A, command: [a], env: {PATH: /Bin}}]
 binds: {/Home.d/X: "{scratch}/X"}
-`), nil)
+`), beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +187,7 @@ peers:
 - {name: www, command: [a], listen: "127.0.0.1:80"}
 - {name: db, command: [a], listen: "0.0.0.0:81"}
 - {name: client, command: [a]}
-`), nil)
+`), beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +197,7 @@ peers:
 }
 
 func TestTextsAreLiteral(t *testing.T) {
-	got, err := parse("x.yaml", []byte(`args: [2, 0600, yes, true, 1.50, 2001-01-01, "", ~x]`), nil)
+	got, err := parse("x.yaml", []byte(`args: [2, 0600, yes, true, 1.50, 2001-01-01, "", ~x]`), beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +210,7 @@ func TestRaces(t *testing.T) {
 	for text, want := range map[string][]string{
 		"races: off": nil, "races: all": {"all"}, "races: 'main, example.org/...'": {"main", "example.org/..."},
 	} {
-		c, err := parse("x.yaml", []byte(text), nil)
+		c, err := parse("x.yaml", []byte(text), beside{})
 		if diff := cmp.Diff(want, c.Races); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", text, err, diff)
 		}
@@ -202,7 +225,7 @@ var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: choices, command, env, listen, name"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: arguments, choices, command, directory, env, listen, name, port, profile, program"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
@@ -278,9 +301,9 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",
 		"x.yaml:3: peers[1].listen: 127.0.0.1:1 is where peers[0] listens: give each peer its own port"},
 	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the file goes, such as {scratch}/www/index.html"},
-	{peer + "files:\n- {path: x}", "x.yaml:3: files[0]: give either content, the text of the file, or from, the file to copy"},
+	{peer + "files:\n- {path: x}", "x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory to copy (or base64)"},
 	{peer + "files:\n- {path: x, content: a, from: b}",
-		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file to copy"},
+		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory to copy (or base64)"},
 	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such file"},
 	{peer + "files:\n- {path: x, content: a, mode: rw}",
 		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, such as 0600`},
@@ -297,7 +320,10 @@ const peer = "peers: [{name: a, command: [a]}]\n"
 
 func TestBadFiles(t *testing.T) {
 	for _, test := range badFiles {
-		_, err := parse("x.yaml", []byte(test.text), func(name string) ([]byte, error) { return readFile(name, 10) })
+		_, err := parse("x.yaml", []byte(test.text), beside{
+			read: func(name string) ([]byte, error) { return readFile(name, 10) },
+			tree: func(string) fs.FS { return nil },
+		})
 		if err == nil {
 			t.Errorf("%s\nis accepted, want: %s", test.text, test.want)
 			continue
@@ -319,7 +345,7 @@ func TestPeersRules(t *testing.T) {
 		peer + "binds:\n  /root: here":                      `x.yaml:3: binds["/root"]: `,
 		peer + "files:\n- {path: ../x, content: a}":         "x.yaml:3: files[0]: ",
 	} {
-		_, err := parse("x.yaml", []byte(text), nil)
+		_, err := parse("x.yaml", []byte(text), beside{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s\nerror %v, want one that begins with %q", text, err, want)
 		}
@@ -332,7 +358,7 @@ func TestManyProblems(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&text, "key%03d: x\n", i)
 	}
-	_, err := parse("x.yaml", []byte(text.String()), nil)
+	_, err := parse("x.yaml", []byte(text.String()), beside{})
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -426,7 +452,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := parse("x.yaml", data, func(name string) ([]byte, error) { return []byte(name), nil })
+		c, err := parse("x.yaml", data, named)
 		if err != nil {
 			var wrong *Error
 			if !errors.As(err, &wrong) || len(wrong.Problems) == 0 || err.Error() == "" {

@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // hosts joins addresses and names as a hosts file does. The name of a peer is
 // where it listens, unless the file says otherwise.
-func (d document) hosts() (lines []string, problems []Problem) {
+func (d document) hosts(group []peers.Peer) (lines []string, problems []Problem) {
 	var names []string
 	for _, h := range d.Hosts {
 		address, err := netip.ParseAddr(h.Value)
@@ -27,7 +29,7 @@ func (d document) hosts() (lines []string, problems []Problem) {
 		names = append(names, h.Key)
 		lines = append(lines, address.String()+" "+h.Key)
 	}
-	for _, p := range d.Peers {
+	for _, p := range group {
 		listen, err := netip.ParseAddrPort(p.Listen)
 		if err != nil || !validHost(p.Name) || slices.Contains(names, p.Name) {
 			continue

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -44,17 +45,30 @@ type peerEntry struct {
 	Env     []pair
 	Listen  string
 	Choices *int
+
+	Profile   string
+	Port      *int
+	Directory *string
+	Program   *string
+	Arguments []string
 }
 
 type fileEntry struct {
 	Path    string
 	Content *string
+	Base64  *string
 	From    *string
 	Mode    *string
 }
 
-// parse reads the text of a file; read gets the content for "from".
-func parse(file string, data []byte, read func(name string) ([]byte, error)) (Config, error) {
+// beside gets what a configuration refers to by the name of a file.
+type beside struct {
+	read func(name string) ([]byte, error) // a file
+	tree func(name string) fs.FS           // a directory; nil where there is none of that name
+}
+
+// parse reads the text of a file.
+func parse(file string, data []byte, b beside) (Config, error) {
 	wrong := &Error{File: file}
 	root, problem := rootOf(data)
 	if problem != "" {
@@ -71,7 +85,7 @@ func parse(file string, data []byte, read func(name string) ([]byte, error)) (Co
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
-	c, problems := doc.config(read)
+	c, problems := doc.config(b)
 	for _, p := range append(problems, c.problems()...) {
 		p.Line = r.lineOf(p.Key)
 		r.problems = append(r.problems, p)
@@ -148,7 +162,7 @@ func (r *reader) lineOf(key string) int {
 }
 
 // config turns the document into a Config, and says what could not be turned.
-func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) {
+func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
 	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Scope: d.Scope, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
@@ -158,14 +172,15 @@ func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) 
 	if c.Races, err = ParseRaces(d.Races); err != nil {
 		problems = append(problems, Problem{Key: "races", What: err.Error()})
 	}
-	world, more := d.World.world(read)
+	world, more := d.World.world(b.read)
 	c.World, problems = world, append(problems, more...)
-	c.World.Hosts, more = d.hosts()
+	group, more := d.group(b)
+	problems = append(problems, more...)
+	c.World.Hosts, more = d.hosts(group.Peers)
 	problems = append(problems, more...)
 	if len(d.Peers) > 0 {
-		group, more := d.group(read)
 		c.Group = &group
-		return c, append(problems, more...)
+		return c, problems
 	}
 	const lonely = "it has no effect without peers: add some, or leave it out"
 	if len(d.Files) > 0 {
@@ -177,59 +192,73 @@ func (d document) config(read func(string) ([]byte, error)) (Config, []Problem) 
 	return c, problems
 }
 
-func (d document) group(read func(string) ([]byte, error)) (peers.Group, []Problem) {
-	g := peers.Group{Binds: map[string]string{}, ReadyTimeout: d.ReadyTimeout}
+func (d document) group(b beside) (peers.Group, []Problem) {
+	if len(d.Peers) == 0 {
+		return peers.Group{}, nil
+	}
+	g := peers.Group{ReadyTimeout: d.ReadyTimeout}
 	var problems []Problem
 	for i, p := range d.Peers {
-		env, more := environment(fmt.Sprintf("peers[%d].env", i), p.Env)
+		one, more := p.group(fmt.Sprintf("peers[%d]", i), b)
 		problems = append(problems, more...)
-		peer := peers.Peer{Name: p.Name, Command: p.Command, Env: env, Listen: p.Listen}
-		if p.Choices != nil {
-			if err := within(*p.Choices, peers.MaxChoices); err != nil {
-				problems = append(problems, Problem{Key: fmt.Sprintf("peers[%d].choices", i), What: err.Error()})
-			} else {
-				peer.Choices = *p.Choices
-			}
-		}
-		g.Peers = append(g.Peers, peer)
+		g = g.Join(one)
 	}
+	own := peers.Group{Binds: map[string]string{}}
 	for i, entry := range d.Files {
-		f, key, err := entry.file(read)
+		files, key, err := entry.files(b)
 		if err != nil {
 			problems = append(problems, Problem{Key: fmt.Sprintf("files[%d]%s", i, key), What: err.Error()})
 			continue
 		}
-		g.Files = append(g.Files, f)
+		own.Files = append(own.Files, files...)
 	}
 	for _, b := range d.Binds {
-		g.Binds[b.Key] = b.Value
+		own.Binds[b.Key] = b.Value
 	}
-	return g, problems
+	return g.Join(own), problems
 }
 
-// file gets the content of a file; an error is about the given key of the entry.
-func (e fileEntry) file(read func(string) ([]byte, error)) (f peers.File, key string, err error) {
-	f.Path = e.Path
+// files gets the content of a file, or of all files of a directory; an error is about the
+// given key of the entry.
+func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
+	f := peers.File{Path: e.Path}
+	sources := 0
+	for _, s := range []*string{e.Content, e.Base64, e.From} {
+		if s != nil {
+			sources++
+		}
+	}
 	switch {
 	case e.Path == "":
-		return f, ".path", errors.New("it is missing or empty: say where the file goes, such as {scratch}/www/index.html")
-	case (e.Content == nil) == (e.From == nil):
-		return f, "", errors.New("give either content, the text of the file, or from, the file to copy")
+		return nil, ".path", errors.New("it is missing or empty: say where the file goes, such as {scratch}/www/index.html")
+	case sources != 1:
+		return nil, "", errors.New("give either content, the text of the file, or from, the file or directory to copy (or base64)")
 	case e.Content != nil:
 		f.Content = []byte(*e.Content)
+	case e.Base64 != nil:
+		if f.Content, err = base64.StdEncoding.DecodeString(*e.Base64); err != nil {
+			return nil, ".base64", fmt.Errorf("this is not in base 64: %w", err)
+		}
 	default:
-		if f.Content, err = read(*e.From); err != nil {
-			return f, ".from", err
+		if directory := b.tree(*e.From); directory != nil {
+			if e.Mode != nil {
+				return nil, ".mode", fmt.Errorf("%s is a directory, whose files keep their modes: leave it out", *e.From)
+			}
+			list, err = peers.CopyOf(directory, e.Path)
+			return list, ".from", err
+		}
+		if f.Content, err = b.read(*e.From); err != nil {
+			return nil, ".from", err
 		}
 	}
 	if e.Mode != nil {
 		bits, err := strconv.ParseUint(*e.Mode, 8, 32)
 		if err != nil || bits == 0 || bits > 0o777 {
-			return f, ".mode", fmt.Errorf("%.64q is not allowed: give permissions in octal, from 0001 to 0777, such as 0600", *e.Mode)
+			return nil, ".mode", fmt.Errorf("%.64q is not allowed: give permissions in octal, from 0001 to 0777, such as 0600", *e.Mode)
 		}
 		f.Mode = fs.FileMode(bits)
 	}
-	return f, "", nil
+	return []peers.File{f}, "", nil
 }
 
 // environment joins names and values. A name with = in it would become another.

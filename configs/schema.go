@@ -53,10 +53,17 @@ var schema = field{shape: record, fields: map[string]field{
 		"env":     {shape: pairs},
 		"listen":  {shape: text},
 		"choices": {shape: integer},
+
+		"profile":   {shape: text},
+		"port":      {shape: integer},
+		"directory": {shape: text},
+		"program":   {shape: text},
+		"arguments": {shape: texts},
 	}},
 	"files": {shape: records, fields: map[string]field{
 		"path":    {shape: text},
 		"content": {shape: text},
+		"base64":  {shape: text},
 		"from":    {shape: text},
 		"mode":    {shape: text},
 	}},

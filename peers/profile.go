@@ -76,6 +76,7 @@ func (p Profile) Expand(a Parameters) (Group, error) {
 	peer := &g.Peers[0]
 	peer.Name, peer.Listen = a.Name, "127.0.0.1:"+at.port
 	peer.Command = append(peer.Command, a.Arguments...)
+	slices.Sort(peer.Env)
 	if p.Serves != "" {
 		files, err := at.served(g.Files)
 		if err != nil {
@@ -170,9 +171,9 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 func (g Group) Join(more Group) Group {
 	replaced := map[string]bool{}
 	for _, f := range more.Files {
-		replaced[f.Path] = true
+		replaced[f.place()] = true
 	}
-	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.Path] })
+	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.place()] })
 	out := Group{Peers: slices.Concat(g.Peers, more.Peers), Files: append(files, more.Files...), Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
 	if more.ReadyTimeout != 0 {
 		out.ReadyTimeout = more.ReadyTimeout
@@ -180,4 +181,12 @@ func (g Group) Join(more Group) Group {
 	maps.Copy(out.Binds, g.Binds)
 	maps.Copy(out.Binds, more.Binds)
 	return out
+}
+
+// place is the same for all ways to write the path of a file.
+func (f File) place() string {
+	if below, err := f.Below(Scratch); err == nil {
+		return below
+	}
+	return f.Path
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Install what Tandem, its examples and its tests need on Debian 12 or later, as root: CRIU,
-# the peers of all profiles, scp for Dropbear's side of a copy, and build tools.
+# setup.sh [PACKAGE...]: install what Tandem and its examples need on Debian 12 or later, as
+# root: CRIU, their peers (Dropbear, Merecat, Redis, scp for Dropbear's side of a copy) and
+# build tools; and the packages of profiles that are named, or all of them ("all").
 # Does nothing, quickly, where everything is there. No service is started.
 set -eu
 
@@ -9,12 +10,29 @@ fail() { say "$*"; exit 1; }
 
 # missing_packages prints the packages whose command or file is absent.
 missing_packages() {
-	while read -r package file; do
+	{ needed_packages; profile_packages "$@"; } | while read -r package file; do
 		[ -e "$file" ] || printf '%s ' "$package"
-	done <<END
+	done
+}
+
+needed_packages() {
+	cat <<END
 dropbear-bin /usr/sbin/dropbear
 merecat /usr/sbin/merecat
 redis-server /usr/bin/redis-server
+openssh-client /usr/bin/scp
+gcc /usr/bin/gcc
+libc6-dev /usr/include/stdlib.h
+make /usr/bin/make
+ca-certificates /etc/ssl/certs/ca-certificates.crt
+END
+}
+
+# profile_packages are those of the arguments, besides the above. Inetd starts Dropbear.
+profile_packages() {
+	while read -r package file; do
+		case " $* " in *" all "* | *" $package "*) echo "$package $file" ;; esac
+	done <<END
 openbsd-inetd /usr/sbin/inetd
 mini-httpd /usr/sbin/mini_httpd
 lighttpd /usr/sbin/lighttpd
@@ -23,11 +41,6 @@ openssh-server /usr/sbin/sshd
 mosquitto /usr/sbin/mosquitto
 memcached /usr/bin/memcached
 python3 /usr/bin/python3
-openssh-client /usr/bin/scp
-gcc /usr/bin/gcc
-libc6-dev /usr/include/stdlib.h
-make /usr/bin/make
-ca-certificates /etc/ssl/certs/ca-certificates.crt
 END
 }
 
@@ -49,7 +62,7 @@ install_packages() {
 
 command -v go >/dev/null || fail "Go is missing: install Go 1.26 or later (https://go.dev/doc/install) and put it in PATH"
 
-missing=$(missing_packages)
+missing=$(missing_packages "$@")
 if [ -n "$missing" ]; then
 	[ "$(id -u)" = 0 ] || fail "must run as root to install: $missing"
 	command -v apt-get >/dev/null || fail "needs apt-get to install: $missing"

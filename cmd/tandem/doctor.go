@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/scripts"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -17,16 +18,22 @@ import (
 func doctorCommand() *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what this machine lacks, and how to get it",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Use:   "doctor [PROFILE...]",
+		Short: "Say what this machine lacks, for the profiles of peers that are named, too, and how to get it",
+		RunE: func(c *cobra.Command, names []string) error {
+			profiles, err := profilesOf(names)
+			if err != nil {
+				return err
+			}
 			if fix {
-				if err := runSetup(c); err != nil {
+				if err := runSetup(c, profiles); err != nil {
 					return err
 				}
 			}
 			findings := append(diagnoseGo(c), ckptd.Probe(c.Context(), "")...)
+			for _, p := range profiles {
+				findings = append(findings, findingOf(p))
+			}
 			lacking := 0
 			for _, f := range findings {
 				mark := "ok  "
@@ -49,6 +56,17 @@ func doctorCommand() *cobra.Command {
 	return c
 }
 
+func profilesOf(names []string) (all []peers.Profile, err error) {
+	for _, name := range names {
+		p, err := peers.FindProfile(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
 // diagnoseGo looks for a Go distribution that can be patched.
 func diagnoseGo(c *cobra.Command) []ckptd.Finding {
 	f := ckptd.Finding{Name: "Go"}
@@ -65,8 +83,8 @@ func diagnoseGo(c *cobra.Command) []ckptd.Finding {
 	return []ckptd.Finding{f}
 }
 
-// runSetup runs the scripts that this binary carries.
-func runSetup(c *cobra.Command) error {
+// runSetup runs the scripts that this binary carries, for the profiles, too.
+func runSetup(c *cobra.Command, profiles []peers.Profile) error {
 	if os.Geteuid() != 0 {
 		return errors.New("installing needs root: run `tandem doctor --fix` as root")
 	}
@@ -78,7 +96,13 @@ func runSetup(c *cobra.Command) error {
 	if err := os.CopyFS(dir, scripts.Files); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(c.Context(), "sh", filepath.Join(dir, "setup.sh"))
+	arguments := []string{filepath.Join(dir, "setup.sh")}
+	for _, p := range profiles {
+		if p.Package != "" {
+			arguments = append(arguments, p.Package)
+		}
+	}
+	cmd := exec.CommandContext(c.Context(), "sh", arguments...)
 	cmd.Stdout, cmd.Stderr = c.ErrOrStderr(), c.ErrOrStderr()
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("setting this machine up: %w; what failed is said above", err)

@@ -1,0 +1,90 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// group is the peer of an entry, with what its profile brings along.
+func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
+	env, problems := environment(key+".env", e.Env)
+	report := func(below string, err error) {
+		problems = append(problems, Problem{Key: key + below, What: err.Error()})
+	}
+	g := peers.Group{Peers: []peers.Peer{{Name: e.Name}}}
+	if e.Profile == "" {
+		for _, parameter := range []struct {
+			key   string
+			given bool
+		}{
+			{".port", e.Port != nil}, {".directory", e.Directory != nil}, {".program", e.Program != nil}, {".arguments", e.Arguments != nil},
+		} {
+			if parameter.given {
+				report(parameter.key, errors.New("it is for a profile: name one under profile, or say it in the command"))
+			}
+		}
+	} else {
+		expanded, below, err := e.expand(b)
+		if err != nil {
+			report(below, err)
+			// The rest of the entry is judged as if it were right.
+			expanded = peers.Group{Peers: []peers.Peer{{Name: e.Profile, Command: []string{e.Profile}}}}
+		}
+		g = expanded
+	}
+	p := &g.Peers[0]
+	if len(e.Command) > 0 {
+		p.Command = e.Command
+	}
+	if e.Listen != "" {
+		p.Listen = e.Listen
+	}
+	p.Env = override(p.Env, env)
+	if e.Choices != nil {
+		if err := within(*e.Choices, peers.MaxChoices); err != nil {
+			report(".choices", err)
+		} else {
+			p.Choices = *e.Choices
+		}
+	}
+	return g, problems
+}
+
+// expand expands the profile; an error is about the given key of the entry.
+func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
+	p, err := peers.FindProfile(e.Profile)
+	if err != nil {
+		return g, ".profile", err
+	}
+	a := peers.Parameters{Name: e.Name, Arguments: e.Arguments}
+	if e.Port != nil {
+		if a.Port = *e.Port; a.Port == 0 {
+			return g, ".port", errors.New("0 is not allowed: give one from 1 to 65535")
+		}
+	}
+	if e.Directory != nil {
+		if a.Directory = b.tree(*e.Directory); a.Directory == nil {
+			return g, ".directory", fmt.Errorf("there is no directory %s", *e.Directory)
+		}
+	}
+	if e.Program != nil {
+		if a.Program, err = b.read(*e.Program); err != nil {
+			return g, ".program", err
+		}
+	}
+	g, err = p.Expand(a)
+	return g, ".profile", err
+}
+
+// override returns the variables of a profile with those of an entry, which replace them.
+func override(variables, by []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(variables), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(by, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+	})
+	return append(kept, by...)
+}

@@ -1,0 +1,76 @@
+package configs
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// profileText is what a profile expands to, in the order in which people read it.
+type profileText struct {
+	Peers []peerText
+	Files []fileText        `yaml:",omitempty"`
+	Binds map[string]string `yaml:",omitempty"`
+}
+
+type peerText struct {
+	Name    string
+	Command []string          `yaml:",flow"`
+	Env     map[string]string `yaml:",omitempty"`
+	Listen  string
+}
+
+type fileText struct {
+	Path    string
+	Content *string `yaml:",omitempty"`
+	Base64  string  `yaml:",omitempty"`
+	From    string  `yaml:",omitempty"`
+	Mode    string
+}
+
+// ProfileYAML is what a profile stands for, as a configuration without it. Where the
+// profile needs a program, that is the file "program" beside the configuration.
+func ProfileYAML(p peers.Profile) ([]byte, error) {
+	a := peers.Parameters{}
+	if p.Program == "" {
+		a.Program = []byte("the user's program")
+	}
+	g, err := p.Expand(a)
+	if err != nil {
+		return nil, err
+	}
+	text := profileText{Binds: g.Binds}
+	for _, peer := range g.Peers {
+		env := map[string]string{}
+		for _, e := range peer.Env {
+			name, value, _ := strings.Cut(e, "=")
+			env[name] = value
+		}
+		text.Peers = append(text.Peers, peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen})
+	}
+	for _, f := range g.Files {
+		t := fileText{Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode)}
+		switch content := string(f.Content); {
+		case a.Program != nil && bytes.Equal(f.Content, a.Program):
+			t.From = "program"
+		case utf8.Valid(f.Content):
+			t.Content = &content
+		default:
+			t.Base64 = base64.StdEncoding.EncodeToString(f.Content)
+		}
+		text.Files = append(text.Files, t)
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(text); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), encoder.Close()
+}

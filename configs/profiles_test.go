@@ -1,0 +1,115 @@
+package configs
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// expanded is a profile's group with defaults as a configuration fills them in.
+func expanded(t *testing.T, name string, a peers.Parameters) peers.Group {
+	t.Helper()
+	p, err := peers.FindProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.Expand(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peers.Group{ReadyTimeout: peers.DefaultReadyTimeout}.Join(g)
+}
+
+// TestProfilesAsTheyArePrinted: what is printed of a profile is the profile.
+func TestProfilesAsTheyArePrinted(t *testing.T) {
+	for _, p := range peers.Profiles() {
+		text, err := ProfileYAML(p)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		got, err := parse("x.yaml", text, named)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", p.Name, err, text)
+			continue
+		}
+		short, err := parse("x.yaml", []byte("peers: [{profile: "+p.Name+", program: program}]"), named)
+		if err != nil && p.Program == "" {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if p.Program != "" {
+			if short, err = parse("x.yaml", []byte("peers: [{profile: "+p.Name+"}]"), named); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
+				continue
+			}
+		}
+		if diff := cmp.Diff(short, got); diff != "" {
+			t.Errorf("%s (-short +printed)\n%s\n%s", p.Name, diff, text)
+		}
+		if bytes.Count(text, []byte("\n")) > 60 {
+			t.Errorf("%s: what it stands for is no page:\n%s", p.Name, text)
+		}
+	}
+}
+
+func TestProfilesInAFile(t *testing.T) {
+	for text, want := range map[string]peers.Group{
+		"peers: [{profile: redis}]":                                                expanded(t, "redis", peers.Parameters{}),
+		"peers: [{profile: redis, name: db, port: 1}]":                             expanded(t, "redis", peers.Parameters{Name: "db", Port: 1}),
+		"peers: [{profile: merecat, directory: directory, arguments: [-x]}]":       expanded(t, "merecat", peers.Parameters{Directory: named.tree("directory"), Arguments: []string{"-x"}}),
+		"peers: [{profile: go, program: p}]":                                       expanded(t, "go", peers.Parameters{Program: []byte("p")}),
+		"peers: [{profile: redis}]\nfiles: [{path: redis/redis.conf, content: x}]": changed(expanded(t, "redis", peers.Parameters{}), func(g *peers.Group) { g.Files = []peers.File{{Path: "redis/redis.conf", Content: []byte("x")}} }),
+		"peers: [{profile: sshd}]\nbinds: {/root: /home}":                          changed(expanded(t, "sshd", peers.Parameters{}), func(g *peers.Group) { g.Binds["/root"] = "/home" }),
+		"peers: [{profile: python, env: {PORT: 1, X: y}, command: [a], listen: '127.0.0.1:5', choices: 2}]": changed(expanded(t, "python", peers.Parameters{}), func(g *peers.Group) {
+			g.Peers[0] = peers.Peer{
+				Name: "python", Command: []string{"a"}, Listen: "127.0.0.1:5", Choices: 2,
+				Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PORT=1", "X=y"},
+			}
+		}),
+		"peers: [{name: a, command: [a]}]\nfiles: [{path: x, from: directory}]": {
+			Peers: []peers.Peer{{Name: "a", Command: []string{"a"}}}, ReadyTimeout: peers.DefaultReadyTimeout, Binds: map[string]string{},
+			Files: []peers.File{{Path: "x/index.html", Content: []byte("<p>"), Mode: 0o644}, {Path: "x/sub/run", Content: []byte("run"), Mode: 0o755}},
+		},
+	} {
+		got, err := parse("x.yaml", []byte(text), named)
+		if err != nil {
+			t.Errorf("%s\n%v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(want, *got.Group); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", text, diff)
+		}
+	}
+}
+
+func changed(g peers.Group, change func(*peers.Group)) peers.Group {
+	change(&g)
+	return g
+}
+
+func TestBadProfiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of dropbear, `,
+		"peers:\n- {profile: redis, port: 0}":                                      "x.yaml:2: peers[0].port: 0 is not allowed",
+		"peers:\n- {profile: redis, port: 70000}":                                  "x.yaml:2: peers[0].profile: profile redis: port 70000 is not allowed",
+		"peers:\n- {profile: redis, directory: directory}":                         "x.yaml:2: peers[0].profile: profile redis: it takes no directory",
+		"peers:\n- {profile: merecat, directory: elsewhere}":                       "x.yaml:2: peers[0].directory: there is no directory elsewhere",
+		"peers:\n- {profile: go}":                                                  "x.yaml:2: peers[0].profile: profile go: it needs a program",
+		"peers:\n- {name: a, command: [a], port: 1}":                               "x.yaml:2: peers[0].port: it is for a profile",
+		"peers:\n- {name: a, command: [a], arguments: [x]}":                        "x.yaml:2: peers[0].arguments: it is for a profile",
+		"peers:\n- {profile: redis}\n- {profile: redis, port: 1}":                  `x.yaml:3: peers[1]: the name "redis" is taken`,
+		"peers:\n- {profile: redis}\n- {profile: redis, name: b}":                  "x.yaml:3: peers[1].listen: 127.0.0.1:6379 is where peers[0] listens",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: '?'}":              "x.yaml:3: files[0].base64: this is not in base 64",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: eA==, content: x}": "x.yaml:3: files[0]: give either content",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, from: directory, mode: 7}": "x.yaml:3: files[0].mode: directory is a directory, whose files keep their modes",
+	} {
+		_, err := parse("x.yaml", []byte(text), named)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s\nerror %v, want one that begins with %q", text, err, want)
+		}
+	}
+}
