@@ -78,6 +78,7 @@ type Counts struct {
 	Hits, Misses   int // inputs that the cache answered, or could not
 	Checkpoints    int
 	InMemory       int // of the checkpoints: those that CRIU was not needed for
+	Unstored       int // checkpoints that could not be kept
 	Restores       int
 	Restarts       int // of the peers, from nothing
 	Replayed       int // inputs given again after a restore or restart
@@ -96,6 +97,7 @@ func (c *Counts) add(other Counts) {
 	c.Misses += other.Misses
 	c.Checkpoints += other.Checkpoints
 	c.InMemory += other.InMemory
+	c.Unstored += other.Unstored
 	c.Restores += other.Restores
 	c.Restarts += other.Restarts
 	c.Replayed += other.Replayed
@@ -116,6 +118,7 @@ type Result struct {
 	Reads          string                 // what the peers have read of time and random numbers, and how often
 	Blind          []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
+	Unstored       string                 // why the first of those that were not kept at all was not
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string
 }
@@ -376,7 +379,7 @@ func (r *run) known() *Result {
 	result := &Result{Verdict: r.verdict, Counts: r.counts, CutOff: r.limited}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
-		result.Refusal = r.peers.refusal
+		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored
 	}
 	return result
 }

@@ -38,6 +38,7 @@ type peerSide struct {
 	blind     map[string]bool           // processes of which nobody knows what they read
 	last      ckptd.Reads               // after the last input
 	refusal   string                    // why the memory backend does not hold the group
+	unstored  string                    // why the first checkpoint that is missing could not be stored
 	*standing                           // of the group that behaves as it is needed now
 	standings []behaving                // of all groups, that first
 	moved     string                    // how the group was brought back, until the next answer is recorded
@@ -201,6 +202,9 @@ func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 func (p *conversation) save() error {
 	started := time.Now()
 	image, err := p.group.Checkpoint(p.ctx)
+	if errors.Is(err, ckptd.ErrNotStored) {
+		return p.goOnWithout(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -212,6 +216,23 @@ func (p *conversation) save() error {
 	p.refusal = cmp.Or(p.refusal, image.Refusal)
 	p.counts.CheckpointTime += time.Since(started)
 	p.counts.ImageBytes += image.Bytes
+	return nil
+}
+
+// goOnWithout does without a checkpoint that could not be stored: it costs that inputs have
+// to be given again. Where the attempt was the end of the group, it is brought back when it
+// is needed, by an older checkpoint.
+func (p *conversation) goOnWithout(err error) error {
+	p.counts.Unstored++
+	p.unstored = cmp.Or(p.unstored, err.Error())
+	if p.group.Check() == nil {
+		return nil
+	}
+	if p.depth(p.at) == 0 {
+		return fmt.Errorf("%w: it was the first one, and the peers have ended with it", err)
+	}
+	p.dropSockets()
+	p.at = nil
 	return nil
 }
 

@@ -33,6 +33,9 @@ func (h *hosted) save(ctx context.Context, i *image) error {
 	}
 	i.backend = d.memory
 	err := h.saveQuietly(ctx, i)
+	if err != nil && cannotStore(i.files(), err) {
+		return fmt.Errorf("%w: %w", ErrNotStored, err)
+	}
 	if d.always || !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) {
 		return err
 	}

@@ -65,7 +65,7 @@ var (
 	ErrDaemonDied   = errors.New("the checkpoint daemon tandem-ckptd died")
 	ErrGroupDown    = errors.New("the peer group is not running")
 	ErrImageGone    = errors.New("there is no such image (any more)")
-	ErrStoreFull    = errors.New("the image store is full")
+	ErrNotStored    = errors.New("the image cannot be stored") // no budget, no room, or no writing
 	ErrInvalid      = errors.New("invalid request")
 	ErrNoCRIU       = errors.New("no usable CRIU")
 	ErrNotQuiescent = errors.New("the peer group is not quiescent")

@@ -242,6 +242,7 @@ func (d *daemon) setUp(s *setup) error {
 	d.store = &store{
 		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,
 		used: func() (int64, error) { return bytesUsed(imagesDirectory) },
+		free: func() (int64, error) { return bytesFree(imagesDirectory) },
 	}
 	return nil
 }

@@ -191,7 +191,8 @@ func (g *Group) watch() (*peers.Watch, error) {
 
 // Checkpoint saves the state of the group, which goes on. The group must be quiescent,
 // with the checker's own descriptors drained; ErrNotQuiescent says that it is not, and
-// changes nothing. Other errors mean that the group is down: see Restore.
+// changes nothing. After ErrNotStored the group may go on or be down: see Check. Other
+// errors mean that it is down: see Restore.
 func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -218,7 +219,8 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 }
 
 // Restore ends the group as it is, if it still runs, and puts it back to the image.
-// With ErrImageGone nothing has changed; after other errors the group is down, or will
+// With ErrImageGone (the image was dropped, or is damaged, or has ended with the processes
+// that held it) nothing has changed; after other errors the group is down, or will
 // be if ctx ended first, and another Restore may be tried.
 func (g *Group) Restore(ctx context.Context, imageID string) error {
 	g.operation.Lock()

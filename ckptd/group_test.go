@@ -322,7 +322,7 @@ func budgetOfImages(t *testing.T, c *Client) {
 func TestBudgetOfBytes(t *testing.T) {
 	c := spawn(t, Options{MaxBytes: 1 << 12})
 	g := start(t, c, shell("read x"+forever))
-	if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrStoreFull) {
+	if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrNotStored) {
 		t.Errorf("an image over the budget: %v", err)
 	}
 	if err := g.Quiesce(testContext(t), nil); err != nil {

@@ -221,36 +221,6 @@ func (h *hosted) withPeers(descriptors []int) []int {
 	return all
 }
 
-// checkpoint saves the running incarnation, which goes on.
-func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.cause(); err != nil {
-		return nil, nil, err
-	}
-	store := h.daemon.store
-	i, dropped, err := store.create(h.id)
-	if err != nil {
-		return nil, dropped, err
-	}
-	if err := h.save(ctx, i); err != nil {
-		err = fmt.Errorf("checkpoint of group %d: %w", h.id, err)
-		if !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) { // it may be in any state
-			h.fail(err)
-			err = h.down
-		}
-		return nil, dropped, errors.Join(err, store.remove(i))
-	}
-	h.base = i.files()
-	more, err := store.settle(i)
-	return i, append(dropped, more...), err
-}
-
-// saveFiles copies the files of the group, which must not run.
-func (h *hosted) saveFiles(i *image) error {
-	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
-}
-
 // restore ends the running incarnation, if any, and starts one from the image.
 func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err error) {
 	h.mu.Lock()
@@ -263,12 +233,16 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	if home := h.home(); i.memory != nil && (home == nil || home.ended() || !i.memory.alive()) {
 		return nil, fmt.Errorf("%w: group %d, image %s ended with the processes that held it", ErrImageGone, h.id, i.id)
 	}
+	if err := i.seal.check(i.directory); err != nil {
+		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(err))
+		return nil, errors.Join(err, h.daemon.store.remove(i))
+	}
 	if err := i.backend.stop(h); err != nil {
 		h.fail(fmt.Errorf("end the peers before a restore of image %s: %w", id, err))
 		return nil, h.down
 	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
-	if err := (treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}).putBack(); err != nil {
+	if err := h.putBackFiles(i); err != nil {
 		return nil, fmt.Errorf("put back the files of image %s: %w", id, err)
 	}
 	h.base = i.files()

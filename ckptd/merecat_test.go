@@ -2,6 +2,7 @@ package ckptd
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,6 +32,25 @@ func (c *conversation) obtain() {
 		c.t.Fatal(err)
 	}
 	c.fd, c.ended = fd, false
+}
+
+func connectTo(t testing.TB, g *Group, address netip.AddrPort) *conversation {
+	t.Helper()
+	talk := &conversation{t: t, group: g, id: 1}
+	talk.obtain()
+	if err := g.Proxy().Connect(testContext(t), 1, address); err != nil {
+		t.Fatal(err)
+	}
+	return talk
+}
+
+func saved(t testing.TB, g *Group) string {
+	t.Helper()
+	image, err := g.Checkpoint(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image.ID
 }
 
 // ask sends bytes and returns what comes back until the group is quiescent.

@@ -76,13 +76,16 @@ type reply struct {
 	Refusal string   `json:",omitempty"`
 }
 
-// codes keep the identity of errors across the wire.
-var codes = map[string]error{
-	"group down": ErrGroupDown,
-	"image gone": ErrImageGone,
-	"store full": ErrStoreFull,
-	"invalid":    ErrInvalid,
-	"busy":       ErrNotQuiescent,
+// codes keep the identity of errors across the wire; of an error that is several, the first.
+var codes = []struct {
+	code     string
+	sentinel error
+}{
+	{"image gone", ErrImageGone},
+	{"not stored", ErrNotStored},
+	{"group down", ErrGroupDown},
+	{"invalid", ErrInvalid},
+	{"busy", ErrNotQuiescent},
 }
 
 const maxErrorText = 16 << 10
@@ -91,9 +94,10 @@ const maxErrorText = 16 << 10
 func errorReply(err error) reply {
 	text := err.Error()
 	r := reply{Error: strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "?")}
-	for code, sentinel := range codes {
-		if errors.Is(err, sentinel) {
-			r.Code = code
+	for _, c := range codes {
+		if errors.Is(err, c.sentinel) {
+			r.Code = c.code
+			break
 		}
 	}
 	return r
@@ -104,8 +108,10 @@ func (r reply) asError() error {
 	if r.Error == "" {
 		return nil
 	}
-	if sentinel, ok := codes[r.Code]; ok {
-		return &remoteError{text: r.Error, sentinel: sentinel}
+	for _, c := range codes {
+		if c.code == r.Code {
+			return &remoteError{text: r.Error, sentinel: c.sentinel}
+		}
 	}
 	return errors.New(r.Error)
 }

@@ -58,11 +58,14 @@ func TestBadMessages(t *testing.T) {
 }
 
 func TestErrorsKeepTheirIdentity(t *testing.T) {
-	for code, sentinel := range codes {
-		err := errorReply(fmt.Errorf("group 7: %w: for a reason", sentinel)).asError()
-		if !errors.Is(err, sentinel) || err.Error() != "group 7: "+sentinel.Error()+": for a reason" {
-			t.Errorf("code %q: %v", code, err)
+	for _, c := range codes {
+		err := errorReply(fmt.Errorf("group 7: %w: for a reason", c.sentinel)).asError()
+		if !errors.Is(err, c.sentinel) || err.Error() != "group 7: "+c.sentinel.Error()+": for a reason" {
+			t.Errorf("code %q: %v", c.code, err)
 		}
+	}
+	if err := errorReply(fmt.Errorf("%w: %w", ErrGroupDown, ErrNotStored)).asError(); !errors.Is(err, ErrNotStored) {
+		t.Errorf("a group that is down as its image could not be stored: %v", err)
 	}
 	if err := errorReply(io.ErrUnexpectedEOF).asError(); err == nil || err.Error() != "unexpected EOF" {
 		t.Errorf("%v", err)

@@ -205,22 +205,3 @@ func walkDropbear(group func(testing.TB) peers.Group, address netip.AddrPort) fu
 		return newWalker(r.talk, r.flights[:len(r.flights)-1], r.images)
 	}
 }
-
-func connectTo(t testing.TB, g *Group, address netip.AddrPort) *conversation {
-	t.Helper()
-	talk := &conversation{t: t, group: g, id: 1}
-	talk.obtain()
-	if err := g.Proxy().Connect(testContext(t), 1, address); err != nil {
-		t.Fatal(err)
-	}
-	return talk
-}
-
-func saved(t testing.TB, g *Group) string {
-	t.Helper()
-	image, err := g.Checkpoint(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image.ID
-}

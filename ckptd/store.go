@@ -20,12 +20,16 @@ type store struct {
 	maxImages int
 	// used is the number of bytes taken now. Images share files, so that it is no sum.
 	used func() (int64, error)
+	// free is the number of bytes that can be written to the directory.
+	free func() (int64, error)
 
 	mu     sync.Mutex
 	images []*image // oldest first
 	// owed bounds what images in memory hold that was counted for others, now dropped.
 	owed int64
-	next uint64
+	// written is how many bytes of the last image are in the directory.
+	written int64
+	next    uint64
 }
 
 // image is a directory with what CRIU wrote (pages) and the files of the group (files).
@@ -35,6 +39,7 @@ type image struct {
 	first        bool // of its group
 	inUse        bool // being written or restored: not to be dropped
 	bytes        int64
+	seal         seal
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
@@ -53,7 +58,14 @@ func (s *store) create(group uint64) (*image, []string, error) {
 	for len(s.images) >= s.maxImages {
 		id, err := s.dropOldest()
 		if err != nil {
-			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrStoreFull, len(s.images))
+			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrNotStored, len(s.images))
+		}
+		dropped = append(dropped, id)
+	}
+	for s.lacksRoom() {
+		id, err := s.dropOldest()
+		if err != nil {
+			break // it may do all the same
 		}
 		dropped = append(dropped, id)
 	}
@@ -63,11 +75,26 @@ func (s *store) create(group uint64) (*image, []string, error) {
 	i.directory = filepath.Join(s.directory, i.id)
 	for _, d := range []string{i.pages(), i.files()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, dropped, err
+			return nil, dropped, errors.Join(fmt.Errorf("%w: %w", ErrNotStored, err), os.RemoveAll(i.directory))
 		}
 	}
 	s.images = append(s.images, i)
 	return i, dropped, nil
+}
+
+// lacksRoom tells whether an image like the last one could not be written: the files of
+// the groups are in the same place, and in no budget. It needs the lock.
+func (s *store) lacksRoom() bool {
+	free, err := s.free()
+	return err == nil && free < s.written
+}
+
+// makeRoom drops an image that can be dropped.
+func (s *store) makeRoom() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.dropOldest()
+	return err
 }
 
 // settle ends the use of a finished image and drops older ones if it is over the budget.
@@ -75,9 +102,10 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 	if i.bytes, err = ownBytes(i.directory); err != nil {
 		return nil, errors.Join(err, s.remove(i))
 	}
-	i.bytes += i.held
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.written = i.bytes
+	i.bytes += i.held
 	for {
 		used, err := s.used()
 		used += s.inMemory()
@@ -95,7 +123,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: with an image of %d bytes it holds %d, allowed are %d, and no older image can be dropped: %w",
-				ErrStoreFull, i.bytes, used, s.maxBytes, err)
+				ErrNotStored, i.bytes, used, s.maxBytes, err)
 			return dropped, errors.Join(err, s.discard(i))
 		}
 		dropped = append(dropped, id)
@@ -228,6 +256,15 @@ func ownBytes(directory string) (int64, error) {
 		return nil
 	})
 	return total, err
+}
+
+// bytesFree is the number of bytes that the file system of a directory has left.
+func bytesFree(directory string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(directory, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: directory, Err: err}
+	}
+	return int64(st.Bavail) * st.Bsize, nil
 }
 
 // bytesUsed is the number of bytes in use on the file system of a directory.

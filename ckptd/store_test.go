@@ -32,6 +32,7 @@ func newTwin(t *rapid.T, directory string) *twin {
 		maxBytes:  int64(rapid.IntRange(1, 20).Draw(t, "bytes")),
 		maxImages: rapid.IntRange(1, 6).Draw(t, "images"),
 	}
+	w.store.free = func() (int64, error) { return 0, nil }
 	w.store.used = func() (sum int64, err error) {
 		for _, i := range w.store.images {
 			sum += w.sizes[i.id]
@@ -65,7 +66,7 @@ func (w *twin) add(group uint64, size int64) {
 	want, ok := w.makeRoom("", func() bool { return len(w.model) >= w.store.maxImages })
 	i, dropped, err := w.store.create(group)
 	if !ok {
-		if !errors.Is(err, ErrStoreFull) {
+		if !errors.Is(err, ErrNotStored) {
 			w.t.Fatalf("create in a full store: %v", err)
 		}
 		return
@@ -81,7 +82,7 @@ func (w *twin) add(group uint64, size int64) {
 		w.model = w.model[:len(w.model)-1]
 	}
 	got, err := w.store.settle(i)
-	if fits != (err == nil) || fits == errors.Is(err, ErrStoreFull) {
+	if fits != (err == nil) || fits == errors.Is(err, ErrNotStored) {
 		w.t.Fatalf("settle: %v, want success: %t", err, fits)
 	}
 	if got, want := append(dropped, got...), append(want, more...); !slices.Equal(got, want) {
@@ -156,7 +157,7 @@ func TestStoreAgainstTwin(t *testing.T) {
 }
 
 func TestImageInUseIsNotDropped(t *testing.T) {
-	s := &store{directory: t.TempDir(), maxBytes: 100, maxImages: 3, used: func() (int64, error) { return 0, nil }}
+	s := &store{directory: t.TempDir(), maxBytes: 100, maxImages: 3, used: func() (int64, error) { return 0, nil }, free: func() (int64, error) { return 0, nil }}
 	var ids []string
 	for range 3 {
 		i, _, err := s.create(1)

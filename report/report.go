@@ -50,6 +50,8 @@ type Counts struct {
 	Checkpoints int      // physical ones
 	InMemory    int      // those among them that CRIU was not needed for
 	Refusal     string   // why it was, if it was to do without
+	Unstored    int      // checkpoints that could not be kept
+	WhyUnstored string   // the first of them
 	Restores    int
 	Replayed    int // inputs given again to restored peers
 	SelfChecked int // executions that were run again to see that they are the same

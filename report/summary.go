@@ -62,6 +62,9 @@ func (p *printer) peers(n Counts) {
 	}
 	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
 		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	if n.Unstored > 0 {
+		p.linef(plain, "  %s could not be stored, the first since %s", countOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
+	}
 	if n.Refusal != "" {
 		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))
 	}

@@ -1,0 +1,211 @@
+package ckptd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// storeOf is the directory of the images as the test sees it.
+func storeOf(c *Client) string {
+	return fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, imagesDirectory)
+}
+
+// imageFiles are the files that an image consists of, by their paths in it.
+func imageFiles(t testing.TB, image string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && !isLog(path) {
+			name, _ := filepath.Rel(image, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// damages are what can happen to a file, and what is then said of it.
+var damages = map[string]func(file string) error{
+	"has changed": func(file string) error {
+		content, err := os.ReadFile(file)
+		if err == nil && len(content) > 0 {
+			content[len(content)/2] ^= 4
+			err = os.WriteFile(file, content, 0)
+		}
+		return err
+	},
+	"bytes, not": func(file string) error {
+		info, err := os.Stat(file)
+		if err == nil {
+			err = os.Truncate(file, info.Size()/2)
+		}
+		return err
+	},
+	"is missing": os.Remove,
+}
+
+// TestDamagedImageIsGone damages every file of images, each in every way. The image is gone
+// then, with a word about why; the group goes on, and an older image is as good as ever.
+func TestDamagedImageIsGone(t *testing.T) { bothBackends(t, damagedImageIsGone) }
+
+func damagedImageIsGone(t *testing.T, c *Client) {
+	g := start(t, c, merecat())
+	first := saved(t, g)
+	// Files that have not changed are shared with older images: change one.
+	page := inside(g, "/run/tandem/www/a.txt")
+	write(t, page, "another page\n")
+	for want, damage := range damages {
+		files := imageFiles(t, filepath.Join(storeOf(c), saved(t, g)))
+		for _, name := range files {
+			if strings.HasPrefix(name, "files/") && filepath.Base(name) != "a.txt" {
+				continue
+			}
+			id := saved(t, g)
+			image := filepath.Join(storeOf(c), id)
+			file := filepath.Join(image, name)
+			write(t, page, id) // else the next image shares it
+			if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+				t.Fatal(name, err)
+			}
+			if err := damage(file); err != nil {
+				t.Fatal(err)
+			}
+			err := g.Restore(testContext(t), id)
+			if !errors.Is(err, ErrImageGone) || !strings.Contains(err.Error(), "is damaged: its file "+name+" ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %v", name, want, err)
+			}
+			if err := g.Quiesce(testContext(t), nil); err != nil {
+				t.Errorf("%s %s, and the group does not go on: %v", name, want, err)
+			}
+			if _, err := os.Stat(image); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the damaged image is kept: %v", err)
+			}
+		}
+	}
+	if err := g.Restore(testContext(t), first); err != nil {
+		t.Errorf("restore of the undamaged image: %v", err)
+	}
+	if got := string(readFile(t, inside(g, "/run/tandem/www/a.txt"))); got != "alpha\n" {
+		t.Errorf("with it comes the page %q", got)
+	}
+}
+
+// fill leaves no room where the images are; free makes room again.
+func fill(t testing.TB, c *Client) (free func()) {
+	t.Helper()
+	file := filepath.Join(storeOf(c), "fill")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize); err != nil {
+		t.Fatal(err)
+	}
+	return func() { must(os.Remove(file)) }
+}
+
+// TestStoreWithoutRoom: an image that cannot be written is an error that says so, and the
+// group can be brought back at once, although there is still no room.
+func TestStoreWithoutRoom(t *testing.T) {
+	bothBackends(t, func(t *testing.T, c *Client) {
+		g := start(t, c, merecat())
+		first := saved(t, g)
+		write(t, inside(g, "/run/tandem/www/a.txt"), "another page\n")
+		free := fill(t, c)
+		_, err := g.Checkpoint(testContext(t))
+		if !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "CRIU") {
+			t.Errorf("without room: %v", err)
+		}
+		goesBack(t, g, first)
+		free()
+		goesBack(t, g, saved(t, g))
+	})
+}
+
+// TestReadOnlyStore: likewise where nothing can be written at all; the group goes on.
+func TestReadOnlyStore(t *testing.T) {
+	bothBackends(t, func(t *testing.T, c *Client) {
+		g := start(t, c, merecat())
+		first := saved(t, g)
+		amongMountsOf(t, c, func() error { return bindReadOnly(imagesDirectory, imagesDirectory) })
+		if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "read-only file system") {
+			t.Errorf("in a read-only directory: %v", err)
+		}
+		if err := g.Quiesce(testContext(t), nil); err != nil {
+			t.Errorf("the group does not go on: %v", err)
+		}
+		amongMountsOf(t, c, func() error { return unix.Unmount(imagesDirectory, unix.MNT_DETACH) })
+		goesBack(t, g, first)
+		goesBack(t, g, saved(t, g))
+	})
+}
+
+// amongMountsOf calls f in the mount namespace of the daemon.
+func amongMountsOf(t testing.TB, c *Client, f func() error) {
+	t.Helper()
+	err := peers.OnThread(func() error {
+		namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", c.process.Process.Pid))
+		if err != nil {
+			return err
+		}
+		defer namespace.Close()
+		if err := unix.Unshare(unix.CLONE_FS); err != nil { // a thread alone may change its mount namespace
+			return err
+		}
+		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		return f()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goesBack restores the group and asks for a page.
+func goesBack(t *testing.T, g *Group, image string) {
+	t.Helper()
+	if err := g.Restore(testContext(t), image); err != nil {
+		t.Errorf("restore of %s: %v", image, err)
+		return
+	}
+	talk := connectTo(t, g, merecatAddress)
+	if got := talk.ask(get("/a.txt")); !strings.HasSuffix(got, "alpha\n") {
+		t.Errorf("after a restore of %s merecat answers %q", image, got)
+	}
+	unix.Close(talk.fd)
+	if err := g.Restore(testContext(t), image); err != nil { // without the connection
+		t.Errorf("restore of %s again: %v", image, err)
+	}
+}
+
+func BenchmarkSeal(b *testing.B) {
+	c := spawn(b, Options{})
+	image := filepath.Join(storeOf(c), saved(b, start(b, c, merecat())))
+	bytes, err := ownBytes(image)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(bytes)
+	for b.Loop() {
+		if _, err := sealOf(image); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

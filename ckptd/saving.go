@@ -1,0 +1,79 @@
+package ckptd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkpoint saves the running incarnation, which goes on.
+func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.cause(); err != nil {
+		return nil, nil, err
+	}
+	store := h.daemon.store
+	i, dropped, err := store.create(h.id)
+	if err != nil {
+		return nil, dropped, err
+	}
+	if err = h.save(ctx, i); err != nil {
+		err = h.notSaved(i, err)
+	} else if i.seal, err = sealOf(i.directory); err != nil {
+		err = fmt.Errorf("%w: %w", ErrNotStored, err)
+	}
+	if err != nil {
+		return nil, dropped, errors.Join(err, store.remove(i))
+	}
+	h.base = i.files()
+	more, err := store.settle(i)
+	return i, append(dropped, more...), err
+}
+
+// notSaved says why the group was not saved. Where it may be in any state, it is ended.
+func (h *hosted) notSaved(i *image, err error) error {
+	err = fmt.Errorf("checkpoint of group %d: %w", h.id, err)
+	cannot := cannotStore(i.pages(), err)
+	if !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) {
+		h.fail(err)
+		err = h.down
+	}
+	if cannot {
+		return fmt.Errorf("%w: %w", ErrNotStored, err)
+	}
+	return err
+}
+
+// saveFiles copies the files of the group, which must not run.
+func (h *hosted) saveFiles(i *image) error {
+	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
+}
+
+// putBackFiles puts back the files of the group, in the place of other images if need be.
+func (h *hosted) putBackFiles(i *image) error {
+	for {
+		err := treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}.putBack()
+		if !errors.Is(err, unix.ENOSPC) || h.daemon.store.makeRoom() != nil {
+			return err
+		}
+	}
+}
+
+// cannotStore tells whether it is the store's fault that an image could not be written to
+// a directory. CRIU does not say so where it cannot write its log either.
+func cannotStore(directory string, err error) bool {
+	for _, errno := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	const enough = 64 << 10
+	probe := filepath.Join(directory, "probe")
+	defer os.Remove(probe)
+	return os.WriteFile(probe, make([]byte, enough), 0o600) != nil
+}
