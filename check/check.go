@@ -5,6 +5,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,6 +42,12 @@ type Options struct {
 	Client *ckptd.Client
 	// Scope is that of the I/O cache: what the peers' answers may depend on.
 	Scope iocache.Scope
+	// Audited is scope auto: Scope is Connection, some executions are run with the requests in other orders, and
+	// should the peers then answer otherwise, the check starts over in group scope, with the search
+	// that Again returns, and Contradicted is told why.
+	Audited      bool
+	Again        func() explore.Search
+	Contradicted func(error)
 
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
@@ -70,6 +77,8 @@ type Options struct {
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 
+	contradiction string // that ended the check in scope auto
+
 	haste bool // all workers are there before the search begins, and it is divided before one of them has nothing to do
 }
 
@@ -87,6 +96,8 @@ type Counts struct {
 	CheckpointTime time.Duration
 	RestoreTime    time.Duration
 	SelfChecked    int // executions that were run twice more, and were the same
+	Audits         int // executions with random orders of the requests, to audit scope connection
+	Compared       int // answers of the peers in them that were known
 	Parts          int // of the search, that ran ahead of the rest
 	Elapsed        time.Duration
 }
@@ -105,6 +116,8 @@ func (c *Counts) add(other Counts) {
 	c.ImageBytes += other.ImageBytes
 	c.CheckpointTime += other.CheckpointTime
 	c.RestoreTime += other.RestoreTime
+	c.Audits += other.Audits
+	c.Compared += other.Compared
 }
 
 // Result is what a check found.
@@ -119,6 +132,7 @@ type Result struct {
 	Blind          []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
+	Scope          string                 // of the I/O cache, and what is known about it, in words
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string
 }
@@ -137,6 +151,26 @@ type Violation struct {
 // the result, which is nil if there are none. When ctx ends, the verdict is Unknown, or
 // Violated if there are violations.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	result, err := runIn(ctx, o)
+	if !o.Audited || !contradicts(err) {
+		return result, err
+	}
+	if o.Saving != nil {
+		if err := o.Saving.Run.forget(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Contradicted != nil {
+		o.Contradicted(err)
+	}
+	return runIn(ctx, o.inGroupScope(err))
+}
+
+// runIn checks a program in the scope that is asked for.
+func runIn(ctx context.Context, o Options) (*Result, error) {
+	if o.Saving != nil && o.Saving.Run.saved != nil && o.Saving.Run.saved.Contradiction != "" {
+		o.Scope, o.Audited, o.contradiction = iocache.Group, false, o.Saving.Run.saved.Contradiction
+	}
 	r, err := newRun(ctx, o)
 	if err != nil {
 		return nil, err
@@ -166,6 +200,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 		r.peers.scope = o.Scope
+		if o.Audited {
+			r.auditor = newAuditor(ctx, o, r.peers)
+		}
 	}
 	var err error
 	r.executor, err = r.newExecutor(0)
@@ -191,7 +228,11 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	}
 	result = r.stopSaving(result, err)
 	if r.peers != nil {
-		if closeError := r.peers.close(); err == nil && closeError != nil {
+		closeError := r.peers.close()
+		if r.auditor != nil {
+			closeError = errors.Join(closeError, r.auditor.side.close())
+		}
+		if err == nil && closeError != nil {
 			err = fmt.Errorf("ending the peers: %w", closeError)
 		}
 	}
@@ -208,6 +249,7 @@ type run struct {
 	pool       *pool           // that explores it; nil until then
 	verdict    explore.Verdict // of the search, when it has ended
 	peers      *peerSide
+	auditor    *auditor // of scope auto; else nil
 	counts     Counts
 	started    time.Time
 	told       time.Time // when Progress last was
@@ -380,6 +422,7 @@ func (r *run) known() *Result {
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored
+		result.Scope = r.options.scope(r.counts)
 	}
 	return result
 }

@@ -23,6 +23,9 @@ func (r *run) explain(v *violation, result *Result) error {
 		defer func() { x.talk.watch = nil }()
 	}
 	schedule := r.violating(v.prefix)
+	if err := x.audit(schedule); err != nil {
+		return err
+	}
 	schedule.WantCallers, schedule.Watch = true, v.log.Race.First()
 	preempting, err := preemptions(x.worker, schedule, x.answers, v.events)
 	if err != nil {

@@ -100,6 +100,9 @@ func (x *executor) execute(schedule explore.Schedule, seen map[string]bool) (exp
 		return explore.Execution{}, nil, err
 	}
 	execution, err := x.translator.log(log)
+	if err == nil {
+		err = x.auditSample(schedule)
+	}
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}

@@ -19,6 +19,8 @@ func (r *run) summary(result *Result) report.Run { return Summary(r.options, res
 // Summary describes a finished check for a report.
 func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
+	assumptions := Assumptions(o)
+	assumptions.Scope = result.Scope
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: details(v),
 		Counts: report.Counts{
@@ -27,7 +29,7 @@ func Summary(o Options, result *Result) report.Run {
 			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
-		Assumptions: Assumptions(o),
+		Assumptions: assumptions,
 	}
 }
 
@@ -63,7 +65,7 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
-		a.Scope, a.Strategy = o.Scope.String(), o.StrategyName
+		a.Scope, a.Strategy = o.scope(Counts{}), o.StrategyName
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))

@@ -98,6 +98,20 @@ func (r *SavedRun) Close() {
 	r.cache, r.lock = nil, nil
 }
 
+// forget removes what was saved, so that another check can be saved in its place.
+func (r *SavedRun) forget() error {
+	if r.lock == nil {
+		return nil
+	}
+	for _, name := range []string{stateFile, previousFile} {
+		if err := os.Remove(filepath.Join(r.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("starting the saved run %s over: %w", r.path, err)
+		}
+	}
+	r.saved, r.known, r.end = nil, nil, 0
+	return nil
+}
+
 // remove removes what was saved, and the directory if nothing else is in it.
 func (r *SavedRun) remove() error {
 	if r.lock == nil {

@@ -347,3 +347,31 @@ func FuzzState(f *testing.F) {
 		}
 	})
 }
+
+// TestForgottenRun: another check can be saved where one was, and nothing of that is left.
+func TestForgottenRun(t *testing.T) {
+	dir := savedTwice(t)
+	r, err := OpenSavedRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.forget(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenSavedRun(dir); err == nil || r.Asked() != nil || r.known != nil {
+		t.Errorf("%v is left, which can be opened: %v", r.saved, err)
+	}
+	if err := r.save(someState(3), answers(true, connected)); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again, err := OpenSavedRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.saved.Executions != 3 || again.end != int64(len(answers(true, connected))) {
+		t.Errorf("after another check, state %d with %d bytes of answers", again.saved.Executions, again.end)
+	}
+}

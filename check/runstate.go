@@ -17,17 +17,19 @@ import (
 // version, a line of JSON with the fields, the state of the search, and the SHA-256 sum
 // of all before it.
 type runState struct {
-	Asked      json.RawMessage  `json:"asked"` // how the check was asked for, in the words of who asked
-	Build      string           `json:"build"` // hash of the program
-	Counts     Counts           `json:"counts"`
-	Executions int              `json:"executions"`
-	Limited    string           `json:"limited,omitempty"`
-	Violations []savedViolation `json:"violations,omitempty"`
-	Tasks      []savedTask      `json:"tasks,omitempty"`
-	Reads      []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
-	Blind      []string         `json:"blind,omitempty"` // their processes of which that is not known
-	CacheBytes int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
-	search     []byte           // explore.Save
+	Asked      json.RawMessage `json:"asked"` // how the check was asked for, in the words of who asked
+	Build      string          `json:"build"` // hash of the program
+	Counts     Counts          `json:"counts"`
+	Executions int             `json:"executions"`
+	Limited    string          `json:"limited,omitempty"`
+	// Contradiction is what ended scope auto: the check has started over in group scope.
+	Contradiction string           `json:"contradiction,omitempty"`
+	Violations    []savedViolation `json:"violations,omitempty"`
+	Tasks         []savedTask      `json:"tasks,omitempty"`
+	Reads         []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Blind         []string         `json:"blind,omitempty"` // their processes of which that is not known
+	CacheBytes    int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
+	search        []byte           // explore.Save
 }
 
 // savedViolation is a violation that was kept: running its schedule again gives the rest.

@@ -160,7 +160,7 @@ func (r *run) state(search []byte) *runState {
 	}
 	state := &runState{
 		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: was.counts, Executions: executions,
-		Limited: was.limited, Violations: was.violations, search: search,
+		Limited: was.limited, Contradiction: r.options.contradiction, Violations: was.violations, search: search,
 	}
 	state.Counts.Elapsed = r.elapsed()
 	if r.peers != nil {

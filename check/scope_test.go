@@ -3,6 +3,9 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,36 +33,106 @@ func TestScopeOfSharedState(t *testing.T) {
 	}
 }
 
-// TestScopesAgree: where connections are independent, both scopes give the same verdict and the same
+// auditing has a check audit scope connection, and returns what contradicted it.
+func auditing(o *Options) *error {
+	var why error
+	o.Scope, o.Audited, o.Again = iocache.Connection, true, explore.DPOR
+	o.Contradicted = func(err error) { why = err }
+	return &why
+}
+
+// TestAutoNotices: scope auto finds out by itself that connections depend on each other, shows both
+// answers, and ends with the right verdict.
+func TestAutoNotices(t *testing.T) {
+	o := redis.options(t)
+	why := auditing(&o)
+	result := check(t, o)
+	if result.Verdict.Kind != explore.Violated || !strings.HasPrefix(result.Scope, "group (auto;") {
+		t.Errorf("%v in scope %s", result.Verdict, result.Scope)
+	}
+	for _, part := range []string{`send 0 "GET greeting\r\n"`, "hell", "$-1", "Use scope group"} {
+		if *why == nil || !strings.Contains((*why).Error(), part) {
+			t.Errorf("%v, and %q is to be a part of it", *why, part)
+		}
+	}
+}
+
+// TestAutoConfirmsViolations: a violation that answers of two orders add up to is none. No other
+// executions are audited here.
+func TestAutoConfirmsViolations(t *testing.T) {
+	o := redis.options(t)
+	var err error
+	if o.Program, err = buildProgram("testdata/counting", filepath.Join(tree, "counting")); err != nil {
+		t.Fatal(err)
+	}
+	if result := check(t, o); result.Verdict.Kind != explore.Holds {
+		t.Fatalf("group scope: %v", result.Verdict)
+	}
+	o.Search, o.Client = explore.DPOR(), newClient(t)
+	auditing(&o)
+	r, err := newRun(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.auditor.begun = true
+	if _, err = r.finish(context.Background()); !contradicts(err) || !strings.Contains(err.Error(), "INCR n") {
+		t.Errorf("the error is %v", err)
+	}
+	if len(r.violations) == 0 {
+		t.Error("it is not that a violation was found")
+	}
+}
+
+// TestScopesAgree: where connections are independent, all scopes give the same verdict and the same
 // outcomes, and that of the paper takes fewer executions and fewer answers of the peers.
 func TestScopesAgree(t *testing.T) {
 	for _, e := range []example{alphabet, httpGet, scpToFixed} {
 		t.Run(e.String(), func(t *testing.T) {
-			var counts [2]Counts
-			var ended [2]map[string]bool
-			var executions [2]int
-			for i, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
-				o := e.options(t)
-				o.Scope, o.Client = scope, newClientBy(t, ckptd.BackendAuto)
-				result, said := outputs(t, o)
-				if result.Verdict.Kind != explore.Holds {
-					t.Fatalf("scope %v: %v", scope, result.Verdict)
-				}
-				counts[i], ended[i], executions[i] = result.Counts, said, result.Verdict.Executions
-			}
-			if len(ended[0]) != len(ended[1]) {
-				t.Errorf("%d outcomes in group scope, %d in connection scope", len(ended[0]), len(ended[1]))
-			}
-			for output := range ended[0] {
-				if !ended[1][output] {
-					t.Errorf("in connection scope it never prints\n%s", output)
-				}
-			}
-			if counts[1].Misses > counts[0].Misses || executions[1] > executions[0] {
-				t.Errorf("connection scope: %d executions and %d answers of the peers; group scope: %d and %d",
-					executions[1], counts[1].Misses, executions[0], counts[0].Misses)
+			group, said := outputs(t, e.inMemory(t))
+			o := e.inMemory(t)
+			o.Scope = iocache.Connection
+			connection, saidThen := outputs(t, o)
+			compareScopes(t, group, connection, said, saidThen)
+			o = e.inMemory(t)
+			auditing(&o)
+			auto, saidThen := outputs(t, o)
+			compareScopes(t, group, auto, said, saidThen)
+			if n := auto.Counts; e.pkg != scpToFixed.pkg && (n.Audits < firstAudits || n.Compared < n.Audits) {
+				t.Errorf("%d audits with %d answers that were compared", n.Audits, n.Compared)
 			}
 		})
+	}
+}
+
+func (e example) inMemory(t *testing.T) Options {
+	o := e.options(t)
+	o.Client = newClientBy(t, ckptd.BackendAuto)
+	return o
+}
+
+func compareScopes(t *testing.T, group, other *Result, said, saidThen map[string]bool) {
+	t.Helper()
+	if group.Verdict.Kind != explore.Holds || other.Verdict.Kind != explore.Holds {
+		t.Errorf("%v in scope group, %v in scope %s", group.Verdict, other.Verdict, other.Scope)
+	}
+	if !maps.Equal(said, saidThen) {
+		t.Errorf("the outcomes differ: %q in scope group, %q in scope %s", slices.Collect(maps.Keys(said)), slices.Collect(maps.Keys(saidThen)), other.Scope)
+	}
+	if a, b := group.Counts, other.Counts; b.Misses > a.Misses || other.Verdict.Executions > group.Verdict.Executions {
+		t.Errorf("scope %s: %d executions and %d answers of the peers; group scope: %d and %d",
+			other.Scope, other.Verdict.Executions, b.Misses, group.Verdict.Executions, a.Misses)
+	}
+}
+
+// TestAutoFallsBack: where answers are random they differ as soon as they are asked for again, and what
+// scope group says of them counts.
+func TestAutoFallsBack(t *testing.T) {
+	o := randomAlphabet.inMemory(t)
+	o.Args = []string{"-connections", "2", "-requests", "1"}
+	why := auditing(&o)
+	result := check(t, o)
+	if result.Verdict.Kind != explore.Holds || *why == nil || result.Counts.Audits > 0 {
+		t.Errorf("%v after %v, and then %d audits", result.Verdict, *why, result.Counts.Audits)
 	}
 }
 

@@ -140,6 +140,19 @@ func (t *testRun) search(ctx context.Context, g *testGroup, patterns []string) (
 	}
 	o.Args = append(o.Args, t.options.Args...)
 	o.Search = t.options.NewSearch()
+	result, err := t.searchIn(ctx, o, g)
+	if !o.Audited || !contradicts(err) {
+		return result, err
+	}
+	if o.Contradicted != nil {
+		o.Contradicted(err)
+	}
+	o.Again = t.options.NewSearch
+	*g = testGroup{name: g.name, done: g.done}
+	return t.searchIn(ctx, o.inGroupScope(err), g)
+}
+
+func (t *testRun) searchIn(ctx context.Context, o Options, g *testGroup) (*Result, error) {
 	r, err := newRun(ctx, o)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ const (
 var Backends = []string{"criu", "memory", "auto"}
 
 // Scopes are those of the I/O cache, the default first.
-var Scopes = []string{"group", "connection"}
+var Scopes = []string{"group", "connection", "auto"}
 
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000

@@ -87,6 +87,41 @@ func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
 	return Entry{At: at, Input: local, Reaction: r}, nil
 }
 
+// Compare goes on with an input that was answered elsewhere. Known is whether the cache has
+// an answer to it; if that is another one, the error is an *Inconsistency, or a *Dependence if
+// something arrived on another connection. After an input that is not known, none on that connection is.
+func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
+	i, local := x.localise(in)
+	if i > 0 {
+		if got, err = got.Own(in); err != nil {
+			return false, err
+		}
+	}
+	cur := x.at[0]
+	if i < len(x.at) {
+		cur = x.at[i]
+	}
+	if cur == unknown {
+		x.move(i, unknown)
+		return false, nil
+	}
+	next, want, _, hit := x.cache.lookup(Cursor{cur}, local)
+	if !hit {
+		x.move(i, unknown)
+		return false, nil
+	}
+	x.move(i, next.node)
+	if got = normalise(got); !want.equal(got) {
+		err := x.cache.repeatedDifferently(cur, local, want, got)
+		err.Reordered = true
+		return true, err
+	}
+	return true, nil
+}
+
+// unknown is the place of a connection that the cache does not know.
+const unknown NodeID = -1
+
 // localise finds the tree of an input, as an index of at, and the input as it is there.
 func (x *Execution) localise(in Input) (int, Input) {
 	if x.scope == Group || in.Kind == Choose {

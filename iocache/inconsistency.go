@@ -44,12 +44,16 @@ type Inconsistency struct {
 	// was the end of a longer write. If it is false they are the same request.
 	Cut bool
 
+	// Reordered says that the requests before it were the same on its connection, and in another
+	// order to those on other connections.
+	Reordered bool
+
 	Want Reaction // the answer in the cache
 	Got  Reaction // the answer now
 }
 
 // repeatedDifferently is the error for a request that was answered in two ways.
-func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) error {
+func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) *Inconsistency {
 	return &Inconsistency{Path: c.Path(c.Tree(base), base), Earlier: in, Now: in, Want: want, Got: got}
 }
 
@@ -59,6 +63,10 @@ func (e *Inconsistency) Error() string {
 	title := "the peers have answered the same request in two ways"
 	help := "  The answer depends on something besides the requests: the time, random numbers, threads of\n" +
 		"  a peer. Use the strategy after-io or always: then no request has to be repeated for another."
+	if e.Reordered {
+		help = "  The requests before it on its connection were the same; those on other connections came in another\n" +
+			"  order. Scope connection takes it that this makes no difference. Use scope group."
+	}
 	if e.Cut {
 		title = "the peers' answer depends on how a request is cut into writes"
 		help = "  The shorter answer should be the beginning of the longer one. Either a peer looks at the\n" +

@@ -19,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -140,7 +141,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	defer log.Sync()
 	status := &progress{out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, workers: options.Workers, plain: f.verbose}
 	defer status.pause()
-	options.Progress = status.tell
+	options.Progress, options.Contradicted = status.tell, status.contradicted
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
 		return err
 	}
@@ -252,8 +253,12 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, f.ownWorkers(config.Bounds)),
 	}
-	if config.Scope == iocache.Connection.String() {
+	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {
 		o.Scope = iocache.Connection
+	}
+	o.Again = func() explore.Search {
+		s, _ := f.newSearch(config.Bounds) // the first time there was no error
+		return s
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
 		return o, err

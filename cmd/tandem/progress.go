@@ -32,6 +32,11 @@ func (p *progress) say(format string, a ...any) {
 	fmt.Fprintf(p.out, "tandem: "+format+"\n", a...)
 }
 
+// contradicted is check.Options.Contradicted.
+func (p *progress) contradicted(err error) {
+	p.say("scope auto: %v\nThe search starts over in group scope.", err)
+}
+
 // tell is check.Options.Progress.
 func (p *progress) tell(v explore.Verdict, c check.Counts) {
 	s := snapshot{title: p.title, verdict: v, counts: c, bounds: p.bounds, peers: p.peers, workers: p.workers}

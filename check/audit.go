@@ -1,0 +1,165 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Scope connection rests on the assumption that what arrives on a connection depends on that
+// connection alone. Scope auto is connection scope, audited:
+//
+//   - Whatever is given again after a restore is given tree by tree, so in another order; each answer
+//     must be the one that is known.
+//   - Some executions are run once more with random schedules, and the peers, a group of their own, are asked
+//     in the order that results. Whatever they answer is compared with what that connection's tree says.
+//   - So is every violation that is shown.
+//
+// A contradiction shows that connections depend on each other, or that the peers' answers are not determined
+// at all. The search then starts over in group scope, which is right in either case.
+
+// The first execution with several connections is followed by firstAudits random ones, and then one of auditShare by one.
+const (
+	firstAudits = 10
+	auditShare  = 64
+)
+
+// auditor asks a group of its own.
+type auditor struct {
+	mu    sync.Mutex // one audit at a time
+	side  *peerSide  // in group scope
+	of    *peerSide  // in connection scope: what is audited
+	begun bool       // there was an execution with several connections
+}
+
+func newAuditor(ctx context.Context, o Options, of *peerSide) *auditor {
+	return &auditor{side: newPeerSide(ctx, o.Client, *o.Group, o.Strategy), of: of}
+}
+
+// runs is how many audits follow an execution.
+func (a *auditor) runs(s explore.Schedule, connections int) int {
+	if a == nil || connections < 2 {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.begun {
+		a.begun = true
+		return firstAudits
+	}
+	if sampled(s, auditShare) {
+		return 1
+	}
+	return 0
+}
+
+// auditSample follows an execution by as many others as its place in the search asks for.
+func (x *executor) auditSample(s explore.Schedule) error {
+	if x.talk == nil {
+		return nil
+	}
+	for i := range x.run.auditor.runs(s, len(x.talk.connections)) {
+		seed := uint64(i + 1)
+		for _, a := range s.Prefix {
+			seed = seed*0x9e3779b97f4a7c15 + uint64(a.Goroutine)
+		}
+		if err := x.audit(sut.Schedule{Seed: seed | 1, Steps: x.run.options.Depth}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// audit runs a schedule with the peers asked in the order that it has them asked in.
+func (x *executor) audit(s sut.Schedule) error {
+	a := x.run.auditor
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	twin, err := x.otherWorker()
+	if err != nil {
+		return err
+	}
+	x.counts.Audits++
+	asked := Counts{} // what it costs is not the search's
+	talk := &audited{conversation: conversation{peerSide: a.side, counts: &asked}, auditor: a, compared: &x.counts.Compared}
+	talk.rewind()
+	_, err = twin.Run(s, talk)
+	return err
+}
+
+// audited is the peers' side of an execution whose answers are compared.
+type audited struct {
+	conversation
+	*auditor
+	mirror   *iocache.Execution // in the cache that is audited
+	seen     exchange           // the last
+	compared *int
+}
+
+// rewind begins an execution.
+func (t *audited) rewind() {
+	t.conversation.rewind()
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.mirror = t.of.cache.Execution(iocache.Connection)
+}
+
+// Exchange implements sut.Peers.
+func (t *audited) Exchange(in sut.Input) (sut.Answer, error) {
+	before := len(t.connections)
+	t.watch = func(x exchange) {
+		if x.input.Kind == iocache.Connect {
+			x.input.Name = strconv.FormatUint(in.Name, 16)
+		}
+		t.seen = x
+	}
+	answer, err := t.conversation.Exchange(in)
+	if err != nil {
+		return answer, err
+	}
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	if before == 0 && t.behaviours() > 1 {
+		t.mirror.Compare(iocache.Input{Kind: iocache.Choose, Conn: in.Behaviour}, iocache.Reaction{})
+	}
+	known, err := t.mirror.Compare(t.seen.input, t.seen.answer)
+	if known {
+		*t.compared++
+	}
+	return answer, err
+}
+
+// contradicts reports whether an error says that connections may depend on each other.
+func contradicts(err error) bool {
+	var inconsistency *iocache.Inconsistency
+	var dependence *iocache.Dependence
+	return errors.As(err, &inconsistency) || errors.As(err, &dependence)
+}
+
+// inGroupScope starts a check over of which a contradiction has ended the one in scope auto.
+func (o Options) inGroupScope(contradiction error) Options {
+	o.Scope, o.Audited, o.contradiction = iocache.Group, false, contradiction.Error()
+	o.Search = o.Again()
+	return o
+}
+
+// scope says what a verdict rests on, for reports.
+func (o *Options) scope(c Counts) string {
+	switch {
+	case o.contradiction != "":
+		return "group (auto; the connections depend on each other)"
+	case o.Audited:
+		return fmt.Sprintf("connection (auto; in %s with other orders of the requests %s of the peers were the same)",
+			count(c.Audits, "execution"), count(c.Compared, "answer"))
+	}
+	return o.Scope.String()
+}
