@@ -50,7 +50,7 @@ func (h *hosted) dump(i *image) criuOperation {
 }
 
 // stop implements backend.
-func (c *criu) stop(h *hosted) error {
+func (c *criu) stop(h *hosted, _ *image) error {
 	if err := h.park(); err != nil { // then nothing of it is kept
 		h.kill()
 	}
@@ -59,7 +59,7 @@ func (c *criu) stop(h *hosted) error {
 
 // revive implements backend.
 func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
-	checker, group, err := h.renew()
+	checker, group, err := h.renew(nil)
 	if err != nil {
 		return -1, err
 	}

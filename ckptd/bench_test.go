@@ -198,7 +198,11 @@ func (x *bare) restore() time.Duration {
 	}
 	took := x.command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), network.Fd()), append(inherit, w), arguments...)
 	await(x.b, "the restored group has ended", func() bool {
-		n, err := killInNetwork(network, 0)
+		number, err := inode(int(network.Fd()))
+		if err != nil {
+			x.b.Fatal(err)
+		}
+		n, err := killInNetwork(number, 0)
 		return err == nil && n == 0
 	})
 	return took

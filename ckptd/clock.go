@@ -31,7 +31,11 @@ func (h *hosted) joinClocks() error {
 	if err != nil {
 		return err
 	}
-	all, err := processesInNetwork(h.network)
+	network, err := inode(int(h.network.Fd()))
+	if err != nil {
+		return err
+	}
+	all, err := processesInNetwork(network)
 	if err != nil {
 		return err
 	}
@@ -96,7 +100,12 @@ func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns
 
 // joinClock has a process enter a time namespace, which the kernel allows with one thread.
 func joinClock(pid int, clock *os.File) error {
-	p, err := freeze(pid)
+	here, leave, err := stay()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, err := freeze(pid, here)
 	if err == nil && len(p.threads) > 1 {
 		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
 	}

@@ -277,7 +277,7 @@ func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 	if d.flags&unix.O_ACCMODE == unix.O_WRONLY {
 		end = 1
 	}
-	key := fmt.Sprintf("%d %s", p.inner, f.link)
+	key := fmt.Sprintf("%d %s", p.pid, f.link)
 	d.make = func(of *revival) (int, error) { return of.pipeEnd(key, end, f.flags) }
 	return nil
 }

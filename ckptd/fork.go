@@ -185,6 +185,12 @@ func (r *revival) revive(p *process) (*process, error) {
 	q.install(main, len(fds), renewed)
 	q.resume(main)
 	threads := main.makeThreads(q.threads[1:])
+	if err := r.entered(); err != nil { // it has reaped the peers, whose pids are needed
+		return nil, err
+	}
+	if err := setProcessors(p.pid, r.here); err != nil {
+		return nil, err
+	}
 	if q.pid, err = p.forkAgain(fork); err != nil {
 		return nil, err
 	}
@@ -354,6 +360,9 @@ func (p *process) release() error {
 			return err
 		}
 		if err := setSignalMask(t.tid, t.mask); err != nil {
+			return err
+		}
+		if err := setProcessors(t.tid, &t.processors); err != nil {
 			return err
 		}
 	}

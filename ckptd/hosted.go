@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +52,7 @@ type hosted struct {
 	generations map[int]int    // of those, see process
 	tracer      *tracer        // nil while nothing is traced
 	visitor     *proxy.Visitor // while the peers are taken back
+	revival     *revival       // between stop and revive
 	parked      *parked        // holds the copies once CRIU has brought back another incarnation
 	refusal     error          // why the memory backend does not hold the group
 }
@@ -103,8 +103,9 @@ func withOutput(err error, output *os.File) error {
 	return err
 }
 
-// renew gives the next incarnation a network namespace and a command channel in it.
-func (h *hosted) renew() (checker, group int, err error) {
+// renew gives the next incarnation a network namespace and a command channel in it. Unless
+// it is nil, inside is carried out there, too.
+func (h *hosted) renew(inside func() error) (checker, group int, err error) {
 	network, err := h.daemon.takeNetwork()
 	if err != nil {
 		return -1, -1, err
@@ -116,6 +117,12 @@ func (h *hosted) renew() (checker, group int, err error) {
 	var pair [2]int
 	err = inNetwork(network, func() (err error) {
 		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil || inside == nil {
+			return err
+		}
+		if err = inside(); err != nil {
+			closeAll(pair[:])
+		}
 		return err
 	})
 	if err != nil {
@@ -150,7 +157,7 @@ func inode(fd int) (uint64, error) {
 
 // fork starts the proxy and returns the checker's end of its channel.
 func (h *hosted) fork() (int, error) {
-	checker, group, err := h.renew()
+	checker, group, err := h.renew(nil)
 	if err != nil {
 		return -1, err
 	}
@@ -237,13 +244,14 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(err))
 		return nil, errors.Join(err, h.daemon.store.remove(i))
 	}
-	if err := i.backend.stop(h); err != nil {
+	if err := i.backend.stop(h, i); err != nil {
 		h.fail(fmt.Errorf("end the peers before a restore of image %s: %w", id, err))
 		return nil, h.down
 	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
 	if err := h.putBackFiles(i); err != nil {
-		return nil, fmt.Errorf("put back the files of image %s: %w", id, err)
+		h.fail(fmt.Errorf("put back the files of image %s: %w", id, err))
+		return nil, h.down
 	}
 	h.base = i.files()
 	channel, err := i.backend.revive(ctx, h, i)
@@ -280,11 +288,9 @@ func (h *hosted) livePeers() ([]int, error) {
 			if err != nil || copies[pid] {
 				continue
 			}
-			inner, err := innerPID(pid)
-			if err != nil {
-				return nil, err
+			if inner, err := innerPID(pid); err == nil { // else it has ended since
+				byInner[inner] = pid
 			}
-			byInner[inner] = pid
 		}
 	}
 	var all []int
@@ -387,27 +393,17 @@ func (h *hosted) kill() {
 	if h.network == nil {
 		return
 	}
-	if err := killAllInNetwork(h.network, 0); err != nil {
+	if err := h.killNetwork(); err != nil {
 		panic(fmt.Sprintf("ckptd: group %d cannot be ended: %v", h.id, err))
 	}
 }
 
-// killAllInNetwork kills the processes in a network, half-restored ones too, but for one,
-// and waits until none of them lives.
-func killAllInNetwork(network *os.File, except int) error {
-	for round := 0; ; round++ {
-		n, err := killInNetwork(network, except)
-		if err != nil {
-			return fmt.Errorf("look for its processes: %w", err)
-		}
-		if n == 0 {
-			return nil
-		}
-		if round > 10000 {
-			return fmt.Errorf("%d processes survive SIGKILL", n)
-		}
-		time.Sleep(time.Duration(min(round, 10)) * 100 * time.Microsecond)
+func (h *hosted) killNetwork() error {
+	number, err := inode(int(h.network.Fd()))
+	if err != nil {
+		return err
 	}
+	return killAllInNetwork(number, 0)
 }
 
 // forgetCopies lets go of images that end with the incarnation.
@@ -416,6 +412,8 @@ func (h *hosted) forgetCopies() {
 		h.visitor.Close()
 		h.visitor = nil
 	}
+	h.revival.abandon()
+	h.revival = nil
 	if h.tracer == nil {
 		return
 	}

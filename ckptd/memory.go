@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,19 +51,27 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		return err
 	}
 	m := &memoryImage{group: h, owned: map[proxy.ID]int{}}
-	if err := m.visit(); err != nil {
-		return fmt.Errorf("%w: %w", errRefused, err)
-	}
 	if h.tracer == nil {
 		h.tracer = newTracer(h.daemon.reaper)
 	}
 	err = h.tracer.do(func() error {
-		frozen, err := freezeAll(pids)
+		here, leave, err := stay()
+		if err != nil {
+			return err
+		}
+		defer leave()
+		frozen, err := freezeAll(pids, here)
 		for n, p := range frozen {
 			p.generation = h.generations[pids[n]]
 		}
 		if err == nil {
-			err = b.capture(m, frozen, i)
+			err = sideBySide(
+				func() error { return examineAll(frozen) }, // on this thread
+				func() error { return m.describeAll(frozen) },
+				func() error { return h.saveFiles(i) })
+		}
+		if err == nil {
+			err = b.capture(m, frozen)
 		}
 		if err != nil {
 			h.tracer.kill(m.pids())
@@ -84,9 +93,9 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	return nil
 }
 
-func freezeAll(pids []int) (all []*process, err error) {
+func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 	for _, pid := range pids {
-		p, err := freeze(pid)
+		p, err := freeze(pid, here)
 		all = append(all, p)
 		if err != nil {
 			return all, err
@@ -142,27 +151,53 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 	return err
 }
 
-// capture describes frozen processes and copies them.
-func (b *memory) capture(m *memoryImage, frozen []*process, i *image) error {
+func examineAll(frozen []*process) error {
 	for _, p := range frozen {
 		if err := p.examine(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// describeAll describes the files of the proxy and of frozen processes.
+func (m *memoryImage) describeAll(frozen []*process) error {
+	if err := m.visit(); err != nil {
+		return err
+	}
+	for _, p := range frozen {
 		if err := m.describeFiles(m.group, p); err != nil {
 			return err
 		}
 	}
-	if err := connectEnds(m.sockets); err != nil {
-		return err
+	return connectEnds(m.sockets)
+}
+
+// sideBySide runs functions, the first one on this goroutine, and returns the first error in
+// their order.
+func sideBySide(first func() error, others ...func() error) error {
+	results := make([]error, 1+len(others))
+	var running sync.WaitGroup
+	for n, f := range others {
+		running.Go(func() { results[1+n] = f() })
 	}
+	results[0] = first()
+	running.Wait()
+	for _, err := range results {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capture copies processes that have been examined.
+func (b *memory) capture(m *memoryImage, frozen []*process) error {
 	clock := m.group.process.pid // where no peer lives, it goes on in any time namespace
 	if len(frozen) > 0 {
 		clock = frozen[0].pid
 	}
 	if err := m.readClock(clock); err != nil {
-		return err
-	}
-	if err := m.group.saveFiles(i); err != nil {
 		return err
 	}
 	for _, p := range frozen {
@@ -267,149 +302,4 @@ func (m *memoryImage) alive() bool {
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
 	_ = m.group.tracer.do(func() error { m.group.tracer.kill(m.pids()); return nil })
-}
-
-// stop implements backend: it ends the peers, not the proxy.
-func (b *memory) stop(h *hosted) error {
-	if h.parked != nil {
-		h.unpark()
-		v, err := proxy.Visit(h.channel)
-		h.visitor = v
-		return err
-	}
-	v, err := proxy.Visit(h.channel) // which from now on reaps peers by command only
-	if err != nil {
-		return err
-	}
-	h.visitor = v
-	pids, err := h.livePeers()
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		if err := killProcess(pid); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const killTimeout = 10 * time.Second
-
-// killProcess kills a process and waits for its end; its parent still has to reap it.
-func killProcess(pid int) error {
-	pidfd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return fmt.Errorf("end peer process %d: %w", pid, err)
-	}
-	defer unix.Close(pidfd)
-	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
-		return fmt.Errorf("end peer process %d: %w", pid, err)
-	}
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(killTimeout.Milliseconds()))
-		if err == unix.EINTR {
-			continue
-		}
-		if err == nil && n == 0 {
-			err = context.DeadlineExceeded
-		}
-		if err != nil {
-			return fmt.Errorf("end peer process %d: %w", pid, err)
-		}
-		return nil
-	}
-}
-
-// revival is a restore under way.
-type revival struct {
-	image   *memoryImage
-	network *os.File
-	clock   *os.File // time namespace to be in
-	sockets []int
-	pipes   map[string][2]int
-	root    int // root directory of the group
-	opened  []int
-}
-
-func (r *revival) keep(fds ...int) { r.opened = append(r.opened, fds...) }
-
-// revive implements backend.
-func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
-	m := i.memory
-	visitor := h.visitor
-	h.visitor = nil
-	defer visitor.Close()
-	checker, group, err := h.renew()
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(group)
-	r := &revival{image: m, network: h.network, pipes: map[string][2]int{}}
-	defer func() { closeAll(r.opened) }()
-	err = inNetwork(h.network, func() (err error) {
-		r.sockets, err = makeSockets(m.sockets)
-		return err
-	})
-	if err == nil {
-		r.keep(r.sockets...)
-		err = r.renewProxy(visitor, group)
-	}
-	if err == nil {
-		h.peers, h.generations, err = r.reviveAll(h)
-	}
-	if err != nil {
-		unix.Close(checker)
-		return -1, err
-	}
-	return checker, nil
-}
-
-// renewProxy gives the proxy the new network, the new channel and the new sockets.
-func (r *revival) renewProxy(visitor *proxy.Visitor, channel int) error {
-	if err := visitor.Enter(int(r.network.Fd()), channel); err != nil {
-		return err
-	}
-	owned := map[proxy.ID]int{}
-	for id, n := range r.image.owned {
-		owned[id] = r.sockets[n]
-	}
-	return visitor.Adopt(owned)
-}
-
-// reviveAll makes the peers and lets them run; it returns their pids and generations.
-func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err error) {
-	generations = map[int]int{}
-	err = h.tracer.do(func() (err error) {
-		if h.refusal != nil { // what comes of it is for CRIU to save
-			r.clock, err = timeOf(h.process.pid)
-		} else {
-			r.clock, err = turnedBack(r.image.clock)
-		}
-		if err != nil {
-			return err
-		}
-		defer r.clock.Close()
-		var revived []*process
-		for _, p := range r.image.processes {
-			if r.root, err = rootOf(p.pid); err != nil {
-				return err
-			}
-			q, err := r.revive(p)
-			unix.Close(r.root)
-			if err != nil {
-				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
-			}
-			revived = append(revived, q)
-		}
-		for _, q := range revived {
-			if err := q.release(); err != nil {
-				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
-			}
-			pids = append(pids, q.pid)
-			generations[q.pid] = q.generation
-		}
-		return nil
-	})
-	return pids, generations, err
 }

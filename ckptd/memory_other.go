@@ -33,6 +33,10 @@ func (*memoryImage) fixed() int64 { return 0 }
 
 type tracer struct{}
 
+type revival struct{}
+
+func (*revival) abandon() {}
+
 func (*tracer) settle() error { return nil }
 
 func (*tracer) close() {}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -127,4 +129,55 @@ func netlinkRequest(kind, flags uint16, body []byte) error {
 		return unix.Errno(errno)
 	}
 	return nil
+}
+
+// killAllInNetwork kills the processes in the network with this inode, half-restored ones
+// too, but for one, and waits until none of them lives.
+func killAllInNetwork(network uint64, except int) error {
+	for round := 0; ; round++ {
+		n, err := killInNetwork(network, except)
+		if err != nil {
+			return fmt.Errorf("look for its processes: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if round > 10000 {
+			return fmt.Errorf("%d processes survive SIGKILL", n)
+		}
+		time.Sleep(time.Duration(min(round, 10)) * 100 * time.Microsecond)
+	}
+}
+
+// killInNetwork kills the processes in the network namespace but for one, and counts them.
+func killInNetwork(network uint64, except int) (int, error) {
+	all, err := processesInNetwork(network)
+	n := 0
+	for _, pid := range all {
+		if pid != except {
+			unix.Kill(pid, unix.SIGKILL)
+			n++
+		}
+	}
+	return n, err
+}
+
+// processesInNetwork lists the processes in the network namespace with this inode.
+func processesInNetwork(want uint64) (all []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == 1 {
+			continue
+		}
+		var st unix.Stat_t
+		// A zombie has left its namespaces and fails here.
+		if unix.Stat("/proc/"+e.Name()+"/ns/net", &st) == nil && st.Ino == want {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
 }

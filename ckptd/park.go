@@ -83,7 +83,11 @@ func (h *hosted) park() error {
 		return err
 	}
 	defer v.Close()
-	if err := killAllInNetwork(h.network, h.process.pid); err != nil {
+	number, err := inode(int(h.network.Fd()))
+	if err == nil {
+		err = killAllInNetwork(number, h.process.pid)
+	}
+	if err != nil {
 		return err
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -91,7 +95,7 @@ func (h *hosted) park() error {
 		return err
 	}
 	defer unix.Close(pair[1])
-	if err := v.Enter(int(h.daemon.limbo.Fd()), pair[1]); err != nil {
+	if err := v.Enter(int(h.daemon.limbo.Fd()), pair[1], nil); err != nil {
 		unix.Close(pair[0])
 		return err
 	}

@@ -65,28 +65,29 @@ type thread struct {
 	clearTID    uint64
 	stack       [24]byte // alternate signal stack
 	deathSignal uint32
+	processors  unix.CPUSet // on which it may run
 }
 
-// freeze stops all threads of a process that waits for input.
-func freeze(pid int) (*process, error) {
+// freeze stops all threads of a process that waits for input. They run on these processors
+// until the process is thawed.
+func freeze(pid int, here *unix.CPUSet) (*process, error) {
 	p := &process{pid: pid}
 	tids, err := threadsOf(pid)
 	if err != nil {
 		return p, err
 	}
 	for _, tid := range tids {
-		if err := seize(tid); err != nil {
-			return p, err
+		t := &thread{tid: tid}
+		if err = t.seize(here); err != nil {
+			break
 		}
-		p.threads = append(p.threads, &thread{tid: tid})
-		if err := interrupt(tid); err != nil {
-			return p, err
-		}
+		p.threads = append(p.threads, t)
 	}
-	for _, tid := range tids { // they stop side by side
-		if err := awaitInterrupt(tid); err != nil {
-			return p, err
-		}
+	for _, t := range p.threads { // they stop side by side
+		err = errors.Join(err, awaitInterrupt(t.tid))
+	}
+	if err != nil {
+		return p, err
 	}
 	again, err := threadsOf(pid)
 	if err == nil && len(again) != len(tids) {
@@ -120,6 +121,9 @@ func (p *process) thaw() error {
 	for _, t := range p.threads {
 		if t.vector != nil { // its state was read, and may have been changed since
 			errs = append(errs, setRegisters(t.tid, t.resumption()), setSignalMask(t.tid, t.mask))
+		}
+		if t.processors != (unix.CPUSet{}) {
+			errs = append(errs, setProcessors(t.tid, &t.processors))
 		}
 		errs = append(errs, detach(t.tid))
 	}
@@ -223,7 +227,7 @@ func (t *thread) examine(pid int) (err error) {
 }
 
 // statusOfAll are the lines of /proc/PID/status that all threads must have in common.
-var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Cpus_allowed:"}
+var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:"}
 
 // examineStatus reads what there is in /proc/PID/status.
 func (p *process) examineStatus(t *thread, first bool) error {

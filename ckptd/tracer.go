@@ -138,23 +138,21 @@ func ptrace(request, tid int, address, data uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// seize attaches to a thread, which runs on.
-func seize(tid int) error {
-	if _, err := ptrace(unix.PTRACE_SEIZE, tid, 0, unix.PTRACE_O_EXITKILL); err != nil {
-		return fmt.Errorf("trace thread %d: %w", tid, err)
+// seize attaches to a thread, and has it stop. It runs on these processors from then on.
+func (t *thread) seize(here *unix.CPUSet) error {
+	if err := t.fetchTo(here); err != nil {
+		return err
+	}
+	if _, err := ptrace(unix.PTRACE_SEIZE, t.tid, 0, unix.PTRACE_O_EXITKILL); err != nil {
+		return fmt.Errorf("trace thread %d: %w", t.tid, err)
+	}
+	if _, err := ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0); err != nil {
+		return fmt.Errorf("stop thread %d: %w", t.tid, err)
 	}
 	return nil
 }
 
-// interrupt has a thread that was seized stop.
-func interrupt(tid int) error {
-	if _, err := ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0); err != nil {
-		return fmt.Errorf("stop thread %d: %w", tid, err)
-	}
-	return nil
-}
-
-// awaitInterrupt waits until a thread has stopped for interrupt.
+// awaitInterrupt waits until a thread that was seized has stopped.
 func awaitInterrupt(tid int) error {
 	status, err := awaitStop(tid)
 	if err == nil && int(status)>>16 != eventStop {

@@ -18,7 +18,7 @@ import (
 // sockets travel beside them.
 const (
 	visitShow    = 'S' // -> visitSockets, any number of times, then visitDone
-	visitEnter   = 'E' // with a network namespace and a channel in it: leave what there is
+	visitEnter   = 'E' // with a network namespace, a channel in it, and sockets: leave what there is
 	visitAdopt   = 'A' // with sockets
 	visitSockets = 's'
 	visitDone    = 'd' // and, if it failed, the reason
@@ -89,21 +89,27 @@ func (v *Visitor) Sockets() (map[ID]int, error) {
 	}
 }
 
-// Enter has the proxy close its sockets, reap its peers, which must be dead, and go over
-// to a network namespace and to another channel, of which these are descriptors.
-func (v *Visitor) Enter(network, channel int) error {
-	return v.tell("go over to another network", []byte{visitEnter}, []int{network, channel})
+// Enter has the proxy close its sockets, reap its children, of which the peers must be dead,
+// go over to a network namespace and to another channel, of which these are descriptors,
+// and take over sockets.
+func (v *Visitor) Enter(network, channel int, sockets map[ID]int) error {
+	return v.give("go over to another network", visitEnter, []int{network, channel}, sockets)
 }
 
 // Adopt gives sockets to the proxy, which must have none with these ids.
 func (v *Visitor) Adopt(sockets map[ID]int) error {
-	message, fds := []byte{visitAdopt}, []int(nil)
+	return v.give("take over sockets", visitAdopt, nil, sockets)
+}
+
+// give sends descriptors and sockets, in several messages if one does not hold them all.
+func (v *Visitor) give(what string, kind byte, fds []int, sockets map[ID]int) error {
+	message := []byte{kind}
 	flush := func() error {
 		if len(fds) == 0 {
 			return nil
 		}
-		err := v.tell("take over sockets", message, fds)
-		message, fds = message[:1], fds[:0]
+		err := v.tell(what, message, fds)
+		message, fds = []byte{visitAdopt}, fds[:0]
 		return err
 	}
 	for id, fd := range sockets {
@@ -162,14 +168,14 @@ func decodeVisit(b []byte) (m visitMessage, err error) {
 	switch rest := b[1:]; m.kind {
 	case visitDone:
 		m.text = string(rest)
-	case visitSockets, visitAdopt:
+	case visitSockets, visitAdopt, visitEnter:
 		if len(rest)%4 != 0 {
 			return m, fmt.Errorf("socket ids of %d bytes in a visit", len(rest))
 		}
 		for ; len(rest) > 0; rest = rest[4:] {
 			m.ids = append(m.ids, ID(binary.BigEndian.Uint32(rest)))
 		}
-	case visitShow, visitEnter:
+	case visitShow:
 		if len(rest) > 0 {
 			return m, fmt.Errorf("%d bytes after a message of kind %q in a visit", len(rest), m.kind)
 		}
@@ -270,21 +276,31 @@ func (s *server) obey(socket int, m visitMessage) error {
 	case m.kind == visitShow:
 		closeFDs(m.fds)
 		return s.show(socket)
-	case m.kind == visitEnter && len(m.fds) == 2:
-		defer closeFDs(m.fds)
-		return s.enter(m.fds[0], m.fds[1])
-	case m.kind == visitAdopt && len(m.fds) == len(m.ids):
-		for n, id := range m.ids {
-			if _, exists := s.sockets[id]; exists || len(s.sockets) >= MaxSockets {
-				closeFDs(m.fds[n:])
-				return fmt.Errorf("socket %d cannot be adopted: there is one already, or %d in all", id, len(s.sockets))
-			}
-			s.sockets[id] = m.fds[n]
+	case m.kind == visitEnter && len(m.fds) == 2+len(m.ids):
+		err := s.enter(m.fds[0], m.fds[1])
+		closeFDs(m.fds[:2])
+		if err != nil {
+			closeFDs(m.fds[2:])
+			return err
 		}
-		return nil
+		return s.adopt(m.ids, m.fds[2:])
+	case m.kind == visitAdopt && len(m.fds) == len(m.ids):
+		return s.adopt(m.ids, m.fds)
 	}
 	closeFDs(m.fds)
 	return fmt.Errorf("a message of kind %q with %d descriptors", m.kind, len(m.fds))
+}
+
+// adopt takes over sockets, and closes those that it does not take.
+func (s *server) adopt(ids []ID, fds []int) error {
+	for n, id := range ids {
+		if _, exists := s.sockets[id]; exists || len(s.sockets) >= MaxSockets {
+			closeFDs(fds[n:])
+			return fmt.Errorf("socket %d cannot be adopted: there is one already, or %d in all", id, len(s.sockets))
+		}
+		s.sockets[id] = fds[n]
+	}
+	return nil
 }
 
 func (s *server) show(socket int) error {
@@ -313,6 +329,11 @@ func (s *server) enter(network, channel int) error {
 	for _, pid := range s.peers { // their pids will be needed
 		if _, err := retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil && err != unix.ECHILD {
 			return fmt.Errorf("reap peer process %d: %w", pid, err)
+		}
+	}
+	for { // and those of who was left behind, or what a process group is named by
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.EINTR && pid <= 0 {
+			break
 		}
 	}
 	enter := func() error { return unix.Setns(network, unix.CLONE_NEWNET) }

@@ -1,0 +1,216 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// revival is a restore under way.
+type revival struct {
+	image   *memoryImage
+	network *os.File
+	// The checker's and the proxy's end of the new command channel; -1 once handed over.
+	checker, channel int
+	clock            *os.File // time namespace to be in
+	sockets          []int
+	pipes            map[string][2]int
+	root             int // root directory of the group
+	opened           []int
+	entered          func() error // waits for the proxy to have left the old network
+	here             *unix.CPUSet // where the peers run until they are released
+}
+
+func (r *revival) keep(fds ...int) { r.opened = append(r.opened, fds...) }
+
+// abandon closes what is still the revival's.
+func (r *revival) abandon() {
+	if r != nil {
+		if r.entered != nil {
+			_ = r.entered() // whose error is known, or does not matter any more
+		}
+		closeAll(r.opened)
+		closeAll([]int{r.checker, r.channel})
+	}
+}
+
+// stop implements backend: it ends the peers, not the proxy. While they die it makes ready
+// what does not depend on their end.
+func (b *memory) stop(h *hosted, i *image) error {
+	ended := h.parked != nil
+	if ended {
+		h.unpark()
+	}
+	v, err := proxy.Visit(h.channel) // which from now on reaps by command only
+	if err != nil {
+		return err
+	}
+	h.visitor = v
+	old, err := inode(int(h.network.Fd()))
+	if err != nil {
+		return err
+	}
+	var dying []int
+	if !ended {
+		dying, err = h.killPeers()
+	}
+	defer closeAll(dying)
+	if err == nil {
+		err = h.prepare(i.memory)
+	}
+	for _, pidfd := range dying {
+		if err == nil {
+			err = awaitEnd(pidfd)
+		}
+	}
+	if err == nil {
+		err = h.killOrphans(old)
+	}
+	if err == nil {
+		h.revival.beginEntering(v)
+	}
+	return err
+}
+
+// killPeers kills the peers, if they run, and returns pidfds of them.
+func (h *hosted) killPeers() (dying []int, err error) {
+	pids, err := h.livePeers()
+	h.peers = nil
+	for _, pid := range pids {
+		pidfd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return dying, fmt.Errorf("end peer process %d: %w", pid, err)
+		}
+		dying = append(dying, pidfd)
+		if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+			return dying, fmt.Errorf("end peer process %d: %w", pid, err)
+		}
+	}
+	return dying, err
+}
+
+// awaitEnd waits for the end of a process; its parent still has to reap it.
+func awaitEnd(pidfd int) error {
+	const milliseconds = 10000
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, milliseconds)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = context.DeadlineExceeded
+		}
+		if err != nil {
+			return fmt.Errorf("wait for the end of a peer process: %w", err)
+		}
+		return nil
+	}
+}
+
+// killOrphans kills what the peers, which are dead, have started: those are children of the
+// proxy's first thread now.
+func (h *hosted) killOrphans(network uint64) error {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", h.process.pid, h.process.pid))
+	if err != nil || len(children) == 0 {
+		return err
+	}
+	return killAllInNetwork(network, h.process.pid)
+}
+
+// prepare makes the network that the group will be in, with its sockets.
+func (h *hosted) prepare(m *memoryImage) error {
+	r := &revival{image: m, pipes: map[string][2]int{}}
+	var err error
+	r.checker, r.channel, err = h.renew(func() (err error) {
+		r.sockets, err = makeSockets(m.sockets)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.keep(r.sockets...)
+	r.network, h.revival = h.network, r
+	return nil
+}
+
+// revive implements backend.
+func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
+	visitor, r := h.visitor, h.revival
+	h.visitor, h.revival = nil, nil
+	defer visitor.Close()
+	defer r.abandon()
+	var err error
+	h.peers, h.generations, err = r.reviveAll(h)
+	if err = errors.Join(r.entered(), err); err != nil {
+		return -1, err
+	}
+	checker := r.checker
+	r.checker = -1
+	return checker, nil
+}
+
+// beginEntering has the proxy go over to where the group will be, while files are put back.
+func (r *revival) beginEntering(visitor *proxy.Visitor) {
+	entered := make(chan error, 1)
+	go func() { entered <- r.renewProxy(visitor) }()
+	r.entered = sync.OnceValue(func() error { return <-entered })
+}
+
+// renewProxy gives the proxy the new network, the new channel and the new sockets.
+func (r *revival) renewProxy(visitor *proxy.Visitor) error {
+	owned := map[proxy.ID]int{}
+	for id, n := range r.image.owned {
+		owned[id] = r.sockets[n]
+	}
+	return visitor.Enter(int(r.network.Fd()), r.channel, owned)
+}
+
+// reviveAll makes the peers and lets them run; it returns their pids and generations.
+func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err error) {
+	generations = map[int]int{}
+	err = h.tracer.do(func() (err error) {
+		var leave func()
+		if r.here, leave, err = stay(); err != nil {
+			return err
+		}
+		defer leave()
+		if h.refusal != nil { // what comes of it is for CRIU to save
+			r.clock, err = timeOf(h.process.pid)
+		} else {
+			r.clock, err = turnedBack(r.image.clock)
+		}
+		if err != nil {
+			return err
+		}
+		defer r.clock.Close()
+		var revived []*process
+		for _, p := range r.image.processes {
+			if r.root, err = rootOf(p.pid); err != nil {
+				return err
+			}
+			q, err := r.revive(p)
+			unix.Close(r.root)
+			if err != nil {
+				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
+			}
+			revived = append(revived, q)
+		}
+		for _, q := range revived {
+			if err := q.release(); err != nil {
+				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
+			}
+			pids = append(pids, q.pid)
+			generations[q.pid] = q.generation
+		}
+		return nil
+	})
+	return pids, generations, err
+}
