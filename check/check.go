@@ -74,6 +74,9 @@ type Options struct {
 	Patience  time.Duration // see sut.Options
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
+	// Kept has the answers of the peers in earlier checks, and those of this one are kept there; nil: none
+	// are. A saved run that is gone on with does without.
+	Kept *KeptCache
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(explore.Verdict, Counts)
 
@@ -168,7 +171,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // runIn checks a program in the scope that is asked for.
 func runIn(ctx context.Context, o Options) (*Result, error) {
-	if o.Saving != nil && o.Saving.Run.saved != nil && o.Saving.Run.saved.Contradiction != "" {
+	if o.resumes() && o.Saving.Run.saved.Contradiction != "" {
 		o.Scope, o.Audited, o.contradiction = iocache.Group, false, o.Saving.Run.saved.Contradiction
 	}
 	r, err := newRun(ctx, o)
@@ -183,6 +186,9 @@ func runIn(ctx context.Context, o Options) (*Result, error) {
 	}
 	return r.finish(ctx)
 }
+
+// resumes says whether a saved run is gone on with.
+func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.saved != nil }
 
 func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil && o.Scope == iocache.Connection {
@@ -200,6 +206,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 		r.peers.scope = o.Scope
+		if o.Kept != nil && !o.resumes() {
+			r.peers.keep(o.Kept)
+		}
 		if o.Audited {
 			r.auditor = newAuditor(ctx, o, r.peers)
 		}

@@ -28,8 +28,8 @@ type peerSide struct {
 	spec     peers.Group
 	strategy strategy.Strategy
 	scope    iocache.Scope
-	record   func(iocache.Entry) // told of every answer that is recorded; nil: nobody is
-	resumed  bool                // the cache has what other processes have answered
+	record   []func(iocache.Entry) // told of every answer that is recorded
+	earlier  string                // why the cache has what other processes have answered; empty: it has not
 
 	mu        sync.Mutex // guards what follows
 	cache     *iocache.Cache
@@ -168,10 +168,13 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 // remember records an answer and moves the cursor behind it.
 func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) error {
 	entry, err := p.cursor.Record(in, reaction)
-	if err == nil && p.record != nil {
-		p.record(entry)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, record := range p.record {
+		record(entry)
+	}
+	return nil
 }
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
@@ -257,8 +260,8 @@ func (p *conversation) stand(to iocache.Vector) error {
 			return err
 		}
 		if err := p.cache.Compare(s, got); err != nil {
-			if p.resumed {
-				err = afterResume(err)
+			if p.earlier != "" {
+				err = answeredEarlier(err, p.earlier)
 			}
 			return err
 		}

@@ -55,7 +55,11 @@ func (r *run) startSaving(saving Saving) error {
 	}
 	r.saver = s
 	if r.peers != nil {
-		r.peers.record = s.record
+		r.peers.record = append(r.peers.record, s.record)
+	}
+	if r.options.Kept != nil && saving.Run.saved == nil {
+		_, err := r.options.Kept.read(nil, func(e iocache.Entry) error { s.record(e); return nil })
+		return err
 	}
 	return nil
 }
@@ -210,7 +214,7 @@ var errTasks = errors.New("the run cannot go on: the parts of the search that we
 // resume takes over what was saved of the peers' side.
 func (p *peerSide) resume(s *runState, known *iocache.Cache) {
 	if known != nil {
-		p.cache, p.resumed = known, true
+		p.cache, p.earlier = known, "the search was resumed"
 	}
 	p.reads.Add(s.Reads)
 	for _, process := range s.Blind {
@@ -281,13 +285,13 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 	return result
 }
 
-// afterResume explains an inconsistency of peers that were started anew because the search was resumed.
-func afterResume(err error) error {
+// answeredEarlier explains an inconsistency of peers that were started anew after they had answered.
+func answeredEarlier(err error, why string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
 		return err
 	}
-	return fmt.Errorf("the search was resumed, the peers were started anew, and they do not repeat what they answered before: "+
-		"their checkpoints ended with the process that was interrupted. The run goes on only with peers that give the same answers to the same requests, "+
-		"for instance because their time and random numbers are chosen (choices); check it from the beginning\n%w", err)
+	return fmt.Errorf("the cache has answers of an earlier process of the checker (%s), the peers were started anew, and they do not repeat what they answered then: "+
+		"their checkpoints ended with that process. The check goes on only with peers that give the same answers to the same requests, "+
+		"for instance because their time and random numbers are chosen (choices); check it from the beginning\n%w", why, err)
 }

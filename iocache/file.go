@@ -209,6 +209,18 @@ func (r *Reader) frame() ([]byte, error) {
 	return r.content.Bytes(), nil
 }
 
+// HasRecord reports whether a whole record begins anywhere in data.
+func HasRecord(data []byte) bool {
+	for ; len(data) >= frameHeader; data = data[1:] {
+		length := int64(binary.LittleEndian.Uint32(data))
+		if end := frameHeader + length; end <= int64(len(data)) &&
+			checksum(data[:4], data[frameHeader:end]) == binary.LittleEndian.Uint32(data[4:]) {
+			return true
+		}
+	}
+	return false
+}
+
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // fields reads the parts of a record one by one.

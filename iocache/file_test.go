@@ -331,3 +331,23 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// TestHasRecord finds a record wherever it begins, and none in what was cut off or damaged.
+func TestHasRecord(t *testing.T) {
+	record := AppendEntry(nil, Entry{Input: connect(0)})
+	for before := range 20 {
+		data := append(bytes.Repeat([]byte{7}, before), record...)
+		if !HasRecord(data) {
+			t.Errorf("none is found after %d bytes", before)
+		}
+		for length := range len(data) {
+			if HasRecord(data[:length]) {
+				t.Errorf("one is found in %d of %d bytes", length, len(data))
+			}
+		}
+		data[before+frameHeader] ^= 1
+		if HasRecord(data) {
+			t.Error("one is found that is damaged")
+		}
+	}
+}

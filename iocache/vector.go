@@ -65,6 +65,17 @@ func (c *Cache) DropImage(v Vector) {
 	c.images[v.key()] = list
 }
 
+// ForgetImages notes that there is no physical checkpoint at all any more.
+func (c *Cache) ForgetImages() {
+	for _, list := range c.images {
+		for _, i := range list {
+			c.bytes -= imageBytes(i)
+		}
+	}
+	clear(c.images)
+	c.imageCount = 0
+}
+
 // Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v
 // if each of its places is above the place of v in that tree, or is it. If there is none, ok is false:
 // the group has to be started anew. What it returns must not be modified.

@@ -52,6 +52,7 @@ type checkFlags struct {
 	violations   string
 	json         bool
 	resume       string
+	cache        string
 	saveTo       string
 	saveInterval time.Duration
 	elapsed      time.Duration // before the run was resumed
@@ -85,6 +86,7 @@ func checkCommand() *cobra.Command {
 	f.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
 	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
+	p.StringVar(&f.cache, "cache", "", "keep the answers of the peers in `file`, for the next check of the same peers")
 	p.StringVar(&f.saveTo, "run", "", "save what is needed to go on in `directory` (default: one below ~/.local/state/tandem/runs)")
 	p.DurationVar(&f.saveInterval, "save-interval", 0, "how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	p.StringVar(&f.violations, "violations", "1", "how many distinct violations to look for: `n` or all; of several, each has a file of its own")
@@ -144,6 +146,16 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	options.Progress, options.Contradicted = status.tell, status.contradicted
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
 		return err
+	}
+	if options.Kept, err = f.openKept(config, r, status.say); err != nil {
+		return err
+	}
+	if options.Kept != nil {
+		defer func() {
+			if err := options.Kept.Close(); err != nil {
+				status.say("%v", err)
+			}
+		}()
 	}
 	status.say("building %s", pkg)
 	program, clean, err := buildProgram(c.Context(), sut.BuildOptions{Dir: options.Dir, Package: pkg, PreemptIn: config.PreemptIn, Races: config.Races})

@@ -194,9 +194,9 @@ func bothKeys(a, b map[string]string) []string {
 	return slices.Compact(keys)
 }
 
-// flatten lists the values of a configuration by their keys, as a file writes them. Long
-// values are given by their hash.
-func flatten(config configs.Config) (map[string]string, error) {
+// flatten lists the values of a configuration, or of a part of one, by their keys, as a file
+// writes them. Long values are given by their hash.
+func flatten(config any) (map[string]string, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err

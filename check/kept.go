@@ -1,0 +1,159 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+)
+
+// KeptCache is a file in which the answers of the peers are kept between checks: what one check has
+// asked the next one need not. Each answer is appended as soon as it is there, so that a check that is killed
+// leaves all but the last of them. The file is locked while there is a KeptCache of it, which is used by
+// one check.
+type KeptCache struct {
+	path   string
+	file   *os.File
+	end    int64 // of what is whole
+	cache  *iocache.Cache
+	failed func(error)
+	broken bool // nothing more can be kept
+}
+
+// OpenKeptCache opens the file, or makes it with a description of the peers. Of a file that is there, same
+// says whether its description is that of the present peers: an error of it is returned. A record
+// at the end that is not whole is cut off. Failed is told once if answers cannot be kept any more.
+func OpenKeptCache(path, description string, same func(description string) error, failed func(error)) (*KeptCache, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the cache that is kept: %w", err)
+	}
+	k := &KeptCache{path: path, file: file, cache: iocache.New(iocache.Limits{}), failed: failed}
+	if err := k.open(description, same); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)
+	}
+	return k, nil
+}
+
+func (k *KeptCache) open(description string, same func(string) error) error {
+	if err := unix.Flock(int(k.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return errors.New("another check uses it: wait for its end, or name another file")
+		}
+		return err
+	}
+	info, err := k.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	header := iocache.AppendHeader(nil, description)
+	begun := make([]byte, min(info.Size(), int64(len(header))))
+	if _, err := k.file.ReadAt(begun, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(begun) < len(header) && bytes.HasPrefix(header, begun) { // new, or whoever made it was stopped
+		return k.append(header)
+	}
+	var restored error
+	k.end, err = k.read(same, func(e iocache.Entry) error {
+		restored = k.cache.Restore(e)
+		return restored
+	})
+	var wrong *iocache.FileError
+	if errors.As(err, &wrong) && wrong.Torn && k.end > 0 {
+		return k.cutOff(wrong)
+	}
+	if restored != nil {
+		return fmt.Errorf("it is damaged: %w", restored)
+	}
+	return err
+}
+
+// cutOff removes a record at the end that is not whole. What is followed by others is no end: then
+// the file is damaged, and left as it is.
+func (k *KeptCache) cutOff(wrong *iocache.FileError) error {
+	tail, err := io.ReadAll(io.LimitReader(io.NewSectionReader(k.file, k.end, 1<<62), maxTail+1))
+	if err != nil {
+		return err
+	}
+	if len(tail) > maxTail || iocache.HasRecord(tail) {
+		return fmt.Errorf("it is damaged: %w; what follows there would be lost: put back a copy, or name another file", wrong)
+	}
+	return k.file.Truncate(k.end)
+}
+
+// maxTail is more than any answer takes.
+const maxTail = 64 << 20 // bytes
+
+// read goes through the file, and returns the end of what is whole.
+func (k *KeptCache) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {
+	reader, err := iocache.NewReader(bufio.NewReader(io.NewSectionReader(k.file, 0, 1<<62)))
+	if err != nil {
+		return 0, err
+	}
+	if same != nil {
+		if err := same(reader.Description); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		end := reader.Offset()
+		entry, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return end, nil
+		}
+		if err == nil {
+			err = each(entry)
+		}
+		if err != nil {
+			return end, err
+		}
+	}
+}
+
+// record keeps an answer.
+func (k *KeptCache) record(e iocache.Entry) {
+	if k.broken {
+		return
+	}
+	if err := k.append(iocache.AppendEntry(nil, e)); err != nil {
+		k.broken = true
+		if k.failed != nil {
+			k.failed(fmt.Errorf("keeping the answers of the peers in %s: %w", k.path, err))
+		}
+	}
+}
+
+// append writes what is whole or not there at all.
+func (k *KeptCache) append(data []byte) error {
+	if _, err := k.file.WriteAt(data, k.end); err != nil {
+		return errors.Join(err, k.file.Truncate(k.end))
+	}
+	k.end += int64(len(data))
+	return nil
+}
+
+// Close has all that was kept on disk, and gives the file free.
+func (k *KeptCache) Close() error {
+	if err := errors.Join(k.file.Sync(), k.file.Close()); err != nil {
+		return fmt.Errorf("the cache that is kept in %s: %w", k.path, err)
+	}
+	return nil
+}
+
+// keep has the peers' side begin with the answers that are kept, and keep others.
+func (p *peerSide) keep(k *KeptCache) {
+	k.cache.ForgetImages() // of a group that has ended
+	p.cache, p.earlier = k.cache, "they are kept in "+k.path
+	p.record = append(p.record, k.record)
+}

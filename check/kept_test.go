@@ -1,0 +1,179 @@
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+)
+
+func openKept(t testing.TB, path string) *KeptCache {
+	t.Helper()
+	k, err := OpenKeptCache(path, "these peers", isThese, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func isThese(description string) error {
+	if description != "these peers" {
+		return fmt.Errorf("it is of %s", description)
+	}
+	return nil
+}
+
+// TestKeptCache: with the answers of a first check, a second one gives the same verdict without any
+// peer, though their time and random numbers are not chosen.
+func TestKeptCache(t *testing.T) {
+	for _, e := range []example{httpGet, scpTo} {
+		t.Run(e.String(), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "kept")
+			o := e.inMemory(t)
+			o.Kept = openKept(t, path)
+			first, said := outputs(t, o)
+			if err := o.Kept.Close(); err != nil {
+				t.Fatal(err)
+			}
+			o = e.inMemory(t)
+			o.Client, o.Kept = nil, openKept(t, path) // nobody could start a peer
+			second, saidAgain := outputs(t, o)
+			if err := o.Kept.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if second.Verdict.Kind != first.Verdict.Kind || second.Verdict.Executions != first.Verdict.Executions {
+				t.Errorf("%v, then %v", first.Verdict, second.Verdict)
+			}
+			if fmt.Sprint(said) != fmt.Sprint(saidAgain) {
+				t.Errorf("the outcomes were %v, then %v", said, saidAgain)
+			}
+			if first.Counts.Misses == 0 || second.Counts.Misses > 0 {
+				t.Errorf("the peers were asked %d times, then %d times", first.Counts.Misses, second.Counts.Misses)
+			}
+		})
+	}
+}
+
+// TestKeptCacheGrows: what is new is asked of the peers, and kept with the rest.
+func TestKeptCacheGrows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept")
+	var misses [3]int
+	for i, requests := range []string{"1", "2", "2"} {
+		o := alphabet.inMemory(t)
+		o.Args = []string{"-connections", "1", "-requests", requests}
+		o.Kept = openKept(t, path)
+		result := check(t, o)
+		if result.Verdict.Kind != explore.Holds {
+			t.Fatal(result.Verdict)
+		}
+		misses[i] = result.Counts.Misses
+		if err := o.Kept.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if misses != [3]int{3, 2, 0} { // connect, request, close; another request, and close after it
+		t.Errorf("the peers were asked %v times", misses)
+	}
+}
+
+// keptFile is a file with some answers.
+func keptFile(t *testing.T) (path string, whole []byte, ends map[int]bool) {
+	path, ends = filepath.Join(t.TempDir(), "kept"), map[int]bool{}
+	k := openKept(t, path)
+	ends[int(k.end)] = true
+	for _, e := range []iocache.Entry{connected, asked, {At: 2, Input: iocache.Input{Kind: iocache.Close}}} {
+		k.record(e)
+		ends[int(k.end)] = true
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, read(t, path), ends
+}
+
+// TestTruncatedKeptCache cuts the file off at every byte: what is whole is kept, and gone on with.
+func TestTruncatedKeptCache(t *testing.T) {
+	path, whole, ends := keptFile(t)
+	for length := range len(whole) {
+		write(t, path, whole[:length])
+		k, err := OpenKeptCache(path, "these peers", isThese, nil)
+		if err != nil {
+			t.Fatalf("%d bytes: %v", length, err)
+		}
+		if !ends[int(k.end)] || ends[length] && int(k.end) != length {
+			t.Fatalf("of %d bytes %d are whole", length, k.end)
+		}
+		end := k.end
+		k.record(iocache.Entry{Input: iocache.Input{Kind: iocache.Connect, Addr: "127.0.0.1:81"}})
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := openKept(t, path)
+		if again.end <= end {
+			t.Fatalf("%d bytes: what was kept afterwards is lost", length)
+		}
+		again.Close()
+	}
+}
+
+// TestDamagedKeptCache flips bits in the middle: that is an error that names the file, and loses
+// nothing.
+func TestDamagedKeptCache(t *testing.T) {
+	path, whole, _ := keptFile(t)
+	for at := range len(whole) - 20 { // the last record may be torn
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << (at % 8)
+		write(t, path, damaged)
+		if _, err := OpenKeptCache(path, "these peers", isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		if left := read(t, path); !bytes.Equal(left, damaged) {
+			t.Fatalf("byte %d: of %d bytes %d are left", at, len(damaged), len(left))
+		}
+	}
+}
+
+// TestKeptCacheIsOfOneCheck: it is locked, and for the same peers.
+func TestKeptCacheIsOfOneCheck(t *testing.T) {
+	path, _, _ := keptFile(t)
+	k := openKept(t, path)
+	if _, err := OpenKeptCache(path, "these peers", isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
+		t.Errorf("opened twice: %v", err)
+	}
+	k.Close()
+	others := errors.New("these are others")
+	if _, err := OpenKeptCache(path, "those peers", func(string) error { return others }, nil); !errors.Is(err, others) {
+		t.Errorf("opened for other peers: %v", err)
+	}
+	if _, err := OpenKeptCache(t.TempDir(), "these peers", isThese, nil); err == nil {
+		t.Error("a directory is opened")
+	}
+}
+
+// TestKeptCacheOnFullDisk: the check goes on, and what was kept stays.
+func TestKeptCacheOnFullDisk(t *testing.T) {
+	path, whole, _ := keptFile(t)
+	told := 0
+	k, err := OpenKeptCache(path, "these peers", isThese, func(error) { told++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	readOnly, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.file.Close()
+	k.file = readOnly // nothing can be written any more
+	k.record(connected)
+	k.record(connected)
+	if left := read(t, path); told != 1 || !bytes.Equal(left, whole) {
+		t.Errorf("told %d times; %d bytes were kept, and %d are left", told, len(whole), len(left))
+	}
+	readOnly.Close()
+}

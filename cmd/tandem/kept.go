@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// described is what the answers in a kept cache depend on beside the requests: the peers.
+type described struct {
+	Peers    map[string]string `json:"peers"`    // as they are configured
+	Programs map[string]string `json:"programs"` // the hashes of their programs
+}
+
+func describePeers(config configs.Config) (*described, error) {
+	d := &described{Programs: map[string]string{}}
+	var err error
+	if d.Peers, err = flatten(struct{ Group *peers.Group }{config.Group}); err != nil {
+		return nil, err
+	}
+	for _, p := range config.Group.Peers {
+		d.Programs[p.Name] = hashProgram(p.Command[0])
+	}
+	return d, nil
+}
+
+// same is an error that names what was another thing when the answers of a kept cache were given.
+func (d *described) same(description string) error {
+	was := &described{}
+	if err := json.Unmarshal([]byte(description), was); err != nil || was.Programs == nil {
+		return errors.New("its description is not that of peers, so it is no cache that was kept (--cache)")
+	}
+	var changes []string
+	for _, key := range bothKeys(was.Peers, d.Peers) {
+		if a, b := was.Peers[key], d.Peers[key]; a != b {
+			changes = append(changes, fmt.Sprintf("%s: it was %s, and is %s", key, orNothing(a), orNothing(b)))
+		}
+	}
+	for _, name := range bothKeys(was.Programs, d.Programs) {
+		if was.Programs[name] != d.Programs[name] {
+			changes = append(changes, fmt.Sprintf("peer %s: its program is another one", name))
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	const shown = 10
+	if more := len(changes) - shown; more > 0 {
+		changes = append(changes[:shown], fmt.Sprintf("... and %d more", more))
+	}
+	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file", strings.Join(changes, "\n  "))
+}
+
+// openKept opens the cache that is kept; nil if there is none.
+func (f *checkFlags) openKept(config configs.Config, r *resumed, say func(format string, a ...any)) (*check.KeptCache, error) {
+	switch {
+	case f.cache == "":
+		return nil, nil
+	case config.Group == nil:
+		return nil, errors.New("--cache keeps the answers of peers, and none are configured: name them under peers: in the configuration")
+	case r != nil:
+		say("the run goes on with the answers that it has; they are not kept in %s", f.cache)
+		return nil, nil
+	}
+	d, err := describePeers(config)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return check.OpenKeptCache(f.cache, string(text), d.same, func(err error) { say("%v; the check goes on", err) })
+}
