@@ -13,6 +13,10 @@ type account struct {
 	trace *trace
 	takes []take
 	gives []give
+	// overdrawn are the clocks of sets of events that have to run, and no others, for the
+	// account to be overdrawn.
+	overdrawn []clock
+	balanced  bool // it is not, in any order
 }
 
 // take is an event that takes from the counter.
@@ -31,6 +35,17 @@ type give struct {
 	visited int           // round in which it was last looked at
 }
 
+// accountOf returns the settled account of an object.
+func (d *dpor) accountOf(object int32) *account {
+	a := d.accounts[object]
+	if a == nil {
+		a = d.trace.newAccount(&d.trace.objects[object])
+		a.settle()
+		d.accounts[object] = a
+	}
+	return a
+}
+
 // newAccount opens the account of an object, up to where it is overdrawn already.
 func (t *trace) newAccount(object *objectLog) *account {
 	a := &account{trace: t}
@@ -47,13 +62,13 @@ func (t *trace) newAccount(object *objectLog) *account {
 			a.takes = append(a.takes, take{event: x.event, amount: -u.delta, past: t.clockOf(x.event)})
 		}
 	}
+	a.balanced = true
 	return a
 }
 
-// settle calls overdrawn with the clocks of sets of events that have to run, and no
-// others, for the account to be overdrawn. A take that can do that is from then on
-// held to the order in which it was executed, to find others.
-func (a *account) settle(overdrawn func(clock)) {
+// settle matches what is taken, and finds out how the account is overdrawn. A take that can
+// do that is from then on held to the order in which it was executed, to find others.
+func (a *account) settle() {
 	round := 0
 	for i := range a.takes {
 		for x := &a.takes[i]; x.amount > 0; {
@@ -63,7 +78,7 @@ func (a *account) settle(overdrawn func(clock)) {
 			if matched > 0 {
 				continue
 			}
-			overdrawn(a.reached(i, round))
+			a.overdrawn, a.balanced = append(a.overdrawn, a.reached(i, round)), false
 			if x.late {
 				break
 			}
@@ -154,7 +169,9 @@ func (d *dpor) reverseDeficits(from int) {
 				continue
 			}
 			object.seen = t.generation
-			t.newAccount(object).settle(d.runFirst)
+			for _, c := range d.accountOf(u.object).overdrawn {
+				d.runFirst(c)
+			}
 		}
 	}
 }

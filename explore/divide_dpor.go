@@ -104,7 +104,7 @@ func (d *dpor) partAt(i int) *dpor {
 	first := d.nodes[i].todo.branches[0]
 	way := wakeups{branches: []*branch{first.way()}}
 	p := &dpor{
-		trace: newTrace(), counters: make(map[int32]int32), path: slices.Clone(d.path[:i]),
+		trace: newTrace(), counters: make(map[int32]int32), accounts: make(map[int32]*account), path: slices.Clone(d.path[:i]),
 		begun: true, settled: true, restored: &restored{}, division: &division{},
 	}
 	for j := range i + 1 {
@@ -256,9 +256,14 @@ func (d *dpor) noteExecuted(transitions []Transition) {
 
 // clone is what a trace keeps of a transition.
 func (x *Transition) clone() Transition {
+	partners := slices.Clone(x.Partners)
+	for i, p := range partners {
+		partners[i].Needs, partners[i].Accesses = slices.Clone(p.Needs), slices.Clone(p.Accesses)
+	}
 	return Transition{
 		Action: x.Action, Choices: x.Choices, Barrier: x.Barrier, Forced: x.Forced,
 		Needs: slices.Clone(x.Needs), Accesses: slices.Clone(x.Accesses), Starts: slices.Clone(x.Starts),
+		Partners: partners,
 	}
 }
 

@@ -9,13 +9,13 @@ import "slices"
 // sets decide what to explore, sleep sets cut off what was explored elsewhere, and
 // wakeup trees lead past what sleep sets would cut off only later (Redundant). That
 // takes to know what has to run before a race can be reversed; where it is not known
-// (race.vague, programs that end early, counters below zero) single steps are
-// planned, and executions may be redundant.
+// (programs that end early, counters below zero) single steps are planned, and
+// executions may be redundant.
 //
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
 func DPOR() Search {
-	return &dpor{trace: newTrace(), counters: make(map[int32]int32)}
+	return &dpor{trace: newTrace(), counters: make(map[int32]int32), accounts: make(map[int32]*account)}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -47,15 +47,18 @@ type dpor struct {
 	sleep    []Sleeper
 	awakened []awakened
 
+	choosing  []int32     // events of which an alternative is neither asleep nor to do
+	unsettled []unsettled // races in the order in which they were found
+
 	// Of the execution that is being reported:
 	reversible []reversible
-	choosing   []int32 // events of which an alternative is neither asleep nor to do
-	maximal    bool    // nothing could have gone on at its end
-	ender      int32   // the event that ended the program while others might have gone on, or -1
+	maximal    bool  // nothing could have gone on at its end
+	ender      int32 // the event that ended the program while others might have gone on, or -1
 
 	reversal reversal // that was planned last
 	scratch  []int32
-	counters map[int32]int32 // of objects, in compose
+	counters map[int32]int32    // of objects, in compose
+	accounts map[int32]*account // of objects, in reverse
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -111,6 +114,7 @@ func (d *dpor) choose() bool {
 			d.nodes, d.path = d.nodes[:top+1], d.path[:top]
 			d.sizes.turn(top, d.counts.Executions)
 			d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool { return int(i) >= top })
+			d.unsettled = slices.DeleteFunc(d.unsettled, func(u unsettled) bool { return int(u.found) >= top })
 			d.descend(n.todo.pop())
 			d.settled = true
 			return true
@@ -264,16 +268,9 @@ func (d *dpor) extend(i int, x *Transition) error {
 	if err != nil {
 		return err
 	}
-	d.find(races, x.Action, x.Accesses, -1)
-	for p := range x.Partners {
-		p := &x.Partners[p]
-		races, err := d.trace.pendingRaces(p, true)
-		if err != nil {
-			return err
-		}
-		d.find(races, Action{Goroutine: p.Goroutine}, p.Accesses, int32(i))
-	}
-	return nil
+	d.find(races, step{Action: x.Action, Accesses: x.Accesses}, false)
+	d.findUnsettled(i, races)
+	return d.findPartners(i, x)
 }
 
 // addNode puts the state after the last event, the new node i, on the stack.

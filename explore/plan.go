@@ -6,15 +6,18 @@ import "slices"
 type reversible struct {
 	race
 	op step // what is to run before the event
+	// pending tells that op was not executed: it is one operation, which uses the same
+	// objects wherever it runs.
+	pending bool
 	// without is an event that cannot run if op does, like one that completed it: -1 if
 	// there is none.
 	without int32
 }
 
 // find notes races that end in an operation.
-func (d *dpor) find(races []race, a Action, accesses []Access, without int32) {
+func (d *dpor) find(races []race, op step, pending bool) {
 	for _, r := range races {
-		d.reversible = append(d.reversible, reversible{r, step{Action: a, Accesses: accesses}, without})
+		d.reversible = append(d.reversible, reversible{r, op, pending, -1})
 	}
 }
 
@@ -22,12 +25,12 @@ func (d *dpor) find(races []race, a Action, accesses []Access, without int32) {
 // the other way round.
 func (d *dpor) reverse(from int, e *Execution) error {
 	d.classify(e)
+	clear(d.accounts)
 	for i := from; i < len(d.trace.events); i++ {
 		d.insertPostponed(int32(i))
 		if d.trace.events[i].choices > 1 {
 			d.choosing = append(d.choosing, int32(i))
 		}
-		d.reverseAwakened(int32(i))
 	}
 	d.addAlternatives()
 	for i := range e.Pending {
@@ -35,13 +38,10 @@ func (d *dpor) reverse(from int, e *Execution) error {
 			return err
 		}
 	}
-	for i := range d.reversible {
-		if f := &d.reversible[i]; f.vague {
-			d.reverseVaguely(f)
-		} else {
-			d.insert(d.plan(f))
-		}
+	for _, f := range d.reversible {
+		d.reverseRace(f)
 	}
+	d.reverseUnsettled(from)
 	d.reverseDeficits(from)
 	if e.Outcome != Redundant {
 		d.goOnWithout(e.Pending)
@@ -106,7 +106,7 @@ func (d *dpor) addAlternative(i int32, a Action) bool {
 
 // alternative is the reversal of event i that has another alternative of its operation.
 func (d *dpor) alternative(i int32, a Action) *reversal {
-	r, _ := d.collect(i, -1, nil)
+	r, _ := d.collect(i, -1, nil, nil)
 	r.add(step{Action: a, Accesses: d.trace.accessesOf(i), marks: needed | guessed}, -1)
 	return r
 }
@@ -135,7 +135,7 @@ func (d *dpor) findPending(p *Pending, outcome Outcome) error {
 	}
 	races, err := d.trace.pendingRaces(p, false)
 	if err == nil {
-		d.find(races, Action{Goroutine: p.Goroutine}, p.Accesses, -1)
+		d.find(races, p.step(), true)
 	}
 	return err
 }
@@ -176,6 +176,20 @@ func single(node int32, a Action, accesses []Access, m marks) *reversal {
 	return &reversal{node: node, steps: []step{{a, accesses, needed | m}}, removed: make([]bool, 1), before: make([][]int, 1)}
 }
 
+// reverseRace sees to it that a race is also explored the other way round.
+func (d *dpor) reverseRace(f reversible) {
+	if f.counter >= 0 {
+		switch d.empty(&f) {
+		case no:
+			return
+		case perhaps:
+			d.reverseVaguely(&f)
+			return
+		}
+	}
+	d.insert(d.plan(&f))
+}
+
 // reverseVaguely is for a race of which it is not known what has to run: whatever it is, it
 // begins with one of those that it adds.
 func (d *dpor) reverseVaguely(f *reversible) {
@@ -187,15 +201,17 @@ func (d *dpor) reverseVaguely(f *reversible) {
 	}
 }
 
-// plan makes the reversal of f: everything that does not depend on the event, and
-// in the end op, before which what is in its past has to run.
+// plan makes the reversal of f: everything that does not depend on the event, or what of
+// that is within, and in the end op, before which what is in its past has to run.
 func (d *dpor) plan(f *reversible) *reversal {
-	r, ends := d.collect(f.event, f.without, f.past)
-	r.whole = r.whole && f.without < 0 // it is looked at once, whatever else runs after that
+	r, ends := d.collect(f.event, f.without, f.within, f.past)
+	//	r.whole = r.whole && f.without < 0 // it is looked at once, whatever else runs after that
 	if !ends {
 		op := f.op
 		op.Choice, op.marks = 0, needed|guessed|open
-		op.Accesses = upToConflict(op.Accesses, d.trace.accessesOf(f.event))
+		if !f.pending {
+			op.Accesses = upToConflict(op.Accesses, d.trace.accessesOf(f.event))
+		}
 		r.add(op, -1)
 	}
 	return r
@@ -214,10 +230,10 @@ func upToConflict(accesses, others []Access) []Access {
 }
 
 // collect makes the reversal of event e that consists of all that happened neither
-// after e nor after another event, if that is not negative. What is in a clock is
-// needed. It reports whether the program ends with it.
-func (d *dpor) collect(e, without int32, past clock) (r *reversal, ends bool) {
-	d.gather(e, without, nil)
+// after e nor after another event, if that is not negative, and is within a clock, if
+// that is not nil. What is in the past is needed. It reports whether the program ends with it.
+func (d *dpor) collect(e, without int32, within, past clock) (r *reversal, ends bool) {
+	d.gather(e, without, within)
 	whole := d.maximal && len(d.scratch) < maxSteps
 	if len(d.scratch) >= maxSteps {
 		d.gather(e, without, past)

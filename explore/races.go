@@ -13,10 +13,12 @@ type race struct {
 	// direct tells that the operation is an initial of the reversal: nothing else
 	// has to run before it in the state before the event.
 	direct bool
-	// vague tells that it is not known which of what does not depend on the event
-	// has to run before the operation, nor whether anything helps: all that could
-	// begin the reversal must be explored.
-	vague bool
+	// counter is an object, if not negative, of which the counter would not be zero without
+	// the event and what happened after it: it is still to be found out what else has to be
+	// left out (dpor.empty).
+	counter int32
+	// within are the events of which those that do not depend on the event are to run; nil for all.
+	within clock
 }
 
 // pendingRaces returns the races that end in an operation that was pending when
@@ -102,10 +104,11 @@ func (t *trace) findRaces(op operation) {
 		case no:
 			t.deferred = append(t.deferred, e)
 		case perhaps:
-			t.races = append(t.races, race{event: e, vague: true, direct: !t.anyAfter(t.now, e) && t.heldBefore(e, op)})
+			t.races = append(t.races, race{event: e, past: t.pastWithout(e, nil), counter: t.counterOf(op),
+				direct: !t.anyAfter(t.now, e) && t.heldBefore(e, op)})
 			t.deferred = append(t.deferred, e)
 		case yes:
-			t.races = append(t.races, race{event: e, past: t.pastWithout(e)})
+			t.races = append(t.races, race{event: e, past: t.pastWithout(e, t.deferred), counter: -1})
 			t.now.join(t.clockOf(e))
 		}
 	}
@@ -166,8 +169,7 @@ const (
 // If it does not, it may still hold when some more are left out. With a mutex that
 // is a race of its own: the one left out is the Lock that closed it, and where that
 // is reversed the race with e shows up again. Of several Adds to a counter, however,
-// each alone makes no difference: the answer is then perhaps, unless the counter
-// cannot get to zero at all.
+// each alone makes no difference: the answer is then perhaps.
 func (t *trace) exchangeable(e int32, op operation) answer {
 	switch {
 	case t.events[e].barrier:
@@ -198,8 +200,7 @@ func (t *trace) holdsBefore(e int32, need Need, op operation) answer {
 	if t.holdsWithout(e, need, op.useOf(o), from) {
 		return yes
 	}
-	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e &&
-		need.Mask&ReadyExclusive != 0 && t.lowestCounter(e, object, from) <= 0 {
+	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e && need.Mask&ReadyExclusive != 0 {
 		return perhaps
 	}
 	return no
@@ -268,30 +269,10 @@ func (t *trace) counterBefore(object *objectLog, i int) int32 {
 	return counter
 }
 
-// lowestCounter returns a lower bound for the counter of the object in the states
-// that can be reached from the one before e with events outside D, among which are
-// all that the operation depends on (now). It looks at every goroutine by itself:
-// each stops where it is best.
-func (t *trace) lowestCounter(e int32, object *objectLog, from int) int32 {
-	t.sums, t.lows = zeros(t.sums, len(t.goroutines)), zeros(t.lows, len(t.goroutines))
-	for _, x := range object.uses[from:] {
-		if t.includes(t.clockOf(x.event), e) {
-			continue
-		}
-		g := t.events[x.event].goroutine
-		t.sums[g] += t.uses[x.use].delta
-		if t.sums[g] < t.lows[g] || t.includes(t.now, x.event) {
-			t.lows[g] = t.sums[g]
-		}
-	}
-	lowest := int32(0)
-	if from < len(object.uses) && t.uses[object.uses[from].use].ready&ReadyExclusive == 0 {
-		lowest = t.counterBefore(object, from)
-	}
-	for _, low := range t.lows {
-		lowest += low
-	}
-	return lowest
+// counterOf returns the object of which an operation waits for the counter to be zero.
+func (t *trace) counterOf(op operation) int32 {
+	i := slices.IndexFunc(op.needs, func(n Need) bool { return n.Mask&ReadyExclusive != 0 })
+	return t.objectOf[op.needs[i].Object]
 }
 
 // zeros returns n zeros in the memory of s if it suffices.
@@ -326,11 +307,11 @@ func (t *trace) heldBefore(e int32, op operation) bool {
 // pastWithout returns a copy of now, with those deferred after e that do not depend
 // on it: they enable the operation, or disabled it, in the reversal too. It is valid
 // until the trace is truncated.
-func (t *trace) pastWithout(e int32) clock {
+func (t *trace) pastWithout(e int32, deferred []int32) clock {
 	from := len(t.pasts)
 	t.pasts = append(t.pasts, t.now...)
 	past := clock(t.pasts[from:len(t.pasts):len(t.pasts)])
-	for _, d := range t.deferred {
+	for _, d := range deferred {
 		if d > e && !t.includes(t.clockOf(d), e) {
 			past.join(t.clockOf(d))
 		}

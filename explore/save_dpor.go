@@ -97,11 +97,16 @@ func (d *dpor) rebuild(transitions []Transition) error {
 		if n.sleepEnd = len(d.sleep); i == len(nodes)-1 {
 			break
 		}
-		if _, err := d.trace.push(&transitions[i]); err != nil {
+		races, err := d.trace.push(&transitions[i])
+		if err != nil {
 			return err
 		}
+		d.findUnsettled(i, races)
 		if d.trace.digest(int32(i)) != r.digests[i] {
 			return &DivergenceError{Step: i, Want: "what was executed there before the search was resumed", Got: "something else"}
+		}
+		if err := d.findPartners(i, &transitions[i]); err != nil {
+			return err
 		}
 	}
 	d.chosen = chosen

@@ -29,7 +29,7 @@ package explore
 //
 // What is not true of larger transitions is that the accesses of a goroutine's next one stay
 // the same while it does not run: it may be cut short where another has taken a lock
-// meanwhile, and then conflict with less. Optimal DPOR relies on it in one place, see awakened.
+// meanwhile, and then conflict with less. Optimal DPOR relies on it in one place, see unsettled.
 //
 // TestAgainstTwin (sealed) compares with DFS under the same sealing on random programs, and
 // TestReductionWithSealing in package check does so on programs of real Go.

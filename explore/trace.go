@@ -40,7 +40,6 @@ type trace struct {
 	deferred   []int32 // of these, those that could not be exchanged with it
 	races      []race
 	pasts      []int32 // clocks of the races
-	sums, lows []int32 // per goroutine: the counter of an object, and its lowest
 }
 
 // event is an executed transition.

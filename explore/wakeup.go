@@ -38,6 +38,11 @@ const (
 
 func (s *step) is(m marks) bool { return s.marks&m != 0 }
 
+// step is the operation as a step.
+func (p *Pending) step() step {
+	return step{Action: Action{Goroutine: p.Goroutine}, Accesses: p.Accesses}
+}
+
 // chooses reports whether a step stands for what an action begins, which includes the
 // other alternatives of the same operation.
 func (s *step) chooses(a *step) bool {
@@ -71,7 +76,7 @@ func (d *dpor) insert(r *reversal) (inserted bool) {
 }
 
 // choicesAsleep returns how many alternatives there are of the operation of the last
-// step, if that is open and one of them is asleep: others may have been passed over.
+// step, if that is open and one of them sleeps until then: others may have been passed over.
 func (d *dpor) choicesAsleep(n *node, steps []step) int {
 	i := len(steps) - 1
 	g := steps[i].Goroutine
@@ -79,7 +84,7 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 		return 0
 	}
 	for _, s := range d.sleepOf(n) {
-		if s.Goroutine == g {
+		if s.Goroutine == g && !slices.ContainsFunc(steps[:i], func(x step) bool { return s.Wakes(x.Accesses) }) {
 			return s.choices
 		}
 	}
@@ -189,25 +194,32 @@ func (w *wakeups) pop() *branch {
 	return b
 }
 
-// prune takes out what would execute something asleep, which has been explored, on
-// the way to the first leaf, and reports whether there is one.
+// prune takes out the first leaves, as long as there is something asleep on the way to them:
+// it is a weak initial of that way, so that what begins there has been explored. It reports
+// whether there is a leaf left, or something postponed.
 // The way to it shares nothing that changes with what others know of the tree, if divided.
-func (w *wakeups) prune(sleepers []Sleeper, divided bool) bool {
-	root := w
-	asleep := slices.Clone(sleepers)
+func (w *wakeups) prune(asleep []Sleeper, divided bool) bool {
 	for len(w.branches) > 0 {
 		b := w.branches[0]
-		if slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
-			w.branches = w.branches[1:]
-			continue
+		if !slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
+			if len(b.below.branches) == 0 {
+				return true
+			}
+			if divided {
+				b = &branch{step: b.step, below: b.below, part: b.part}
+				w.branches = slices.Clone(w.branches)
+				w.branches[0] = b
+			}
+			if b.below.prune(b.step.wake(asleep), divided) || len(b.below.postponed) > 0 {
+				return true
+			}
 		}
-		if divided {
-			b = &branch{step: b.step, below: b.below, part: b.part}
-			w.branches = slices.Clone(w.branches)
-			w.branches[0] = b
-		}
-		asleep = slices.DeleteFunc(asleep, func(s Sleeper) bool { return s.Goroutine == b.Goroutine || s.Wakes(b.Accesses) })
-		w = &b.below
+		w.branches = w.branches[1:]
 	}
-	return len(root.branches) > 0
+	return false
+}
+
+// wake returns those of some sleepers that still sleep after a step.
+func (s *step) wake(asleep []Sleeper) []Sleeper {
+	return slices.DeleteFunc(slices.Clone(asleep), func(a Sleeper) bool { return a.Goroutine == s.Goroutine || a.Wakes(s.Accesses) })
 }
