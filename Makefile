@@ -12,7 +12,7 @@
 GO ?= go
 PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 
-# One static binary for each process; the server is a peer of the alphabet example.
+# One static binary for each process; server and client of the alphabet example are peers of each other.
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
@@ -28,6 +28,7 @@ build: peers/shim/nd.so peers/shim/vdso.so
 	$(BUILD) -o bin/tandem-ckptd ./cmd/ckptd
 	$(BUILD) -o bin/tandem-proxy ./cmd/proxy
 	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
+	$(BUILD) -o bin/alphabet-client ./examples/alphabet
 
 setup:
 	scripts/setup.sh $(PEERS)

@@ -42,7 +42,8 @@ func makeTree() (string, error) {
 		return dir, err
 	}
 	for name, pkg := range map[string]string{
-		"tandem-ckptd": "../cmd/ckptd", "tandem-proxy": "../cmd/proxy", "alphabet-server": "../examples/alphabet/server",
+		"tandem-ckptd": "../cmd/ckptd", "tandem-proxy": "../cmd/proxy",
+		"alphabet-server": "../examples/alphabet/server", "alphabet-client": "../examples/alphabet",
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -56,14 +56,16 @@ type conversation struct {
 	started     iocache.NodeID // where a group is that was started to behave as it was chosen
 	connections []string       // their names
 	behaviour   int            // of the peers, from 0 on
+	clients     int            // among the peers, that have not ended
 	hits        []bool         // for each input, whether the cache answered it
 	watch       func(exchange) // told of every exchange, for counterexamples
 }
 
 // socket is the checker's descriptor of a connection into the group.
 type socket struct {
-	fd    int
-	ended bool // the peer's stream has ended
+	fd      int
+	ended   bool // the peer's stream has ended
+	listens bool // it is a listener
 }
 
 // exchange is an input with its answer, as a counterexample shows it.
@@ -72,8 +74,13 @@ type exchange struct {
 	answer   iocache.Reaction
 	cached   bool
 	restored string
-	// behaviour of the peers that a connect has chosen
+	// behaviour of the peers that a connect or listen has chosen
 	behaviour int
+	// What clients have done: see noteClients.
+	first   int    // number of the first connection that was opened
+	clients int    // that have not ended
+	ended   []end  // those that have, now
+	failure string // why that ends the execution
 }
 
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
@@ -91,14 +98,14 @@ func (p *conversation) rewind() {
 	}
 	p.cursor.Rewind()
 	p.started, p.connections = iocache.Root, p.connections[:0]
-	p.hits = p.hits[:0]
+	p.hits, p.clients = p.hits[:0], p.spec.Clients()
 }
 
 // Exchange implements sut.Peers.
 func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if in.Kind == sut.Connect && len(p.connections) == 0 {
+	if (in.Kind == sut.Connect || in.Kind == sut.Listen) && len(p.connections) == 0 {
 		if err := p.choose(in.Behaviour); err != nil {
 			return sut.Answer{}, err
 		}
@@ -116,11 +123,13 @@ func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	} else {
 		p.counts.Hits++
 	}
+	x := exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()], behaviour: in.Behaviour}
+	p.noteClients(&x)
 	if p.watch != nil {
-		input.Data = slices.Clone(input.Data)
-		p.watch(exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()], behaviour: in.Behaviour})
+		x.input.Data = slices.Clone(input.Data)
+		p.watch(x)
 	}
-	return answer(served, input.Conn), nil
+	return x.reply(), nil
 }
 
 func (p *conversation) cacheInput(in sut.Input) iocache.Input {
@@ -132,6 +141,9 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 			out.Name = strconv.FormatUint(in.Name, 16)
 		}
 		p.connections = append(p.connections, out.Name)
+	case sut.Listen:
+		out = iocache.Input{Kind: iocache.Listen, Conn: len(p.connections), Addr: in.Address}
+		p.connections = append(p.connections, "")
 	case sut.Send:
 		out.Kind = iocache.Send
 	case sut.Shutdown:
@@ -240,7 +252,7 @@ func (p *conversation) goOnWithout(err error) error {
 }
 
 var strategyKinds = map[iocache.Kind]strategy.Kind{
-	iocache.Connect: strategy.Connect, iocache.Send: strategy.Send,
+	iocache.Connect: strategy.Connect, iocache.Listen: strategy.Connect, iocache.Send: strategy.Send,
 	iocache.Shutdown: strategy.Shutdown, iocache.Close: strategy.Close,
 }
 
@@ -348,12 +360,13 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at
 	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(p.depth(at), "input"))
-	for number, ended := range p.openConnections(at) {
+	h := p.pastOf(at)
+	for number, listens := range h.open {
 		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number))
 		if err != nil {
 			return err
 		}
-		p.sockets[number] = &socket{fd: fd, ended: ended}
+		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], listens: listens}
 	}
 	_, err := p.group.Reads() // before the next input
 	return err
@@ -390,29 +403,6 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// openConnections are those whose descriptors the proxy still has at some places, by the
-// numbers of their sockets, and whether their streams have ended.
-func (p *peerSide) openConnections(at iocache.Vector) map[int]bool {
-	open, ended := map[int]bool{}, map[int]bool{}
-	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
-		number := p.socketOf(s.Node, s.Input.Conn)
-		switch {
-		case s.Input.Kind == iocache.Connect && s.Reaction.Refused == 0:
-			open[number] = true
-		case s.Input.Kind == iocache.Close:
-			delete(open, number)
-		}
-		for _, d := range s.Reaction.Deliveries {
-			number := p.socketOf(s.Node, d.Conn)
-			ended[number] = ended[number] || d.End != iocache.StillOpen
-		}
-	}
-	for number := range open {
-		open[number] = ended[number]
-	}
-	return open
-}
-
 // close ends the groups.
 func (p *peerSide) close() error {
 	var errs []error
@@ -424,18 +414,10 @@ func (p *peerSide) close() error {
 
 // join appends one reaction to another.
 func join(a, b iocache.Reaction) iocache.Reaction {
-	if len(a.Deliveries) == 0 {
-		return b
+	return iocache.Reaction{
+		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
+		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended),
 	}
-	return iocache.Reaction{Refused: b.Refused, Deliveries: slices.Concat(a.Deliveries, b.Deliveries)}
-}
-
-func answer(r iocache.Reaction, connection int) sut.Answer {
-	a := sut.Answer{Errno: r.Refused, Connection: connection}
-	for _, d := range r.Deliveries {
-		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: d.Conn, Data: d.Data, End: ends[d.End]})
-	}
-	return a
 }
 
 var ends = map[iocache.End]sut.End{iocache.StillOpen: sut.Open, iocache.EOF: sut.EndOfStream, iocache.Reset: sut.Reset}

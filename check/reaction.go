@@ -70,6 +70,10 @@ func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
 // those of the group's sockets.
 func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	r := &reaction{p: p.peerSide}
+	clients := p.spec.Clients() > 0
+	if clients {
+		r.past = p.pastOf(p.at)
+	}
 	if err := r.give(in); err != nil {
 		return iocache.Reaction{}, err
 	}
@@ -78,7 +82,14 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
 	defer cancel()
-	if err := p.group.Quiesce(ctx, r.drain); err != nil {
+	err := p.group.Quiesce(ctx, r.drain)
+	if err == nil && in.Kind == iocache.Listen {
+		err = r.startClients(ctx, in)
+	}
+	if err == nil && clients {
+		err = r.noteEnded()
+	}
+	if err != nil {
 		return iocache.Reaction{}, err
 	}
 	return r.result(), p.noteReads()
@@ -87,14 +98,20 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 // reaction collects what the peers do after one input.
 type reaction struct {
 	p       *peerSide
+	past    past // of the group, if it has clients
 	refused int
+	opened  []int
 	list    []iocache.Delivery
+	ended   []iocache.Ending
 }
 
 func (r *reaction) give(in iocache.Input) error {
 	p := r.p
-	if in.Kind == iocache.Connect {
+	switch in.Kind {
+	case iocache.Connect:
 		return r.connect(in)
+	case iocache.Listen:
+		return r.listen(in)
 	}
 	s := p.sockets[in.Conn]
 	if s == nil {
@@ -116,17 +133,23 @@ func (r *reaction) give(in iocache.Input) error {
 }
 
 func (r *reaction) connect(in iocache.Input) error {
-	p := r.p
 	address, err := netip.ParseAddrPort(in.Addr)
 	if err != nil {
 		return err
 	}
-	id := proxy.ID(in.Conn)
+	return r.open(in, false, func(ctx context.Context, id proxy.ID) error {
+		return r.p.group.Proxy().Connect(ctx, id, address)
+	})
+}
+
+// open makes a socket and then a connection or listener of it.
+func (r *reaction) open(in iocache.Input, listens bool, how func(context.Context, proxy.ID) error) error {
+	p, id := r.p, proxy.ID(in.Conn)
 	fd, err := p.group.Proxy().CreateSocket(p.ctx, id)
 	if err != nil {
 		return err
 	}
-	err = p.group.Proxy().Connect(p.ctx, id, address)
+	err = how(p.ctx, id)
 	var refused *proxy.SocketError
 	if errors.As(err, &refused) {
 		unix.Close(fd)
@@ -137,7 +160,8 @@ func (r *reaction) connect(in iocache.Input) error {
 		unix.Close(fd)
 		return err
 	}
-	p.sockets[in.Conn] = &socket{fd: fd}
+	p.sockets[in.Conn] = &socket{fd: fd, listens: listens}
+	r.past.next++
 	return nil
 }
 
@@ -179,9 +203,12 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 
 // drain reads whatever has arrived on any connection.
 func (r *reaction) drain() (progress bool, err error) {
+	if progress, err = r.accept(); err != nil {
+		return progress, err
+	}
 	var buffer [64 << 10]byte
 	for number, s := range r.p.sockets {
-		for !s.ended {
+		for !s.ended && !s.listens {
 			n, err := unix.Read(s.fd, buffer[:])
 			if errors.Is(err, unix.EINTR) {
 				continue
@@ -214,7 +241,7 @@ func (r *reaction) add(connection int, data []byte, end iocache.End) {
 // result puts the deliveries of each connection together.
 func (r *reaction) result() iocache.Reaction {
 	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
-	var out iocache.Reaction
+	out := iocache.Reaction{Opened: r.opened, Ended: r.ended}
 	for _, d := range r.list {
 		last := len(out.Deliveries) - 1
 		if last >= 0 && out.Deliveries[last].Conn == d.Conn {

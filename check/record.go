@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
+	"golang.org/x/sys/unix"
+
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -100,7 +103,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 }
 
 var inputNames = map[iocache.Kind]string{
-	iocache.Connect: "connect", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close",
+	iocache.Connect: "connect", iocache.Listen: "listen", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close",
 }
 
 var endNames = map[iocache.End]string{iocache.EOF: "eof", iocache.Reset: "reset"}
@@ -114,6 +117,13 @@ func recordExchange(x exchange) report.Exchange {
 	for _, d := range x.answer.Deliveries {
 		e.Deliveries = append(e.Deliveries, report.Delivery{Conn: d.Conn, Data: d.Data, End: endNames[d.End]})
 	}
+	for i, listener := range x.answer.Opened {
+		e.Opened = append(e.Opened, report.Opening{Conn: x.first + i, Listener: listener})
+	}
+	for _, end := range x.ended {
+		e.Ended = append(e.Ended, report.Ending{Peer: end.peer, Status: int(end.status)})
+	}
+	e.Clients, e.Failure = x.clients, x.failure
 	return e
 }
 
@@ -123,6 +133,8 @@ func messages(x exchange) []report.Message {
 	switch x.input.Kind {
 	case iocache.Connect:
 		first.Event = "connect to " + x.input.Addr
+	case iocache.Listen:
+		first.About, first.Event = fmt.Sprintf("listener %d", x.input.Conn), "listen at "+x.input.Addr
 	case iocache.Shutdown:
 		first.Event = "end of stream"
 	case iocache.Close:
@@ -131,6 +143,9 @@ func messages(x exchange) []report.Message {
 	list := []report.Message{first}
 	if x.answer.Refused != 0 {
 		list = append(list, report.Message{Conn: x.input.Conn, Event: "refused"})
+	}
+	for i, listener := range x.answer.Opened {
+		list = append(list, report.Message{Conn: x.first + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
 	}
 	for _, d := range x.answer.Deliveries {
 		m := report.Message{Conn: d.Conn, Data: d.Data}
@@ -141,6 +156,9 @@ func messages(x exchange) []report.Message {
 			m.Event = "reset"
 		}
 		list = append(list, m)
+	}
+	for _, end := range x.ended {
+		list = append(list, report.Message{About: end.peer, Event: peers.Outcome(end.status)})
 	}
 	return list
 }
@@ -246,5 +264,15 @@ func recordedExchange(e report.Exchange) exchange {
 		}
 		x.answer.Deliveries = append(x.answer.Deliveries, delivery)
 	}
+	for i, o := range e.Opened {
+		if i == 0 {
+			x.first = o.Conn
+		}
+		x.answer.Opened = append(x.answer.Opened, o.Listener)
+	}
+	for _, gone := range e.Ended {
+		x.ended = append(x.ended, end{gone.Peer, unix.WaitStatus(gone.Status)})
+	}
+	x.clients, x.failure = e.Clients, e.Failure
 	return x
 }

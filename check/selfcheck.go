@@ -142,16 +142,16 @@ func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
 	if p.given == len(p.exchanges) {
 		return sut.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
 	}
-	x := p.exchanges[p.given]
+	x := &p.exchanges[p.given]
 	same := x.input.Kind == cacheKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
-		(in.Kind == sut.Connect && x.input.Addr == in.Address && x.behaviour == in.Behaviour || in.Kind != sut.Connect && x.input.Conn == in.Connection)
+		x.input.Addr == in.Address && x.behaviour == in.Behaviour && (in.Address != "" || x.input.Conn == in.Connection)
 	if !same {
 		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}
 	p.given++
-	return answer(x.answer, x.input.Conn), nil
+	return x.reply(), nil
 }
 
 var cacheKinds = map[sut.InputKind]iocache.Kind{
-	sut.Connect: iocache.Connect, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close,
+	sut.Connect: iocache.Connect, sut.Listen: iocache.Listen, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close,
 }

@@ -58,6 +58,11 @@ func TestExample(t *testing.T) {
 				Env:     []string{"TZ=UTC"},
 				Listen:  "127.0.0.1:8080",
 				Choices: 2,
+			}, {
+				Name:    "curl",
+				Command: []string{"curl", "--silent", "--fail", "http://{sut}:9090/"},
+				After:   "listen 9090",
+				Expect:  "exit 0",
 			}, cache.Peers[0]},
 			Files: []peers.File{
 				cache.Files[0],
@@ -225,7 +230,7 @@ var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: arguments, choices, command, directory, env, listen, name, port, profile, program"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, command, directory, env, expect, listen, name, port, profile, program"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
@@ -295,6 +300,8 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
 	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
 	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
+	{"peers:\n- {name: a, command: [a], after: 8080}", `x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080`},
+	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is expected to end: say after what it is started, such as after: listen 8080"},
 	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
 	{"peers:\n- {name: a, command: [a], choices: 4000}\n- {name: b, command: [b], choices: 2}",
 		"x.yaml:1: peers: their choices together make 8000 behaviours, allowed are 4096"},

@@ -45,6 +45,8 @@ type peerEntry struct {
 	Env     []pair
 	Listen  string
 	Choices *int
+	After   string
+	Expect  string
 
 	Profile   string
 	Port      *int

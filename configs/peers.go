@@ -44,6 +44,7 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 		p.Listen = e.Listen
 	}
 	p.Env = override(p.Env, env)
+	p.After, p.Expect = e.After, e.Expect
 	if e.Choices != nil {
 		if err := within(*e.Choices, peers.MaxChoices); err != nil {
 			report(".choices", err)

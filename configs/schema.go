@@ -53,6 +53,8 @@ var schema = field{shape: record, fields: map[string]field{
 		"env":     {shape: pairs},
 		"listen":  {shape: text},
 		"choices": {shape: integer},
+		"after":   {shape: text},
+		"expect":  {shape: text},
 
 		"profile":   {shape: text},
 		"port":      {shape: integer},

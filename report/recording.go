@@ -57,17 +57,33 @@ type Chosen struct {
 // Exchange is one input to the peers and all that they did in reaction.
 type Exchange struct {
 	Input      Input      `json:"input"`
-	Refused    int        `json:"refused,omitempty"` // errno of a connect
+	Refused    int        `json:"refused,omitempty"` // errno of a connect or listen
+	Opened     []Opening  `json:"opened,omitempty"`
 	Deliveries []Delivery `json:"deliveries,omitempty"`
+	Ended      []Ending   `json:"ended,omitempty"`
+	Clients    int        `json:"clients,omitempty"` // how many are left
+	Failure    string     `json:"failure,omitempty"` // why the end of one ends the execution
+}
+
+// Opening is a connection that a peer has opened, the numbers being one after the other.
+type Opening struct {
+	Conn     int `json:"conn"`
+	Listener int `json:"listener"`
+}
+
+// Ending is the end of a peer.
+type Ending struct {
+	Peer   string `json:"peer"`
+	Status int    `json:"status"` // as wait(2) has it
 }
 
 // Input is something done to the peers.
 type Input struct {
-	Kind string `json:"kind"` // "connect", "send", "shutdown" or "close"
+	Kind string `json:"kind"` // "connect", "listen", "send", "shutdown" or "close"
 	Conn int    `json:"conn"`
-	Addr string `json:"addr,omitempty"` // connect only
+	Addr string `json:"addr,omitempty"` // connect and listen only
 	Data []byte `json:"data,omitempty"` // send only
-	// Behaviour of the peers that the first connect of an execution has chosen, from 0 on.
+	// Behaviour of the peers that the first connect or listen of an execution has chosen, from 0 on.
 	Behaviour int `json:"behaviour,omitempty"`
 }
 
@@ -292,20 +308,28 @@ func (r *Recording) validate() error {
 }
 
 func (e Exchange) validate() error {
+	opens := false
 	switch e.Input.Kind {
-	case "connect", "send", "shutdown", "close":
+	case "connect", "listen":
+		opens = true
+	case "send", "shutdown", "close":
 	default:
-		return fmt.Errorf("input %q, want connect, send, shutdown or close", e.Input.Kind)
+		return fmt.Errorf("input %q, want connect, listen, send, shutdown or close", e.Input.Kind)
 	}
 	switch {
 	case e.Input.Conn < 0:
 		return fmt.Errorf("connection %d, want 0 or more", e.Input.Conn)
-	case (e.Input.Kind == "connect") != (e.Input.Addr != ""):
-		return fmt.Errorf("%s with address %q: connect has one, the others have none", e.Input.Kind, e.Input.Addr)
+	case opens != (e.Input.Addr != ""):
+		return fmt.Errorf("%s with address %q: connect and listen have one, the others have none", e.Input.Kind, e.Input.Addr)
 	case (e.Input.Kind == "send") != (len(e.Input.Data) > 0):
 		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind, len(e.Input.Data))
-	case e.Refused < 0 || e.Refused > 0 && e.Input.Kind != "connect":
+	case e.Refused < 0 || e.Refused > 0 && !opens:
 		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
+	}
+	for i, o := range e.Opened {
+		if o.Conn < 0 || o.Conn != e.Opened[0].Conn+i || o.Listener < 0 {
+			return fmt.Errorf("connection %d is opened at listener %d, want numbers one after the other", o.Conn, o.Listener)
+		}
 	}
 	for _, d := range e.Deliveries {
 		if d.Conn < 0 || d.End != "" && d.End != "eof" && d.End != "reset" {

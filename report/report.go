@@ -160,6 +160,7 @@ type Step struct {
 // Message is what was sent in one direction of a connection at once, or what happened to it.
 type Message struct {
 	Conn   int
+	About  string // not a connection, but a listener, or a peer
 	ToPeer bool
 	Data   []byte
 	Event  string // after Data: "end of stream", "reset", "refused"; empty if nothing

@@ -186,7 +186,11 @@ func messagesOf(step Step, streams decoders) []string {
 			direction = "->"
 		}
 		for _, line := range streams.describe(message) {
-			lines = append(lines, fmt.Sprintf("%s connection %d: %s", direction, message.Conn, line))
+			about := fmt.Sprintf("connection %d", message.Conn)
+			if message.About != "" {
+				about = printable(message.About)
+			}
+			lines = append(lines, fmt.Sprintf("%s %s: %s", direction, about, line))
 		}
 	}
 	if len(lines) > 0 && step.Cached {

@@ -1,0 +1,170 @@
+package check
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Clients among the peers: they are started when the program listens, connect, and end.
+
+// past is what has become of a group on the way to where it stands. Sockets are named by
+// their numbers in the group.
+type past struct {
+	next     int          // number of the next connection or listener, in group scope
+	open     map[int]bool // those that the proxy still has; whether it is a listener
+	finished map[int]bool // the stream of the peer has ended
+	ports    map[uint16]bool
+	ended    map[int]bool // clients
+}
+
+// pastOf finds out how a group has come to some places.
+func (p *peerSide) pastOf(at iocache.Vector) past {
+	h := past{open: map[int]bool{}, finished: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
+	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
+		number := p.socketOf(s.Node, s.Input.Conn)
+		switch s.Input.Kind {
+		case iocache.Connect, iocache.Listen:
+			h.next++
+			if s.Reaction.Refused == 0 {
+				h.open[number] = s.Input.Kind == iocache.Listen
+			}
+		case iocache.Close:
+			delete(h.open, number)
+		}
+		if s.Input.Kind == iocache.Listen && s.Reaction.Refused == 0 {
+			h.ports[portOf(s.Input)] = true
+		}
+		for range s.Reaction.Opened {
+			h.open[h.next] = false
+			h.next++
+		}
+		for _, d := range s.Reaction.Deliveries {
+			number := p.socketOf(s.Node, d.Conn)
+			h.finished[number] = h.finished[number] || d.End != iocache.StillOpen
+		}
+		for _, e := range s.Reaction.Ended {
+			h.ended[e.Peer] = true
+		}
+	}
+	return h
+}
+
+// portOf is where a Listen has the program listen.
+func portOf(in iocache.Input) uint16 {
+	at, err := netip.ParseAddrPort(in.Addr)
+	if err != nil {
+		panic("check: a listener at " + in.Addr)
+	}
+	return at.Port()
+}
+
+// listen has the proxy listen for the program.
+func (r *reaction) listen(in iocache.Input) error {
+	at, err := netip.ParseAddrPort(in.Addr)
+	if err != nil {
+		return err
+	}
+	return r.open(in, true, func(ctx context.Context, id proxy.ID) error {
+		return r.p.group.Proxy().Bind(ctx, id, at)
+	})
+}
+
+// startClients starts those that have waited for the program to listen, in their order, each
+// when the one before it is quiescent: so the order in which they connect is always the same.
+func (r *reaction) startClients(ctx context.Context, in iocache.Input) error {
+	port := portOf(in)
+	if r.past.ports[port] {
+		return nil // they were started before
+	}
+	for i, peer := range r.p.spec.Peers {
+		if !peer.Waits(port) {
+			continue
+		}
+		if err := r.p.group.StartClient(ctx, i); err != nil {
+			return err
+		}
+		if err := r.p.group.Quiesce(ctx, r.drain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accept takes over the connections that clients have made. The proxy accepts them, so that they
+// are part of a checkpoint; no client can tell that the program has not done so yet.
+func (r *reaction) accept() (progress bool, err error) {
+	for _, number := range slices.Sorted(maps.Keys(r.p.sockets)) {
+		s := r.p.sockets[number]
+		for s.listens {
+			waiting := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+			if n, err := unix.Poll(waiting, 0); err == unix.EINTR {
+				continue
+			} else if err != nil || n == 0 {
+				break
+			}
+			fd, _, err := r.p.group.Proxy().Accept(r.p.ctx, proxy.ID(number), proxy.ID(r.past.next))
+			if err != nil {
+				return progress, err
+			}
+			r.p.sockets[r.past.next] = &socket{fd: fd}
+			r.past.next++
+			r.opened, progress = append(r.opened, number), true
+		}
+	}
+	return progress, nil
+}
+
+// noteEnded finds the clients that have ended since the input.
+func (r *reaction) noteEnded() error {
+	ended, err := r.p.group.Ended()
+	for _, e := range ended {
+		if !r.past.ended[e.Peer] {
+			r.ended = append(r.ended, iocache.Ending{Peer: e.Peer, Status: int(e.Status)})
+		}
+	}
+	return err
+}
+
+// noteClients says in an exchange what the clients have done.
+func (p *conversation) noteClients(x *exchange) {
+	x.first = len(p.connections)
+	for range x.answer.Opened {
+		p.connections = append(p.connections, "")
+	}
+	p.clients -= len(x.answer.Ended)
+	x.clients = p.clients
+	for _, e := range x.answer.Ended {
+		peer := p.spec.Peers[e.Peer]
+		x.ended = append(x.ended, end{peer.Name, unix.WaitStatus(e.Status)})
+		if x.failure == "" {
+			x.failure = peer.Contradicts(unix.WaitStatus(e.Status))
+		}
+	}
+}
+
+// end is the end of a client.
+type end struct {
+	peer   string
+	status unix.WaitStatus
+}
+
+// reply is what the program is told.
+func (x *exchange) reply() sut.Answer {
+	r := x.answer
+	a := sut.Answer{Errno: r.Refused, Connection: x.input.Conn, Clients: x.clients, Failure: x.failure}
+	for i, listener := range r.Opened {
+		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: x.first + i, Opened: true, Listener: listener})
+	}
+	for _, d := range r.Deliveries {
+		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: d.Conn, Data: d.Data, End: ends[d.End]})
+	}
+	return a
+}

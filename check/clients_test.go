@@ -1,0 +1,110 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+var (
+	alphabetServer = example{"alphabet/server", "alphabet/server/tandem.yaml", nil}
+	library        = example{"library", "library/tandem.yaml", nil}
+	libraryFixed   = example{"library/fixed", "library/tandem.yaml", nil}
+)
+
+// TestServerWithClients checks a server whose clients go back with the search, in every way
+// that there is to take them back.
+func TestServerWithClients(t *testing.T) {
+	for _, way := range []struct {
+		backend  string
+		strategy strategy.Strategy
+	}{
+		{ckptd.BackendCRIU, strategy.AfterIO{}}, {ckptd.BackendMemory, strategy.Always{}}, {ckptd.BackendAuto, strategy.Never{}},
+	} {
+		o := alphabetServer.options(t)
+		o.Client, o.Strategy, o.SelfCheck = newClientBy(t, way.backend), way.strategy, 5
+		result := check(t, o)
+		v, c := result.Verdict, result.Counts
+		if v.Kind != explore.Holds || v.Executions != 20 || v.Redundant != 0 || c.Restores+c.Restarts == 0 {
+			t.Errorf("%s, %T: %v %s, %d executions (%d redundant), %d restores, %d restarts, want it to hold in 20, going back",
+				way.backend, way.strategy, v.Kind, v.Reason, v.Executions, v.Redundant, c.Restores, c.Restarts)
+		}
+	}
+}
+
+// TestServerCounts: one execution is run for each partial order.
+func TestServerCounts(t *testing.T) {
+	reduced, complete := fingerprints(t, alphabetServer.options(t), explore.DPOR())
+	all, executions := fingerprints(t, alphabetServer.options(t), explore.DFS())
+	if complete != len(all) || len(reduced) != len(all) {
+		t.Errorf("%d executions with %d partial orders, the dumb twin has %d in %d executions", complete, len(reduced), len(all), executions)
+	}
+}
+
+// TestClientNoticesBug: the server recovers from a panic, and a client ends as it should not.
+func TestClientNoticesBug(t *testing.T) {
+	o := library.options(t)
+	o.Client, o.Shrink = newClientBy(t, ckptd.BackendAuto), 100
+	result := check(t, o)
+	if result.Counterexample == nil {
+		t.Fatalf("%v", result.Verdict)
+	}
+	var text bytes.Buffer
+	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"exited with status 52, and exit 0 is expected", "-> listener 0: listen at 127.0.0.1:8080",
+		"<- connection 2: a client connects to listener 0", "<- connection 1: \"GET /borrow/emma HTTP/1.", "exited with status 0",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the counterexample does not say %q:\n%s", want, &text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "library.counterexample")
+	if err := report.Save(file, result.Recording); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := report.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Replay(o.Program, recording, 20); err != nil {
+		t.Error(err)
+	}
+	o = libraryFixed.options(t)
+	o.Client = newClientBy(t, ckptd.BackendAuto)
+	if v := check(t, o).Verdict; v.Kind != explore.Holds {
+		t.Errorf("without the bug: %v", v)
+	}
+}
+
+// TestClientsNeedGroupScope: another scope is refused before anything is run.
+func TestClientsNeedGroupScope(t *testing.T) {
+	o := alphabetServer.options(t)
+	o.Scope = iocache.Connection
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "use scope group") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPortIsTaken: a peer listens where the program wants to, which then is told so.
+func TestPortIsTaken(t *testing.T) {
+	o := alphabetServer.options(t)
+	g := *o.Group
+	g.Peers = append(httpGet.options(t).Group.Peers, g.Peers...)
+	g.Files = append(httpGet.options(t).Group.Files, g.Files...)
+	o.Group, o.Args = &g, []string{"-addr", "127.0.0.1:8080"}
+	result := check(t, o)
+	if result.Counterexample == nil || !strings.Contains(result.Counterexample.Outcome, "address already in use") {
+		t.Errorf("%v", result.Verdict)
+	}
+}
