@@ -94,20 +94,18 @@ func (l *launcher) execute(i int, p Command) error {
 		return fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
-	if err := prepare(i, p); err != nil {
-		return err
-	}
-	pid, err := syscall.ForkExec(file, p.Args, &syscall.ProcAttr{
+	pid, err := executeAs(pidOf(i), file, p, &syscall.ProcAttr{
 		Dir:   l.config.Dir,
 		Env:   p.Env,
 		Files: []uintptr{uintptr(null), 1, 2},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: p.VDSO != nil},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: true},
 	})
-	if err == nil && p.VDSO != nil {
+	switch {
+	case err != nil:
+	case p.VDSO != nil:
 		err = replaceVDSO(pid, p.VDSO)
-	}
-	if err == nil && pid != pidOf(i) {
-		err = fmt.Errorf("its process ID is %d and not %d, which somebody else has", pid, pidOf(i))
+	default:
+		err = unix.PtraceDetach(pid)
 	}
 	if err != nil {
 		return fmt.Errorf("execute %s: %w", file, err)
@@ -115,13 +113,43 @@ func (l *launcher) execute(i int, p Command) error {
 	return nil
 }
 
+// executeAs executes a file with the process ID want and returns when it stands at its first
+// instruction. A thread of this program may come in between and take the ID, for a moment mostly.
+func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, error) {
+	const attempts = 100
+	for attempt := 1; ; attempt++ {
+		if err := prepare(want, p); err != nil {
+			return 0, err
+		}
+		pid, err := syscall.ForkExec(file, p.Args, a)
+		if err != nil {
+			return 0, err
+		}
+		var status unix.WaitStatus
+		if _, err := retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
+			return 0, fmt.Errorf("wait for the program to be executed: %w", err)
+		}
+		switch {
+		case !status.Stopped():
+			return 0, fmt.Errorf("the program ended at once: %v", status)
+		case pid == want:
+			return pid, nil
+		}
+		unix.Kill(pid, unix.SIGKILL)
+		retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }) // or who reaps orphans was faster
+		if attempt == attempts {
+			return 0, fmt.Errorf("its process ID is %d and not %d, which somebody else has", pid, want)
+		}
+	}
+}
+
 // addressesAsTheyAre is ADDR_NO_RANDOMIZE of personality(2).
 const addressesAsTheyAre = 0x0040000
 
-// prepare makes what the kernel gives to peer number i the same whenever it is started: its
+// prepare makes what the kernel gives to a peer the same whenever it is started: its
 // process ID, whatever threads the proxy has, and its addresses.
-func prepare(i int, c Command) error {
-	if err := nextPID(pidOf(i)); err != nil {
+func prepare(pid int, c Command) error {
+	if err := nextPID(pid); err != nil {
 		return err
 	}
 	persona := uintptr(0)

@@ -118,6 +118,7 @@ func TestProxyStartsOnDemand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer c.Disconnect() // the proxy ends with its channel
 	inside := fmt.Sprintf("/proc/%d/root/proc", process.Process.Pid)
 	awaitThat(t, "there is one peer", func() bool { return commands(t, inside) == "(tandem-proxy) S, (sleep) S" })
 	for _, step := range []struct {

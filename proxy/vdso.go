@@ -38,16 +38,9 @@ type tracee struct {
 	err   error // the first one: what follows does nothing
 }
 
-// replaceVDSO maps a VDSO into a program that was just executed and is traced by this
-// thread, makes it the one that the program finds, and lets the program go.
+// replaceVDSO maps a VDSO into a program that stands at its first instruction and is traced by
+// this thread, makes it the one that the program finds, and lets the program go.
 func replaceVDSO(pid int, v *VDSO) error {
-	var status unix.WaitStatus
-	if _, err := retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
-		return fmt.Errorf("wait for the program to be executed: %w", err)
-	}
-	if !status.Stopped() {
-		return fmt.Errorf("the program ended at once: %v", status)
-	}
 	t := &tracee{pid: pid}
 	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))
 	pc := uintptr(t.start.Rip)
