@@ -65,7 +65,7 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 	}
 	channel := os.NewFile(uintptr(group), "command channel")
 	defer channel.Close()
-	outputInode, err := inode(int(h.output.Fd()))
+	inherit, err := h.inheritOutputs()
 	if err != nil {
 		unix.Close(checker)
 		return -1, err
@@ -77,10 +77,7 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 	pid, err := c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
 		network: h.network, images: i.pages(), log: "restore.log",
-		inherit: []inherited{
-			{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel},
-			{key: fmt.Sprintf("pipe:[%d]", outputInode), file: h.output},
-		},
+		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
 	})
 	if err != nil {
 		unix.Close(checker)
@@ -88,6 +85,18 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 	}
 	h.process = h.daemon.reaper.adopt(pid)
 	return checker, nil
+}
+
+// inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
+func (h *hosted) inheritOutputs() (all []inherited, err error) {
+	for _, output := range h.outputs {
+		number, err := inode(int(output.Fd()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inherited{key: fmt.Sprintf("pipe:[%d]", number), file: output})
+	}
+	return all, nil
 }
 
 // whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.

@@ -334,18 +334,27 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.descriptors) != 4 || len(a.Peers) != len(g.Peers) {
+	if want := 4 + len(g.Peers); len(a.descriptors) != want || len(a.Peers) != len(g.Peers) {
 		closeAll(a.descriptors)
-		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of 4 descriptors", len(a.Peers), len(g.Peers), len(a.descriptors))
+		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
 	}
-	group := &Group{client: c, id: a.Group, output: &tail{}, outputEnded: make(chan struct{})}
+	group := &Group{client: c, id: a.Group}
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
-	go group.readOutput(a.descriptors[2])
-	if group.page, err = openPage(a.descriptors[3]); err != nil {
+	if group.page, err = openPage(a.descriptors[2]); err != nil {
 		closeAll(a.descriptors[:2])
+		closeAll(a.descriptors[3:])
 		return nil, errors.Join(err, group.Close())
+	}
+	for n, fd := range a.descriptors[3:] {
+		o, err := readOutput(fd)
+		if err != nil {
+			closeAll(a.descriptors[:2])
+			closeAll(a.descriptors[3+n+1:])
+			return nil, errors.Join(err, group.Close())
+		}
+		group.outputs = append(group.outputs, o)
 	}
 	c.mu.Lock()
 	c.groups[group] = true

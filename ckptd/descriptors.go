@@ -252,18 +252,21 @@ func (f openFile) unread() (int, error) {
 	return unix.IoctlGetInt(fd, unix.TIOCINQ)
 }
 
-// describePipe knows the output of the group, and pipes of the process to itself.
+// describePipe knows the outputs of the group, and pipes of the process to itself.
 func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
-	output, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.output.Fd()))
-	if err != nil {
-		return err
-	}
-	if f.link == output {
+	for _, output := range h.outputs {
+		number, err := inode(int(output.Fd()))
+		if err != nil {
+			return err
+		}
+		if f.link != fmt.Sprintf("pipe:[%d]", number) {
+			continue
+		}
 		if d.flags&unix.O_ACCMODE != unix.O_WRONLY {
 			return refuse("descriptor %d of process %d reads the output of the group", f.number, f.pid)
 		}
 		d.isOutput = true
-		d.make = func(*revival) (int, error) { return unix.FcntlInt(h.output.Fd(), unix.F_DUPFD_CLOEXEC, 0) }
+		d.make = func(*revival) (int, error) { return unix.FcntlInt(output.Fd(), unix.F_DUPFD_CLOEXEC, 0) }
 		return nil
 	}
 	n, err := f.unread()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,9 +24,8 @@ type Group struct {
 	id        uint64
 	processes []peers.Process
 
-	page        *peers.Page
-	output      *tail
-	outputEnded chan struct{}
+	page    *peers.Page
+	outputs []*output // of the proxy, and then of each peer
 
 	operation sync.Mutex // held during an operation
 
@@ -115,25 +113,6 @@ func (g *Group) PID() int { return g.current().pid }
 // Proxy is the command channel to the group's proxy. A restore makes another one, which
 // replaces this one; the sockets keep their ids. It is nil once the group is closed.
 func (g *Group) Proxy() *proxy.Client { return g.current().proxy }
-
-// Output is the end of what the peers wrote to their standard output and error, at most
-// 64 KiB. A restore does not take it back.
-func (g *Group) Output() []byte { return g.output.bytes() }
-
-func (g *Group) readOutput(fd int) {
-	defer close(g.outputEnded)
-	f := os.NewFile(uintptr(fd), "output of a peer group")
-	defer f.Close()
-	g.output.readFrom(f)
-}
-
-// lastWords is the output of a group that has been closed, as a part of an error text.
-func (g *Group) lastWords() string {
-	if text := strings.TrimSpace(string(g.Output())); text != "" {
-		return "\nthe peers wrote:\n" + text
-	}
-	return "\nthe peers wrote nothing"
-}
 
 // ready waits for the peers to be ready.
 func (g *Group) ready(ctx context.Context) error {
@@ -236,6 +215,7 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		closeAll(a.descriptors)
 		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))
 	}
+	g.Written() // by what has ended
 	return g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[2:])
 }
 
@@ -271,9 +251,13 @@ func (g *Group) Close() error {
 
 // release lets go of a group that has ended.
 func (g *Group) release() {
-	select {
-	case <-g.outputEnded: // the rest of it was read
-	case <-time.After(causeTimeout):
+	patience, cancel := context.WithTimeout(context.Background(), causeTimeout)
+	defer cancel()
+	for _, o := range g.outputs {
+		select {
+		case <-o.ended: // the rest of it was read
+		case <-patience.Done():
+		}
 	}
 	g.operation.Lock()
 	defer g.operation.Unlock()

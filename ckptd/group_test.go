@@ -140,7 +140,7 @@ func TestGroupThatCannotStart(t *testing.T) {
 		want  string
 	}{
 		"exits": {shell("echo no such luck >&2; exit 3"),
-			`peer shell \(pid \d+ of its group\) exited with status 3\nthe peers wrote:\nno such luck`},
+			`peer shell \(pid \d+ of its group\) exited with status 3\nshell wrote:\nno such luck`},
 		"is killed": {shell("kill -KILL $$"), `peer shell \(pid \d+ of its group\) was killed by signal 9`},
 		"no command": {changed(func(g *peers.Group) { g.Peers[0].Command = []string{"no-such-server"} }),
 			`start peer merecat: no command "no-such-server" in its PATH "/usr/local/sbin:`},

@@ -36,11 +36,11 @@ type hosted struct {
 	base      string   // files of the image that was taken or restored last
 
 	mu      sync.Mutex
-	network *os.File // namespace of the incarnation
-	process *child   // pid 1 of the incarnation, the proxy; nil while none was started
-	down    error    // why none runs, where that is known better than from process
-	output  *os.File // write end of the pipe that is stdout and stderr of all peers
-	page    *os.File // in which the peers' shim counts what they read
+	network *os.File   // namespace of the incarnation
+	process *child     // pid 1 of the incarnation, the proxy; nil while none was started
+	down    error      // why none runs, where that is known better than from process
+	outputs []*os.File // write ends of pipes: what the proxy writes, and then each peer
+	page    *os.File   // in which the peers' shim counts what they read
 
 	channelInode uint64 // of the proxy's end of the command channel
 
@@ -65,12 +65,11 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 	if err := h.layOut(g); err != nil {
 		return nil, nil, err
 	}
-	read, write, err := os.Pipe()
+	read, err := h.makeOutputs(len(g.Peers))
+	defer closeAll(read)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer read.Close()
-	h.output = write
 	channel, err := h.fork()
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +80,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 	}
 	if err == nil {
 		h.innerPeers, h.clients = pids, clientsOf(g, pids)
-		descriptors, err = h.handOver(channel, int(read.Fd()), int(h.page.Fd()))
+		descriptors, err = h.handOver(channel, append([]int{int(h.page.Fd())}, read...)...)
 	}
 	if err != nil {
 		unix.Close(channel)
@@ -90,15 +89,32 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 	return pids, descriptors, nil
 }
 
+// makeOutputs makes the pipes for what a number of peers and the proxy write. It returns
+// the ends to read from, which do not block; the caller closes them.
+func (h *hosted) makeOutputs(peers int) (read []int, err error) {
+	for range 1 + peers {
+		var pair [2]int
+		if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
+			return read, fmt.Errorf("make a pipe for the output of a peer: %w", err)
+		}
+		read = append(read, pair[0])
+		h.outputs = append(h.outputs, os.NewFile(uintptr(pair[1]), "output of a peer"))
+		if err := unix.SetNonblock(pair[0], true); err != nil {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
 // withOutput adds to err what the group has written.
-func withOutput(err error, output *os.File) error {
+func withOutput(err error, outputs []int) error {
 	const most = 4 << 10
 	b := make([]byte, most)
-	fd := int(output.Fd()) // which makes it blocking, each time
-	unix.SetNonblock(fd, true)
-	n, _ := unix.Read(fd, b)
-	if text := bytes.TrimSpace(b[:max(n, 0)]); len(text) > 0 {
-		return fmt.Errorf("%w; output: %s", err, text)
+	for _, fd := range outputs {
+		n, _ := unix.Read(fd, b)
+		if text := bytes.TrimSpace(b[:max(n, 0)]); len(text) > 0 {
+			err = fmt.Errorf("%w; output: %s", err, text)
+		}
 	}
 	return err
 }
@@ -172,11 +188,14 @@ func (h *hosted) fork() (int, error) {
 	attributes := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GOMAXPROCS=1"}, // fewer threads, smaller images
-		Files: []uintptr{null.Fd(), h.output.Fd(), h.output.Fd(), uintptr(group)},
+		Files: []uintptr{null.Fd(), h.outputs[0].Fd(), h.outputs[0].Fd(), uintptr(group)},
 		Sys: &syscall.SysProcAttr{
 			Setsid:     true,
 			Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		},
+	}
+	for _, output := range h.outputs[1:] {
+		attributes.Files = append(attributes.Files, output.Fd()) // firstOutput and so on
 	}
 	err = inNetwork(h.network, func() (err error) {
 		h.process, err = h.daemon.reaper.start(func() (int, error) {
@@ -440,8 +459,8 @@ func (h *hosted) close() error {
 		h.network.Close()
 		h.network = nil
 	}
-	if h.output != nil {
-		h.output.Close()
+	for _, output := range h.outputs {
+		output.Close()
 	}
 	if h.page != nil {
 		h.page.Close()

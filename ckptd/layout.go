@@ -53,9 +53,10 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 	if err := h.installShim(own, started); err != nil {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
 	}
+	const firstOutput = proxy.Channel + 1
 	for i, p := range started {
 		config.Peers = append(config.Peers, proxy.Command{
-			Name: p.Name, Args: p.Command, Env: p.Env, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
+			Name: p.Name, Args: p.Command, Env: p.Env, Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
 		})
 	}
 	text, err := json.Marshal(config)

@@ -46,7 +46,7 @@ type request struct {
 // the arrow.
 const (
 	operationSetup      = "setup"      // first of all
-	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, output, page
+	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, page, outputs of the proxy and of each peer
 	operationCheckpoint = "checkpoint" //
 	operationRestore    = "restore"    // -> pidfd, channel, pidfds of the peers where the daemon knows them
 	operationDrop       = "drop"       //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -153,7 +154,9 @@ func orAwake(err error) error {
 	return err
 }
 
-// waitsForInput judges a thread by the state and wait channel that /proc shows.
+// waitsForInput judges a thread by the state and wait channel that /proc shows. One that
+// sleeps for a time will go on by itself, and one before a full pipe, such as that for its
+// output, as soon as that is read.
 func waitsForInput(state byte, channel string) bool {
-	return state == 'S' && channel != "hrtimer_nanosleep"
+	return state == 'S' && channel != "hrtimer_nanosleep" && !strings.HasSuffix(channel, "pipe_write")
 }

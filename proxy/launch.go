@@ -94,10 +94,14 @@ func (l *launcher) execute(i int, p Command) error {
 		return fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
+	files := []uintptr{uintptr(null), 1, 2}
+	if p.Output != 0 {
+		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
+	}
 	pid, err := executeAs(pidOf(i), file, p, &syscall.ProcAttr{
 		Dir:   l.config.Dir,
 		Env:   p.Env,
-		Files: []uintptr{uintptr(null), 1, 2},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: true},
 	})
 	switch {

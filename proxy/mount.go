@@ -30,9 +30,17 @@ func enter(c Config) error {
 	if err := standardInput(); err != nil {
 		return err
 	}
-	// The channel survives the execution; stage "serve" closes it on its own ones.
-	if _, err := unix.FcntlInt(Channel, unix.F_SETFD, 0); err != nil {
-		return fmt.Errorf("keep the command channel: %w", err)
+	// The channel and the outputs survive the execution; stage "serve" closes them on its own.
+	kept := []int{Channel}
+	for _, p := range c.Peers {
+		if p.Output != 0 {
+			kept = append(kept, p.Output)
+		}
+	}
+	for _, fd := range kept {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("keep descriptor %d: %w", fd, err)
+		}
 	}
 	err := unix.Exec(c.Executable, []string{c.Executable, StageServe, c.File}, os.Environ())
 	return fmt.Errorf("execute %s inside the group: %w", c.Executable, err)

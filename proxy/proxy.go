@@ -82,6 +82,9 @@ type Command struct {
 	SameAddresses bool
 	// OnDemand has it started by Client.Start and not with the group.
 	OnDemand bool `json:",omitempty"`
+	// Output is the descriptor, in the proxy, that becomes its standard output and error;
+	// 0: it has the proxy's own.
+	Output int `json:",omitempty"`
 	// VDSO, if there is one, takes the place of the kernel's.
 	VDSO *VDSO `json:",omitempty"`
 }

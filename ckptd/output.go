@@ -1,0 +1,120 @@
+package ckptd
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// output is what one peer, or the proxy, writes to its standard output and error. It is
+// read all the time, since a full pipe would block the peer.
+type output struct {
+	fd    int // of file, whose method Fd would have it block
+	file  *os.File
+	raw   syscall.RawConn
+	ended chan struct{} // closed when nobody can write any more
+
+	mu    sync.Mutex
+	open  bool
+	all   tail // since the start
+	fresh tail // since it was last taken
+}
+
+// readOutput reads from a pipe that does not block; it takes over the descriptor.
+func readOutput(fd int) (*output, error) {
+	o := &output{fd: fd, file: os.NewFile(uintptr(fd), "output of a peer"), ended: make(chan struct{}), open: true}
+	var err error
+	if o.raw, err = o.file.SyscallConn(); err != nil {
+		o.file.Close()
+		return nil, err
+	}
+	go o.follow()
+	return o, nil
+}
+
+// follow reads until the end.
+func (o *output) follow() {
+	defer close(o.ended)
+	// An error means that nobody writes any more; there is nobody to tell.
+	_ = o.raw.Read(func(uintptr) bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.drain()
+		return !o.open
+	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = false
+	o.file.Close()
+}
+
+// drain reads what there is. It needs the lock.
+func (o *output) drain() {
+	var b [8 << 10]byte
+	for o.open {
+		n, err := unix.Read(o.fd, b[:])
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return
+		case err != nil || n == 0:
+			o.open = false
+		default:
+			o.all.Write(b[:n])
+			o.fresh.Write(b[:n])
+		}
+	}
+}
+
+// take returns the end of what was written since it was last called, all that has been
+// written by now included.
+func (o *output) take() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drain()
+	text := o.fresh.last
+	o.fresh.last = nil
+	return text
+}
+
+// Written is what each peer has written to its standard output and error since the last
+// call of this method, or the last restore: the end of it, at most 64 KiB each.
+func (g *Group) Written() []string {
+	texts := make([]string, len(g.processes))
+	for i := range texts {
+		texts[i] = string(g.outputs[1+i].take())
+	}
+	return texts
+}
+
+// Output is the end of what the peers, and the proxy, wrote to their standard output and
+// error, at most 64 KiB each, one after the other. A restore does not take it back.
+func (g *Group) Output() []byte {
+	var text []byte
+	for _, o := range g.outputs {
+		text = append(text, o.all.bytes()...)
+	}
+	return text
+}
+
+// lastWords is the output of a group that has been closed, as a part of an error text.
+func (g *Group) lastWords() string {
+	var text strings.Builder
+	for i, o := range g.outputs {
+		name := "the proxy"
+		if i > 0 {
+			name = g.processes[i-1].Name
+		}
+		if wrote := strings.TrimSpace(string(o.all.bytes())); wrote != "" {
+			fmt.Fprintf(&text, "\n%s wrote:\n%s", name, wrote)
+		}
+	}
+	if text.Len() == 0 {
+		return "\nthe peers wrote nothing"
+	}
+	return text.String()
+}
