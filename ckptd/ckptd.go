@@ -2,7 +2,8 @@
 // own, saves their state with CRIU, or in memory, and puts it back. Both ends are here: Client for the
 // checker, Serve for the daemon's command.
 //
-// A daemon belongs to one checker. It is pid 1 of its own pid namespace, in its own
+// A daemon belongs to one checker, who has started it or has had a shared one start it
+// (ServeShared, Dial). It is pid 1 of its own pid namespace, in its own
 // mount and network namespaces, and keeps everything (images, scratch directories) on a
 // tmpfs that only it can see. When it ends, in whatever way, the kernel ends everything
 // below it: nothing is left to clean up. It ends when the checker does.
@@ -50,6 +51,8 @@ const (
 	DefaultMaxBytes  = 1 << 30
 	DefaultMaxImages = 4096
 	MaxGroups        = 64
+
+	DefaultMaxClients = 16 // of a shared daemon
 )
 
 // Backends, for Options.

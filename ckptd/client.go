@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +22,10 @@ import (
 // Client is a checker's connection to its daemon. It is safe for concurrent use.
 type Client struct {
 	channel int
-	process *exec.Cmd
-	exited  chan struct{} // closed when the daemon was waited for
+	process *exec.Cmd     // nil if a shared daemon has started it
+	pidfd   int           // of it then
+	pid     int           // of the daemon
+	exited  chan struct{} // closed when the daemon has ended
 	read    chan struct{} // closed when the reader of replies has ended
 	stderr  *tail
 	noShim  error // why the peers run without the shim; nil: they do not
@@ -45,13 +46,22 @@ type answer struct {
 
 // Spawn starts a daemon for this process alone. It needs root.
 func Spawn(ctx context.Context, o Options) (*Client, error) {
+	file, err := besideExecutable(o.Daemon, "tandem-ckptd")
+	if err != nil {
+		return nil, err
+	}
+	return o.with(ctx, func() (*Client, error) { return execute(file, o) })
+}
+
+// with makes a client, and sets up its daemon.
+func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*Client, error) {
 	s, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
 	var noShim error
 	s.Shim, noShim = findShim(ctx)
-	c, err := execute(o)
+	c, err := connect()
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +79,6 @@ func (o *Options) complete() (setup, error) {
 		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
 	}
 	var err error
-	if o.Daemon, err = besideExecutable(o.Daemon, "tandem-ckptd"); err != nil {
-		return s, err
-	}
 	if s.Proxy, err = besideExecutable(o.Proxy, "tandem-proxy"); err != nil {
 		return s, err
 	}
@@ -131,39 +138,42 @@ func besideExecutable(file, name string) (string, error) {
 }
 
 // execute starts the daemon's process and the reader of its replies.
-func execute(o Options) (*Client, error) {
+func execute(daemon string, o Options) (*Client, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "channel to the checkpoint daemon")
 	defer theirs.Close()
-	c := &Client{
-		channel: pair[0],
-		process: exec.Command(o.Daemon),
-		exited:  make(chan struct{}),
-		read:    make(chan struct{}),
-		stderr:  &tail{also: o.Log},
-		pending: map[uint32]chan<- answer{},
-		groups:  map[*Group]bool{},
-	}
+	c := newClient(pair[0], o)
+	c.process = exec.Command(daemon)
 	c.process.ExtraFiles = []*os.File{theirs} // becomes descriptor Channel
 	c.process.Stderr = c.stderr
 	c.process.WaitDelay = closeTimeout
-	c.process.SysProcAttr = &syscall.SysProcAttr{
-		Setsid:     true, // an interrupt from the terminal is for the checker
-		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET,
-	}
+	c.process.SysProcAttr = ownNamespaces()
 	if err := c.process.Start(); err != nil {
 		unix.Close(pair[0])
-		return nil, fmt.Errorf("start %s in namespaces of its own: %w", o.Daemon, err)
+		return nil, fmt.Errorf("start %s in namespaces of its own: %w", daemon, err)
 	}
+	c.pid = c.process.Process.Pid
 	go func() {
 		c.process.Wait()
 		close(c.exited)
 	}()
 	go c.readReplies()
 	return c, nil
+}
+
+func newClient(channel int, o Options) *Client {
+	return &Client{
+		channel: channel,
+		pidfd:   -1,
+		exited:  make(chan struct{}),
+		read:    make(chan struct{}),
+		stderr:  &tail{also: o.Log},
+		pending: map[uint32]chan<- answer{},
+		groups:  map[*Group]bool{},
+	}
 }
 
 // readReplies hands replies to those who wait for them, until the channel ends.
@@ -219,9 +229,12 @@ func (c *Client) obituary() string {
 	select {
 	case <-c.exited:
 	case <-time.After(closeTimeout):
-		return fmt.Sprintf("process %d closed its channel but lives", c.process.Process.Pid)
+		return fmt.Sprintf("process %d closed its channel but lives", c.pid)
 	}
-	text := fmt.Sprintf("process %d: %v", c.process.Process.Pid, c.process.ProcessState)
+	text := fmt.Sprintf("process %d has ended", c.pid) // the shared daemon knows how
+	if c.process != nil {
+		text = fmt.Sprintf("process %d: %v", c.pid, c.process.ProcessState)
+	}
 	if last := strings.TrimSpace(string(c.stderr.bytes())); last != "" {
 		text += "; it wrote: " + last
 	}
@@ -405,13 +418,24 @@ func (c *Client) Close() error {
 	select {
 	case <-c.exited:
 	case <-time.After(closeTimeout):
-		c.process.Process.Kill()
+		c.kill()
 		<-c.exited
 	}
 	<-c.read
 	unix.Close(c.channel)
+	if c.pidfd >= 0 {
+		unix.Close(c.pidfd)
+	}
 	for g := range groups {
 		g.release()
 	}
 	return nil
+}
+
+func (c *Client) kill() {
+	if c.process != nil {
+		c.process.Process.Kill()
+	} else {
+		unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0) // its failure means that it has ended
+	}
 }

@@ -29,8 +29,11 @@ const (
 	shimFile         = baseDirectory + "/nd.so"
 )
 
-// Channel is the descriptor of the channel to the checker in a daemon.
-const Channel = 3
+// Descriptors of a daemon: the channel to the checker, and the one to a shared daemon.
+const (
+	Channel = 3
+	Control = 4
+)
 
 const (
 	maxRequests    = 64 // at work at a time
@@ -50,6 +53,9 @@ type daemon struct {
 	vdso    *proxy.VDSO   // how to map that of the shim
 	spare   chan *os.File // network namespaces made ahead
 
+	limits Limits
+	ready  chan struct{} // closed when it is set up
+
 	mu     sync.Mutex
 	groups map[uint64]*hosted
 	next   uint64
@@ -58,13 +64,17 @@ type daemon struct {
 // Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in
 // fresh mount and network namespaces, with the channel to the checker as descriptor
 // Channel. It returns nil once the checker has closed its end; the caller must exit then,
-// which ends all groups.
-func Serve() error {
+// which ends all groups. With limits, a shared daemon asks for the status by descriptor
+// Control.
+func Serve(limits Limits) error {
 	// Whatever the checker was started with besides must not get into CRIU and groups.
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
-	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}, spare: make(chan *os.File, 1)}
+	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}, spare: make(chan *os.File, 1), limits: limits, ready: make(chan struct{})}
+	if limits != (Limits{}) {
+		go d.answerStatus(Control)
+	}
 	slots := make(chan struct{}, maxRequests)
 	queue := queues{}
 	for {
@@ -79,13 +89,13 @@ func Serve() error {
 		sequence, err := decodeMessage(message, requestKind, &r)
 		if err != nil {
 			closeAll(descriptors)
-			d.send(sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
+			send(Channel, sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
 			continue
 		}
 		serve := func() {
 			answer, given := d.handle(r, descriptors)
 			closeAll(descriptors)
-			d.send(sequence, answer, given)
+			send(Channel, sequence, answer, given)
 			closeAll(given)
 			go d.prepareNetwork()
 		}
@@ -126,12 +136,12 @@ func (q queues) join(r request) (before <-chan struct{}, after chan<- struct{}) 
 }
 
 // send answers; when that fails the checker is gone, and the reader of requests sees it.
-func (d *daemon) send(sequence uint32, r reply, descriptors []int) {
+func send(channel int, sequence uint32, r reply, descriptors []int) {
 	message, err := encodeMessage(replyKind, sequence, r)
 	if err != nil {
 		panic("ckptd: reply cannot be encoded: " + err.Error())
 	}
-	if err := sendMessage(Channel, message, descriptors); err != nil {
+	if err := sendMessage(channel, message, descriptors); err != nil {
 		fmt.Fprintln(os.Stderr, "tandem-ckptd: answer the checker:", err)
 	}
 }
@@ -149,7 +159,11 @@ func (d *daemon) handle(r request, given []int) (reply, []int) {
 	var err error
 	switch r.Operation {
 	case operationSetup:
-		err = d.setUp(r.Setup)
+		if err = d.setUp(r.Setup); err == nil {
+			close(d.ready)
+		}
+	case operationStatus:
+		descriptors, err = d.status()
 	case operationStart:
 		answer, descriptors, err = d.start(ctx, given)
 	default:
@@ -165,20 +179,24 @@ func (d *daemon) handle(r request, given []int) (reply, []int) {
 }
 
 func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer reply, descriptors []int, err error) {
+	begin := time.Now()
 	switch r.Operation {
 	case operationCheckpoint:
-		begin := time.Now()
 		i, dropped, err := h.checkpoint(ctx)
 		if err != nil {
 			return answer, nil, err
 		}
-		answer = reply{Image: i.id, Bytes: i.bytes, Micros: time.Since(begin).Microseconds(), Dropped: dropped, Backend: i.backend.name()}
+		took := time.Since(begin)
+		h.done.add(&h.done.checkpoints, took)
+		answer = reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: dropped, Backend: i.backend.name()}
 		if h.refusal != nil {
 			answer.Refusal = h.refusal.Error()
 		}
 		return answer, nil, nil
 	case operationRestore:
-		descriptors, err = h.restore(ctx, r.Image)
+		if descriptors, err = h.restore(ctx, r.Image); err == nil {
+			h.done.add(&h.done.restores, time.Since(begin))
+		}
 	case operationDrop:
 		var i *image
 		if i, err = d.store.use(h.id, r.Image); err == nil {
@@ -210,6 +228,9 @@ func (d *daemon) find(id uint64) (*hosted, error) {
 func (d *daemon) setUp(s *setup) error {
 	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
 		return fmt.Errorf("%w: the set-up is incomplete or repeated", ErrInvalid)
+	}
+	if l := d.limits; l != (Limits{}) {
+		s.MaxBytes, s.MaxImages = min(s.MaxBytes, l.MaxBytes), min(s.MaxImages, l.MaxImages)
 	}
 	if err := mountOwnTree(s.MaxBytes); err != nil {
 		return err
@@ -337,7 +358,7 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 		return reply{}, nil, fmt.Errorf("%d groups run already: close some", MaxGroups)
 	}
 	d.next++
-	h := &hosted{daemon: d, id: d.next, channel: -1, directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
+	h := &hosted{daemon: d, id: d.next, channel: -1, names: names(g), directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
 	d.groups[h.id] = h
 	d.mu.Unlock()
 	pids, descriptors, err := h.start(ctx, g)
@@ -352,18 +373,9 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 
 func readSpec(fd int) (peers.Group, error) {
 	var g peers.Group
-	duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	b, err := readDescriptor(fd, maxSpec)
 	if err != nil {
-		return g, err
-	}
-	f := os.NewFile(uintptr(duplicate), "description of a group")
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(io.NewSectionReader(f, 0, maxSpec+1), maxSpec+1))
-	if err != nil {
-		return g, err
-	}
-	if len(b) > maxSpec {
-		return g, fmt.Errorf("%w: the description of the group is over %d bytes", ErrInvalid, maxSpec)
+		return g, fmt.Errorf("description of the group: %w", err)
 	}
 	if err := json.Unmarshal(b, &g); err != nil {
 		return g, fmt.Errorf("%w: description of the group: %w", ErrInvalid, err)
@@ -372,4 +384,12 @@ func readSpec(fd int) (peers.Group, error) {
 		return g, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return g, nil
+}
+
+// names are those of the peers of a group.
+func names(g peers.Group) (all []string) {
+	for _, p := range g.Peers {
+		all = append(all, p.Name)
+	}
+	return all
 }

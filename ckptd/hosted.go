@@ -34,6 +34,9 @@ type hosted struct {
 	mounts    []proxy.Mount
 	views     []string // read-only mounts of the daemon for this group
 	base      string   // files of the image that was taken or restored last
+	from      string   // that image
+	names     []string // of the peers
+	done      counters
 
 	mu      sync.Mutex
 	network *os.File   // namespace of the incarnation
@@ -283,7 +286,7 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
 		return nil, h.orGone(i, h.down)
 	}
-	h.down = nil
+	h.down, h.from = nil, i.id
 	return h.withPeers(descriptors), nil
 }
 

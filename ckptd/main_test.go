@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// beChecker runs a group for ever; the mode "busy" keeps restoring it.
+// beChecker runs a group for ever; the mode "busy" keeps restoring it, and the mode
+// "attached" has it at a shared daemon.
 func beChecker(mode string) {
 	ctx := context.Background()
 	fail := func(err error) {
@@ -56,7 +57,13 @@ func beChecker(mode string) {
 			os.Exit(1)
 		}
 	}
-	c, err := Spawn(ctx, Options{Daemon: os.Args[1], Proxy: os.Args[2]})
+	var c *Client
+	var err error
+	if mode == "attached" {
+		c, err = Dial(ctx, os.Args[1], Options{Proxy: os.Args[2]})
+	} else {
+		c, err = Spawn(ctx, Options{Daemon: os.Args[1], Proxy: os.Args[2]})
+	}
 	fail(err)
 	g, err := c.Start(ctx, merecat())
 	fail(err)

@@ -39,6 +39,8 @@ type request struct {
 	Group         uint64   `json:",omitempty"`
 	Image         string   `json:",omitempty"`
 	Setup         *setup   `json:",omitempty"`
+	Dir           string   `json:",omitempty"` // of the client: what relative paths are relative to
+	Force         bool     `json:",omitempty"`
 	_             struct{} // keyed literals only
 }
 
@@ -52,6 +54,9 @@ const (
 	operationDrop       = "drop"       //
 	operationClose      = "close"      //
 	operationCause      = "cause"      // why a group is down: the reply is an error
+	operationStatus     = "status"     // -> memfd with a JSON Status; of a shared daemon, SharedStatus
+	operationAttach     = "attach"     // of a shared daemon: (standard error)
+	operationStop       = "stop"       // of a shared daemon
 )
 
 // setup is the daemon's configuration.

@@ -30,7 +30,7 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	if err != nil {
 		return nil, dropped, errors.Join(err, store.remove(i))
 	}
-	h.base = i.files()
+	h.base, i.parent, h.from = i.files(), h.from, i.id
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +41,9 @@ type image struct {
 	inUse        bool // being written or restored: not to be dropped
 	bytes        int64
 	seal         seal
+	parent       string    // the image that the group came from
+	taken        time.Time // zero while it is being written
+	uses         int       // restores
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
@@ -110,7 +114,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 		used, err := s.used()
 		used += s.inMemory()
 		if err == nil && used <= s.maxBytes {
-			i.inUse = false
+			i.inUse, i.taken = false, time.Now()
 			return dropped, nil
 		}
 		if err == nil && s.owed > 0 {
@@ -179,6 +183,7 @@ func (s *store) use(group uint64, id string) (*image, error) {
 	for _, i := range s.images {
 		if i.id == id && i.group == group && !i.inUse {
 			i.inUse = true
+			i.uses++
 			return i, nil
 		}
 	}

@@ -1,7 +1,10 @@
-// Tandem-ckptd is the checkpoint daemon. Tandem starts it; it is of no use alone.
+// Tandem-ckptd is the checkpoint daemon. Tandem starts it, for itself alone; with --listen
+// it is a shared one, which `tandem ckptd start` starts.
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 
@@ -9,11 +12,24 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 1 || os.Getpid() != 1 {
-		fmt.Fprintln(os.Stderr, "tandem-ckptd: started by tandem as pid 1 of its own namespace, not by hand")
-		os.Exit(2)
+	var o ckptd.SharedOptions
+	flag.StringVar(&o.Socket, "listen", "", "be a shared daemon at this `socket`")
+	flag.IntVar(&o.MaxClients, "max-clients", 0, "greatest `number` of clients at a time (0: 16)")
+	flag.Int64Var(&o.Limits.MaxBytes, "max-bytes", 0, "greatest number of `bytes` in the images of a client (0: 1 GiB)")
+	flag.IntVar(&o.Limits.MaxImages, "max-images", 0, "greatest `number` of images of a client (0: 4096)")
+	flag.Parse()
+	var err error
+	switch {
+	case flag.NArg() > 0:
+		err = fmt.Errorf("there are no arguments, only flags: %q", flag.Args())
+	case o.Socket != "":
+		err = ckptd.ServeShared(o)
+	case os.Getpid() == 1:
+		err = ckptd.Serve(o.Limits)
+	default:
+		err = errors.New("started by tandem as pid 1 of its own namespace, or by hand with --listen SOCKET")
 	}
-	if err := ckptd.Serve(); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "tandem-ckptd:", err)
 		os.Exit(1)
 	}

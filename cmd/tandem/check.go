@@ -33,6 +33,7 @@ type checkFlags struct {
 	backend   string
 	scope     string
 	search    string
+	ckptd     string
 	isolation string
 	seed      uint64
 	pctDepth  int
@@ -99,6 +100,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
 	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", "))
+	p.StringVar(&f.ckptd, "ckptd", "", "use the shared checkpoint daemon that listens at `socket` (tandem ckptd), not one of its own")
 	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+" (default group)")
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
@@ -165,7 +167,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	defer clean()
 	options.Program = program
 	var result *check.Result
-	err = withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
+	err = f.withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
 		options.Client = client
 		result, err = check.Run(c.Context(), options)
 		return err
@@ -317,16 +319,21 @@ func buildProgram(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clea
 	return p, clean, err
 }
 
-// withDaemon has the checkpoint daemon running, where peers are configured, for
-// as long as f takes.
-func withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, f func(*ckptd.Client) error) error {
+// withDaemon has a checkpoint daemon, where peers are configured, for as long as do takes.
+func (f *checkFlags) withDaemon(ctx context.Context, config configs.Config, log *zap.Logger, do func(*ckptd.Client) error) error {
 	if config.Group == nil {
-		return f(nil)
+		return do(nil)
 	}
-	client, err := ckptd.Spawn(ctx, ckptd.Options{Backend: config.Backend, Log: logWriter{log}})
+	var client *ckptd.Client
+	var err error
+	if o := (ckptd.Options{Backend: config.Backend, Log: logWriter{log}}); f.ckptd != "" {
+		client, err = ckptd.Dial(ctx, f.ckptd, o)
+	} else {
+		client, err = ckptd.Spawn(ctx, o)
+	}
 	if err != nil {
 		return err
 	}
-	err = f(client)
+	err = do(client)
 	return errors.Join(err, client.Close())
 }

@@ -161,7 +161,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string)
 	}
 	defer clean()
 	options.Program, options.Progress, options.Contradicted = program, status.tell, status.contradicted
-	err = withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
+	err = f.withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
 		options.Client = client
 		return check.Tests(c.Context(), f.testOptions(options, config), func(v check.TestVerdict) error {
 			if err := f.keep(p, &v); err != nil {
