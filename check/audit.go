@@ -39,7 +39,9 @@ type auditor struct {
 }
 
 func newAuditor(ctx context.Context, o Options, of *peerSide) *auditor {
-	return &auditor{side: newPeerSide(ctx, o.Client, *o.Group, o.Strategy), of: of}
+	a := &auditor{side: newPeerSide(ctx, o.Client, *o.Group, o.Strategy), of: of}
+	a.side.cache.SetMasks(o.Masks)
+	return a
 }
 
 // runs is how many audits follow an execution.

@@ -42,6 +42,8 @@ type Options struct {
 	Client *ckptd.Client
 	// Scope is that of the I/O cache: what the peers' answers may depend on.
 	Scope iocache.Scope
+	// Masks are rules for what may differ between two answers of the peers to the same request.
+	Masks []iocache.Mask
 	// Audited is scope auto: Scope is Connection, some executions are run with the requests in other orders, and
 	// should the peers then answer otherwise, the check starts over in group scope, with the search
 	// that Again returns, and Contradicted is told why.
@@ -210,6 +212,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		if o.Kept != nil && !o.resumes() {
 			r.peers.keep(o.Kept)
 		}
+		r.peers.cache.SetMasks(o.Masks)
 		if o.Audited {
 			r.auditor = newAuditor(ctx, o, r.peers)
 		}

@@ -69,6 +69,9 @@ func Assumptions(o Options) report.Assumptions {
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy = o.scope(Counts{}), o.StrategyName
+		for _, m := range o.Masks {
+			a.Other = append(a.Other, fmt.Sprintf("answers may differ in what %q matches (mask)", m.Pattern))
+		}
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))

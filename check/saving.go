@@ -184,7 +184,7 @@ func (r *run) resume(s *runState) error {
 	}
 	r.pool = newPool(r)
 	if r.peers != nil {
-		r.peers.resume(s, r.options.Saving.Run.known)
+		r.peers.resume(s, r.options.Saving.Run.known, r.options.Masks)
 	}
 	for _, v := range s.Violations {
 		if err := r.recall(v); err != nil {
@@ -212,9 +212,10 @@ func (p *peerSide) known() (reads []peers.Read, blind []string) {
 var errTasks = errors.New("the run cannot go on: the parts of the search that were saved, and what they have found, do not belong together")
 
 // resume takes over what was saved of the peers' side.
-func (p *peerSide) resume(s *runState, known *iocache.Cache) {
+func (p *peerSide) resume(s *runState, known *iocache.Cache, masks []iocache.Mask) {
 	if known != nil {
 		p.cache, p.earlier = known, "the search was resumed"
+		p.cache.SetMasks(masks)
 	}
 	p.reads.Add(s.Reads)
 	for _, process := range s.Blind {

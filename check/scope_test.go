@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -155,4 +157,17 @@ func outputs(t *testing.T, o Options) (*Result, map[string]bool) {
 		t.Fatal(err)
 	}
 	return result, seen
+}
+
+// TestMask: a server that answers with small or capital letters at random contradicts itself when it is
+// replayed, unless a rule says that this does not matter.
+func TestMask(t *testing.T) {
+	o := randomAlphabet.inMemory(t)
+	o.Args = []string{"-connections", "2", "-requests", "2"}
+	o.Strategy = strategy.Never{}
+	o.Masks = []iocache.Mask{{Addr: "127.0.0.1:7000", Pattern: regexp.MustCompile("[A-Za-z]")}}
+	why := auditing(&o)
+	if result := check(t, o); result.Verdict.Kind != explore.Holds || *why != nil || result.Counts.Compared == 0 {
+		t.Errorf("%v, %d answers compared, contradiction %v", result.Verdict, result.Counts.Compared, *why)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ type Config struct {
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Backend   string       // what takes checkpoints: one of Backends
 	Scope     string       // of the I/O cache: one of Scopes
+	Masks     []Mask       // fields in the answers of the peers that may differ
 	Bounds    Bounds
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
@@ -42,6 +44,15 @@ type Config struct {
 	SaveInterval time.Duration
 	PreemptIn    []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
+
+// Mask is a rule for a field that may differ between two answers of a peer to the same request.
+type Mask struct {
+	Peer    string // name of a peer that listens; empty: all peers
+	Pattern string // regular expression, in the syntax of package regexp
+}
+
+// maxMasks bounds how many rules there are.
+const maxMasks = 100
 
 // Bounds end a search, whose verdict is then unknown, or leave executions out, and the verdict
 // says so.
@@ -171,6 +182,7 @@ func (c Config) problems() []Problem {
 	if !slices.Contains(Scopes, c.Scope) {
 		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))
 	}
+	problems = append(problems, c.maskProblems()...)
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
 		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)
 	}
@@ -214,6 +226,40 @@ func (c Config) problems() []Problem {
 	}
 	if c.Group != nil {
 		problems = append(problems, groupProblems(*c.Group)...)
+	}
+	return problems
+}
+
+// Listens is where a peer listens; empty if there is no such peer.
+func (c Config) Listens(peer string) string {
+	if c.Group == nil {
+		return ""
+	}
+	i := slices.IndexFunc(c.Group.Peers, func(p peers.Peer) bool { return p.Name == peer })
+	if i < 0 {
+		return ""
+	}
+	return c.Group.Peers[i].Listen
+}
+
+func (c Config) maskProblems() []Problem {
+	var problems []Problem
+	report := func(key, format string, a ...any) {
+		problems = append(problems, Problem{Key: key, What: fmt.Sprintf(format, a...)})
+	}
+	if len(c.Masks) > maxMasks {
+		report("mask", "there are %d rules, and %d is the limit", len(c.Masks), maxMasks)
+	}
+	for i, m := range c.Masks {
+		key := fmt.Sprintf("mask[%d]", i)
+		if m.Peer != "" && (c.Group == nil || !slices.ContainsFunc(c.Group.Peers, func(p peers.Peer) bool { return p.Name == m.Peer && p.Listen != "" })) {
+			report(key+".peer", "there is no peer %.64q that listens", m.Peer)
+		}
+		if pattern, err := regexp.Compile(m.Pattern); err != nil {
+			report(key+".pattern", "this is no regular expression: %v", err)
+		} else if pattern.MatchString("") {
+			report(key+".pattern", "%.64q matches where there is nothing, so that all answers would be the same: say what is around the field", m.Pattern)
+		}
 	}
 	return problems
 }

@@ -75,6 +75,10 @@ var schema = field{shape: record, fields: map[string]field{
 	"strategy":      {shape: text},
 	"backend":       {shape: text},
 	"scope":         {shape: text},
+	"mask": {shape: records, fields: map[string]field{
+		"peer":    {shape: text},
+		"pattern": {shape: text},
+	}},
 	"bounds": {shape: record, fields: map[string]field{
 		"executions":  {shape: integer},
 		"depth":       {shape: integer},

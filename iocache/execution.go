@@ -111,7 +111,7 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 		return false, nil
 	}
 	x.move(i, next.node)
-	if got = normalise(got); !want.equal(got) {
+	if got = normalise(got); !x.cache.same(next.node, want, got) {
 		err := x.cache.repeatedDifferently(cur, local, want, got)
 		err.Reordered = true
 		return true, err

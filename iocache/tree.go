@@ -20,6 +20,7 @@ type Cache struct {
 	hits      int
 	misses    int
 
+	masks      []Mask
 	imageCount int
 	ranks      map[NodeID]rank // of Nearest
 }
@@ -119,7 +120,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		from, in.Name = tree, ""
 	}
 	if child, ok := c.control(from, in); ok {
-		if want := c.nodes[child].reaction; !want.equal(r) {
+		if want := c.nodes[child].reaction; !c.same(child, want, r) {
 			return 0, c.repeatedDifferently(from, in, want, r)
 		}
 		return child, nil
@@ -168,7 +169,10 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		if n.conns[in.Conn].gone() {
 			w.left = nil // the remaining bytes reached nobody
 		}
-		remainder, ok := w.reaction.minus(n.reaction)
+		if len(w.left) == 0 && c.same(child, n.reaction, w.reaction) {
+			w.reaction = n.reaction
+		}
+		remainder, ok := c.unmasked(child, w.reaction, n.reaction).minus(n.reaction)
 		if !ok || len(w.left) == 0 && !remainder.empty() {
 			return 0, c.contradiction(child, w, in.Conn)
 		}
@@ -233,7 +237,7 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 	below := c.answeredBelow(tops)
 	remainders := make([]Reaction, len(below))
 	for i, n := range below {
-		remainder, ok := c.nodes[n].reaction.minus(w.reaction)
+		remainder, ok := c.unmasked(n, c.nodes[n].reaction, w.reaction).minus(w.reaction)
 		if !ok {
 			return 0, c.contradiction(n, w, conn)
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -266,6 +267,9 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, f.ownWorkers(config.Bounds)),
+	}
+	for _, m := range config.Masks {
+		o.Masks = append(o.Masks, iocache.Mask{Addr: config.Listens(m.Peer), Pattern: regexp.MustCompile(m.Pattern)})
 	}
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {
 		o.Scope = iocache.Connection

@@ -1,0 +1,74 @@
+package iocache
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
+
+// Mask is a rule for what may differ between two answers to the same request, such as the time in a
+// header: what the pattern matches is as good as anything else that it matches. The cache goes on to give
+// the answer that it had first.
+type Mask struct {
+	Addr    string // of the connections that the rule is for, as in Connect; empty: all
+	Pattern *regexp.Regexp
+}
+
+// SetMasks sets the rules. They hold for what is compared from now on.
+func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
+
+// same reports whether two answers to a request agree, but for what may differ. The node at has one
+// of them, or is where the request was made.
+func (c *Cache) same(at NodeID, want, got Reaction) bool {
+	if want.equal(got) {
+		return true
+	}
+	if len(c.masks) == 0 {
+		return false
+	}
+	blank := func([]byte) []byte { return []byte{0} }
+	return c.masked(at, want, blank).equal(c.masked(at, got, blank))
+}
+
+// unmasked is a reaction with what may differ as it is in another one, of which it may be the
+// continuation: where the lengths are the same.
+func (c *Cache) unmasked(at NodeID, r, as Reaction) Reaction {
+	if len(c.masks) == 0 {
+		return r
+	}
+	fill := func(match []byte) []byte { return make([]byte, len(match)) }
+	blank, blankAs := c.masked(at, r, fill), c.masked(at, as, fill)
+	r = r.clone()
+	for i := range r.Deliveries {
+		j := slices.IndexFunc(as.Deliveries, func(d Delivery) bool { return d.Conn == r.Deliveries[i].Conn })
+		if j >= 0 && bytes.HasPrefix(blank.Deliveries[i].Data, blankAs.Deliveries[j].Data) {
+			copy(r.Deliveries[i].Data, as.Deliveries[j].Data)
+		}
+	}
+	return r
+}
+
+// masked is a copy of a reaction with something else for what may differ.
+func (c *Cache) masked(at NodeID, r Reaction, replace func(match []byte) []byte) Reaction {
+	r = r.clone()
+	for i := range r.Deliveries {
+		d := &r.Deliveries[i]
+		addr := c.addrOf(at, d.Conn)
+		for _, m := range c.masks {
+			if m.Addr == "" || m.Addr == addr {
+				d.Data = m.Pattern.ReplaceAllFunc(d.Data, replace)
+			}
+		}
+	}
+	return r
+}
+
+// addrOf is where a connection leads to that was opened on the way to n; empty if there is none.
+func (c *Cache) addrOf(n NodeID, conn int) string {
+	for ; !c.isTop(n); n = c.nodes[n].parent {
+		if d := &c.nodes[n]; d.kind == Connect && int(d.conn) == conn {
+			return d.addr
+		}
+	}
+	return ""
+}
