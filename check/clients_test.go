@@ -87,6 +87,31 @@ func TestClientNoticesBug(t *testing.T) {
 	}
 }
 
+// TestShippedServers checks the other examples that are servers, with the clients that people have.
+func TestShippedServers(t *testing.T) {
+	for _, c := range []struct {
+		example example
+		want    explore.VerdictKind
+		says    string
+	}{
+		{example{"tickets", "tickets/tandem.yaml", nil}, explore.Violated, "two clients are given ticket1"},
+		{example{"tickets", "tickets/tandem.yaml", []string{"-atomic"}}, explore.Holds, ""},
+		{example{"sshd", "sshd/tandem.yaml", nil}, explore.Violated, "peer dbclient exited with status 1, and exit 0 is expected"},
+		{example{"sshd", "sshd/tandem.yaml", []string{"-ordered"}}, explore.Holds, ""},
+	} {
+		o := c.example.options(t)
+		o.Client = newClientBy(t, ckptd.BackendAuto)
+		result := check(t, o)
+		said := ""
+		if result.Counterexample != nil {
+			said = result.Counterexample.Outcome
+		}
+		if result.Verdict.Kind != c.want || !strings.Contains(said, c.says) {
+			t.Errorf("%v %v: %v, %s", c.example, c.example.args, result.Verdict, said)
+		}
+	}
+}
+
 // TestClientsNeedGroupScope: another scope is refused before anything is run.
 func TestClientsNeedGroupScope(t *testing.T) {
 	o := alphabetServer.options(t)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [PACKAGE...]: install what Tandem and its examples need on Debian 12 or later, as
-# root: CRIU, their peers (Dropbear, Merecat, Redis, scp for Dropbear's side of a copy) and
+# root: CRIU, their peers (Dropbear, Merecat, Redis, curl, scp for Dropbear's side of a copy) and
 # build tools; and the packages of profiles that are named, or all of them ("all").
 # Does nothing, quickly, where everything is there. No service is started.
 set -eu
@@ -19,6 +19,8 @@ needed_packages() {
 	cat <<END
 dropbear-bin /usr/sbin/dropbear
 merecat /usr/sbin/merecat
+curl /usr/bin/curl
+redis-tools /usr/bin/redis-cli
 redis-server /usr/bin/redis-server
 openssh-client /usr/bin/scp
 gcc /usr/bin/gcc
