@@ -84,7 +84,7 @@ type Options struct {
 
 	contradiction string // that ended the check in scope auto
 
-	haste bool // all workers are there before the search begins, and it is divided before one of them has nothing to do
+	haste bool // all workers are there before the search begins
 }
 
 // Counts says how much work was done beside the search itself.
@@ -103,7 +103,8 @@ type Counts struct {
 	SelfChecked    int // executions that were run twice more, and were the same
 	Audits         int // executions with random orders of the requests, to audit scope connection
 	Compared       int // answers of the peers in them that were known
-	Parts          int // of the search, that ran ahead of the rest
+	Ahead          int // executions that were under way before the search asked for them
+	InVain         int // executions that it then did not ask for
 	Elapsed        time.Duration
 }
 
@@ -259,7 +260,6 @@ type run struct {
 	executor   *executor // the first one, and after the search one that is left
 	begun      bool      // there has been an execution
 	search     explore.Search
-	pool       *pool           // that explores it; nil until then
 	verdict    explore.Verdict // of the search, when it has ended
 	peers      *peerSide
 	auditor    *auditor // of scope auto; else nil
@@ -267,7 +267,7 @@ type run struct {
 	started    time.Time
 	told       time.Time // when Progress last was
 	violations []*violation
-	unclaimed  []*violation // found ahead of the search, when it was interrupted
+	unclaimed  []*violation // run ahead of the search, when it was interrupted
 	// kind says which executions are alike: the first of each kind is judged, those of kind ""
 	// are not. With nil, violations are told apart as far as they are looked for.
 	kind func(*sut.Log, explore.Outcome) string
@@ -295,10 +295,7 @@ type violation struct {
 
 // loop has the executors search, and meanwhile does what has to be done now and then.
 func (r *run) loop(ctx context.Context) error {
-	if r.pool == nil {
-		r.pool = newPool(r)
-	}
-	p := r.pool
+	p := newPool(r)
 	if r.options.haste {
 		p.fill()
 	} else {

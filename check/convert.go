@@ -23,6 +23,8 @@ type translator struct {
 	isPending bool // what was begun last is the last of these, no transition
 	partners  []explore.Pending
 	prefix    []sut.Choice
+	sleep     []sut.Sleeper
+	asleep    []sut.Access // of sleepers
 }
 
 // span says where in the translator's slices the part of a transition begins, and
@@ -57,13 +59,17 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	if s.Priorities != nil {
 		out.Priorities = &sut.Priorities{Changes: s.Priorities.Changes}
 	}
+	t.sleep, t.asleep = t.sleep[:0], t.asleep[:0]
 	for _, sleeper := range s.Sleep {
-		x := sut.Sleeper{Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}}
+		from := len(t.asleep)
 		for _, a := range sleeper.Accesses {
-			x.Accesses = append(x.Accesses, sut.Access{Object: uint64(a.Object), Kind: accessKinds[a.Kind], Delta: a.Delta})
+			t.asleep = append(t.asleep, sut.Access{Object: uint64(a.Object), Kind: accessKinds[a.Kind], Delta: a.Delta})
 		}
-		out.Sleep = append(out.Sleep, x)
+		t.sleep = append(t.sleep, sut.Sleeper{
+			Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}, Accesses: t.asleep[from:len(t.asleep):len(t.asleep)],
+		})
 	}
+	out.Sleep = t.sleep
 	return out
 }
 

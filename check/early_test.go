@@ -1,68 +1,85 @@
 package check
 
 import (
-	"fmt"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestEarlyTimers compares what the reduced search and the enumeration of all
-// schedules find when the clock may advance early, and with what is known.
-func TestEarlyTimers(t *testing.T) {
-	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
-	if err != nil {
-		t.Fatal(err)
+// ranJob is a job that was run, with a prefix of so many actions, the first by goroutine g.
+func ranJob(e *early, length int, g explore.GoroutineID) *job {
+	j := e.job(explore.Schedule{Prefix: make([]explore.Action, length)})
+	if length > 0 {
+		j.schedule.Prefix[0].Goroutine = g
 	}
-	for scenario, want := range map[string][]string{ // without early timers there is the first one only
-		"deadline": {"falsefalse", "falsetrue", "truetrue"},
-		"sleep":    {"00", "01", "11"},
-		"after":    {"0true0", "0false0", "0false1", "1false1"},
-		"poll":     {"--", "-t", "t-"},
-		"since":    {"0s0s", "0s3s", "3s3s"},
-		"ticker":   {"c", "t"},
-		"net":      {"1 false", "0 true"},
-	} {
-		for early := range 3 {
-			t.Run(fmt.Sprint(scenario, early), func(t *testing.T) {
-				known := map[string]bool{}
-				for i, text := range want {
-					known[text+" completed"] = i == 0 || early > 0
-				}
-				for text, found := range known {
-					if !found {
-						delete(known, text)
-					}
-				}
-				o := sut.Options{Args: []string{scenario}, World: sut.World{EarlyTimers: early}}
-				some, executions := outcomesWith(t, p, o, explore.DPOR())
-				all, schedules := outcomesWith(t, p, o, explore.DFS())
-				t.Logf("%d executions for %d schedules", executions, schedules)
-				if diff := cmp.Diff(known, all); diff != "" {
-					t.Errorf("outcomes (-known +found):\n%s", diff)
-				}
-				if diff := cmp.Diff(all, some); diff != "" {
-					t.Errorf("the reduced search finds other outcomes:\n%s", diff)
-				}
-			})
-		}
+	j.state = finished
+	e.jobs[j.schedule.Hash()] = j
+	e.keep(j, &executor{translator: &translator{prefix: nil}})
+	return j
+}
+
+// TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
+// was reported is used again.
+func TestEarlyMemory(t *testing.T) {
+	e := &early{jobs: map[uint64]*job{}}
+	x := &executor{translator: &translator{}}
+	mine := x.translator
+	j := e.job(explore.Schedule{Seed: 1})
+	e.keep(j, x)
+	if j.memory != mine || x.translator == mine || x.translator == nil {
+		t.Fatal("the executor keeps the memory of what it has run")
+	}
+	e.free = append(e.free, j)
+	again := e.job(explore.Schedule{Seed: 2})
+	if again != j || again.memory != mine || again.schedule.Seed != 2 || again.state != queued {
+		t.Errorf("%+v", again)
 	}
 }
 
-// TestDeadlockWithTimers has timers that nobody waits for: they end no deadlock.
-func TestDeadlockWithTimers(t *testing.T) {
-	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
-	if err != nil {
-		t.Fatal(err)
+// TestEarlyIsBounded: where there is no room, what leaves the path near the root is given up for
+// what leaves it deeper, and not the other way round.
+func TestEarlyIsBounded(t *testing.T) {
+	e := &early{jobs: map[uint64]*job{}}
+	shallow := ranJob(e, 3, 1)
+	for g := range explore.GoroutineID(maxEarly - 1) {
+		ranJob(e, 10, g)
 	}
-	for early := range 3 {
-		seen, _ := outcomesWith(t, p, sut.Options{Args: []string{"deadlock"}, World: sut.World{EarlyTimers: early}}, explore.DPOR())
-		if diff := cmp.Diff(map[string]bool{" deadlock": true}, seen); diff != "" {
-			t.Errorf("%d early:\n%s", early, diff)
+	if before := e.bytes; e.room(&explore.Schedule{Prefix: make([]explore.Action, 3)}) || e.bytes != before {
+		t.Error("there is room for what is as shallow")
+	}
+	if !e.room(&explore.Schedule{Prefix: make([]explore.Action, 4)}) {
+		t.Error("there is no room for what is deeper")
+	}
+	if e.remove(&shallow.schedule) != nil || len(e.jobs) != maxEarly-1 {
+		t.Error("something else was given up")
+	}
+	if !e.room(&explore.Schedule{}) {
+		t.Error("there is no room although something was given up")
+	}
+}
+
+// TestEarlyLeads: what was run last but leaves the path deepest leads on first.
+func TestEarlyLeads(t *testing.T) {
+	e := &early{jobs: map[uint64]*job{}}
+	s := explore.DFS()
+	s.Next()
+	for i, length := range []int{2, 5, 3, 4} {
+		j := ranJob(e, length, explore.GoroutineID(i))
+		other := explore.Transition{Action: explore.Action{Goroutine: 7}, Choices: 1, Enabled: []explore.Alternative{{Goroutine: 7, Choices: 1}, {Goroutine: 8, Choices: 1}}}
+		j.execution.Transitions = make([]explore.Transition, length+1)
+		j.execution.Transitions[length] = other
+		j.kept = 1
+	}
+	for _, want := range []int{5, 4, 3, 2} {
+		if !e.fill(s, 1) {
+			t.Fatal("nothing is queued")
 		}
+		j := e.pop()
+		if got := len(j.schedule.Prefix) - 1; got != want || j.schedule.Prefix[want].Goroutine != 8 {
+			t.Errorf("%v is next, want one of length %d", j.schedule, want+1)
+		}
+	}
+	if e.fill(s, 1) || e.dry() || e.pop() != nil {
+		t.Error("there is more")
 	}
 }

@@ -15,7 +15,7 @@ type executor struct {
 	number     int // of the executors of the run
 	worker     *sut.Worker
 	twin       *sut.Worker // for self-checks; nil until the first
-	translator translator
+	translator *translator
 	talk       *conversation // with the peers; nil if there are none
 	counts     Counts        // of the execution under way
 	unwatch    []func() bool // of the context
@@ -26,7 +26,7 @@ type executor struct {
 }
 
 func (r *run) newExecutor(number int) (*executor, error) {
-	x := &executor{run: r, number: number}
+	x := &executor{run: r, number: number, translator: &translator{}}
 	if r.peers != nil {
 		x.talk = &conversation{peerSide: r.peers, counts: &x.counts}
 	}
@@ -75,16 +75,16 @@ func (x *executor) interrupt() {
 // finding is what somebody may want to know of an execution, beside that it was.
 type finding struct {
 	kind        string     // what is to be judged; "" if nothing is
-	kept        *violation // the execution, if it is the first of its kind that the search has shown
+	kept        *violation // the execution, unless one of its kind has been reported
 	isViolation bool
-	limited     string // where it was when it was cut off, if it is the first
+	limited     string // where it was when it was cut off, unless another was reported that was
 	checked     bool   // it was run twice more
 	counts      Counts // of work with the peers
 }
 
-// execute runs a schedule of the search. The execution is valid until the next. In
-// seen are the kinds of findings that there have been.
-func (x *executor) execute(schedule explore.Schedule, seen map[string]bool) (explore.Execution, *finding, error) {
+// execute runs a schedule of the search. The execution is in the memory of the translator. Findings
+// of known kinds need not be kept.
+func (x *executor) execute(schedule explore.Schedule, known func(kind string) bool) (explore.Execution, *finding, error) {
 	x.counts = Counts{}
 	checked := sampled(schedule, x.run.options.SelfCheck)
 	if !x.run.begun {
@@ -106,7 +106,7 @@ func (x *executor) execute(schedule explore.Schedule, seen map[string]bool) (exp
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}
-	f, err := x.find(log, execution.Outcome, seen)
+	f, err := x.find(log, execution.Outcome, known)
 	if f.checked, f.counts = checked, x.counts; f == (finding{}) {
 		return execution, nil, err
 	}
@@ -157,17 +157,15 @@ func sampled(s explore.Schedule, n int) bool {
 }
 
 // find returns what there is to know of an execution. The log may be invalid afterwards.
-func (x *executor) find(log *sut.Log, outcome explore.Outcome, seen map[string]bool) (finding, error) {
+func (x *executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (finding, error) {
 	var f finding
-	if outcome == explore.StepLimit && !seen[cutOff] {
-		seen[cutOff] = true
+	if outcome == explore.StepLimit && !known(cutOff) {
 		f.limited = x.run.lastPlace(log)
 	}
 	kept, err := x.classify(log, outcome, &f)
-	if err != nil || f.kind == "" || seen[f.kind] {
+	if err != nil || f.kind == "" || known(f.kind) {
 		return f, err
 	}
-	seen[f.kind] = true
 	if kept == nil {
 		kept = x.keep(log)
 	}

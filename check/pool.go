@@ -3,92 +3,64 @@ package check
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// pool has several executors explore one search. The whole of it is a task; whenever an
-// executor has nothing to do, a task under way is divided, and the part is a task of its
-// own, which runs ahead of its owner (explore.Divide). Where the owner comes to a part
-// of it, it takes the executions that the part has run. When there are none it waits, and its
-// executor helps elsewhere. What is reported to the whole search, and in which
-// order, does not depend on who does what when.
+// pool has several executors explore one search. The search stays one: whoever has an
+// execution that it waits for reports that, and asks it for the next. What the
+// others have to do are executions that it will ask for later (explore.Ahead). They are run early,
+// and kept until it gets there. So what is reported to it, and in which order, does not
+// depend on who does what when.
 type pool struct {
 	run   *run
-	whole *task
 	ended chan struct{} // closed when all is over
 	busy  sync.WaitGroup
-	// advancing is held for reading while a search is being advanced: whoever holds it
-	// for writing finds all at rest.
-	advancing sync.RWMutex
 
-	mu        sync.Mutex
-	work      sync.Cond // there are tasks to go on with, or all is over
-	ready     []*task
-	idle      int // executors that wait for one
+	// advancing is held by whoever advances the search, and by those who want it at rest.
+	advancing sync.Mutex
+	asked     *job // what it waits for; nil: it is to be asked
+
+	mu        sync.Mutex // may be taken by who holds advancing
+	work      sync.Cond  // something is queued, or all is over
 	executors []*executor
-	tasks     map[*explore.Part]*task // whose executions have not all been taken
-	ahead     int                     // executions that have been noted and not taken
-	total     explore.Verdict         // counts of all that was run
-	before    accounted               // before the first execution of the part that the whole has taken from last
-	latest    explore.Verdict         // of the whole, not long ago
-	wanted    bool                    // a later one is
+	seen      map[string]bool // kinds of findings that have been reported
+	early     early
 	over      bool
 	err       error
 }
 
-// task is a search under way: the whole one, or that of a part. One goroutine at a
-// time uses it; it shares with others what follows mu, which is that of the pool.
-type task struct {
-	search   explore.Search
-	part     *explore.Part   // nil for the whole
-	owner    *task           // likewise
-	seen     map[string]bool // kinds of findings
+// job is an execution to be run, or one that was.
+type job struct {
 	schedule explore.Schedule
-	asked    bool  // schedule is what search asks for
-	follows  *task // the part that has it, or will; nil: it is to be executed
-	reported bool  // done has been reported, and not noted
-	done     done
+	memory   *translator // that the execution is in, unless that is the executor's own
+	done
 
 	// mu:
-	found   []numbered
-	noted   int       // executions
-	taken   int       // of them, by the owner
-	awaited time.Time // since when the owner has been waiting; zero: it is not
-	paused  bool      // it has run far enough ahead
-	err     error     // what ended it, if it was an error
-	ended   bool
+	state jobState
+	asked bool // the search waits for it
+	kept  int  // bytes
 }
 
-// done is an execution. Without its log it can be kept.
+// done is what came of a job.
 type done struct {
-	explore.Execution
-	*finding
+	execution explore.Execution
+	finding   *finding
+	err       error
 }
 
-// numbered is a finding with the number of its execution in the task.
-type numbered struct {
-	at int
-	*finding
-}
+type jobState uint8
 
-// Bounds on what is held of executions that have not been taken.
 const (
-	maxAhead = 1 << 22 // executions
-	maxFound = 1 << 16 // findings of a task
-	maxBytes = 1 << 25 // of what else a task holds for its owner
-	maxTasks = 1 << 10
+	queued jobState = iota // for an executor
+	running
+	finished
 )
 
-// freshness is how old what an owner knows of a part may become while it waits for it.
-const freshness = 20 * time.Millisecond
-
 func newPool(r *run) *pool {
-	p := &pool{run: r, whole: &task{search: r.search, seen: map[string]bool{}}, ended: make(chan struct{}), tasks: map[*explore.Part]*task{}}
+	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}}
+	p.early.jobs = map[uint64]*job{}
 	p.work.L = &p.mu
-	p.ready, p.latest = []*task{p.whole}, r.search.Verdict()
-	p.total = p.latest
 	return p
 }
 
@@ -124,322 +96,197 @@ func (p *pool) stop(err error) {
 	p.finish(err)
 }
 
-// still calls f while no search is being advanced.
+// still calls f while the search is not being advanced.
 func (p *pool) still(f func()) {
 	p.advancing.Lock()
 	defer p.advancing.Unlock()
 	f()
 }
 
-// soFar is what there is to say while the search goes on: what the whole was
-// not long ago, with the counts of all that was run.
-func (p *pool) soFar() (explore.Verdict, Counts) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v, c := p.latest, p.run.counts
-	v.Executions, v.Redundant, v.Limited = p.total.Executions, p.total.Redundant, p.total.Limited
-	v.Violations, v.Transitions = p.total.Violations, p.total.Transitions
+// soFar is what there is to say while the search goes on.
+func (p *pool) soFar() (v explore.Verdict, c Counts) {
+	p.still(func() { v, c = p.run.search.Verdict(), p.run.counts })
 	c.Elapsed = p.run.elapsed()
-	p.wanted = true
 	return v, c
 }
 
-// tally adds an execution to the counts of a verdict.
-func tally(v *explore.Verdict, e *explore.Execution) {
-	v.Executions++
-	v.Transitions += len(e.Transitions)
-	switch {
-	case e.Outcome == explore.Redundant:
-		v.Redundant++
-	case e.Outcome == explore.StepLimit:
-		v.Limited++
-	case e.Outcome.Violation():
-		v.Violations++
-	}
-}
-
-// serve goes on with tasks until all is over, or an execution fails: the worker is not
-// to be used again.
+// serve runs jobs until all is over, or an execution fails: the worker is not to be
+// used again.
 func (p *pool) serve(x *executor) {
 	defer p.busy.Done()
 	defer x.worker.Stay()()
-	for t := p.next(); t != nil; t = p.next() {
-		if err := p.explore(x, t); err != nil {
-			p.leave(x, t, err)
-			return
-		}
+	for j := p.next(x, true); j != nil; {
+		var d done
+		d.execution, d.finding, d.err = x.execute(j.schedule, p.known)
+		wanted := p.finished(x, j, d)
+		j = p.next(x, wanted)
 	}
 }
 
-// next returns a task to go on with, when there is one; nil when all is over.
-func (p *pool) next() *task {
+// known reports whether a finding of a kind has been reported: others need not be kept.
+func (p *pool) known(kind string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.idle++
-	for len(p.ready) == 0 && !p.over {
+	return p.seen[kind]
+}
+
+// finished takes what came of a job, and reports whether the search waits for it.
+func (p *pool) finished(x *executor, j *job, d done) (wanted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.executing = false
+	j.done, j.state = d, finished
+	if d.err != nil {
+		p.leave(x, d.err)
+	}
+	if !j.asked {
+		p.early.keep(j, x)
+	}
+	return j.asked
+}
+
+// next returns a job for an executor, when there is one; nil when all is over. Advancing the
+// search comes first if it waits for what the executor has just run.
+func (p *pool) next(x *executor, advance bool) *job {
+	for {
+		if advance {
+			if j := p.advance(x); j != nil {
+				return j
+			}
+		}
+		j, dry := p.take(x)
+		if !dry {
+			return j
+		}
+		advance = true
+	}
+}
+
+// take returns the next job that is queued; nil if all is over. It reports that the queue is dry
+// if the search may know of more. Else it waits.
+func (p *pool) take(x *executor) (j *job, dry bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.over && !x.failed && p.run.ctx.Err() == nil {
+		if j := p.early.pop(); j != nil {
+			p.begin(x, j)
+			return j, false
+		}
+		if p.early.dry() {
+			return nil, true
+		}
 		p.work.Wait()
 	}
-	p.idle--
-	if p.over {
-		return nil
-	}
-	last := len(p.ready) - 1
-	t := p.ready[last]
-	p.ready = p.ready[:last]
-	return t
+	return nil, false
 }
 
-// push lets somebody go on with a task. The caller holds mu.
-func (p *pool) push(t *task) {
-	p.ready = append(p.ready, t)
-	p.work.Signal()
+// begin has an executor run a job. The caller holds mu.
+func (p *pool) begin(x *executor, j *job) {
+	j.state, x.executing = running, true
 }
 
-// explore goes on with a task as long as it can. An error is that of an execution.
-func (p *pool) explore(x *executor, t *task) error {
-	for p.goOn(x, t) {
-		e, f, err := x.execute(t.schedule, t.seen)
-		if err != nil {
-			return err
+// advance takes the search to an execution that has not been run, and returns that
+// unless somebody else is about it.
+func (p *pool) advance(x *executor) *job {
+	p.advancing.Lock()
+	defer p.advancing.Unlock()
+	for p.ask() {
+		if done, mine := p.look(x); mine {
+			return p.asked
+		} else if !done || !p.report(p.asked) {
+			return nil
 		}
-		p.executed(x, t, done{e, f})
 	}
 	return nil
 }
 
-// executed takes what an executor has done for a task.
-func (p *pool) executed(x *executor, t *task, d done) {
-	p.advancing.RLock()
-	defer p.advancing.RUnlock()
-	p.mu.Lock()
-	x.executing = false
-	p.run.saver.settle()
-	tally(&p.total, &d.Execution)
-	p.mu.Unlock()
-	if p.report(t, d) {
-		p.share(t)
-	}
-}
-
-// goOn brings a task to where something is to be executed, and reports whether that
-// is to be done now.
-func (p *pool) goOn(x *executor, t *task) bool {
-	p.advancing.RLock()
-	defer p.advancing.RUnlock()
-	execute := p.advance(t) && !p.pauses(t)
-	p.tell(t)
+// look reports whether the job that the search waits for is done. If nobody is about
+// it, it becomes that of an executor. The others are to have something to do meanwhile.
+func (p *pool) look(x *executor) (done, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x.executing = execute && !p.over && p.run.ctx.Err() == nil
-	return x.executing
-}
-
-// advance brings a task to where something is to be executed; false if there is
-// nothing, or not yet.
-func (p *pool) advance(t *task) bool {
-	for !t.ended {
-		if !t.asked && !p.ask(t) {
-			return false
-		}
-		if t.follows == nil {
-			return true
-		}
-		d, ok := p.take(t)
-		if !ok || !p.report(t, d) {
-			return false
-		}
+	if n := len(p.executors); n > 1 && p.early.low(n) && p.early.fill(p.run.search, 4*n) {
+		p.work.Broadcast()
 	}
-	return false
+	if mine = p.asked.state == queued && !p.over && !x.failed && p.run.ctx.Err() == nil; mine {
+		p.begin(x, p.asked)
+	}
+	return p.asked.state == finished, mine
 }
 
-// ask has the search say what comes next; false if nothing does.
-func (p *pool) ask(t *task) bool {
-	schedule, more := t.search.Next()
+// ask asks the search what comes next, if it has not been; false if nothing does. Who
+// advances the search calls it.
+func (p *pool) ask() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t.reported && t.part != nil {
-		p.note(t, !more)
+	if p.asked != nil || p.over {
+		return !p.over
 	}
-	t.reported = false
-	if t == p.whole && p.wanted {
-		p.latest, p.wanted = t.search.Verdict(), false
-	}
+	schedule, more := p.run.search.Next()
 	if !more {
-		p.end(t, nil)
+		p.finish(nil)
 		return false
 	}
-	t.schedule, t.asked, t.follows = schedule, true, nil
-	if schedule.Part != nil {
-		t.follows = p.tasks[schedule.Part]
+	if p.asked = p.early.remove(&schedule); p.asked == nil {
+		p.asked = p.early.job(schedule)
+	} else if p.asked.state != queued {
+		p.run.counts.Ahead++
 	}
+	p.asked.asked = true
 	return true
 }
 
-// note lets the owner of a task take what was reported last. The caller holds mu.
-func (p *pool) note(t *task, last bool) {
-	t.part.Note(t.done.Execution, last)
-	t.noted++
-	p.ahead++
-	if t.done.finding != nil {
-		t.found = append(t.found, numbered{t.noted, t.done.finding})
-	}
-}
-
-// take returns the next execution of the part that a task has come to. If there is
-// none, the task waits.
-func (p *pool) take(t *task) (done, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	part := t.follows
-	e, ok := part.part.Take()
-	if !ok && part.err != nil {
-		p.end(t, part.err)
-	} else if !ok {
-		part.awaited = time.Now()
-		if part.paused {
-			part.paused = false
-			p.push(part)
-		}
-	}
-	if !ok {
-		return done{}, false
-	}
-	if part.taken == 0 && t == p.whole {
-		p.before = p.run.accounted()
-	}
-	part.taken++
-	p.ahead--
-	d := done{Execution: e}
-	if len(part.found) > 0 && part.found[0].at == part.taken {
-		d.finding, part.found = part.found[0].finding, part.found[1:]
-	}
-	if e.Last {
-		delete(p.tasks, part.part)
-	}
-	return d, true
-}
-
-// report tells the search of an execution that it has asked for; false if that ends it.
-func (p *pool) report(t *task, d done) bool {
-	var err error
-	if t == p.whole {
-		err = p.account(d.finding)
+// report tells the search what came of the job that it waits for; false if that ends
+// it. Who advances the search calls it.
+func (p *pool) report(j *job) bool {
+	err := j.err
+	if err == nil {
+		err = p.account(j.finding)
 	}
 	if err == nil {
-		err = t.search.Report(d.Execution)
+		err = p.run.search.Report(j.execution)
 	}
 	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.end(t, err)
+		p.stop(err)
 		return false
 	}
-	t.asked, t.reported = false, true
-	t.done = done{explore.Execution{Outcome: d.Outcome, Length: max(d.Length, len(d.Transitions))}, d.finding}
+	p.run.saver.settle()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.early.free = append(p.early.free, j)
+	p.asked = nil
 	return true
 }
 
 // account takes a finding over into the result.
 func (p *pool) account(f *finding) error {
+	if f == nil {
+		return nil
+	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	if p.seen[f.kind] {
+		f.kept = nil // it was run before the first of its kind was reported
+	}
+	if f.kind != "" {
+		p.seen[f.kind] = true
+	}
+	if f.limited != "" {
+		p.seen[cutOff] = true
+	}
+	p.mu.Unlock()
 	return p.run.account(f)
 }
 
-// end ends a task, and with the whole one everything. The caller holds mu.
-func (p *pool) end(t *task, err error) {
-	t.err, t.ended = err, true
-	if t == p.whole {
-		p.finish(err)
-	}
-}
-
-// pauses reports whether a task has run far enough ahead of its owner, which then wakes
-// it when it needs more: with a violation after which nothing counts any more, or
-// what is held of it has to be bounded.
-func (p *pool) pauses(t *task) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	far := len(t.found) >= maxFound || t.part != nil && t.part.Burden() >= maxBytes || p.ahead >= maxAhead && t.awaited.IsZero() || t.seen[violated]
-	t.paused = t.part != nil && far
-	return t.paused
-}
-
-// tell lets the owner of a task go on if it waits for what there now is, then the
-// owner's, and so on.
-func (p *pool) tell(t *task) {
-	for p.due(t) {
-		t = t.owner
-		if p.advance(t) {
-			p.mu.Lock()
-			p.push(t)
-			p.mu.Unlock()
-		}
-	}
-}
-
-// due reports whether the owner of a task, if it waits for it, is to go on now.
-func (p *pool) due(t *task) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case t.awaited.IsZero():
-		return false
-	case t.ended || t.paused || len(t.found) > 0 || time.Since(t.awaited) >= freshness:
-		t.awaited = time.Time{}
-		return true
-	}
-	return false
-}
-
-// share divides a task that is at rest, or one that waits for it, and so on, if an
-// executor has nothing to do.
-func (p *pool) share(t *task) {
-	for p.lacking() {
-		part, ok := explore.Divide(t.search)
-		p.mu.Lock()
-		waits := !t.awaited.IsZero()
-		if ok {
-			next := &task{search: part.Search, part: part, owner: t, seen: map[string]bool{}}
-			p.tasks[part] = next
-			p.run.counts.Parts++
-			p.push(next)
-		}
-		p.mu.Unlock()
-		if ok || !waits {
+// leave ends an executor with which an execution has failed. That error is told when the
+// search waits for it; without any executor that is now. The caller holds mu.
+func (p *pool) leave(x *executor, err error) {
+	x.failed = true
+	for _, other := range p.executors {
+		if !other.failed {
 			return
 		}
-		t = t.owner // nobody else uses it while it waits
 	}
-}
-
-// lacking reports whether there should be more tasks.
-func (p *pool) lacking() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	lacking := p.idle > len(p.ready) || p.run.options.haste && len(p.ready) < p.run.options.Workers-1
-	return lacking && len(p.tasks) < maxTasks && p.ahead < maxAhead
-}
-
-// leave ends an executor with which an execution has failed. That error is told when it
-// is its turn; without any executor that is now.
-func (p *pool) leave(x *executor, t *task, err error) {
-	p.advancing.RLock()
-	defer p.advancing.RUnlock()
-	p.mu.Lock()
-	x.executing, x.failed = false, true
-	p.end(t, err)
-	alive := 0
-	for _, x := range p.executors {
-		if !x.failed {
-			alive++
-		}
-	}
-	if alive == 0 {
-		p.finish(err)
-	}
-	p.mu.Unlock()
-	p.tell(t)
+	p.finish(err)
 }
 
 // finish ends everything. The caller holds mu.
@@ -450,7 +297,7 @@ func (p *pool) finish(err error) {
 	p.over, p.err = true, err
 	p.work.Broadcast()
 	for _, x := range p.executors {
-		if x.executing { // what would not be taken any more
+		if x.executing { // what nobody will ask for any more
 			x.failed = true
 			x.interrupt()
 		}
@@ -460,7 +307,7 @@ func (p *pool) finish(err error) {
 
 // wait waits until all executors are done, and leaves the run one that can be used, if
 // there is one, and what the search has found out. When it was interrupted, that is
-// also what nobody has taken yet.
+// also what has been run ahead of it.
 func (p *pool) wait() error {
 	p.busy.Wait()
 	var usable *executor
@@ -476,14 +323,11 @@ func (p *pool) wait() error {
 	if usable != nil {
 		r.executor = usable
 	}
-	if r.ctx.Err() == nil {
-		return p.err
-	}
-	p.latest = r.verdict
-	r.verdict, _ = p.soFar()
-	for _, t := range p.tasks {
-		for _, f := range t.found {
-			if f.kept != nil && f.isViolation && r.judge == nil {
+	for _, j := range p.early.rest(p.asked) {
+		r.counts.InVain++
+		if f := j.finding; f != nil {
+			r.counts.add(f.counts)
+			if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
 				r.unclaimed = append(r.unclaimed, f.kept)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// searches are all that can be divided, each made anew.
+// searches are all that know what they will ask for later, each made anew.
 var searches = map[string]func() explore.Search{
 	"dfs":     explore.DFS,
 	"dpor":    explore.DPOR,
@@ -33,14 +33,14 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestWorkersOnClassics does so with searches that are worth dividing: they are.
+// TestWorkersOnClassics does so with searches that have work for several workers.
 func TestWorkersOnClassics(t *testing.T) {
 	p := buildExample(t, "classics")
 	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "18"}, {"indexer", "13"}} {
 		t.Run(test[0], func(t *testing.T) {
 			o := Options{Program: p, Package: "classics", Args: test}
-			if parts := sameWithWorkers(t, o, explore.DPOR); parts == 0 {
-				t.Error("the search was never divided")
+			if ahead := sameWithWorkers(t, o, explore.DPOR); ahead == 0 {
+				t.Error("nothing was run ahead")
 			}
 		})
 	}
@@ -55,8 +55,8 @@ func TestWorkersWithPeers(t *testing.T) {
 	}
 }
 
-// sameWithWorkers returns into how many parts the searches were divided.
-func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (parts int) {
+// sameWithWorkers returns how many executions were run before they were asked for.
+func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (ahead int) {
 	t.Helper()
 	o.Leaks, o.SelfCheck, o.haste = true, 10, true
 	if o.Depth == 0 {
@@ -67,18 +67,17 @@ func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (
 		o.Search = explore.MaxExecutions(newSearch(), 2000)
 		result := check(t, o)
 		said[o.Workers] = says(t, result)
-		parts += result.Counts.Parts
+		ahead += result.Counts.Ahead
 		if diff := cmp.Diff(said[1], said[o.Workers]); diff != "" {
 			t.Errorf("with 1 worker (-) and with %d (+):\n%s", o.Workers, diff)
 		}
 	}
-	return parts
+	return ahead
 }
 
 // says is what a result says, without what depends on time.
 func says(t *testing.T, r *Result) string {
 	t.Helper()
-	r.Verdict.Estimate = explore.Estimate{} // nobody looks into parts for it
 	text := fmt.Sprintf("%+v\ncut off %s\nself-checked %d\n", r.Verdict, r.CutOff, r.Counts.SelfChecked)
 	for _, v := range r.Violations {
 		v.Counterexample.Run = report.Run{}

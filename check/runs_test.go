@@ -302,8 +302,8 @@ func TestStateErrors(t *testing.T) {
 	}
 	for says, data := range map[string][]byte{
 		"this is no saved run":                                       []byte("#!/bin/sh\n"),
-		"it is of version 99, and this program reads version 1":      append([]byte(stateTitle+"99\n"), good...),
-		"it is cut off":                                              []byte(stateTitle + "1\n{}\n"),
+		"it is of version 99, and this program reads version 2":      append([]byte(stateTitle+"99\n"), good...),
+		"it is cut off":                                              []byte(stateTitle + "2\n{}\n"),
 		"it is cut off or damaged: its checksum is wrong":            append(bytes.Clone(good), 0),
 		"it cannot be read: json: unknown field \"Unknown\"":         sealed(`{"Unknown":1}`),
 		"it cannot be read: unexpected EOF":                          sealed(`{`),
@@ -318,7 +318,7 @@ func TestStateErrors(t *testing.T) {
 
 // sealed is a state with given fields.
 func sealed(fields string) []byte {
-	return seal([]byte(stateTitle + "1\n" + fields + "\n"))
+	return seal([]byte(stateTitle + "2\n" + fields + "\n"))
 }
 
 // FuzzState reads arbitrary states; those that can be read are written as they were read.
@@ -328,7 +328,7 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good[:len(good)-32])
-	f.Add([]byte(stateTitle + "1\n{}\n"))
+	f.Add([]byte(stateTitle + "2\n{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := decodeState(seal(bytes.Clone(data)))
 		if err != nil {

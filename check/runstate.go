@@ -25,7 +25,6 @@ type runState struct {
 	// Contradiction is what ended scope auto: the check has started over in group scope.
 	Contradiction string           `json:"contradiction,omitempty"`
 	Violations    []savedViolation `json:"violations,omitempty"`
-	Tasks         []savedTask      `json:"tasks,omitempty"`
 	Reads         []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
 	Blind         []string         `json:"blind,omitempty"` // their processes of which that is not known
 	CacheBytes    int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
@@ -43,7 +42,7 @@ type savedViolation struct {
 
 const (
 	stateTitle   = "tandem run, version "
-	stateVersion = 1
+	stateVersion = 2
 	maxState     = 1 << 30 // bytes
 )
 

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -141,36 +140,19 @@ func (r *run) save() bool {
 	return true
 }
 
-// accounted is what the executions that the whole search has taken amount to.
-type accounted struct {
-	counts     Counts
-	limited    string
-	violations []savedViolation
-}
-
-func (r *run) accounted() accounted {
-	a := accounted{counts: r.counts, limited: r.limited}
-	for _, v := range r.violations {
-		a.violations = append(a.violations, v.saved())
-	}
-	return a
-}
-
 // state is what is saved of the check.
 func (r *run) state(search []byte) *runState {
-	executions, was := r.search.Verdict().Executions, r.accounted()
-	if settled := explore.Settled(r.search); settled < executions { // the others are run again
-		executions, was = settled, r.pool.before
-	}
 	state := &runState{
-		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: was.counts, Executions: executions,
-		Limited: was.limited, Contradiction: r.options.contradiction, Violations: was.violations, search: search,
+		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts, Executions: r.search.Verdict().Executions,
+		Limited: r.limited, Contradiction: r.options.contradiction, search: search,
 	}
 	state.Counts.Elapsed = r.elapsed()
+	for _, v := range r.violations {
+		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
+	}
 	if r.peers != nil {
 		state.Reads, state.Blind = r.peers.known()
 	}
-	state.Tasks = r.pool.savedTasks(r.search)
 	return state
 }
 
@@ -182,7 +164,6 @@ func (r *run) resume(s *runState) error {
 	if err := explore.Resume(r.search, s.search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
-	r.pool = newPool(r)
 	if r.peers != nil {
 		r.peers.resume(s, r.options.Saving.Run.known, r.options.Masks)
 	}
@@ -190,9 +171,6 @@ func (r *run) resume(s *runState) error {
 		if err := r.recall(v); err != nil {
 			return err
 		}
-	}
-	if rest, err := r.pool.resume(r.pool.whole, s.Tasks); err != nil || len(rest) > 0 {
-		return cmp.Or(err, errTasks)
 	}
 	r.counts, r.begun, r.limited, r.before = s.Counts, s.Executions > 0, s.Limited, s.Counts.Elapsed
 	return nil
@@ -207,9 +185,6 @@ func (p *peerSide) known() (reads []peers.Read, blind []string) {
 	}
 	return reads, slices.Collect(maps.Keys(p.blind))
 }
-
-// errTasks is the error of a state that fits no search.
-var errTasks = errors.New("the run cannot go on: the parts of the search that were saved, and what they have found, do not belong together")
 
 // resume takes over what was saved of the peers' side.
 func (p *peerSide) resume(s *runState, known *iocache.Cache, masks []iocache.Mask) {

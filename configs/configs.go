@@ -37,7 +37,7 @@ type Config struct {
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
 	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
 	SelfCheck int       // one execution of so many is run again, to compare; 0: none
-	Workers   int       // executions at the same time, up to MaxWorkers; 0: the search decides
+	Workers   int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
 	World     sut.World // hosts are those of the file, then the peers'
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.

@@ -98,7 +98,6 @@ func (e *encoder) sleepers(list []Sleeper) {
 type decoder struct {
 	data    []byte
 	ids     []uint64
-	nested  int // parts within each other
 	problem string
 }
 

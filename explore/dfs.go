@@ -16,7 +16,6 @@ type dfs struct {
 	prefix []Action // the path to the top of the stack
 	stack  []branching
 	begun  bool
-	inside bool // the path goes on in a part of which there is more
 	sizes  subtrees
 }
 
@@ -24,7 +23,7 @@ type dfs struct {
 type branching struct {
 	enabled []Alternative
 	todo    []Action // not picked yet
-	parts   []*Part  // the first ones of todo that were handed out
+	ahead   int      // so many of them Ahead has listed
 }
 
 func (d *dfs) Next() (Schedule, bool) {
@@ -40,13 +39,8 @@ func (d *dfs) Next() (Schedule, bool) {
 	b := &d.stack[top]
 	d.prefix[top] = b.todo[0]
 	d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
-	if !d.inside {
-		d.sizes.turn(top, d.counts.Executions)
-	}
-	if d.inside = len(b.parts) > 0; d.inside {
-		return d.follow(b.parts[0])
-	}
-	b.todo = b.todo[1:]
+	d.sizes.turn(top, d.counts.Executions)
+	b.todo, b.ahead = b.todo[1:], max(b.ahead-1, 0)
 	return Schedule{Prefix: d.prefix, WantEnabled: true}, true
 }
 
@@ -62,10 +56,6 @@ func (d *dfs) last() int {
 func (d *dfs) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
-	}
-	if d.part != nil {
-		d.taken(e)
-		return nil
 	}
 	if err := checkActions(d.prefix, e.Transitions); err != nil {
 		return err
@@ -83,32 +73,42 @@ func (d *dfs) Report(e Execution) error {
 	return nil
 }
 
-// divide hands out what begins with the first action that is left to do as near to
-// the root as possible, and is not what comes next.
-func (d *dfs) divide() (*Part, bool) {
-	next := d.last()
-	for i := range d.stack {
+// ahead: whatever is left to do on the path will be done.
+func (d *dfs) ahead(n int) (list []Schedule) {
+	for i := len(d.stack) - 1; i >= 0; i-- {
 		b := &d.stack[i]
-		if len(b.todo) == len(b.parts) || i == next && len(b.parts) == 0 {
-			continue
+		for ; b.ahead < len(b.todo); b.ahead++ {
+			if len(list) == n {
+				return list
+			}
+			prefix := append(slices.Clone(d.prefix[:i]), b.todo[b.ahead])
+			list = append(list, Schedule{Prefix: prefix, WantEnabled: true})
 		}
-		part := &dfs{begun: true, prefix: slices.Clone(d.prefix[:i+1]), stack: slices.Clone(d.stack[:i+1])}
-		for j := range part.stack {
-			part.stack[j].todo, part.stack[j].parts = nil, nil
-		}
-		part.stack[i].todo = []Action{b.todo[len(b.parts)]}
-		p := &Part{Search: part}
-		b.parts = append(b.parts, p)
-		return p, true
 	}
-	return nil, false
+	return list
 }
 
-// taken goes on behind a part that has ended.
-func (d *dfs) taken(e Execution) {
-	if b := &d.stack[len(d.stack)-1]; e.Last {
-		b.todo, b.parts, d.inside = b.todo[1:], b.parts[1:], false
+// beyond: what could have been picked after the prefix will be, the last place first.
+func (d *dfs) beyond(schedule *Schedule, e *Execution) (list []Schedule) {
+	for i := len(e.Transitions) - 1; i >= len(schedule.Prefix); i-- {
+		t := &e.Transitions[i]
+		for _, alternative := range t.Enabled {
+			for choice := range alternative.Choices {
+				if a := (Action{alternative.Goroutine, choice}); a != t.Action {
+					list = append(list, Schedule{Prefix: append(actionsOf(e.Transitions[:i]), a), WantEnabled: true})
+				}
+			}
+		}
 	}
+	return list
+}
+
+func actionsOf(transitions []Transition) []Action {
+	list := make([]Action, len(transitions), len(transitions)+1)
+	for i := range transitions {
+		list[i] = transitions[i].Action
+	}
+	return list
 }
 
 // push puts the state before transition t on the stack.
@@ -134,11 +134,6 @@ func (d *dfs) push(step int, t *Transition) error {
 
 func (d *dfs) Verdict() Verdict {
 	v := d.verdict("")
-	v.Estimate = d.sizes.estimate(len(d.stack), d.counts.Executions, func(i int) int {
-		if d.inside && i == len(d.stack)-1 {
-			return len(d.stack[i].todo) - 1 // the part is still the first
-		}
-		return len(d.stack[i].todo)
-	})
+	v.Estimate = d.sizes.estimate(len(d.stack), d.counts.Executions, func(i int) int { return len(d.stack[i].todo) })
 	return v
 }

@@ -35,14 +35,6 @@ type dpor struct {
 	settled  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
 
-	division *division // of a part; nil for the whole search
-	divided  bool      // parts know wakeup trees of this search: these do not change, but are replaced
-	joining  *Part     // the part that runs what is chosen; nil if none does
-	joined   bool      // some of its executions have been taken
-	before   Verdict   // the counts before the first of them
-	way      *branch   // to its leaf
-	fork     int       // node where the way begins
-
 	// Slabs that the nodes point into, one after the other.
 	sleep    []Sleeper
 	awakened []awakened
@@ -56,6 +48,7 @@ type dpor struct {
 	ender      int32 // the event that ended the program while others might have gone on, or -1
 
 	reversal reversal // that was planned last
+	forecast forecast // for ahead
 	scratch  []int32
 	counters map[int32]int32    // of objects, in compose
 	accounts map[int32]*account // of objects, in reverse
@@ -84,13 +77,11 @@ func (d *dpor) Next() (Schedule, bool) {
 	if !d.choose() {
 		return d.end()
 	}
-	if d.joining != nil {
-		return d.follow(d.joining)
-	}
 	if len(d.nodes) == 0 {
 		return Schedule{}, true
 	}
 	top := len(d.nodes) - 1
+
 	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top, Tentative: true}, true
 }
 
@@ -127,7 +118,7 @@ func (d *dpor) choose() bool {
 // all that was executed there are known.
 func (d *dpor) prepare(top int) bool {
 	n := &d.nodes[top]
-	for !n.todo.prune(d.sleepOf(n), d.divided) {
+	for !n.todo.prune(d.sleepOf(n)) {
 		postponed := n.todo.postponed
 		if n.todo.postponed = nil; len(postponed) == 0 {
 			return false
@@ -143,9 +134,6 @@ func (d *dpor) prepare(top int) bool {
 // descend appends to the path a branch and the way from it to its first leaf.
 func (d *dpor) descend(b *branch) {
 	d.chosen, d.path = b, append(d.path, b.Action)
-	if d.joining, d.joined = b.part, false; b.part != nil {
-		d.before, d.way, d.fork = d.counts, b.way(), len(d.nodes)-1
-	}
 	for len(b.below.branches) > 0 {
 		b = b.below.branches[0]
 		d.path = append(d.path, b.Action)
@@ -179,14 +167,8 @@ func (d *dpor) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
-	if d.part != nil {
-		return d.takeOver(&e)
-	}
 	if err := d.checkPath(e.Transitions); err != nil {
 		return err
-	}
-	if d.division != nil && d.restored != nil {
-		d.noteExecuted(e.Transitions)
 	}
 	if err := d.checkReplay(e.Transitions); err != nil {
 		return err

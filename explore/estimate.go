@@ -182,18 +182,6 @@ func (p *probes) add(weight float64) {
 	p.squares += difference * (weight - p.mean)
 }
 
-// join adds those of another part of the same search (Chan, Golub, LeVeque: Updating Formulae
-// and a Pairwise Algorithm for Computing Sample Variances, 1979).
-func (p *probes) join(other *probes) {
-	if other.n == 0 {
-		return
-	}
-	n, difference := p.n+other.n, other.mean-p.mean
-	p.squares += other.squares + difference*difference*p.n*other.n/n
-	p.mean += difference * other.n / n
-	p.n = n
-}
-
 func (p *probes) save(e *encoder) {
 	for _, x := range []float64{p.n, p.mean, p.squares} {
 		e.fixed(math.Float64bits(x))

@@ -130,37 +130,6 @@ func TestEstimateSurvivesResume(t *testing.T) {
 	}
 }
 
-// TestEstimateOfParts: what the parts of a random search have seen counts as what it has itself.
-func TestEstimateOfParts(t *testing.T) {
-	for name, text := range sized {
-		whole, divided, p := Random(300, 5), Random(300, 5), parseProgram(text)
-		runAll := func(s Search, report func(e Execution, last bool)) {
-			for schedule, more := s.Next(); more; {
-				var log Execution
-				if schedule.Part != nil {
-					log, _ = schedule.Part.Take()
-				} else {
-					log = run(p, schedule, 0).log
-				}
-				if err := s.Report(log); err != nil {
-					t.Fatal(err)
-				}
-				schedule, more = s.Next()
-				report(log, !more)
-			}
-		}
-		for part, more := Divide(divided); more; part, more = Divide(divided) {
-			runAll(part.Search, part.Note)
-		}
-		runAll(whole, func(Execution, bool) {})
-		runAll(divided, func(Execution, bool) {})
-		a, b := whole.Verdict().Estimate, divided.Verdict().Estimate
-		if math.Abs(a.Executions/b.Executions-1) > 1e-9 || math.Abs((a.High-a.Executions)-(b.High-b.Executions)) > 1e-6*a.High {
-			t.Errorf("%s: %+v, and divided %+v", name, a, b)
-		}
-	}
-}
-
 // TestEstimateOfRegularTrees: where all branches are alike, the estimate is exact from the first
 // execution on.
 func TestEstimateOfRegularTrees(t *testing.T) {

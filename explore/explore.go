@@ -12,8 +12,8 @@
 //	Replay  one given schedule
 //
 // MaxExecutions, UntilViolation and Until bound any of them; MaxPreemptions and MaxDelays
-// all but DPOR and Replay. A Search is used by one goroutine at a time; Divide takes it
-// apart for several.
+// all but DPOR and Replay. A Search is used by one goroutine at a time; Ahead has work for
+// several workers.
 package explore
 
 // Search is a search through the executions of a program. Calls alternate:
@@ -49,9 +49,6 @@ type Schedule struct {
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
 	Priorities  *Priorities
 	Limits      Limits
-	// Part, if there is one, has run this execution, or will: nothing is to be run, and
-	// Report is to be given what Part.Take returns.
-	Part *Part
 }
 
 // Priorities has goroutines picked by priority, the highest first: beginning with a random
@@ -188,9 +185,4 @@ type Execution struct {
 	// Weight is, with a Seed and without Priorities, the product of the numbers of goroutines and of
 	// alternatives among which was picked: one over the probability of the execution.
 	Weight float64
-
-	// Of an execution that a Part has run, only these are told, and Outcome.
-	Length int  // number of transitions
-	Last   bool // there are no more of the part
-	above  *above
 }

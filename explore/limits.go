@@ -33,8 +33,8 @@ type limited struct {
 
 func (l *limited) Next() (Schedule, bool) {
 	s, more := l.Search.Next()
-	if !more || s.Part != nil {
-		return s, more
+	if !more {
+		return s, false
 	}
 	// A reduction explores one execution for many others. Where that one is beyond the
 	// limit and another is not, what they show would be lost.
@@ -45,13 +45,17 @@ func (l *limited) Next() (Schedule, bool) {
 	return s, true
 }
 
-// divide has the limit kept in the parts, too.
-func (l *limited) divide() (*Part, bool) {
-	p, ok := Divide(l.Search)
-	if ok {
-		p.Search = &limited{Search: p.Search, limit: l.limit, within: l.within}
+func (l *limited) ahead(n int) []Schedule { return l.limitAll(Ahead(l.Search, n)) }
+
+func (l *limited) beyond(s *Schedule, e *Execution) []Schedule {
+	return l.limitAll(Beyond(l.Search, s, e))
+}
+
+func (l *limited) limitAll(list []Schedule) []Schedule {
+	for i := range list {
+		l.limit(&list[i].Limits)
 	}
-	return p, ok
+	return list
 }
 
 func (l *limited) Verdict() Verdict { return l.bound(l.Search.Verdict()) }

@@ -58,7 +58,7 @@ func (g Guarantee) String() string {
 const MaxDepth = 64
 
 // pct goes from leg to leg. In a leg the transitions among which priorities change are as
-// many as the longest execution before it had, so that it can be divided as any random search.
+// many as the longest execution before it had, so that its schedules are known before it begins.
 type pct struct {
 	tally
 	all    int     // schedules, of the whole search
@@ -117,13 +117,15 @@ func (p *pct) Report(e Execution) error {
 	return p.leg.Report(e)
 }
 
-func (p *pct) divide() (*Part, bool) { return p.leg.divide() }
+// ahead sees to the end of the leg.
+func (p *pct) ahead(n int) []Schedule { return p.leg.ahead(n) }
+
+func (p *pct) beyond(*Schedule, *Execution) []Schedule { return nil }
 
 func (p *pct) Verdict() Verdict {
 	v := p.verdict(fmt.Sprintf("%d schedules of PCT make nothing certain about the others", p.counts.Executions))
 	by, seen, drawn := p.leg.by, p.sizes, p.drawn+p.leg.counts.Executions
-	// At a violation it would depend on what the parts have seen, and matters no more.
-	if seen.join(by.sizes); by.length == 0 || drawn == 0 || v.Violations > 0 && !p.ended {
+	if seen.join(by.sizes); by.length == 0 || drawn == 0 {
 		return v
 	}
 	each := 1 / (float64(seen.goroutines) * math.Pow(float64(by.length), float64(by.depth-1)))
@@ -140,7 +142,6 @@ type priorities struct {
 	depth  int
 	length int // transitions among which priorities change; 0: none is known yet
 	sizes  sizes
-	drawn  Priorities // last
 	seen   map[GoroutineID]bool
 }
 
@@ -163,16 +164,16 @@ func (b *priorities) anew() *priorities {
 	return &priorities{depth: b.depth, length: b.length}
 }
 
-// draw returns the priorities of the schedule with a seed.
-func (b *priorities) draw(seed uint64) *Priorities {
+// draw makes p the priorities of the schedule with a seed.
+func (b *priorities) draw(seed uint64, p *Priorities) *Priorities {
 	if b == nil {
 		return nil
 	}
-	b.drawn.Changes = b.drawn.Changes[:0]
+	p.Changes = p.Changes[:0]
 	for i := 1; i < b.depth && b.length > 0; i++ {
-		b.drawn.Changes = append(b.drawn.Changes, 1+int(mix(seed+uint64(i))%uint64(b.length)))
+		p.Changes = append(p.Changes, 1+int(mix(seed+uint64(i))%uint64(b.length)))
 	}
-	return &b.drawn
+	return p
 }
 
 // measure looks at an execution.
@@ -199,11 +200,4 @@ func (b *priorities) measure(e Execution) {
 	}
 	s.goroutines = len(b.seen)
 	b.sizes.join(s)
-}
-
-// join adds what a part of the search has seen.
-func (b *priorities) join(part *priorities) {
-	if b != nil {
-		b.sizes.join(part.sizes)
-	}
 }

@@ -67,13 +67,7 @@ func (d *dpor) classify(e *Execution) {
 }
 
 func (d *dpor) setVague(node int32, vague bool) {
-	switch {
-	case !vague:
-	case d.isShared(node):
-		d.noteVague(node)
-	default:
-		d.nodes[node].vague = true
-	}
+	d.nodes[node].vague = d.nodes[node].vague || vague
 }
 
 // addAlternatives sees to it that the other alternatives of the operations of some
@@ -81,9 +75,6 @@ func (d *dpor) setVague(node int32, vague bool) {
 // known of what was executed after the event this time: it is looked at again.
 func (d *dpor) addAlternatives() {
 	d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool {
-		if d.isShared(i) {
-			return d.noteAlternatives(i)
-		}
 		complete := true
 		for choice := range d.trace.events[i].choices {
 			if other := (Action{d.path[i].Goroutine, choice}); other != d.path[i] {
@@ -160,10 +151,6 @@ func (d *dpor) goOnWithout(pending []Pending) {
 
 // insertFirst inserts the first reversal that is new, if nothing is to do at the node.
 func (d *dpor) insertFirst(node int32, reversals []*reversal) {
-	if d.isShared(node) {
-		d.noteAll(upward{node: node, does: goOnInstead}, reversals)
-		return
-	}
 	for i := 0; i < len(reversals) && len(d.nodes[node].todo.branches) == 0; i++ {
 		if d.insert(reversals[i]) {
 			return

@@ -12,12 +12,13 @@ type random struct {
 	tally
 	all int // schedules, of the whole search
 	stretch
-	before seeds   // those before the last one
-	parts  []*Part // what comes after it, in this order
-	rest   stretch // and after them
+	before   seeds // those before the last one
+	listed   int   // by Ahead, of those that come next
+	foreseen seeds // after them
 
 	probes probes
 	by     *priorities // nil: whatever can be picked is as likely as anything else
+	drawn  Priorities  // last
 }
 
 // stretch is a number of schedules, one after the other.
@@ -41,26 +42,29 @@ func (s *seeds) seed() uint64 {
 
 func (r *random) Next() (Schedule, bool) {
 	r.ask()
-	r.goOn()
-	switch {
-	case r.left > 0:
-	case len(r.parts) > 0:
-		return r.follow(r.parts[0])
-	default:
+	if r.left <= 0 {
 		return r.end()
 	}
 	r.left--
+	r.listed = max(r.listed-1, 0)
 	r.before = r.seeds
 	seed := r.seed()
-	return Schedule{Seed: seed, Priorities: r.by.draw(seed)}, true
+	return Schedule{Seed: seed, Priorities: r.by.draw(seed, &r.drawn)}, true
 }
 
-// goOn begins with the rest when all before it is done.
-func (r *random) goOn() {
-	if r.left <= 0 && len(r.parts) == 0 {
-		r.stretch, r.rest = r.rest, stretch{}
+// ahead lists what comes next: it does not depend on what is reported.
+func (r *random) ahead(n int) (list []Schedule) {
+	if r.listed == 0 {
+		r.foreseen = r.seeds
 	}
+	for ; len(list) < n && r.listed < r.left; r.listed++ {
+		seed := r.foreseen.seed()
+		list = append(list, Schedule{Seed: seed, Priorities: r.by.draw(seed, &Priorities{})})
+	}
+	return list
 }
+
+func (r *random) beyond(*Schedule, *Execution) []Schedule { return nil }
 
 // split takes the first n schedules away from a stretch.
 func (s *stretch) split(n int) stretch {
@@ -72,37 +76,12 @@ func (s *stretch) split(n int) stretch {
 	return first
 }
 
-// partLength is how many schedules a part has. Parts are small and near, so that the
-// first violation is found sooner, too.
-const partLength = 128
-
-func (r *random) divide() (*Part, bool) {
-	if r.goOn(); len(r.parts) == 0 && r.rest.left == 0 {
-		r.rest = r.stretch
-		r.stretch = r.rest.split(min(partLength, (r.left+1)/2))
-	}
-	if r.rest.left <= 0 {
-		return nil, false
-	}
-	part := &random{stretch: r.rest.split(min(partLength, r.rest.left)), by: r.by.anew()}
-	p := &Part{Search: part, random: part}
-	r.parts = append(r.parts, p)
-	return p, true
-}
-
 func (r *random) Report(e Execution) error {
 	if err := r.take(e); err != nil {
 		return err
 	}
-	switch {
-	case r.part == nil:
-		r.probes.add(e.Weight)
-		r.by.measure(e)
-	case e.Last:
-		r.probes.join(&r.part.random.probes)
-		r.by.join(r.part.random.by)
-		r.parts = r.parts[1:]
-	}
+	r.probes.add(e.Weight)
+	r.by.measure(e)
 	return nil
 }
 

@@ -11,6 +11,8 @@ type reversal struct {
 	// instead of the event: what commutes with all of them may run first.
 	whole   bool
 	removed []bool // for each step
+	head    int    // the first that is left
+	gone    int    // how many are removed
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
 	// operation at the end), or when there is none it lists for each step those before it.
@@ -33,6 +35,13 @@ func (r *reversal) add(s step, event int32) {
 	r.steps, r.events, r.removed = append(r.steps, s), append(r.events, event), append(r.removed, false)
 }
 
+// remove takes a step out.
+func (r *reversal) remove(i int) {
+	r.removed[i] = true
+	for r.gone++; r.head < len(r.steps) && r.removed[r.head]; r.head++ {
+	}
+}
+
 // relation is how an action relates to the steps of a reversal.
 type relation uint8
 
@@ -47,7 +56,7 @@ const (
 // That what happened before an operation elsewhere has run does not tell what else the
 // operation depends on here: only its accesses do.
 func (r *reversal) relate(a *step) (relation, int) {
-	for i := range r.steps {
+	for i := r.head; i < len(r.steps); i++ {
 		if s := &r.steps[i]; s.Goroutine == a.Goroutine && !r.removed[i] {
 			if s.chooses(a) && r.first(i) && (!s.is(guessed) || !r.conflicts(a.Accesses, i)) {
 				return initial, i
@@ -64,7 +73,7 @@ func (r *reversal) relate(a *step) (relation, int) {
 // first reports whether no step that is left has to run before step i, which is the
 // first of its goroutine that is left.
 func (r *reversal) first(i int) bool {
-	for j := range i {
+	for j := r.head; j < i; j++ {
 		if !r.removed[j] && r.ordered(j, i) {
 			return false
 		}
@@ -85,7 +94,7 @@ func (r *reversal) ordered(j, i int) bool {
 
 // conflicts reports whether one of the first n steps that is left conflicts with accesses.
 func (r *reversal) conflicts(accesses []Access, n int) bool {
-	for i := range n {
+	for i := r.head; i < n; i++ {
 		if !r.removed[i] && Conflict(accesses, r.steps[i].Accesses) {
 			return true
 		}
@@ -94,14 +103,7 @@ func (r *reversal) conflicts(accesses []Access, n int) bool {
 }
 
 // left is how many steps are left.
-func (r *reversal) left() (n int) {
-	for i := range r.steps {
-		if !r.removed[i] {
-			n++
-		}
-	}
-	return n
-}
+func (r *reversal) left() int { return len(r.steps) - r.gone }
 
 // chain returns the steps that are left, which become a branch.
 func (r *reversal) chain() (steps []step) {

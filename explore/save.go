@@ -3,11 +3,10 @@ package explore
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // stateVersion is that of the format of Save. States of other versions are refused.
-const stateVersion = 1
+const stateVersion = 2
 
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;
@@ -131,15 +130,6 @@ func (l *limited) resume(d *decoder) {
 		d.fail("it is that of a search for executions with %.40q, and this one is for %q", within, l.within)
 	}
 	resumeInner(d, l.Search)
-	l.limitParts(l.Search)
-}
-
-// limitParts has the limit kept in the parts of a search, too, and in theirs.
-func (l *limited) limitParts(s Search) {
-	for _, p := range Parts(s) {
-		l.limitParts(p.Search)
-		p.Search = &limited{Search: p.Search, limit: l.limit, within: l.within}
-	}
 }
 
 // save: however many schedules there were, there are more.
@@ -147,41 +137,23 @@ func (r *random) save(e *encoder) {
 	r.tally.save(e, "random")
 	e.ended = false
 	now := r.stretch
-	if r.waiting && r.part == nil { // what is being executed is still to do
+	if r.waiting { // what is being executed is still to do
 		now = stretch{left: r.left + 1, seeds: r.before}
 	}
 	e.count(r.all)
-	for _, s := range []stretch{now, r.rest} {
-		e.fixed(s.state)
-		e.count(s.left)
-	}
+	e.fixed(now.state)
+	e.count(now.left)
 	r.probes.save(e)
 	r.by.save(e)
-	e.count(len(r.parts))
-	for _, p := range r.parts {
-		p.save(e, func(s saveable) { s.save(e) })
-	}
 }
 
 // resume: there may be more schedules than before, at the end.
 func (r *random) resume(d *decoder) {
 	r.tally.resume(d, "random")
 	more := max(0, r.all-d.count(maxCount))
-	for _, s := range []*stretch{&r.stretch, &r.rest} {
-		*s = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount)}
-	}
+	r.stretch = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount) + more}
 	r.probes.resume(d)
 	r.by.resume(d)
-	for range d.length() {
-		part := &random{by: r.by.anew()}
-		r.parts = append(r.parts, resumePart(d, part))
-		r.parts[len(r.parts)-1].random = part
-	}
-	if len(r.parts) > 0 || r.rest.left > 0 {
-		r.rest.left += more
-	} else {
-		r.left += more
-	}
 }
 
 func (p *pct) save(e *encoder) {
@@ -239,59 +211,35 @@ func (s *sizes) resume(d *decoder) {
 }
 
 // save writes the stack up to the last state where something is left to do.
-func (d *dfs) save(e *encoder) { d.saveFrom(e, 0) }
-
-// saveFrom leaves out the first states of the stack, which are those of the owner.
-func (d *dfs) saveFrom(e *encoder, first int) {
+func (d *dfs) save(e *encoder) {
 	d.tally.save(e, "dfs")
-	e.truth(d.inside)
 	d.sizes.save(e)
 	top := len(d.stack) - 1
 	left := func(i int) []Action {
-		if d.waiting && d.part == nil && i == top { // what is being executed
+		if d.waiting && i == top { // what is being executed
 			return append([]Action{d.prefix[i]}, d.stack[i].todo...)
 		}
 		return d.stack[i].todo
 	}
 	last := top
-	for last >= first && len(left(last)) == 0 {
+	for last >= 0 && len(left(last)) == 0 {
 		last--
 	}
-	e.count(last + 1 - first)
-	for i := first; i <= last; i++ {
+	e.count(last + 1)
+	for i := range last + 1 {
 		b := &d.stack[i]
 		e.action(d.prefix[i])
 		e.alternatives(b.enabled)
 		e.actions(left(i))
-		e.count(len(b.parts))
-		for _, p := range b.parts {
-			p.save(e, func(s saveable) { s.(*dfs).saveFrom(e, i) })
-		}
 	}
 }
 
 func (d *dfs) resume(from *decoder) {
 	d.tally.resume(from, "dfs")
-	d.inside = from.truth()
 	d.sizes.resume(from)
 	for range from.length() {
 		d.prefix = append(d.prefix, from.action())
 		d.stack = append(d.stack, branching{enabled: from.alternatives(), todo: from.actions()})
-		b := &d.stack[len(d.stack)-1]
-		for range from.count(uint64(len(b.todo))) {
-			b.parts = append(b.parts, resumePart(from, d.frozen()))
-		}
 	}
 	d.begun = d.begun || d.counts.Executions > 0
-}
-
-// frozen is a part whose stack begins as this one but for the last state, with nothing
-// left to do there.
-func (d *dfs) frozen() *dfs {
-	last := len(d.stack) - 1
-	part := &dfs{begun: true, prefix: slices.Clone(d.prefix[:last]), stack: slices.Clone(d.stack[:last])}
-	for i := range part.stack {
-		part.stack[i].todo, part.stack[i].parts = nil, nil
-	}
-	return part
 }

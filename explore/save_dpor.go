@@ -19,16 +19,15 @@ type restored struct {
 
 func (d *dpor) save(e *encoder) {
 	more := !d.ended && d.choose()
-	counts, nodes, chosen := d.unjoined()
-	if counts.save(e, "dpor"); !more {
+	if d.tally.save(e, "dpor"); !more {
 		e.ended = true
 		return
 	}
-	top := len(nodes) - 1
+	top := len(d.nodes) - 1
 	d.sizes.save(e)
-	e.number(uint64(len(nodes)))
-	for i := range nodes {
-		n := &nodes[i]
+	e.number(uint64(len(d.nodes)))
+	for i := range d.nodes {
+		n := &d.nodes[i]
 		e.wakeups(&n.todo)
 		e.truth(n.vague)
 		e.truth(n.leaf)
@@ -39,7 +38,7 @@ func (d *dpor) save(e *encoder) {
 		}
 		switch {
 		case i == top:
-			e.branch(chosen)
+			e.branch(d.chosen)
 			e.sleepers(d.sleepOf(n))
 			continue
 		case d.restored != nil:
@@ -50,7 +49,7 @@ func (d *dpor) save(e *encoder) {
 		e.action(d.path[i])
 	}
 	choosing := slices.DeleteFunc(slices.Clone(d.choosing), func(i int32) bool { return int(i) >= top })
-	if len(nodes) > 0 {
+	if len(d.nodes) > 0 {
 		e.number(uint64(len(choosing)))
 	}
 	for _, i := range choosing {

@@ -6,7 +6,6 @@ import "fmt"
 type tally struct {
 	counts  Verdict // Kind and Reason unused
 	waiting bool    // for the report of an execution that was asked for
-	part    *Part   // has run that execution, if it is not nil
 	ended   bool
 }
 
@@ -15,19 +14,13 @@ func (t *tally) ask() {
 	if t.waiting {
 		panic("explore: Next was called again before the execution it asked for was reported")
 	}
-	t.waiting, t.part = true, nil
+	t.waiting = true
 }
 
 // end is the answer of Next when the search has ended.
 func (t *tally) end() (Schedule, bool) {
 	t.waiting, t.ended = false, true
 	return Schedule{}, false
-}
-
-// follow is the answer of Next when the next execution is one of a part.
-func (t *tally) follow(p *Part) (Schedule, bool) {
-	t.part = p
-	return Schedule{Part: p}, true
 }
 
 // take counts a reported execution.
@@ -39,23 +32,19 @@ func (t *tally) take(e Execution) error {
 	if e.Outcome >= outcomes {
 		return logError(len(e.Transitions), "unknown %v", e.Outcome)
 	}
-	t.add(e.Outcome, e.length(), 1)
-	return nil
-}
-
-// add counts n executions that are alike.
-func (t *tally) add(outcome Outcome, length, n int) {
-	t.counts.Executions += n
-	t.counts.Transitions += n * length
-	t.counts.Last, t.counts.Deepest = length, max(t.counts.Deepest, length)
+	c, length := &t.counts, len(e.Transitions)
+	c.Executions++
+	c.Transitions += length
+	c.Last, c.Deepest = length, max(c.Deepest, length)
 	switch {
-	case outcome == Redundant:
-		t.counts.Redundant += n
-	case outcome == StepLimit:
-		t.counts.Limited += n
-	case outcome.Violation():
-		t.counts.Violations += n
+	case e.Outcome == Redundant:
+		c.Redundant++
+	case e.Outcome == StepLimit:
+		c.Limited++
+	case e.Outcome.Violation():
+		c.Violations++
 	}
+	return nil
 }
 
 // counted is a verdict without what takes time to find out: what is asked for before

@@ -16,7 +16,8 @@ type wakeups struct {
 type branch struct {
 	step
 	below wakeups
-	part  *Part // explores its first leaf; nil: nobody does yet
+	begun bool // Ahead has listed its first leaf
+	ahead bool // and all others
 }
 
 // step is an action, and what its transition accesses.
@@ -56,9 +57,6 @@ func (s *step) chooses(a *step) bool {
 // the rest of the reversal is inserted below it; a leaf needs no more: everything
 // that is asleep wakes on the way to it. Otherwise it becomes a branch (POPL 2014, algorithm 2).
 func (d *dpor) insert(r *reversal) (inserted bool) {
-	if d.isShared(r.node) {
-		return d.note(r)
-	}
 	n := &d.nodes[r.node]
 	n.vague = n.vague || !r.whole
 	last := len(r.steps) - 1
@@ -92,15 +90,7 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 }
 
 func (d *dpor) insertAt(n *node, r *reversal) bool {
-	switch {
-	case d.coveredAsleep(n, r):
-		return false
-	case !d.divided:
-		return n.todo.insert(r)
-	}
-	todo, inserted := n.todo.inserting(r)
-	n.todo = todo
-	return inserted
+	return !d.coveredAsleep(n, r) && n.todo.insert(r)
 }
 
 // coveredAsleep reports whether something asleep at a node covers a reversal.
@@ -124,31 +114,8 @@ func (w *wakeups) insert(r *reversal) bool {
 		case len(b.below.branches) == 0 || r.left() == 0:
 			return false
 		}
-		w = &b.below
+		w, b.ahead = &b.below, false
 	}
-}
-
-// inserting is insert that leaves the tree as it is, and returns another one.
-func (w wakeups) inserting(r *reversal) (wakeups, bool) {
-	b, postpone := w.follow(r)
-	switch {
-	case postpone:
-		w.postponed = append(slices.Clip(w.postponed), r.detach())
-		return w, true
-	case b == nil:
-		w.branches = slices.Clip(w.branches)
-		w.append(r.chain())
-		return w, true
-	case len(b.below.branches) == 0 || r.left() == 0:
-		return w, false
-	}
-	below, inserted := b.below.inserting(r)
-	if inserted {
-		i := slices.Index(w.branches, b)
-		w.branches = slices.Clone(w.branches)
-		w.branches[i] = &branch{step: b.step, below: below, part: b.part}
-	}
-	return w, inserted
 }
 
 // follow returns the first branch that is a weak initial of a reversal, which it is
@@ -159,7 +126,7 @@ func (w *wakeups) follow(r *reversal) (b *branch, postpone bool) {
 		case relation == initial && r.whole && b.is(guessed) && r.steps[i].is(guessed) && r.left() > 1:
 			return nil, true
 		case relation == initial:
-			r.removed[i] = true
+			r.remove(i)
 			return b, false
 		case relation == commuting && r.whole:
 			return b, b.is(guessed)
@@ -197,20 +164,14 @@ func (w *wakeups) pop() *branch {
 // prune takes out the first leaves, as long as there is something asleep on the way to them:
 // it is a weak initial of that way, so that what begins there has been explored. It reports
 // whether there is a leaf left, or something postponed.
-// The way to it shares nothing that changes with what others know of the tree, if divided.
-func (w *wakeups) prune(asleep []Sleeper, divided bool) bool {
+func (w *wakeups) prune(asleep []Sleeper) bool {
 	for len(w.branches) > 0 {
 		b := w.branches[0]
 		if !slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
 			if len(b.below.branches) == 0 {
 				return true
 			}
-			if divided {
-				b = &branch{step: b.step, below: b.below, part: b.part}
-				w.branches = slices.Clone(w.branches)
-				w.branches[0] = b
-			}
-			if b.below.prune(b.step.wake(asleep), divided) || len(b.below.postponed) > 0 {
+			if b.below.prune(b.step.wake(asleep)) || len(b.below.postponed) > 0 {
 				return true
 			}
 		}

@@ -116,7 +116,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
-	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with dpor 1)")
+	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
@@ -266,7 +266,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	o := check.Options{
 		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
-		Workers: cmp.Or(config.Workers, f.ownWorkers(config.Bounds)),
+		Workers: cmp.Or(config.Workers, ownWorkers(config)),
 	}
 	for _, m := range config.Masks {
 		o.Masks = append(o.Masks, iocache.Mask{Addr: config.Listens(m.Peer), Pattern: regexp.MustCompile(m.Pattern)})

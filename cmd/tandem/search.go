@@ -33,10 +33,10 @@ func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 	return f.bounded(s, b), nil
 }
 
-// ownWorkers is how many workers a search gets when nobody says: the parts that DPOR hands
-// out are small, so that with several workers it takes more time than they save.
-func (f *checkFlags) ownWorkers(b configs.Bounds) int {
-	if f.search == "dpor" && !leavesOut(b) {
+// ownWorkers is how many workers a search gets when nobody says. Peers there are only once: several
+// workers would have them go back and forth between what each of them asks for.
+func ownWorkers(config configs.Config) int {
+	if config.Group != nil {
 		return 1
 	}
 	return runtime.NumCPU()
