@@ -374,6 +374,12 @@ func (n *narrator) exchange() {
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, messages(x)...)
 	s.Cached = x.cached
+	for _, w := range x.wrote {
+		n.result.Outputs = append(n.result.Outputs, report.Output{
+			Step: len(n.result.Steps) - 1, Wrote: report.Wrote{Peer: w.peer, Text: []byte(w.text)},
+		})
+	}
+	n.result.Unheard = n.result.Unheard || !x.heard
 	if s.Restored = x.restored; x.restored != "" && x.cached {
 		s.Restored += ", earlier in the search"
 	}

@@ -43,6 +43,7 @@ type peerSide struct {
 	standings []behaving                // of all groups, that first
 	moved     string                    // how the group was brought back, until the next answer is recorded
 	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
+	outputs   outputLog
 }
 
 // conversation is the peers' side of the executions of one executor. All share the cache,
@@ -59,6 +60,7 @@ type conversation struct {
 	clients     int            // among the peers, that have not ended
 	hits        []bool         // for each input, whether the cache answered it
 	watch       func(exchange) // told of every exchange, for counterexamples
+	listened    iocache.Vector // up to where that was told what the peers wrote; nil: not at all
 }
 
 // socket is the checker's descriptor of a connection into the group.
@@ -81,6 +83,9 @@ type exchange struct {
 	clients int    // that have not ended
 	ended   []end  // those that have, now
 	failure string // why that ends the execution
+	// What the peers wrote on the way here, and whether that is all.
+	wrote []written
+	heard bool
 }
 
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
@@ -99,6 +104,7 @@ func (p *conversation) rewind() {
 	p.cursor.Rewind()
 	p.started, p.connections = iocache.Root, p.connections[:0]
 	p.hits, p.clients = p.hits[:0], p.spec.Clients()
+	p.listened = nil
 }
 
 // Exchange implements sut.Peers.
@@ -127,6 +133,7 @@ func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 	p.noteClients(&x)
 	if p.watch != nil {
 		x.input.Data = slices.Clone(input.Data)
+		p.noteOutput(&x)
 		p.watch(x)
 	}
 	return x.reply(), nil
@@ -164,11 +171,12 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	}
 	reaction, err := p.give(in)
 	if err != nil {
-		return reaction, err
+		return reaction, p.lastWords(err)
 	}
 	if err := p.remember(in, reaction); err != nil {
 		return reaction, err
 	}
+	p.hear(p.cursor.Node())
 	p.at = slices.Clone(p.cursor.At())
 	if p.moved != "" {
 		p.origin[p.cursor.Node()] = p.moved
@@ -269,8 +277,9 @@ func (p *conversation) stand(to iocache.Vector) error {
 	for _, s := range steps {
 		got, err := p.repeat(s)
 		if err != nil {
-			return err
+			return p.lastWords(err)
 		}
+		p.hear(s.Node)
 		if err := p.cache.Compare(s, got); err != nil {
 			if p.earlier != "" {
 				err = answeredEarlier(err, p.earlier)
@@ -332,6 +341,7 @@ func (p *conversation) restart() error {
 		return err
 	}
 	p.group, p.at = group, iocache.Vector{p.started}
+	p.hear(p.started)
 	reads, err := group.Reads() // as they started
 	if err != nil {
 		return err

@@ -127,6 +127,10 @@ func recordExchange(x exchange) report.Exchange {
 		e.Ended = append(e.Ended, report.Ending{Peer: end.peer, Status: int(end.status)})
 	}
 	e.Clients, e.Failure = x.clients, x.failure
+	for _, w := range x.wrote {
+		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.peer, Text: []byte(w.text)})
+	}
+	e.Unheard = !x.heard
 	return e
 }
 
@@ -277,5 +281,9 @@ func recordedExchange(e report.Exchange) exchange {
 		x.ended = append(x.ended, end{gone.Peer, unix.WaitStatus(gone.Status)})
 	}
 	x.clients, x.failure = e.Clients, e.Failure
+	for _, w := range e.Wrote {
+		x.wrote = append(x.wrote, written{w.Peer, string(w.Text)})
+	}
+	x.heard = !e.Unheard
 	return x
 }

@@ -115,6 +115,7 @@ func htmlRowOf(r row, column int) htmlRow {
 func restOf(c *Counterexample) string {
 	p := &printer{}
 	p.failure(c)
+	p.outputs(c)
 	p.restores(c.Steps)
 	p.summary(c.Run)
 	p.replay(c)

@@ -63,6 +63,14 @@ type Exchange struct {
 	Ended      []Ending   `json:"ended,omitempty"`
 	Clients    int        `json:"clients,omitempty"` // how many are left
 	Failure    string     `json:"failure,omitempty"` // why the end of one ends the execution
+	Wrote      []Wrote    `json:"wrote,omitempty"`
+	Unheard    bool       `json:"unheard,omitempty"` // the peers may have written more
+}
+
+// Wrote is what a peer wrote to its standard output and error: the end of it.
+type Wrote struct {
+	Peer string `json:"peer"`
+	Text []byte `json:"text"`
 }
 
 // Opening is a connection that a peer has opened, the numbers being one after the other.

@@ -24,7 +24,7 @@ func example() *Recording {
 			{Input: Input{Kind: "connect", Conn: 1, Addr: "127.0.0.1:1"}, Refused: 111},
 			{Input: Input{Kind: "send", Data: []byte{0, 0xff}}, Deliveries: []Delivery{{Data: []byte("<&>")}, {Conn: 1, End: "reset"}}},
 			{Input: Input{Kind: "shutdown"}, Deliveries: []Delivery{{End: "eof"}}},
-			{Input: Input{Kind: "close"}},
+			{Input: Input{Kind: "close"}, Wrote: []Wrote{{"dropbear", []byte("Exit \xff\n")}}, Unheard: true},
 		},
 		Expect: Expectation{Outcome: "panic", EventLog: "9f86d081"},
 	}

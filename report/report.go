@@ -73,6 +73,8 @@ type Counterexample struct {
 	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
 	Goroutines    []Goroutine
 	Steps         []Step     // in the order of execution
+	Outputs       []Output   // what the peers wrote to their standard output and error, in order
+	Unheard       bool       // they may have written more
 	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
 	ReplayCommand string
 }
@@ -155,6 +157,12 @@ type Step struct {
 	Restored  string    // if the peers were restored for this step: which, from what, and how much was replayed
 	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
 	Preempts  bool      // the goroutine that ran before could have gone on
+}
+
+// Output is what a peer wrote in a step, or before its first one.
+type Output struct {
+	Step int // index in Steps
+	Wrote
 }
 
 // Message is what was sent in one direction of a connection at once, or what happened to it.

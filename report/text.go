@@ -77,6 +77,7 @@ func (p *printer) counterexample(c *Counterexample) {
 	}
 	p.schedule(c)
 	p.failure(c)
+	p.outputs(c)
 	p.restores(c.Steps)
 	p.summary(c.Run)
 	p.replay(c)

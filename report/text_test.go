@@ -112,6 +112,13 @@ func sshSession() *Counterexample {
 			{1, "unlock", "mutex 1", "main.go:104", "main.(*session).current", Synchronisation, nil, "", false, false},
 			{1, "panic", "", "main.go:89", close, Lifetime, nil, "", false, false},
 		},
+		Outputs: []Output{
+			{0, Wrote{"dropbear", []byte("[100] Not backgrounding\n")}},
+			{0, Wrote{"dropbear", []byte("[101] Child connection from 127.0.0.1:61001\n\tIt is a test.\nand")}},
+			{7, Wrote{"other", []byte(strings.Repeat("line\n", 27))}},
+			{8, Wrote{"dropbear", []byte("[101] Exit\n")}},
+		},
+		Unheard:       true,
 		ReplayCommand: "tandem replay scpto.recording",
 	}
 }
@@ -164,6 +171,7 @@ func hostile() *Counterexample {
 			[]Message{toPeer(evil), {Event: evil}, toPeer(strings.Repeat("GET", 1000))}, evil, true, true}},
 	}
 	for i := range maxListed + 3 {
+		c.Outputs = append(c.Outputs, Output{i, Wrote{evil + strings.Repeat("x", i), []byte(evil + "\n" + strings.Repeat(evil, 5000))}})
 		c.Goroutines = append(c.Goroutines, Goroutine{ID: i, Name: evil, Created: evil, Function: evil, Blocked: evil})
 	}
 	return c

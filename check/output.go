@@ -1,0 +1,121 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// written is what a peer wrote to its standard output and error.
+type written struct {
+	peer string
+	text string
+}
+
+// outputLog keeps what the peers wrote in reaction to an input, by its place in the cache;
+// what they wrote as they started is at the place where they start. So it is known of
+// every branch, whether or not the peers were there last.
+type outputLog struct {
+	at    map[iocache.NodeID][]written
+	bytes int
+}
+
+// maxOutputs bounds what is kept of the outputs of all peers, in bytes; what comes after is not.
+const maxOutputs = 16 << 20
+
+// hear takes what the peers have written since it was last called, as that of a place. Inputs
+// that are given again have had the same answers, and what was written then is kept.
+func (p *peerSide) hear(at iocache.NodeID) {
+	if p.outputs.at == nil {
+		p.outputs.at = map[iocache.NodeID][]written{}
+	}
+	list := []written{}
+	size := 0
+	for i, text := range p.group.Written() {
+		if text != "" {
+			list = append(list, written{p.spec.Peers[i].Name, text})
+			size += len(text)
+		}
+	}
+	if _, known := p.outputs.at[at]; known || p.outputs.bytes+size > maxOutputs {
+		return
+	}
+	p.outputs.at[at] = list
+	p.outputs.bytes += size
+}
+
+// heard is what the peers wrote on the way from one place to another, from nil: since they
+// were started. It is not complete where a part of it was not kept, or answered by others.
+func (p *peerSide) heard(from, to iocache.Vector) (list []written, complete bool) {
+	var places []iocache.NodeID
+	if from == nil {
+		from = iocache.Vector{iocache.Root}
+		if p.behaviours() <= 1 {
+			places = append(places, iocache.Root)
+		}
+	}
+	for _, s := range p.cache.Missing(from, to) {
+		places = append(places, s.Node)
+	}
+	complete = true
+	for _, at := range places {
+		texts, known := p.outputs.at[at]
+		list, complete = append(list, texts...), complete && known
+	}
+	return list, complete
+}
+
+// noteOutput adds to an exchange what the peers wrote since the last one of the execution.
+func (p *conversation) noteOutput(x *exchange) {
+	x.wrote, x.heard = p.peerSide.heard(p.listened, p.cursor.At())
+	p.listened = slices.Clone(p.cursor.At())
+}
+
+// lastWords adds to an error that says who died what that one wrote on this branch.
+func (p *peerSide) lastWords(err error) error {
+	var died *peers.Died
+	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || p.group == nil || p.at == nil {
+		return err
+	}
+	list, _ := p.heard(nil, p.at)
+	fresh := p.group.Written()
+	var text strings.Builder
+	for i, peer := range p.spec.Peers {
+		if died != nil && died.Peer != peer.Name {
+			continue
+		}
+		var all strings.Builder
+		for _, w := range list {
+			if w.peer == peer.Name {
+				all.WriteString(w.text)
+			}
+		}
+		if wrote := strings.TrimSpace(all.String() + fresh[i]); wrote != "" {
+			fmt.Fprintf(&text, "\n%s wrote:\n%s", peer.Name, endOf(wrote, maxLastWords))
+		}
+	}
+	if text.Len() == 0 {
+		text.WriteString("\nit wrote nothing")
+	}
+	return fmt.Errorf("%w%s", err, text.String())
+}
+
+// maxLastWords bounds what an error shows of the output of a peer, in bytes.
+const maxLastWords = 4 << 10
+
+// endOf cuts a text to whole lines at its end.
+func endOf(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		text = rest
+	}
+	return "...\n" + text
+}

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// maxOutput bounds how many lines of the output of each peer are shown: the last ones say
+// most.
+const maxOutput = 24
+
+// outputs shows what the peers wrote to their standard output and error, peer by peer, with
+// the steps in which they did.
+func (p *printer) outputs(c *Counterexample) {
+	var names []string
+	lines := map[string][]string{}
+	for _, o := range c.Outputs {
+		if lines[o.Peer] == nil && len(names) < maxListed {
+			names = append(names, o.Peer)
+		}
+		lines[o.Peer] = append(lines[o.Peer], outputLines(o.Step, o.Text)...)
+	}
+	if len(names) == 0 {
+		return
+	}
+	p.heading("Output of the peers")
+	for _, name := range names {
+		p.line(plain, "  "+printable(name))
+		all := lines[name]
+		if left := len(all) - maxOutput; left > 0 {
+			p.linef(dim, "%s... %s before", strings.Repeat(" ", numberWidth), countOf(left, "line"))
+			all = all[left:]
+		}
+		for _, line := range all {
+			p.line(plain, line)
+		}
+	}
+	if c.Unheard {
+		p.line(dim, "  they may have written more: it was not kept, or they had answered before this check")
+	}
+}
+
+// outputLines are the lines of a text, the first one with the number of its step.
+func outputLines(step int, text []byte) (lines []string) {
+	number := fmt.Sprintf("%*d", numberWidth-2, step+1)
+	for line := range bytes.Lines(text) {
+		shown := strings.ReplaceAll(printable(strings.TrimRight(string(line), "\r\n")), `\t`, "    ")
+		lines = append(lines, fmt.Sprintf("%-*s%s", numberWidth, number, shown))
+		number = ""
+	}
+	return lines
+}
