@@ -31,6 +31,8 @@ type Options struct {
 	Strategy strategy.Strategy
 	// StrategyName is what reports call it.
 	StrategyName string
+	// BackendName is what takes checkpoints of the group, in the words of ckptd.Options.
+	BackendName string
 	// Search explores; bounds on executions and time are part of it. Run adds the
 	// end at the first violation.
 	Search explore.Search

@@ -127,7 +127,8 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
-func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.BackendCRIU) }
+// newClient starts a daemon with the backend that is the default of the configuration.
+func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.BackendAuto) }
 
 func newClientBy(t testing.TB, backend string) *ckptd.Client {
 	t.Helper()

@@ -68,7 +68,7 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
-		a.Scope, a.Strategy = o.scope(Counts{}), o.StrategyName
+		a.Scope, a.Strategy, a.Backend = o.scope(Counts{}), o.StrategyName, o.BackendName
 		for _, m := range o.Masks {
 			a.Other = append(a.Other, fmt.Sprintf("answers may differ in what %q matches (mask)", m.Pattern))
 		}
@@ -91,7 +91,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	rec := &report.Recording{
 		Program: report.Program{
 			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: r.options.World, Directory: r.options.Dir,
-			Peers: r.peers != nil,
+			Peers: r.peers != nil, Backend: Assumptions(r.options).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
@@ -238,7 +238,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			shown = n.narrate()
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
-				Assumptions: report.Assumptions{Preemptible: p.Open},
+				Assumptions: report.Assumptions{Preemptible: p.Open, Backend: rec.Program.Backend},
 			}
 		}
 	}

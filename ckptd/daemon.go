@@ -255,10 +255,14 @@ func (d *daemon) setUp(s *setup) error {
 		if d.limbo, err = newNetwork(); err == nil {
 			d.memory, err = newMemory(d.limbo)
 		}
-		if err != nil {
+		d.always = s.Backend == BackendMemory
+		if err != nil && d.always {
 			return fmt.Errorf("prepare the memory backend: %w", err)
 		}
-		d.always = s.Backend == BackendMemory
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "tandem-ckptd: all groups are saved by CRIU:", err)
+			d.memory = nil
+		}
 	}
 	d.store = &store{
 		directory: imagesDirectory, maxBytes: s.MaxBytes, maxImages: s.MaxImages,

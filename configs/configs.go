@@ -76,7 +76,7 @@ const (
 )
 
 // Backends are what can take checkpoints of the peers, the default first.
-var Backends = []string{"criu", "memory", "auto"}
+var Backends = []string{"auto", "criu", "memory"}
 
 // Scopes are those of the I/O cache, the default first.
 var Scopes = []string{"group", "connection", "auto"}

@@ -74,7 +74,7 @@ func TestExample(t *testing.T) {
 			ReadyTimeout: 10 * time.Second,
 		},
 		Strategy:  "after-io",
-		Backend:   "criu",
+		Backend:   "auto",
 		Scope:     "group",
 		Masks:     []Mask{{"merecat", "Date: [^\r\n]*"}},
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},

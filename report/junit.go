@@ -103,6 +103,7 @@ func junitAssumptions(a Assumptions) *junitProperties {
 	add("goroutines are preempted only in", a.Preemptible...)
 	add("assumed", a.Other...)
 	add("checkpoint strategy", a.Strategy)
+	add("backend of the checkpoints", a.Backend)
 	add("scope of the I/O cache", a.Scope)
 	if len(all.List) == 0 {
 		return nil

@@ -42,6 +42,7 @@ type Program struct {
 	Directory   string    `json:"directory,omitempty"` // working directory of the SUT
 	World       sut.World `json:"world,omitzero"`
 	Peers       bool      `json:"peers,omitempty"`       // there were some, whether or not it connected to them
+	Backend     string    `json:"backend,omitempty"`     // what took checkpoints of the peers
 	Preemptible []string  `json:"preemptible,omitempty"` // packages in which goroutines were preempted
 	Races       []string  `json:"races,omitempty"`       // packages in which data races were looked for
 	GoVersion   string    `json:"go_version"`

@@ -62,6 +62,7 @@ type Counts struct {
 type Assumptions struct {
 	Strategy    string   // when physical checkpoints are taken, e.g. "after-io"
 	Scope       string   // of the I/O cache, e.g. "group"
+	Backend     string   // what takes checkpoints, e.g. "auto"
 	Preemptible []string // packages in which goroutines are preempted; the others are sealed
 	Other       []string // one line each
 }

@@ -85,12 +85,15 @@ func (n Counts) backends() string {
 }
 
 func (p *printer) assumptions(a Assumptions) {
-	if a.Strategy == "" && a.Scope == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
+	if a.Strategy == "" && a.Scope == "" && a.Backend == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
 		return
 	}
 	p.heading("Assumed")
 	if a.Strategy != "" {
 		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))
+	}
+	if a.Backend != "" {
+		p.linef(plain, "  backend of the checkpoints: %s", printable(a.Backend))
 	}
 	if a.Scope != "" {
 		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))

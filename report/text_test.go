@@ -75,7 +75,7 @@ func sshSession() *Counterexample {
 				Checkpoints: 19, Restores: 2, Replayed: 1, Elapsed: 1503 * time.Millisecond,
 			},
 			Assumptions: Assumptions{
-				Strategy: "after-io", Scope: "group",
+				Strategy: "after-io", Scope: "group", Backend: "auto",
 				Preemptible: []string{"github.com/tandem-mc/tandem/..."},
 			},
 		},
@@ -164,7 +164,7 @@ func hostile() *Counterexample {
 	const evil = "\x1b[2J\x00\xff\r\u202e"
 	c := &Counterexample{
 		Run: Run{Package: evil, Args: []string{evil}, Verdict: Violated, Reason: evil,
-			Assumptions: Assumptions{Strategy: evil, Scope: evil, Preemptible: []string{evil}, Other: []string{evil}}},
+			Assumptions: Assumptions{Strategy: evil, Scope: evil, Backend: evil, Preemptible: []string{evil}, Other: []string{evil}}},
 		Outcome:       evil + "\n\t" + evil + strings.Repeat("\nmore", 200),
 		ReplayCommand: evil,
 		Steps: []Step{{0, evil, evil, evil, evil, Socket,

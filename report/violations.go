@@ -87,6 +87,7 @@ type countsElement struct {
 	CacheMisses int     `json:"cache_misses"`
 	Checkpoints int     `json:"checkpoints"`
 	InMemory    int     `json:"checkpoints_in_memory"`
+	Refusal     string  `json:"not_in_memory,omitempty"` // why, if they were to be
 	Restores    int     `json:"restores"`
 	Replayed    int     `json:"replayed"`
 	SelfChecked int     `json:"self_checked"`
@@ -96,6 +97,7 @@ type countsElement struct {
 type assumedElement struct {
 	Strategy    string   `json:"strategy,omitempty"`
 	Scope       string   `json:"scope,omitempty"`
+	Backend     string   `json:"backend,omitempty"`
 	Preemptible []string `json:"preemptible"`
 	Other       []string `json:"other,omitempty"`
 }
@@ -106,10 +108,10 @@ func documentOf(run Run, violations []Violation) document {
 		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict, Reason: valid(run.Reason), CutOff: valid(run.CutOff),
 		Violations: []violationElement{},
 		Counts: countsElement{
-			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
+			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory, valid(n.Refusal),
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},
-		Assumed: assumedElement{a.Strategy, a.Scope, append([]string{}, a.Preemptible...), a.Other},
+		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend, append([]string{}, a.Preemptible...), a.Other},
 	}
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationElement{

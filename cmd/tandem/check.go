@@ -265,7 +265,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	}
 	o := check.Options{
 		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
-		StrategyName: config.Strategy, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
+		StrategyName: config.Strategy, BackendName: config.Backend, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, ownWorkers(config)),
 	}
 	for _, m := range config.Masks {
