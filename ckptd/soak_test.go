@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/peers"
@@ -48,7 +47,7 @@ const soakPoints = 10
 func (s soaked) run(t *testing.T, cycles int) {
 	c := spawn(t, Options{Backend: s.backend})
 	w := s.begin(t, c)
-	var first, last footprint
+	var points []footprint // of the second half: in the first it warms up
 	for point := range 2 * soakPoints {
 		// A test of its own, as what a test has made is kept until it ends.
 		ok := t.Run(strconv.Itoa(point), func(t *testing.T) {
@@ -57,20 +56,39 @@ func (s soaked) run(t *testing.T, cycles int) {
 				w.cycle(t)
 			}
 			w.renew(t)
-			if last = measure(t, c); point < soakPoints {
-				first = last // it warms up
+			now := measure(t, c)
+			if point < soakPoints {
+				return
 			}
+			points = append(points, now)
+			first := points[0]
 			await(t, fmt.Sprintf("not more than after half of the cycles, %v", first), func() bool {
-				last = measure(t, c)
-				return last.descriptors <= first.descriptors+1 && last.processes <= first.processes // one more while a network is made ahead
+				now = measure(t, c)
+				return now.descriptors <= first.descriptors+1 && now.processes <= first.processes // one more while a network is made ahead
 			})
-			t.Log(last)
 		})
 		if !ok {
 			t.Fatal("no more cycles after this")
 		}
 	}
-	t.Logf("%d cycles; after half of them: %v; in the end: %v", cycles, first, last)
+	third, fourth := least(points[:soakPoints/2]), least(points[soakPoints/2:])
+	t.Logf("%d cycles; in the third quarter of them: %v; in the fourth: %v, %+.2f %%", cycles, third, fourth, 100*(float64(fourth.resident)/float64(third.resident)-1))
+	most := 10.0 // percent, as long as it is still warming up
+	if cycles > 2000 {
+		most = 1
+	}
+	if float64(fourth.resident) > float64(third.resident)*(1+most/100) {
+		t.Errorf("the memory of the daemon has grown by more than %v %%", most)
+	}
+}
+
+// least takes the lowest of everything: what the runtime has not given back yet comes on top.
+func least(points []footprint) footprint {
+	l := points[0]
+	for _, p := range points {
+		l = footprint{min(l.descriptors, p.descriptors), min(l.processes, p.processes), min(l.resident, p.resident), min(l.stored, p.stored)}
+	}
+	return l
 }
 
 // footprint is what a daemon takes.
@@ -83,25 +101,13 @@ func (f footprint) String() string {
 	return fmt.Sprintf("%d descriptors, %d processes, %d KiB resident, %d KiB in the store", f.descriptors, f.processes, f.resident>>10, f.stored>>10)
 }
 
-func measure(t testing.TB, c *Client) (f footprint) {
+func measure(t testing.TB, c *Client) footprint {
 	t.Helper()
-	daemon := c.process.Process.Pid
-	f.descriptors = len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon)))
-	f.processes = len(descendants(daemon))
-	for line := range strings.Lines(string(readFile(t, fmt.Sprintf("/proc/%d/status", daemon)))) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.resident = kilobytes << 10
-		}
-	}
-	var err error
-	if f.stored, err = bytesUsed(fmt.Sprintf("/proc/%d/root%s", daemon, imagesDirectory)); err != nil {
+	s, err := c.Status(testContext(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return footprint{descriptors: s.Descriptors, processes: len(descendants(c.pid)), resident: s.Resident, stored: s.Bytes}
 }
 
 // walker goes back and forth within a dialogue.

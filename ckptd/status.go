@@ -196,6 +196,9 @@ func (h *hosted) status() GroupStatus {
 func (s *store) status(of *Status) map[uint64][]ImageStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.owed > 0 {
+		s.weighAll()
+	}
 	if used, err := s.used(); err == nil {
 		of.Bytes = used + s.inMemory()
 	}
