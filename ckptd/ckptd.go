@@ -34,8 +34,8 @@ type Options struct {
 	CRIU   string // file of criu; "" means what FindCRIU finds
 
 	// Budget of memory for images and scratch directories, and of images. Over it, the
-	// oldest images are dropped, but for the first one of each group. Zero means the
-	// default.
+	// least useful images are dropped (usefulness.go), but for the first one of each group.
+	// Zero means the default.
 	MaxBytes  int64
 	MaxImages int
 
@@ -81,7 +81,7 @@ type Image struct {
 	Took    time.Duration // to take, at the daemon
 	Backend string        // what took it: BackendCRIU or BackendMemory
 	Refusal string        // why it was not BackendMemory, where Options left the choice
-	// Dropped names the older images, of any group, that had to make room for it.
+	// Dropped names the images, of any group, that had to make room for it.
 	Dropped []string
 }
 

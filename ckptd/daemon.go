@@ -182,7 +182,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 	begin := time.Now()
 	switch r.Operation {
 	case operationCheckpoint:
-		i, dropped, err := h.checkpoint(ctx)
+		i, dropped, err := h.checkpoint(ctx, r.Steps, r.Unrepeatable)
 		if err != nil {
 			return answer, nil, err
 		}

@@ -29,6 +29,10 @@ type Group struct {
 
 	operation sync.Mutex // held during an operation
 
+	// Since the group was saved or restored last, as operation guards it:
+	steps        int  // how often it was quiescent
+	unrepeatable bool // whether its peers have read what they may not read again
+
 	mu          sync.Mutex // guards incarnation and closed
 	incarnation incarnation
 	closed      bool
@@ -128,6 +132,7 @@ func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err er
 	if err != nil {
 		return err
 	}
+	g.steps++
 	return g.because(watch.Quiesce(ctx, drain))
 }
 
@@ -190,8 +195,9 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	if busy != "" {
 		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
 	}
-	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id}, nil)
+	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
+		g.steps, g.unrepeatable = 0, false
 		return Image{}, err
 	}
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
@@ -211,6 +217,7 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	if err != nil {
 		return err
 	}
+	g.steps, g.unrepeatable = 0, false
 	if n := len(a.descriptors); n != 2 && n != 2+len(g.processes) {
 		closeAll(a.descriptors)
 		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))

@@ -34,7 +34,7 @@ type hosted struct {
 	mounts    []proxy.Mount
 	views     []string // read-only mounts of the daemon for this group
 	base      string   // files of the image that was taken or restored last
-	from      string   // that image
+	from      *image   // that image, which may be gone; nil: there was none
 	names     []string // of the peers
 	done      counters
 
@@ -286,7 +286,8 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
 		return nil, h.orGone(i, h.down)
 	}
-	h.down, h.from = nil, i.id
+	h.down, h.from = nil, i
+	h.daemon.store.restored(i)
 	return h.withPeers(descriptors), nil
 }
 

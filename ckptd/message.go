@@ -41,6 +41,8 @@ type request struct {
 	Setup         *setup   `json:",omitempty"`
 	Dir           string   `json:",omitempty"` // of the client: what relative paths are relative to
 	Force         bool     `json:",omitempty"`
+	Steps         int      `json:",omitempty"` // of a checkpoint, as Unrepeatable: see history
+	Unrepeatable  bool     `json:",omitempty"`
 	_             struct{} // keyed literals only
 }
 

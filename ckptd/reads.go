@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tandem-mc/tandem/peers"
 )
@@ -31,6 +32,7 @@ func (g *Group) Reads() (Reads, error) {
 		r.Blind = []peers.Blind{{Executable: "all", Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
 	}
 	r.Counted = g.page.Reads(g.processes)
+	g.unrepeatable = g.unrepeatable || len(r.Blind) > 0 || slices.ContainsFunc(r.Counted, func(read peers.Read) bool { return !read.Chosen })
 	return r, nil
 }
 

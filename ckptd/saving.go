@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkpoint saves the running incarnation, which goes on.
-func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
+// checkpoint saves the running incarnation, which goes on. For the history of the image it
+// gets what happened since it was saved or restored last.
+func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (*image, []string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.cause(); err != nil {
 		return nil, nil, err
 	}
 	store := h.daemon.store
-	i, dropped, err := store.create(h.id)
+	i, dropped, err := store.create(h.id, history{parent: h.from, steps: max(steps, 0), unrepeatable: unrepeatable})
 	if err != nil {
 		return nil, dropped, err
 	}
@@ -30,7 +31,7 @@ func (h *hosted) checkpoint(ctx context.Context) (*image, []string, error) {
 	if err != nil {
 		return nil, dropped, errors.Join(err, store.remove(i))
 	}
-	h.base, i.parent, h.from = i.files(), h.from, i.id
+	h.base, h.from = i.files(), i
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
 }

@@ -56,12 +56,15 @@ func (o Operations) Mean() time.Duration {
 
 // ImageStatus is an image in a Status.
 type ImageStatus struct {
-	ID      string
-	Parent  string `json:",omitempty"` // the image that the group was last saved as, or restored from, before
-	Backend string
-	Bytes   int64
-	Taken   time.Time
-	Uses    int // restores
+	ID     string
+	Parent string `json:",omitempty"` // the nearest image that there is of those that the group came by
+	Steps  int    // how often the group was quiescent since then: about the inputs that the image saves
+	// Unrepeatable: the peers have read the time or random numbers since then.
+	Unrepeatable bool `json:",omitempty"`
+	Backend      string
+	Bytes        int64
+	Taken        time.Time
+	Uses         int // restores
 }
 
 // Status asks the daemon for what it has for this client.
@@ -205,8 +208,13 @@ func (s *store) status(of *Status) map[uint64][]ImageStatus {
 	images := map[uint64][]ImageStatus{}
 	for _, i := range s.images {
 		if !i.taken.IsZero() {
+			parent := ""
+			if i.parent != nil {
+				parent = i.parent.id
+			}
 			images[i.group] = append(images[i.group], ImageStatus{
-				ID: i.id, Parent: i.parent, Backend: i.backend.name(), Bytes: i.bytes, Taken: i.taken, Uses: i.uses,
+				ID: i.id, Parent: parent, Steps: i.steps, Unrepeatable: i.unrepeatable,
+				Backend: i.backend.name(), Bytes: i.bytes, Taken: i.taken, Uses: i.uses,
 			})
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// store holds images within a budget of bytes and number. When it is exceeded the oldest
-// image goes; the first one of each group stays, as the way back that is always there.
+// store holds images within a budget of bytes and number. When it is exceeded the least
+// useful image goes.
 type store struct {
 	directory string
 	maxBytes  int64
@@ -31,6 +31,8 @@ type store struct {
 	// written is how many bytes of the last image are in the directory.
 	written int64
 	next    uint64
+	// base is the usefulness of the last image that had to make room.
+	base float64
 }
 
 // image is a directory with what CRIU wrote (pages) and the files of the group (files).
@@ -41,40 +43,45 @@ type image struct {
 	inUse        bool // being written or restored: not to be dropped
 	bytes        int64
 	seal         seal
-	parent       string    // the image that the group came from
+	gone         bool
 	taken        time.Time // zero while it is being written
-	uses         int       // restores
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
 	held         int64 // bytes of memory outside of the directory
 	memory       *memoryImage
+	history
 }
 
 func (i *image) pages() string { return filepath.Join(i.directory, "pages") }
 func (i *image) files() string { return filepath.Join(i.directory, "files") }
 
-// create makes room for one more image, which is in use until settle or remove.
-func (s *store) create(group uint64) (*image, []string, error) {
+// create makes room for one more image, which is in use until settle or remove. Its parent
+// may be gone.
+func (s *store) create(group uint64, from history) (*image, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var dropped []string
 	for len(s.images) >= s.maxImages {
-		id, err := s.dropOldest()
+		id, err := s.dropLeastUseful()
 		if err != nil {
 			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrNotStored, len(s.images))
 		}
 		dropped = append(dropped, id)
 	}
 	for s.lacksRoom() {
-		id, err := s.dropOldest()
+		id, err := s.dropLeastUseful()
 		if err != nil {
 			break // it may do all the same
 		}
 		dropped = append(dropped, id)
 	}
 	s.next++
-	i := &image{id: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true}
+	i := &image{id: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true, history: from}
+	for i.parent != nil && i.parent.gone {
+		i.follow(i.parent)
+	}
+	i.base = s.base
 	i.first = !slices.ContainsFunc(s.images, func(j *image) bool { return j.group == group })
 	i.directory = filepath.Join(s.directory, i.id)
 	for _, d := range []string{i.pages(), i.files()} {
@@ -97,7 +104,7 @@ func (s *store) lacksRoom() bool {
 func (s *store) makeRoom() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.dropOldest()
+	_, err := s.dropLeastUseful()
 	return err
 }
 
@@ -123,7 +130,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 		}
 		id := ""
 		if err == nil {
-			id, err = s.dropOldest()
+			id, err = s.dropLeastUseful()
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: with an image of %d bytes it holds %d, allowed are %d, and no older image can be dropped: %w",
@@ -156,19 +163,25 @@ func (s *store) weighAll() {
 	s.owed = 0
 }
 
-// dropOldest needs the lock.
-func (s *store) dropOldest() (string, error) {
-	for _, i := range s.images {
-		if !i.first && !i.inUse {
-			return i.id, s.discard(i)
-		}
+// dropLeastUseful needs the lock.
+func (s *store) dropLeastUseful() (string, error) {
+	i := leastUseful(s.images)
+	if i == nil {
+		return "", errNoneToDrop
 	}
-	return "", errNoneToDrop
+	s.base = max(s.base, i.usefulness())
+	return i.id, s.discard(i)
 }
 
 // discard needs the lock.
 func (s *store) discard(i *image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *image) bool { return j == i })
+	i.gone = true
+	for _, j := range s.images {
+		if j.parent == i {
+			j.follow(i)
+		}
+	}
 	if i.memory != nil {
 		i.memory.end()
 		s.owed += i.held - i.memory.fixed()
@@ -183,11 +196,18 @@ func (s *store) use(group uint64, id string) (*image, error) {
 	for _, i := range s.images {
 		if i.id == id && i.group == group && !i.inUse {
 			i.inUse = true
-			i.uses++
 			return i, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: group %d, image %.64q", ErrImageGone, group, id)
+}
+
+// restored notes that an image was of use.
+func (s *store) restored(i *image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.uses++
+	i.base = s.base
 }
 
 func (s *store) release(i *image) {

@@ -1,8 +1,10 @@
 package ckptd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,56 +17,81 @@ import (
 type twin struct {
 	t     *rapid.T
 	store *store
-	sizes map[string]int64 // of all images that ever were
-	model []twinImage
+	ever  map[string]*twinImage // all images that ever were
+	model []*twinImage
+	base  float64
 }
 
 type twinImage struct {
-	id    string
-	group uint64
-	first bool
+	id                  string
+	image               *image
+	group               uint64
+	first, unrepeatable bool
+	parent              *twinImage // whether it is gone or not
+	steps, uses         int
+	bytes               int64
+	base                float64
 }
 
 func newTwin(t *rapid.T, directory string) *twin {
-	w := &twin{t: t, sizes: map[string]int64{}}
+	w := &twin{t: t, ever: map[string]*twinImage{}}
 	w.store = &store{
 		directory: directory,
-		maxBytes:  int64(rapid.IntRange(1, 20).Draw(t, "bytes")),
+		maxBytes:  int64(rapid.IntRange(1, 60000).Draw(t, "bytes")),
 		maxImages: rapid.IntRange(1, 6).Draw(t, "images"),
-	}
-	w.store.free = func() (int64, error) { return 0, nil }
-	w.store.used = func() (sum int64, err error) {
-		for _, i := range w.store.images {
-			sum += w.sizes[i.id]
-		}
-		return sum, nil
+		free:      func() (int64, error) { return 0, nil },
+		used:      func() (int64, error) { return 0, nil }, // all is outside of the directory
 	}
 	return w
 }
 
 func (w *twin) total() (sum int64) {
 	for _, m := range w.model {
-		sum += w.sizes[m.id]
+		sum += m.bytes
 	}
 	return sum
 }
 
-// makeRoom drops the oldest images from the model while it is too full; false if it stays so.
+// worth tells in how far an image may be had again without, and what it is worth.
+func (w *twin) worth(m *twinImage) (unrepeatable bool, worth float64) {
+	steps := 0
+	for at := m; at != nil && (at == m || !slices.Contains(w.model, at)); at = at.parent {
+		steps += at.steps
+		unrepeatable = unrepeatable || at.unrepeatable
+	}
+	return unrepeatable, m.base + float64(1+m.uses)*float64(steps)/max(4096, float64(m.bytes))
+}
+
+// makeRoom drops images from the model while it is too full; false if it stays so.
 func (w *twin) makeRoom(except string, tooFull func() bool) (dropped []string, ok bool) {
 	for tooFull() {
-		n := slices.IndexFunc(w.model, func(m twinImage) bool { return !m.first && m.id != except })
-		if n < 0 {
+		candidates := slices.DeleteFunc(slices.Clone(w.model), func(m *twinImage) bool { return m.first || m.id == except })
+		slices.SortStableFunc(candidates, func(a, b *twinImage) int {
+			x, least := w.worth(a)
+			y, most := w.worth(b)
+			if x != y {
+				return map[bool]int{true: 1, false: -1}[x]
+			}
+			return cmp.Compare(least, most)
+		})
+		if len(candidates) == 0 {
 			return dropped, false
 		}
-		dropped = append(dropped, w.model[n].id)
-		w.model = slices.Delete(w.model, n, n+1)
+		_, worth := w.worth(candidates[0])
+		w.base = max(w.base, worth)
+		dropped = append(dropped, candidates[0].id)
+		w.model = slices.DeleteFunc(w.model, func(m *twinImage) bool { return m == candidates[0] })
 	}
 	return dropped, true
 }
 
-func (w *twin) add(group uint64, size int64) {
+func (w *twin) add(group uint64, m *twinImage) {
 	want, ok := w.makeRoom("", func() bool { return len(w.model) >= w.store.maxImages })
-	i, dropped, err := w.store.create(group)
+	from := history{steps: m.steps, unrepeatable: m.unrepeatable}
+	if m.parent != nil {
+		from.parent = m.parent.image
+	}
+	i, dropped, err := w.store.create(group, from)
 	if !ok {
 		if !errors.Is(err, ErrNotStored) {
 			w.t.Fatalf("create in a full store: %v", err)
@@ -74,9 +101,11 @@ func (w *twin) add(group uint64, size int64) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	first := !slices.ContainsFunc(w.model, func(m twinImage) bool { return m.group == group })
-	w.sizes[i.id] = size
-	w.model = append(w.model, twinImage{i.id, group, first})
+	m.id, m.image, m.group, m.base = i.id, i, group, w.base
+	m.first = !slices.ContainsFunc(w.model, func(m *twinImage) bool { return m.group == group })
+	i.held = m.bytes
+	w.ever[m.id] = m
+	w.model = append(w.model, m)
 	more, fits := w.makeRoom(i.id, func() bool { return w.total() > w.store.maxBytes })
 	if !fits {
 		w.model = w.model[:len(w.model)-1]
@@ -90,8 +119,36 @@ func (w *twin) add(group uint64, size int64) {
 	}
 }
 
+// parent draws one of the images of a group that ever were.
+func (w *twin) parent(group uint64) *twinImage {
+	var all []*twinImage
+	for _, id := range slices.Sorted(maps.Keys(w.ever)) {
+		if m := w.ever[id]; m.group == group {
+			all = append(all, m)
+		}
+	}
+	if n := rapid.IntRange(0, len(all)).Draw(w.t, "parent"); n < len(all) {
+		return all[n]
+	}
+	return nil
+}
+
+func (w *twin) restore(group uint64, id string) {
+	at := slices.IndexFunc(w.model, func(m *twinImage) bool { return m.id == id })
+	i, err := w.store.use(group, id)
+	if (at >= 0) != (err == nil) {
+		w.t.Fatalf("use of %s: %v", id, err)
+	}
+	if err == nil {
+		w.store.restored(i)
+		w.store.release(i)
+		w.model[at].uses++
+		w.model[at].base = w.base
+	}
+}
+
 func (w *twin) drop(group uint64, id string) {
-	at := slices.IndexFunc(w.model, func(m twinImage) bool { return m.id == id })
+	at := slices.IndexFunc(w.model, func(m *twinImage) bool { return m.id == id })
 	i, err := w.store.use(group, id)
 	if (at >= 0) != (err == nil) || (err != nil && !errors.Is(err, ErrImageGone)) {
 		w.t.Fatalf("use of %s: %v", id, err)
@@ -108,7 +165,7 @@ func (w *twin) removeGroup(group uint64) {
 	if err := w.store.removeGroup(group); err != nil {
 		w.t.Fatal(err)
 	}
-	w.model = slices.DeleteFunc(w.model, func(m twinImage) bool { return m.group == group })
+	w.model = slices.DeleteFunc(w.model, func(m *twinImage) bool { return m.group == group })
 }
 
 // compare requires the store and its directory to hold what the model holds.
@@ -143,11 +200,17 @@ func TestStoreAgainstTwin(t *testing.T) {
 		w := newTwin(t, directory)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			group := uint64(rapid.IntRange(1, 3).Draw(t, "group"))
-			switch rapid.SampledFrom([]string{"add", "add", "add", "drop", "remove group"}).Draw(t, "step") {
+			number := fmt.Sprintf("g%d-%d", group, rapid.IntRange(1, 10).Draw(t, "number"))
+			switch rapid.SampledFrom([]string{"add", "add", "add", "restore", "drop", "remove group"}).Draw(t, "step") {
 			case "add":
-				w.add(group, int64(rapid.IntRange(0, 8).Draw(t, "size")))
+				w.add(group, &twinImage{
+					parent: w.parent(group), steps: rapid.IntRange(0, 5).Draw(t, "steps"), unrepeatable: rapid.Bool().Draw(t, "unrepeatable"),
+					bytes: int64(rapid.IntRange(0, 20000).Draw(t, "size")),
+				})
+			case "restore":
+				w.restore(group, number)
 			case "drop":
-				w.drop(group, fmt.Sprintf("g%d-%d", group, rapid.IntRange(1, 10).Draw(t, "number")))
+				w.drop(group, number)
 			case "remove group":
 				w.removeGroup(group)
 			}
@@ -160,7 +223,7 @@ func TestImageInUseIsNotDropped(t *testing.T) {
 	s := &store{directory: t.TempDir(), maxBytes: 100, maxImages: 3, used: func() (int64, error) { return 0, nil }, free: func() (int64, error) { return 0, nil }}
 	var ids []string
 	for range 3 {
-		i, _, err := s.create(1)
+		i, _, err := s.create(1, history{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +239,7 @@ func TestImageInUseIsNotDropped(t *testing.T) {
 	if _, err := s.use(1, ids[1]); !errors.Is(err, ErrImageGone) {
 		t.Errorf("an image is in use twice: %v", err)
 	}
-	if _, dropped, err := s.create(1); err != nil || !slices.Equal(dropped, ids[2:]) {
+	if _, dropped, err := s.create(1, history{}); err != nil || !slices.Equal(dropped, ids[2:]) {
 		t.Errorf("dropped %v, %v; the first is to stay and the second is in use", dropped, err)
 	}
 	s.release(second)

@@ -181,10 +181,10 @@ func showGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 	if len(g.Images) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "    image\tparent\tbackend\tsize\tage\trestored")
+	fmt.Fprintln(w, "    image\tparent\tsteps\tbackend\tsize\tage\trestored")
 	older := max(0, len(g.Images)-shownImages)
 	for _, i := range g.Images[older:] {
-		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\t%d\n", i.ID, i.Parent, i.Backend, size(i.Bytes), age(now, i.Taken), i.Uses)
+		fmt.Fprintf(w, "    %s\t%s\t%d\t%s\t%s\t%s\t%d\n", i.ID, i.Parent, i.Steps, i.Backend, size(i.Bytes), age(now, i.Taken), i.Uses)
 	}
 	if older > 0 {
 		fmt.Fprintf(w, "    and %d older ones\n", older)
