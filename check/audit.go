@@ -119,7 +119,7 @@ func (t *audited) rewind() {
 func (t *audited) Exchange(in sut.Input) (sut.Answer, error) {
 	before := len(t.connections)
 	t.watch = func(x exchange) {
-		if x.input.Kind == iocache.Connect {
+		if in.Kind == sut.Connect || in.Kind == sut.Listen {
 			x.input.Name = strconv.FormatUint(in.Name, 16)
 		}
 		t.seen = x

@@ -198,8 +198,8 @@ func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.saved 
 func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil && o.Scope == iocache.Connection {
 		for _, p := range o.Group.Peers {
-			if p.Listen == "" {
-				return nil, fmt.Errorf("scope connection is for peers that listen, and %s does not: use scope group", p.Name)
+			if p.Listen == "" && !p.IsClient() {
+				return nil, fmt.Errorf("scope connection is for peers that listen and for clients, and %s is neither: use scope group", p.Name)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -42,8 +43,12 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 		if s.Input.Kind == iocache.Listen && s.Reaction.Refused == 0 {
 			h.ports[portOf(s.Input)] = true
 		}
-		for range s.Reaction.Opened {
-			h.open[h.next] = false
+		for k := range s.Reaction.Opened {
+			opened := h.next
+			if p.scope == iocache.Connection {
+				opened = p.socketOf(s.Node, 1+k)
+			}
+			h.open[opened] = false
 			h.next++
 		}
 		for _, d := range s.Reaction.Deliveries {
@@ -110,16 +115,40 @@ func (r *reaction) accept() (progress bool, err error) {
 			} else if err != nil || n == 0 {
 				break
 			}
-			fd, _, err := r.p.group.Proxy().Accept(r.p.ctx, proxy.ID(number), proxy.ID(r.past.next))
+			next := r.nextSocket(number)
+			fd, _, err := r.p.group.Proxy().Accept(r.p.ctx, proxy.ID(number), proxy.ID(next))
 			if err != nil {
 				return progress, err
 			}
-			r.p.sockets[r.past.next] = &socket{fd: fd}
+			r.p.sockets[next] = &socket{fd: fd}
 			r.past.next++
 			r.opened, progress = append(r.opened, number), true
 		}
 	}
 	return progress, nil
+}
+
+// nextSocket is the number of the socket of a connection that a client has opened at a listener.
+func (r *reaction) nextSocket(listener int) int {
+	if r.p.scope == iocache.Group {
+		return r.past.next
+	}
+	for name, number := range r.p.numbers {
+		if number == listener && r.listens {
+			return r.p.socketNumber(r.p.openedName(name, len(r.opened)), 0)
+		}
+	}
+	// In scope connection none is expected but when the program begins to listen; that is told later.
+	return r.p.socketNumber(fmt.Sprintf("late %d", len(r.p.numbers)), 0)
+}
+
+// openedName is the name of the k-th connection that the peers open when the program begins to
+// listen; in group scope connections have none.
+func (p *peerSide) openedName(listener string, k int) string {
+	if p.scope == iocache.Group {
+		return ""
+	}
+	return iocache.OpenedName(listener, k)
 }
 
 // noteEnded finds the clients that have ended since the input.
@@ -136,8 +165,8 @@ func (r *reaction) noteEnded() error {
 // noteClients says in an exchange what the clients have done.
 func (p *conversation) noteClients(x *exchange) {
 	x.first = len(p.connections)
-	for range x.answer.Opened {
-		p.connections = append(p.connections, "")
+	for k := range x.answer.Opened {
+		p.connections = append(p.connections, p.openedName(x.input.Name, k))
 	}
 	p.clients -= len(x.answer.Ended)
 	x.clients = p.clients

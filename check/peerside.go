@@ -142,15 +142,12 @@ func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
 func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 	out := iocache.Input{Conn: in.Connection, Data: in.Data}
 	switch in.Kind {
-	case sut.Connect:
-		out = iocache.Input{Kind: iocache.Connect, Conn: len(p.connections), Addr: in.Address}
+	case sut.Connect, sut.Listen:
+		out = iocache.Input{Kind: cacheKinds[in.Kind], Conn: len(p.connections), Addr: in.Address}
 		if p.scope == iocache.Connection {
 			out.Name = strconv.FormatUint(in.Name, 16)
 		}
 		p.connections = append(p.connections, out.Name)
-	case sut.Listen:
-		out = iocache.Input{Kind: iocache.Listen, Conn: len(p.connections), Addr: in.Address}
-		p.connections = append(p.connections, "")
 	case sut.Send:
 		out.Kind = iocache.Send
 	case sut.Shutdown:

@@ -26,10 +26,7 @@ func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
 	if err != nil || p.scope == iocache.Group {
 		return r, err
 	}
-	for i := range r.Deliveries {
-		d := &r.Deliveries[i]
-		d.Conn = slices.IndexFunc(p.connections, func(name string) bool { return p.socketNumber(name, 0) == d.Conn })
-	}
+	p.renumber(&r, p.withOpened(p.connections, in, r))
 	return r, nil
 }
 
@@ -41,7 +38,31 @@ func (p *conversation) repeat(s iocache.Step) (iocache.Reaction, error) {
 	if err != nil || p.scope == iocache.Group {
 		return r, err
 	}
-	return r.Own(in)
+	p.renumber(&r, p.withOpened([]string{p.cache.Name(s.Node)}, in, r))
+	return r.Own(s.Input)
+}
+
+// withOpened are the names of connections, and of those that the peers have opened in their reaction.
+func (p *peerSide) withOpened(names []string, in iocache.Input, r iocache.Reaction) []string {
+	names = slices.Clone(names)
+	for k := range r.Opened {
+		names = append(names, p.openedName(in.Name, k))
+	}
+	return names
+}
+
+// renumber puts the place of each connection among names for the number of its socket. It is -1
+// where the connection is none of them.
+func (p *peerSide) renumber(r *iocache.Reaction, names []string) {
+	number := func(socket int) int {
+		return slices.IndexFunc(names, func(name string) bool { return p.socketNumber(name, 0) == socket })
+	}
+	for i := range r.Deliveries {
+		r.Deliveries[i].Conn = number(r.Deliveries[i].Conn)
+	}
+	for i := range r.Opened {
+		r.Opened[i] = number(r.Opened[i])
+	}
 }
 
 // socketNumber is the number of a connection's socket in the group: in group scope its own, and
@@ -63,13 +84,17 @@ func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
 	if p.scope == iocache.Group {
 		return connection
 	}
-	return p.socketNumber(p.cache.Name(n), connection)
+	name := p.cache.Name(n)
+	if connection > 0 { // the peers have opened it
+		name = p.openedName(name, connection-1)
+	}
+	return p.socketNumber(name, 0)
 }
 
 // perform does an input to the group and waits until it has reacted. Connections are
 // those of the group's sockets.
 func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
-	r := &reaction{p: p.peerSide}
+	r := &reaction{p: p.peerSide, listens: in.Kind == iocache.Listen}
 	clients := p.spec.Clients() > 0
 	if clients {
 		r.past = p.pastOf(p.at)
@@ -99,6 +124,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 type reaction struct {
 	p       *peerSide
 	past    past // of the group, if it has clients
+	listens bool // the input is that the program begins to listen
 	refused int
 	opened  []int
 	list    []iocache.Delivery

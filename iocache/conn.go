@@ -51,8 +51,8 @@ func (n *node) mustAccept(in Input) {
 func (n *node) objection(in Input) string {
 	switch in.Kind {
 	case Connect, Listen:
-		if in.Name != "" && (in.Kind != Connect || in.Conn != 0 || n.kind != 0 && n.kind != Choose) {
-			return fmt.Sprintf("%s %d begins a tree of its own, so it is a connect, number 0, and not below other inputs", in.Kind, in.Conn)
+		if in.Name != "" && (in.Conn != 0 || n.kind != 0 && n.kind != Choose) {
+			return fmt.Sprintf("%s %d begins a tree of its own, so it is number 0, and not below other inputs", in.Kind, in.Conn)
 		}
 		if in.Conn != len(n.conns) {
 			return fmt.Sprintf("%s %d is out of order: the next connection is %d", in.Kind, in.Conn, len(n.conns))

@@ -61,7 +61,24 @@ func (x *Execution) Lookup(in Input) (served Reaction, rest Input, hit bool) {
 	if rest.Kind != 0 {
 		rest.Conn = in.Conn
 	}
+	if hit {
+		x.adopt(in, served)
+	}
 	return x.globalise(served, in), rest, hit
+}
+
+// adopt adds the connections that the group has opened in its reaction to in.
+func (x *Execution) adopt(in Input, r Reaction) {
+	for k := range r.Opened {
+		if x.scope == Group {
+			return
+		}
+		tree, ok := x.cache.tree(x.at[0], OpenedName(in.Name, k))
+		if !ok {
+			tree = unknown
+		}
+		x.at = append(x.at, tree)
+	}
 }
 
 // Record adds what the group has answered to in, as Cache.Record does, and moves
@@ -84,6 +101,7 @@ func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
 		return Entry{}, err
 	}
 	x.move(i, next.node)
+	x.adopt(in, r)
 	return Entry{At: at, Input: local, Reaction: r}, nil
 }
 
@@ -105,6 +123,7 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 		x.move(i, unknown)
 		return false, nil
 	}
+	defer x.adopt(in, got)
 	next, want, _, hit := x.cache.lookup(Cursor{cur}, local)
 	if !hit {
 		x.move(i, unknown)
@@ -128,11 +147,11 @@ func (x *Execution) localise(in Input) (int, Input) {
 		in.Name = ""
 		return 0, in
 	}
-	if in.Kind == Connect && in.Name == "" || in.Kind != Connect && in.Name != "" {
-		panic(fmt.Sprintf("iocache: in connection scope connects have names, and nothing else has: %v", in))
+	if in.opens() != (in.Name != "") {
+		panic(fmt.Sprintf("iocache: in connection scope connects and listens have names, and nothing else has: %v", in))
 	}
 	i := 1 + in.Conn
-	if in.Conn < 0 || i > len(x.at) || (in.Kind == Connect) != (i == len(x.at)) {
+	if in.Conn < 0 || i > len(x.at) || in.opens() != (i == len(x.at)) {
 		panic(fmt.Sprintf("iocache: %v, and %d connections were opened", in, len(x.at)-1))
 	}
 	in.Conn = 0
@@ -140,30 +159,40 @@ func (x *Execution) localise(in Input) (int, Input) {
 }
 
 // Own is the reaction to an input as it is in the tree of the input's connection, which is number
-// 0 there. It is a *Dependence if something arrived on another connection.
+// 0 there. It is a *Dependence if something arrived on another connection. A Listen has what arrived
+// on the connections that the group then opened with it; those follow it in number.
 func (r Reaction) Own(in Input) (Reaction, error) {
 	r = normalise(r)
-	elsewhere := func(d Delivery) bool { return d.Conn != in.Conn }
-	if len(r.Opened) > 0 || len(r.Ended) > 0 || slices.ContainsFunc(r.Deliveries, elsewhere) {
+	last := in.Conn
+	if in.Kind == Listen {
+		last += len(r.Opened)
+	}
+	elsewhere := func(d Delivery) bool { return d.Conn < in.Conn || d.Conn > last }
+	other := func(listener int) bool { return in.Kind != Listen || listener != in.Conn }
+	if slices.ContainsFunc(r.Opened, other) || slices.ContainsFunc(r.Deliveries, elsewhere) {
 		return r, &Dependence{Input: in, Reaction: r}
 	}
-	r.Deliveries = slices.Clone(r.Deliveries)
+	return r.shifted(-in.Conn), nil
+}
+
+// shifted is the reaction with other numbers for its connections.
+func (r Reaction) shifted(by int) Reaction {
+	r.Deliveries, r.Opened = slices.Clone(r.Deliveries), slices.Clone(r.Opened) // the cache's own
 	for i := range r.Deliveries {
-		r.Deliveries[i].Conn = 0
+		r.Deliveries[i].Conn += by
 	}
-	return r, nil
+	for i := range r.Opened {
+		r.Opened[i] += by
+	}
+	return r
 }
 
 // globalise is the inverse of Reaction.Own.
 func (x *Execution) globalise(r Reaction, in Input) Reaction {
-	if x.scope == Group || in.Conn == 0 || len(r.Deliveries) == 0 {
+	if x.scope == Group || in.Conn == 0 || len(r.Deliveries)+len(r.Opened) == 0 {
 		return r
 	}
-	r.Deliveries = slices.Clone(r.Deliveries) // the cache's own
-	for i := range r.Deliveries {
-		r.Deliveries[i].Conn = in.Conn
-	}
-	return r
+	return r.shifted(in.Conn)
 }
 
 func (x *Execution) move(i int, to NodeID) {

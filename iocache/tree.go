@@ -113,11 +113,17 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
 	if in.Name != "" {
-		tree, err := c.makeTree(from, in.Name)
+		tree, err := c.makeTree(from, in.Name, nil)
 		if err != nil {
 			return 0, err
 		}
-		from, in.Name = tree, ""
+		group, name := from, in.Name
+		in.Name = ""
+		to, err := c.recordControl(tree, in, r)
+		for k := 0; k < len(r.Opened) && err == nil; k++ {
+			_, err = c.makeTree(group, OpenedName(name, k), c.nodes[to].conns[1+k:2+k])
+		}
+		return to, err
 	}
 	if child, ok := c.control(from, in); ok {
 		if want := c.nodes[child].reaction; !c.same(child, want, r) {

@@ -188,6 +188,10 @@ func (c *Cache) Tree(n NodeID) NodeID {
 	return n
 }
 
+// OpenedName is the name of the k-th connection, from 0 on, that the peers open when the SUT
+// begins to listen, from the name of the listener.
+func OpenedName(listener string, k int) string { return fmt.Sprintf("%s/%d", listener, k) }
+
 // Name is that of the connection in whose tree n is; empty in the tree of the group.
 func (c *Cache) Name(n NodeID) string { return c.nodes[c.Tree(n)].addr }
 
@@ -203,15 +207,16 @@ func (c *Cache) tree(from NodeID, name string) (NodeID, bool) {
 	return tree, ok
 }
 
-// makeTree makes the tree of a connection, if there is none yet.
-func (c *Cache) makeTree(from NodeID, name string) (NodeID, error) {
+// makeTree makes the tree of a connection, if there is none yet. It begins with the states conns: of
+// a connection that the peers have opened, there is one.
+func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, error) {
 	if tree, ok := c.tree(from, name); ok {
 		return tree, nil
 	}
 	if err := c.reserve(from, 2, int64(len(name))); err != nil { // with the place after the connect
 		return 0, err
 	}
-	tree := c.add(node{parent: from, kind: top, addr: name, answered: true})
+	tree := c.add(node{parent: from, kind: top, addr: name, answered: true, conns: conns})
 	c.edges[edge{from: from, kind: top, addr: c.addressNumber(name)}] = tree
 	return tree, nil
 }

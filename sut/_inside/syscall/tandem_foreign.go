@@ -45,7 +45,7 @@ func (e *tandemEndpoint) reachedAt() [16]byte {
 
 // listenForeign lets the peers connect: those that waited for it have reacted when it returns.
 func (e *tandemEndpoint) listenForeign() Errno {
-	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), 0, nil)
+	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), e.in.queue.object, nil)
 	tandemInput(opBind, nil, number, nil)
 	if e.listening = errno == 0; e.listening {
 		e.setForeign(number)
