@@ -98,10 +98,12 @@ type Counts struct {
 	Restores       int
 	Restarts       int // of the peers, from nothing
 	Replayed       int // inputs given again after a restore or restart
+	Waits, Cuts    int // for the peers to be quiescent; looks at all of their threads that it took
 	ReadInputs     int // inputs after which the peers have read the time or random numbers
 	ImageBytes     int64
 	CheckpointTime time.Duration
 	RestoreTime    time.Duration
+	CutTime        time.Duration
 	SelfChecked    int // executions that were run twice more, and were the same
 	Audits         int // executions with random orders of the requests, to audit scope connection
 	Compared       int // answers of the peers in them that were known
@@ -111,6 +113,13 @@ type Counts struct {
 }
 
 // add adds what an execution has counted.
+// note adds what it has taken to find the peers quiescent.
+func (c *Counts) note(e peers.Effort) {
+	c.Waits += e.Waits
+	c.Cuts += e.Cuts
+	c.CutTime += e.Time
+}
+
 func (c *Counts) add(other Counts) {
 	c.Hits += other.Hits
 	c.Misses += other.Misses
@@ -124,6 +133,9 @@ func (c *Counts) add(other Counts) {
 	c.ImageBytes += other.ImageBytes
 	c.CheckpointTime += other.CheckpointTime
 	c.RestoreTime += other.RestoreTime
+	c.Waits += other.Waits
+	c.Cuts += other.Cuts
+	c.CutTime += other.CutTime
 	c.Audits += other.Audits
 	c.Compared += other.Compared
 }

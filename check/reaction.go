@@ -114,6 +114,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err == nil && clients {
 		err = r.noteEnded()
 	}
+	p.counts.note(p.group.TakeEffort())
 	if err != nil {
 		return iocache.Reaction{}, err
 	}

@@ -136,6 +136,18 @@ func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err er
 	return g.because(watch.Quiesce(ctx, drain))
 }
 
+// TakeEffort returns what it has taken to find out whether the group is quiescent, since it
+// was last called or the last restore.
+func (g *Group) TakeEffort() peers.Effort {
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return peers.Effort{}
+	}
+	return watch.TakeEffort()
+}
+
 // StartClient starts a client, by its index, which must neither run nor have ended since the group was
 // started or restored.
 func (g *Group) StartClient(ctx context.Context, peer int) error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,6 +98,23 @@ var roles = map[string]func(net.Conn){
 			}
 			exec.Command("sh", "-c", "exit 5").Run()
 			c.Write([]byte("done"))
+		}
+	},
+	// Wakes up by a time-out, all the time, from the first byte on.
+	"ticker": func(c net.Conn) {
+		c.Read(make([]byte, 1))
+		runtime.LockOSThread()
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		for {
+			unix.Ppoll(nil, &unix.Timespec{Nsec: 7000}, nil)
+		}
+	},
+	// Starts a periodic timer, and then never rests.
+	"timer": func(c net.Conn) {
+		c.Read(make([]byte, 1))
+		fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, 0)
+		unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: unix.Timespec{Nsec: 250e6}, Value: unix.Timespec{Sec: 1}}, nil)
+		for {
 		}
 	},
 	// Resets the connection at the first byte.

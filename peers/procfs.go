@@ -98,6 +98,8 @@ type stat struct {
 	command string
 	state   byte
 	status  unix.WaitStatus // once state is Z: how it ended
+	// Processor time in user mode and in the kernel, in ticks of 10 ms.
+	user, system int64
 }
 
 func (p *procfs) stat(id int) (stat, error) {
@@ -107,6 +109,9 @@ func (p *procfs) stat(id int) (stat, error) {
 	}
 	return parseStat(b)
 }
+
+// Places of utime and stime among the fields after the command.
+const userTime, systemTime = 11, 12
 
 // parseStat reads "pid (command) state ... exit_code"; the command may hold anything.
 func parseStat(b []byte) (stat, error) {
@@ -124,6 +129,10 @@ func parseStat(b []byte) (stat, error) {
 		return stat{}, fmt.Errorf("stat of a process: no exit code in %q", b)
 	}
 	s.status = unix.WaitStatus(status)
+	if len(fields) > systemTime {
+		s.user, _ = strconv.ParseInt(string(fields[userTime]), 10, 64)
+		s.system, _ = strconv.ParseInt(string(fields[systemTime]), 10, 64)
+	}
 	return s, nil
 }
 

@@ -29,7 +29,9 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 	if drain == nil {
 		drain = func() (bool, error) { return false, nil }
 	}
+	w.effort.Waits++
 	pause, quietCuts := minPause, 0
+	var since *activity
 	for {
 		progress, err := drain()
 		if err != nil {
@@ -47,8 +49,11 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		if quietCuts == confirmations {
 			return nil
 		}
+		if since == nil && pause == maxPause { // an answer does not take so long
+			since = w.observe()
+		}
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the peers do not become quiescent (%s): %w", w.describe(), err)
+			return fmt.Errorf("the peers do not become quiescent (%s): %w", w.describe(since), err)
 		}
 		nap(pause)
 		pause = min(pause+pause/2, maxPause)
@@ -85,11 +90,30 @@ func nap(d time.Duration) {
 // errAwake is how a pass stops at the first thread that does not wait for input.
 var errAwake = errors.New("a thread is awake")
 
+// Effort is what it has taken to find out whether groups were quiescent.
+type Effort struct {
+	Waits int           // for a group to be quiescent
+	Cuts  int           // consistent cuts through /proc
+	Time  time.Duration // that the cuts took, the pauses between them left out
+}
+
+// TakeEffort returns the effort since it was last called.
+func (w *Watch) TakeEffort() Effort {
+	e := w.effort
+	w.effort = Effort{}
+	return e
+}
+
 // cut tells whether the group was quiescent at some moment during the call.
 func (w *Watch) cut() (bool, error) {
 	if w.proxyGone() {
 		return false, w.asDeath(errGone)
 	}
+	began := time.Now()
+	defer func() {
+		w.effort.Cuts++
+		w.effort.Time += time.Since(began)
+	}()
 	if asleep, err := w.pass(0); err != nil || !asleep {
 		return false, err
 	}

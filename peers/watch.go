@@ -3,8 +3,6 @@ package peers
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +42,7 @@ type Watch struct {
 	diagnosis *diagnosis
 	tasks     [2][]task      // the two passes of a cut
 	looked    map[int]looked // by host pid; see Blind
+	effort    Effort
 }
 
 // task is one thread of the group at one moment.
@@ -264,41 +263,6 @@ func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int)
 		}
 	}
 	return nil
-}
-
-// describe says what keeps the group from being quiescent, for an error message.
-func (w *Watch) describe() string {
-	var busy []string
-	err := w.walk(func(pid, tid, peer int) error {
-		s, err := w.proc.stat(tid)
-		if err != nil || s.state == 'Z' {
-			return nil
-		}
-		channel, err := w.proc.waitChannel(tid)
-		if err != nil || waitsForInput(s.state, channel) {
-			return nil
-		}
-		busy = append(busy, fmt.Sprintf("%s: thread %d (%s) is in state %c, wchan %s", w.nameOf(peer), tid, s.command, s.state, channel))
-		return nil
-	})
-	if err != nil {
-		return err.Error()
-	}
-	all, err := w.diagnosis.sockets()
-	if err != nil {
-		return err.Error()
-	}
-	if s := inFlight(all); s != "" {
-		busy = append(busy, s)
-	}
-	if len(busy) == 0 {
-		return "peers kept running for short moments"
-	}
-	const most = 5
-	if n := len(busy) - most; n > 0 {
-		busy = append(busy[:most], strconv.Itoa(n)+" more")
-	}
-	return strings.Join(busy, "; ")
 }
 
 func (w *Watch) nameOf(peer int) string {

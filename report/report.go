@@ -54,6 +54,8 @@ type Counts struct {
 	WhyUnstored string   // the first of them
 	Restores    int
 	Replayed    int // inputs given again to restored peers
+	Waits, Cuts int // for the peers to be quiescent; consistent cuts through /proc that it took
+	CutTime     time.Duration
 	SelfChecked int // executions that were run again to see that they are the same
 	Elapsed     time.Duration
 }
