@@ -33,10 +33,11 @@ type peerSide struct {
 
 	mu        sync.Mutex // guards what follows
 	cache     *iocache.Cache
-	numbers   map[string]int            // of the sockets of connections that have names
-	reads     peers.Summary             // of the time and of random numbers, by the peers, after inputs
-	blind     map[string]bool           // processes of which nobody knows what they read
-	last      ckptd.Reads               // after the last input
+	numbers   map[string]int  // of the sockets of connections that have names
+	reads     peers.Summary   // of the time and of random numbers, by the peers, after inputs
+	blind     map[string]bool // processes of which nobody knows what they read
+	last      ckptd.Reads     // after the last input
+	spent     expense
 	refusal   string                    // why the memory backend does not hold the group
 	unstored  string                    // why the first checkpoint that is missing could not be stored
 	*standing                           // of the group that behaves as it is needed now
@@ -196,6 +197,7 @@ func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) err
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
 func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
+	p.spent.inputs++
 	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: p.depth(p.at)}
 	step.SincePhysical = step.Depth
 	if from, _, saved := p.cache.Nearest(p.at); saved {
@@ -207,12 +209,18 @@ func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}
-	for _, read := range p.last.Counted {
+	return p.consult(step, p.last)
+}
+
+// consult takes a checkpoint if the strategy asks for one.
+func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
+	for _, read := range reads.Counted {
 		if !read.Chosen {
 			step.Reads += read.Calls
 		}
 	}
-	step.Blind = len(p.last.Blind) > 0
+	step.Blind = len(reads.Blind) > 0
+	p.spent.describe(&step, p.cache.Stats().Images)
 	if !p.strategy.Checkpoint(step) {
 		return nil
 	}
@@ -228,6 +236,7 @@ func (p *conversation) save() error {
 	if err != nil {
 		return err
 	}
+	p.spent.saves.since(started)
 	p.cache.SetImage(p.at, image.ID)
 	p.counts.Checkpoints++
 	if image.Backend == ckptd.BackendMemory {
@@ -328,15 +337,18 @@ func (p *conversation) restart() error {
 		}
 		p.group = nil
 		p.counts.Restarts++
+		p.spent.returns++
 		p.moved = p.names() + " started anew"
 	}
 	if p.client == nil {
 		return errNoPeers
 	}
+	started := time.Now()
 	group, err := p.client.Start(p.ctx, p.spec.Behaving(p.behaviour))
 	if err != nil {
 		return err
 	}
+	p.spent.starts.since(started)
 	p.group, p.at = group, iocache.Vector{p.started}
 	p.hear(p.started)
 	reads, err := group.Reads() // as they started
@@ -348,10 +360,7 @@ func (p *conversation) restart() error {
 			return fmt.Errorf("how %s behaves cannot be chosen (choices): what %v reads of the time and of random numbers is not under control", b.Peer, b)
 		}
 	}
-	if _, never := p.strategy.(strategy.Never); never {
-		return nil
-	}
-	return p.save()
+	return p.consult(strategy.Step{Kind: strategy.Start}, reads)
 }
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
@@ -364,6 +373,7 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		return err
 	}
 	p.counts.Restores++
+	p.spent.returns++
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at
 	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(p.depth(at), "input"))

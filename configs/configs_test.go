@@ -240,7 +240,7 @@ var badFiles = []struct{ text, want string }{
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
 		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: delays, depth, executions, preemptions, time`},
-	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, after-io, always`},
+	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, after-connect, adaptive, after-io, always`},
 	{"scope: all", `x.yaml:1: scope: there is no scope "all": choose one of group, connection, auto`},
 	{"mask:\n- {peer: b, pattern: a}", `x.yaml:2: mask[0].peer: there is no peer "b" that listens`},
 	{peer + "mask:\n- {peer: a, pattern: a}", `x.yaml:3: mask[0].peer: there is no peer "a" that listens`},
@@ -389,7 +389,7 @@ func TestValidate(t *testing.T) {
 	c.Bounds.Time, c.Strategy = 0, "often"
 	c.Env = []string{"A=b", "broken"}
 	err := c.Validate()
-	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-nd, after-io, always
+	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-nd, after-connect, adaptive, after-io, always
 bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
 env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, and neither name nor value contains a zero byte`
 	if err == nil || err.Error() != want {

@@ -6,4 +6,4 @@ package strategy
 type AfterIO struct{}
 
 // Checkpoint implements Strategy.
-func (AfterIO) Checkpoint(s Step) bool { return s.ResponseBytes > 0 || s.Reads > 0 }
+func (AfterIO) Checkpoint(s Step) bool { return s.Kind == Start || s.ResponseBytes > 0 || s.Reads > 0 }

@@ -6,4 +6,4 @@ package strategy
 type AfterND struct{}
 
 // Checkpoint implements Strategy.
-func (AfterND) Checkpoint(s Step) bool { return s.Reads > 0 || s.Blind }
+func (AfterND) Checkpoint(s Step) bool { return s.Kind == Start || s.mustSave() }

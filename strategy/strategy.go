@@ -10,13 +10,17 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Strategy decides whether to take a physical checkpoint.
 type Strategy interface {
-	// Checkpoint is asked after each input that reached the peers, when they are
-	// quiescent. True asks for a physical checkpoint of the state after the step.
+	// Checkpoint is asked when the peers have been started, and after each input that
+	// reached them, when they are quiescent. True asks for a physical checkpoint of the state after
+	// the step.
 	Checkpoint(Step) bool
 }
 
@@ -31,7 +35,17 @@ type Step struct {
 	Reads int
 	// Blind says that there is a peer of which nobody knows what it has read.
 	Blind bool
+	// What was measured so far. Replay is how long it takes to give the inputs since the nearest
+	// physical checkpoint again, or after a Start, to start the peers; Cost how long it takes to take
+	// one, as far as that is known.
+	Replay, Cost time.Duration
+	Inputs       int // that the peers were given for the first time, this one included
+	Returns      int // how often the peers had to be taken back
+	Images       int // physical checkpoints that there are
 }
+
+// mustSave says that the peers may do something else when they are started or given the input again.
+func (s Step) mustSave() bool { return s.Reads > 0 || s.Blind }
 
 // Kind is the kind of an input.
 type Kind uint8
@@ -42,10 +56,11 @@ const (
 	Send                 // the SUT sent bytes
 	Shutdown             // the SUT closed its sending half of a connection
 	Close                // the SUT closed a connection
+	Start                // no input: the peers were started
 	kinds                // their number
 )
 
-var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close"}
+var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Start: "start"}
 
 func (k Kind) String() string {
 	if k >= kinds {
@@ -55,14 +70,18 @@ func (k Kind) String() string {
 }
 
 // named are the strategies in the order of how often they checkpoint.
-var named = []struct {
-	name     string
-	strategy Strategy
-}{
+var named = []namedStrategy{
 	{"never", Never{}},
 	{"after-nd", AfterND{}},
+	{"after-connect", AfterConnect{}},
+	{"adaptive", Adaptive{}},
 	{"after-io", AfterIO{}},
 	{"always", Always{}},
+}
+
+type namedStrategy struct {
+	name     string
+	strategy Strategy
 }
 
 // Names returns the names that ByName knows.
@@ -74,12 +93,33 @@ func Names() []string {
 	return names
 }
 
-// ByName returns the strategy of that name. The error lists the names there are.
+// ByName returns the strategy of that name. What follows a comma changes it: "after-io,every=3" is Every
+// with 3, "after-io,images=100" Budget with 100. The error lists what there is.
 func ByName(name string) (Strategy, error) {
-	for i := range named {
-		if named[i].name == name {
-			return named[i].strategy, nil
+	first, changes, changed := strings.Cut(name, ",")
+	i := slices.IndexFunc(named, func(n namedStrategy) bool { return n.name == first })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no checkpoint strategy %q: choose one of %s", name, strings.Join(Names(), ", "))
+	}
+	s := named[i].strategy
+	for changed {
+		var change string
+		change, changes, changed = strings.Cut(changes, ",")
+		key, value, _ := strings.Cut(change, "=")
+		n, err := strconv.Atoi(value)
+		switch {
+		case err != nil || n < 1 || n > maxNumber:
+			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, N from 1 to %d", name, maxNumber)
+		case key == "every":
+			s = Every{s, n}
+		case key == "images":
+			s = Budget{s, n}
+		default:
+			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, not %q", name, key)
 		}
 	}
-	return nil, fmt.Errorf("there is no checkpoint strategy %q: choose one of %s", name, strings.Join(Names(), ", "))
+	return s, nil
 }
+
+// maxNumber bounds the numbers in the name of a strategy.
+const maxNumber = 1_000_000

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -14,6 +15,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 // with the table in testdata.
 func TestTable(t *testing.T) {
 	dialogue := []Step{
+		{Kind: Start},
 		{Kind: Connect},
 		{Kind: Send, ResponseBytes: 1},
 		{Kind: Send},
@@ -25,32 +27,36 @@ func TestTable(t *testing.T) {
 		{Kind: Send, ResponseBytes: 5, Reads: 1},
 		{Kind: Send, Blind: true},
 	}
+	names := append(Names(), "after-io,every=3", "always,images=4", "always,every=2,images=3")
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-9s %9s %6s %6s", "input", "response", "reads", "depth")
-	for _, name := range Names() {
+	for _, name := range names {
 		fmt.Fprintf(&b, " %9s", name)
 	}
 	b.WriteByte('\n')
-	since := make([]int, len(Names()))
+	since, images := make([]int, len(names)), make([]int, len(names))
 	for i, step := range dialogue {
-		step.Depth = i + 1
+		step.Depth, step.Inputs, step.Returns, step.Cost = i, i, i/4, 3*time.Millisecond
 		reads := fmt.Sprint(step.Reads)
 		if step.Blind {
 			reads = "?"
 		}
 		fmt.Fprintf(&b, "%-9s %9d %6s %6d", step.Kind, step.ResponseBytes, reads, step.Depth)
-		for j, name := range Names() {
+		for j, name := range names {
 			s, err := ByName(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			since[j]++
-			step.SincePhysical = since[j]
+			if step.Kind != Start {
+				since[j]++
+			}
+			step.SincePhysical, step.Images, step.Replay = since[j], images[j], time.Duration(since[j])*time.Millisecond
 			decision := "-"
 			if s.Checkpoint(step) {
 				decision, since[j] = fmt.Sprintf("after %d", since[j]), 0
+				images[j]++
 			}
-			fmt.Fprintf(&b, " %9s", decision)
+			fmt.Fprintf(&b, " %*s", max(9, len(name)), decision)
 		}
 		b.WriteByte('\n')
 	}
@@ -70,9 +76,9 @@ func TestTable(t *testing.T) {
 }
 
 func TestByNameSaysWhatThereIs(t *testing.T) {
-	for _, name := range []string{"", "Always", "adaptive"} {
+	for _, name := range []string{"", "Always", "after", "after-io=3"} {
 		_, err := ByName(name)
-		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-nd, after-io, always", name)
+		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-nd, after-connect, adaptive, after-io, always", name)
 		if err == nil || err.Error() != want {
 			t.Errorf("ByName(%q): %v, want %s", name, err, want)
 		}
@@ -84,7 +90,18 @@ func TestKindNames(t *testing.T) {
 	for k := range kinds + 1 {
 		got = append(got, k.String())
 	}
-	if names := strings.Join(got, " "); names != "connect send shutdown close kind 4" {
+	if names := strings.Join(got, " "); names != "connect send shutdown close start kind 5" {
 		t.Errorf("names: %s", names)
+	}
+}
+
+func TestByNameRefusesChanges(t *testing.T) {
+	for name, says := range map[string]string{
+		"after-io,": "write every=N or images=N, N from 1 to 1000000", "always,every": "write every=N", "always,every=0": "N from 1",
+		"never,images=1000001": "N from 1", "always,depth=3": `not "depth"`, "always,every=2,": "write every=N",
+	} {
+		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), name) {
+			t.Errorf("ByName(%q): %v, want %s", name, err, says)
+		}
 	}
 }

@@ -1,0 +1,43 @@
+package check
+
+import (
+	"time"
+
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+// expense is what work with the peers has cost so far, for strategies that weigh it.
+type expense struct {
+	inputs, returns      int // new inputs; how often the peers were taken back
+	starts, given, saves measured
+}
+
+// measured is how often something was done, and how long it took in all.
+type measured struct {
+	times int
+	took  time.Duration
+}
+
+func (m *measured) since(started time.Time) {
+	m.times++
+	m.took += time.Since(started)
+}
+
+// mean is how long it takes, and otherwise where it has not been done yet.
+func (m *measured) mean(otherwise time.Duration) time.Duration {
+	if m.times == 0 {
+		return otherwise
+	}
+	return m.took / time.Duration(m.times)
+}
+
+// guessedCost is what the first checkpoint is taken to cost: about what CRIU needs for a small peer.
+const guessedCost = 20 * time.Millisecond
+
+// describe adds to a step what is known of costs.
+func (e *expense) describe(s *strategy.Step, images int) {
+	s.Inputs, s.Returns, s.Images, s.Cost = e.inputs, e.returns, images, e.saves.mean(guessedCost)
+	if s.Replay = e.given.mean(0) * time.Duration(s.SincePhysical); s.Kind == strategy.Start {
+		s.Replay = e.starts.mean(0)
+	}
+}
