@@ -26,6 +26,7 @@ type descriptor struct {
 	make     maker
 	watched  []registration // of an epoll instance
 	isOutput bool           // of the group
+	pair     [2]uint64      // of a socketpair: inodes of this end and the other
 }
 
 // maker opens a file as it was; of is what it opens it for.
@@ -82,6 +83,9 @@ func (m *memoryImage) describeFiles(h *hosted, p *process) error {
 			}
 		}
 		p.descriptors = append(p.descriptors, d)
+	}
+	if err := p.checkPairs(); err != nil {
+		return err
 	}
 	return p.checkPipes(all)
 }

@@ -146,6 +146,9 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 		return err
 	}
 	defer unix.Close(fd)
+	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && domain == unix.AF_UNIX {
+		return m.describeUnix(d, f, fd)
+	}
 	n, err := m.addSocket(fd)
 	d.make = func(of *revival) (int, error) { return unix.FcntlInt(uintptr(of.sockets[n]), unix.F_DUPFD_CLOEXEC, 0) }
 	return err

@@ -115,7 +115,7 @@ func TestMemoryRefuses(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	for role, want := range map[string]string{
 		"inotify": "anon_inode:inotify", "shared memory": "shared memory at", "memfd": "is memory, /memfd:x", "pidfd": "[pidfd]", "UDP": "type 2, protocol 17: not TCP",
-		"Unix socket": "family 1", "full pipe": "holds 1 bytes", "deleted file": "x, which was deleted", "file lock": "x, holds a lock",
+		"Unix socket": "is a Unix socket", "half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes", "deleted file": "x, which was deleted", "file lock": "x, holds a lock",
 		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
 		"expired timerfd": "has expired", "no capabilities": "has dropped the capability",
 	} {

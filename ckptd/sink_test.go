@@ -76,6 +76,14 @@ var refused = map[string]func(){
 	"pidfd":       func() { must1(unix.PidfdOpen(os.Getpid(), 0)) },
 	"UDP":         func() { must1(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)) },
 	"Unix socket": func() { must1(net.Listen("unix", "x")) },
+	"half a pair": func() {
+		pair := must1(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		must(unix.Close(pair[1]))
+	},
+	"full pair": func() {
+		pair := must1(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		must1(unix.Write(pair[1], []byte("x")))
+	},
 	"full pipe": func() {
 		var p [2]int
 		must(unix.Pipe2(p[:], unix.O_CLOEXEC))
