@@ -13,17 +13,25 @@ import (
 type early struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one last; others may be among them
-	spent bool            // the search knew of none when it was last asked
-	leads []*job          // that were run, the one with the longest prefix first: a heap
+	leads order           // those that were run and may lead to others, the deepest turn first
+	last  order           // those that were run, the other way round
 	bytes int             // of what is kept
-	free  []*job          // that were reported, for their memory
+	free  []*translator
 }
 
 // Bounds on what is kept. Beyond them, what the search needs last is given up.
 const (
-	maxEarly      = 1 << 12
+	maxEarly      = 1 << 14
 	maxEarlyBytes = 1 << 28
 )
+
+func newEarly() early {
+	return early{
+		jobs:  map[uint64]*job{},
+		leads: order{before: func(a, b int) bool { return a > b }, place: func(j *job) *int { return &j.places[0] }},
+		last:  order{before: func(a, b int) bool { return a < b }, place: func(j *job) *int { return &j.places[1] }},
+	}
+}
 
 // low reports whether few jobs are queued for so many executors.
 func (e *early) low(executors int) bool { return len(e.queue) < executors }
@@ -32,13 +40,11 @@ func (e *early) low(executors int) bool { return len(e.queue) < executors }
 func (e *early) fill(s explore.Search, n int) bool {
 	before := len(e.queue)
 	e.add(explore.Ahead(s, n-before))
-	for len(e.queue) == before && len(e.leads) > 0 {
-		if j := heap.Pop(e).(*job); j.kept > 0 {
-			e.add(explore.Beyond(s, &j.schedule, &j.execution))
-		}
+	for len(e.queue) == before && e.leads.Len() > 0 {
+		j := heap.Pop(&e.leads).(*job)
+		e.add(explore.Beyond(s, &j.schedule, &j.execution))
 	}
-	e.spent = len(e.queue) == before
-	return !e.spent
+	return len(e.queue) > before
 }
 
 // add queues what is not known yet, the first in the list last.
@@ -46,7 +52,7 @@ func (e *early) add(list []explore.Schedule) {
 	for _, schedule := range slices.Backward(list) {
 		hash := schedule.Hash()
 		if e.jobs[hash] == nil && e.room(&schedule) {
-			j := e.job(schedule)
+			j := &job{schedule: schedule, places: nowhere}
 			e.jobs[hash], e.queue = j, append(e.queue, j)
 		}
 	}
@@ -63,9 +69,6 @@ func (e *early) pop() *job {
 	return nil
 }
 
-// dry reports whether nothing is queued although the search may know of more.
-func (e *early) dry() bool { return len(e.queue) == 0 && !e.spent }
-
 // remove takes out the job with a schedule; nil if there is none.
 func (e *early) remove(s *explore.Schedule) *job {
 	hash := s.Hash()
@@ -74,49 +77,31 @@ func (e *early) remove(s *explore.Schedule) *job {
 		return nil
 	}
 	delete(e.jobs, hash)
-	e.bytes -= j.kept
-	j.kept = 0
-	return j
-}
-
-// job makes a job, with the memory of one that was reported.
-func (e *early) job(s explore.Schedule) *job {
-	last := len(e.free) - 1
-	if last < 0 {
-		return &job{schedule: s}
-	}
-	j := e.free[last]
-	e.free = e.free[:last]
-	*j = job{schedule: s, memory: j.memory}
+	e.leads.remove(j)
+	e.last.remove(j)
+	e.bytes -= j.bytes
 	return j
 }
 
 // keep keeps what an executor has run, which gets other memory for what it runs next.
 func (e *early) keep(j *job, x *executor) {
-	if j.memory == nil {
-		j.memory = &translator{}
+	j.memory, x.translator = x.translator, &translator{}
+	if last := len(e.free) - 1; last >= 0 {
+		e.free, x.translator = e.free[:last], e.free[last]
 	}
-	j.memory, x.translator = x.translator, j.memory
-	j.kept = j.memory.size()
-	e.bytes += j.kept
+	j.bytes = j.memory.size()
+	e.bytes += j.bytes
+	heap.Push(&e.last, j)
 	if j.err == nil {
-		heap.Push(e, j)
+		heap.Push(&e.leads, j)
 	}
 }
 
-// The leads are a heap: a depth-first search gets to the deepest first.
-
-func (e *early) Len() int { return len(e.leads) }
-func (e *early) Less(i, j int) bool {
-	return len(e.leads[i].schedule.Prefix) > len(e.leads[j].schedule.Prefix)
-}
-func (e *early) Swap(i, j int) { e.leads[i], e.leads[j] = e.leads[j], e.leads[i] }
-func (e *early) Push(j any)    { e.leads = append(e.leads, j.(*job)) }
-func (e *early) Pop() any {
-	last := len(e.leads) - 1
-	j := e.leads[last]
-	e.leads = e.leads[:last]
-	return j
+// recycle takes the memory of a job that was reported.
+func (e *early) recycle(j *job) {
+	if j.memory != nil {
+		e.free = append(e.free, j.memory)
+	}
 }
 
 // room reports whether there is room for a job, if need be in place of one that was run
@@ -125,22 +110,16 @@ func (e *early) room(s *explore.Schedule) bool {
 	if len(e.jobs) < maxEarly && e.bytes < maxEarlyBytes {
 		return true
 	}
-	var last *job
-	for _, j := range e.jobs {
-		if j.state == finished && (last == nil || len(j.schedule.Prefix) < len(last.schedule.Prefix)) {
-			last = j
-		}
-	}
-	if last == nil || len(last.schedule.Prefix) >= len(s.Prefix) {
+	if e.last.Len() == 0 || e.last.jobs[0].schedule.Turn() >= s.Turn() {
 		return false
 	}
-	e.remove(&last.schedule)
+	e.recycle(e.remove(&e.last.jobs[0].schedule))
 	return true
 }
 
 // rest lists what has been run and not reported.
 func (e *early) rest(asked *job) (list []*job) {
-	if asked != nil && asked.state == finished {
+	if asked != nil && asked.state == finished && asked.err == nil {
 		list = append(list, asked)
 	}
 	for _, j := range e.jobs {
@@ -149,6 +128,44 @@ func (e *early) rest(asked *job) (list []*job) {
 		}
 	}
 	return list
+}
+
+// order is a heap of jobs, by where they leave the path.
+type order struct {
+	jobs   []*job
+	before func(a, b int) bool
+	place  func(*job) *int // in the heap
+}
+
+// nowhere is the places of a job that is in no heap.
+var nowhere = [2]int{-1, -1}
+
+func (o *order) remove(j *job) {
+	if i := *o.place(j); i >= 0 {
+		heap.Remove(o, i)
+	}
+}
+
+func (o *order) Len() int { return len(o.jobs) }
+func (o *order) Less(i, j int) bool {
+	return o.before(o.jobs[i].schedule.Turn(), o.jobs[j].schedule.Turn())
+}
+
+func (o *order) Swap(i, j int) {
+	o.jobs[i], o.jobs[j] = o.jobs[j], o.jobs[i]
+	*o.place(o.jobs[i]), *o.place(o.jobs[j]) = i, j
+}
+
+func (o *order) Push(j any) {
+	*o.place(j.(*job)) = len(o.jobs)
+	o.jobs = append(o.jobs, j.(*job))
+}
+
+func (o *order) Pop() any {
+	last := len(o.jobs) - 1
+	j := o.jobs[last]
+	o.jobs, *o.place(j) = o.jobs[:last], -1
+	return j
 }
 
 // size is about how many bytes a translator holds.

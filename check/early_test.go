@@ -8,41 +8,40 @@ import (
 
 // ranJob is a job that was run, with a prefix of so many actions, the first by goroutine g.
 func ranJob(e *early, length int, g explore.GoroutineID) *job {
-	j := e.job(explore.Schedule{Prefix: make([]explore.Action, length)})
+	j := &job{schedule: explore.Schedule{Prefix: make([]explore.Action, length)}, places: nowhere}
 	if length > 0 {
 		j.schedule.Prefix[0].Goroutine = g
 	}
 	j.state = finished
 	e.jobs[j.schedule.Hash()] = j
-	e.keep(j, &executor{translator: &translator{prefix: nil}})
+	e.keep(j, &executor{translator: &translator{}})
 	return j
 }
 
 // TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
 // was reported is used again.
 func TestEarlyMemory(t *testing.T) {
-	e := &early{jobs: map[uint64]*job{}}
+	e := newEarly()
 	x := &executor{translator: &translator{}}
 	mine := x.translator
-	j := e.job(explore.Schedule{Seed: 1})
+	j := &job{places: nowhere}
 	e.keep(j, x)
 	if j.memory != mine || x.translator == mine || x.translator == nil {
 		t.Fatal("the executor keeps the memory of what it has run")
 	}
-	e.free = append(e.free, j)
-	again := e.job(explore.Schedule{Seed: 2})
-	if again != j || again.memory != mine || again.schedule.Seed != 2 || again.state != queued {
-		t.Errorf("%+v", again)
+	e.recycle(j)
+	if e.keep(&job{places: nowhere}, x); x.translator != mine {
+		t.Error("memory is not used again")
 	}
 }
 
 // TestEarlyIsBounded: where there is no room, what leaves the path near the root is given up for
 // what leaves it deeper, and not the other way round.
 func TestEarlyIsBounded(t *testing.T) {
-	e := &early{jobs: map[uint64]*job{}}
-	shallow := ranJob(e, 3, 1)
+	e := newEarly()
+	shallow := ranJob(&e, 3, 1)
 	for g := range explore.GoroutineID(maxEarly - 1) {
-		ranJob(e, 10, g)
+		ranJob(&e, 10, g)
 	}
 	if before := e.bytes; e.room(&explore.Schedule{Prefix: make([]explore.Action, 3)}) || e.bytes != before {
 		t.Error("there is room for what is as shallow")
@@ -60,15 +59,14 @@ func TestEarlyIsBounded(t *testing.T) {
 
 // TestEarlyLeads: what was run last but leaves the path deepest leads on first.
 func TestEarlyLeads(t *testing.T) {
-	e := &early{jobs: map[uint64]*job{}}
+	e := newEarly()
 	s := explore.DFS()
 	s.Next()
 	for i, length := range []int{2, 5, 3, 4} {
-		j := ranJob(e, length, explore.GoroutineID(i))
+		j := ranJob(&e, length, explore.GoroutineID(i))
 		other := explore.Transition{Action: explore.Action{Goroutine: 7}, Choices: 1, Enabled: []explore.Alternative{{Goroutine: 7, Choices: 1}, {Goroutine: 8, Choices: 1}}}
 		j.execution.Transitions = make([]explore.Transition, length+1)
 		j.execution.Transitions[length] = other
-		j.kept = 1
 	}
 	for _, want := range []int{5, 4, 3, 2} {
 		if !e.fill(s, 1) {
@@ -79,7 +77,7 @@ func TestEarlyLeads(t *testing.T) {
 			t.Errorf("%v is next, want one of length %d", j.schedule, want+1)
 		}
 	}
-	if e.fill(s, 1) || e.dry() || e.pop() != nil {
+	if e.fill(s, 1) || e.pop() != nil {
 		t.Error("there is more")
 	}
 }

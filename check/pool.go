@@ -37,9 +37,10 @@ type job struct {
 	done
 
 	// mu:
-	state jobState
-	asked bool // the search waits for it
-	kept  int  // bytes
+	state  jobState
+	asked  bool // the search waits for it
+	bytes  int  // that are kept
+	places [2]int
 }
 
 // done is what came of a job.
@@ -58,8 +59,7 @@ const (
 )
 
 func newPool(r *run) *pool {
-	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}}
-	p.early.jobs = map[uint64]*job{}
+	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, early: newEarly()}
 	p.work.L = &p.mu
 	return p
 }
@@ -145,39 +145,24 @@ func (p *pool) finished(x *executor, j *job, d done) (wanted bool) {
 	return j.asked
 }
 
-// next returns a job for an executor, when there is one; nil when all is over. Advancing the
-// search comes first if it waits for what the executor has just run.
+// next returns a job for an executor, when there is one; nil when all is over. If the search waits
+// for what the executor has just run, that executor advances it: nobody else does, or has to wait for it.
 func (p *pool) next(x *executor, advance bool) *job {
-	for {
-		if advance {
-			if j := p.advance(x); j != nil {
-				return j
-			}
-		}
-		j, dry := p.take(x)
-		if !dry {
+	if advance {
+		if j := p.advance(x); j != nil {
 			return j
 		}
-		advance = true
 	}
-}
-
-// take returns the next job that is queued; nil if all is over. It reports that the queue is dry
-// if the search may know of more. Else it waits.
-func (p *pool) take(x *executor) (j *job, dry bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.over && !x.failed && p.run.ctx.Err() == nil {
 		if j := p.early.pop(); j != nil {
 			p.begin(x, j)
-			return j, false
-		}
-		if p.early.dry() {
-			return nil, true
+			return j
 		}
 		p.work.Wait()
 	}
-	return nil, false
+	return nil
 }
 
 // begin has an executor run a job. The caller holds mu.
@@ -205,7 +190,7 @@ func (p *pool) advance(x *executor) *job {
 func (p *pool) look(x *executor) (done, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.executors); n > 1 && p.early.low(n) && p.early.fill(p.run.search, 4*n) {
+	if n := len(p.executors); n > 1 && p.early.low(n) && p.early.fill(p.run.search, 16*n) {
 		p.work.Broadcast()
 	}
 	if mine = p.asked.state == queued && !p.over && !x.failed && p.run.ctx.Err() == nil; mine {
@@ -228,7 +213,7 @@ func (p *pool) ask() bool {
 		return false
 	}
 	if p.asked = p.early.remove(&schedule); p.asked == nil {
-		p.asked = p.early.job(schedule)
+		p.asked = &job{schedule: schedule}
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
 	}
@@ -253,7 +238,7 @@ func (p *pool) report(j *job) bool {
 	p.run.saver.settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.early.free = append(p.early.free, j)
+	p.early.recycle(j)
 	p.asked = nil
 	return true
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -22,12 +23,14 @@ func BenchmarkWorkers(b *testing.B) {
 	}{
 		"lastzero(13)/dpor":   {classic("lastzero", "13", 10_000), explore.DPOR},
 		"filesystem(25)/dpor": {classic("filesystem", "25", 10_000), explore.DPOR},
+		"readers(14)/dpor":    {classic("readers", "14", 10_000), explore.DPOR},
 		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 200_000) }},
 		"filesystem/random":   {classic("filesystem", "19", 10_000), func() explore.Search { return explore.Random(40_000, 1) }},
 		"httpget/dfs, peers":  {httpGet.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 1_500) }},
 	} {
 		b.Run(name, func(b *testing.B) {
-			defer debug.SetGCPercent(debug.SetGCPercent(400)) // as tandem does
+			defer debug.SetGCPercent(debug.SetGCPercent(400))                       // as tandem does,
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)) // as this
 			executions, seconds := [3]int{}, [3]float64{}
 			for b.Loop() {
 				for _, workers := range []int{1, 2} {

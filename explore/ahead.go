@@ -172,6 +172,15 @@ func (l Limits) equal(m Limits) bool {
 	return same(l.Preemptions, m.Preemptions) && same(l.Delays, m.Delays)
 }
 
+// Turn is where a schedule that is run ahead leaves the path of its search: the further from
+// the root, the sooner a depth-first search gets there.
+func (s *Schedule) Turn() int {
+	if s.Tentative {
+		return s.SleepFrom
+	}
+	return len(s.Prefix)
+}
+
 // Hash is the same for schedules that are equal, and seldom for others.
 func (s *Schedule) Hash() uint64 {
 	h := mix(s.Seed ^ uint64(len(s.Prefix))<<32)

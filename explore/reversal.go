@@ -10,9 +10,10 @@ type reversal struct {
 	// whole tells that the steps are everything in a maximal execution that could run
 	// instead of the event: what commutes with all of them may run first.
 	whole   bool
-	removed []bool // for each step
-	head    int    // the first that is left
-	gone    int    // how many are removed
+	removed []bool    // for each step
+	head    int       // the first that is left
+	gone    int       // how many are removed
+	passed  []*branch // below which it is inserted
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
 	// operation at the end), or when there is none it lists for each step those before it.
@@ -27,7 +28,7 @@ const maxSteps = 1 << 10
 
 // reset makes a reversal one without steps.
 func (r *reversal) reset(node int32, t *trace, whole bool) {
-	*r = reversal{node: node, trace: t, whole: whole, steps: r.steps[:0], removed: r.removed[:0], events: r.events[:0]}
+	*r = reversal{node: node, trace: t, whole: whole, steps: r.steps[:0], removed: r.removed[:0], passed: r.passed[:0], events: r.events[:0]}
 }
 
 // add adds a step that is an event, or with -1 an operation at the end.

@@ -102,7 +102,7 @@ func (d *dpor) coveredAsleep(n *node, r *reversal) bool {
 }
 
 func (w *wakeups) insert(r *reversal) bool {
-	for {
+	for r.passed = r.passed[:0]; ; {
 		b, postpone := w.follow(r)
 		switch {
 		case postpone:
@@ -110,11 +110,14 @@ func (w *wakeups) insert(r *reversal) bool {
 			return true
 		case b == nil:
 			w.append(r.chain())
+			for _, b := range r.passed {
+				b.ahead = false
+			}
 			return true
 		case len(b.below.branches) == 0 || r.left() == 0:
 			return false
 		}
-		w, b.ahead = &b.below, false
+		w, r.passed = &b.below, append(r.passed, b)
 	}
 }
 
