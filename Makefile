@@ -3,6 +3,7 @@
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
+# make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
 # make lint    vet, and the rules of the house
@@ -16,7 +17,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs bench soak versions lint clean
+.PHONY: all build setup demo test std programs bench soak kills versions lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -62,6 +63,9 @@ bench: setup build
 soak: setup build
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
 	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
+
+kills: setup build
+	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000
 
 RELEASES = go1.25.0 $(shell $(GO) env GOVERSION) go1.27.0
 comma = ,

@@ -1,0 +1,215 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"errors"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+var kills = flag.Int("kills", 40, "processes that TestKillsAtRandom kills; `make kills` has 1,000")
+
+// TestKillsAtRandom kills daemons, proxies, peers, copies of peers, CRIU and checkers at
+// random moments. What was acknowledged is whole or gone, and nothing is left behind.
+func TestKillsAtRandom(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) // the moments are random all the same
+	killed := map[string]int{}
+	total := func() (n int) {
+		for _, k := range killed {
+			n += k
+		}
+		return n
+	}
+	for round := 0; total() < *kills; round++ {
+		l := watchLeftovers(t)
+		if round%8 == 7 {
+			killChecker(t, l, random)
+			killed["checker"]++
+		} else {
+			backend := []string{BackendCRIU, BackendMemory, BackendAuto}[round%3]
+			killAround(t, l, random, backend, dialogues[random.IntN(2)], killed)
+		}
+		if l.check(t); t.Failed() {
+			t.Fatalf("in round %d", round)
+		}
+	}
+	t.Logf("%d were killed: %v", total(), killed)
+}
+
+// killChecker kills a checker that is busy.
+func killChecker(t *testing.T, l *leftovers, random *rand.Rand) {
+	pid, wait := startChecker(t, "busy")
+	await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
+	time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // to kill at another moment, not to wait for anything
+	tree := l.note(t)
+	kill(t, pid)
+	wait()
+	await(t, "everything below the checker is gone", func() bool { return !anyAlive(tree) })
+}
+
+// killAround has a client take a group back and forth, while processes around it are
+// killed, in the end perhaps the daemon.
+func killAround(t *testing.T, l *leftovers, random *rand.Rand, backend string, d dialogue, killed map[string]int) {
+	const most = 4 // but for the daemon
+	c := spawn(t, Options{Backend: backend})
+	defer c.Close()
+	w := walk(d)(t, c)
+	defer func() { unix.Close(w.talk.fd) }()
+	l.note(t)
+	for range 1 + random.IntN(most) {
+		victim := disturb(t, w, random, c.pid)
+		if victim == "" {
+			continue
+		}
+		killed[victim]++
+		l.note(t)
+		w.wholeOrGone(t, victim)
+		if t.Failed() || len(w.images) == 0 {
+			break // all were copies that ended with their proxy
+		}
+	}
+	if random.IntN(2) == 0 {
+		go func() {
+			time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+			unix.Kill(c.pid, unix.SIGKILL)
+		}()
+		for c.Err() == nil {
+			if err := w.tryCycle(random); err != nil && !isDeath(err) && !errors.Is(err, errNoImages) {
+				t.Errorf("as the daemon is killed: %v", err)
+			}
+		}
+		killed["daemon"]++
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// disturb kills a process below the daemon while the group is taken back and forth, and
+// tells what it was.
+func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim string) {
+	t.Helper()
+	var struck atomic.Bool
+	done := make(chan struct{})
+	delay, choice := time.Duration(random.IntN(40))*time.Millisecond, random.IntN(1000)
+	go func() {
+		defer close(done)
+		time.Sleep(delay) // to kill at another moment, not to wait for anything
+		struck.Store(true)
+		kinds := map[string][]int{}
+		for _, pid := range descendants(daemon) {
+			kinds[kindOf(commandLine(pid))] = append(kinds[kindOf(commandLine(pid))], pid)
+		}
+		if names := slices.Sorted(maps.Keys(kinds)); len(names) > 0 {
+			victim = names[choice%len(names)]
+			if unix.Kill(kinds[victim][choice%len(kinds[victim])], unix.SIGKILL) != nil {
+				victim = ""
+			}
+		}
+	}()
+	for disturbed := false; !disturbed; {
+		select {
+		case <-done:
+			disturbed = true // once more after it
+		default:
+		}
+		early := !struck.Load()
+		if err := w.tryCycle(random); err != nil && (!isDeath(err) || early && !struck.Load()) {
+			t.Errorf("before or after a process was killed: %v", err)
+			<-done
+			return victim
+		}
+	}
+	return victim
+}
+
+func kindOf(command string) string {
+	for _, kind := range []string{"criu", "tandem-proxy"} {
+		if strings.Contains(command, kind) {
+			return kind
+		}
+	}
+	return "peer or copy"
+}
+
+// isDeath tells whether an error is one that a death may be the cause of.
+func isDeath(err error) bool {
+	var died *peers.Died
+	return errors.Is(err, ErrGroupDown) || errors.Is(err, ErrImageGone) || errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied) || errors.As(err, &died)
+}
+
+var errNoImages = errors.New("there are no images")
+
+// tryCycle goes back to a place and forward to the end. An answer without an error must
+// be the right one.
+func (w *walker) tryCycle(random *rand.Rand) error {
+	if len(w.images) == 0 {
+		return errNoImages
+	}
+	return w.tryFrom(random.IntN(len(w.images)))
+}
+
+func (w *walker) tryFrom(place int) error {
+	ctx := testContext(w.talk.t)
+	if err := w.group.Restore(ctx, w.images[place]); err != nil {
+		return err
+	}
+	if err := w.tryObtain(); err != nil {
+		return err
+	}
+	for _, f := range w.flights[place:] {
+		got, err := w.talk.tryAsk(f.request)
+		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+			err = errors.Join(err, w.group.Check()) // who died?
+		}
+		if err != nil {
+			return err
+		}
+		if withoutDate(got) != f.response {
+			if err := w.group.Check(); err != nil {
+				return err
+			}
+			w.talk.t.Errorf("from place %d: %.80q, not %.80q", place, got, f.response)
+		}
+	}
+	_, err := w.group.Checkpoint(ctx)
+	return err
+}
+
+func (w *walker) tryObtain() error {
+	if w.talk.fd > 0 {
+		unix.Close(w.talk.fd)
+		w.talk.fd = 0
+	}
+	fd, err := w.group.Proxy().CreateSocket(testContext(w.talk.t), w.talk.id)
+	if err == nil {
+		w.talk.fd, w.talk.ended = fd, false
+	}
+	return err
+}
+
+// wholeOrGone goes through all images that were acknowledged, after a process was killed.
+func (w *walker) wholeOrGone(t *testing.T, victim string) {
+	t.Helper()
+	for place := len(w.images) - 1; place >= 0; place-- {
+		switch err := w.tryFrom(place); {
+		case errors.Is(err, ErrImageGone):
+			// Those of other places may be there still: they are gone only for this walk.
+			w.images, w.flights = w.images[:place], w.flights[:min(place, len(w.flights))]
+		case err != nil:
+			t.Errorf("after a %s was killed: image of place %d: %v", victim, place, err)
+		}
+	}
+}
