@@ -2,6 +2,8 @@ package check
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 )
@@ -127,5 +130,43 @@ func TestPortIsTaken(t *testing.T) {
 	result := check(t, o)
 	if result.Counterexample == nil || !strings.Contains(result.Counterexample.Outcome, "address already in use") {
 		t.Errorf("%v", result.Verdict)
+	}
+}
+
+// TestRelay checks a program that is a server and a client: one of its clients connects again when
+// it has its first answer.
+func TestRelay(t *testing.T) {
+	p, err := buildProgram("testdata/relay", filepath.Join(tree, "relay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	curl := func(name string, pages ...string) peers.Peer {
+		c := peers.Peer{Name: name, Command: []string{"curl", "--silent", "--http1.0"}, After: "listen 9000", Expect: "exit 0"}
+		for _, page := range pages {
+			c.Command = append(c.Command, "http://{sut}:9000/"+page)
+		}
+		return c
+	}
+	options := func(backend string) Options {
+		o := httpGet.options(t)
+		g := *o.Group
+		g.Peers = append(g.Peers[:len(g.Peers):len(g.Peers)], curl("anne", "file0.txt", "file1.txt"), curl("bob", "file1.txt"))
+		o.Group, o.Program, o.Package, o.Args, o.Client = &g, p, "relay", nil, newClientBy(t, backend)
+		o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), 40))
+		return o
+	}
+	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
+		o := options(backend)
+		o.SelfCheck = 10
+		result := check(t, o)
+		if v, c := result.Verdict, result.Counts; v.Kind != explore.Unknown || v.Executions != 40 || c.Restores == 0 {
+			t.Errorf("%s: %v, %d restores", backend, v, c.Restores)
+		}
+	}
+	o := options(ckptd.BackendAuto)
+	o.Scope = iocache.Connection
+	var dependence *iocache.Dependence
+	if _, err := Run(context.Background(), o); !errors.As(err, &dependence) || !strings.Contains(err.Error(), "Use scope group") {
+		t.Errorf("scope connection, where one connection makes a client open another: %v", err)
 	}
 }

@@ -161,6 +161,7 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 
 // ask gives the peers an input that the cache has no answer to.
 func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
+	in.Data = slices.Clone(in.Data) // an error keeps it, and the worker's memory may be gone by then
 	if err := p.behave(p.behaviour); err != nil {
 		return iocache.Reaction{}, err
 	}
