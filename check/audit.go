@@ -40,7 +40,7 @@ type auditor struct {
 
 func newAuditor(ctx context.Context, o Options, of *peerSide) *auditor {
 	a := &auditor{side: newPeerSide(ctx, o.Client, *o.Group, o.Strategy), of: of}
-	a.side.cache.SetMasks(o.Masks)
+	a.side.limit(&o)
 	return a
 }
 
@@ -116,7 +116,8 @@ func (t *audited) rewind() {
 }
 
 // Exchange implements sut.Peers.
-func (t *audited) Exchange(in sut.Input) (sut.Answer, error) {
+func (t *audited) Exchange(in sut.Input) (answer sut.Answer, err error) {
+	defer noteLost(&err)
 	before := len(t.connections)
 	t.watch = func(x exchange) {
 		if in.Kind == sut.Connect || in.Kind == sut.Listen {
@@ -124,7 +125,7 @@ func (t *audited) Exchange(in sut.Input) (sut.Answer, error) {
 		}
 		t.seen = x
 	}
-	answer, err := t.conversation.Exchange(in)
+	answer, err = t.conversation.Exchange(in)
 	if err != nil {
 		return answer, err
 	}

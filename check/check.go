@@ -78,6 +78,8 @@ type Options struct {
 	Patience  time.Duration // see sut.Options
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
+	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0: 1 GiB.
+	CacheBytes int64
 	// Kept has the answers of the peers in earlier checks, and those of this one are kept there; nil: none
 	// are. A saved run that is gone on with does without.
 	Kept *KeptCache
@@ -227,7 +229,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		if o.Kept != nil && !o.resumes() {
 			r.peers.keep(o.Kept)
 		}
-		r.peers.cache.SetMasks(o.Masks)
+		r.peers.limit(&o)
 		if o.Audited {
 			r.auditor = newAuditor(ctx, o, r.peers)
 		}

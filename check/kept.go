@@ -34,7 +34,7 @@ func OpenKeptCache(path, description string, same func(description string) error
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
 	}
-	k := &KeptCache{path: path, file: file, cache: iocache.New(iocache.Limits{}), failed: failed}
+	k := &KeptCache{path: path, file: file, cache: newCache(), failed: failed}
 	if err := k.open(description, same); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)

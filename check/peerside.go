@@ -92,7 +92,7 @@ type exchange struct {
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		cache: iocache.New(iocache.Limits{}), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
+		cache: newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{},
 	}
 }
@@ -109,9 +109,10 @@ func (p *conversation) rewind() {
 }
 
 // Exchange implements sut.Peers.
-func (p *conversation) Exchange(in sut.Input) (sut.Answer, error) {
+func (p *conversation) Exchange(in sut.Input) (a sut.Answer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer noteLost(&err)
 	if (in.Kind == sut.Connect || in.Kind == sut.Listen) && len(p.connections) == 0 {
 		if err := p.choose(in.Behaviour); err != nil {
 			return sut.Answer{}, err

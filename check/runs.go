@@ -213,7 +213,7 @@ func (r *SavedRun) loadCache() error {
 	if err != nil {
 		return err
 	}
-	r.known = iocache.New(iocache.Limits{})
+	r.known = newCache()
 	for {
 		entry, err := reader.Next()
 		if errors.Is(err, io.EOF) {

@@ -165,7 +165,7 @@ func (r *run) resume(s *runState) error {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
 	if r.peers != nil {
-		r.peers.resume(s, r.options.Saving.Run.known, r.options.Masks)
+		r.peers.resume(s, r.options.Saving.Run.known, &r.options)
 	}
 	for _, v := range s.Violations {
 		if err := r.recall(v); err != nil {
@@ -187,10 +187,10 @@ func (p *peerSide) known() (reads []peers.Read, blind []string) {
 }
 
 // resume takes over what was saved of the peers' side.
-func (p *peerSide) resume(s *runState, known *iocache.Cache, masks []iocache.Mask) {
+func (p *peerSide) resume(s *runState, known *iocache.Cache, o *Options) {
 	if known != nil {
 		p.cache, p.earlier = known, "the search was resumed"
-		p.cache.SetMasks(masks)
+		p.limit(o)
 	}
 	p.reads.Add(s.Reads)
 	for _, process := range s.Blind {

@@ -32,6 +32,7 @@ type Config struct {
 	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
 	Backend   string       // what takes checkpoints: one of Backends
 	Scope     string       // of the I/O cache: one of Scopes
+	CacheMib  int          // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
 	Masks     []Mask       // fields in the answers of the peers that may differ
 	Bounds    Bounds
 	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
@@ -86,7 +87,7 @@ var Scopes = []string{"group", "connection", "auto"}
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Scope: Scopes[0], Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -181,6 +182,9 @@ func (c Config) problems() []Problem {
 	}
 	if !slices.Contains(Scopes, c.Scope) {
 		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))
+	}
+	if err := within(c.CacheMib, MaxMemoryMiB); err != nil {
+		report("cache_mib", "%v", err)
 	}
 	problems = append(problems, c.maskProblems()...)
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {

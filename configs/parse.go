@@ -30,6 +30,7 @@ type document struct {
 	Backend      string
 	Scope        string
 	Mask         []Mask
+	CacheMib     int `mapstructure:"cache_mib"`
 	Bounds       Bounds
 	PreemptIn    []string `mapstructure:"preempt_in"`
 	Leaks        bool
@@ -135,6 +136,7 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("strategy", defaults.Strategy)
 	v.SetDefault("backend", defaults.Backend)
 	v.SetDefault("scope", defaults.Scope)
+	v.SetDefault("cache_mib", defaults.CacheMib)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("save_interval", defaults.SaveInterval)
@@ -167,7 +169,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Scope: d.Scope, Masks: d.Mask, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

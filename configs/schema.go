@@ -75,6 +75,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"strategy":      {shape: text},
 	"backend":       {shape: text},
 	"scope":         {shape: text},
+	"cache_mib":     {shape: integer},
 	"mask": {shape: records, fields: map[string]field{
 		"peer":    {shape: text},
 		"pattern": {shape: text},

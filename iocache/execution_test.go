@@ -307,12 +307,14 @@ func TestExecutions(t *testing.T) {
 			for executions < 5000 {
 				rapid.Check(t, func(t *rapid.T) {
 					c := New(Limits{})
+					c.SpillTo(&memoryStore{})
 					s := &scripted{
 						T: t, cache: c, x: c.Execution(scope), vectors: map[string]Vector{}, places: map[NodeID]*placeOfTwin{},
 						twin: &peersTwin{seed: rapid.Uint32().Draw(t, "seed"), images: map[string]imageTwin{}},
 					}
 					for range rapid.IntRange(1, 20).Draw(t, "executions") {
 						s.execute()
+						s.spill()
 						executions++
 					}
 					c.checkTree(t)
@@ -320,6 +322,18 @@ func TestExecutions(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// spill now and then puts all reactions into the store.
+func (s *scripted) spill() {
+	if rapid.IntRange(0, 3).Draw(s.T, "spill") > 0 {
+		return
+	}
+	for n := range s.cache.nodes {
+		if d := &s.cache.nodes[n]; !d.spilled && d.reaction.size() > 0 {
+			s.cache.spill(NodeID(n))
+		}
 	}
 }
 

@@ -209,6 +209,15 @@ func (r *Reader) frame() ([]byte, error) {
 	return r.content.Bytes(), nil
 }
 
+// decodeFrame reads a record with its header, and nothing else.
+func decodeFrame(frame []byte) (Entry, bool) {
+	if len(frame) < frameHeader || int(binary.LittleEndian.Uint32(frame)) != len(frame)-frameHeader ||
+		checksum(frame[:4], frame[frameHeader:]) != binary.LittleEndian.Uint32(frame[4:]) {
+		return Entry{}, false
+	}
+	return decodeEntry(frame[frameHeader:])
+}
+
 // HasRecord reports whether a whole record begins anywhere in data.
 func HasRecord(data []byte) bool {
 	for ; len(data) >= frameHeader; data = data[1:] {

@@ -159,9 +159,9 @@ func (c *Cache) dump() string {
 		case !d.answered:
 			b.WriteString(" (branching point)\n")
 		case d.unverified:
-			fmt.Fprintf(&b, " => %v, at %d, unverified\n", d.reaction, n)
+			fmt.Fprintf(&b, " => %v, at %d, unverified\n", c.reactionOf(n), n)
 		default:
-			fmt.Fprintf(&b, " => %v, at %d\n", d.reaction, n)
+			fmt.Fprintf(&b, " => %v, at %d\n", c.reactionOf(n), n)
 		}
 		children := c.children(n)
 		for i := len(children) - 1; i >= 0; i-- {

@@ -26,6 +26,9 @@ func (e *LimitError) Error() string {
 func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	states := int64(len(c.nodes[base].conns) + 1)
 	needed := bytes + states + int64(nodes)*nodeBytes
+	if c.bytes+needed > c.limits.Bytes {
+		c.makeRoom(needed)
+	}
 	if len(c.nodes)+nodes <= c.limits.Nodes && c.bytes+needed <= c.limits.Bytes {
 		return nil
 	}

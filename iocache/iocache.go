@@ -115,7 +115,7 @@ type Step struct {
 // Limits bound what a cache may hold. A zero means the default.
 type Limits struct {
 	Nodes int   // places in the tree, default 4 million
-	Bytes int64 // memory held, in bytes, default 1 GiB
+	Bytes int64 // memory held, in bytes, default 1 GiB; beyond, see SpillTo
 }
 
 // Stats counts what a cache did and holds.
@@ -124,6 +124,7 @@ type Stats struct {
 	Nodes        int   // places in the tree, branching points without a reaction included
 	Bytes        int64 // memory held, estimated
 	Images       int   // physical checkpoints
+	Spilled      int   // reactions that are in the Store
 }
 
 // New returns an empty cache. It panics if a limit is negative or there may be
@@ -145,6 +146,7 @@ func New(limits Limits) *Cache {
 		addresses: map[string]int32{},
 		images:    map[NodeID][]image{},
 		ranks:     map[NodeID]rank{},
+		spilled:   map[NodeID]stored{},
 	}
 	c.bytes = nodeBytes
 	return c
@@ -215,7 +217,7 @@ func (c *Cache) Path(from, to NodeID) []Step {
 		if c.isTop(n) {
 			panic(fmt.Sprintf("iocache: place %d is not on the path to place %d", from, to))
 		}
-		steps = append(steps, Step{Input: c.inputOf(n), Reaction: c.nodes[n].reaction, Node: n})
+		steps = append(steps, Step{Input: c.inputOf(n), Reaction: c.reactionOf(n), Node: n})
 	}
 	slices.Reverse(steps)
 	return steps
@@ -240,6 +242,6 @@ func (c *Cache) Stats() Stats {
 		Misses: c.misses,
 		Nodes:  len(c.nodes),
 		Bytes:  c.bytes,
-		Images: c.imageCount,
+		Images: c.imageCount, Spilled: len(c.spilled),
 	}
 }

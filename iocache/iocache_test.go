@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -253,5 +254,50 @@ func BenchmarkHitOverEdges(b *testing.B) {
 		if _, _, _, hit := c.Lookup(cursors[1], in); !hit {
 			b.Fatal("no hit")
 		}
+	}
+}
+
+// BenchmarkMillionRequests measures what a request costs in memory, in a cache that has a million of them in a
+// bushy tree, and how long a random one of them takes to look up; in both scopes. The estimate is what
+// limits go by.
+func BenchmarkMillionRequests(b *testing.B) {
+	for _, scope := range []Scope{Group, Connection} {
+		b.Run(scope.String(), func(b *testing.B) {
+			const requests, fan = 1_000_000, 10
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			c := New(Limits{})
+			open := connect(0)
+			if scope == Connection {
+				open.Name = "one"
+			}
+			cur, err := c.Record(c.Cursor(), open, Reaction{})
+			places := []Cursor{cur}
+			for i := 0; len(places) <= requests && err == nil; i++ {
+				for j := range fan {
+					if cur, err = c.Record(places[i], send(string('a'+rune(j))+"3456789abcdef"), says("answer")); err != nil {
+						break
+					}
+					places = append(places, cur)
+				}
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			number := uint32(1)
+			for b.Loop() {
+				number = number*1664525 + 1013904223
+				in := send(string('a'+rune(number>>8%fan)) + "3456789abcdef")
+				if _, _, _, hit := c.Lookup(places[number>>10%(requests/fan)], in); !hit {
+					b.Fatal("no hit")
+				}
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc-uint64(cap(places)*8))/requests, "B/request")
+			b.ReportMetric(float64(c.Stats().Bytes)/requests, "estimated-B/request")
+			runtime.KeepAlive(places)
+		})
 	}
 }

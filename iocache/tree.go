@@ -21,6 +21,10 @@ type Cache struct {
 	misses    int
 
 	masks      []Mask
+	store      Store // for reactions for which there is no room; nil: there is none
+	least      int64 // bytes that a reaction takes which goes there
+	spilled    map[NodeID]stored
+	hand       NodeID // what was looked at last, to be put there
 	imageCount int
 	ranks      map[NodeID]rank // of Nearest
 }
@@ -49,6 +53,8 @@ type node struct {
 	reaction Reaction
 	conns    []connState // state of all connections, shared with the base where equal
 	answered bool
+	used     bool // looked up since the hand has passed it, see spill.go
+	spilled  bool // the reaction is in the store
 
 	// unverified marks a reaction that was not observed from a group standing at
 	// the base but was left over when the edge to here was cut. The first walk
@@ -77,7 +83,7 @@ func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
 	if !ok {
 		return cur, Reaction{}, in, false
 	}
-	return Cursor{child}, c.nodes[child].reaction, Input{}, true
+	return Cursor{child}, c.reactionOf(child), Input{}, true
 }
 
 // lookupSend walks down while bytes and edges agree. The walk may pass branching
@@ -99,7 +105,7 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 		if !n.answered {
 			continue
 		}
-		last, rest, served = at, left, served.join(n.reaction)
+		last, rest, served = at, left, served.join(c.reactionOf(child))
 		if n.conns[in.Conn].gone() {
 			rest = nil // the remaining bytes reach nobody
 			break
@@ -126,7 +132,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		return to, err
 	}
 	if child, ok := c.control(from, in); ok {
-		if want := c.nodes[child].reaction; !c.same(child, want, r) {
+		if want := c.reactionOf(child); !c.same(child, want, r) {
 			return 0, c.repeatedDifferently(from, in, want, r)
 		}
 		return child, nil
@@ -175,10 +181,11 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		if n.conns[in.Conn].gone() {
 			w.left = nil // the remaining bytes reached nobody
 		}
-		if len(w.left) == 0 && c.same(child, n.reaction, w.reaction) {
-			w.reaction = n.reaction
+		known := c.reactionOf(child)
+		if len(w.left) == 0 && c.same(child, known, w.reaction) {
+			w.reaction = known
 		}
-		remainder, ok := c.unmasked(child, w.reaction, n.reaction).minus(n.reaction)
+		remainder, ok := c.unmasked(child, w.reaction, known).minus(known)
 		if !ok || len(w.left) == 0 && !remainder.empty() {
 			return 0, c.contradiction(child, w, in.Conn)
 		}
@@ -243,7 +250,7 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 	below := c.answeredBelow(tops)
 	remainders := make([]Reaction, len(below))
 	for i, n := range below {
-		remainder, ok := c.unmasked(n, c.nodes[n].reaction, w.reaction).minus(w.reaction)
+		remainder, ok := c.unmasked(n, c.reactionOf(n), w.reaction).minus(w.reaction)
 		if !ok {
 			return 0, c.contradiction(n, w, conn)
 		}
@@ -253,7 +260,8 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 		place = c.split(cut, len(w.left))
 	}
 	for i, n := range below {
-		c.nodes[n].reaction, c.nodes[n].unverified = remainders[i], true
+		c.setReaction(n, remainders[i])
+		c.nodes[n].unverified = true
 	}
 	c.answer(place, w.base, w.reaction.clone(), unverified)
 	return place, nil
@@ -268,7 +276,7 @@ func (c *Cache) contradiction(known NodeID, w walk, conn int) error {
 		Earlier: earlier,
 		Now:     Input{Kind: Send, Conn: conn, Data: w.request},
 		Cut:     c.nodes[known].unverified || !bytes.Equal(earlier.Data, w.request),
-		Want:    c.nodes[known].reaction,
+		Want:    c.reactionOf(known),
 		Got:     w.reaction,
 	}
 }

@@ -268,6 +268,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		StrategyName: config.Strategy, BackendName: config.Backend, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, ownWorkers(config)),
 	}
+	o.CacheBytes = int64(config.CacheMib) << 20
 	for _, m := range config.Masks {
 		o.Masks = append(o.Masks, iocache.Mask{Addr: config.Listens(m.Peer), Pattern: regexp.MustCompile(m.Pattern)})
 	}

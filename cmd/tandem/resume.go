@@ -37,7 +37,7 @@ type asked struct {
 var anew = []string{"resume", "executions", "time", "workers", "backend", "ckptd", "save-interval", "out", "shrink", "json", "unfold", "verbose"}
 
 // notCompared are the keys of the configuration that may change between two sessions of a run.
-var notCompared = []string{"bounds.executions", "bounds.time", "workers", "backend", "save_interval"}
+var notCompared = []string{"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib"}
 
 // request is a check that is to run.
 type request struct {

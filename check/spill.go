@@ -1,0 +1,65 @@
+package check
+
+import (
+	"errors"
+	"os"
+
+	"github.com/tandem-mc/tandem/iocache"
+)
+
+// spillFile is where the I/O cache puts what does not fit into memory: a file without a name, which is
+// made when it is needed, and gone with the process. Errors of it are those of the check.
+type spillFile struct {
+	file *os.File
+	end  int64
+}
+
+// Append implements iocache.Store.
+func (s *spillFile) Append(data []byte) (int64, error) {
+	if s.file == nil {
+		file, err := os.CreateTemp("", "tandem-cache-")
+		if err != nil {
+			return 0, err
+		}
+		if err := os.Remove(file.Name()); err != nil {
+			return 0, errors.Join(err, file.Close())
+		}
+		s.file = file
+	}
+	if _, err := s.file.WriteAt(data, s.end); err != nil {
+		return 0, err
+	}
+	s.end += int64(len(data))
+	return s.end - int64(len(data)), nil
+}
+
+// ReadAt implements iocache.Store.
+func (s *spillFile) ReadAt(data []byte, offset int64) (int, error) {
+	return s.file.ReadAt(data, offset)
+}
+
+// newCache is an empty cache that spills.
+func newCache() *iocache.Cache {
+	c := iocache.New(iocache.Limits{})
+	c.SpillTo(&spillFile{})
+	return c
+}
+
+// limit sets what the cache may take, and what may differ in its answers.
+func (p *peerSide) limit(o *Options) {
+	p.cache.SetMasks(o.Masks)
+	if o.CacheBytes > 0 {
+		p.cache.Limit(o.CacheBytes)
+	}
+}
+
+// noteLost turns the panic of a cache that cannot read what was spilled into an error.
+func noteLost(err *error) {
+	if r := recover(); r != nil {
+		lost, ok := r.(*iocache.SpillError)
+		if !ok {
+			panic(r)
+		}
+		*err = lost
+	}
+}

@@ -1,0 +1,99 @@
+package iocache
+
+import "fmt"
+
+// Store is where a cache puts reactions for which there is no room in memory: a file that is only
+// appended to.
+type Store interface {
+	Append(data []byte) (offset int64, err error)
+	ReadAt(data []byte, offset int64) (n int, err error)
+}
+
+// SpillError is the panic of a cache whose Store has lost what was put there.
+type SpillError struct{ Err error }
+
+func (e *SpillError) Error() string {
+	return fmt.Sprintf("the I/O cache cannot read back the answers for which there was no room in memory: %v", e.Err)
+}
+
+func (e *SpillError) Unwrap() error { return e.Err }
+
+// stored is where a reaction is in the store.
+type stored struct {
+	offset int64
+	length int32
+}
+
+const (
+	storedBytes  = 40  // that an entry of the table takes, with its share of unused capacity
+	leastSpilled = 256 // bytes that a reaction takes which is worth it
+)
+
+// SpillTo has the cache put reactions into a store when it reaches the limit of bytes: those that were
+// not looked up for the longest time, nearly (the clock algorithm). What is spilled is answered as before, but for
+// the time that it takes to read. Requests and the tree itself stay in memory.
+func (c *Cache) SpillTo(s Store) { c.store, c.least = s, leastSpilled }
+
+// Limit sets the limit of bytes.
+func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
+
+// reactionOf is the reaction of a node, wherever it is. It panics with a *SpillError.
+func (c *Cache) reactionOf(n NodeID) Reaction {
+	d := &c.nodes[n]
+	d.used = true
+	if !d.spilled {
+		return d.reaction
+	}
+	at := c.spilled[n]
+	frame := make([]byte, at.length)
+	if _, err := c.store.ReadAt(frame, at.offset); err != nil {
+		panic(&SpillError{err})
+	}
+	e, ok := decodeFrame(frame)
+	if !ok {
+		panic(&SpillError{fmt.Errorf("%d bytes at offset %d are not those that were put there", at.length, at.offset)})
+	}
+	return e.Reaction
+}
+
+// setReaction replaces the reaction of a node.
+func (c *Cache) setReaction(n NodeID, r Reaction) {
+	d := &c.nodes[n]
+	if d.spilled {
+		delete(c.spilled, n)
+		d.spilled = false
+		c.bytes += r.size() - storedBytes
+	}
+	d.reaction = r
+}
+
+// makeRoom spills until there is room for some bytes, and then for as much again as an eighth of
+// the limit, so that it is not to be done again soon.
+func (c *Cache) makeRoom(needed int64) {
+	target := c.limits.Bytes - c.limits.Bytes/8 - needed
+	for looked := 0; c.store != nil && c.bytes > target && looked < 2*len(c.nodes); looked++ {
+		if c.hand++; int(c.hand) >= len(c.nodes) {
+			c.hand = Root
+		}
+		d := &c.nodes[c.hand]
+		if d.used {
+			d.used = false
+		} else if size := d.reaction.size(); !d.spilled && size >= c.least && size < maxFrame/2 {
+			c.spill(c.hand)
+		}
+	}
+}
+
+// spill puts a reaction into the store. Should that fail, nothing more is put there.
+func (c *Cache) spill(n NodeID) {
+	d := &c.nodes[n]
+	frame := AppendEntry(nil, Entry{Input: Input{Kind: Close}, Reaction: d.reaction})
+	offset, err := c.store.Append(frame)
+	if err != nil {
+		c.least = maxFrame
+		return
+	}
+	c.bytes += storedBytes - d.reaction.size()
+	c.spilled[n] = stored{offset, int32(len(frame))}
+	d.reaction, d.spilled = Reaction{}, true
+}
