@@ -31,22 +31,29 @@ const maxOutputs = 16 << 20
 // hear takes what the peers have written since it was last called, as that of a place. Inputs
 // that are given again have had the same answers, and what was written then is kept.
 func (p *peerSide) hear(at iocache.NodeID) {
-	if p.outputs.at == nil {
-		p.outputs.at = map[iocache.NodeID][]written{}
-	}
-	list := []written{}
-	size := 0
+	var list []written
 	for i, text := range p.group.Written() {
 		if text != "" {
 			list = append(list, written{p.spec.Peers[i].Name, text})
-			size += len(text)
 		}
 	}
-	if _, known := p.outputs.at[at]; known || p.outputs.bytes+size > maxOutputs {
+	p.outputs.keep(at, list)
+}
+
+// keep keeps what was written at a place for the first time.
+func (l *outputLog) keep(at iocache.NodeID, list []written) {
+	size := 0
+	for _, w := range list {
+		size += len(w.text)
+	}
+	if _, known := l.at[at]; known || l.bytes+size > maxOutputs {
 		return
 	}
-	p.outputs.at[at] = list
-	p.outputs.bytes += size
+	if l.at == nil {
+		l.at = map[iocache.NodeID][]written{}
+	}
+	l.at[at] = list
+	l.bytes += size
 }
 
 // heard is what the peers wrote on the way from one place to another, from nil: since they

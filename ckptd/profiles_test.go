@@ -68,6 +68,16 @@ var webKept = []step{
 	{1, "GET /sub/b.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nRange: bytes=1-2\r\n\r\n", "\r\n\r\net"},
 }
 
+// webFound is the same for merecat, which keeps a connection only where it is asked to.
+var webFound = []step{
+	{1, get("/a.txt"), "\r\n\r\nalpha\n"},
+	{2, get("/sub/b.txt")[:20], ""},
+	{1, get("/sub/b.txt"), "\r\n\r\nbeta\n"},
+	{2, get("/sub/b.txt")[20:], "\r\n\r\nbeta\n"},
+	{3, get("/missing"), " 404 "},
+	{1, get("/a.txt"), "\r\n\r\nalpha\n"},
+}
+
 var redisDialogue = []step{
 	{1, "MULTI\r\nSET a 1\r\n", "+OK\r\n+QUEUED\r\n"},
 	{2, "SET a 5\r\nINCR a\r\n", "+OK\r\n:6\r\n"},
@@ -141,14 +151,14 @@ var profileDialogues = []profileDialogue{
 	}},
 	{profile: "lighttpd", steps: webKept, masked: date},
 	{profile: "memcached", steps: memcachedDialogue},
-	{profile: "merecat", steps: web, masked: date},
+	{profile: "merecat", steps: webFound},
 	{profile: "mini-httpd", steps: web, masked: date},
 	{profile: "mosquitto", steps: mqttDialogue},
 	{profile: "nginx", steps: webKept, masked: date},
 	{profile: "python", steps: web, masked: date},
 	{profile: "redis", steps: redisDialogue},
 	{profile: "sshd", choices: 1, steps: sshDialogue},
-	{profile: "thttpd", steps: web, masked: date},
+	{profile: "thttpd", steps: webFound},
 }
 
 // TestEveryProfileHasADialogue keeps the table complete.
@@ -194,7 +204,7 @@ func (d profileDialogue) group(t *testing.T, p peers.Profile, c *Client) (*Group
 	if err != nil {
 		t.Fatal(err)
 	}
-	description.Peers[0].Choices = d.choices
+	description.Peers[0].Choices = max(description.Peers[0].Choices, d.choices)
 	return start(t, c, description), netip.MustParseAddrPort(description.Peers[0].Listen)
 }
 
@@ -386,4 +396,31 @@ func (r *rehearsal) listen() string {
 		}
 	}
 	return all.String()
+}
+
+// TestSSHProfilesLetIn: whoever has a key in the directory that is given logs in, with a
+// checkpoint before everything that the client sends.
+func TestSSHProfilesLetIn(t *testing.T) {
+	home := fstest.MapFS{".ssh/authorized_keys": {Data: readFile(t, exampleKeys+"throwaway_user_key.pub")}}
+	for _, name := range []string{"dropbear", "dropbear-inetd", "sshd"} {
+		t.Run(name, func(t *testing.T) {
+			p, err := peers.FindProfile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			description, err := p.Expand(peers.Parameters{Directory: home})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := start(t, spawn(t, Options{}), description)
+			talk := &conversation{t: t, group: g, id: 1}
+			talk.obtain()
+			if err := g.Proxy().Connect(testContext(t), 1, dropbearAddress); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := login(t, newRecorder(talk), "cat .ssh/authorized_keys"), string(home[".ssh/authorized_keys"].Data); got != want {
+				t.Errorf("the command answered %q, not %q", got, want)
+			}
+		})
+	}
 }

@@ -24,6 +24,7 @@ type peerText struct {
 	Command []string          `yaml:",flow"`
 	Env     map[string]string `yaml:",omitempty"`
 	Listen  string
+	Choices int `yaml:",omitempty"`
 }
 
 type fileText struct {
@@ -52,7 +53,7 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 			name, value, _ := strings.Cut(e, "=")
 			env[name] = value
 		}
-		text.Peers = append(text.Peers, peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen})
+		text.Peers = append(text.Peers, peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, Choices: peer.Choices})
 	}
 	for _, f := range g.Files {
 		t := fileText{Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode)}

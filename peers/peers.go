@@ -3,6 +3,7 @@
 package peers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,7 +64,8 @@ type Peer struct {
 	Behaviour int
 }
 
-// File is put in place before the peers start. A relative path is below Scratch.
+// File is put in place before the peers start. A relative path is below Scratch. Content that
+// holds a zero byte is no text: Scratch is not replaced there.
 type File struct {
 	Path    string
 	Content []byte
@@ -258,7 +260,10 @@ func (g Group) In(scratch string) Group {
 		if f.Mode == 0 {
 			f.Mode = 0o644
 		}
-		content := []byte(replace(string(f.Content)))
+		content := f.Content
+		if bytes.IndexByte(content, 0) < 0 { // a program that has the word in it would be damaged
+			content = []byte(replace(string(content)))
+		}
 		out.Files = append(out.Files, File{Path: replace(f.Path), Content: content, Mode: f.Mode})
 	}
 	for target, source := range g.Binds {

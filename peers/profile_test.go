@@ -154,3 +154,13 @@ func TestJoin(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestProgramsAreTakenAsTheyAre: the word for the scratch directory means something in
+// texts, and nothing in a program.
+func TestProgramsAreTakenAsTheyAre(t *testing.T) {
+	g := Group{Files: []File{{Path: "text", Content: []byte("in {scratch}")}, {Path: "program", Content: []byte("\x7fELF\x00{scratch}")}}}
+	files := g.In("/run/s").Files
+	if text, program := string(files[0].Content), string(files[1].Content); text != "in /run/s" || program != "\x7fELF\x00{scratch}" {
+		t.Errorf("the text is %q, the program %q", text, program)
+	}
+}

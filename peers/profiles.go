@@ -107,9 +107,11 @@ func memcached(at place) Group {
 		"-o", "no_lru_crawler,no_lru_maintainer,no_slab_reassign,no_hashexpand"}})
 }
 
+// Merecat and thttpd close a connection on which nothing has come for some seconds by the
+// wall clock, which a restore does not turn back, so they get a clock of their own.
 func merecat(at place) Group {
 	return one(
-		Peer{Command: []string{"merecat", "-n", "-f", at.own + "/merecat.conf", "-P", at.own + "/pid", "-p", at.port, at.own + "/www"}},
+		Peer{Choices: 1, Command: []string{"merecat", "-n", "-f", at.own + "/merecat.conf", "-P", at.own + "/pid", "-p", at.port, at.own + "/www"}},
 		at.file("merecat.conf", 0o644, "username = root", "chroot = false", "hostname = 127.0.0.1"),
 		at.pages())
 }
@@ -229,7 +231,7 @@ func sshd(at place) Group {
 // -D: in the foreground.
 func thttpd(at place) Group {
 	return one(
-		Peer{Command: []string{"thttpd", "-D", "-C", at.own + "/thttpd.conf"}},
+		Peer{Choices: 1, Command: []string{"thttpd", "-D", "-C", at.own + "/thttpd.conf"}},
 		at.file("thttpd.conf", 0o644,
 			"host=127.0.0.1",
 			"port="+at.port,
