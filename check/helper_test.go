@@ -132,8 +132,9 @@ func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.Backend
 
 func newClientBy(t testing.TB, backend string) *ckptd.Client {
 	t.Helper()
+	_, isTest := t.(*testing.T) // benchmarks measure what users have
 	client, err := ckptd.Spawn(context.Background(), ckptd.Options{
-		Backend: backend, Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"),
+		Backend: backend, Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"), Verify: isTest,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -42,6 +42,11 @@ type Options struct {
 	// Backend is how groups are saved; "" means BackendCRIU.
 	Backend string
 
+	// Verify has every restored group compared with how it looked at its checkpoint, in
+	// everything that the kernel shows of it. A difference is an error, and ends the group.
+	// It takes some milliseconds.
+	Verify bool
+
 	// Log receives what the daemon and CRIU write to their standard error; may be nil.
 	Log io.Writer
 }

@@ -95,6 +95,7 @@ func (o *Options) complete() (setup, error) {
 	if s.MaxBytes = o.MaxBytes; s.MaxBytes == 0 {
 		s.MaxBytes = DefaultMaxBytes
 	}
+	s.Verify = o.Verify
 	if s.MaxImages = o.MaxImages; s.MaxImages == 0 {
 		s.MaxImages = DefaultMaxImages
 	}

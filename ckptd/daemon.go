@@ -48,6 +48,7 @@ type daemon struct {
 	memory  backend  // nil where every group is saved by CRIU
 	limbo   *os.File // network namespace of copies, and of who holds them
 	always  bool     // memory must do: CRIU does not stand in for it
+	verify  bool     // compare restored groups with their images
 	store   *store
 	hasShim bool
 	vdso    *proxy.VDSO   // how to map that of the shim
@@ -249,6 +250,7 @@ func (d *daemon) setUp(s *setup) error {
 			return fmt.Errorf("copy the shim of the peers: %w", err)
 		}
 	}
+	d.verify = s.Verify
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	if s.Backend != BackendCRIU {
 		var err error

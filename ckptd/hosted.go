@@ -286,6 +286,13 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
 		return nil, h.orGone(i, h.down)
 	}
+	if h.daemon.verify {
+		if err := h.verify(ctx, i); err != nil {
+			closeAll(descriptors)
+			h.fail(err)
+			return nil, h.down
+		}
+	}
 	h.down, h.from = nil, i
 	h.daemon.store.restored(i)
 	return h.withPeers(descriptors), nil

@@ -94,8 +94,15 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// spawn starts a daemon for a test, which must not be able to end without it.
+// spawn starts a daemon for a test, which must not be able to end without it. In tests it
+// compares every restored group with its image; benchmarks measure what users have.
 func spawn(t testing.TB, o Options) *Client {
+	t.Helper()
+	_, o.Verify = t.(*testing.T)
+	return spawnPlain(t, o)
+}
+
+func spawnPlain(t testing.TB, o Options) *Client {
 	t.Helper()
 	if o.Daemon == "" {
 		o.Daemon = binaries.Daemon

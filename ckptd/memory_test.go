@@ -26,7 +26,7 @@ type dialogue struct {
 }
 
 var dialogues = []dialogue{
-	{"merecat", func(testing.TB) peers.Group { return merecat() }, merecatAddress, []string{get("/a.txt"), get("/b.txt")[:20], get("/b.txt")[20:]}, true},
+	{"merecat", patientMerecat, merecatAddress, []string{get("/a.txt"), get("/b.txt")[:20], get("/b.txt")[20:]}, true},
 	{"redis", func(testing.TB) peers.Group { return redis() }, redisAddress, []string{"SET k 1\r\n", "MULTI\r\n", "INCR k\r\n", "EXEC\r\n", "INCR k\r\n"}, true},
 	{"dropbear in the middle of a key exchange", inetdDropbear, sinkAddress, []string{"SSH-2.0-test\r\n"}, false},
 	{"everything that CRIU restores", func(testing.TB) peers.Group { return ownPeer("sink") }, sinkAddress,
@@ -74,7 +74,7 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 	}
 	answers := []string{withoutDate(talk.listen())}
 	var images []Image
-	var states []string
+	var states [][]string
 	save := func() {
 		state := visible(t, g)
 		image, err := g.Checkpoint(ctx)
@@ -99,7 +99,11 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 		if err := g.Quiesce(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		for _, difference := range differences(states[n], visible(t, g)) {
+		var by backend = &criu{}
+		if images[n].Backend == BackendMemory {
+			by = &memory{}
+		}
+		for _, difference := range differences(knownTo(by, states[n]), knownTo(by, visible(t, g))) {
 			t.Errorf("image %d: %s", n, difference)
 		}
 		for m := n; d.repeated && m < len(d.requests); m++ {

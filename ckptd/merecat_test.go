@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -99,11 +100,19 @@ func get(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: tandem\r\nConnection: keep-alive\r\n\r\n"
 }
 
+// patientMerecat is one whose clock is chosen, and stands still while it waits: it does not
+// close a connection that was idle for a second while the machine was busy with other things.
+func patientMerecat(testing.TB) peers.Group {
+	g := merecat()
+	g.Peers[0].Choices = 1
+	return g
+}
+
 func TestMerecatGoesBackWithinADialogue(t *testing.T) { bothBackends(t, merecatGoesBack) }
 
 func merecatGoesBack(t *testing.T, c *Client) {
 	const cycles = 30
-	g := start(t, c, merecat())
+	g := start(t, c, patientMerecat(t))
 	ctx := testContext(t)
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()
@@ -146,7 +155,7 @@ func withoutDate(answer string) string {
 // quick acknowledgements: nothing slows the judgement down, so that it may come too early.
 func TestAnswersAreCompleteAtQuiescence(t *testing.T) {
 	c := spawn(t, Options{})
-	g := start(t, c, merecat())
+	g := start(t, c, patientMerecat(t))
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()
 	if err := g.Proxy().Connect(testContext(t), 1, merecatAddress); err != nil {

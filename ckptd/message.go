@@ -68,6 +68,7 @@ type setup struct {
 	MaxBytes    int64
 	MaxImages   int
 	Backend     string
+	Verify      bool `json:",omitempty"`
 }
 
 type reply struct {

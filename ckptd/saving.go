@@ -23,7 +23,7 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 	if err != nil {
 		return nil, dropped, err
 	}
-	if err = h.save(ctx, i); err != nil {
+	if err = h.saveVerifiably(ctx, i); err != nil {
 		err = h.notSaved(i, err)
 	} else if i.seal, err = sealOf(i.directory); err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)

@@ -53,6 +53,11 @@ func bePeer(role string) {
 		must(unix.Dup2(int(f.Fd()), 1))
 		must(unix.CloseRange(3, ^uint(0), 0))
 		must(unix.Exec(os.Args[1], os.Args[1:], os.Environ()))
+	case "says goodbye": // and waits for the other end to do so, too
+		c := must1(listener.Accept()).(*net.TCPConn)
+		must(c.CloseWrite())
+		c.Read(make([]byte, 1))
+		select {}
 	case "oracle":
 		beOracle(listener)
 	case "sink", "sink with more":

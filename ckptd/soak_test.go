@@ -24,19 +24,11 @@ type soaked struct {
 	begin   func(testing.TB, *Client) *walker
 }
 
-// patientMerecat has a clock of its own: merecat closes connections on which nothing came for
-// 20 s, and a restore does not turn back the machine's clock.
-var patientMerecat = dialogue{"merecat", func(testing.TB) peers.Group {
-	g := merecat()
-	g.Peers[0].Choices = 1
-	return g
-}, merecatAddress, dialogues[0].requests, true}
-
 var soakedOnes = []soaked{
-	{"merecat by CRIU", BackendCRIU, 5, walk(patientMerecat)},
+	{"merecat by CRIU", BackendCRIU, 5, walk(dialogues[0])},
 	{"redis by CRIU", BackendCRIU, 5, walk(dialogues[1])},
 	{"dropbear by CRIU", BackendCRIU, 5, walkDropbear(dropbear, dropbearAddress)},
-	{"merecat in memory", BackendMemory, 28, walk(patientMerecat)},
+	{"merecat in memory", BackendMemory, 28, walk(dialogues[0])},
 	{"redis in memory", BackendMemory, 28, walk(dialogues[1])},
 	{"dropbear in memory", BackendMemory, 29, walkDropbear(inetdDropbear, sinkAddress)},
 }
@@ -53,7 +45,7 @@ func TestSoak(t *testing.T) {
 const soakPoints = 10
 
 func (s soaked) run(t *testing.T, cycles int) {
-	c := spawn(t, Options{Backend: s.backend})
+	c := spawnPlain(t, Options{Backend: s.backend}) // what is noted of images for comparisons grows with them
 	w := s.begin(t, c)
 	var points []footprint // of the second half: in the first it warms up
 	for point := range 2 * soakPoints {

@@ -50,6 +50,7 @@ type image struct {
 	backend      backend
 	held         int64 // bytes of memory outside of the directory
 	memory       *memoryImage
+	visible      [][]string // how the group looked before and after, if restores are verified
 	history
 }
 

@@ -2,9 +2,8 @@ package ckptd
 
 import (
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,54 +14,20 @@ import (
 func bytesPointer(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 func int32Pointer(n *int32) uintptr { return uintptr(unsafe.Pointer(n)) }
 
-// visible is everything that can be seen of the peers of a group from outside, in words
-// that are the same before and after a restore.
-func visible(t testing.TB, g *Group) string {
+// visible is what visibleProcesses says of the peers of a group.
+func visible(t testing.TB, g *Group) []string {
 	t.Helper()
-	var out strings.Builder
+	var pids []int
 	for _, p := range g.processes {
-		pid := hostPID(t, g, p.PID)
-		process := fmt.Sprintf("/proc/%d", pid)
-		for _, name := range []string{"cwd", "root", "exe"} {
-			fmt.Fprintln(&out, name, linkOf(t, process+"/"+name))
-		}
-		for _, name := range []string{"environ", "cmdline", "limits", "mountinfo", "personality", "oom_score_adj", "timerslack_ns", "coredump_filter", "autogroup", "uid_map", "loginuid"} {
-			b, err := os.ReadFile(process + "/" + name)
-			if err == nil {
-				fmt.Fprintf(&out, "%s %q\n", name, renumbered(string(b)))
-			}
-		}
-		visibleDescriptors(t, &out, process)
-		maps := regexp.MustCompile(`(?m)^(\S+ \S+ \S+ \S+ )\d+ +(/run/)`).ReplaceAllString(string(readFile(t, process+"/maps")), "$1- $2")
-		fmt.Fprintf(&out, "%s", maps)
-		visibleThreads(t, &out, process)
+		pids = append(pids, hostPID(t, g, p.PID))
 	}
-	var sockets []string
-	for _, table := range []string{"tcp", "tcp6", "udp", "raw"} {
-		for n, line := range strings.Split(string(readFile(t, fmt.Sprintf("/proc/%d/net/%s", g.PID(), table))), "\n") {
-			f := strings.Fields(line)
-			const timeWait = "06"
-			if n > 0 && len(f) > 4 && f[3] != timeWait {
-				sockets = append(sockets, fmt.Sprintln("socket", f[1:5]))
-			}
-		}
-	}
-	slices.Sort(sockets)
-	return out.String() + strings.Join(sockets, "")
-}
-
-// renumbered hides the numbers of mounts and sessions, which CRIU does not give back.
-func renumbered(text string) string {
-	return regexp.MustCompile(`(?m)^\d+ \d+ \S+ |autogroup-\d+|(shared|master|propagate_from):\d+`).ReplaceAllString(text, "")
-}
-
-func linkOf(t testing.TB, file string) string {
-	t.Helper()
-	l, err := os.Readlink(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	var state []string
+	await(t, "the peers wait in system calls", func() (ok bool) {
+		var err error
+		state, err = visibleProcesses(pids, g.PID())
+		return err == nil
+	})
+	return state
 }
 
 // hostPID is the pid here of a peer with this pid in its group.
@@ -81,94 +46,102 @@ func hostPID(t testing.TB, g *Group, inner int) int {
 	return 0
 }
 
-func visibleDescriptors(t testing.TB, out *strings.Builder, process string) {
-	t.Helper()
-	names := map[string]int{} // of inodes
-	entries, err := os.ReadDir(process + "/fd")
+// TestCRIULosesTwoThings: these are the differences that knownTo leaves out, and no others.
+func TestCRIULosesTwoThings(t *testing.T) {
+	c := spawn(t, Options{})
+	g := start(t, c, ownPeer("sink with more"))
+	before := visible(t, g)
+	image, err := g.Checkpoint(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var numbers []int
-	for _, e := range entries {
-		n, _ := strconv.Atoi(e.Name())
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		target := linkOf(t, fmt.Sprintf("%s/fd/%d", process, n))
-		if strings.HasPrefix(target, "socket:") || strings.HasPrefix(target, "pipe:") {
-			if _, ok := names[target]; !ok {
-				names[target] = len(names)
-			}
-			target = fmt.Sprintf("%.6s %d", target, names[target])
-		}
-		var info []string
-		for line := range strings.Lines(string(readFile(t, fmt.Sprintf("%s/fdinfo/%d", process, n)))) {
-			line = regexp.MustCompile(`pos:\S+ ino:\S+ sdev:\S+|it_value:.*|\s+`).ReplaceAllString(line, " ")
-			if flags, ok := strings.CutPrefix(line, "flags: "); ok {
-				n, _ := strconv.ParseInt(strings.TrimSpace(flags), 8, 64)
-				const largeFile = 0o100000 // means nothing on this processor, and not all system calls set it
-				line = fmt.Sprintf("flags: %#o", n&^largeFile)
-			}
-			if !regexp.MustCompile(`^(mnt_id|ino|eventfd-id):`).MatchString(line) {
-				info = append(info, line)
-			}
-		}
-		slices.Sort(info)
-		fmt.Fprintln(out, "descriptor", n, target, info)
-	}
-}
-
-func visibleThreads(t testing.TB, out *strings.Builder, process string) {
-	t.Helper()
-	const kept = `^(Name|Umask|State|NSpid|NSpgid|NSsid|Uid|Gid|Groups|FDSize|VmLck|Threads|Sig.*|Shd.*|Cap.*|NoNewPrivs|Seccomp|Cpus_allowed|Mems_allowed_list|CoreDumping|THP_enabled):`
-	tasks, err := os.ReadDir(process + "/task")
-	if err != nil {
+	if err := g.Restore(testContext(t), image.ID); err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, task := range tasks {
-		var lines []string
-		directory := process + "/task/" + task.Name()
-		inner := ""
-		for line := range strings.Lines(string(readFile(t, directory+"/status"))) {
-			if !regexp.MustCompile(kept).MatchString(line) || strings.HasPrefix(line, "FDSize") || strings.HasPrefix(line, "SigQ") {
-				continue
-			}
-			if strings.HasPrefix(line, "NS") {
-				f := strings.Fields(line)
-				line = f[0] + f[len(f)-1] + "\n"
-				if strings.HasPrefix(line, "NSpid") {
-					inner = line
-				}
-			}
-			lines = append(lines, strings.TrimSpace(line))
-		}
-		// The call with its time-out differs: what has waited for a while goes on with a
-		// call of its own. The place in the program and the stack do not.
-		if f := strings.Fields(string(readFile(t, directory+"/syscall"))); len(f) > 2 {
-			lines = append(lines, fmt.Sprintln("in a call at", f[len(f)-1], "stack", f[len(f)-2]))
-		}
-		for _, line := range lines {
-			all = append(all, fmt.Sprintf("thread %s %s", strings.TrimSpace(inner), strings.TrimSpace(line)))
-		}
+	after := visible(t, g)
+	got := differences(before, after)
+	if len(got) != 4 || !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "eventfd-semaphore: 1") }) {
+		t.Errorf("CRIU loses, or does not lose:\n%s", strings.Join(got, "\n"))
 	}
-	slices.Sort(all)
-	out.WriteString(strings.Join(all, "\n") + "\n")
+	if left := differences(knownTo(&criu{}, before), knownTo(&criu{}, after)); len(left) > 0 {
+		t.Errorf("not known to be lost by CRIU:\n%s", strings.Join(left, "\n"))
+	}
 }
 
-// differences lists lines that only one of two texts has.
-func differences(before, after string) (list []string) {
-	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
-	for _, line := range a {
-		if !slices.Contains(b, line) {
-			list = append(list, "- "+line)
+// TestDifferences compares with counting each line anew.
+func TestDifferences(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() (lines []string) {
+		for range random.IntN(8) {
+			lines = append(lines, string(rune('a'+random.IntN(4))))
+		}
+		return lines
+	}
+	count := func(all []string, line string) (n int) {
+		for _, l := range all {
+			if l == line {
+				n++
+			}
+		}
+		return n
+	}
+	for range 1000 {
+		a, b := text(), text()
+		got := differences(a, b)
+		total := 0
+		for line := 'a'; line < 'e'; line++ {
+			n := count(a, string(line)) - count(b, string(line))
+			if lost, new := count(got, "- "+string(line)), count(got, "+ "+string(line)); lost-new != n || lost*new != 0 {
+				t.Fatalf("%q and %q differ in %q", a, b, got)
+			}
+			total += max(n, -n)
+		}
+		if len(got) != total {
+			t.Fatalf("%q and %q differ in %q", a, b, got)
 		}
 	}
-	for _, line := range b {
-		if !slices.Contains(a, line) {
-			list = append(list, "+ "+line)
-		}
+}
+
+func TestJoinMappings(t *testing.T) {
+	state := []string{
+		"process 1: mapping 1000-2000 r--p 00001000 fe:00 7  /lib/x",
+		"process 1: mapping 2000-4000 r--p 00002000 fe:00 7  /lib/x",
+		"process 1: mapping 4000-5000 r--p 00004000 fe:00 8  /lib/y",
+		"process 1: mapping 5000-6000 r--p 00004000 fe:00 8  /lib/y", // does not continue it
+		"process 1: mapping 6000-7000 rw-p 00005000 fe:00 8  /lib/y",
+		"process 2: mapping 7000-8000 rw-p 00006000 fe:00 8  /lib/y",
+		"process 2: mapping 8000-9000 rw-p 00000000 00:00 0 ",
+		"process 2: mapping 9000-a000 rw-p 00000000 00:00 0  [heap]",
+		"tcp socket [1 2]",
 	}
-	return list
+	joined := joinMappings(state)
+	if len(joined) != len(state)-2 || !strings.Contains(joined[0], "1000-4000 1000 ") || !strings.Contains(joined[5], "8000-a000 ") {
+		t.Errorf("%s", strings.Join(joined, "\n"))
+	}
+	if again := joinMappings(joined); !slices.Equal(again, joined) {
+		t.Errorf("again: %s", strings.Join(again, "\n"))
+	}
+}
+
+// TestCRIUResetsHalfClosedConnections: which is why they are not compared.
+func TestCRIUResetsHalfClosedConnections(t *testing.T) {
+	bothBackends(t, func(t *testing.T, c *Client) {
+		g := start(t, c, ownPeer("says goodbye"))
+		talk := connectTo(t, g, sinkAddress)
+		talk.listen()
+		before := visible(t, g)
+		if !talk.ended || !halfClosed(before) {
+			t.Fatalf("the connection has ended: %t\n%s", talk.ended, strings.Join(before, "\n"))
+		}
+		image := saved(t, g)
+		if err := g.Restore(testContext(t), image); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Quiesce(testContext(t), nil); err != nil {
+			t.Fatal(err)
+		}
+		if reset := !halfClosed(visible(t, g)); reset != strings.HasSuffix(t.Name(), BackendCRIU) {
+			t.Errorf("the connection is reset: %t", reset)
+		}
+	})
 }

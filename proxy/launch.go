@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -166,15 +167,18 @@ func prepare(pid int, c Command) error {
 	return nil
 }
 
-// nextPID has the next process get this ID, or the first one after it that is free.
+// nextPID has the next process get this ID, or the first one after it that is free. It does
+// not tell the runtime of its last call, which might make a thread meanwhile, that gets the ID
+// and keeps it.
 func nextPID(pid int) error {
 	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err == nil {
-		defer unix.Close(fd)
-		_, err = unix.Write(fd, []byte(strconv.Itoa(pid-1)))
-	}
 	if err != nil {
 		return fmt.Errorf("choose a process ID: %w", err)
+	}
+	defer unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	text := strconv.AppendInt(nil, int64(pid-1), 10)
+	if _, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&text[0])), uintptr(len(text))); errno != 0 {
+		return fmt.Errorf("choose a process ID: %w", errno)
 	}
 	return nil
 }

@@ -1,0 +1,415 @@
+package ckptd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A restored group must look as it did at its checkpoint. What is compared is all that the
+// kernel shows of its processes: their descriptors, mappings, mounts, limits, timers, signal
+// masks, identity, environment and threads, the sockets of the group with their queues, and
+// its files. ZDTM, with which CRIU is tested, compares the same way.
+
+// verify is what Options.Verify adds to a restore: an error that lists what differs. The peers
+// come back to where they were within moments, since they have been let go already.
+func (h *hosted) verify(ctx context.Context, i *image) error {
+	const patience, pause, most = 10 * time.Second, time.Millisecond, 20
+	if i.backend.name() == BackendCRIU && halfClosed(i.visible[0]) {
+		return nil
+	}
+	for begin := time.Now(); ; time.Sleep(pause) {
+		now, err := h.visible()
+		var differing []string
+		for _, want := range i.visible {
+			differing = differences(knownTo(i.backend, want), knownTo(i.backend, now))
+			if err == nil && len(differing) == 0 {
+				return nil
+			}
+		}
+		if time.Since(begin) > patience || ctx.Err() != nil {
+			return errors.Join(fmt.Errorf("group %d differs from its image %s, which is older (-):\n%s",
+				h.id, i.id, strings.Join(differing[:min(len(differing), most)], "\n")), err)
+		}
+	}
+}
+
+// saveVerifiably saves the group and notes what verify needs.
+func (h *hosted) saveVerifiably(ctx context.Context, i *image) error {
+	if !h.daemon.verify {
+		return h.save(ctx, i)
+	}
+	if err := h.noteVisible(i); err != nil {
+		return err
+	}
+	if err := h.save(ctx, i); err != nil {
+		return err
+	}
+	return h.noteVisible(i)
+}
+
+// halfClosed tells whether a connection has been closed by one of its ends. CRIU 4.2.1 resets
+// those at a restore: it sends the other end a segment with FIN, whose acknowledgement
+// arrives where no socket is yet. What the peers make of that is not compared.
+func halfClosed(state []string) bool {
+	return slices.ContainsFunc(state, func(line string) bool {
+		return strings.Contains(line, " socket [") && strings.Contains(line, " 08 ") // CLOSE_WAIT
+	})
+}
+
+// noteVisible notes how the group looks, at a moment when nothing runs: before a checkpoint,
+// and after it, since a timer may go off between them.
+func (h *hosted) noteVisible(i *image) error {
+	const attempts, pause = 1000, time.Millisecond
+	var state []string
+	var err error
+	for range attempts {
+		if state, err = h.visible(); err == nil {
+			i.visible = append(i.visible, state)
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	return fmt.Errorf("%w: %w", ErrNotQuiescent, err)
+}
+
+// Flags of descriptors.
+const (
+	flagLarge     = 0o100000 // means nothing on this processor, and not all system calls set it
+	flagDirectory = 0o200000
+)
+
+// knownTo leaves out what CRIU 4.2.1 is known to lose: that an eventfd is a semaphore, that a
+// file was opened as a directory, that what is executed from now on is to have the addresses
+// that it has always (personality), and where one mapping ended and the next, just like it,
+// began.
+func knownTo(b backend, state []string) []string {
+	if b.name() != BackendCRIU {
+		return state
+	}
+	state = slices.Clone(state)
+	for n, line := range state {
+		state[n] = strings.Replace(line, "eventfd-semaphore: 1", "eventfd-semaphore: 0", 1)
+		state[n] = strings.Replace(state[n], `personality "00040000`, `personality "00000000`, 1)
+		if before, after, ok := strings.Cut(state[n], "flags: 0"); ok {
+			number, rest, _ := strings.Cut(after, " ")
+			flags, _ := strconv.ParseUint(number, 8, 64)
+			state[n] = fmt.Sprintf("%sflags: %#o %s", before, flags&^flagDirectory, rest)
+		}
+	}
+	return joinMappings(state)
+}
+
+// joinMappings makes one line of those for mappings that continue each other. It needs them
+// in their order.
+func joinMappings(state []string) (joined []string) {
+	var last visibleMapping
+	for _, line := range state {
+		m, ok := parseVisible(line)
+		if ok && m.before == last.before && m.after == last.after && m.from == last.to && m.offset == last.offset+last.to-last.from {
+			last.to = m.to
+			joined[len(joined)-1] = last.String()
+			continue
+		}
+		if last = m; ok {
+			line = m.String()
+		}
+		joined = append(joined, line)
+	}
+	return joined
+}
+
+// visibleMapping is a line about a mapping of a file, or of memory without a name: what comes
+// before and after its numbers.
+type visibleMapping struct {
+	before, after    string
+	from, to, offset uint64
+}
+
+func (m visibleMapping) String() string {
+	return fmt.Sprintf("%s%x-%x %x%s", m.before, m.from, m.to, m.offset, m.after)
+}
+
+// parseVisible reads lines such as "process 100: mapping 1000-2000 r--p 00003000 fe:00 77 /lib/x".
+func parseVisible(line string) (m visibleMapping, ok bool) {
+	const mark = ": mapping "
+	at := strings.Index(line, mark)
+	f := strings.Fields(line[max(at, 0):])
+	if at < 0 || len(f) < 7 {
+		return m, false
+	}
+	m.before, m.after = line[:at+len(mark)], fmt.Sprint(" ", f[3], f[5:])
+	_, err := fmt.Sscanf(f[2]+" "+f[4], "%x-%x %x", &m.from, &m.to, &m.offset)
+	if len(f) == 7 || f[7] == "[heap]" { // of which a part is as good as the whole
+		m.after, m.offset = fmt.Sprint(" ", f[3], " anonymous"), m.from
+	} else if !strings.HasPrefix(f[7], "/") {
+		return m, false
+	}
+	return m, err == nil
+}
+
+// visible describes the running incarnation, a line for each thing.
+func (h *hosted) visible() ([]string, error) {
+	network, err := inode(int(h.network.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	all, err := processesInNetwork(network)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(pid int) bool { return pid == h.process.pid })
+	state, err := visibleProcesses(all, h.process.pid)
+	if err != nil {
+		return nil, err
+	}
+	files, err := visibleFiles(h.directory)
+	return append(state, files...), err
+}
+
+// visibleProcesses describes processes, which must wait in system calls, and the sockets in
+// the network of one of them.
+func visibleProcesses(pids []int, network int) (state []string, err error) {
+	for _, pid := range pids {
+		v := visibleProcess{directory: fmt.Sprintf("/proc/%d", pid)}
+		if v.inner, err = innerPID(pid); err != nil {
+			return nil, err
+		}
+		v.describe()
+		if v.err != nil {
+			return nil, v.err
+		}
+		state = append(state, v.lines...)
+	}
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", network, table))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			// Addresses, state, and the lengths of the queues.
+			const timeWait = "06"
+			if f := strings.Fields(line); n > 0 && len(f) > 4 && f[3] != timeWait {
+				state = append(state, fmt.Sprint(table, " socket ", f[1:5]))
+			}
+		}
+	}
+	slices.Sort(state)
+	return state, nil
+}
+
+// visibleFiles describes the files of a group.
+func visibleFiles(directory string) (state []string, err error) {
+	err = filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(directory, path)
+		if err != nil || name == proxyDirectory {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("file %s %v", name, info.Mode())
+		switch info.Mode().Type() {
+		case 0:
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			line += fmt.Sprintf(" %d %08x %v", len(content), crc32.ChecksumIEEE(content), info.ModTime().UnixNano())
+		case fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			line += " " + target
+		}
+		state = append(state, line)
+		return nil
+	})
+	return state, err
+}
+
+// visibleProcess collects what can be seen of a process; err is the first error.
+type visibleProcess struct {
+	directory string // in /proc
+	inner     int    // its pid in the group
+	lines     []string
+	err       error
+}
+
+func (v *visibleProcess) addf(format string, a ...any) {
+	v.lines = append(v.lines, fmt.Sprintf("process %d: ", v.inner)+fmt.Sprintf(format, a...))
+}
+
+func (v *visibleProcess) fail(err error) { v.err = cmp.Or(v.err, err) }
+
+// read returns the content of a file that all processes have.
+func (v *visibleProcess) read(name string) string {
+	b, err := os.ReadFile(v.directory + "/" + name)
+	if err != nil {
+		v.fail(err)
+	}
+	return string(b)
+}
+
+func (v *visibleProcess) link(name string) string {
+	l, err := os.Readlink(v.directory + "/" + name)
+	if err != nil {
+		v.fail(err)
+	}
+	return l
+}
+
+func (v *visibleProcess) describe() {
+	for _, name := range []string{"cwd", "root", "exe"} {
+		v.addf("%s %s", name, v.link(name))
+	}
+	// Not every Linux has all of these.
+	for _, name := range []string{"environ", "cmdline", "limits", "mountinfo", "personality", "oom_score_adj", "timerslack_ns", "coredump_filter", "autogroup", "uid_map", "loginuid", "timers"} {
+		if b, err := os.ReadFile(v.directory + "/" + name); err == nil {
+			lines := strings.Split(numbersOfMounts.ReplaceAllString(string(b), ""), "\n")
+			if name == "mountinfo" { // those that do not lie below each other are in any order
+				slices.Sort(lines)
+			}
+			v.addf("%s %q", name, strings.Join(lines, "\n"))
+		}
+	}
+	for _, name := range v.names("fd") {
+		v.descriptor(name)
+	}
+	for line := range strings.Lines(v.read("maps")) {
+		v.addf("mapping %s", inodesInGroup.ReplaceAllString(strings.TrimSpace(line), "$1- $2"))
+	}
+	for _, tid := range v.names("task") {
+		v.thread("task/" + tid)
+	}
+}
+
+var (
+	// The numbers of mounts and sessions, which CRIU does not give back.
+	numbersOfMounts = regexp.MustCompile(`(?m)^\d+ \d+ \S+ |autogroup-\d+|(shared|master|propagate_from):\d+`)
+	// Files that were put back may be other ones.
+	inodesInGroup = regexp.MustCompile(`^(\S+ \S+ \S+ \S+ )\d+ +(/run/)`)
+	// Numbers of the kernel's, and the time that is left.
+	numbersOfFiles = regexp.MustCompile(`pos:\S+ ino:\S+ sdev:\S+|it_value:.*|\s+`)
+	keptOfStatus   = regexp.MustCompile(`^(Name|Umask|State|NSpid|NSpgid|NSsid|Uid|Gid|Groups|VmLck|Threads|Sig(Pnd|Blk|Ign|Cgt)|ShdPnd|Cap.*|NoNewPrivs|Seccomp|Cpus_allowed|Mems_allowed_list|CoreDumping|THP_enabled):`)
+)
+
+// names are those in a directory, numbers in their order.
+func (v *visibleProcess) names(directory string) (names []string) {
+	entries, err := os.ReadDir(v.directory + "/" + directory)
+	if err != nil {
+		v.fail(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	return names
+}
+
+func (v *visibleProcess) descriptor(number string) {
+	target := v.link("fd/" + number)
+	if kind, _, ok := strings.Cut(target, ":["); ok && (kind == "socket" || kind == "pipe") {
+		target = kind // whose inode is another one
+		if same := v.firstOf(number); same != number {
+			target += " of " + same
+		}
+	}
+	var info []string
+	for line := range strings.Lines(v.read("fdinfo/" + number)) {
+		line = strings.TrimSpace(numbersOfFiles.ReplaceAllString(line, " "))
+		switch name, value, _ := strings.Cut(line, ":"); name {
+		case "mnt_id", "ino", "eventfd-id":
+			continue
+		case "flags":
+			flags, err := strconv.ParseUint(strings.TrimSpace(value), 8, 64)
+			if err != nil {
+				v.fail(err)
+			}
+			line = fmt.Sprintf("flags: %#o", flags&^flagLarge)
+		}
+		info = append(info, line)
+	}
+	slices.Sort(info) // an epoll instance lists what it watches in any order
+	v.addf("descriptor %s is %s, %s ", number, target, strings.Join(info, " | "))
+}
+
+// firstOf is the lowest descriptor of the same socket or pipe.
+func (v *visibleProcess) firstOf(number string) string {
+	var want, st unix.Stat_t
+	if err := unix.Stat(v.directory+"/fd/"+number, &want); err != nil {
+		v.fail(err)
+	}
+	for _, other := range v.names("fd") {
+		if unix.Stat(v.directory+"/fd/"+other, &st) == nil && st.Ino == want.Ino && st.Dev == want.Dev {
+			return other
+		}
+	}
+	return number
+}
+
+func (v *visibleProcess) thread(directory string) {
+	var lines []string
+	number := ""
+	for line := range strings.Lines(v.read(directory + "/status")) {
+		if !keptOfStatus.MatchString(line) {
+			continue
+		}
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "NS") {
+			f := strings.Fields(line)
+			line = f[0] + f[len(f)-1]
+			if f[0] == "NSpid:" {
+				number = f[len(f)-1]
+			}
+		}
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	// The call with its time-out differs: what has waited for a while goes on with a call of
+	// its own. The place in the program and the stack do not.
+	f := strings.Fields(v.read(directory + "/syscall"))
+	if len(f) < 3 {
+		v.fail(fmt.Errorf("thread %s of process %d is not in a system call", number, v.inner))
+		return
+	}
+	lines = append(lines, fmt.Sprintf("in a call at %s, stack %s", f[len(f)-1], f[len(f)-2]))
+	for _, line := range lines {
+		v.addf("thread %s: %s", number, line)
+	}
+}
+
+// differences lists lines that only one of two descriptions has, or more often.
+func differences(before, after []string) (list []string) {
+	count := map[string]int{}
+	for _, line := range before {
+		count[line]++
+	}
+	for _, line := range after {
+		count[line]--
+	}
+	for line, n := range count {
+		sign := "- "
+		if n < 0 {
+			sign, n = "+ ", -n
+		}
+		for range n {
+			list = append(list, sign+line)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(strings.Compare(a[2:], b[2:]), strings.Compare(a, b)) })
+	return list
+}
