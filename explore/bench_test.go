@@ -18,7 +18,7 @@ func BenchmarkReport(b *testing.B) {
 					d := DPOR().(*dpor)
 					for b.Loop() {
 						d.trace.truncate(0)
-						d.path, d.nodes, d.sleep, d.waiting = d.path[:0], d.nodes[:0], d.sleep[:0], true
+						d.path, d.nodes, d.sleep, d.unsettled, d.waiting = d.path[:0], d.nodes[:0], d.sleep[:0], nil, true
 						if err := d.Report(e); err != nil {
 							b.Fatal(err)
 						}

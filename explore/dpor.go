@@ -35,12 +35,12 @@ type dpor struct {
 	settled  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
 
-	// Slabs that the nodes point into, one after the other.
-	sleep    []Sleeper
-	awakened []awakened
+	// What the nodes point into, one after the other.
+	sleep []Sleeper
 
-	choosing  []int32     // events of which an alternative is neither asleep nor to do
-	unsettled []unsettled // races in the order in which they were found
+	choosing  []int32      // events of which an alternative is neither asleep nor to do
+	unsettled []reversible // see keep
+	several   bool         // a transition has been seen that makes several accesses
 
 	// Of the execution that is being reported:
 	reversible []reversible
@@ -68,8 +68,6 @@ type node struct {
 	// inherited comes first, then what was explored from here.
 	sleepBegin, sleepEnd int
 	inherited            int // how many of these
-	// Those woken on the path that still count: a part of the slab awakened.
-	awakenedBegin, awakenedEnd int
 }
 
 func (d *dpor) Next() (Schedule, bool) {
@@ -81,7 +79,6 @@ func (d *dpor) Next() (Schedule, bool) {
 		return Schedule{}, true
 	}
 	top := len(d.nodes) - 1
-
 	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top, Tentative: true}, true
 }
 
@@ -105,7 +102,7 @@ func (d *dpor) choose() bool {
 			d.nodes, d.path = d.nodes[:top+1], d.path[:top]
 			d.sizes.turn(top, d.counts.Executions)
 			d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool { return int(i) >= top })
-			d.unsettled = slices.DeleteFunc(d.unsettled, func(u unsettled) bool { return int(u.found) >= top })
+			d.unsettled = slices.DeleteFunc(d.unsettled, func(u reversible) bool { return int(u.found) >= top })
 			d.descend(n.todo.pop())
 			d.settled = true
 			return true
@@ -250,8 +247,8 @@ func (d *dpor) extend(i int, x *Transition) error {
 	if err != nil {
 		return err
 	}
-	d.find(races, step{Action: x.Action, Accesses: x.Accesses}, false)
-	d.findUnsettled(i, races)
+	d.several = d.several || len(x.Accesses) > 1
+	d.find(races, int32(i))
 	return d.findPartners(i, x)
 }
 
@@ -268,11 +265,9 @@ func (d *dpor) addNode(i int, leaf bool) {
 	}
 	if i > 0 {
 		n.sleepBegin = d.nodes[i-1].sleepEnd
-		n.awakenedBegin = d.nodes[i-1].awakenedEnd
 	}
 	d.sleep = d.appendInherited(d.sleep[:n.sleepBegin])
-	d.awakened = d.appendAwakened(d.awakened[:n.awakenedBegin])
-	n.sleepEnd, n.awakenedEnd = len(d.sleep), len(d.awakened)
+	n.sleepEnd = len(d.sleep)
 	n.inherited = n.sleepEnd - n.sleepBegin
 	if n.leaf = leaf; leaf {
 		for j := n.sleepBegin; j < n.sleepEnd; j++ {

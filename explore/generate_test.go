@@ -13,6 +13,7 @@ type profile struct {
 	blocks []string // "|" stands for a nested block, "_" for the goroutine's own name
 	seal   bool     // some operations are sealed
 	size   int      // blocks per goroutine when there are two; 3 by default
+	apart  bool     // main only starts the others, of which there may be one more
 }
 
 // blocks of which none ends the program early: all executions are maximal, and
@@ -41,10 +42,13 @@ func join(lists ...[]string) (all []string) {
 
 // generate draws a program.
 func (f profile) generate(t *rapid.T) *program {
-	names := []string{"p", "q", "r"}[:rapid.IntRange(1, 3).Draw(t, "goroutines")]
+	names := []string{"p", "q", "r", "s"}[:rapid.IntRange(1, 3).Draw(t, "goroutines")+btoi(f.apart)]
 	size := max(1, cmp.Or(f.size, 3)+2-len(names))
 	var text strings.Builder
-	main := f.body(t, rapid.IntRange(0, size-1).Draw(t, "size of main"))
+	var main []string
+	if !f.apart {
+		main = f.body(t, rapid.IntRange(0, size-1).Draw(t, "size of main"))
+	}
 	for _, name := range names {
 		at := rapid.IntRange(0, min(1, len(main))).Draw(t, "go at")
 		main = append(main[:at:at], append([]string{"go " + name}, main[at:]...)...)

@@ -24,6 +24,7 @@ var profiles = []struct {
 	{"times", profile{blocks: join(times, variables, mutexes)}},
 	{"everything", profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}},
 	{"sealed", profile{blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 4}},
+	{"apart", profile{blocks: join(variables[:2], channels, mutexes[3:]), seal: true, apart: true, size: 5}},
 }
 
 // TestOptimal compares what DPOR executes of random programs with the partial orders

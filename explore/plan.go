@@ -5,19 +5,21 @@ import "slices"
 // reversible is a race, or what is like one, of which the reversal is still to be planned.
 type reversible struct {
 	race
-	op step // what is to run before the event
-	// pending tells that op was not executed: it is one operation, which uses the same
-	// objects wherever it runs.
-	pending bool
+	op step // what is to run before the event, as far as it is known
 	// without is an event that cannot run if op does, like one that completed it: -1 if
 	// there is none.
 	without int32
+	found   int32 // event with which the race was found
 }
 
-// find notes races that end in an operation.
-func (d *dpor) find(races []race, op step, pending bool) {
+// find notes the races that end in event f.
+func (d *dpor) find(races []race, f int32) {
+	t := d.trace
 	for _, r := range races {
-		d.reversible = append(d.reversible, reversible{r, op, pending, -1})
+		r := reversible{race: r, op: step{Action: d.path[f]}, without: -1, found: f}
+		r.op.Accesses = foreseeable(t.accessesOf(f), t.needsOf(f), t.accessesOf(r.event))
+		d.reversible = append(d.reversible, r)
+		d.keep(r)
 	}
 }
 
@@ -126,7 +128,9 @@ func (d *dpor) findPending(p *Pending, outcome Outcome) error {
 	}
 	races, err := d.trace.pendingRaces(p, false)
 	if err == nil {
-		d.find(races, p.step(), true)
+		for _, r := range races {
+			d.reversible = append(d.reversible, reversible{race: r, op: p.step(), without: -1})
+		}
 	}
 	return err
 }
@@ -196,24 +200,39 @@ func (d *dpor) plan(f *reversible) *reversal {
 	if !ends {
 		op := f.op
 		op.Choice, op.marks = 0, needed|guessed|open
-		if !f.pending {
-			op.Accesses = upToConflict(op.Accesses, d.trace.accessesOf(f.event))
-		}
 		r.add(op, -1)
 	}
 	return r
 }
 
-// upToConflict returns the accesses up to the first that conflicts with others: what an
-// operation accesses after that may be different before the event that made those. (What
-// commutes with these but not with all that it then accesses, is in a race of its own with it.)
-func upToConflict(accesses, others []Access) []Access {
-	for i := range accesses {
-		if Conflict(accesses[i:i+1], others) {
-			return accesses[:i+1]
+// foreseeable returns those of the accesses of a transition, executed after an event that made
+// others, that it certainly makes before that too: all up to the first that
+// conflicts, since what follows may depend on it. (What commutes with these but not with all that it then accesses, is in
+// a race of its own with it.) With them is the first to each object that its Needs are about: it looks at those in any case.
+func foreseeable(accesses []Access, needs []Need, others []Access) []Access {
+	n := slices.IndexFunc(accesses, func(a Access) bool { return Conflict([]Access{a}, others) }) + 1
+	if n == 0 {
+		return accesses
+	}
+	// That a rendezvous is possible is a Write of those who wait, which is recorded where it looks
+	// who does; what else it looks at to find out comes between that and another access to them.
+	if last := accesses[n-1]; last.Ready&CountsWaiting != 0 && last.Kind == Write {
+		look := last
+		if look.Kind = Read; Conflict([]Access{look}, others) {
+			accesses = slices.Clone(accesses)
+			accesses[n-1] = look
+		} else {
+			for i := range accesses {
+				if accesses[i].Object == last.Object {
+					n = max(n, i+1)
+				}
+			}
 		}
 	}
-	return accesses
+	for _, need := range needs {
+		n = max(n, 1+slices.IndexFunc(accesses, func(a Access) bool { return a.Object == need.Object }))
+	}
+	return accesses[:n]
 }
 
 // collect makes the reversal of event e that consists of all that happened neither

@@ -7,7 +7,7 @@ import (
 
 // Of DPOR the path is saved, and for each node on it what is to do and the sleepers that
 // were explored from there. The trace is not, nor what follows from it: the inherited
-// sleepers and those awakened. The first execution after a resume begins with the path, so
+// sleepers and the races that are unsettled. The first execution after a resume begins with the path, so
 // that they are found again; the search needs only the last node's sleep set before.
 
 // restored is what the first execution after a resume has to show.
@@ -25,6 +25,7 @@ func (d *dpor) save(e *encoder) {
 	}
 	top := len(d.nodes) - 1
 	d.sizes.save(e)
+	e.truth(d.several)
 	e.number(uint64(len(d.nodes)))
 	for i := range d.nodes {
 		n := &d.nodes[i]
@@ -60,6 +61,7 @@ func (d *dpor) save(e *encoder) {
 func (d *dpor) resume(from *decoder) {
 	d.tally.resume(from, "dpor")
 	d.sizes.resume(from)
+	d.several = from.truth()
 	length := from.length()
 	if length == 0 {
 		return
@@ -100,7 +102,7 @@ func (d *dpor) rebuild(transitions []Transition) error {
 		if err != nil {
 			return err
 		}
-		d.findUnsettled(i, races)
+		d.find(races, int32(i))
 		if d.trace.digest(int32(i)) != r.digests[i] {
 			return &DivergenceError{Step: i, Want: "what was executed there before the search was resumed", Got: "something else"}
 		}
@@ -108,7 +110,7 @@ func (d *dpor) rebuild(transitions []Transition) error {
 			return err
 		}
 	}
-	d.chosen = chosen
+	d.chosen, d.reversible = chosen, d.reversible[:0]
 	top := &d.nodes[len(nodes)-1]
 	if got := d.sleepOf(top); !slices.EqualFunc(got, r.sleep, Sleeper.equal) {
 		return &DivergenceError{Step: len(nodes) - 1, Want: fmt.Sprintf("the sleep set %v", r.sleep), Got: fmt.Sprint(got)}

@@ -155,6 +155,12 @@ func TestHardPrograms(t *testing.T) {
 			"p: either r2 c d 4; either r2 d b1 5\nq: send b1 2\nr: either r2 d b1 5",
 		"alternatives that something asleep covers at first": "main: go p; go r; go q\np: store y 2\nq: store x 1\n" +
 			"r: choose r1 3; skip r1 1 2; load r0 x; store y 3",
+		"a transition that would have been longer, and what is new that does not depend on its event": "main: go q; go r; go s; go p\nq: send c 1\n" +
+			"r: send b1 1\ns: load r0 y; .select r2 c b1\np: poll r1 c",
+		"a rendezvous that depends on an arm of its partner": "main: go r; go q; go p; go s\nr: select r2 c b1\n" +
+			"q: either r2 d b1 5\np: send d 3; .offer r1 c 3\ns: offer r1 c 3",
+		"a look at a channel that is cut short": "main: go p; go r; go q; go s\np: send c 1\nr: send b1 1; send d 3\n" +
+			"q: store y 2; .either r2 d b1 5; recv r1 c\ns: recv r1 c; .send c 1",
 		"a mutex held while the clock advances": "main: go p; lock m; sleep 1; unlock m\np: lock m; .sleep 2; unlock m",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,6 +178,17 @@ func TestEndingsAgainstTwin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { compareEndings(t, f.generate(t)) })
+		})
+	}
+}
+
+// TestHardEndings does so on programs each of which needs a certain rule.
+func TestHardEndings(t *testing.T) {
+	for name, text := range map[string]string{
+		"closing instead of a partner that is gone": "main: go r; go q; go p\np: close c\nq: either r2 c d 4\nr: either r2 d b1 5",
+	} {
+		t.Run(name, func(t *testing.T) {
+			compareEndings(t, parseProgram(text))
 		})
 	}
 }

@@ -2,92 +2,29 @@ package explore
 
 import "slices"
 
-// A race is looked at once, in the execution in which the event that it ends in is new, although
-// in later ones there may be more that does not depend on its first event, and so belongs to its reversal.
-// That suffices where the operation that the race ends in does the same before the event as after it.
-// Let v be the reversal that was found first, and w that of a later execution. They differ in
-// events after the operation only, which commute with it. So what is a weak initial of v, and was explored or will be,
-// commutes with w as far as that is the same. Then either it is a weak initial of w too; or
-// something in w conflicts with it, and that is a race of its own, found where the weak initial is explored.
+// When a race has to be looked at, and why that suffices.
 //
-// The theory has it that dependence persists: if transitions p and r depend on
-// each other, and q is independent of p, then p and r also do after q (one of the
-// properties of a happens-before assignment, POPL 2014, section 3). There are two kinds of operations for
-// which it does not, and their races are looked at again, with what else has become known
-// not to depend on the event:
+// Optimal DPOR as published reverses all races of every execution. What is reversed of a race of
+// event e with operation f is v: everything in the execution that does not depend on e, and in the end f.
+// Let another execution have the race in what they have in common, and reverse it as w.
 //
-//   - A transition that is sealed. Let r lock m and then, in the same transition, write c; after q locked m, it only waits
-//     for m, and p, which reads c, is independent of it. With r asleep before q, the order p, r, q would be lost: of
-//     q, r, p only the race of q with r is seen, and what begins with r was explored. But then p came after r, and
-//     now it has to be before it.
-//   - What a partner would have done by itself. It is not executed, so that nothing is known to depend on it.
+// Where f is the same before e as after it, looking at v suffices. v and w differ only in
+// events after f, which do not depend on e, and so not on f, and commute with it. What is
+// a weak initial of v (section 4), and so keeps v out, is explored, or will be. Either it is a weak initial of
+// w too. Or the first event in w that it conflicts with is the end of a race with it, in an execution
+// that begins with it and goes on with w up to there: that one is reversed as a part of w which includes f.
 //
-// Of operations that are pending at the end that is also true; they are new in every execution.
-
-// awakened is a sleeper with several accesses, and the event that woke it.
-type awakened struct {
-	Sleeper
-	event int32
-}
-
-// appendAwakened appends those awakened after the last event: those before it that
-// have not run since, and the sleepers that it woke.
-func (d *dpor) appendAwakened(list []awakened) []awakened {
-	last := int32(len(d.trace.events)) - 1
-	if last < 0 {
-		return list
-	}
-	n, g, accesses := &d.nodes[last], d.path[last].Goroutine, d.trace.accessesOf(last)
-	for _, a := range d.awakenedAt(n) {
-		if a.Goroutine != g {
-			list = append(list, a)
-		}
-	}
-	for _, s := range d.sleepOf(n) {
-		if len(s.Accesses) > 1 && s.Goroutine != g && s.Wakes(accesses) {
-			list = append(list, awakened{s, last})
-		}
-	}
-	return list
-}
-
-func (d *dpor) awakenedAt(n *node) []awakened {
-	return d.awakened[n.awakenedBegin:n.awakenedEnd]
-}
-
-// covers reports whether everything that conflicts with one of some accesses also
-// conflicts with one of all.
-func covers(all, some []Access) bool {
-	for _, s := range some {
-		if !slices.ContainsFunc(all, func(a Access) bool { return a.Object == s.Object && (a.Kind == s.Kind || a.Kind == Write) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// unsettled is a race that is looked at again with every execution that it is a part of.
-type unsettled struct {
-	reversible
-	found int32    // event with which the race was found
-	was   []Access // of the operation, executed before the event; nil if that is not known
-}
-
-// findUnsettled notes which of the races that event i ends in are unsettled: those with the
-// event that woke the goroutine, if what that does now does not cover what it did when it was asleep.
-func (d *dpor) findUnsettled(i int, races []race) {
-	op := step{Action: d.path[i], Accesses: d.trace.accessesOf(int32(i))}
-	for _, a := range d.awakenedAt(&d.nodes[i]) {
-		if a.Goroutine != op.Goroutine || covers(op.Accesses, a.Accesses) {
-			continue
-		}
-		for _, r := range races {
-			if r.event == a.event {
-				d.keep(unsettled{reversible{r, op, false, -1}, int32(i), a.Accesses})
-			}
-		}
-	}
-}
+// But f may be another transition before e, of which only what is foreseeable is known: one that is
+// sealed may have been cut short, or have gone on. What is new in w may then conflict with it, though not with f as it was:
+// such a race is unsettled, and looked at again in every execution that adds something to v. (Not in a program in which
+// every transition so far was a single access: nothing is sealed there.) So is one with what a partner would have
+// done by itself, which was not executed. (What is pending at the end is found anew in every execution.)
+//
+// For the same reason something may be taken for a weak initial of v that is not. Let d(e) be how many of its accesses
+// f makes, before e, up to the first that conflicts with e: these are foreseeable. If c keeps v out although it conflicts with f, then
+// d(c) > d(e). Where c is explored, f races with it, and is reversed with more foreseen; and so on, as long
+// as something keeps it out, until nothing can. That takes that c does not disable f, so that the race is found: hence all
+// that its Needs are about is foreseeable.
 
 // findPartners notes the races that end in what a partner in transition i would have done by itself.
 func (d *dpor) findPartners(i int, x *Transition) error {
@@ -98,36 +35,36 @@ func (d *dpor) findPartners(i int, x *Transition) error {
 			return err
 		}
 		for _, r := range races {
-			d.keep(unsettled{reversible{r, p.step(), true, int32(i)}, int32(i), nil})
+			d.keep(reversible{r, p.step(), int32(i), int32(i)})
 		}
 	}
 	return nil
 }
 
-func (d *dpor) keep(u unsettled) {
-	u.past, u.op.Accesses = slices.Clone(u.past), slices.Clone(u.op.Accesses)
-	d.unsettled = append(d.unsettled, u)
+// keep adds a race to those that are unsettled: as long as its last event is on the path.
+func (d *dpor) keep(f reversible) {
+	f.past, f.op.Accesses = slices.Clone(f.past), slices.Clone(f.op.Accesses)
+	d.unsettled = append(d.unsettled, f)
 }
 
 // reverseUnsettled plans the reversals of unsettled races to which events from event from on
 // add something.
 func (d *dpor) reverseUnsettled(from int) {
 	for i := range d.unsettled {
-		if u := &d.unsettled[i]; d.adds(from, u) {
-			d.reverseRace(u.reversible)
+		if f := &d.unsettled[i]; (d.several || f.without >= 0) && d.adds(from, f) {
+			d.reverseRace(*f)
 		}
 	}
 }
 
 // adds reports whether one of the events from event from on belongs to the reversal of an unsettled race.
-func (d *dpor) adds(from int, u *unsettled) bool {
-	if int(u.found) >= from {
-		return u.was == nil
+func (d *dpor) adds(from int, f *reversible) bool {
+	if int(f.found) >= from {
+		return f.without >= 0
 	}
 	t := d.trace
 	for x := int32(from); x < int32(len(t.events)); x++ {
-		c := t.clockOf(x)
-		if !t.includes(c, u.event) && (u.without < 0 || !t.includes(c, u.without)) && (u.was == nil || Conflict(u.was, t.accessesOf(x))) {
+		if c := t.clockOf(x); !t.includes(c, f.event) && (f.without < 0 || !t.includes(c, f.without)) {
 			return true
 		}
 	}
