@@ -5,6 +5,7 @@ package ckptd
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -31,6 +32,15 @@ func newTracer(r *reaper) *tracer {
 
 func (t *tracer) loop() {
 	runtime.LockOSThread() // and stays locked: the thread ends with the goroutine
+	if unix.Gettid() == os.Getpid() {
+		// The first thread has the children of all that have ended, such as the proxies:
+		// to wait for any that it traces would take them from the reaper. While it is held
+		// here, the loop gets another one.
+		go t.loop()
+		<-t.closed
+		runtime.UnlockOSThread()
+		return
+	}
 	defer close(t.closed)
 	for {
 		select {
@@ -106,12 +116,9 @@ func (t *tracer) settle() error {
 func (t *tracer) awaitDying() {
 	for pid := range t.dying {
 		for {
-			var status unix.WaitStatus
-			_, err := unix.Wait4(pid, &status, unix.WALL, nil)
-			if err == nil && !status.Exited() && !status.Signaled() || err == unix.EINTR {
-				continue
+			if status, err := awaitChange(pid); err != nil || !status.Stopped() {
+				break
 			}
-			break
 		}
 		delete(t.dying, pid)
 	}
@@ -177,20 +184,45 @@ func awaitAny() (tid int, status unix.WaitStatus, err error) {
 
 // awaitStop waits until a traced thread has stopped.
 func awaitStop(tid int) (unix.WaitStatus, error) {
+	status, err := awaitChange(tid)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("wait for thread %d to stop: %w", tid, err)
+	case !status.Stopped():
+		return 0, fmt.Errorf("thread %d ended (status %#x) where it was to stop", tid, int(status))
+	}
+	return status, nil
+}
+
+// awaitChange waits for a traced thread to stop or end. The end of a process's first thread does
+// not show before others have been waited for that have ended, and also are traced: when a
+// process is killed that has several, only the caller can do that.
+func awaitChange(tid int) (unix.WaitStatus, error) {
 	for {
 		var status unix.WaitStatus
-		_, err := unix.Wait4(tid, &status, unix.WALL, nil)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return 0, fmt.Errorf("wait for thread %d to stop: %w", tid, err)
-		case !status.Stopped():
-			return 0, fmt.Errorf("thread %d ended (status %#x) where it was to stop", tid, int(status))
+		got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil)
+		if got == tid || err != nil && err != unix.EINTR {
+			return status, err
 		}
-		return status, nil
+		var info struct {
+			signal, errno, code, _, pid int32 // siginfo_t of SIGCHLD
+			_                           [108]byte
+		}
+		err = unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, nil)
+		switch {
+		case err == unix.EINTR || int(info.pid) == tid:
+		case err != nil:
+			return 0, err
+		case info.code == cldExited || info.code == cldKilled || info.code == cldDumped:
+			unix.Wait4(int(info.pid), nil, unix.WALL|unix.WNOHANG, nil)
+		default: // another one has stopped, whom somebody will wait for
+			unix.Nanosleep(&unix.Timespec{Nsec: 10_000}, nil)
+		}
 	}
 }
+
+// Codes of siginfo_t for what has ended: waitid(2).
+const cldExited, cldKilled, cldDumped = 1, 2, 3
 
 // detach lets a stopped thread run on, untraced.
 func detach(tid int) error {
