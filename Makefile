@@ -1,6 +1,7 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same, and all tests
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
+# make pairs   1,000 generated programs with generated peers: no way to check them makes a difference
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
@@ -17,7 +18,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs bench soak kills versions lint clean
+.PHONY: all build setup demo test std programs pairs bench soak kills versions lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -52,6 +53,9 @@ test: setup build lint
 programs: setup build
 	PROGRAMS=10000 $(GO) test ./explore -run TestOptimal -count=1 -v -timeout 1h
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
+
+pairs: setup build
+	PAIRS=1000 $(GO) test ./check -run TestPairs -count=1 -v -timeout 12h
 
 # Without UPDATE, a test that is listed as passing and does not is an error.
 std:
