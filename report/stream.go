@@ -25,18 +25,17 @@ type decoders map[int]*conversation
 // conversation decodes both directions of one connection.
 type conversation struct{ toPeer, fromPeer decoder }
 
+// newConversation takes either end for the client: the peer may be it.
 func newConversation() *conversation {
 	exchange := &httpExchange{}
-	return &conversation{
-		toPeer: &undecided{candidates: []candidate{
-			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
-			{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
-		}},
-		fromPeer: &undecided{candidates: []candidate{
+	direction := func() decoder {
+		return &undecided{candidates: []candidate{
 			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
 			{matchesPrefix("HTTP/1."), func() decoder { return &httpStream{exchange: exchange, response: true} }},
-		}},
+			{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
+		}}
 	}
+	return &conversation{toPeer: direction(), fromPeer: direction()}
 }
 
 // describe says what the bytes of a message are and what else happened.
