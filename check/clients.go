@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -82,15 +83,16 @@ func (r *reaction) listen(in iocache.Input) error {
 	})
 }
 
-// startClients starts those that have waited for the program to listen, in their order, each
-// when the one before it is quiescent: so the order in which they connect is always the same.
+// startClients starts those that have waited for the program to listen, in the order that the group's
+// behaviour says, each when the one before it is quiescent: so the order in which they connect is always the same.
 func (r *reaction) startClients(ctx context.Context, in iocache.Input) error {
 	port := portOf(in)
 	if r.past.ports[port] {
 		return nil // they were started before
 	}
-	for i, peer := range r.p.spec.Peers {
-		if !peer.Waits(port) {
+	g := r.p.spec.Behaving(r.p.standings[0].behaviour)
+	for _, i := range g.Arrivals() {
+		if !g.Peers[i].Waits(port) {
 			continue
 		}
 		if err := r.p.group.StartClient(ctx, i); err != nil {
@@ -196,4 +198,15 @@ func (x *exchange) reply() sut.Answer {
 		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: d.Conn, Data: d.Data, End: ends[d.End]})
 	}
 	return a
+}
+
+// arrivals says what a verdict rests on where several clients connect.
+func arrivals(g *peers.Group) []string {
+	switch {
+	case g.Clients() < 2:
+		return nil
+	case g.AnyArrival:
+		return []string{"clients connect in every order"}
+	}
+	return []string{"clients connect in the order of the configuration"}
 }

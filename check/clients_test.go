@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ func TestClientNoticesBug(t *testing.T) {
 	}
 	for _, want := range []string{
 		"exited with status 52, and exit 0 is expected", "-> listener 0: listen at 127.0.0.1:8080",
-		"<- connection 2: a client connects to listener 0", "<- connection 1: \"GET /borrow/emma HTTP/1.", "exited with status 0",
+		"<- connection 2: a client connects to listener 0", "<- connection 1: GET /borrow/emma HTTP/1.1", "exited with status 0",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the counterexample does not say %q:\n%s", want, &text)
@@ -168,5 +169,35 @@ func TestRelay(t *testing.T) {
 	var dependence *iocache.Dependence
 	if _, err := Run(context.Background(), o); !errors.As(err, &dependence) || !strings.Contains(err.Error(), "Use scope group") {
 		t.Errorf("scope connection, where one connection makes a client open another: %v", err)
+	}
+}
+
+// TestArrivals: a program that serves one client after the other depends on their order, which is
+// that of the configuration, or any.
+func TestArrivals(t *testing.T) {
+	p, err := buildProgram("testdata/arrival", filepath.Join(tree, "arrival"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := peers.Group{}
+	for _, name := range []string{"one", "two", "three"} {
+		g.Peers = append(g.Peers, peers.Peer{
+			Name: name, After: "listen 9000", Command: []string{"bash", "-c", "exec 3<>/dev/tcp/{sut}/9000; echo $0 >&3; read x <&3", name},
+		})
+	}
+	for _, any := range []bool{false, true} {
+		o := alphabetServer.options(t)
+		g.AnyArrival = any
+		o.Program, o.Package, o.Args, o.Group, o.Client = p, "arrival", nil, &g, newClientBy(t, ckptd.BackendAuto)
+		o.Violations = 10
+		result := check(t, o)
+		executions, violations, says := 1, 0, "clients connect in the order of the configuration"
+		if any { // two orders of six begin with the first
+			executions, violations, says = 6, 2, "clients connect in every order"
+		}
+		if result.Verdict.Executions != executions || len(result.Violations) != violations || !slices.Contains(Assumptions(o).Other, says) {
+			t.Errorf("any order %v: %v in %d executions, violations %d, want %d; assumed %q",
+				any, result.Verdict.Kind, result.Verdict.Executions, len(result.Violations), violations, Assumptions(o).Other)
+		}
 	}
 }

@@ -272,6 +272,9 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 	if e.Choices > 1 {
 		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Number+1, e.Choices)
 	}
+	if e.Choices > 1 && e.Operation == sut.SocketBind {
+		s.Operation = fmt.Sprintf("listen, and the peers behave in way %d of %d", e.Number+1, e.Choices)
+	}
 	if e.Choices > 1 && e.Operation == sut.SocketConnect {
 		s.Operation = fmt.Sprintf("connect, and the peers behave in way %d of %d", e.Number+1, e.Choices)
 	}

@@ -73,6 +73,7 @@ func Assumptions(o Options) report.Assumptions {
 		for _, m := range o.Masks {
 			a.Other = append(a.Other, fmt.Sprintf("answers may differ in what %q matches (mask)", m.Pattern))
 		}
+		a.Other = append(a.Other, arrivals(o.Group)...)
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))

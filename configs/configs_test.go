@@ -312,7 +312,7 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is expected to end: say after what it is started, such as after: listen 8080"},
 	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
 	{"peers:\n- {name: a, command: [a], choices: 4000}\n- {name: b, command: [b], choices: 2}",
-		"x.yaml:1: peers: their choices together make 8000 behaviours, allowed are 4096"},
+		"x.yaml:1: peers: their choices, and the orders of clients, together make 8000 behaviours, allowed are 4096"},
 	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",
 		"x.yaml:3: peers[1].listen: 127.0.0.1:1 is where peers[0] listens: give each peer its own port"},
 	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the file goes, such as {scratch}/www/index.html"},

@@ -26,6 +26,7 @@ type document struct {
 	Hosts        []pair
 	Binds        []pair
 	ReadyTimeout time.Duration `mapstructure:"ready_timeout"`
+	AnyArrival   bool          `mapstructure:"any_arrival"`
 	Strategy     string
 	Backend      string
 	Scope        string
@@ -201,7 +202,7 @@ func (d document) group(b beside) (peers.Group, []Problem) {
 	if len(d.Peers) == 0 {
 		return peers.Group{}, nil
 	}
-	g := peers.Group{ReadyTimeout: d.ReadyTimeout}
+	g := peers.Group{ReadyTimeout: d.ReadyTimeout, AnyArrival: d.AnyArrival}
 	var problems []Problem
 	for i, p := range d.Peers {
 		one, more := p.group(fmt.Sprintf("peers[%d]", i), b)

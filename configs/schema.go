@@ -72,6 +72,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"hosts":         {shape: pairs},
 	"binds":         {shape: pairs},
 	"ready_timeout": {shape: duration},
+	"any_arrival":   {shape: truth},
 	"strategy":      {shape: text},
 	"backend":       {shape: text},
 	"scope":         {shape: text},

@@ -3,6 +3,7 @@ package peers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,33 @@ func (g Group) Clients() int {
 		}
 	}
 	return n
+}
+
+// orders is the number of orders in which the clients may connect, if any may be; it stops where
+// it is more than MaxChoices.
+func (g Group) orders() int {
+	n := 1
+	for k := 2; g.AnyArrival && k <= g.Clients() && n <= MaxChoices; k++ {
+		n *= k
+	}
+	return n
+}
+
+// Arrivals are the clients, by index, in the order in which those that wait for the same port are
+// started: Arrival is its number among all orders, 0 that of Peers.
+func (g Group) Arrivals() []int {
+	var waiting, order []int
+	for i, p := range g.Peers {
+		if p.IsClient() {
+			waiting = append(waiting, i)
+		}
+	}
+	for n := g.Arrival; len(waiting) > 0; {
+		k := n % len(waiting)
+		n /= len(waiting)
+		order, waiting = append(order, waiting[k]), slices.Delete(waiting, k, k+1)
+	}
+	return order
 }
 
 // Ending says that a client has ended.

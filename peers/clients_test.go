@@ -1,6 +1,8 @@
 package peers
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,5 +54,31 @@ func TestExpectedEnds(t *testing.T) {
 		if got := (Peer{Name: "curl", Expect: c.expect}).Contradicts(c.status); got != c.says {
 			t.Errorf("%q, %#x: %q, want %q", c.expect, c.status, got, c.says)
 		}
+	}
+}
+
+// TestArrivals: every order of the clients is that of one behaviour.
+func TestArrivals(t *testing.T) {
+	server := Peer{Name: "server", Choices: 2}
+	client := Peer{After: "listen 80"}
+	g := Group{Peers: []Peer{client, server, client, client}, AnyArrival: true}
+	if n := g.Behaviours(); n != 12 {
+		t.Fatalf("%d behaviours, want two of the server by six orders", n)
+	}
+	seen := map[string]bool{}
+	for n := range 12 {
+		b := g.Behaving(n)
+		seen[fmt.Sprint(b.Peers[1].Behaviour, b.Arrivals())] = true
+	}
+	if first := g.Behaving(0).Arrivals(); len(seen) != 12 || !slices.Equal(first, []int{0, 2, 3}) {
+		t.Errorf("%d different ones, the first %v: %v", len(seen), first, seen)
+	}
+	g.AnyArrival = false
+	if n := g.Behaviours(); n != 2 {
+		t.Errorf("%d behaviours without other orders, want 2", n)
+	}
+	g.AnyArrival, g.Peers = true, slices.Repeat([]Peer{client}, 20)
+	if n := g.Behaviours(); n <= MaxChoices {
+		t.Errorf("20 clients have %d orders, want more than %d", n, MaxChoices)
 	}
 }

@@ -157,7 +157,7 @@ func TestBehavioursOfAGroup(t *testing.T) {
 		t.Errorf("they are %v", seen)
 	}
 	g.Peers[1].Choices = MaxChoices
-	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "their choices together make") {
+	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "together make") {
 		t.Errorf("too many behaviours: %v", err)
 	}
 }

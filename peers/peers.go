@@ -40,6 +40,10 @@ type Group struct {
 	// ReadyTimeout bounds the time from the start until all peers are ready;
 	// 0 means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
+	// AnyArrival makes the order in which clients connect a part of the group's behaviour, and
+	// Arrival is the one that it starts with, from 0 on: see Arrivals.
+	AnyArrival bool
+	Arrival    int
 }
 
 // Peer is one process. It must stay in the foreground: its end is the peer's death, but for
@@ -102,7 +106,7 @@ func (g Group) Validate() error {
 		seen[p.Name] = true
 	}
 	if n := g.Behaviours(); n > MaxChoices {
-		report("peers: their choices together make %d behaviours, allowed are %d", n, MaxChoices)
+		report("peers: their choices, and the orders of clients, together make %d behaviours, allowed are %d", n, MaxChoices)
 	}
 	wrong = append(wrong, g.validateFiles()...)
 	if n := len(g.Binds); n > proxy.MaxMounts/2 {
@@ -119,9 +123,10 @@ func (g Group) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// Behaviours is the number of behaviours of the group that can be chosen: one of each peer.
+// Behaviours is the number of behaviours of the group that can be chosen: one of each peer, and
+// with AnyArrival an order of the clients.
 func (g Group) Behaviours() int {
-	n := 1
+	n := g.orders()
 	for _, p := range g.Peers {
 		if n *= max(p.Choices, 1); n > MaxChoices {
 			return n // and more
@@ -136,7 +141,7 @@ func (g Group) Chosen() bool {
 }
 
 // Behaving returns the group with behaviour n, from 0 on, chosen. Its first peer's
-// changes fastest.
+// changes fastest, and the order of clients slowest.
 func (g Group) Behaving(n int) Group {
 	g.Peers = slices.Clone(g.Peers)
 	for i := range g.Peers {
@@ -144,6 +149,7 @@ func (g Group) Behaving(n int) Group {
 		g.Peers[i].Behaviour = n % k
 		n /= k
 	}
+	g.Arrival = n
 	return g
 }
 

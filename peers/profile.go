@@ -174,7 +174,7 @@ func (g Group) Join(more Group) Group {
 		replaced[f.place()] = true
 	}
 	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.place()] })
-	out := Group{Peers: slices.Concat(g.Peers, more.Peers), Files: append(files, more.Files...), Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
+	out := Group{Peers: slices.Concat(g.Peers, more.Peers), Files: append(files, more.Files...), Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout, AnyArrival: g.AnyArrival || more.AnyArrival}
 	if more.ReadyTimeout != 0 {
 		out.ReadyTimeout = more.ReadyTimeout
 	}

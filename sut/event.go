@@ -135,6 +135,7 @@ const (
 	Collect        Operation = opCollect
 	Weak           Operation = opWeak
 	SocketConnect  Operation = opConnect
+	SocketBind     Operation = opBind // or listen
 	SocketWrite    Operation = opSocketWrite
 	SocketRead     Operation = opSocketRead
 	SocketShutdown Operation = opSocketShutdown
