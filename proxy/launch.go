@@ -71,7 +71,17 @@ func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 
 // reserve keeps the process IDs of peers that do not run from being given to others, such
 // as copies of those that do.
-func (l *launcher) reserve() error { return nextPID(pidOf(len(l.config.Peers))) }
+func (l *launcher) reserve() error {
+	fd, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, strconv.AppendInt(nil, int64(pidOf(len(l.config.Peers))-1), 10))
+	}
+	if err != nil {
+		return fmt.Errorf("reserve process IDs: %w", err)
+	}
+	return nil
+}
 
 func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
@@ -119,12 +129,24 @@ func (l *launcher) execute(i int, p Command) error {
 }
 
 // executeAs executes a file with the process ID want and returns when it stands at its first
-// instruction. A thread of this program may come in between and take the ID, for a moment mostly.
+// instruction. Between the choice of the ID and the fork there must be no call in which the Go runtime may
+// start a thread, which would take the ID and keep it: raw system calls are none. Somebody else may
+// still have it for a moment.
 func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, error) {
+	last, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("choose a process ID: %w", err)
+	}
+	defer unix.Close(last)
+	if err := chooseAddresses(p); err != nil {
+		return 0, err
+	}
+	number := strconv.AppendInt(nil, int64(want-1), 10)
 	const attempts = 100
 	for attempt := 1; ; attempt++ {
-		if err := prepare(want, p); err != nil {
-			return 0, err
+		_, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(last), uintptr(unsafe.Pointer(&number[0])), uintptr(len(number)), 0, 0, 0)
+		if errno != 0 {
+			return 0, fmt.Errorf("choose a process ID: %w", errno)
 		}
 		pid, err := syscall.ForkExec(file, p.Args, a)
 		if err != nil {
@@ -151,12 +173,9 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 // addressesAsTheyAre is ADDR_NO_RANDOMIZE of personality(2).
 const addressesAsTheyAre = 0x0040000
 
-// prepare makes what the kernel gives to a peer the same whenever it is started: its
-// process ID, whatever threads the proxy has, and its addresses.
-func prepare(pid int, c Command) error {
-	if err := nextPID(pid); err != nil {
-		return err
-	}
+// chooseAddresses makes the addresses that the kernel gives to a peer the same whenever it is
+// started, if they are to be.
+func chooseAddresses(c Command) error {
 	persona := uintptr(0)
 	if c.SameAddresses {
 		persona = addressesAsTheyAre
@@ -167,21 +186,9 @@ func prepare(pid int, c Command) error {
 	return nil
 }
 
-// nextPID has the next process get this ID, or the first one after it that is free. It does
-// not tell the runtime of its last call, which might make a thread meanwhile, that gets the ID
-// and keeps it.
-func nextPID(pid int) error {
-	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("choose a process ID: %w", err)
-	}
-	defer unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
-	text := strconv.AppendInt(nil, int64(pid-1), 10)
-	if _, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&text[0])), uintptr(len(text))); errno != 0 {
-		return fmt.Errorf("choose a process ID: %w", errno)
-	}
-	return nil
-}
+// lastPID is a file to which one writes the ID before the one that the next process shall have, or the
+// first one after it that is free.
+const lastPID = "/proc/sys/kernel/ns_last_pid"
 
 // lookPath finds the file to execute by the PATH that the peer itself will see.
 func lookPath(c Command) (string, error) {
