@@ -110,7 +110,10 @@ func (m *memoryImage) visit() error {
 	if err != nil {
 		return err
 	}
-	defer v.Close()
+	return errors.Join(m.addSockets(v), v.End())
+}
+
+func (m *memoryImage) addSockets(v *proxy.Visitor) error {
 	sockets, err := v.Sockets()
 	if err != nil {
 		return err

@@ -199,15 +199,27 @@ func visibleProcesses(pids []int, network int) (state []string, err error) {
 			return nil, err
 		}
 		for n, line := range strings.Split(string(text), "\n") {
-			// Addresses, state, and the lengths of the queues.
-			const timeWait = "06"
-			if f := strings.Fields(line); n > 0 && len(f) > 4 && f[3] != timeWait {
-				state = append(state, fmt.Sprint(table, " socket ", f[1:5]))
+			if n > 0 {
+				state = append(state, visibleSocket(table, strings.Fields(line))...)
 			}
 		}
 	}
 	slices.Sort(state)
 	return state, nil
+}
+
+// visibleSocket is what there is to see of a socket: its addresses, state, and the lengths of
+// its queues. Of one that no process has any more it does not matter that it was made for IPv6.
+func visibleSocket(table string, fields []string) []string {
+	const timeWait, mapped, inode = "06", "0000000000000000FFFF0000", 9
+	if len(fields) <= inode || fields[3] == timeWait {
+		return nil
+	}
+	line := fmt.Sprint(" socket ", fields[1:5])
+	if table == "tcp6" && fields[inode] == "0" && strings.Count(line, mapped) == 2 {
+		table, line = "tcp", strings.ReplaceAll(line, mapped, "")
+	}
+	return []string{table + line}
 }
 
 // visibleFiles describes the files of a group.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -25,6 +26,7 @@ type launcher struct {
 // launch starts the peers that are to run from the beginning. It returns the pids of all.
 func launch(config Config) (*launcher, []int, error) {
 	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
+	makeThreads()
 	go func() {
 		runtime.LockOSThread()
 		l.outcomes <- l.startFirst()
@@ -37,6 +39,26 @@ func launch(config Config) (*launcher, []int, error) {
 		pids[i] = pidOf(i)
 	}
 	return l, pids, <-l.outcomes
+}
+
+// makeThreads has the runtime make the threads now that it may need while peers are started:
+// a new one then might get the ID that is for a peer, and keep it.
+func makeThreads() {
+	const count = 3
+	release := make(chan struct{})
+	var locked, released sync.WaitGroup
+	for range count {
+		locked.Add(1)
+		released.Go(func() {
+			runtime.LockOSThread()
+			locked.Done()
+			<-release
+			runtime.UnlockOSThread()
+		})
+	}
+	locked.Wait()
+	close(release)
+	released.Wait()
 }
 
 // do has the thread do something.

@@ -52,6 +52,23 @@ func Visit(channel int) (*Visitor, error) {
 	return &Visitor{socket: pair[0]}, nil
 }
 
+// End ends the visit, and returns when the proxy has closed its end of it, too: CRIU, if it
+// saves the group next, knows nothing of that.
+func (v *Visitor) End() error {
+	err := unix.Shutdown(v.socket, unix.SHUT_WR)
+	if err == nil {
+		var m visitMessage
+		if m, err = receiveVisit(v.socket); err == nil {
+			closeFDs(m.fds)
+			err = fmt.Errorf("a message of kind %q at the end of a visit", m.kind)
+		}
+		if err == io.EOF {
+			err = nil
+		}
+	}
+	return errors.Join(err, v.Close())
+}
+
 // Close ends the visit; the proxy serves the checker again.
 func (v *Visitor) Close() error { return unix.Close(v.socket) }
 

@@ -94,7 +94,7 @@ func TestVisit(t *testing.T) {
 	if err := v.tell("dance", []byte{visitEnter}, nil); err == nil || !strings.Contains(err.Error(), "have the proxy dance") {
 		t.Errorf("a message without its descriptors: %v", err)
 	}
-	if err := v.Close(); err != nil {
+	if err := v.End(); err != nil {
 		t.Error(err)
 	}
 	// The checker is served again, over the same channel.
