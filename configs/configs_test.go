@@ -466,6 +466,14 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	for _, p := range peers.Profiles() {
+		text, err := ProfileYAML(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+		f.Add([]byte("peers: [{profile: " + p.Name + ", name: x, port: 1, directory: directory, program: p, arguments: [a]}]"))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse("x.yaml", data, named)
 		if err != nil {

@@ -170,3 +170,25 @@ func FuzzParseSockets(f *testing.F) {
 		inFlight(all)
 	})
 }
+
+// TestWhoWaitsForInput: the state S alone does not say that a thread has gone to sleep.
+func TestWhoWaitsForInput(t *testing.T) {
+	for _, test := range []struct {
+		state   byte
+		channel string
+		want    bool
+	}{
+		{'S', "do_epoll_wait", true},
+		{'S', "pipe_read", true},
+		{'S', "0", false},
+		{'R', "0", false},
+		{'D', "folio_wait_bit_common", false},
+		{'S', "hrtimer_nanosleep", false},
+		{'S', "anon_pipe_write", false},
+		{'T', "do_signal_stop", false},
+	} {
+		if got := waitsForInput(test.state, test.channel); got != test.want {
+			t.Errorf("state %c, wait channel %s: waits for input %t", test.state, test.channel, got)
+		}
+	}
+}

@@ -181,6 +181,14 @@ func orAwake(err error) error {
 // waitsForInput judges a thread by the state and wait channel that /proc shows. One that
 // sleeps for a time will go on by itself, and one before a full pipe, such as that for its
 // output, as soon as that is read.
+//
+// The state alone does not do: a thread declares itself asleep before it looks for the last
+// time whether there is something to wait for, and may lose the processor in between. On a
+// busy machine it then seems to sleep for many milliseconds, with input before it. But it has
+// not left the run queue, and the kernel gives a wait channel only of those that have.
 func waitsForInput(state byte, channel string) bool {
-	return state == 'S' && channel != "hrtimer_nanosleep" && !strings.HasSuffix(channel, "pipe_write")
+	return state == 'S' && channel != noChannel && channel != "hrtimer_nanosleep" && !strings.HasSuffix(channel, "pipe_write")
 }
+
+// noChannel is what /proc shows of a thread that is on a run queue.
+const noChannel = "0"
