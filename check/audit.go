@@ -160,6 +160,8 @@ func (o *Options) scope(c Counts) string {
 	switch {
 	case o.contradiction != "":
 		return "group (auto; the connections depend on each other)"
+	case o.Audited && c.Audits == 0:
+		return "connection (auto; there was nothing to compare: no execution had several connections)"
 	case o.Audited:
 		return fmt.Sprintf("connection (auto; in %s with other orders of the requests %s of the peers were the same)",
 			count(c.Audits, "execution"), count(c.Compared, "answer"))

@@ -69,7 +69,10 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
-		a.Scope, a.Strategy, a.Backend = o.scope(Counts{}), o.StrategyName, o.BackendName
+		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName
+		if o.Audited {
+			a.Scope = "auto: connection as long as other orders of the requests made no difference, then group"
+		}
 		for _, m := range o.Masks {
 			a.Other = append(a.Other, fmt.Sprintf("answers may differ in what %q matches (mask)", m.Pattern))
 		}
