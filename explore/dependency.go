@@ -72,8 +72,8 @@ func Conflict(a, b []Access) bool {
 // accesses: they conflict, or it would now take a counter below zero.
 func (s *Sleeper) Wakes(made []Access) bool {
 	return Conflict(s.Accesses, made) || slices.ContainsFunc(s.Accesses, func(a Access) bool {
-		return slices.ContainsFunc(made, func(b Access) bool {
-			return a.Object == b.Object && a.Kind == Commute && b.Kind == Commute && b.Count+b.Delta+a.Delta < 0
+		return a.Kind == Commute && a.Ready&CountsWaiting == 0 && slices.ContainsFunc(made, func(b Access) bool {
+			return a.Object == b.Object && b.Kind == Commute && b.Count+b.Delta+a.Delta < 0
 		})
 	})
 }

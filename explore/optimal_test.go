@@ -103,6 +103,8 @@ func TestNothingRedundant(t *testing.T) {
 			"q: send d 3\nr: send c 1",
 		"something asleep deep in a wakeup tree": "main: go r; go q; store x 1; go p; lock m; .unlock m\n" +
 			"p: .offer r0 d 7\nq: .load r0 x; .either r2 d b1 5; .sleep 2\nr: send b1 2; offer r1 c 6",
+		"something asleep that would make those who wait fewer": "main: go r; go s; go q; go p\nr: select r2 c d\n" +
+			"s: offer r1 c 3; either r2 c d 4\nq: offer r1 c 3\np: either r2 d b1 5",
 		"alternatives that are fewer than when they fell asleep": "main: go p; go r; go q; select r2 c d\n" +
 			"p: poll r1 b1; offer r0 d 7\nq: either r2 d b1 5; offer r0 d 7\nr: either r2 c c 8; load r0 x",
 	} {

@@ -59,7 +59,7 @@ const (
 func (r *reversal) relate(a *step) (relation, int) {
 	for i := r.head; i < len(r.steps); i++ {
 		if s := &r.steps[i]; s.Goroutine == a.Goroutine && !r.removed[i] {
-			if s.chooses(a) && r.first(i) && (!s.is(guessed) || !r.conflicts(a.Accesses, i)) {
+			if s.chooses(a) && r.mayBegin(a, i) {
 				return initial, i
 			}
 			return follows, -1
@@ -69,6 +69,15 @@ func (r *reversal) relate(a *step) (relation, int) {
 		return follows, -1
 	}
 	return commuting, -1
+}
+
+// mayBegin reports whether an action may come before all steps before step i, which it is. If
+// the step is a guess and the action is not, all that it depends on is known.
+func (r *reversal) mayBegin(a *step, i int) bool {
+	if !r.steps[i].is(guessed) {
+		return r.first(i)
+	}
+	return (r.first(i) || !a.is(guessed)) && !r.conflicts(a.Accesses, i)
 }
 
 // first reports whether no step that is left has to run before step i, which is the
