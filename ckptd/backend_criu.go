@@ -74,6 +74,8 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 	for n, m := range h.mounts {
 		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
 	}
+	ctx, cancel := h.whileRestored(ctx)
+	defer cancel()
 	pid, err := c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
 		network: h.network, images: i.pages(), log: "restore.log",
@@ -122,6 +124,36 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 			}
 		}
 		cancel()
+	}()
+	return ctx, cancel
+}
+
+// whileRestored ends soon after all that CRIU has restored has been killed. Its first process is
+// the daemon's child, so that CRIU is not told of its end, and waits for ever.
+func (h *hosted) whileRestored(parent context.Context) (context.Context, context.CancelFunc) {
+	const interval = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(parent)
+	network := h.network
+	go func() {
+		defer cancel()
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		// So many times in a row: it may not be there yet, or not be seen while it is being made.
+		for patience, missing := 50, 0; missing < patience; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			switch n, err := h.daemon.reaper.strangersIn(network); {
+			case err != nil:
+				return
+			case n > 0:
+				patience, missing = 5, 0
+			default:
+				missing++
+			}
+		}
 	}()
 	return ctx, cancel
 }

@@ -210,6 +210,9 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
+		if died := watch.Check(); died != nil { // which explains it
+			err = fmt.Errorf("%w; %w", g.because(died), err)
+		}
 		return Image{}, err
 	}
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil

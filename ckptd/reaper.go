@@ -114,6 +114,24 @@ func (r *reaper) adopt(pid int) *child {
 	return c
 }
 
+// strangersIn counts the processes in a network that nobody waits for, as they were not started
+// by the daemon.
+func (r *reaper) strangersIn(network *os.File) (n int, err error) {
+	number, err := inode(int(network.Fd()))
+	if err != nil {
+		return 0, err
+	}
+	all, err := processesInNetwork(number)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pid := range all {
+		if r.children[pid] == nil {
+			n++
+		}
+	}
+	return n, err
+}
+
 func (r *reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
