@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -75,7 +76,41 @@ func probeProc() Finding {
 			f.Fix = "run a kernel with CONFIG_PROC_CHILDREN, CONFIG_SCHED_INFO and CONFIG_KALLSYMS"
 		}
 	}
+	if f.OK && !tellsWaitChannel() {
+		f.OK, f.Detail = false, "the wait channel of a thread that sleeps is not told"
+		f.Fix = "run a kernel with CONFIG_KALLSYMS and CONFIG_STACKTRACE; without, nobody knows whether peers are quiescent"
+	}
 	return f
+}
+
+// tellsWaitChannel tries whether /proc says what a thread sleeps in.
+func tellsWaitChannel() bool {
+	var pair [2]int
+	if unix.Pipe2(pair[:], unix.O_CLOEXEC) != nil {
+		return false
+	}
+	tid, ended := make(chan int), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = peers.OnThread(func() error {
+			tid <- unix.Gettid()
+			_, err := unix.Read(pair[0], make([]byte, 1)) // until the other end is closed
+			return err
+		})
+	}()
+	defer func() {
+		unix.Close(pair[1])
+		<-ended
+		unix.Close(pair[0])
+	}()
+	file := fmt.Sprintf("/proc/self/task/%d/wchan", <-tid)
+	for range 1000 {
+		if channel, err := os.ReadFile(file); err == nil && string(channel) != "0" {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 // probeShim sees whether the shim of the peers is there or can be built.
