@@ -151,7 +151,7 @@ func (t *thread) seize(here *unix.CPUSet) error {
 		return err
 	}
 	if _, err := ptrace(unix.PTRACE_SEIZE, t.tid, 0, unix.PTRACE_O_EXITKILL); err != nil {
-		return fmt.Errorf("trace thread %d: %w", t.tid, err)
+		return errors.Join(fmt.Errorf("trace thread %d: %w", t.tid, err), setProcessors(t.tid, &t.processors))
 	}
 	if _, err := ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0); err != nil {
 		return fmt.Errorf("stop thread %d: %w", t.tid, err)
