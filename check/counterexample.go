@@ -278,6 +278,9 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 	if e.Choices > 1 && e.Operation == sut.SocketConnect {
 		s.Operation = fmt.Sprintf("connect, and the peers behave in way %d of %d", e.Number+1, e.Choices)
 	}
+	if e.Operation == sut.NetworkFault {
+		s.Operation = "network: " + sut.Fault(int(e.Number), int(e.Choices))
+	}
 	if at, ok := n.own(e); ok {
 		s.Source, s.Function = shortSource(at), at.Function
 	}

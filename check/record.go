@@ -67,6 +67,9 @@ func Assumptions(o Options) report.Assumptions {
 	if n := o.World.EarlyTimers; n > 0 {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
+	if n := o.World.Faults; n > 0 && o.Group != nil {
+		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail: at most %s in an execution", count(n, "time")))
+	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName

@@ -265,6 +265,7 @@ var badFiles = []struct{ text, want string }{
 	{"save_interval: -1s", `x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only when the check is interrupted`},
 	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to the search"},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
 	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
 	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the file that has it"},
 	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file"},

@@ -97,6 +97,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"save_interval": {shape: duration},
 
 	"early_timers": {shape: integer},
+	"faults":       {shape: integer},
 	"stdin":        {shape: text},
 	"stdin_from":   {shape: text},
 	"hostname":     {shape: text},

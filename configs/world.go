@@ -20,6 +20,7 @@ type worldKeys struct {
 	Signals     []string
 	SignalLimit int `mapstructure:"signal_limit"`
 	ShortReads  int `mapstructure:"short_reads"`
+	Faults      int `mapstructure:"faults"`
 	EarlyTimers int `mapstructure:"early_timers"`
 }
 
@@ -30,6 +31,7 @@ const (
 	MaxMemoryMiB   = 64 << 10
 	MaxSignalLimit = 16
 	MaxShortReads  = 1000
+	MaxFaults      = 100
 	MaxEarlyTimers = 1000
 )
 
@@ -54,6 +56,9 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	w.ShortReads = k.ShortReads
 	if k.ShortReads != 0 {
 		report("short_reads", within(k.ShortReads, MaxShortReads))
+	}
+	if w.Faults = k.Faults; k.Faults != 0 {
+		report("faults", within(k.Faults, MaxFaults))
 	}
 	if w.EarlyTimers = k.EarlyTimers; k.EarlyTimers != 0 {
 		report("early_timers", within(k.EarlyTimers, MaxEarlyTimers))

@@ -63,8 +63,8 @@ var operationNames = [opCount]string{
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShortRead: "choose how much to read", opDescriptorUse: "use connection",
-	opDescriptorClose: "close",
-	opSignalSend:      "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
+	opDescriptorClose: "close", opFault: "network",
+	opSignalSend: "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
 
 func (o Operation) String() string {
@@ -72,6 +72,20 @@ func (o Operation) String() string {
 		return operationNames[o]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
+}
+
+// Fault says what one of so many alternatives of a NetworkFault is.
+func Fault(alternative, of int) string {
+	kinds := [...]string{"goes well", "reset", "end", "silence"}
+	switch {
+	case alternative == 0 || of == 1+faultKinds:
+		return kinds[alternative]
+	case of == 2:
+		return "refused"
+	case alternative <= faultKinds:
+		return kinds[alternative] + " before the peer sees it"
+	}
+	return kinds[alternative-faultKinds] + " after the peer saw it"
 }
 
 var outcomeNames = [...]string{
@@ -136,6 +150,7 @@ const (
 	Weak           Operation = opWeak
 	SocketConnect  Operation = opConnect
 	SocketBind     Operation = opBind // or listen
+	NetworkFault   Operation = opFault
 	SocketWrite    Operation = opSocketWrite
 	SocketRead     Operation = opSocketRead
 	SocketShutdown Operation = opSocketShutdown

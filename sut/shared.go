@@ -183,7 +183,18 @@ const (
 	opShortRead // a choice: all that there is, or one byte
 	opDescriptorUse
 	opDescriptorClose
+	opFault // a choice: what goes wrong with a connection to a peer
 	opCount
+)
+
+// Faults of connections to peers, as the alternatives of an opFault: 0 is none. A connect has
+// one, being refused; a read has these; and a write has them twice, before the peer has seen what
+// is sent, and after.
+const (
+	faultReset = iota + 1
+	faultEnd
+	faultSilence // nothing more arrives
+	faultKinds   = faultSilence
 )
 
 // Access kinds, as in package explore.
@@ -398,6 +409,7 @@ type sharedWorld struct {
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
 	shortReads     uint64 // how often a read can return less than there is
+	faults         uint64 // how many connections to peers can fail
 	behaviours     uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
 	clients        uint64 // of the peers, that connect to the program
 	perConnection  uint64 // an input to the peers has no effect on other connections than its own

@@ -26,6 +26,9 @@ type World struct {
 	// ShortReads is how many reads of connections and pipes in an execution can
 	// return one byte of several that are there. Each is a choice.
 	ShortReads int `json:"short_reads,omitempty"`
+	// Faults is how often in an execution the network can fail between the program and its
+	// peers. When, and how, is a choice: Fault.
+	Faults int `json:"faults,omitempty"`
 	// Behaviours is how many ways the peers can behave in. The first connection to them
 	// in an execution, or listener for them, chooses one: Input.Behaviour.
 	Behaviours int `json:"behaviours,omitempty"`
@@ -81,7 +84,7 @@ func (w World) describe(sh *sharedWorld) error {
 	if len(hosts) > hostsBytes {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
 	}
-	sh.shortReads = uint64(w.ShortReads)
+	sh.shortReads, sh.faults = uint64(w.ShortReads), uint64(max(w.Faults, 0))
 	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}

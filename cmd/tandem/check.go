@@ -43,6 +43,7 @@ type checkFlags struct {
 	preemptIn []string
 	leaks     bool
 	early     int
+	faults    int
 	races     string
 	selfCheck string
 	workers   int
@@ -113,6 +114,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.IntVar(&f.switches.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (without the flag there are any number)")
 	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
+	p.IntVar(&f.faults, "faults", 0, "how `often` connections to the peers may fail in an execution: refused, reset, ended or silent")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
@@ -212,11 +214,13 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 			*value.to = *value.from
 		}
 	}
-	if given("executions") {
-		config.Bounds.Executions = f.bounds.Executions
-	}
-	if given("depth") {
-		config.Bounds.Depth = f.bounds.Depth
+	for flag, value := range map[string]struct{ to, from *int }{
+		"executions": {&config.Bounds.Executions, &f.bounds.Executions}, "depth": {&config.Bounds.Depth, &f.bounds.Depth},
+		"faults": {&config.World.Faults, &f.faults}, "early-timers": {&config.World.EarlyTimers, &f.early}, "workers": {&config.Workers, &f.workers},
+	} {
+		if given(flag) {
+			*value.to = *value.from
+		}
 	}
 	if given("time") {
 		config.Bounds.Time = f.bounds.Time
@@ -230,9 +234,6 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	if given("delays") {
 		config.Bounds.Delays = &f.switches.delays
 	}
-	if given("early-timers") {
-		config.World.EarlyTimers = f.early
-	}
 	if given("leaks") {
 		config.Leaks = f.leaks
 	}
@@ -241,9 +242,6 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 		if config.Races, err = configs.ParseRaces(f.races); err != nil {
 			return config, fmt.Errorf("--races: %w", err)
 		}
-	}
-	if given("workers") {
-		config.Workers = f.workers
 	}
 	if given("self-check") {
 		var err error

@@ -25,6 +25,7 @@ type tandemG struct {
 	origin     uint8 // class of the caller of the go statement
 	choices    uint32
 	choice     uint32
+	faults     uint32  // kinds of a pending fault
 	object     uintptr // what the operation is on
 	state      uintptr // where its readiness can be read
 	delta      int32   // what an opAdd adds
@@ -59,6 +60,7 @@ var tandem struct {
 	now        int64
 	ticks      uint64 // children of the clock
 	shortReads uint64 // so far
+	faults     uint64 // likewise
 	behave     bool   // the behaviour of the peers was chosen
 	alone      bool   // all clients among the peers have ended
 	spawned    int32
@@ -326,7 +328,7 @@ func tandemCountStep() {
 // tandemLogOperation records what the operation accesses, just before it does.
 func tandemLogOperation(t *tandemG) {
 	switch t.op {
-	case opStart, opResume, opYield, opChoose, opExit:
+	case opStart, opResume, opYield, opChoose, opFault, opExit:
 		return
 	case opAdd:
 		tandemNoteWaiters(t)

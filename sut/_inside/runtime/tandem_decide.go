@@ -203,6 +203,8 @@ func tandemCountChoices(t *tandemG) {
 		tandemCountArms(t)
 	case t.op == opConnect || t.op == opBind:
 		tandemCountBehaviours(t)
+	case t.op == opFault:
+		tandemCountFaults(t)
 	case t.op == opAdd:
 		tandemCountLate(t)
 	case t.op == opSignalArrive:

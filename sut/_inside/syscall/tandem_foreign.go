@@ -74,6 +74,9 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
+	if tandemFault(1) != 0 {
+		return ECONNREFUSED
+	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
 	tandemInput(opConnect, &out.queue, number, nil)
@@ -113,6 +116,9 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 		return // closed meanwhile: nobody can notice
 	}
 	e := tandemForeign[h.connection]
+	if e.mute {
+		return
+	}
 	tandemDelivered(op, &e.in.queue, h.connection, h.end, p)
 	e.in.put(p)
 	switch h.end {
@@ -128,6 +134,7 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 // writeForeign sends at most what one exchange can carry.
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	b := p[:min(len(p), exchangeBytes)]
+	fault := tandemFault(2 * faultKinds)
 	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
 	tandemTouch(opSocketWrite, &e.out.queue, accessRead)
 	switch {
@@ -135,6 +142,8 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return 0, EAGAIN
 	case e.shut:
 		return 0, EPIPE
+	case fault != 0:
+		return e.sendFault(fault, b)
 	}
 	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, 0, b)
 	tandemInput(opSocketWrite, e.outQueue(), e.number, b)

@@ -72,6 +72,7 @@ type tandemEndpoint struct {
 
 	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
+	mute    bool // what the peer sends does not arrive
 }
 
 // tandemFlow is what is under way in one direction.

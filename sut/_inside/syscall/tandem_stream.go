@@ -32,6 +32,12 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
 		return 0, EAGAIN
 	}
+	if e.foreign && len(e.in.stream) > e.in.head && flags&MSG_PEEK == 0 {
+		if fault := tandemFault(faultKinds); fault != 0 {
+			e.fail(opFault, fault)
+			return e.readStream(fd, p, flags)
+		}
+	}
 	if len(p) > 1 && len(e.in.stream)-e.in.head > 1 && tandemShortRead(uintptr(fd), &e.in.queue) {
 		p = p[:1]
 	}

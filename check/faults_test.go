@@ -1,0 +1,132 @@
+package check
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// echo is a peer that sends back what it is sent, and notes what it has seen.
+type echo struct {
+	connections int
+	seen        []string
+}
+
+func (e *echo) Exchange(in sut.Input) (sut.Answer, error) {
+	switch in.Kind {
+	case sut.Connect:
+		e.connections++
+		return sut.Answer{Connection: e.connections - 1}, nil
+	case sut.Send:
+		e.seen = append(e.seen, string(in.Data))
+		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: []byte(string(in.Data))}}}, nil
+	case sut.Close:
+		e.seen = append(e.seen, "close")
+	}
+	return sut.Answer{}, nil
+}
+
+// withFaults is what a scenario of testdata/faults prints, and what the peer has seen by then, in
+// executions with at most so many faults.
+func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map[string]bool {
+	t.Helper()
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sut.Start(p, sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	seen := map[string]bool{}
+	var translate translator
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		peer := &echo{}
+		log, err := w.Run(translate.schedule(schedule), peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := translate.log(log)
+		if err == nil {
+			err = s.Report(x)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Outcome != explore.Redundant {
+			seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome, strings.Join(peer.seen, ","))] = true
+		}
+	}
+	return seen
+}
+
+// TestFaults: a connection to a peer fails in every way, at every operation, before the peer has seen
+// it or after, and is then closed unless it is silent; without faults it never does.
+func TestFaults(t *testing.T) {
+	for _, test := range []struct {
+		scenario string
+		faults   int
+		want     []string
+	}{
+		{"ask", 0, []string{"ping completed: ping,close"}},
+		{"ask", 1, []string{
+			"end completed: close", "end completed: ping,close", "late completed: close", "late completed: ping,close",
+			"ping completed: ping,close", "refused completed: ", "reset completed: close", "reset completed: ping,close",
+		}},
+		{"half", 1, []string{
+			"end completed: close", "end completed: ping,close", "late completed: close", "late completed: ping,close",
+			"piend completed: ping,close", "pilate completed: ping,close", "ping completed: ping,close", "pireset completed: ping,close",
+			"refused completed: ", "reset completed: close", "reset completed: ping,close",
+		}},
+	} {
+		want := map[string]bool{}
+		for _, text := range test.want {
+			want[text] = true
+		}
+		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+			if diff := cmp.Diff(want, withFaults(t, test.scenario, test.faults, s)); diff != "" {
+				t.Errorf("%s, %d faults, %s (-want +got):\n%s", test.scenario, test.faults, name, diff)
+			}
+		}
+	}
+}
+
+// TestFaultsAreBounded: of two connections one fails at a time, unless both may. The reduction finds
+// what the enumeration does, as far as that gets.
+func TestFaultsAreBounded(t *testing.T) {
+	printed := func(faults int, s explore.Search) map[string]bool {
+		texts := map[string]bool{}
+		for text := range withFaults(t, "two", faults, s) {
+			texts[text[:strings.Index(text, ":")]] = true
+		}
+		return texts
+	}
+	failures := []string{"refused", "reset", "end", "late"}
+	want := map[string]bool{"[ab cd] completed": true}
+	for _, failure := range failures {
+		want["["+failure+" cd] completed"], want["[ab "+failure+"] completed"] = true, true
+	}
+	if diff := cmp.Diff(want, printed(1, explore.DPOR())); diff != "" {
+		t.Errorf("one fault (-want +got):\n%s", diff)
+	}
+	for _, one := range failures {
+		for _, two := range failures {
+			want["["+one+" "+two+"] completed"] = true
+		}
+	}
+	if diff := cmp.Diff(want, printed(2, explore.DPOR())); diff != "" {
+		t.Errorf("two faults (-want +got):\n%s", diff)
+	}
+	for text := range printed(2, explore.Random(3000, 1)) {
+		if !want[text] {
+			t.Errorf("a random execution prints %s, which the reduced search has not found", text)
+		}
+	}
+}
