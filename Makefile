@@ -4,6 +4,7 @@
 # make pairs   1,000 generated programs with generated peers: no way to check them makes a difference
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
+# make fuzz    a million executions for each decoder of the protocols
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
@@ -18,7 +19,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs pairs bench soak kills versions lint clean
+.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -67,6 +68,10 @@ bench: setup build
 soak: setup build
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
 	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
+
+fuzz: build
+	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x || exit 1; done
+	for decoder in DecodeMessage ReceiveMessage; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x || exit 1; done
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000

@@ -166,3 +166,73 @@ func TestDescriptorsTravel(t *testing.T) {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
 }
+
+// FuzzReceiveMessage sends a message with descriptors, as many as the first byte says, past
+// whatever receives: nothing may stay open, and nothing may be taken for what it is not.
+func FuzzReceiveMessage(f *testing.F) {
+	good, err := encodeMessage(requestKind, 7, request{Operation: operationStart})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(byte(0), good)
+	f.Add(byte(1), good[:20])
+	f.Add(byte(maxDescriptors+1), good)
+	f.Add(byte(3), make([]byte, maxMessage+1))
+	a, b := socketPair(f)
+	before := openFiles(f)
+	f.Fuzz(func(t *testing.T, number byte, message []byte) {
+		if len(message) == 0 || len(message) > maxMessage+100 {
+			return // no message, and more than the kernel may take at once
+		}
+		n := int(number) % (maxDescriptors + 2)
+		if err := sendMessage(a, message, slices.Repeat([]int{a}, n)); err != nil {
+			t.Fatal(err)
+		}
+		got, descriptors, err := receiveMessage(b)
+		if fits := len(message) <= maxMessage && n <= maxDescriptors; fits != (err == nil) {
+			t.Errorf("%d bytes and %d descriptors: %v", len(message), n, err)
+		}
+		if err == nil && (!bytes.Equal(got, message) || len(descriptors) != n) {
+			t.Errorf("%d bytes and %d descriptors became %d and %d", len(message), n, len(got), len(descriptors))
+		}
+		closeAll(descriptors)
+		if after := openFiles(t); after > before {
+			t.Errorf("%d descriptors are open, before there were %d", after, before)
+		}
+	})
+}
+
+// TestMalformedFilesInMemory: what comes in a file in memory is bounded, and may be
+// anything.
+func TestMalformedFilesInMemory(t *testing.T) {
+	before := openFiles(t)
+	for _, content := range []any{"text", 7, []int{1}, map[string]any{"Peers": 3}, nil, map[string]any{"Peers": []any{map[string]any{"Name": "x"}}}} {
+		fd, err := memoryFile(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readSpec(fd); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v is taken for a group: %v", content, err)
+		}
+		unix.Close(fd)
+	}
+	fd, err := memoryFile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(fd, maxSpec+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readSpec(fd); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "it is over") {
+		t.Errorf("a description that is too long: %v", err)
+	}
+	if err := readStatus([]int{fd}, &Status{}); err == nil {
+		t.Error("a status of zeros was read")
+	}
+	if err := readStatus(nil, &Status{}); err == nil {
+		t.Error("a status without a file was read")
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}

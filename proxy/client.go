@@ -202,6 +202,9 @@ func firstDescriptor(control []byte) (int, error) {
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
+		for _, fd := range fds { // the buffer has room for two
+			unix.Close(fd)
+		}
 		return -1, fmt.Errorf("control message of the proxy holds %d descriptors, not 1: %w", len(fds), err)
 	}
 	return fds[0], nil
