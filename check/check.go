@@ -155,6 +155,8 @@ type Result struct {
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
 	Scope          string                 // of the I/O cache, and what is known about it, in words
+	// Outcomes is how many executions ended in which way, since the check was begun or gone on with.
+	Outcomes map[explore.Outcome]int
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string
 }
@@ -221,7 +223,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		o.World.Clients = o.Group.Clients()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
 	}
-	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now()}
+	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}
 	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
@@ -277,6 +279,7 @@ type run struct {
 	begun      bool      // there has been an execution
 	search     explore.Search
 	verdict    explore.Verdict // of the search, when it has ended
+	outcomes   map[explore.Outcome]int
 	peers      *peerSide
 	auditor    *auditor // of scope auto; else nil
 	counts     Counts
@@ -444,7 +447,7 @@ func (r *run) endedBy(reason string) (*Result, error) {
 // known is the result without violations.
 func (r *run) known() *Result {
 	r.counts.Elapsed = r.elapsed()
-	result := &Result{Verdict: r.verdict, Counts: r.counts, CutOff: r.limited}
+	result := &Result{Verdict: r.verdict, Counts: r.counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored

@@ -156,6 +156,16 @@ func check(t testing.TB, o Options) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	total, violations := 0, 0
+	for outcome, n := range result.Outcomes {
+		if total += n; outcome.Violation() {
+			violations += n
+		}
+	}
+	if v := result.Verdict; !o.resumes() && (total != v.Executions || violations != v.Violations) {
+		t.Errorf("the outcomes %v are those of %d executions, %d of them violations; there were %d, and %d violations",
+			result.Outcomes, total, violations, v.Executions, v.Violations)
+	}
 	return result
 }
 

@@ -235,6 +235,7 @@ func (p *pool) report(j *job) bool {
 		p.stop(err)
 		return false
 	}
+	p.run.outcomes[j.execution.Outcome]++
 	p.run.saver.settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()

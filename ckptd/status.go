@@ -23,10 +23,12 @@ type Status struct {
 	Since    time.Time `json:",omitzero"`
 
 	Bytes, MaxBytes int64 // in the store, and how many there may be
-	MaxImages       int
-	Resident        int64 // bytes of memory that the daemon itself takes, without garbage
-	Descriptors     int   // that it has open
-	Groups          []GroupStatus
+	// PeakBytes is the most that Bytes has been just after a checkpoint, before others made room for it.
+	PeakBytes   int64
+	MaxImages   int
+	Resident    int64 // bytes of memory that the daemon itself takes, without garbage
+	Descriptors int   // that it has open
+	Groups      []GroupStatus
 }
 
 // GroupStatus is a group in a Status.
@@ -205,6 +207,7 @@ func (s *store) status(of *Status) map[uint64][]ImageStatus {
 	if used, err := s.used(); err == nil {
 		of.Bytes = used + s.inMemory()
 	}
+	of.PeakBytes = s.peak
 	images := map[uint64][]ImageStatus{}
 	for _, i := range s.images {
 		if !i.taken.IsZero() {

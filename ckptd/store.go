@@ -26,6 +26,8 @@ type store struct {
 
 	mu     sync.Mutex
 	images []*image // oldest first
+	// peak is the greatest number of bytes that were taken when an image had just been written.
+	peak int64
 	// owed bounds what images in memory hold that was counted for others, now dropped.
 	owed int64
 	// written is how many bytes of the last image are in the directory.
@@ -121,6 +123,9 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 	for {
 		used, err := s.used()
 		used += s.inMemory()
+		if err == nil && (used <= s.maxBytes || s.owed == 0) {
+			s.peak = max(s.peak, used)
+		}
 		if err == nil && used <= s.maxBytes {
 			i.inUse, i.taken = false, time.Now()
 			return dropped, nil

@@ -248,6 +248,31 @@ func TestImageInUseIsNotDropped(t *testing.T) {
 	}
 }
 
+// TestPeakOfTheStore: what an image took that then made room for itself counts, too.
+func TestPeakOfTheStore(t *testing.T) {
+	s := &store{directory: t.TempDir(), maxBytes: 100, maxImages: 9, free: func() (int64, error) { return 0, nil }}
+	s.used = func() (int64, error) { return int64(40 * len(s.images)), nil }
+	for n, want := range []int64{40, 80, 120, 120} {
+		i, _, err := s.create(1, history{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.settle(i); err != nil {
+			t.Fatal(err)
+		}
+		if s.peak != want {
+			t.Errorf("after %d images the peak is %d, want %d", n+1, s.peak, want)
+		}
+	}
+	if err := s.removeGroup(1); err != nil {
+		t.Fatal(err)
+	}
+	var status Status
+	if s.status(&status); status.PeakBytes != 120 || status.Bytes != 0 {
+		t.Errorf("without images: %d bytes, and a peak of %d", status.Bytes, status.PeakBytes)
+	}
+}
+
 func TestOwnBytes(t *testing.T) {
 	directory, other := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(directory, "a"), string(make([]byte, 10000)))

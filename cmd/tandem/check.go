@@ -97,13 +97,20 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// register adds the flags that all searches have.
+// register adds the flags of a search whose result is shown.
 func (f *checkFlags) register(p *pflag.FlagSet) {
-	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
+	f.registerSearch(p)
 	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
 	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", "))
-	p.StringVar(&f.ckptd, "ckptd", "", "use the shared checkpoint daemon that listens at `socket` (tandem ckptd), not one of its own")
 	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+" (default group)")
+	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
+	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
+}
+
+// registerSearch adds the flags that all searches have.
+func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
+	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
+	p.StringVar(&f.ckptd, "ckptd", "", "use the shared checkpoint daemon that listens at `socket` (tandem ckptd), not one of its own")
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
@@ -120,8 +127,6 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
 	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
-	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
-	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 }
 

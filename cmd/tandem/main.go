@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(checkCommand(), testCommand(), replayCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
+	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
 	root.SetArgs(likeGoTest(args))
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError

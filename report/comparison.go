@@ -1,0 +1,303 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Comparison is one search, run with several combinations of strategy, backend and scope.
+type Comparison struct {
+	Package string
+	Args    []string
+	Rows    []Compared // in the order in which they were run
+}
+
+// Compared is the search with one combination.
+type Compared struct {
+	Strategy, Backend, Scope string
+	Verdict                  Verdict // empty: there is none, and Reason is why
+	Reason                   string  // what ended the search, or made it impossible; one line or several
+	Failed                   bool    // by Reason; if there is a verdict all the same, it is that of a violation found before
+	Outcomes                 map[string]int
+	Counts                   Counts
+	Restarts                 int           // of the peers, from nothing
+	ImageBytes               int64         // of all images together, when they were taken
+	PeakBytes                int64         // most bytes in the store of the checkpoint daemon just after a checkpoint: images and scratch directories
+	Elapsed                  time.Duration // of the search; with scope auto, what was in vain included
+}
+
+// Name names the combination.
+func (c *Compared) Name() string { return c.Strategy + ", " + c.Backend + ", " + c.Scope }
+
+// found is the verdict with what it rests on, in short.
+func (c *Compared) found() string {
+	var list []string
+	for _, outcome := range slices.Sorted(maps.Keys(c.Outcomes)) {
+		list = append(list, fmt.Sprintf("%s %s", count(c.Outcomes[outcome]), outcome))
+	}
+	return fmt.Sprintf("%s (%s)", c.Verdict, strings.Join(list, ", "))
+}
+
+// Verdict is that of the combinations together, if they do not disagree: what those found whose search has not been ended
+// early. It is empty if none has a verdict.
+func (c *Comparison) Verdict() Verdict {
+	for _, v := range []Verdict{Violated, Holds, Unknown} {
+		if slices.ContainsFunc(c.Rows, func(r Compared) bool { return r.Verdict == v }) {
+			return v
+		}
+	}
+	return ""
+}
+
+// Disagreement is an error that names two combinations that cannot both be right; nil if there are none. Those
+// that have found out anything have found the same; and within one scope, as many executions have ended in each way, unless
+// a bound has ended one of the two elsewhere. Between scopes the numbers differ, as dependence does.
+func (c *Comparison) Disagreement() error {
+	for i := range c.Rows {
+		for j := range i {
+			if a, b := &c.Rows[j], &c.Rows[i]; a.contradicts(b) {
+				return fmt.Errorf("the combinations disagree:\n  %s: %s\n  %s: %s%s", a.Name(), a.found(), b.Name(), b.found(), a.hint(b))
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Compared) contradicts(other *Compared) bool {
+	if c.Verdict == "" || other.Verdict == "" {
+		return false
+	}
+	decided := c.Verdict != Unknown && other.Verdict != Unknown
+	if decided && c.Verdict != other.Verdict {
+		return true
+	}
+	if c.Failed || other.Failed || c.Scope != other.Scope || !decided && c.Counts.Executions != other.Counts.Executions {
+		return false
+	}
+	return !maps.Equal(c.Outcomes, other.Outcomes)
+}
+
+// hint is what may help.
+func (c *Compared) hint(other *Compared) string {
+	switch {
+	case c.Scope != other.Scope:
+		return "\nThe answers on a connection depend on more than that connection: use scope group."
+	case c.Counts.Reads != "":
+		return "\nThe peers have read the time or random numbers (" + printable(c.Counts.Reads) + "), and each combination has asked them anew:" +
+			" with choices in their configuration they answer the same."
+	case len(c.Counts.Blind) > 0:
+		return "\nIt is not known whether the peers have read the time or random numbers. Each combination has asked them anew, and they may have answered otherwise."
+	}
+	return "\nOne of them is wrong, and so is Tandem: please report it."
+}
+
+// measure is a column of a comparison.
+type measure struct {
+	title string // of the column
+	key   string // in CSV, with the unit
+	value func(*Compared) float64
+	text  func(float64) string
+}
+
+// of is the value of a combination; unknown if it has none.
+func (m *measure) of(c *Compared) (value float64, known bool) {
+	if c.Verdict == "" {
+		return 0, false
+	}
+	value = m.value(c)
+	return value, !math.IsNaN(value)
+}
+
+var measures = []measure{
+	{"time", "seconds", func(c *Compared) float64 { return c.Elapsed.Seconds() }, secondsText},
+	{"executions", "executions", func(c *Compared) float64 { return float64(c.Counts.Executions) }, countText},
+	{"transitions", "transitions", func(c *Compared) float64 { return float64(c.Counts.Transitions) }, countText},
+	{"hits", "cache_hits", func(c *Compared) float64 { return float64(c.Counts.CacheHits) }, countText},
+	{"misses", "cache_misses", func(c *Compared) float64 { return float64(c.Counts.CacheMisses) }, countText},
+	{"checkpoints", "checkpoints", func(c *Compared) float64 { return float64(c.Counts.Checkpoints) }, countText},
+	{"restores", "restores", func(c *Compared) float64 { return float64(c.Counts.Restores) }, countText},
+	{"restarts", "restarts", func(c *Compared) float64 { return float64(c.Restarts) }, countText},
+	{"replayed", "replayed_requests", func(c *Compared) float64 { return float64(c.Counts.Replayed) }, countText},
+	{"images", "image_bytes", func(c *Compared) float64 { return float64(c.ImageBytes) }, bytesText},
+	{"peak", "peak_bytes", peakOf, bytesText},
+}
+
+// peakOf is not known without checkpoints, after which it is measured.
+func peakOf(c *Compared) float64 {
+	if c.Counts.Checkpoints == 0 {
+		return math.NaN()
+	}
+	return float64(c.PeakBytes)
+}
+
+func countText(x float64) string { return count(int(x)) }
+
+func secondsText(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " s" }
+
+func bytesText(x float64) string {
+	const step = 1 << 10
+	unit := "B"
+	for _, next := range []string{"KiB", "MiB", "GiB"} {
+		if x < step {
+			break
+		}
+		x, unit = x/step, next
+	}
+	return strconv.FormatFloat(x, 'f', min(1, len(unit)-1), 64) + " " + unit
+}
+
+// WriteComparison writes a comparison as a table, with the reasons of those that have not come to a verdict below
+// it. The error is the writer's.
+func WriteComparison(w io.Writer, c *Comparison, options Options) error {
+	p := &printer{options: options}
+	p.comparison(c)
+	_, err := w.Write(p.text.Bytes())
+	return err
+}
+
+func (p *printer) comparison(c *Comparison) {
+	verdict, runs := c.Verdict(), 0
+	for i := range c.Rows {
+		if c.Rows[i].Verdict == verdict && verdict != "" {
+			runs++
+		}
+	}
+	headline := fmt.Sprintf("%s: %s of %s", strings.ToUpper(string(verdict)), count(runs), countOf(len(c.Rows), "combination"))
+	if verdict == "" {
+		headline = fmt.Sprintf("NO VERDICT: none of %s could be run", countOf(len(c.Rows), "combination"))
+	} else if c.Disagreement() != nil {
+		verdict, headline = "", "DISAGREEMENT"
+	}
+	p.line(verdictStyles[verdict], headline)
+	p.line(plain, "  "+printable(programOf(Run{Package: c.Package, Args: c.Args})))
+	p.line(plain, "")
+	table, notes := c.table()
+	for i, line := range aligned(table, textColumns) {
+		style := plain
+		if i == 0 {
+			style = bold
+		}
+		p.line(style, "  "+line)
+	}
+	if len(notes) > 0 {
+		p.line(plain, "")
+	}
+	for i, note := range notes {
+		p.note(i+1, note)
+	}
+	p.line(plain, "")
+	p.line(dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when they were taken; peak: most bytes in the")
+	p.line(dim, "  checkpoint daemon's store just after a checkpoint: the images that there were then, and the scratch directories")
+}
+
+// note writes why a combination has come to no verdict.
+func (p *printer) note(number int, text string) {
+	label := fmt.Sprintf("[%d]", number)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines[:min(len(lines), maxNoteLines)] {
+		p.linef(plain, "  %4s %s", label, printable(line))
+		label = ""
+	}
+	if more := len(lines) - maxNoteLines; more > 0 {
+		p.linef(plain, "       and %s", countOf(more, "more line"))
+	}
+}
+
+// maxNoteLines bounds the reason of one combination.
+const maxNoteLines = 20
+
+// textColumns are left-aligned.
+const textColumns = 4
+
+// table is a heading and a line for each combination; what needs more words is in notes.
+func (c *Comparison) table() (table [][]string, notes []string) {
+	heading := []string{"strategy", "backend", "scope", "verdict"}
+	for _, m := range measures {
+		heading = append(heading, m.title)
+	}
+	table = append(table, heading)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		verdict := string(r.Verdict)
+		if r.Verdict == "" {
+			verdict = "none"
+		}
+		if r.Failed || r.Verdict == Unknown {
+			notes = append(notes, r.Name()+": "+r.Reason)
+			verdict += fmt.Sprintf(" [%d]", len(notes))
+		}
+		line := []string{printable(r.Strategy), printable(r.Backend), printable(r.Scope), verdict}
+		for _, m := range measures {
+			if value, known := m.of(r); known {
+				line = append(line, m.text(value))
+			} else {
+				line = append(line, "-")
+			}
+		}
+		table = append(table, line)
+	}
+	return table, notes
+}
+
+// oneLine joins lines, and has nothing that a terminal would act on.
+func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
+
+// aligned joins the cells of each line so that those of a column are below each other: the first ones by their
+// beginnings, the others, which are numbers, by their ends.
+func aligned(table [][]string, left int) []string {
+	widths := make([]int, len(table[0]))
+	for _, line := range table {
+		for i, cell := range line {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	var lines []string
+	for _, line := range table {
+		text := ""
+		for i, cell := range line {
+			blanks := strings.Repeat(" ", widths[i]-len(cell))
+			if i >= left {
+				text += "  " + blanks + cell
+			} else {
+				text += "  " + cell + blanks
+			}
+		}
+		lines = append(lines, text[2:])
+	}
+	return lines
+}
+
+// WriteComparisonCSV writes a comparison as comma-separated values with a heading (RFC 4180, but for the ends of
+// lines), all numbers in full; those that are not known are left out. The error is the writer's.
+func WriteComparisonCSV(w io.Writer, c *Comparison) error {
+	out := csv.NewWriter(w)
+	heading := []string{"strategy", "backend", "scope", "verdict", "outcomes"}
+	for _, m := range measures {
+		heading = append(heading, m.key)
+	}
+	lines := [][]string{append(heading, "reason")}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		var outcomes []string
+		for _, outcome := range slices.Sorted(maps.Keys(r.Outcomes)) {
+			outcomes = append(outcomes, fmt.Sprintf("%s: %d", outcome, r.Outcomes[outcome]))
+		}
+		line := []string{r.Strategy, r.Backend, r.Scope, string(r.Verdict), strings.Join(outcomes, "; ")}
+		for _, m := range measures {
+			if value, known := m.of(r); known {
+				line = append(line, strconv.FormatFloat(value, 'f', -1, 64))
+			} else {
+				line = append(line, "")
+			}
+		}
+		lines = append(lines, append(line, oneLine(r.Reason)))
+	}
+	return out.WriteAll(lines)
+}
