@@ -254,7 +254,9 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	case ctx.Err() != nil:
 		result, err = r.endedBy("it was interrupted")
 	case err == nil:
-		result, err = r.result()
+		if result, err = r.result(); err != nil && ctx.Err() != nil { // it ended while violations were explained
+			result, err = r.endedBy("it was interrupted")
+		}
 	case len(r.violations) > 0:
 		result, _ = r.endedBy("an error ended the search")
 	}
