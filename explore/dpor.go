@@ -10,7 +10,8 @@ import "slices"
 // wakeup trees lead past what sleep sets would cut off only later (Redundant). That
 // takes to know what has to run before a race can be reversed; where it is not known
 // (programs that end early, counters below zero) single steps are planned, and
-// executions may be redundant.
+// executions may be redundant; so they may, seldom, where it is foreseen too coarsely
+// what an operation does before the event that it races with (foreseeable).
 //
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
