@@ -270,7 +270,12 @@ func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 			return refuse("descriptor %d of process %d reads the output of the group", f.number, f.pid)
 		}
 		d.isOutput = true
-		d.make = func(*revival) (int, error) { return unix.FcntlInt(output.Fd(), unix.F_DUPFD_CLOEXEC, 0) }
+		d.make = func(*revival) (int, error) { // of the same description, which may have other flags by now
+			if _, err := unix.FcntlInt(output.Fd(), unix.F_SETFL, f.flags&(unix.O_NONBLOCK|unix.O_DIRECT|unix.O_APPEND)); err != nil {
+				return -1, err
+			}
+			return unix.FcntlInt(output.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		}
 		return nil
 	}
 	n, err := f.unread()
