@@ -18,15 +18,8 @@ import (
 // The benchmarks report the median, in milliseconds: single outliers of the machine's
 // make the mean useless.
 
-// samples collects durations and reports their median.
+// samples collects durations.
 type samples []time.Duration
-
-func (s samples) report(b *testing.B) {
-	slices.Sort(s)
-	b.ReportMetric(float64(s[len(s)/2].Microseconds())/1000, "ms/median")
-	b.ReportMetric(float64(s[len(s)*95/100].Microseconds())/1000, "ms/p95")
-	b.ReportMetric(0, "ns/op")
-}
 
 // withConversation starts a group and connects to it.
 func withConversation(b *testing.B, name, backend string) (*Client, *Group) {
@@ -51,19 +44,16 @@ func withConversation(b *testing.B, name, backend string) (*Client, *Group) {
 
 var benchmarked = []string{"dropbear", "merecat"}
 
+// BenchmarkDump and BenchmarkRestore measure the daemon and its bare twin in turns. Under x
+// is what the daemon takes, over what the bare command takes.
+
 func BenchmarkDump(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
 			_, g := withConversation(b, name, BackendCRIU)
-			var took samples
-			for b.Loop() {
-				begin := time.Now()
-				if _, err := g.Checkpoint(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-				took = append(took, time.Since(begin))
-			}
-			took.report(b)
+			c, other := withConversation(b, name, BackendCRIU)
+			x := newBare(b, c, other)
+			x.inTurns(func() error { _, err := g.Checkpoint(context.Background()); return err }, x.dump)
 		})
 	}
 }
@@ -72,21 +62,33 @@ func BenchmarkRestore(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
 			_, g := withConversation(b, name, BackendCRIU)
-			image, err := g.Checkpoint(testContext(b))
-			if err != nil {
-				b.Fatal(err)
-			}
-			var took samples
-			for b.Loop() {
-				begin := time.Now()
-				if err := g.Restore(context.Background(), image.ID); err != nil {
-					b.Fatal(err)
-				}
-				took = append(took, time.Since(begin))
-			}
-			took.report(b)
+			image := saved(b, g)
+			c, other := withConversation(b, name, BackendCRIU)
+			x := newBare(b, c, other)
+			x.dump()
+			kill(b, x.group.PID())
+			x.inTurns(func() error { return g.Restore(context.Background(), image) }, x.restore)
 		})
 	}
+}
+
+func (x *bare) inTurns(own func() error, bare func() time.Duration) {
+	var took, without samples
+	for x.b.Loop() {
+		begin := time.Now()
+		if err := own(); err != nil {
+			x.b.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+		without = append(without, bare())
+	}
+	slices.Sort(took)
+	slices.Sort(without)
+	median, bareMedian := took[len(took)/2], without[len(without)/2]
+	x.b.ReportMetric(float64(median.Microseconds())/1000, "ms/median")
+	x.b.ReportMetric(float64(bareMedian.Microseconds())/1000, "ms/bare-median")
+	x.b.ReportMetric(float64(median)/float64(bareMedian), "x")
+	x.b.ReportMetric(0, "ns/op")
 }
 
 // The bare twins run the command criu by hand on the same group, in the same namespaces,
@@ -206,34 +208,4 @@ func (x *bare) restore() time.Duration {
 		return err == nil && n == 0
 	})
 	return took
-}
-
-func BenchmarkDumpBare(b *testing.B) {
-	for _, name := range benchmarked {
-		b.Run(name, func(b *testing.B) {
-			c, g := withConversation(b, name, BackendCRIU)
-			x := newBare(b, c, g)
-			var took samples
-			for b.Loop() {
-				took = append(took, x.dump())
-			}
-			took.report(b)
-		})
-	}
-}
-
-func BenchmarkRestoreBare(b *testing.B) {
-	for _, name := range benchmarked {
-		b.Run(name, func(b *testing.B) {
-			c, g := withConversation(b, name, BackendCRIU)
-			x := newBare(b, c, g)
-			x.dump()
-			kill(b, g.PID())
-			var took samples
-			for b.Loop() {
-				took = append(took, x.restore())
-			}
-			took.report(b)
-		})
-	}
 }
