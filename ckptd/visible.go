@@ -61,8 +61,8 @@ func (h *hosted) saveVerifiably(ctx context.Context, i *image) error {
 }
 
 // halfClosed tells whether a connection has been closed by one of its ends. CRIU 4.2.1 resets
-// those at a restore: it sends the other end a segment with FIN, whose acknowledgement
-// arrives where no socket is yet. What the peers make of that is not compared.
+// some of those at a restore: it sends the other end a segment with FIN, whose acknowledgement
+// may arrive where no socket is yet. What the peers make of that is not compared.
 func halfClosed(state []string) bool {
 	return slices.ContainsFunc(state, func(line string) bool {
 		return strings.Contains(line, " socket [") && strings.Contains(line, " 08 ") // CLOSE_WAIT
