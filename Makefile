@@ -8,6 +8,7 @@
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
+# make table2  the experiments of the paper that there are examples for
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -19,7 +20,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions lint clean
+.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -81,6 +82,9 @@ comma = ,
 versions:
 	$(GO) test ./check -run TestReleasesAgree -v -timeout 20m -releases $(subst $() $(),$(comma),$(RELEASES))
 	for release in $(RELEASES); do $(GO) test ./sut -run TestOperations -timeout 20m -release $$release || exit 1; done
+
+table2: setup build
+	@examples/paper/table2.sh
 
 lint:
 	$(GO) vet ./...

@@ -283,8 +283,8 @@ func TestHTTPGet(t *testing.T) {
 	c, _ := startPeers(t, "httpget/tandem.yaml")
 	expect(t, "This is file 0.\nThis is file 1.\n", "httpget", c.Args...)
 	expect(t, "This is file 0.\nThis is file 1.\nThis is file 2.\n", "httpget", "-n", "3", "-transport")
-	output, status := runExample(t, "httpget", "-n", "5")
-	if status != 1 || !strings.Contains(output, "file4.txt: the server answered 404 Not Found") {
+	output, status := runExample(t, "httpget", "-n", "6")
+	if status != 1 || !strings.Contains(output, "file5.txt: the server answered 404 Not Found") {
 		t.Errorf("a missing file: status %d, output %q", status, output)
 	}
 }
