@@ -90,12 +90,19 @@ func TestAutoConfirmsViolations(t *testing.T) {
 func TestScopesAgree(t *testing.T) {
 	for _, e := range []example{alphabet, httpGet, scpToFixed} {
 		t.Run(e.String(), func(t *testing.T) {
-			group, said := outputs(t, e.inMemory(t))
-			o := e.inMemory(t)
+			options := func() Options {
+				o := e.inMemory(t)
+				if e.pkg == httpGet.pkg {
+					o.Group.Peers[0].Choices = 1 // the Date header would differ between two orders, now and then
+				}
+				return o
+			}
+			group, said := outputs(t, options())
+			o := options()
 			o.Scope = iocache.Connection
 			connection, saidThen := outputs(t, o)
 			compareScopes(t, group, connection, said, saidThen)
-			o = e.inMemory(t)
+			o = options()
 			auditing(&o)
 			auto, saidThen := outputs(t, o)
 			compareScopes(t, group, auto, said, saidThen)
