@@ -25,7 +25,7 @@ func TestKill(t *testing.T) {
 	const times = 4
 	dropbear := []string{"./examples/scpto/fixed", "-c", "examples/scpto/tandem.yaml"}
 	// The peer of this one is asked something new all the time.
-	alphabet := []string{"./examples/alphabet", "-c", filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}
+	alphabet := []string{"./examples/alphabet", "--backend", "criu", "-c", filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}
 	// A death in the middle of a dump or restore may show as CRIU's failure first.
 	const orGroup = "|the peer group is not running"
 	for _, victim := range []struct {
@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 		{"criu", func(p process) bool { return strings.Contains(p.command, "criu swrk") }, "(?i)criu.*killed", alphabet},
 		{"proxy", func(p process) bool { return strings.Contains(p.command, "tandem-proxy") }, "proxy" + orGroup, alphabet},
 		{"ckptd", func(p process) bool { return strings.Contains(p.command, "tandem-ckptd") }, "tandem-ckptd died", alphabet},
-		{"worker", func(p process) bool { return strings.HasSuffix(p.executable, "/program") }, "worker process ended unexpectedly", dropbear},
+		{"worker", func(p process) bool { return p.own && strings.HasSuffix(p.executable, "/program") }, "worker process ended unexpectedly", dropbear},
 	} {
 		t.Run(victim.name, func(t *testing.T) {
 			for i := range times {
@@ -89,6 +89,7 @@ type process struct {
 	pid        int
 	executable string
 	command    string
+	own        bool // a child of the ancestor: a copy that a worker has forked need not be missed
 }
 
 // killDescendant waits for a descendant that is looked for, and then a while,
@@ -98,7 +99,7 @@ func killDescendant(ancestor int, is func(process) bool, after time.Duration) bo
 	for started := time.Now(); time.Since(started) < 2*time.Minute; {
 		for _, pid := range descendants(ancestor, nil) {
 			p, ok := readProcess(pid)
-			if !ok || !is(p) {
+			if p.own = childOf(pid, ancestor); !ok || !is(p) {
 				continue
 			}
 			if strike.IsZero() {
@@ -121,6 +122,11 @@ func leftBehind(t *testing.T, before map[string]bool) string {
 		left = difference(before, surroundings(t))
 	}
 	return left
+}
+
+func childOf(pid, parent int) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", parent))
 }
 
 func descendants(pid int, list []int) []int {
