@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
@@ -128,8 +130,9 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-// whileRestored ends soon after all that CRIU has restored has been killed. Its first process is
-// the daemon's child, so that CRIU is not told of its end, and waits for ever.
+// whileRestored ends soon after something that CRIU has restored has been killed. Its first process is
+// the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always told when
+// another one does not come as far as the rest, who wait for it then.
 func (h *hosted) whileRestored(parent context.Context) (context.Context, context.CancelFunc) {
 	const interval = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(parent)
@@ -139,11 +142,18 @@ func (h *hosted) whileRestored(parent context.Context) (context.Context, context
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		// So many times in a row: it may not be there yet, or not be seen while it is being made.
-		for patience, missing := 50, 0; missing < patience; {
+		const standstill = 30
+		last, still := time.Duration(-1), 0
+		for patience, missing := 50, 0; missing < patience && still < standstill; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
+			}
+			if ran, sleep := ranIn(network); sleep && ran == last {
+				still++
+			} else {
+				last, still = ran, 0
 			}
 			switch n, err := h.daemon.reaper.strangersIn(network); {
 			case err != nil:
@@ -156,6 +166,30 @@ func (h *hosted) whileRestored(parent context.Context) (context.Context, context
 		}
 	}()
 	return ctx, cancel
+}
+
+// ranIn is how long all that there is in a network has run, and whether all of it sleeps.
+func ranIn(network *os.File) (ran time.Duration, sleep bool) {
+	number, err := inode(int(network.Fd()))
+	if err != nil {
+		return 0, false
+	}
+	all, err := processesInNetwork(number)
+	if sleep = err == nil && len(all) > 0; !sleep {
+		return 0, false
+	}
+	for _, pid := range all {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		for _, task := range tasks {
+			state, _ := stateOfProcess(strings.TrimPrefix(task, "/proc/"))
+			sleep = sleep && state != 'R' && state != 'D'
+			text, _ := os.ReadFile(task + "/schedstat") // it may have ended
+			first, _, _ := strings.Cut(string(text), " ")
+			n, _ := strconv.ParseInt(first, 10, 64)
+			ran += time.Duration(n)
+		}
+	}
+	return ran, sleep
 }
 
 // orDeath blames a failed dump on the death of the proxy or of a peer, if that is what
