@@ -251,7 +251,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	err := r.loop(ctx)
 	defer func() { r.executor.close() }()
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && err != nil: // else the search had ended by then
 		result, err = r.endedBy("it was interrupted")
 	case err == nil:
 		if result, err = r.result(); err != nil && ctx.Err() != nil { // it ended while violations were explained
