@@ -284,7 +284,8 @@ type run struct {
 	outcomes   map[explore.Outcome]int
 	peers      *peerSide
 	auditor    *auditor // of scope auto; else nil
-	counts     Counts
+	counts     Counts   // of what was reported to the search
+	vain       Counts   // of what was run and never was: it is not saved, since it is run again
 	started    time.Time
 	told       time.Time // when Progress last was
 	violations []*violation
@@ -449,7 +450,9 @@ func (r *run) endedBy(reason string) (*Result, error) {
 // known is the result without violations.
 func (r *run) known() *Result {
 	r.counts.Elapsed = r.elapsed()
-	result := &Result{Verdict: r.verdict, Counts: r.counts, CutOff: r.limited, Outcomes: r.outcomes}
+	counts := r.counts
+	counts.add(r.vain)
+	result := &Result{Verdict: r.verdict, Counts: counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored

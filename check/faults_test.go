@@ -40,29 +40,16 @@ func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sut.Start(p, sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	seen := map[string]bool{}
-	var translate translator
-	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		peer := &echo{}
-		log, err := w.Run(translate.schedule(schedule), peer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := translate.log(log)
-		if err == nil {
-			err = s.Report(x)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	seen, peer := map[string]bool{}, (*echo)(nil)
+	newPeers := func() sut.Peers { peer = &echo{}; return peer }
+	o := sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}}
+	if _, err := eachExecutionWith(newPeers, p, o, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome, strings.Join(peer.seen, ","))] = true
 		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return seen
 }

@@ -183,6 +183,11 @@ func (o observer) Report(x explore.Execution) error {
 // eachExecution runs the executions of a search in a worker of their own, to its end or
 // until visit, which is shown each of them before the search is, returns false.
 func eachExecution(p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+	return eachExecutionWith(func() sut.Peers { return nil }, p, o, s, visit)
+}
+
+// eachExecutionWith does so with peers that are made anew for each of them.
+func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
 	w, err := sut.Start(p, o)
 	if err != nil {
 		return false, err
@@ -190,7 +195,7 @@ func eachExecution(p *sut.Program, o sut.Options, s explore.Search, visit func(*
 	defer w.Close()
 	var translate translator
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		log, err := w.Run(translate.schedule(schedule), nil)
+		log, err := w.Run(translate.schedule(schedule), newPeers())
 		if err != nil {
 			return false, err
 		}

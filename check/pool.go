@@ -312,7 +312,7 @@ func (p *pool) wait() error {
 	for _, j := range p.early.rest(p.asked) {
 		r.counts.InVain++
 		if f := j.finding; f != nil {
-			r.counts.add(f.counts)
+			r.vain.add(f.counts)
 			if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
 				r.unclaimed = append(r.unclaimed, f.kept)
 			}

@@ -142,14 +142,19 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return 0, EAGAIN
 	case e.shut:
 		return 0, EPIPE
-	case fault != 0:
-		return e.sendFault(fault, b)
+	case fault != 0 && fault <= faultKinds: // before the peer sees anything
+		e.fail(opSocketWrite, fault)
+		return len(b), 0
 	}
+	e.mute = e.mute || fault != 0 // the peer's answer is lost
 	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, 0, b)
 	tandemInput(opSocketWrite, e.outQueue(), e.number, b)
 	tandemDeliver(opSocketWrite, deliveries, data)
 	if errno != 0 {
 		return 0, Errno(errno)
+	}
+	if fault != 0 {
+		e.fail(opSocketWrite, fault-faultKinds)
 	}
 	return len(b), 0
 }
