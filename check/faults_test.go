@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -115,5 +116,26 @@ func TestFaultsAreBounded(t *testing.T) {
 		if !want[text] {
 			t.Errorf("a random execution prints %s, which the reduced search has not found", text)
 		}
+	}
+}
+
+// TestFaultsInEveryScope: with a real peer, too, the scopes find the same ways to fail.
+func TestFaultsInEveryScope(t *testing.T) {
+	e := example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}
+	said := map[iocache.Scope]map[string]bool{}
+	for _, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
+		o := e.options(t)
+		o.Scope, o.World.Faults, o.Violations, o.Search = scope, 1, MaxViolations, explore.DPOR()
+		result := check(t, o)
+		said[scope] = map[string]bool{}
+		for _, v := range result.Violations {
+			said[scope][fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places)] = true
+		}
+		if len(said[scope]) < 2 {
+			t.Errorf("scope %v: %v, %d violations", scope, result.Verdict, len(result.Violations))
+		}
+	}
+	if diff := cmp.Diff(said[iocache.Group], said[iocache.Connection]); diff != "" {
+		t.Errorf("violations (-scope group +scope connection):\n%s", diff)
 	}
 }
