@@ -149,7 +149,7 @@ func tandemConsider() {
 	switch {
 	case t.sealed && t.hasArms():
 		tandemLook(t)
-	case t.sealed && (!tandemEnabled(t) || t.op == opConnect || t.op == opBind && t.state == 0):
+	case t.sealed && (!tandemEnabled(t) || tandemAwaitsPeer(t) || t.op == opConnect || t.op == opBind && t.state == 0):
 		// The transition would have gone on, had the object been ready, or
 		// the behaviour of the peers been chosen.
 		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))

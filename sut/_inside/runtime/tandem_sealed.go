@@ -1,5 +1,7 @@
 package runtime
 
+import "unsafe"
+
 // tandemPlain are operations that never have alternatives, nor a counter. Most of those
 // of sealed packages are such.
 const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate | 1<<opOnce
@@ -26,10 +28,24 @@ func tandemGoesAhead(t *tandemG) bool {
 		tandemOperateBy(t, n, arm, partner)
 	default:
 		tandemCountChoices(t)
-		if !tandemEnabled(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver() {
+		if !tandemEnabled(t) || tandemAwaitsPeer(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver() {
 			return false
 		}
 		tandemLogOperation(t)
 	}
 	return true
+}
+
+// tandemAwaitsPeer reports whether an operation on a connection would have waited for a
+// peer to accept it or to answer, had the peer taken any time: others can go on meanwhile,
+// whatever package it is called from.
+func tandemAwaitsPeer(t *tandemG) bool {
+	switch t.op {
+	case opSocketRead:
+		return (*socketQueue)(unsafe.Pointer(t.state)).awaited
+	case opSocketWrite:
+		out := tandemSockets[t.object].out
+		return out != nil && out.awaited
+	}
+	return false
 }

@@ -83,6 +83,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	if errno == 0 {
 		e.connected, e.remote = true, a
 		e.in, e.out = in, out
+		e.out.queue.awaited = true
 		e.setForeign(number)
 		e.register()
 		e.refresh()
@@ -121,6 +122,7 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 	}
 	tandemDelivered(op, &e.in.queue, h.connection, h.end, p)
 	e.in.put(p)
+	e.in.queue.awaited = true
 	switch h.end {
 	case endOfStream:
 		e.in.ended = true
@@ -131,12 +133,22 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 	e.refresh()
 }
 
+// noteConnected is what a write does first: it need not wait for the connection any more.
+func (e *tandemEndpoint) noteConnected() {
+	if e.out.queue.awaited {
+		e.out.queue.awaited = false
+		tandemTouch(opSocketWrite, &e.out.queue, accessWrite)
+		return
+	}
+	tandemTouch(opSocketWrite, &e.out.queue, accessRead)
+}
+
 // writeForeign sends at most what one exchange can carry.
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	b := p[:min(len(p), exchangeBytes)]
 	fault := tandemFault(2 * faultKinds)
 	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
-	tandemTouch(opSocketWrite, &e.out.queue, accessRead)
+	e.noteConnected()
 	switch {
 	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN

@@ -32,6 +32,7 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
 		return 0, EAGAIN
 	}
+	e.in.queue.awaited = false
 	if e.foreign && len(e.in.stream) > e.in.head && flags&MSG_PEEK == 0 {
 		if fault := tandemFault(faultKinds); fault != 0 {
 			e.fail(opFault, fault)
