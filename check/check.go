@@ -278,7 +278,7 @@ type run struct {
 	ctx        context.Context
 	options    Options
 	executor   *executor // the first one, and after the search one that is left
-	begun      bool      // there has been an execution
+	begun      bool      // the search has been asked for an execution
 	search     explore.Search
 	verdict    explore.Verdict // of the search, when it has ended
 	outcomes   map[explore.Outcome]int

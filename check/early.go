@@ -69,6 +69,14 @@ func (e *early) pop() *job {
 	return nil
 }
 
+// idle reports whether no job waits for an executor.
+func (e *early) idle() bool {
+	for last := len(e.queue) - 1; last >= 0 && e.queue[last].state != queued; last-- {
+		e.queue = e.queue[:last]
+	}
+	return len(e.queue) == 0
+}
+
 // remove takes out the job with a schedule; nil if there is none.
 func (e *early) remove(s *explore.Schedule) *job {
 	hash := s.Hash()
@@ -88,6 +96,9 @@ func (e *early) keep(j *job, x *executor) {
 	j.memory, x.translator = x.translator, &translator{}
 	if last := len(e.free) - 1; last >= 0 {
 		e.free, x.translator = e.free[:last], e.free[last]
+	}
+	if j.asked {
+		return // it has been taken out
 	}
 	j.bytes = j.memory.size()
 	e.bytes += j.bytes

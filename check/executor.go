@@ -22,6 +22,7 @@ type executor struct {
 
 	// Guarded by the pool:
 	executing bool
+	waiting   bool // there is nothing to do
 	failed    bool // it is not to be used again
 }
 
@@ -83,13 +84,10 @@ type finding struct {
 }
 
 // execute runs a schedule of the search. The execution is in the memory of the translator. Findings
-// of known kinds need not be kept.
-func (x *executor) execute(schedule explore.Schedule, known func(kind string) bool) (explore.Execution, *finding, error) {
+// of known kinds need not be kept. The first of a check is one of those that are run twice more.
+func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (explore.Execution, *finding, error) {
 	x.counts = Counts{}
-	checked := sampled(schedule, x.run.options.SelfCheck)
-	if !x.run.begun {
-		x.run.begun, checked = true, x.run.options.SelfCheck > 0
-	}
+	checked := sampled(schedule, x.run.options.SelfCheck) || first && x.run.options.SelfCheck > 0
 	s := x.translator.schedule(schedule)
 	s.Steps, s.WantLeaks = x.run.options.Depth, x.run.options.Leaks
 	if s.Seed == 0 {

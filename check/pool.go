@@ -19,11 +19,13 @@ type pool struct {
 
 	// advancing is held by whoever advances the search, and by those who want it at rest.
 	advancing sync.Mutex
-	asked     *job // what it waits for; nil: it is to be asked
+	asked     *job // what it waits for; nil: it is to be asked. Who changes it holds mu too
 
 	mu        sync.Mutex // may be taken by who holds advancing
 	work      sync.Cond  // something is queued, or all is over
 	executors []*executor
+	leader    *executor       // that advanced the search last
+	taken     bool            // the search is being advanced
 	seen      map[string]bool // kinds of findings that have been reported
 	early     early
 	over      bool
@@ -33,6 +35,7 @@ type pool struct {
 // job is an execution to be run, or one that was.
 type job struct {
 	schedule explore.Schedule
+	first    bool        // of the check
 	memory   *translator // that the execution is in, unless that is the executor's own
 	done
 
@@ -115,11 +118,10 @@ func (p *pool) soFar() (v explore.Verdict, c Counts) {
 func (p *pool) serve(x *executor) {
 	defer p.busy.Done()
 	defer x.worker.Stay()()
-	for j := p.next(x, true); j != nil; {
+	for j := p.next(x); j != nil; j = p.next(x) {
 		var d done
-		d.execution, d.finding, d.err = x.execute(j.schedule, p.known)
-		wanted := p.finished(x, j, d)
-		j = p.next(x, wanted)
+		d.execution, d.finding, d.err = x.execute(j.schedule, j.first, p.known)
+		p.finished(x, j, d)
 	}
 }
 
@@ -130,8 +132,8 @@ func (p *pool) known(kind string) bool {
 	return p.seen[kind]
 }
 
-// finished takes what came of a job, and reports whether the search waits for it.
-func (p *pool) finished(x *executor, j *job, d done) (wanted bool) {
+// finished takes what came of a job.
+func (p *pool) finished(x *executor, j *job, d done) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.executing = false
@@ -139,30 +141,45 @@ func (p *pool) finished(x *executor, j *job, d done) (wanted bool) {
 	if d.err != nil {
 		p.leave(x, d.err)
 	}
-	if !j.asked {
+	if !j.asked || p.leader != x { // else the next that it does is to report it
 		p.early.keep(j, x)
 	}
-	return j.asked
 }
 
-// next returns a job for an executor, when there is one; nil when all is over. If the search waits
-// for what the executor has just run, that executor advances it: nobody else does, or has to wait for it.
-func (p *pool) next(x *executor, advance bool) *job {
-	if advance {
-		if j := p.advance(x); j != nil {
-			return j
-		}
-	}
+// next returns a job for an executor, when there is one; nil when all is over.
+func (p *pool) next(x *executor) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.over && !x.failed && p.run.ctx.Err() == nil {
+	for p.goesOn(x) {
+		if p.due() && p.leads(x) {
+			if j := p.advance(x); j != nil {
+				return j
+			}
+			continue
+		}
 		if j := p.early.pop(); j != nil {
 			p.begin(x, j)
 			return j
 		}
+		x.waiting = true
 		p.work.Wait()
+		x.waiting = false
 	}
 	return nil
+}
+
+// goesOn reports whether there may be jobs for an executor. The caller holds mu.
+func (p *pool) goesOn(x *executor) bool { return !p.over && !x.failed && p.run.ctx.Err() == nil }
+
+// due reports whether the search can be advanced. The caller holds mu.
+func (p *pool) due() bool {
+	return !p.taken && (p.asked == nil || p.asked.state != running)
+}
+
+// leads reports whether an executor is the one to advance the search: the one that did so last, in
+// the caches of whose processor it is, unless there is nothing else to do. The caller holds mu.
+func (p *pool) leads(x *executor) bool {
+	return p.leader == nil || p.leader == x || p.leader.waiting || p.early.idle()
 }
 
 // begin has an executor run a job. The caller holds mu.
@@ -171,10 +188,20 @@ func (p *pool) begin(x *executor, j *job) {
 }
 
 // advance takes the search to an execution that has not been run, and returns that
-// unless somebody else is about it.
+// unless somebody else is about it. The caller holds mu, but not meanwhile.
 func (p *pool) advance(x *executor) *job {
+	p.taken, p.leader = true, x
+	p.mu.Unlock()
 	p.advancing.Lock()
-	defer p.advancing.Unlock()
+	j := p.step(x)
+	p.advancing.Unlock()
+	p.mu.Lock()
+	p.taken = false
+	return j
+}
+
+// step is advance, of which the caller holds advancing.
+func (p *pool) step(x *executor) *job {
 	for p.ask() {
 		if done, mine := p.look(x); mine {
 			return p.asked
@@ -213,7 +240,7 @@ func (p *pool) ask() bool {
 		return false
 	}
 	if p.asked = p.early.remove(&schedule); p.asked == nil {
-		p.asked = &job{schedule: schedule}
+		p.asked, p.run.begun = &job{schedule: schedule, first: !p.run.begun}, true
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
 	}
@@ -267,8 +294,12 @@ func (p *pool) account(f *finding) error {
 // search waits for it; without any executor that is now. The caller holds mu.
 func (p *pool) leave(x *executor, err error) {
 	x.failed = true
+	if p.leader == x {
+		p.leader = nil
+	}
 	for _, other := range p.executors {
 		if !other.failed {
+			p.work.Broadcast()
 			return
 		}
 	}
