@@ -11,29 +11,34 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestSpillingCheck: with hardly any memory for the answers of the peers the verdict is the same, and
+// TestSpillingCheck: with less memory for the answers of the peers than they take the verdict is the same, and
 // if they cannot be read back that is an error.
 func TestSpillingCheck(t *testing.T) {
+	want, all := withCacheBytes(t, 0)
+	verdict, stats := withCacheBytes(t, all.Bytes-100)
+	if verdict != want || all.Spilled > 0 || stats.Spilled == 0 {
+		t.Errorf("%+v, %+v; without a limit %+v, %+v", verdict, stats, want, all)
+	}
+}
+
+// withCacheBytes is the verdict of a check with so much memory for the answers, and what they took.
+func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache.Stats) {
 	o := httpGet.inMemory(t)
-	want := check(t, o).Verdict
-	o = httpGet.inMemory(t)
-	o.CacheBytes = 29_000
+	o.CacheBytes = limit
+	o.Group.Peers[0].Choices = 1 // always the same dates, so always as many different answers
 	r, err := newRun(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spilled := 0
 	r.kind = func(*sut.Log, explore.Outcome) string {
-		spilled = r.peers.cache.Stats().Spilled
+		stats = r.peers.cache.Stats()
 		return ""
 	}
 	result, err := r.finish(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Verdict != want || spilled == 0 {
-		t.Errorf("%+v with %d answers spilled, %+v; without %+v", result.Verdict, spilled, r.peers.cache.Stats(), want)
-	}
+	return result.Verdict, stats
 }
 
 func TestLostAnswersAreAnError(t *testing.T) {

@@ -40,15 +40,26 @@ func (s connState) deliver(d Delivery) (connState, string) {
 	return s, ""
 }
 
+// place is what decides which inputs can be given there.
+type place struct {
+	kind  Kind // of the input that led there; 0: the root
+	conns []connState
+}
+
+func (c *Cache) place(n NodeID) place {
+	d := &c.nodes[n]
+	return place{d.kind, c.states[d.conns]}
+}
+
 // mustAccept panics unless in is an input that the SUT can give here at all.
-func (n *node) mustAccept(in Input) {
+func (n place) mustAccept(in Input) {
 	if objection := n.objection(in); objection != "" {
 		panic("iocache: " + objection)
 	}
 }
 
 // objection says why the SUT cannot give an input here; empty if it can.
-func (n *node) objection(in Input) string {
+func (n place) objection(in Input) string {
 	switch in.Kind {
 	case Connect, Listen:
 		if in.Name != "" && (in.Conn != 0 || n.kind != 0 && n.kind != Choose) {
@@ -78,7 +89,7 @@ func (n *node) objection(in Input) string {
 func (in Input) opens() bool { return in.Kind == Connect || in.Kind == Listen }
 
 // reaches says whether the group can notice the input.
-func (n *node) reaches(in Input) bool {
+func (n place) reaches(in Input) bool {
 	if in.opens() || in.Kind == Choose {
 		return true
 	}
@@ -97,7 +108,7 @@ func (n *node) reaches(in Input) bool {
 }
 
 // plausible checks that r can be a reaction to in.
-func (n *node) plausible(in Input, r Reaction) error {
+func (n place) plausible(in Input, r Reaction) error {
 	if r.Refused < 0 || r.Refused != 0 && !in.opens() {
 		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect or listen can, with a positive one",
 			in, r.Refused)
@@ -160,15 +171,14 @@ func apply(conns []connState, in Input, errno int) []connState {
 	return conns
 }
 
-// advance returns the states after an input and its reaction, and how many it
-// has copied: states are shared along a path for as long as they do not change.
-func advance(before []connState, in Input, r Reaction) (after []connState, copied int) {
-	changed := in.Kind != Send || len(r.Opened) > 0
+// advance returns the states after an input and its reaction, and whether they are others than before.
+func advance(before []connState, in Input, r Reaction) (after []connState, changed bool) {
+	changed = in.Kind != Send || len(r.Opened) > 0
 	for _, d := range r.Deliveries {
 		changed = changed || d.End != StillOpen
 	}
 	if !changed {
-		return before, 0
+		return before, false
 	}
 	after = make([]connState, len(before), len(before)+1+len(r.Opened))
 	copy(after, before)
@@ -177,5 +187,5 @@ func advance(before []connState, in Input, r Reaction) (after []connState, copie
 	for _, d := range r.Deliveries {
 		after[d.Conn], _ = after[d.Conn].deliver(d)
 	}
-	return after, cap(after)
+	return after, true
 }

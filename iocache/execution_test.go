@@ -50,16 +50,16 @@ func (w *peersTwin) perform(g *groupTwin, tree string, in Input) Reaction {
 	in.Name = ""
 	part := w.part(g, tree)
 	if in.Kind != Send {
-		if in.Kind == Choose || (&node{conns: part.conns}).reaches(in) {
+		if in.Kind == Choose || (place{conns: part.conns}).reaches(in) {
 			g.histories[tree] = g.histories[tree].with(in)
 		}
 		return part.perform(in)
 	}
 	var r Reaction
 	for _, b := range in.Data {
-		if in.Data = []byte{b}; (&node{conns: part.conns}).reaches(in) { // else the rest reaches nobody
+		if in.Data = []byte{b}; (place{conns: part.conns}).reaches(in) { // else the rest reaches nobody
 			g.histories[tree] = g.histories[tree].with(in)
-			r = r.join(part.perform(in))
+			r = join(r, part.perform(in))
 		}
 	}
 	return r
@@ -207,7 +207,7 @@ func (s *scripted) give(in Input, tree string) Reaction {
 	s.at = slices.Clone(s.x.At())
 	s.note()
 	s.save()
-	return served.join(s.global(r, in))
+	return join(served, s.global(r, in))
 }
 
 // known says whether the places of the execution are some at which the group has stood.
@@ -330,9 +330,9 @@ func (s *scripted) spill() {
 	if rapid.IntRange(0, 3).Draw(s.T, "spill") > 0 {
 		return
 	}
-	for n := range s.cache.nodes {
-		if d := &s.cache.nodes[n]; !d.spilled && d.reaction.size() > 0 {
-			s.cache.spill(NodeID(n))
+	for id := range s.cache.answers {
+		if a := &s.cache.answers[id]; !a.spilled && a.size() > 0 {
+			s.cache.spill(answerID(id))
 		}
 	}
 }

@@ -296,7 +296,7 @@ func (c *Cache) Restore(e Entry) error {
 	if e.At < 0 || int(e.At) >= len(c.nodes) || !c.nodes[e.At].answered {
 		return fmt.Errorf("iocache: a record follows place %d, which there is not", e.At)
 	}
-	if objection := c.nodes[e.At].objection(e.Input); objection != "" {
+	if objection := c.place(e.At).objection(e.Input); objection != "" {
 		return errors.New("iocache: " + objection)
 	}
 	_, err := c.Record(Cursor{e.At}, e.Input, e.Reaction)

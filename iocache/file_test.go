@@ -146,7 +146,7 @@ func TestRestore(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "executions") {
 			cur := c.Cursor()
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.nodes[cur.node].conns, cur.Node() != Root))
+				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root))
 				if cur = next; hit {
 					continue
 				}

@@ -153,7 +153,7 @@ func (c *Cache) dump() string {
 		if n == Root {
 			b.WriteString("root")
 		} else {
-			fmt.Fprintf(&b, "%v", Input{Kind: d.kind, Conn: int(d.conn), Addr: d.addr, Data: d.label})
+			fmt.Fprintf(&b, "%v", c.stepOf(n))
 		}
 		switch {
 		case !d.answered:

@@ -24,8 +24,8 @@ func (e *LimitError) Error() string {
 // reserve makes sure that there is room for nodes below base, and for bytes that
 // they point to.
 func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
-	states := int64(len(c.nodes[base].conns) + 1)
-	needed := bytes + states + int64(nodes)*nodeBytes
+	states := int64(len(c.states[c.nodes[base].conns])+1) + stateBytes
+	needed := bytes + states + answerBytes + int64(nodes)*(nodeBytes+labelBytes)
 	if c.bytes+needed > c.limits.Bytes {
 		c.makeRoom(needed)
 	}

@@ -25,6 +25,7 @@ package iocache
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 )
@@ -140,13 +141,14 @@ func New(limits Limits) *Cache {
 		limits.Bytes = 1 << 30
 	}
 	c := &Cache{
-		limits:    limits,
-		nodes:     []node{{answered: true}},
-		edges:     map[edge]NodeID{},
-		addresses: map[string]int32{},
-		images:    map[NodeID][]image{},
-		ranks:     map[NodeID]rank{},
-		spilled:   map[NodeID]stored{},
+		limits:  limits,
+		nodes:   []node{{answered: true}},
+		seed:    maphash.MakeSeed(),
+		states:  [][]connState{nil},
+		answers: []answer{{}},
+		images:  map[NodeID][]image{},
+		ranks:   map[NodeID]rank{},
+		spilled: map[answerID]stored{},
 	}
 	c.bytes = nodeBytes
 	return c
@@ -187,7 +189,7 @@ func (c *Cache) Lookup(cur Cursor, in Input) (next Cursor, served Reaction, rest
 // reaction to in. After an error the cache is as it was before. To record the
 // same answer again is allowed and changes nothing.
 func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
-	at := &c.nodes[cur.node]
+	at := c.place(cur.node)
 	at.mustAccept(in)
 	if err := at.plausible(in, r); err != nil {
 		return cur, err

@@ -2,6 +2,7 @@ package iocache
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -258,46 +259,60 @@ func BenchmarkHitOverEdges(b *testing.B) {
 }
 
 // BenchmarkMillionRequests measures what a request costs in memory, in a cache that has a million of them in a
-// bushy tree, and how long a random one of them takes to look up; in both scopes. The estimate is what
-// limits go by.
+// bushy tree, and how long a random one of them takes to look up; in both scopes, where the same ten
+// come again and again, as in a search, and where all requests and answers differ. The estimate is what limits go by.
 func BenchmarkMillionRequests(b *testing.B) {
 	for _, scope := range []Scope{Group, Connection} {
-		b.Run(scope.String(), func(b *testing.B) {
-			const requests, fan = 1_000_000, 10
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			c := New(Limits{})
-			open := connect(0)
-			if scope == Connection {
-				open.Name = "one"
+		for name, distinct := range map[string]bool{"alike": false, "all-different": true} {
+			b.Run(scope.String()+"/"+name, func(b *testing.B) { benchmarkMillion(b, scope, distinct) })
+		}
+	}
+}
+
+func benchmarkMillion(b *testing.B, scope Scope, distinct bool) {
+	const requests, fan = 1_000_000, 10
+	data, answer := []byte("a345678901234567"), []byte("answer")
+	request := func(place, number int) Input { // the one with that number at a place
+		data[0] = 'a' + byte(number)
+		if distinct {
+			binary.LittleEndian.PutUint64(data[1:], uint64(place))
+		}
+		return Input{Kind: Send, Data: data}
+	}
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	c, open := New(Limits{}), connect(0)
+	if scope == Connection {
+		open.Name = "one"
+	}
+	cur, err := c.Record(c.Cursor(), open, Reaction{})
+	places := append(make([]Cursor, 0, requests+fan), cur)
+	for i := 0; len(places) <= requests && err == nil; i++ {
+		for j := range fan {
+			if distinct {
+				answer = fmt.Appendf(answer[:0], "%06d", len(places))
 			}
-			cur, err := c.Record(c.Cursor(), open, Reaction{})
-			places := []Cursor{cur}
-			for i := 0; len(places) <= requests && err == nil; i++ {
-				for j := range fan {
-					if cur, err = c.Record(places[i], send(string('a'+rune(j))+"3456789abcdef"), says("answer")); err != nil {
-						break
-					}
-					places = append(places, cur)
-				}
-			}
-			if err != nil {
+			if cur, err = c.Record(places[i], request(i, j), Reaction{Deliveries: []Delivery{{Data: answer}}}); err != nil {
 				b.Fatal(err)
 			}
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			number := uint32(1)
-			for b.Loop() {
-				number = number*1664525 + 1013904223
-				in := send(string('a'+rune(number>>8%fan)) + "3456789abcdef")
-				if _, _, _, hit := c.Lookup(places[number>>10%(requests/fan)], in); !hit {
-					b.Fatal("no hit")
-				}
-			}
-			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc-uint64(cap(places)*8))/requests, "B/request")
-			b.ReportMetric(float64(c.Stats().Bytes)/requests, "estimated-B/request")
-			runtime.KeepAlive(places)
-		})
+			places = append(places, cur)
+		}
 	}
+	after := held()
+	number := uint32(1)
+	for b.Loop() {
+		number = number*1664525 + 1013904223
+		place := int(number >> 10 % (requests / fan))
+		if _, _, _, hit := c.Lookup(places[place], request(place, int(number>>8%fan))); !hit {
+			b.Fatal("no hit")
+		}
+	}
+	b.ReportMetric(float64(after-before-uint64(cap(places)*4))/requests, "B/request")
+	b.ReportMetric(float64(c.Stats().Bytes)/requests, "estimated-B/request")
+	runtime.KeepAlive(places)
 }

@@ -67,7 +67,7 @@ func (c *Cache) masked(at NodeID, r Reaction, replace func(match []byte) []byte)
 func (c *Cache) addrOf(n NodeID, conn int) string {
 	for ; !c.isTop(n); n = c.nodes[n].parent {
 		if d := &c.nodes[n]; d.kind == Connect && int(d.conn) == conn {
-			return d.addr
+			return d.label
 		}
 	}
 	return ""

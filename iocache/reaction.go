@@ -87,9 +87,8 @@ func quote(data []byte) string {
 // normalise brings a reaction into the form in which equal ones are identical:
 // one delivery for each connection that received something, and endings, in their order.
 func normalise(r Reaction) Reaction {
-	byPeer := func(a, b Ending) int { return a.Peer - b.Peer }
-	if !slices.IsSortedFunc(r.Ended, byPeer) {
-		r.Ended = slices.SortedFunc(slices.Values(r.Ended), byPeer)
+	if !slices.IsSortedFunc(r.Ended, Ending.compare) {
+		r.Ended = slices.SortedStableFunc(slices.Values(r.Ended), Ending.compare)
 	}
 	normal := true
 	for i, d := range r.Deliveries {
@@ -100,7 +99,7 @@ func normalise(r Reaction) Reaction {
 		return r
 	}
 	sorted := slices.Clone(r.Deliveries)
-	slices.SortStableFunc(sorted, func(a, b Delivery) int { return a.Conn - b.Conn })
+	slices.SortStableFunc(sorted, Delivery.compare)
 	var merged []Delivery
 	for _, d := range sorted {
 		switch last := len(merged) - 1; {
@@ -116,22 +115,41 @@ func normalise(r Reaction) Reaction {
 	return r
 }
 
-// join is the reaction r followed by next. It allocates only if both say
-// something.
-func (r Reaction) join(next Reaction) Reaction {
+// joined is one reaction after the other. Of a single one it shares the memory.
+type joined struct {
+	Reaction
+	own bool // the memory
+}
+
+// add appends a reaction. Both must be normal, and the result is.
+func (j *joined) add(next Reaction) {
 	switch {
 	case next.empty():
-		return r
-	case r.empty():
-		return next
+		return
+	case j.empty():
+		j.Reaction = next
+		return
+	case !j.own:
+		j.Reaction, j.own = j.clone(), true
 	}
-	return normalise(Reaction{
-		Refused:    max(r.Refused, next.Refused),
-		Opened:     slices.Concat(r.Opened, next.Opened),
-		Deliveries: slices.Concat(r.Deliveries, next.Deliveries),
-		Ended:      slices.Concat(r.Ended, next.Ended),
-	})
+	j.Refused = max(j.Refused, next.Refused)
+	j.Opened, j.Ended = append(j.Opened, next.Opened...), append(j.Ended, next.Ended...)
+	slices.SortStableFunc(j.Ended, Ending.compare)
+	for _, d := range next.Deliveries {
+		i, found := slices.BinarySearchFunc(j.Deliveries, d, Delivery.compare)
+		if !found {
+			d.Data = bytes.Clone(d.Data)
+			j.Deliveries = slices.Insert(j.Deliveries, i, d)
+			continue
+		}
+		earlier := &j.Deliveries[i]
+		earlier.Data, earlier.End = append(earlier.Data, d.Data...), max(earlier.End, d.End)
+	}
 }
+
+func (d Delivery) compare(other Delivery) int { return d.Conn - other.Conn }
+
+func (e Ending) compare(other Ending) int { return e.Peer - other.Peer }
 
 // minus is what remains of r after the reaction first; ok is false if r does not
 // begin with first. Both must be normal.

@@ -39,12 +39,12 @@ func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
 
 // reactionOf is the reaction of a node, wherever it is. It panics with a *SpillError.
 func (c *Cache) reactionOf(n NodeID) Reaction {
-	d := &c.nodes[n]
-	d.used = true
-	if !d.spilled {
-		return d.reaction
+	id := c.nodes[n].answer
+	a := &c.answers[id]
+	if a.used = true; !a.spilled {
+		return a.reaction()
 	}
-	at := c.spilled[n]
+	at := c.spilled[id]
 	frame := make([]byte, at.length)
 	if _, err := c.store.ReadAt(frame, at.offset); err != nil {
 		panic(&SpillError{err})
@@ -58,42 +58,39 @@ func (c *Cache) reactionOf(n NodeID) Reaction {
 
 // setReaction replaces the reaction of a node.
 func (c *Cache) setReaction(n NodeID, r Reaction) {
-	d := &c.nodes[n]
-	if d.spilled {
-		delete(c.spilled, n)
-		d.spilled = false
-		c.bytes += r.size() - storedBytes
-	}
-	d.reaction = r
+	earlier := c.nodes[n].answer
+	c.nodes[n].answer = c.shareAnswer(r)
+	c.release(earlier)
 }
 
 // makeRoom spills until there is room for some bytes, and then for as much again as an eighth of
 // the limit, so that it is not to be done again soon.
 func (c *Cache) makeRoom(needed int64) {
 	target := c.limits.Bytes - c.limits.Bytes/8 - needed
-	for looked := 0; c.store != nil && c.bytes > target && looked < 2*len(c.nodes); looked++ {
-		if c.hand++; int(c.hand) >= len(c.nodes) {
-			c.hand = Root
+	for looked := 0; c.store != nil && c.bytes > target && looked < 2*len(c.answers); looked++ {
+		if c.hand++; int(c.hand) >= len(c.answers) {
+			c.hand = 0
 		}
-		d := &c.nodes[c.hand]
-		if d.used {
-			d.used = false
-		} else if size := d.reaction.size(); !d.spilled && size >= c.least && size < maxFrame/2 {
+		a := &c.answers[c.hand]
+		if a.used {
+			a.used = false
+		} else if size := a.size(); !a.spilled && size >= c.least && size < maxFrame/2 {
 			c.spill(c.hand)
 		}
 	}
 }
 
-// spill puts a reaction into the store. Should that fail, nothing more is put there.
-func (c *Cache) spill(n NodeID) {
-	d := &c.nodes[n]
-	frame := AppendEntry(nil, Entry{Input: Input{Kind: Close}, Reaction: d.reaction})
+// spill puts an answer into the store. Should that fail, nothing more is put there.
+func (c *Cache) spill(id answerID) {
+	a := &c.answers[id]
+	frame := AppendEntry(nil, Entry{Input: Input{Kind: Close}, Reaction: a.reaction()})
 	offset, err := c.store.Append(frame)
 	if err != nil {
 		c.least = maxFrame
 		return
 	}
-	c.bytes += storedBytes - d.reaction.size()
-	c.spilled[n] = stored{offset, int32(len(frame))}
-	d.reaction, d.spilled = Reaction{}, true
+	c.forget(id)
+	c.bytes += storedBytes
+	c.spilled[id] = stored{offset, int32(len(frame))}
+	a.spilled = true
 }

@@ -90,7 +90,7 @@ func TestWhatIsUsedStays(t *testing.T) {
 		}
 		c.Lookup(cur, send("hot"))
 	}
-	if c.nodes[hot.Node()].spilled {
+	if c.answers[c.nodes[hot.Node()].answer].spilled {
 		t.Error("it was")
 	}
 }

@@ -3,6 +3,7 @@ package iocache
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -11,20 +12,28 @@ import (
 
 // Cache is the tree of all inputs and reactions so far. Make one with New.
 type Cache struct {
-	limits    Limits
-	nodes     []node
-	edges     map[edge]NodeID // all nodes' children in one table: a step costs one access
-	addresses map[string]int32
-	images    map[NodeID][]image // by one of their places, see vector.go
-	bytes     int64
-	hits      int
-	misses    int
+	limits Limits
+	nodes  []node
+	edges  index              // all nodes' children in one table: a step costs one access
+	images map[NodeID][]image // by one of their places, see vector.go
+	bytes  int64
+	hits   int
+	misses int
+
+	// What many nodes have in common is there once: see shared.go.
+	seed        maphash.Seed
+	labels      index // by a node that has the label
+	states      [][]connState
+	stateIndex  index
+	answers     []answer
+	answerIndex index
+	free        []answerID
 
 	masks      []Mask
 	store      Store // for reactions for which there is no room; nil: there is none
 	least      int64 // bytes that a reaction takes which goes there
-	spilled    map[NodeID]stored
-	hand       NodeID // what was looked at last, to be put there
+	spilled    map[answerID]stored
+	hand       answerID // what was looked at last, to be put there
 	imageCount int
 	ranks      map[NodeID]rank // of Nearest
 }
@@ -34,9 +43,9 @@ type Cache struct {
 type edge struct {
 	from  NodeID
 	conn  int32
-	addr  int32 // number of the address of a Connect or Listen
 	kind  Kind
-	first byte // of a Send
+	first byte   // of a Send
+	label string // of the rest
 }
 
 // node is a place in the tree, or a branching point in the middle of sends that
@@ -46,15 +55,14 @@ type edge struct {
 type node struct {
 	parent, firstChild, nextSibling NodeID
 
-	conn     int32
+	conn int32
+	// label is, of a Send, the bytes from the parent to here, not empty; of a Connect or Listen the
+	// address; of the top of a tree the name of its connection.
+	label    string
+	answer   answerID
+	conns    stateID // states of all connections
 	kind     Kind
-	addr     string // of a Connect; of the top of a tree: the name of its connection
-	label    []byte // of a Send: the bytes from the parent to here, not empty
-	reaction Reaction
-	conns    []connState // state of all connections, shared with the base where equal
 	answered bool
-	used     bool // looked up since the hand has passed it, see spill.go
-	spilled  bool // the reaction is in the store
 
 	// unverified marks a reaction that was not observed from a group standing at
 	// the base but was left over when the edge to here was cut. The first walk
@@ -64,14 +72,14 @@ type node struct {
 
 // nodeBytes estimates what a node costs besides what it points to: the node, its
 // entry in the table of edges, and their shares of unused capacity.
-const nodeBytes = int64(unsafe.Sizeof(node{})+unsafe.Sizeof(edge{})+unsafe.Sizeof(NodeID(0))) * 3 / 2
+const nodeBytes = int64(unsafe.Sizeof(node{})+unsafe.Sizeof(slot{})) * 3 / 2
 
 // top is the kind of the place where the tree of one connection begins. Nothing leads there from
 // the place above, at which the group was started.
 const top Kind = math.MaxUint8
 
 func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
-	at := &c.nodes[cur.node]
+	at := c.place(cur.node)
 	at.mustAccept(in)
 	if !at.reaches(in) {
 		return cur, Reaction{}, Input{}, true
@@ -89,32 +97,33 @@ func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
 // lookupSend walks down while bytes and edges agree. The walk may pass branching
 // points; what counts is the last answered node.
 func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
-	var served Reaction
+	var served joined
 	last, rest := cur.node, in.Data // the last answered node and what is left there
 	at, left := cur.node, in.Data
 	for len(left) > 0 {
-		child, ok := c.edges[sendEdge(at, in.Conn, left[0])]
-		if !ok {
+		child := c.child(sendEdge(at, in.Conn, left[0]))
+		if child == Root {
 			break
 		}
 		n := &c.nodes[child]
-		if n.unverified || !bytes.HasPrefix(left, n.label) {
+		if n.unverified || !hasPrefix(left, n.label) {
 			break
 		}
 		at, left = child, left[len(n.label):]
 		if !n.answered {
 			continue
 		}
-		last, rest, served = at, left, served.join(c.reactionOf(child))
-		if n.conns[in.Conn].gone() {
+		last, rest = at, left
+		served.add(c.reactionOf(child))
+		if c.states[n.conns][in.Conn].gone() {
 			rest = nil // the remaining bytes reach nobody
 			break
 		}
 	}
 	if len(rest) == 0 {
-		return Cursor{last}, served, Input{}, true
+		return Cursor{last}, served.Reaction, Input{}, true
 	}
-	return Cursor{last}, served, Input{Kind: Send, Conn: in.Conn, Data: rest}, false
+	return Cursor{last}, served.Reaction, Input{Kind: Send, Conn: in.Conn, Data: rest}, false
 }
 
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
@@ -127,7 +136,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		in.Name = ""
 		to, err := c.recordControl(tree, in, r)
 		for k := 0; k < len(r.Opened) && err == nil; k++ {
-			_, err = c.makeTree(group, OpenedName(name, k), c.nodes[to].conns[1+k:2+k])
+			_, err = c.makeTree(group, OpenedName(name, k), c.states[c.nodes[to].conns][1+k:2+k])
 		}
 		return to, err
 	}
@@ -141,13 +150,11 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		return 0, err
 	}
 	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn)}
-	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
 	if in.opens() {
-		n.addr, e.addr = strings.Clone(in.Addr), c.addressNumber(in.Addr)
+		n.label = strings.Clone(in.Addr)
 	}
 	child := c.add(n)
-	c.answer(child, from, r.clone(), false)
-	c.edges[e] = child
+	c.answer(child, from, r, false)
 	return child, nil
 }
 
@@ -169,8 +176,8 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 	w := walk{base: from, request: in.Data, at: from, left: in.Data, reaction: r}
 	first := Root // the first answered node on the walk: the one that this run verifies
 	for len(w.left) > 0 {
-		child, ok := c.edges[sendEdge(w.at, in.Conn, w.left[0])]
-		if !ok || !bytes.HasPrefix(w.left, c.nodes[child].label) {
+		child := c.child(sendEdge(w.at, in.Conn, w.left[0]))
+		if child == Root || !hasPrefix(w.left, c.nodes[child].label) {
 			break
 		}
 		n := &c.nodes[child]
@@ -178,7 +185,7 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		if !n.answered {
 			continue
 		}
-		if n.conns[in.Conn].gone() {
+		if c.states[n.conns][in.Conn].gone() {
 			w.left = nil // the remaining bytes reached nobody
 		}
 		known := c.reactionOf(child)
@@ -209,8 +216,8 @@ func (c *Cache) finishSend(w walk, conn int, unverified bool) (NodeID, error) {
 		}
 		return c.answerBranch(w, conn, Root, unverified)
 	}
-	child, ok := c.edges[sendEdge(w.at, conn, w.left[0])]
-	if !ok {
+	child := c.child(sendEdge(w.at, conn, w.left[0]))
+	if child == Root {
 		return c.addLeaf(w, conn, unverified)
 	}
 	common := commonPrefix(c.nodes[child].label, w.left)
@@ -229,10 +236,8 @@ func (c *Cache) addLeaf(w walk, conn int, unverified bool) (NodeID, error) {
 	if err := c.reserve(w.base, 1, w.size()); err != nil {
 		return 0, err
 	}
-	label := bytes.Clone(w.left)
-	leaf := c.add(node{parent: w.at, kind: Send, conn: int32(conn), label: label})
-	c.edges[sendEdge(w.at, conn, label[0])] = leaf
-	c.answer(leaf, w.base, w.reaction.clone(), unverified)
+	leaf := c.add(node{parent: w.at, kind: Send, conn: int32(conn), label: string(w.left)})
+	c.answer(leaf, w.base, w.reaction, unverified)
 	return leaf, nil
 }
 
@@ -263,7 +268,7 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 		c.setReaction(n, remainders[i])
 		c.nodes[n].unverified = true
 	}
-	c.answer(place, w.base, w.reaction.clone(), unverified)
+	c.answer(place, w.base, w.reaction, unverified)
 	return place, nil
 }
 
@@ -296,21 +301,31 @@ func (c *Cache) answeredBelow(tops []NodeID) []NodeID {
 	return answered
 }
 
-// answer gives a node its reaction, counted from base, and so makes it a place.
+// answer gives a node a copy of its reaction, counted from base, and so makes it a place.
 func (c *Cache) answer(n, base NodeID, r Reaction, unverified bool) {
 	d := &c.nodes[n]
-	conns, copied := advance(c.nodes[base].conns, Input{Kind: d.kind, Conn: int(d.conn)}, r)
-	d.answered, d.unverified, d.reaction, d.conns = true, unverified, r, conns
-	c.bytes += r.size() + int64(copied)
+	conns, changed := advance(c.states[c.nodes[base].conns], Input{Kind: d.kind, Conn: int(d.conn)}, r)
+	if d.conns = c.nodes[base].conns; changed {
+		d.conns = c.shareStates(conns)
+	}
+	d.answered, d.unverified, d.answer = true, unverified, c.shareAnswer(r)
 }
 
 // add appends a node and links it below its parent.
 func (c *Cache) add(n node) NodeID {
 	id := NodeID(len(c.nodes))
+	n.label = c.shareLabel(n.label, id)
+	return c.link(n)
+}
+
+// link is add for a label that is shared already.
+func (c *Cache) link(n node) NodeID {
+	id := NodeID(len(c.nodes))
 	n.nextSibling = c.nodes[n.parent].firstChild
 	c.nodes = append(c.nodes, n)
 	c.nodes[n.parent].firstChild = id
-	c.bytes += nodeBytes + int64(len(n.label)+len(n.addr))
+	c.edges.insert(c.hashOf(c.edgeTo(id)), int32(id))
+	c.bytes += nodeBytes
 	return id
 }
 
@@ -321,17 +336,16 @@ func (c *Cache) split(child NodeID, length int) NodeID {
 		panic(fmt.Sprintf("iocache: split of an edge of %d bytes after %d", len(label), length))
 	}
 	c.unlink(child)
-	branch := c.add(node{parent: parent, kind: Send, conn: conn, label: label[:length:length]})
-	c.bytes -= int64(length) // the label's memory was counted with the child's
+	branch := c.link(node{parent: parent, kind: Send, conn: conn, label: label[:length]})
 	c.nodes[child].parent, c.nodes[child].label = branch, label[length:]
 	c.nodes[child].nextSibling, c.nodes[branch].firstChild = Root, child
-	c.edges[sendEdge(parent, int(conn), label[0])] = branch
-	c.edges[sendEdge(branch, int(conn), label[length])] = child
+	c.edges.insert(c.hashOf(c.edgeTo(child)), int32(child))
 	return branch
 }
 
-// unlink takes a node out of its parent's list of children.
+// unlink takes a node out of its parent's list of children, and out of the table of edges.
 func (c *Cache) unlink(child NodeID) {
+	c.edges.remove(c.hashOf(c.edgeTo(child)), int32(child))
 	link := &c.nodes[c.nodes[child].parent].firstChild
 	for *link != child {
 		link = &c.nodes[*link].nextSibling
@@ -358,23 +372,42 @@ func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
 	}
 	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
 	if in.opens() {
-		number, known := c.addresses[in.Addr]
-		if !known {
-			return 0, false
-		}
-		e.addr = number
+		e.label = in.Addr
 	}
-	child, ok := c.edges[e]
-	return child, ok
+	child := c.child(e)
+	return child, child != Root
 }
 
-func (c *Cache) addressNumber(addr string) int32 {
-	number, known := c.addresses[addr]
-	if !known {
-		number = int32(len(c.addresses))
-		c.addresses[addr] = number
+// child is where an edge leads; Root: there is none.
+func (c *Cache) child(e edge) NodeID {
+	return NodeID(c.edges.find(c.hashOf(e), func(n int32) bool {
+		d := &c.nodes[n]
+		if d.parent != e.from || d.conn != e.conn || d.kind != e.kind {
+			return false
+		}
+		if e.kind == Send {
+			return d.label[0] == e.first
+		}
+		return d.label == e.label
+	}))
+}
+
+// edgeTo is the edge that leads to n.
+func (c *Cache) edgeTo(n NodeID) edge {
+	d := &c.nodes[n]
+	if d.kind == Send {
+		return sendEdge(d.parent, int(d.conn), d.label[0])
 	}
-	return number
+	return edge{from: d.parent, conn: d.conn, kind: d.kind, label: d.label}
+}
+
+func (c *Cache) hashOf(e edge) uint32 {
+	const a, b = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 // any odd numbers whose bits are mixed
+	h := (uint64(uint32(e.from))*a ^ uint64(uint32(e.conn))<<16 ^ uint64(e.kind)<<8 ^ uint64(e.first)) * b
+	if e.label != "" {
+		h = (h ^ maphash.String(c.seed, e.label)) * b
+	}
+	return uint32(h >> 32)
 }
 
 // base is the nearest answered node above n, which must not be the root.
@@ -387,14 +420,26 @@ func (c *Cache) base(n NodeID) NodeID {
 
 // inputOf is the input that leads from the base of n to n.
 func (c *Cache) inputOf(n NodeID) Input {
-	d := &c.nodes[n]
-	in := Input{Kind: d.kind, Conn: int(d.conn), Addr: d.addr, Data: d.label}
-	p := d.parent
+	in := c.stepOf(n)
+	p := c.nodes[n].parent
 	for ; !c.nodes[p].answered; p = c.nodes[p].parent {
-		in.Data = slices.Concat(c.nodes[p].label, in.Data)
+		in.Data = append([]byte(c.nodes[p].label), in.Data...)
 	}
 	if c.nodes[p].kind == top {
-		in.Name = c.nodes[p].addr
+		in.Name = c.nodes[p].label
+	}
+	return in
+}
+
+// stepOf is the input that leads from the parent of n to n.
+func (c *Cache) stepOf(n NodeID) Input {
+	d := &c.nodes[n]
+	in := Input{Kind: d.kind, Conn: int(d.conn)}
+	switch {
+	case d.kind == Send:
+		in.Data = []byte(d.label)
+	case in.opens():
+		in.Addr = d.label
 	}
 	return in
 }
@@ -409,7 +454,11 @@ func sendEdge(from NodeID, conn int, first byte) edge {
 	return edge{from: from, kind: Send, conn: int32(conn), first: first}
 }
 
-func commonPrefix(a, b []byte) int {
+func hasPrefix(data []byte, prefix string) bool {
+	return len(data) >= len(prefix) && string(data[:len(prefix)]) == prefix
+}
+
+func commonPrefix[A, B []byte | string](a A, b B) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -57,7 +57,7 @@ func (s *simulated) perform(in Input) Reaction {
 		s.react(&r)
 		return normalise(r)
 	}
-	place := node{conns: s.conns}
+	place := place{conns: s.conns}
 	if !place.reaches(in) {
 		return r
 	}
@@ -155,7 +155,7 @@ func (w world) replay(c *Cache, to NodeID) (*simulated, Reaction, error) {
 // about refusal is not part of it.
 func accumulate(seen, more Reaction) Reaction {
 	more.Refused = 0
-	return seen.join(more)
+	return join(seen, more)
 }
 
 // twin is the cache as one would first describe it: a list of all places where a
@@ -262,7 +262,7 @@ func (w world) after(h history) *simulated {
 
 // unreachable says whether the input cannot reach the group.
 func (w world) unreachable(h history, in Input) bool {
-	place := node{conns: w.after(h).conns}
+	place := place{conns: w.after(h).conns}
 	return !place.reaches(in)
 }
 
@@ -271,7 +271,7 @@ func (w world) between(from, to history) Reaction {
 	g := w.after(from)
 	var r Reaction
 	for _, in := range to.inputs()[len(from):] {
-		r = r.join(g.perform(in))
+		r = join(r, g.perform(in))
 	}
 	return r
 }
@@ -371,30 +371,41 @@ func pathHistory(c *Cache, n NodeID) history {
 
 // checkTree checks what must hold of the structure at any time.
 func (c *Cache) checkTree(t *rapid.T) {
-	reachable, size := 0, nodeBytes
+	reachable, size, having := 0, int64(len(c.nodes))*nodeBytes, make([]int32, len(c.answers))
 	for i := range c.nodes {
 		n := NodeID(i)
 		if d := &c.nodes[n]; n != Root {
-			size += nodeBytes + int64(len(d.label)+len(d.addr))
 			if !d.answered && len(c.children(n)) < 2 {
 				t.Fatalf("branching point %d has %d children\n%s", n, len(c.children(n)), c.dump())
 			}
+		}
+		if answer := c.nodes[n].answer; answer != 0 {
+			having[answer]++
 		}
 		for _, child := range c.children(n) {
 			reachable++
 			if c.nodes[child].parent != n {
 				t.Fatalf("node %d is below %d and says it is below %d", child, n, c.nodes[child].parent)
 			}
-			if d := &c.nodes[child]; d.kind == Send && c.edges[sendEdge(n, int(d.conn), d.label[0])] != child {
+			if c.child(c.edgeTo(child)) != child {
 				t.Fatalf("the table of edges does not lead from %d to %d\n%s", n, child, c.dump())
 			}
 		}
 	}
-	if reachable != len(c.nodes)-1 || len(c.edges) != reachable {
-		t.Fatalf("%d nodes, %d of them reachable, %d edges", len(c.nodes), reachable, len(c.edges))
+	if reachable != len(c.nodes)-1 || c.edges.taken != reachable {
+		t.Fatalf("%d nodes, %d of them reachable, %d edges", len(c.nodes), reachable, c.edges.taken)
+	}
+	for id := range c.answers {
+		a := &c.answers[id]
+		if a.nodes != having[id] {
+			t.Fatalf("answer %d is that of %d nodes, and %d are counted", id, having[id], a.nodes)
+		}
+		if size += a.size(); a.nodes > 0 {
+			size += answerBytes
+		}
 	}
 	if c.bytes < size {
-		t.Fatalf("%d bytes counted, nodes and labels alone hold %d", c.bytes, size)
+		t.Fatalf("%d bytes counted, nodes and answers alone hold %d", c.bytes, size)
 	}
 }
 
@@ -410,7 +421,7 @@ func TestPeerThatSeesWrites(t *testing.T) {
 			cur := c.Cursor()
 			var seen Reaction
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				in := w.drawInput(t, c.nodes[cur.node].conns, cur.Node() != Root)
+				in := w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root)
 				next, answer, err := w.ask(t, c, cur, in, seen)
 				if err != nil {
 					var contradiction *Inconsistency

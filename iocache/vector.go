@@ -3,6 +3,7 @@ package iocache
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Vector is where an execution or a group stands: its place in the tree of the group, and then,
@@ -193,18 +194,14 @@ func (c *Cache) Tree(n NodeID) NodeID {
 func OpenedName(listener string, k int) string { return fmt.Sprintf("%s/%d", listener, k) }
 
 // Name is that of the connection in whose tree n is; empty in the tree of the group.
-func (c *Cache) Name(n NodeID) string { return c.nodes[c.Tree(n)].addr }
+func (c *Cache) Name(n NodeID) string { return c.nodes[c.Tree(n)].label }
 
 func (c *Cache) isTop(n NodeID) bool { return n == Root || c.nodes[n].kind == top }
 
 // tree finds the tree of a connection of a group that was started at from.
 func (c *Cache) tree(from NodeID, name string) (NodeID, bool) {
-	number, known := c.addresses[name]
-	if !known {
-		return 0, false
-	}
-	tree, ok := c.edges[edge{from: from, kind: top, addr: number}]
-	return tree, ok
+	tree := c.child(edge{from: from, kind: top, label: name})
+	return tree, tree != Root
 }
 
 // makeTree makes the tree of a connection, if there is none yet. It begins with the states conns: of
@@ -216,7 +213,5 @@ func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, e
 	if err := c.reserve(from, 2, int64(len(name))); err != nil { // with the place after the connect
 		return 0, err
 	}
-	tree := c.add(node{parent: from, kind: top, addr: name, answered: true, conns: conns})
-	c.edges[edge{from: from, kind: top, addr: c.addressNumber(name)}] = tree
-	return tree, nil
+	return c.add(node{parent: from, kind: top, label: strings.Clone(name), answered: true, conns: c.shareStates(conns)}), nil
 }
