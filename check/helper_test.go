@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -21,6 +22,7 @@ import (
 var tree string
 
 func TestMain(m *testing.M) {
+	peers.KeepAwake()
 	var err error
 	tree, err = makeTree()
 	code := 1

@@ -30,6 +30,7 @@ type Client struct {
 	stderr  *tail
 	noShim  error // why the peers run without the shim; nil: they do not
 
+	sending  sync.RWMutex // held to read while the channel is written to, and to write to close it
 	mu       sync.Mutex
 	closed   bool
 	died     error // set before read is closed
@@ -180,6 +181,7 @@ func newClient(channel int, o Options) *Client {
 // readReplies hands replies to those who wait for them, until the channel ends.
 func (c *Client) readReplies() {
 	defer close(c.read)
+	defer peers.KeepAwake()()
 	for {
 		message, descriptors, err := receiveMessage(c.channel)
 		a := answer{descriptors: descriptors}
@@ -248,22 +250,14 @@ func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer
 		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
 	}
 	if deadline, ok := ctx.Deadline(); ok && r.TimeoutMillis == 0 {
-		r.TimeoutMillis = max(1, time.Until(deadline).Milliseconds())
+		left := time.Until(deadline)
+		r.TimeoutMillis = max(1, (left - marginOf(left)).Milliseconds())
 	}
-	sequence, waiter, err := c.expect()
+	sequence, waiter, err := c.send(r, descriptors)
 	if err != nil {
 		return answer{}, err
 	}
-	message, err := encodeMessage(requestKind, sequence, r)
-	if err != nil {
-		c.forget(sequence, waiter)
-		return answer{}, err
-	}
-	if err := sendMessage(c.channel, message, descriptors); err != nil && err != unix.EPIPE {
-		c.forget(sequence, waiter)
-		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, err)
-	}
-	select { // after EPIPE, too: the reader of replies finds out what happened
+	select {
 	case a, ok := <-waiter:
 		if !ok {
 			return answer{}, c.Err()
@@ -271,8 +265,26 @@ func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer
 		return a, a.asError()
 	case <-ctx.Done():
 		c.forget(sequence, waiter)
-		return answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
+		return answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w; %s", r.Operation, context.Cause(ctx), describeThreads(c.pid))
 	}
+}
+
+// send sends a request, whose reply comes through waiter.
+func (c *Client) send(r request, descriptors []int) (sequence uint32, waiter chan answer, err error) {
+	c.sending.RLock()
+	defer c.sending.RUnlock()
+	if sequence, waiter, err = c.expect(); err != nil {
+		return 0, nil, err
+	}
+	message, err := encodeMessage(requestKind, sequence, r)
+	if err == nil {
+		// After EPIPE the reader of replies finds out what happened.
+		if err = sendMessage(c.channel, message, descriptors); err == nil || err == unix.EPIPE {
+			return sequence, waiter, nil
+		}
+	}
+	c.forget(sequence, waiter)
+	return 0, nil, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, err)
 }
 
 // expect registers a new request, whose reply comes through waiter; that is closed when
@@ -423,7 +435,9 @@ func (c *Client) Close() error {
 		<-c.exited
 	}
 	<-c.read
+	c.sending.Lock() // by now nobody waits with it
 	unix.Close(c.channel)
+	c.sending.Unlock()
 	if c.pidfd >= 0 {
 		unix.Close(c.pidfd)
 	}

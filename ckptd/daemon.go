@@ -72,6 +72,7 @@ func Serve(limits Limits) error {
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
+	defer peers.KeepAwake()()
 	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}, spare: make(chan *os.File, 1), limits: limits, ready: make(chan struct{})}
 	if limits != (Limits{}) {
 		go d.answerStatus(Control)
@@ -93,22 +94,22 @@ func Serve(limits Limits) error {
 			send(Channel, sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
 			continue
 		}
-		serve := func() {
-			answer, given := d.handle(r, descriptors)
-			closeAll(descriptors)
-			send(Channel, sequence, answer, given)
-			closeAll(given)
+		serve := func(turn <-chan struct{}) {
+			inTime(r, func() (reply, []int) {
+				<-turn
+				defer closeAll(descriptors)
+				return d.handle(r, descriptors)
+			}, func(answer reply, given []int) { send(Channel, sequence, answer, given) })
 			go d.prepareNetwork()
 		}
 		if r.Operation == operationSetup {
-			serve() // nothing else can be served before or during it
+			serve(now()) // nothing else can be served before or during it
 			continue
 		}
 		slots <- struct{}{}
-		before, after := queue.join(r)
+		turn, after := queue.join(r)
 		go func() {
-			<-before
-			serve()
+			serve(turn)
 			close(after)
 			<-slots
 		}()
@@ -122,13 +123,11 @@ type queues map[uint64]chan struct{}
 // join returns what to wait for before a request is served and what to close after it.
 func (q queues) join(r request) (before <-chan struct{}, after chan<- struct{}) {
 	last, turn := q[r.Group], make(chan struct{})
-	free := make(chan struct{})
-	close(free)
 	switch {
 	case r.Group == 0 || r.Operation == operationCause: // waits for what others do
-		return free, turn
+		return now(), turn
 	case last == nil:
-		last = free
+		last = now()
 	}
 	if q[r.Group] = turn; r.Operation == operationClose {
 		delete(q, r.Group) // those that follow find no group
@@ -136,24 +135,32 @@ func (q queues) join(r request) (before <-chan struct{}, after chan<- struct{}) 
 	return last, turn
 }
 
-// send answers; when that fails the checker is gone, and the reader of requests sees it.
+// now is a turn that has come.
+func now() chan struct{} {
+	turn := make(chan struct{})
+	close(turn)
+	return turn
+}
+
+// send answers; when that fails the checker is gone, and the reader of requests sees it. If it is
+// the descriptors that cannot be sent, that is the answer.
 func send(channel int, sequence uint32, r reply, descriptors []int) {
 	message, err := encodeMessage(replyKind, sequence, r)
 	if err != nil {
 		panic("ckptd: reply cannot be encoded: " + err.Error())
 	}
-	if err := sendMessage(channel, message, descriptors); err != nil {
+	switch err := sendMessage(channel, message, descriptors); {
+	case err == nil || err == unix.EPIPE:
+	case len(descriptors) > 0:
+		send(channel, sequence, errorReply(fmt.Errorf("send %d descriptors: %w", len(descriptors), err)), nil)
+	default:
 		fmt.Fprintln(os.Stderr, "tandem-ckptd: answer the checker:", err)
 	}
 }
 
 // handle carries out one request; the descriptors it returns are for the checker.
 func (d *daemon) handle(r request, given []int) (reply, []int) {
-	timeout := defaultTimeout
-	if r.TimeoutMillis > 0 {
-		timeout = min(timeout, time.Duration(r.TimeoutMillis)*time.Millisecond)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patienceFor(r))
 	defer cancel()
 	var answer reply
 	var descriptors []int

@@ -187,12 +187,16 @@ func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err == unix.ECONNRESET || (err == nil && n == 0):
+		case err == unix.ECONNRESET:
 			return nil, nil, io.EOF
 		case err != nil:
 			return nil, nil, err
 		}
 		descriptors, err := parseDescriptors(control[:nc])
+		if n == 0 {
+			closeAll(descriptors)
+			return nil, nil, io.EOF
+		}
 		if err == nil && (flags&unix.MSG_CTRUNC != 0 || n > maxMessage || len(descriptors) > maxDescriptors) {
 			err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
 		}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // A shared daemon listens at a socket and starts a daemon of its own for each client that
@@ -88,6 +90,7 @@ func ServeShared(o SharedOptions) error {
 	if err != nil {
 		return err
 	}
+	defer peers.KeepAwake()()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	s := &shared{options: o, listener: listener, since: time.Now(), stopped: make(chan struct{}), clients: map[*attached]bool{}}

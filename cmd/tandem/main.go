@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // Exit codes.
@@ -31,6 +33,7 @@ func main() {
 	}
 	// Who waits for a worker is in a system call, and wants to go on at once when it returns.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	peers.KeepAwake()
 	code := run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -1,0 +1,125 @@
+package ckptd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestDaemonGivesUpFirst: a request that takes too long is answered all the same, once, with what it waits for.
+func TestDaemonGivesUpFirst(t *testing.T) {
+	nothing := func() (int64, error) { return 0, nil }
+	d := &daemon{store: &store{used: nothing, free: nothing}, groups: map[uint64]*hosted{}}
+	d.mu.Lock()
+	replies, ended := make(chan reply, 2), make(chan struct{})
+	r := request{Operation: operationStatus, TimeoutMillis: 1}
+	go func() {
+		defer close(ended)
+		inTime(r, func() (reply, []int) { return d.handle(r, nil) }, func(answer reply, _ []int) { replies <- answer })
+	}()
+	got := (<-replies).Error
+	for _, want := range []string{"gives up after 1ms (status of group 0)", "(*daemon).status < (*daemon).handle", "sync.Mutex.Lock"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	d.mu.Unlock()
+	<-ended
+	if len(replies) > 0 {
+		t.Errorf("it is answered again: %+v", <-replies)
+	}
+}
+
+// TestAnswerInTime is that of the request itself, with its descriptors, which are closed then.
+func TestAnswerInTime(t *testing.T) {
+	before := openFiles(t)
+	file, err := memoryFile("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	inTime(request{Operation: operationStatus}, func() (reply, []int) { return reply{Image: "i"}, []int{file} }, func(r reply, given []int) {
+		if got = given; r.Image != "i" {
+			t.Errorf("%+v", r)
+		}
+	})
+	if len(got) != 1 || got[0] != file {
+		t.Errorf("descriptors %v, not %d", got, file)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
+
+// TestDaemonGivesUpBeforeTheChecker has enough of a margin for the reply, whatever the time.
+func TestDaemonGivesUpBeforeTheChecker(t *testing.T) {
+	for left := time.Millisecond; left < time.Hour; left *= 2 {
+		r := request{TimeoutMillis: max(1, (left - marginOf(left)).Milliseconds())}
+		if patience := patienceFor(r); patience+graceOf(patience) > left && left > time.Millisecond {
+			t.Errorf("of %v the daemon takes %v and %v", left, patience, graceOf(patience))
+		}
+	}
+	if patienceFor(request{}) != defaultTimeout || patienceFor(request{TimeoutMillis: 1e9}) != defaultTimeout {
+		t.Error("a request may take longer than the daemon allows")
+	}
+}
+
+// TestSilentDaemon: of a daemon that says nothing at all, it is said what its threads do.
+func TestSilentDaemon(t *testing.T) {
+	c := spawn(t, Options{})
+	if err := unix.Kill(c.pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Kill(c.pid, unix.SIGCONT)
+	await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	_, err := c.Status(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in state T, wchan ") {
+		t.Errorf("the daemon is stopped: %v", err)
+	}
+	if err := unix.Kill(c.pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Status(testContext(t)); err != nil {
+		t.Errorf("the daemon goes on: %v", err)
+	}
+}
+
+// TestDescriptorsThatCannotBeSent: the checker is told so, and does not wait for ever.
+func TestDescriptorsThatCannotBeSent(t *testing.T) {
+	a, b := socketPair(t)
+	send(a, 7, reply{Image: "i"}, []int{-1})
+	message, descriptors, err := receiveMessage(b)
+	var r reply
+	if err == nil {
+		_, err = decodeMessage(message, replyKind, &r)
+	}
+	if err != nil || len(descriptors) > 0 || !strings.Contains(r.Error, "send 1 descriptors: bad file descriptor") {
+		t.Errorf("%+v with descriptors %v, %v", r, descriptors, err)
+	}
+}
+
+// TestEmptyMessageIsTheEnd: descriptors that come with it are not kept.
+func TestEmptyMessageIsTheEnd(t *testing.T) {
+	a, b := socketPair(t)
+	before := openFiles(t)
+	rights := unix.UnixRights(a, b)
+	h := unix.Msghdr{Control: &rights[0]}
+	h.SetControllen(len(rights))
+	if _, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(a), uintptr(unsafe.Pointer(&h)), 0); errno != 0 { // unix.Sendmsg would add a byte
+		t.Fatal(errno)
+	}
+	if _, _, err := receiveMessage(b); err != io.EOF {
+		t.Errorf("an empty message: %v", err)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
