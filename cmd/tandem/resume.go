@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"maps"
 	"os"
 	"os/exec"
@@ -310,6 +311,11 @@ func (f *checkFlags) place(pkg string, r *resumed) (*check.SavedRun, error) {
 	runs, err := runsDirectory()
 	if err != nil {
 		return nil, err
+	}
+	if build.IsLocalImport(pkg) { // . and .. have no name
+		if pkg, err = filepath.Abs(pkg); err != nil {
+			return nil, err
+		}
 	}
 	return runs.New(filepath.Base(pkg))
 }
