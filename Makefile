@@ -8,7 +8,7 @@
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
-# make table2  the experiments of the paper that there are examples for
+# make table2  the experiments of the paper, each with the strategy that is best for it
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -16,7 +16,7 @@
 GO ?= go
 PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 
-# One static binary for each process; server and client of the alphabet example are peers of each other.
+# One static binary for each process; some examples are peers of others.
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
@@ -33,6 +33,7 @@ build: peers/shim/nd.so peers/shim/vdso.so
 	$(BUILD) -o bin/tandem-proxy ./cmd/proxy
 	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
 	$(BUILD) -o bin/alphabet-client ./examples/alphabet
+	$(BUILD) -o bin/scpto-server ./examples/scpto/server
 
 setup:
 	scripts/setup.sh $(PEERS)
@@ -84,7 +85,7 @@ versions:
 	for release in $(RELEASES); do $(GO) test ./sut -run TestOperations -timeout 20m -release $$release || exit 1; done
 
 table2: setup build
-	@examples/paper/table2.sh
+	@$(GO) run ./examples/paper
 
 lint:
 	$(GO) vet ./...

@@ -32,10 +32,10 @@ func TestServerWithClients(t *testing.T) {
 		scope      iocache.Scope
 		executions int
 	}{
-		{ckptd.BackendCRIU, strategy.AfterIO{}, iocache.Group, 20},
-		{ckptd.BackendMemory, strategy.Always{}, iocache.Group, 20},
-		{ckptd.BackendAuto, strategy.Never{}, iocache.Group, 20},
-		{ckptd.BackendAuto, strategy.AfterIO{}, iocache.Connection, 6},
+		{ckptd.BackendCRIU, strategy.AfterIO{}, iocache.Group, 6},
+		{ckptd.BackendMemory, strategy.Always{}, iocache.Group, 6},
+		{ckptd.BackendAuto, strategy.Never{}, iocache.Group, 6},
+		{ckptd.BackendAuto, strategy.AfterIO{}, iocache.Connection, 1},
 	} {
 		o := alphabetServer.options(t)
 		o.Client, o.Strategy, o.SelfCheck, o.Scope = newClientBy(t, way.backend), way.strategy, 5, way.scope

@@ -46,6 +46,7 @@ func makeTree() (string, error) {
 	for name, pkg := range map[string]string{
 		"tandem-ckptd": "../cmd/ckptd", "tandem-proxy": "../cmd/proxy",
 		"alphabet-server": "../examples/alphabet/server", "alphabet-client": "../examples/alphabet",
+		"scpto-server": "../examples/scpto/server",
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -133,6 +133,31 @@ func compareScopes(t *testing.T, group, other *Result, said, saidThen map[string
 	}
 }
 
+// TestAbstractServer: the client of Dropbear has as many executions with a server of which only the answers are like it.
+func TestAbstractServer(t *testing.T) {
+	o := example{"scpto/fixed", "scpto/fixed/abstract.yaml", nil}.options(t)
+	o.Scope, o.Strategy = iocache.Connection, strategy.Never{}
+	v, c := check(t, o), check(t, scpToFixed.options(t))
+	if v.Verdict.Kind != explore.Holds || v.Verdict.Executions != c.Verdict.Executions || v.Counts.Restarts == 0 {
+		t.Errorf("%v, %d executions, %d restarts; with Dropbear %d executions", v.Verdict, v.Verdict.Executions, v.Counts.Restarts, c.Verdict.Executions)
+	}
+}
+
+// TestDownload: parts that are written to where they belong make a file in any order, and those that are written to
+// where the shared offset is do not.
+func TestDownload(t *testing.T) {
+	for _, e := range []struct {
+		args []string
+		want explore.VerdictKind
+	}{{[]string{"-threads", "3"}, explore.Holds}, {[]string{"-threads", "2", "-seek"}, explore.Violated}} {
+		o := example{"download", "download/tandem.yaml", e.args}.inMemory(t)
+		o.Scope = iocache.Connection
+		if result := check(t, o); result.Verdict.Kind != e.want {
+			t.Errorf("%v: %v, want %v", e.args, result.Verdict, e.want)
+		}
+	}
+}
+
 // TestAutoFallsBack: where answers are random they differ as soon as they are asked for again, and what
 // scope group says of them counts.
 func TestAutoFallsBack(t *testing.T) {

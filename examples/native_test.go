@@ -78,7 +78,7 @@ func buildTree(tree string) error {
 	}
 	for name, pkg := range map[string]string{
 		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget",
-		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed",
+		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed", "scpto-server": "./scpto/server", "download": "./download",
 	} {
 		build := exec.Command("go", "build", "-o", filepath.Join(tree, "bin", name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -286,6 +286,35 @@ func TestHTTPGet(t *testing.T) {
 	output, status := runExample(t, "httpget", "-n", "6")
 	if status != 1 || !strings.Contains(output, "file5.txt: the server answered 404 Not Found") {
 		t.Errorf("a missing file: status %d, output %q", status, output)
+	}
+}
+
+func TestDownload(t *testing.T) {
+	startPeers(t, "download/tandem.yaml")
+	output := filepath.Join(t.TempDir(), "file")
+	for _, parts := range []string{"1", "2", "7", "100"} {
+		expect(t, output+": 120 bytes in "+parts+" parts\n", "download", "-threads", parts, "-o", output)
+	}
+	said, status := runExample(t, "download", "-url", "http://127.0.0.1:8080/none.txt", "-o", output)
+	if status != 1 || !strings.Contains(said, "none.txt: the server answered 404 Not Found") {
+		t.Errorf("a missing file: status %d, output %q", status, said)
+	}
+	said, status = runExample(t, "download", "-sha256", "00", "-o", output)
+	if status != 1 || !strings.Contains(said, "what was written is not the file") {
+		t.Errorf("a file with another sum: status %d, output %q", status, said)
+	}
+}
+
+// TestAbstractServer: the client cannot tell it from Dropbear, one connection or several.
+func TestAbstractServer(t *testing.T) {
+	startPeers(t, "scpto/fixed/abstract.yaml")
+	expect(t, "letter.txt: 33 bytes copied\n", "scpto")
+	expect(t, "letter.txt: 33 bytes copied\n", "scpto-fixed")
+	output, status := runExample(t, "scpto-fixed", "-connections", "3")
+	for _, want := range []string{"letter.txt", "letter1.txt", "letter2.txt"} {
+		if status != 0 || !strings.Contains(output, want+": 33 bytes copied\n") {
+			t.Errorf("three files: status %d, output %q, without %s", status, output, want)
+		}
 	}
 }
 

@@ -8,13 +8,17 @@
 // execution sees come from one consistent history of the server, although the server is taken back
 // and would answer otherwise the next time. With -history, of client and server, the client sees that
 // for itself: each answer repeats all that came before it, on any connection.
+//
+// With -random it asks for letters at random: then it is the client that is nondeterministic, as a peer of the server.
 package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -29,25 +33,30 @@ func main() {
 	connections := flag.Int("connections", 2, "`number` of connections open at the same time")
 	requests := flag.Int("requests", 2, "`number` of letters asked for on each connection")
 	history := flag.Bool("history", false, "check that all answers belong to one history of the server")
+	random := flag.Bool("random", false, "ask for letters at random")
 	flag.Parse()
 	if *connections < 1 || *connections > 100 || *requests < 1 || *requests > 1000 {
 		fmt.Fprintln(os.Stderr, "alphabet: want 1 to 100 connections and 1 to 1000 requests on each")
 		os.Exit(2)
 	}
-	if err := run(*addr, *connections, *requests, *history); err != nil {
+	numbers := inOrder
+	if *random {
+		numbers = atRandom
+	}
+	if err := run(*addr, *connections, *requests, numbers, *history); err != nil {
 		fmt.Fprintln(os.Stderr, "alphabet:", err)
 		os.Exit(1)
 	}
 }
 
 // run asks on all connections at the same time and prints the letters that came, a line for each.
-func run(addr string, connections, requests int, history bool) error {
+func run(addr string, connections, requests int, numbers func(i int) (int, error), history bool) error {
 	words := make([][]string, connections)
 	failures := make([]error, connections)
 	var clients sync.WaitGroup
 	for i := range connections {
 		clients.Go(func() {
-			words[i], failures[i] = spell(addr, i*requests, requests)
+			words[i], failures[i] = spell(addr, i*requests, requests, numbers)
 		})
 	}
 	clients.Wait()
@@ -78,9 +87,27 @@ func oneHistory(answers []string) error {
 	return nil
 }
 
-// spell asks over a new connection for n letters in a row, beginning with number first (0 is a,
-// after z follows a), and returns the answers.
-func spell(addr string, first, n int) (letters []string, err error) {
+// inOrder is the number of the i-th letter that is asked for, if they are in the order of the alphabet: 0 is a, after z
+// follows a.
+func inOrder(i int) (int, error) { return i % len(alphabet), nil }
+
+// atRandom is the number of the i-th letter that is asked for, if they are in no order. The kernel is asked
+// each time, so that a process that is taken back asks for other letters.
+func atRandom(int) (int, error) {
+	urandom, err := os.Open("/dev/urandom")
+	if err != nil {
+		return 0, err
+	}
+	defer urandom.Close()
+	var toss [2]byte
+	if _, err := io.ReadFull(urandom, toss[:]); err != nil {
+		return 0, err
+	}
+	return int(binary.NativeEndian.Uint16(toss[:])) % len(alphabet), nil
+}
+
+// spell asks over a new connection for n letters in a row, from the first-th on, and returns the answers.
+func spell(addr string, first, n int, numbers func(i int) (int, error)) (letters []string, err error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
@@ -88,7 +115,10 @@ func spell(addr string, first, n int) (letters []string, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	answers := bufio.NewReader(conn)
 	for i := range n {
-		number := (first + i) % len(alphabet)
+		number, err := numbers(first + i)
+		if err != nil {
+			return nil, err
+		}
 		letter, err := ask(conn, answers, number)
 		if err != nil {
 			return nil, fmt.Errorf("letter number %d: %w", number, err)

@@ -44,8 +44,8 @@ type speller struct {
 	coins   io.Reader // small or capital; nil: all letters are small
 	history bool
 
-	mu      sync.Mutex
-	letters string // so far, if history is wanted
+	mu      sync.Mutex // tosses are one after the other
+	letters string     // so far, if history is wanted
 }
 
 func serve(addr string, random, history bool) error {
@@ -98,9 +98,12 @@ func (s *speller) reply(line string) (string, error) {
 	if err != nil || number < 0 || number >= len(alphabet) {
 		return fmt.Sprintf("error: %q is not a number from 0 to %d", line, len(alphabet)-1), nil
 	}
+	letter := alphabet[number : number+1]
+	if s.coins == nil && !s.history {
+		return letter, nil // nothing is shared
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	letter := alphabet[number : number+1]
 	if s.coins != nil {
 		var coin [1]byte
 		if _, err := io.ReadFull(s.coins, coin[:]); err != nil {

@@ -1,9 +1,11 @@
 // Command fixed is scpto without its bug: the main goroutine looks whether the channel is there and
 // closes it in one critical section, so the session goroutine cannot tidy up in between. Whichever of the
-// two comes first, the program ends well; the server gets their messages in the order they chose.
+// two comes first, the program ends well; the server gets their messages in the order they chose. With
+// -connections, several files are copied at the same time, each over a connection of its own.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,11 +26,35 @@ type session struct {
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:2222", "`address` of the SSH server")
+	connections := flag.Int("connections", 1, "`number` of files to copy, and of connections")
 	flag.Parse()
-	if err := run(*addr, "letter.txt", []byte("Dear Dropbear,\nplease keep this.\n")); err != nil {
+	if *connections < 1 || *connections > 100 {
+		fmt.Fprintln(os.Stderr, "scpto fixed: want 1 to 100 connections")
+		os.Exit(2)
+	}
+	if err := runAll(*addr, *connections); err != nil {
 		fmt.Fprintln(os.Stderr, "scpto fixed:", err)
 		os.Exit(1)
 	}
+}
+
+// runAll copies n letters, the first of them in the main goroutine.
+func runAll(addr string, n int) error {
+	copyLetter := func(i int) error {
+		name, content := "letter.txt", []byte("Dear Dropbear,\nplease keep this.\n")
+		if i > 0 {
+			name = fmt.Sprintf("letter%d.txt", i)
+		}
+		return run(addr, name, content)
+	}
+	failures := make([]error, n)
+	var others sync.WaitGroup
+	for i := 1; i < n; i++ {
+		others.Go(func() { failures[i] = copyLetter(i) })
+	}
+	failures[0] = copyLetter(0)
+	others.Wait()
+	return errors.Join(failures...)
 }
 
 func run(addr, name string, content []byte) error {
