@@ -24,6 +24,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
+peers/shim/nd.so: peers/shim/clock.c peers/shim/waits.c
 peers/shim/%.so: peers/shim/%.c peers/shim/build.sh
 	cd peers/shim && sh build.sh $*
 

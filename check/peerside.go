@@ -359,7 +359,7 @@ func (p *conversation) restart() error {
 	}
 	for _, b := range reads.Blind {
 		if b.Chosen {
-			return fmt.Errorf("how %s behaves cannot be chosen (choices): what %v reads of the time and of random numbers is not under control", b.Peer, b)
+			return fmt.Errorf("how %s behaves cannot be chosen (choices, clock): what %v reads of the time and of random numbers is not under control", b.Peer, b)
 		}
 	}
 	return p.consult(strategy.Step{Kind: strategy.Start}, reads)

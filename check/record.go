@@ -84,6 +84,9 @@ func Assumptions(o Options) report.Assumptions {
 			if p.Choices > 0 {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))
 			}
+			if p.VirtualClock {
+				a.Other = append(a.Other, fmt.Sprintf("the clock of %s is virtual: none of its time-outs ends", p.Name))
+			}
 		}
 	}
 	return a

@@ -100,11 +100,11 @@ func get(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: tandem\r\nConnection: keep-alive\r\n\r\n"
 }
 
-// patientMerecat is one whose clock is chosen, and stands still while it waits: it does not
+// patientMerecat is one whose clock is virtual, and stands still while it waits: it does not
 // close a connection that was idle for a second while the machine was busy with other things.
 func patientMerecat(testing.TB) peers.Group {
 	g := merecat()
-	g.Peers[0].Choices = 1
+	g.Peers[0].VirtualClock = true
 	return g
 }
 

@@ -57,7 +57,7 @@ func TestExample(t *testing.T) {
 				Command: []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
 				Env:     []string{"TZ=UTC"},
 				Listen:  "127.0.0.1:8080",
-				Choices: 2,
+				Choices: 2, VirtualClock: true,
 			}, {
 				Name:    "curl",
 				Command: []string{"curl", "--silent", "--fail", "http://{sut}:9090/"},
@@ -232,7 +232,7 @@ var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, command, directory, env, expect, listen, name, port, profile, program"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, clock, command, directory, env, expect, listen, name, port, profile, program"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
@@ -312,6 +312,7 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- {name: a, command: [a], after: 8080}", `x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080`},
 	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is expected to end: say after what it is started, such as after: listen 8080"},
 	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
+	{"peers:\n- {name: a, command: [a], clock: frozen}", "x.yaml:2: peers[0].clock: \"frozen\" is not allowed: choose machine or virtual"},
 	{"peers:\n- {name: a, command: [a], choices: 4000}\n- {name: b, command: [b], choices: 2}",
 		"x.yaml:1: peers: their choices, and the orders of clients, together make 8000 behaviours, allowed are 4096"},
 	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",

@@ -48,6 +48,7 @@ type peerEntry struct {
 	Env     []pair
 	Listen  string
 	Choices *int
+	Clock   string
 	After   string
 	Expect  string
 

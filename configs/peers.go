@@ -52,6 +52,13 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 			p.Choices = *e.Choices
 		}
 	}
+	switch e.Clock {
+	case "machine", "virtual":
+		p.VirtualClock = e.Clock == "virtual"
+	case "":
+	default:
+		report(".clock", fmt.Errorf("%.64q is not allowed: choose machine or virtual", e.Clock))
+	}
 	return g, problems
 }
 

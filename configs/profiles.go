@@ -24,7 +24,8 @@ type peerText struct {
 	Command []string          `yaml:",flow"`
 	Env     map[string]string `yaml:",omitempty"`
 	Listen  string
-	Choices int `yaml:",omitempty"`
+	Choices int    `yaml:",omitempty"`
+	Clock   string `yaml:",omitempty"`
 }
 
 type fileText struct {
@@ -53,7 +54,11 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 			name, value, _ := strings.Cut(e, "=")
 			env[name] = value
 		}
-		text.Peers = append(text.Peers, peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, Choices: peer.Choices})
+		t := peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, Choices: peer.Choices}
+		if peer.VirtualClock {
+			t.Clock = "virtual"
+		}
+		text.Peers = append(text.Peers, t)
 	}
 	for _, f := range g.Files {
 		t := fileText{Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode)}

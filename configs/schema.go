@@ -53,6 +53,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"env":     {shape: pairs},
 		"listen":  {shape: text},
 		"choices": {shape: integer},
+		"clock":   {shape: text},
 		"after":   {shape: text},
 		"expect":  {shape: text},
 

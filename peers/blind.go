@@ -14,7 +14,7 @@ type Blind struct {
 	Peer       string
 	Executable string
 	Why        string
-	Chosen     bool // it belongs to a peer whose behaviour is chosen
+	Chosen     bool // it belongs to a peer whose behaviour, or clock, is chosen
 }
 
 func (b Blind) String() string { return fmt.Sprintf("%s (%s)", b.Executable, b.Why) }
@@ -42,7 +42,7 @@ func (w *Watch) Blind(shim Shim) []Blind {
 		}
 		l, known := w.looked[t.pid]
 		if !known || l.executable != executable {
-			l = looked{executable, whyBlind(process, shim.Library, shim.VDSO)}
+			l = looked{executable, whyBlind(process, shim.Library, shim.VDSO, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
 			w.looked[t.pid] = l
 		}
 		if l.why == "" {
@@ -55,16 +55,16 @@ func (w *Watch) Blind(shim Shim) []Blind {
 	return blind
 }
 
-// isChosen reports whether the behaviour of a peer is chosen; an orphan may be anybody's.
+// isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be anybody's.
 func (w *Watch) isChosen(peer int) bool {
 	if peer >= 0 {
-		return w.peers[peer].Choices > 0
+		return w.peers[peer].isChosen()
 	}
-	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.Choices > 0 })
+	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.isChosen() })
 }
 
-// whyBlind says why the shim does not see what a process reads; empty if it does.
-func whyBlind(process, library, vdso string) string {
+// whyBlind says why the shim does not see what a process reads, or cannot freeze its time-outs; empty if it does.
+func whyBlind(process, library, vdso string, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {
 		return "" // it has ended
@@ -75,7 +75,7 @@ func whyBlind(process, library, vdso string) string {
 	}
 	defer f.Close()
 	switch {
-	case bytes.Contains(maps, []byte(vdso)):
+	case bytes.Contains(maps, []byte(vdso)) && !frozen:
 		return ""
 	case isGo(f):
 		return "it is a Go program, which asks the kernel and not the C library"

@@ -2,10 +2,12 @@ package peers
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +27,9 @@ type Read struct {
 // Sources of nondeterminism, in the order of shim/nd.c.
 var sources = [...]string{"time", "gettimeofday", "clock_gettime", "getrandom", "getentropy", "arc4random", "/dev/urandom"}
 
+// isTime reports whether a source tells the time.
+func isTime(source string) bool { return slices.Contains(sources[:3], source) }
+
 // The layout of the page is that of shim/nd.c.
 const (
 	pageSlots   = 511
@@ -33,7 +38,7 @@ const (
 
 type pageSlot struct {
 	tid, peer uint32
-	_         uint64
+	next      uint64 // see Next
 	calls     [slotSources]uint64
 }
 
@@ -100,9 +105,21 @@ func (p *Page) Reads(group []Process) []Read {
 func newRead(group []Process, peer uint32, tid int, source string, calls uint64) Read {
 	r := Read{Peer: "a peer", Thread: tid, Source: source, Calls: int(calls)}
 	if int(peer) < len(group) {
-		r.Peer, r.Chosen = group[peer].Name, group[peer].Choices > 0
+		r.Peer, r.Chosen = group[peer].Name, group[peer].Choices > 0 || group[peer].VirtualClock && isTime(source)
 	}
 	return r
+}
+
+// Next is how long it is until a peer whose clock is virtual goes on by itself, as they have noted since
+// it was last called, and whether any of them will.
+func (p *Page) Next() (time.Duration, bool) {
+	shared, next := p.shared(), uint64(0)
+	for i := range shared.slot {
+		if n := atomic.SwapUint64(&shared.slot[i].next, 0); n > 0 && (next == 0 || n < next) {
+			next = n
+		}
+	}
+	return time.Duration(min(next, math.MaxInt64)), next > 0
 }
 
 // clear makes room: most slots are those of threads that ended. Nobody counts meanwhile,

@@ -164,7 +164,7 @@ func TestBehavioursOfAGroup(t *testing.T) {
 
 func TestEnvironmentOfAWatchedPeer(t *testing.T) {
 	p := Peer{Env: []string{"A=1", "LD_PRELOAD=/own.so"}, Choices: 2, Behaviour: 1}
-	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 1"}
+	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 machine 1"}
 	if got := p.Watched(3, "/nd.so", "/nd"); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

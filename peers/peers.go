@@ -66,6 +66,10 @@ type Peer struct {
 	// With 0 choices they are those of the machine.
 	Choices   int
 	Behaviour int
+
+	// VirtualClock has time pass for the peer only as it reads the clock, sleeps, and as Watch.Pass says: its
+	// clock starts at ClockStart, and no time-out ends by itself. It must use the C library.
+	VirtualClock bool
 }
 
 // File is put in place before the peers start. A relative path is below Scratch. Content that
@@ -76,7 +80,7 @@ type File struct {
 	Mode    fs.FileMode // permission bits; 0 means 0644
 }
 
-// ClockStart is when the clock of a peer whose behaviour is chosen starts, and when the
+// ClockStart is when the clock of a peer starts whose behaviour is chosen or whose clock is virtual, and when the
 // files of all peers were changed last.
 var ClockStart = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
@@ -139,6 +143,9 @@ func (g Group) Behaviours() int {
 func (g Group) Chosen() bool {
 	return slices.ContainsFunc(g.Peers, func(p Peer) bool { return p.Choices > 0 })
 }
+
+// isChosen reports whether it is made for the peer what it reads, or a part of it.
+func (p Peer) isChosen() bool { return p.Choices > 0 || p.VirtualClock }
 
 // Behaving returns the group with behaviour n, from 0 on, chosen. Its first peer's
 // changes fastest, and the order of clients slowest.

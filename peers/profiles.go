@@ -111,7 +111,7 @@ func memcached(at place) Group {
 // wall clock, which a restore does not turn back, so they get a clock of their own.
 func merecat(at place) Group {
 	return one(
-		Peer{Choices: 1, Command: []string{"merecat", "-n", "-f", at.own + "/merecat.conf", "-P", at.own + "/pid", "-p", at.port, at.own + "/www"}},
+		Peer{Choices: 1, VirtualClock: true, Command: []string{"merecat", "-n", "-f", at.own + "/merecat.conf", "-P", at.own + "/pid", "-p", at.port, at.own + "/www"}},
 		at.file("merecat.conf", 0o644, "username = root", "chroot = false", "hostname = 127.0.0.1"),
 		at.pages())
 }
@@ -231,7 +231,7 @@ func sshd(at place) Group {
 // -D: in the foreground.
 func thttpd(at place) Group {
 	return one(
-		Peer{Choices: 1, Command: []string{"thttpd", "-D", "-C", at.own + "/thttpd.conf"}},
+		Peer{Choices: 1, VirtualClock: true, Command: []string{"thttpd", "-D", "-C", at.own + "/thttpd.conf"}},
 		at.file("thttpd.conf", 0o644,
 			"host=127.0.0.1",
 			"port="+at.port,

@@ -24,29 +24,32 @@ type Shim struct {
 	VDSO    string // for programs that do not
 }
 
-// shimSources are what the parts of the shim are made of, in shim.
-var shimSources = [2]string{"nd", "vdso"}
+// shimSources are what the libraries are made of, in the order of build.sh.
+var shimSources = map[string][]string{"nd": {"nd.c", "clock.c", "waits.c"}, "vdso": {"vdso.c"}}
 
 // FindShim returns the files of the shim. They are in directory already, or they are put
 // there: as `make` has built them, or else by the C compiler.
 func FindShim(ctx context.Context, directory string) (Shim, error) {
-	var files [len(shimSources)]string
-	for i, name := range shimSources {
+	var s Shim
+	for name, file := range map[string]*string{"nd": &s.Library, "vdso": &s.VDSO} {
 		var err error
-		if files[i], err = findShim(ctx, directory, name); err != nil {
+		if *file, err = findShim(ctx, directory, name); err != nil {
 			return Shim{}, fmt.Errorf("the shim of the peers: %w", err)
 		}
 	}
-	return Shim{Library: files[0], VDSO: files[1]}, nil
+	return s, nil
 }
 
 func findShim(ctx context.Context, directory, name string) (string, error) {
-	source, err := shimFiles.ReadFile("shim/" + name + ".c")
-	if err != nil {
-		return "", err
+	sum := sha256.New()
+	for _, part := range shimSources[name] {
+		source, err := shimFiles.ReadFile("shim/" + part)
+		if err != nil {
+			return "", err
+		}
+		sum.Write(source)
 	}
-	sum := sha256.Sum256(source)
-	hash := hex.EncodeToString(sum[:])
+	hash := hex.EncodeToString(sum.Sum(nil))
 	file := filepath.Join(directory, name+"-"+hash[:16]+".so")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
@@ -100,7 +103,11 @@ func (p Peer) Watched(i int, library, page string) []string {
 		}
 		environment = append(environment, e)
 	}
-	settings := fmt.Sprintf("%s=%s %d", shimVariable, page, i)
+	clock := "machine"
+	if p.VirtualClock {
+		clock = "virtual"
+	}
+	settings := fmt.Sprintf("%s=%s %d %s", shimVariable, page, i, clock)
 	if p.Choices > 0 {
 		settings += fmt.Sprintf(" %d", p.Behaviour)
 	}

@@ -1,9 +1,10 @@
 #!/bin/sh
-# build.sh NAME makes NAME.so of NAME.c, nd or vdso, with the hash of the source in it, by
-# which it is known to be up to date.
+# build.sh NAME makes NAME.so of NAME.c, nd or vdso, and what that includes, with the hash of all of it,
+# by which it is known to be up to date.
 set -eu
 name=$1
-hash=$(sha256sum <"$name.c" | cut -c 1-64)
+parts=$(sed -n 's/^#include "\(.*\)"$/\1/p' "$name.c")
+hash=$(cat "$name.c" $parts | sha256sum | cut -c 1-64)
 set -- -O2 -Wall -Wextra -shared -fPIC -U_FORTIFY_SOURCE "-DSOURCE=\"$hash\"" -o "$name.so" "$name.c"
 if [ "$name" = vdso ]; then
 	echo 'LINUX_2.6 { global: __vdso_*; tandem_*; local: *; };' >vdso.map

@@ -13,8 +13,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -22,11 +24,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +43,7 @@ enum source { TIME, GETTIMEOFDAY, CLOCK_GETTIME, GETRANDOM, GETENTROPY, ARC4RAND
 struct slot {
 	uint32_t tid; /* 0: free */
 	uint32_t peer;
-	uint64_t unused;
+	uint64_t next; /* ns until something that the process waits for, see clock.c; 0: nothing */
 	uint64_t calls[SOURCES];
 };
 
@@ -200,123 +205,8 @@ uint32_t arc4random_uniform(uint32_t bound)
 
 /* --- time --- */
 
-/* The clock of a chosen peer: it starts at 2025-01-01 00:00:00 UTC. */
-enum { CLOCK_START = 1735689600, CLOCK_STEP = 1000 /* ns */ };
-
-static uint64_t readings; /* of this process's clock */
-
-static void virtual_time(struct timespec *t)
-{
-	uint64_t ns = __atomic_add_fetch(&readings, 1, __ATOMIC_RELAXED) * CLOCK_STEP;
-	t->tv_sec = CLOCK_START + ns / 1000000000;
-	t->tv_nsec = ns % 1000000000;
-}
-
-static int kernel_time(clockid_t clock, struct timespec *t)
-{
-	if (real_clock_gettime)
-		return real_clock_gettime(clock, t);
-	return syscall(SYS_clock_gettime, clock, t);
-}
-
-/* Clocks that tell durations only differ from run to run too, but peers read them all the
- * time, and hardly any lets it show: they are made here where values are, but not counted. */
-static bool tells_time(clockid_t clock)
-{
-	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
-}
-
-int clock_gettime(clockid_t clock, struct timespec *t)
-{
-	if (tells_time(clock) ? !count(CLOCK_GETTIME) : !chosen)
-		return kernel_time(clock, t);
-	virtual_time(t);
-	return 0;
-}
-
-time_t time(time_t *to)
-{
-	struct timespec t;
-	if (count(TIME))
-		virtual_time(&t);
-	else
-		kernel_time(CLOCK_REALTIME_COARSE, &t);
-	if (to)
-		*to = t.tv_sec;
-	return t.tv_sec;
-}
-
-int gettimeofday(struct timeval *to, void *zone)
-{
-	struct timespec t;
-	if (count(GETTIMEOFDAY))
-		virtual_time(&t);
-	else
-		kernel_time(CLOCK_REALTIME, &t);
-	to->tv_sec = t.tv_sec;
-	to->tv_usec = t.tv_nsec / 1000;
-	if (zone)
-		memset(zone, 0, sizeof(struct timezone));
-	return 0;
-}
-
-int timespec_get(struct timespec *t, int base)
-{
-	if (base != TIME_UTC)
-		return 0;
-	clock_gettime(CLOCK_REALTIME, t);
-	return base;
-}
-
-clock_t clock(void)
-{
-	struct timespec t = {0};
-	if (!chosen)
-		kernel_time(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-clock_t times(struct tms *to)
-{
-	if (!chosen)
-		return syscall(SYS_times, to);
-	if (to)
-		memset(to, 0, sizeof *to);
-	return 1;
-}
-
-/* Deadlines are by the chosen clock, which hardly moves, and the kernel waits by its own:
- * what is left until the deadline is taken from now on. */
-static struct timespec deadline(const struct timespec *until)
-{
-	struct timespec now, t;
-	virtual_time(&now);
-	kernel_time(CLOCK_MONOTONIC, &t);
-	t.tv_sec += until->tv_sec - now.tv_sec;
-	t.tv_nsec += until->tv_nsec - now.tv_nsec;
-	for (; t.tv_nsec < 0; t.tv_nsec += 1000000000)
-		t.tv_sec--;
-	for (; t.tv_nsec >= 1000000000; t.tv_nsec -= 1000000000)
-		t.tv_sec++;
-	if (t.tv_sec < 0)
-		t = (struct timespec){0};
-	return t;
-}
-
-/* WAIT makes a function that waits for some thing, with the argument before it, until a
- * deadline. The other one waits by a clock that it is told. */
-#define WAIT(name, other, parameters, ...)                                                       \
-	int name parameters                                                                      \
-	{                                                                                        \
-		if (!chosen)                                                                     \
-			return ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__, until);     \
-		struct timespec t = deadline(until);                                             \
-		return other(__VA_ARGS__, CLOCK_MONOTONIC, &t);                                  \
-	}
-
-WAIT(pthread_cond_timedwait, pthread_cond_clockwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), c, m)
-WAIT(pthread_mutex_timedlock, pthread_mutex_clocklock, (pthread_mutex_t * m, const struct timespec *until), m)
-WAIT(sem_timedwait, sem_clockwait, (sem_t * s, const struct timespec *until), s)
+#include "clock.c"
+#include "waits.c"
 
 /* --- limits --- */
 
@@ -488,6 +378,7 @@ static void after_fork(void)
 	stream = (struct random_stream){.key = key_of_child};
 	tid = 0;
 	own = NULL;
+	forget_waits();
 }
 
 /* choose_pid makes the kernel give the child a process ID that follows from its key: IDs
@@ -631,27 +522,30 @@ SPAWN(posix_spawnp)
 
 /* --- the beginning --- */
 
-/* TANDEM_ND is "FILE PEER" where values are counted, and "FILE PEER SEED" where they are
- * made too. A program that a process executes continues neither the stream nor the clock of
- * the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
+/* TANDEM_ND is "FILE PEER CLOCK", or "FILE PEER CLOCK SEED" where values are made and not only counted.
+ * CLOCK is machine or virtual. A program that a process executes continues neither the stream nor the
+ * clock of the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
 __attribute__((constructor)) static void begin(void)
 {
 	static char kept_settings[256], kept_preload[512];
 	const char *s = getenv("TANDEM_ND"), *l = getenv("LD_PRELOAD");
-	char file[128];
+	char file[128], clock[16];
 	unsigned number;
 	unsigned long long seed;
 	real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 	if (!s || !l || strlen(s) > 200 || strlen(l) > 400)
 		return;
-	int fields = sscanf(s, "%127s %u %llu", file, &number, &seed);
-	if (fields < 2)
+	int fields = sscanf(s, "%127s %u %15s %llu", file, &number, clock, &seed);
+	if (fields < 3)
 		return;
 	peer = number;
-	if (fields == 3) {
+	frozen = !strcmp(clock, "virtual");
+	if (fields == 4) {
 		chosen = true;
 		stream.key = mix(seed ^ mix((uint64_t)getpid() << 32 | number));
 	}
+	own_clock = chosen || frozen;
+	begin_waits();
 	int fd = syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;

@@ -1,0 +1,114 @@
+package ckptd
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// passAll lets time pass until no peer waits for a time, and returns what they wrote meanwhile, and how often.
+func passAll(t *testing.T, g *Group) (text string, times int) {
+	t.Helper()
+	for {
+		d, err := g.Pass(testContext(t), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d == 0 {
+			return text, times
+		}
+		if err := g.Quiesce(testContext(t), nil); err != nil {
+			t.Fatal(err)
+		}
+		text += strings.Join(g.Written(), "")
+		times++
+	}
+}
+
+// TestWaitsOnAVirtualClock: each kind of wait ends when it is let, and by its own clock in time.
+func TestWaitsOnAVirtualClock(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "timers")
+	if out, err := exec.Command("cc", "-D_GNU_SOURCE", "-O1", "-Wall", "-o", program, "testdata/timers.c", "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const want = `poll 0: 100.0 s
+ppoll 0: 101.0 s
+select 0: 102.0 s
+pselect 0: 103.0 s
+epoll 0: 104.0 s
+condition 0: 105.0 s
+thread 0: 106.0 s
+alarm 0: 107.0 s
+interval 0: 108.0 s
+timerfd 0: 109.0 s
+sleep: long
+`
+	bothBackends(t, func(t *testing.T, c *Client) {
+		g := start(t, c, peers.Group{
+			Peers: []peers.Peer{{Name: "timers", Command: []string{"{scratch}/timers"}, VirtualClock: true}},
+			Files: []peers.File{{Path: "timers", Content: readFile(t, program), Mode: 0o755}},
+		})
+		image := saved(t, g)
+		for range 2 {
+			got, times := passAll(t, g)
+			if got != want || times != 11 { // that with an interval waits twice
+				t.Errorf("after %d times:\n%s\nwant\n%s", times, got, want)
+			}
+			if err := g.Restore(testContext(t), image); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestMerecatClosesWhenAsked: it closes a connection that was idle for a second, by a clock that only the test
+// moves; before and after it has gone back.
+func TestMerecatClosesWhenAsked(t *testing.T) { bothBackends(t, merecatClosesWhenAsked) }
+
+func merecatClosesWhenAsked(t *testing.T, c *Client) {
+	group := merecat()
+	group.Peers[0].VirtualClock = true
+	g := start(t, c, group)
+	talk := connectTo(t, g, merecatAddress)
+	talk.listen()
+	talk.ask(get("/a.txt"))
+	image := saved(t, g)
+	for round := range 2 {
+		if call := systemCall(t, g); !strings.HasPrefix(call, "271 ") || strings.Fields(call)[3] != "0x0" {
+			t.Errorf("merecat waits in the system call %s, want ppoll (271) without a time-out", call)
+		}
+		idle := time.Duration(0)
+		for ; !talk.ended && idle < time.Hour; talk.listen() {
+			d, err := g.Pass(testContext(t), time.Hour)
+			if err != nil || d == 0 {
+				t.Fatal(d, err)
+			}
+			idle += d
+		}
+		if !talk.ended || idle < time.Second || idle > 2*time.Second {
+			t.Errorf("round %d: after %v the connection has ended: %t", round, idle, talk.ended)
+		}
+		if err := g.Restore(testContext(t), image); err != nil {
+			t.Fatal(err)
+		}
+		talk.obtain()
+		if got := talk.ask(get("/b.txt")); !strings.HasSuffix(got, "\r\n\r\nbeta\n") || !strings.Contains(got, "Date: Wed, 01 Jan 2025 00:00:00 GMT") {
+			t.Errorf("round %d: merecat, which has gone back, answers %q", round, got)
+		}
+		if err := g.Restore(testContext(t), image); err != nil {
+			t.Fatal(err)
+		}
+		talk.obtain()
+	}
+}
+
+// systemCall is that in which the only peer of a group waits, with its arguments.
+func systemCall(t *testing.T, g *Group) string {
+	t.Helper()
+	return string(readFile(t, fmt.Sprintf("/proc/%d/syscall", hostPID(t, g, g.processes[0].PID))))
+}

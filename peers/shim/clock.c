@@ -1,0 +1,110 @@
+/*
+ * The clocks of a process, a part of nd.c. Where the checker chooses the behaviour of the peer, or
+ * wants its clock to be virtual, time is made here: it advances by a step with every reading.
+ *
+ * With a virtual clock time-outs are by that clock, too: what waits for input with a time-out
+ * waits without one, and notes when it would end. A sleep takes as long as it says, and the clock
+ * shows it. Otherwise time passes when the checker says so, by a signal with the nanoseconds as
+ * its value, which it sends to the first thread of every process while all are at rest.
+ * The thread moves the clock, wakes whose time has come, and notes in the page when the next one's comes.
+ *
+ * Left to the machine's clock: POSIX timers, time-outs of sockets (SO_RCVTIMEO), mutexes and semaphores.
+ */
+static bool own_clock; /* readings are made here */
+static bool frozen;    /* time-outs, too */
+
+static bool count_time(enum source what)
+{
+	count(what);
+	return own_clock;
+}
+
+/* The virtual clock starts at 2025-01-01 00:00:00 UTC. */
+enum { CLOCK_START = 1735689600, CLOCK_STEP = 1000 /* ns */, SECOND = 1000000000 };
+
+static uint64_t elapsed; /* ns on this process's clock */
+
+static uint64_t now(void) { return __atomic_load_n(&elapsed, __ATOMIC_RELAXED); }
+
+static void let_pass(uint64_t ns) { __atomic_add_fetch(&elapsed, ns, __ATOMIC_RELAXED); }
+
+static void virtual_time(struct timespec *t)
+{
+	uint64_t ns = __atomic_add_fetch(&elapsed, CLOCK_STEP, __ATOMIC_RELAXED);
+	t->tv_sec = CLOCK_START + ns / SECOND;
+	t->tv_nsec = ns % SECOND;
+}
+
+static int kernel_time(clockid_t clock, struct timespec *t)
+{
+	if (real_clock_gettime)
+		return real_clock_gettime(clock, t);
+	return syscall(SYS_clock_gettime, clock, t);
+}
+
+/* Clocks that tell durations only differ from run to run too, but peers read them all the
+ * time, and hardly any lets it show: they are made here where values are, but not counted. */
+static bool tells_time(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	if (tells_time(clock) ? !count_time(CLOCK_GETTIME) : !own_clock)
+		return kernel_time(clock, t);
+	virtual_time(t);
+	return 0;
+}
+
+time_t time(time_t *to)
+{
+	struct timespec t;
+	if (count_time(TIME))
+		virtual_time(&t);
+	else
+		kernel_time(CLOCK_REALTIME_COARSE, &t);
+	if (to)
+		*to = t.tv_sec;
+	return t.tv_sec;
+}
+
+int gettimeofday(struct timeval *to, void *zone)
+{
+	struct timespec t;
+	if (count_time(GETTIMEOFDAY))
+		virtual_time(&t);
+	else
+		kernel_time(CLOCK_REALTIME, &t);
+	to->tv_sec = t.tv_sec;
+	to->tv_usec = t.tv_nsec / 1000;
+	if (zone)
+		memset(zone, 0, sizeof(struct timezone));
+	return 0;
+}
+
+int timespec_get(struct timespec *t, int base)
+{
+	if (base != TIME_UTC)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, t);
+	return base;
+}
+
+clock_t clock(void)
+{
+	struct timespec t = {0};
+	if (!own_clock)
+		kernel_time(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+clock_t times(struct tms *to)
+{
+	if (!own_clock)
+		return syscall(SYS_times, to);
+	if (to)
+		memset(to, 0, sizeof *to);
+	return 1;
+}
+
