@@ -39,8 +39,8 @@ type dpor struct {
 	// What the nodes point into, one after the other.
 	sleep []Sleeper
 
-	choosing  []int32      // events of which an alternative is neither asleep nor to do
-	unsettled []reversible // see keep
+	choosing  []int32      // events of which an alternative is neither asleep nor to do, in order
+	unsettled []reversible // see unsettled.go, in the order in which they were found
 	several   bool         // a transition has been seen that makes several accesses
 
 	// Of the execution that is being reported:
@@ -48,9 +48,11 @@ type dpor struct {
 	maximal    bool  // nothing could have gone on at its end
 	ender      int32 // the event that ended the program while others might have gone on, or -1
 
-	reversal reversal // that was planned last
-	forecast forecast // for ahead
+	reversal reversal   // that was planned last
+	forecast forecast   // for ahead
+	pruned   []*Sleeper // for prune
 	scratch  []int32
+	limits   []int32            // for gather
 	counters map[int32]int32    // of objects, in compose
 	accounts map[int32]*account // of objects, in reverse
 }
@@ -102,8 +104,7 @@ func (d *dpor) choose() bool {
 			d.trace.truncate(top)
 			d.nodes, d.path = d.nodes[:top+1], d.path[:top]
 			d.sizes.turn(top, d.counts.Executions)
-			d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool { return int(i) >= top })
-			d.unsettled = slices.DeleteFunc(d.unsettled, func(u reversible) bool { return int(u.found) >= top })
+			d.forget(top)
 			d.descend(n.todo.pop())
 			d.settled = true
 			return true
@@ -112,11 +113,21 @@ func (d *dpor) choose() bool {
 	return false
 }
 
+// forget forgets what is known of the events from node top on.
+func (d *dpor) forget(top int) {
+	for n := len(d.choosing); n > 0 && int(d.choosing[n-1]) >= top; n-- {
+		d.choosing = d.choosing[:n-1]
+	}
+	for n := len(d.unsettled); n > 0 && int(d.unsettled[n-1].found) >= top; n-- {
+		d.unsettled = d.unsettled[:n-1]
+	}
+}
+
 // prepare reports whether anything is left to do at a node, now that the accesses of
 // all that was executed there are known.
 func (d *dpor) prepare(top int) bool {
 	n := &d.nodes[top]
-	for !n.todo.prune(d.sleepOf(n)) {
+	for !d.prune(n) {
 		postponed := n.todo.postponed
 		if n.todo.postponed = nil; len(postponed) == 0 {
 			return false
@@ -127,6 +138,15 @@ func (d *dpor) prepare(top int) bool {
 		}
 	}
 	return true
+}
+
+// prune takes out of what is to do at a node what begins with something asleep.
+func (d *dpor) prune(n *node) bool {
+	d.pruned = d.pruned[:0]
+	for i := n.sleepBegin; i < n.sleepEnd; i++ {
+		d.pruned = append(d.pruned, &d.sleep[i])
+	}
+	return n.todo.prune(d.pruned)
 }
 
 // descend appends to the path a branch and the way from it to its first leaf.

@@ -1,6 +1,9 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // reversible is a race, or what is like one, of which the reversal is still to be planned.
 type reversible struct {
@@ -18,8 +21,7 @@ func (d *dpor) find(races []race, f int32) {
 	for _, r := range races {
 		r := reversible{race: r, op: step{Action: d.path[f]}, without: -1, found: f}
 		r.op.Accesses = foreseeable(t.accessesOf(f), t.needsOf(f), t.accessesOf(r.event))
-		d.reversible = append(d.reversible, r)
-		d.keep(r)
+		d.reversible, d.unsettled = append(d.reversible, r), append(d.unsettled, r)
 	}
 }
 
@@ -56,7 +58,10 @@ func (d *dpor) classify(e *Execution) {
 	d.maximal = e.Outcome != Redundant && e.Outcome != StepLimit &&
 		!slices.ContainsFunc(e.Pending, func(p Pending) bool { return p.Enabled })
 	for i := range d.nodes {
-		d.setVague(int32(i), !d.maximal)
+		if d.maximal {
+			break
+		}
+		d.nodes[i].vague = true
 	}
 	d.ender = -1
 	switch last := len(d.trace.events) - 1; e.Outcome {
@@ -66,10 +71,6 @@ func (d *dpor) classify(e *Execution) {
 			d.ender = int32(last)
 		}
 	}
-}
-
-func (d *dpor) setVague(node int32, vague bool) {
-	d.nodes[node].vague = d.nodes[node].vague || vague
 }
 
 // addAlternatives sees to it that the other alternatives of the operations of some
@@ -253,18 +254,31 @@ func (d *dpor) collect(e, without int32, within, past clock) (r *reversal, ends 
 // may stop when there are more than a reversal can have.
 func (d *dpor) gather(e, without int32, within clock) {
 	t := d.trace
-	d.scratch = d.scratch[:0]
+	d.limits = d.limits[:0]
 	for g := range t.goroutines {
-		events := t.goroutines[g].events
-		for i := t.after(int32(g), e); i < len(events) && (within != nil || len(d.scratch) < maxSteps); i++ {
-			x := events[i]
-			if c := t.clockOf(x); t.includes(c, e) || without >= 0 && t.includes(c, without) || within != nil && !t.includes(within, x) {
-				break
-			}
+		d.limits = append(d.limits, t.limit(int32(g), e, without, within))
+	}
+	d.scratch = d.scratch[:0]
+	for x := e + 1; int(x) < len(t.events) && (within != nil || len(d.scratch) < maxSteps); x++ {
+		if event := &t.events[x]; event.ordinal <= d.limits[event.goroutine] {
 			d.scratch = append(d.scratch, x)
 		}
 	}
-	slices.Sort(d.scratch)
+}
+
+// limit is how many events of a goroutine, the first ones, gather may list.
+func (t *trace) limit(g, e, without int32, within clock) int32 {
+	events := t.goroutines[g].events
+	if within != nil {
+		events = events[:min(len(events), int(within.of(g)))]
+	}
+	n := len(events)
+	for _, x := range [...]int32{e, without} {
+		if x >= 0 {
+			n = sort.Search(n, func(i int) bool { return t.includes(t.clockOf(events[i]), x) })
+		}
+	}
+	return int32(n)
 }
 
 // compose makes the reversal of event e that consists of later events. Where a counter
@@ -274,10 +288,11 @@ func (d *dpor) compose(e int32, events []int32, past clock) (r *reversal, ends b
 	t := d.trace
 	r = &d.reversal
 	r.reset(e, t, d.maximal)
+	r.grow(len(events) + 1)
 	clear(d.counters)
 	incomplete := false
 	for _, x := range events {
-		s := step{Action: d.path[x], Accesses: t.accessesOf(x)}
+		s := step{Action: t.events[x].Action, Accesses: t.accessesOf(x)}
 		if t.includes(past, x) {
 			s.marks = needed
 		}

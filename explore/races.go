@@ -306,7 +306,7 @@ func (t *trace) heldBefore(e int32, op operation) bool {
 
 // pastWithout returns a copy of now, with those deferred after e that do not depend
 // on it: they enable the operation, or disabled it, in the reversal too. It is valid
-// until the trace is truncated.
+// as long as the event that is being pushed is part of the trace, or else until that is truncated.
 func (t *trace) pastWithout(e int32, deferred []int32) clock {
 	from := len(t.pasts)
 	t.pasts = append(t.pasts, t.now...)

@@ -31,6 +31,11 @@ func (r *reversal) reset(node int32, t *trace, whole bool) {
 	*r = reversal{node: node, trace: t, whole: whole, steps: r.steps[:0], removed: r.removed[:0], passed: r.passed[:0], events: r.events[:0]}
 }
 
+// grow makes room for so many steps.
+func (r *reversal) grow(n int) {
+	r.steps, r.events, r.removed = slices.Grow(r.steps, n), slices.Grow(r.events, n), slices.Grow(r.removed, n)
+}
+
 // add adds a step that is an event, or with -1 an operation at the end.
 func (r *reversal) add(s step, event int32) {
 	r.steps, r.events, r.removed = append(r.steps, s), append(r.events, event), append(r.removed, false)
@@ -115,19 +120,14 @@ func (r *reversal) conflicts(accesses []Access, n int) bool {
 // left is how many steps are left.
 func (r *reversal) left() int { return len(r.steps) - r.gone }
 
-// chain returns the steps that are left, which become a branch.
-func (r *reversal) chain() (steps []step) {
-	var accesses []Access
-	for i, s := range r.steps {
-		if r.removed[i] {
-			continue
+// accesses is how many accesses these make.
+func (r *reversal) accesses() (n int) {
+	for i := r.head; i < len(r.steps); i++ {
+		if !r.removed[i] {
+			n += len(r.steps[i].Accesses)
 		}
-		from := len(accesses)
-		accesses = append(accesses, s.Accesses...)
-		s.Accesses = accesses[from:len(accesses):len(accesses)]
-		steps = append(steps, s)
 	}
-	return steps
+	return n
 }
 
 // detach returns what is left of a reversal, to be kept without the trace.

@@ -9,7 +9,7 @@ import (
 // Limits on what one execution may take. Reaching one is a LogError.
 const (
 	maxTransitions  = 1 << 22
-	maxClockEntries = 1 << 28 // transitions x goroutines, 4 bytes each
+	maxClockEntries = 1 << 28 // transitions x goroutines, and races x goroutines, 4 bytes each
 )
 
 // trace holds the executed events in order and the happens-before relation
@@ -31,6 +31,7 @@ type trace struct {
 	needs    []Need
 	uses     []use
 	starts   []GoroutineID
+	pasts    []int32 // clocks of the races that end in the event, and then of others found with it
 
 	generation uint64 // number of calls of summarize
 
@@ -39,7 +40,6 @@ type trace struct {
 	candidates []int32 // earlier events that conflict with it
 	deferred   []int32 // of these, those that could not be exchanged with it
 	races      []race
-	pasts      []int32 // clocks of the races
 }
 
 // event is an executed transition.
@@ -55,7 +55,7 @@ type event struct {
 
 // extent is where in the slabs the part of an event ends; it begins where that of
 // the event before ends.
-type extent struct{ clocks, accesses, needs, uses, starts int }
+type extent struct{ clocks, accesses, needs, uses, starts, pasts int32 }
 
 // clock is a vector clock: at index g the number of events of goroutine g that
 // happened before an event, or are it. What it is too short for is 0.
@@ -65,6 +65,14 @@ func (c clock) join(other clock) {
 	for g, n := range other {
 		c[g] = max(c[g], n)
 	}
+}
+
+// of returns the entry of a goroutine.
+func (c clock) of(g int32) int32 {
+	if int(g) >= len(c) {
+		return 0
+	}
+	return c[g]
 }
 
 // use sums up the accesses of one event to one object.
@@ -109,6 +117,11 @@ func (t *trace) begin(e int32) extent {
 		return extent{}
 	}
 	return t.events[e-1].end
+}
+
+// end returns where the slabs end.
+func (t *trace) end() extent {
+	return extent{int32(len(t.clocks)), int32(len(t.accesses)), int32(len(t.needs)), int32(len(t.uses)), int32(len(t.starts)), int32(len(t.pasts))}
 }
 
 func (t *trace) clockOf(e int32) clock {
@@ -300,7 +313,7 @@ func (t *trace) record(g int32, x *Transition) {
 	t.events = append(t.events, event{
 		Action: x.Action, choices: x.Choices, barrier: x.Barrier, forced: x.Forced,
 		goroutine: g, ordinal: t.now[g],
-		end: extent{len(t.clocks), len(t.accesses), len(t.needs), len(t.uses), len(t.starts)},
+		end: t.end(),
 	})
 	for _, id := range x.Starts {
 		woken := &t.goroutines[t.goroutine(id)]
@@ -309,8 +322,8 @@ func (t *trace) record(g int32, x *Transition) {
 	if x.Barrier {
 		t.barriers = append(t.barriers, e)
 	}
-	for i := t.begin(e).uses; i < len(t.uses); i++ {
-		t.objects[t.uses[i].object].append(e, int32(i), t.uses[i])
+	for i := t.begin(e).uses; int(i) < len(t.uses); i++ {
+		t.objects[t.uses[i].object].append(e, i, t.uses[i])
 	}
 }
 
@@ -336,10 +349,10 @@ func (o *objectLog) stepsBefore(i int) int32 {
 
 // truncate removes all events from number n on.
 func (t *trace) truncate(n int) {
-	t.pasts = t.pasts[:0]
 	for e := int32(len(t.events)) - 1; e >= int32(n); e-- {
 		t.pop(e)
 	}
+	t.pasts = t.pasts[:t.begin(int32(len(t.events))).pasts]
 }
 
 // pop removes the last event, e, and the goroutines and objects that first
@@ -388,8 +401,8 @@ func (t *trace) validate(x *Transition) error {
 	switch {
 	case step >= maxTransitions:
 		problem = fmt.Sprintf("more than %d transitions in one execution; lower the step limit", maxTransitions)
-	case len(t.clocks)+len(t.goroutines) >= maxClockEntries:
-		problem = fmt.Sprintf("more than %d transitions x goroutines; lower the step limit", maxClockEntries)
+	case len(t.clocks)+len(t.goroutines) >= maxClockEntries || len(t.pasts) >= maxClockEntries:
+		problem = fmt.Sprintf("more than %d transitions x goroutines, or races x goroutines; lower the step limit", maxClockEntries)
 	case x.Choices < 1 || x.Choice < 0 || x.Choice >= x.Choices:
 		problem = fmt.Sprintf("%s is not one of %d choices", x.Action, x.Choices)
 	}

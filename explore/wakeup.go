@@ -109,7 +109,7 @@ func (w *wakeups) insert(r *reversal) bool {
 			w.postponed = append(w.postponed, r.detach())
 			return true
 		case b == nil:
-			w.append(r.chain())
+			w.append(r)
 			for _, b := range r.passed {
 				b.ahead = false
 			}
@@ -138,12 +138,26 @@ func (w *wakeups) follow(r *reversal) (b *branch, postpone bool) {
 	return nil, false
 }
 
-// append adds a branch that consists of steps one after the other.
-func (w *wakeups) append(steps []step) {
-	for _, s := range steps {
-		b := &branch{step: s}
-		w.branches = append(w.branches, b)
-		w = &b.below
+// append adds a branch that consists of the steps that are left of a reversal, one after the other. They are
+// made at once: most reversals are long.
+func (w *wakeups) append(r *reversal) {
+	chain, links := make([]branch, r.left()), make([]*branch, r.left())
+	accesses := make([]Access, 0, r.accesses())
+	n := 0
+	for i := r.head; i < len(r.steps); i++ {
+		if r.removed[i] {
+			continue
+		}
+		b, from := &chain[n], len(accesses)
+		b.step = r.steps[i]
+		accesses = append(accesses, b.Accesses...)
+		b.Accesses = accesses[from:len(accesses):len(accesses)]
+		if links[n] = b; n == 0 {
+			w.branches = append(w.branches, b)
+		} else {
+			chain[n-1].below.branches = links[n : n+1 : n+1]
+		}
+		n++
 	}
 }
 
@@ -166,12 +180,12 @@ func (w *wakeups) pop() *branch {
 
 // prune takes out the first leaves, as long as there is something asleep on the way to them:
 // it is a weak initial of that way, so that what begins there has been explored. It reports
-// whether there is a leaf left, or something postponed.
-func (w *wakeups) prune(asleep []Sleeper) bool {
+// whether there is a leaf left, or something postponed. What is asleep may be overwritten behind its end.
+func (w *wakeups) prune(asleep []*Sleeper) bool {
 	for len(w.branches) > 0 {
 		b := w.branches[0]
-		if !slices.ContainsFunc(asleep, func(s Sleeper) bool { return s.Action == b.Action }) {
-			if len(b.below.branches) == 0 {
+		if !slices.ContainsFunc(asleep, func(s *Sleeper) bool { return s.Action == b.Action }) {
+			if len(b.below.branches) == 0 || len(asleep) == 0 {
 				return true
 			}
 			if b.below.prune(b.step.wake(asleep)) || len(b.below.postponed) > 0 {
@@ -183,7 +197,13 @@ func (w *wakeups) prune(asleep []Sleeper) bool {
 	return false
 }
 
-// wake returns those of some sleepers that still sleep after a step.
-func (s *step) wake(asleep []Sleeper) []Sleeper {
-	return slices.DeleteFunc(slices.Clone(asleep), func(a Sleeper) bool { return a.Goroutine == s.Goroutine || a.Wakes(s.Accesses) })
+// wake returns, behind some sleepers, those of them that still sleep after a step.
+func (s *step) wake(asleep []*Sleeper) []*Sleeper {
+	all := asleep
+	for _, a := range asleep {
+		if a.Goroutine != s.Goroutine && !a.Wakes(s.Accesses) {
+			all = append(all, a)
+		}
+	}
+	return all[len(asleep):]
 }
