@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/ckptd"
@@ -81,7 +82,7 @@ func newPairTest(t *testing.T) *pairTest {
 }
 
 // outcomes are those of a pair, checked in some way.
-func (x *pairTest) outcomes(t *rapid.T, p pair, v variant) (explore.VerdictKind, map[string]bool) {
+func (x *pairTest) outcomes(t rapid.TB, p pair, v variant) (explore.VerdictKind, map[string]bool) {
 	command := []string{"{scratch}/server", fmt.Sprint(p.seed)}
 	if p.shared {
 		command = append(command, "shared")
@@ -176,4 +177,24 @@ func TestPairs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSentAfterTheEnd: a peer has closed a connection. What is sent then is answered by a reset, after which
+// nothing can be sent; reading finds the end of the stream all the time. The peers are saved in between, and go back there.
+func TestSentAfterTheEnd(t *testing.T) {
+	const closesAtOnce = 6
+	x := newPairTest(t)
+	for _, backend := range []string{ckptd.BackendAuto, ckptd.BackendCRIU} {
+		p := pair{scripts: []string{"Aa", "AAa"}, seed: closesAtOnce}
+		for _, v := range []variant{
+			{explore.DPOR, "group", "always", backend, 1},
+			{explore.DPOR, "connection", "never", backend, 1},
+		} {
+			kind, got := x.outcomes(t, p, v)
+			want := map[string]bool{"[\"EOF\" \"no write\"] \ncompleted": true}
+			if diff := cmp.Diff(want, got); kind != explore.Holds || diff != "" {
+				t.Errorf("%v: %v\n%s", v, kind, diff)
+			}
+		}
+	}
 }

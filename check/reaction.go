@@ -236,6 +236,10 @@ func (r *reaction) drain() (progress bool, err error) {
 	}
 	var buffer [64 << 10]byte
 	for number, s := range r.p.sockets {
+		if s.ended {
+			progress = r.noteReset(number, s) || progress
+			continue
+		}
 		for !s.ended && !s.listens {
 			n, err := unix.Read(s.fd, buffer[:])
 			if errors.Is(err, unix.EINTR) {
@@ -260,6 +264,17 @@ func (r *reaction) drain() (progress bool, err error) {
 		}
 	}
 	return progress, nil
+}
+
+// noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent
+// after the peer had closed it. A program notices when it sends again.
+func (r *reaction) noteReset(connection int, s *socket) bool {
+	errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR) // which forgets it
+	if err != nil || errno == 0 {
+		return false
+	}
+	r.add(connection, nil, iocache.Reset)
+	return true
 }
 
 func (r *reaction) add(connection int, data []byte, end iocache.End) {

@@ -47,7 +47,7 @@ func (h *hosted) dump(i *image) criuOperation {
 	return criuOperation{
 		kind: rpc.CriuReqType_DUMP, options: options,
 		network: h.network, images: i.pages(), log: "dump.log",
-		frozen: func() error { return h.saveFiles(i) },
+		at: map[string]func() error{afterDump: func() error { return h.saveFiles(i) }},
 	}
 }
 
@@ -61,7 +61,7 @@ func (c *criu) stop(h *hosted, _ *image) error {
 
 // revive implements backend.
 func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
-	checker, group, err := h.renew(nil)
+	checker, group, err := h.renew(holdPackets)
 	if err != nil {
 		return -1, err
 	}
@@ -82,6 +82,7 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 		kind: rpc.CriuReqType_RESTORE, options: options,
 		network: h.network, images: i.pages(), log: "restore.log",
 		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
+		at:      map[string]func() error{beforeResume: h.finishRestore},
 	})
 	if err != nil {
 		unix.Close(checker)

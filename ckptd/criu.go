@@ -34,8 +34,8 @@ type criuOperation struct {
 	log     string   // name of the log file in images
 	// inherit are handed to a restored process in place of what it had, by CRIU's key.
 	inherit []inherited
-	// frozen, if set, is called while a dumped group is still frozen.
-	frozen func() error
+	// at is called at stages of the operation, by CRIU's name for them, while the group stands still.
+	at map[string]func() error
 }
 
 type inherited struct {
@@ -44,6 +44,12 @@ type inherited struct {
 }
 
 const criuLogLevel = 2 // errors and warnings
+
+// Stages of an operation: https://criu.org/Action_scripts.
+const (
+	afterDump    = "post-dump"  // the group goes on after it
+	beforeResume = "pre-resume" // all is restored, and about to run
+)
 
 // run carries out the operation; pid is that of a restored group.
 func (c *criu) run(ctx context.Context, o criuOperation) (pid int, err error) {
@@ -114,9 +120,9 @@ func (o *criuOperation) complete(imagesFD int32) {
 	x.FileLocks = proto.Bool(true)
 	x.ManageCgroups = proto.Bool(true)
 	x.ManageCgroupsMode = rpc.CriuCgMode_IGNORE.Enum()
-	// The network of a group has no outside whose packets had to be held off.
+	// The network of a group has no outside whose packets had to be held off; for restores see holdPackets.
 	x.NetworkLock = rpc.CriuNetworkLockMethod_SKIP.Enum()
-	x.NotifyScripts = proto.Bool(o.frozen != nil)
+	x.NotifyScripts = proto.Bool(len(o.at) > 0)
 	for n, i := range o.inherit {
 		x.InheritFd = append(x.InheritFd, &rpc.InheritFd{Key: proto.String(i.key), Fd: proto.Int32(int32(4 + n))})
 	}
@@ -136,8 +142,8 @@ func (o *criuOperation) converse(socket int) (*rpc.CriuResp, error) {
 			return response, nil
 		}
 		var hookErr error
-		if response.GetNotify().GetScript() == "post-dump" {
-			hookErr = o.frozen()
+		if hook := o.at[response.GetNotify().GetScript()]; hook != nil {
+			hookErr = hook()
 		}
 		answer := &rpc.CriuReq{Type: rpc.CriuReqType_NOTIFY.Enum(), NotifySuccess: proto.Bool(hookErr == nil)}
 		if err := errors.Join(hookErr, sendCRIU(socket, answer)); err != nil {

@@ -128,7 +128,10 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 		e.in.ended = true
 	case endReset:
 		tandemTouch(op, &e.out.queue, accessWrite)
-		e.in.ended, e.shut, e.fault = true, true, ECONNRESET
+		if !e.in.ended { // after the end of the stream, reading goes on to find that
+			e.fault = ECONNRESET
+		}
+		e.in.ended, e.shut = true, true
 	}
 	e.refresh()
 }

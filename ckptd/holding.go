@@ -1,0 +1,127 @@
+package ckptd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// While CRIU brings a group back, no packets arrive in its network but those that CRIU makes
+// itself. It gives a connection back the end of a stream by a segment with FIN, as if from the
+// other end. The acknowledgement would reach that other end before it is there, or where nobody
+// has it any more, and the kernel would reset the connection: what was the end of a stream would
+// be a reset after the restore. CRIU counts on a network that is locked like this one, but leaves
+// a network that it has not made itself as it is.
+
+// criuMark is on the packets that CRIU makes: SOCCR_MARK in its soccr/soccr.h.
+const criuMark = 0xC114
+
+// Of linux/netfilter.h and nfnetlink.h.
+const (
+	verdictDrop       = 0 // NF_DROP
+	filterHeaderBytes = 4 // struct nfgenmsg
+)
+
+var (
+	holdingTable = []byte("tandem\x00")
+	holdingChain = []byte("arriving\x00")
+)
+
+// holdPackets makes the network of the calling thread drop all that arrives without criuMark.
+func holdPackets() error {
+	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
+	register, mark := number(unix.NFT_REG_1), binary.NativeEndian.AppendUint32(nil, criuMark)
+	hook := slices.Concat(attribute(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_IN)), attribute(unix.NFTA_HOOK_PRIORITY, number(0)))
+	drop := nested(unix.NFTA_DATA_VERDICT, attribute(unix.NFTA_VERDICT_CODE, number(verdictDrop)))
+	rule := slices.Concat(
+		expression("meta", attribute(unix.NFTA_META_DREG, register), attribute(unix.NFTA_META_KEY, number(unix.NFT_META_MARK))),
+		expression("cmp", attribute(unix.NFTA_CMP_SREG, register), attribute(unix.NFTA_CMP_OP, number(unix.NFT_CMP_NEQ)),
+			nested(unix.NFTA_CMP_DATA, attribute(unix.NFTA_DATA_VALUE, mark))),
+		expression("immediate", attribute(unix.NFTA_IMMEDIATE_DREG, number(unix.NFT_REG_VERDICT)), nested(unix.NFTA_IMMEDIATE_DATA, drop)),
+	)
+	err := filterRequest(
+		filterMessage{unix.NFT_MSG_NEWTABLE, attribute(unix.NFTA_TABLE_NAME, holdingTable)},
+		filterMessage{unix.NFT_MSG_NEWCHAIN, slices.Concat(
+			attribute(unix.NFTA_CHAIN_TABLE, holdingTable), attribute(unix.NFTA_CHAIN_NAME, holdingChain),
+			nested(unix.NFTA_CHAIN_HOOK, hook), attribute(unix.NFTA_CHAIN_TYPE, []byte("filter\x00")))},
+		filterMessage{unix.NFT_MSG_NEWRULE, slices.Concat(
+			attribute(unix.NFTA_RULE_TABLE, holdingTable), attribute(unix.NFTA_RULE_CHAIN, holdingChain),
+			nested(unix.NFTA_RULE_EXPRESSIONS, rule))},
+	)
+	if err != nil {
+		return fmt.Errorf("hold packets back while CRIU brings a group back (that takes a kernel with nf_tables: try `modprobe nf_tables`): %w", err)
+	}
+	return nil
+}
+
+// releasePackets ends holdPackets.
+func releasePackets() error {
+	if err := filterRequest(filterMessage{unix.NFT_MSG_DELTABLE, attribute(unix.NFTA_TABLE_NAME, holdingTable)}); err != nil {
+		return fmt.Errorf("let packets reach a group again: %w", err)
+	}
+	return nil
+}
+
+// filterMessage is a change of the packet filter.
+type filterMessage struct {
+	kind uint16 // NFT_MSG_
+	body []byte
+}
+
+// filterRequest makes changes to the packet filter of the calling thread's network: all or none.
+func filterRequest(changes ...filterMessage) error {
+	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	request := filterHeader(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
+	for _, c := range changes {
+		kind := unix.NFNL_SUBSYS_NFTABLES<<8 | c.kind
+		request = append(request, filterHeader(kind, unix.NLM_F_ACK|unix.NLM_F_CREATE, unix.NFPROTO_INET, 0, c.body)...)
+	}
+	request = append(request, filterHeader(unix.NFNL_MSG_BATCH_END, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)...)
+	if err := unix.Sendto(s, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	answer := make([]byte, 16<<10)
+	for range changes {
+		n, err := unix.Read(s, answer)
+		if err != nil {
+			return err
+		}
+		if n < unix.NLMSG_HDRLEN+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+			return fmt.Errorf("an answer of %d bytes that is no acknowledgement", n)
+		}
+		if errno := -int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); errno != 0 {
+			return unix.Errno(errno)
+		}
+	}
+	return nil
+}
+
+// filterHeader puts the headers of netlink and of its netfilter part before a message.
+func filterHeader(kind, flags uint16, family byte, resource uint16, body []byte) []byte {
+	m := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+filterHeaderBytes+len(body)))
+	m = binary.NativeEndian.AppendUint16(m, kind)
+	m = binary.NativeEndian.AppendUint16(m, flags|unix.NLM_F_REQUEST)
+	m = append(m, make([]byte, 8)...) // sequence number and port, which the kernel fills
+	m = append(m, family, unix.NFNETLINK_V0)
+	m = binary.BigEndian.AppendUint16(m, resource)
+	return append(m, body...)
+}
+
+func expression(name string, data ...[]byte) []byte {
+	return nested(unix.NFTA_LIST_ELEM,
+		slices.Concat(attribute(unix.NFTA_EXPR_NAME, append([]byte(name), 0)), nested(unix.NFTA_EXPR_DATA, slices.Concat(data...))))
+}
+
+func nested(kind uint16, value []byte) []byte { return attribute(kind|unix.NLA_F_NESTED, value) }
+
+// attribute is a netlink attribute, filled up to a multiple of 4 bytes.
+func attribute(kind uint16, value []byte) []byte {
+	b := appendAttribute(nil, kind, value)
+	return append(b, make([]byte, -len(b)&3)...)
+}
