@@ -127,10 +127,29 @@ func (k *KeptCache) record(e iocache.Entry) {
 		return
 	}
 	if err := k.append(iocache.AppendEntry(nil, e)); err != nil {
-		k.broken = true
-		if k.failed != nil {
-			k.failed(fmt.Errorf("keeping the answers of the peers in %s: %w", k.path, err))
-		}
+		k.fail(err)
+	}
+}
+
+// fail gives up keeping.
+func (k *KeptCache) fail(err error) {
+	k.broken = true
+	if k.failed != nil {
+		k.failed(fmt.Errorf("keeping the answers of the peers in %s: %w", k.path, err))
+	}
+}
+
+// follow keeps an answer that was recorded in another cache than the one that is kept, unless it is there.
+func (k *KeptCache) follow(other *iocache.Cache, e iocache.Entry) {
+	if k.broken {
+		return
+	}
+	here, isNew, err := k.cache.Follow(other, e)
+	switch {
+	case err != nil:
+		k.fail(fmt.Errorf("the run that goes on has other answers than it: %w", err))
+	case isNew:
+		k.record(here)
 	}
 }
 
@@ -156,4 +175,18 @@ func (p *peerSide) keep(k *KeptCache) {
 	k.cache.ForgetImages() // of a group that has ended
 	p.cache, p.earlier = k.cache, "they are kept in "+k.path
 	p.record = append(p.record, k.record)
+}
+
+// keepOn has the peers' side, which goes on with the answers of a saved run, keep these and others. The file may
+// have more already: what was answered after the run was last saved.
+func (p *peerSide) keepOn(k *KeptCache, o *Options) error {
+	k.cache.SetMasks(o.Masks)
+	follow := func(e iocache.Entry) { k.follow(p.cache, e) }
+	p.record = append(p.record, follow)
+	asItWas := newCache() // when each answer was recorded: later ones may have cut the ways to earlier ones
+	return o.Saving.Run.answers(func(e iocache.Entry) error {
+		err := asItWas.Restore(e)
+		k.follow(asItWas, e)
+		return err
+	})
 }

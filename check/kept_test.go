@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -79,6 +81,69 @@ func TestKeptCacheGrows(t *testing.T) {
 	}
 	if misses != [3]int{3, 2, 0} { // connect, request, close; another request, and close after it
 		t.Errorf("the peers were asked %v times", misses)
+	}
+}
+
+// TestKeptCacheOfResumedRun: a check that goes on keeps what one that is not interrupted does, byte for byte: also where
+// more was kept than the run that was saved has, and where the file is gone.
+func TestKeptCacheOfResumedRun(t *testing.T) {
+	dir := t.TempDir()
+	kept, saved := filepath.Join(dir, "kept"), filepath.Join(dir, "run")
+	start := func(executions int, saving *Saving, path string) conclusion {
+		o := alphabet.inMemory(t)
+		o.Args = []string{"-connections", "2", "-requests", "1"}
+		o.Search, o.Saving, o.Kept = explore.MaxExecutions(explore.DPOR(), executions), saving, openKept(t, path)
+		defer o.Kept.Close()
+		if saving == nil {
+			return conclusionOf(t, check(t, o))
+		}
+		return conclusionOf(t, session(t, o, 0))
+	}
+	want := start(1000, nil, filepath.Join(dir, "uninterrupted"))
+	all := read(t, filepath.Join(dir, "uninterrupted"))
+	start(4, savingIn(t, saved, false), kept)
+	if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(saved)); err != nil {
+		t.Fatal(err)
+	}
+	start(8, savingIn(t, saved, true), kept)
+	if some := read(t, kept); len(some) >= len(all) {
+		t.Fatalf("after some executions %d bytes are kept, and in all %d", len(some), len(all))
+	}
+	for _, run := range []string{filepath.Join(dir, "copy"), saved} {
+		if diff := cmp.Diff(want, start(1000, savingIn(t, run, true), kept)); diff != "" {
+			t.Errorf("%s (-uninterrupted +resumed):\n%s", run, diff)
+		}
+		if got := read(t, kept); !bytes.Equal(got, all) {
+			t.Errorf("%s: %d bytes are kept, want the same %d as without an interruption", run, len(got), len(all))
+		}
+		if err := os.Remove(kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeptCacheOfAnotherRun: answers that contradict those of the run are left as they are, and the check goes on.
+func TestKeptCacheOfAnotherRun(t *testing.T) {
+	path, whole, _ := keptFile(t)
+	var said []string
+	k, err := OpenKeptCache(path, "these peers", isThese, func(err error) { said = append(said, err.Error()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := asked
+	other.Reaction = iocache.Reaction{}
+	run := newCache()
+	for _, e := range []iocache.Entry{connected, other, {At: 2, Input: iocache.Input{Kind: iocache.Close}}} {
+		if err := run.Restore(e); err != nil {
+			t.Fatal(err)
+		}
+		k.follow(run, e)
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "the run that goes on has other answers than it") || !bytes.Equal(read(t, path), whole) {
+		t.Errorf("%q, %d bytes of %d", said, len(read(t, path)), len(whole))
 	}
 }
 

@@ -204,8 +204,17 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// loadCache reads the answers of the peers, up to the end that is saved.
+// loadCache reads the answers of the peers.
 func (r *SavedRun) loadCache() error {
+	r.known = newCache()
+	return r.answers(r.known.Restore)
+}
+
+// answers goes through the answers of the peers, up to the end that is saved.
+func (r *SavedRun) answers(each func(iocache.Entry) error) error {
+	if r.end == 0 {
+		return nil
+	}
 	if err := r.openCache(); err != nil {
 		return err
 	}
@@ -213,7 +222,6 @@ func (r *SavedRun) loadCache() error {
 	if err != nil {
 		return err
 	}
-	r.known = newCache()
 	for {
 		entry, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -222,7 +230,7 @@ func (r *SavedRun) loadCache() error {
 		if err != nil {
 			return err
 		}
-		if err := r.known.Restore(entry); err != nil {
+		if err := each(entry); err != nil {
 			return err
 		}
 	}

@@ -56,8 +56,12 @@ func (r *run) startSaving(saving Saving) error {
 	if r.peers != nil {
 		r.peers.record = append(r.peers.record, s.record)
 	}
-	if r.options.Kept != nil && saving.Run.saved == nil {
-		_, err := r.options.Kept.read(nil, func(e iocache.Entry) error { s.record(e); return nil })
+	switch kept := r.options.Kept; {
+	case kept == nil:
+	case saving.Run.saved != nil:
+		return r.peers.keepOn(kept, &r.options)
+	default:
+		_, err := kept.read(nil, func(e iocache.Entry) error { s.record(e); return nil })
 		return err
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 )
 
 // A cache as a file is the list of what was recorded, in that order: read again, it
@@ -301,4 +302,54 @@ func (c *Cache) Restore(e Entry) error {
 	}
 	_, err := c.Record(Cursor{e.At}, e.Input, e.Reaction)
 	return err
+}
+
+// Follow records what another cache has just recorded, at the place to which the same inputs lead here. The entry is
+// what was recorded, for a file; isNew is false if it was known, and then nothing has changed. An
+// *Inconsistency says that the caches have other answers.
+func (c *Cache) Follow(other *Cache, e Entry) (here Entry, isNew bool, err error) {
+	at, ok := c.counterpart(other, e.At)
+	if !ok || c.place(at).objection(e.Input) != "" {
+		return e, false, fmt.Errorf("iocache: the inputs that lead to place %d do not lead anywhere in the other cache", e.At)
+	}
+	e.At = at
+	before := c.changes
+	_, err = c.Record(Cursor{at}, e.Input, e.Reaction)
+	return e, c.changes != before, err
+}
+
+// counterpart is the place to which the inputs lead that lead to n in the other cache.
+func (c *Cache) counterpart(other *Cache, n NodeID) (at NodeID, ok bool) {
+	var way []NodeID
+	for ; n != Root; n = other.base(n) {
+		way = append(way, n)
+	}
+	for _, n := range slices.Backward(way) {
+		in := other.inputOf(n)
+		in.Name = "" // the tree is that of the connection
+		switch {
+		case other.isTop(n):
+			at, ok = c.tree(at, other.nodes[n].label)
+		case in.Kind == Send:
+			at, ok = c.afterSend(at, in)
+		default:
+			at, ok = c.control(at, in)
+		}
+		if !ok {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// afterSend is the place where a request ends, verified or not.
+func (c *Cache) afterSend(at NodeID, in Input) (NodeID, bool) {
+	for left := in.Data; len(left) > 0; {
+		child := c.child(sendEdge(at, in.Conn, left[0]))
+		if child == Root || !hasPrefix(left, c.nodes[child].label) {
+			return at, false
+		}
+		at, left = child, left[len(c.nodes[child].label):]
+	}
+	return at, c.nodes[at].answered
 }

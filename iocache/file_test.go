@@ -138,29 +138,34 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
+// explore runs random executions, whose inputs the peers are given where the cache does not answer them.
+func (w world) explore(t *rapid.T, c *Cache, executions int) (entries []Entry) {
+	for range executions {
+		cur := c.Cursor()
+		for range rapid.IntRange(1, 8).Draw(t, "inputs") {
+			next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root))
+			if cur = next; hit {
+				continue
+			}
+			group, _, err := w.replay(c, cur.Node())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := Entry{cur.Node(), rest, group.perform(rest)}
+			if cur, err = c.Record(cur, e.Input, e.Reaction); err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
 // TestRestore makes the same tree of what was recorded, node for node.
 func TestRestore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, c := drawWorld(t, false), New(Limits{})
-		var entries []Entry
-		for range rapid.IntRange(1, 20).Draw(t, "executions") {
-			cur := c.Cursor()
-			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root))
-				if cur = next; hit {
-					continue
-				}
-				group, _, err := w.replay(c, cur.Node())
-				if err != nil {
-					t.Fatal(err)
-				}
-				e := Entry{cur.Node(), rest, group.perform(rest)}
-				if cur, err = c.Record(cur, e.Input, e.Reaction); err != nil {
-					t.Fatal(err)
-				}
-				entries = append(entries, e)
-			}
-		}
+		entries := w.explore(t, c, rapid.IntRange(1, 20).Draw(t, "executions"))
 		restored := New(Limits{})
 		_, read, _, err := readFile(fileOf("", entries))
 		if err != nil {
@@ -179,6 +184,107 @@ func TestRestore(t *testing.T) {
 			t.Fatalf("%+v, want %+v", is, was)
 		}
 	})
+}
+
+// TestFollow has a cache that already has the answers of some executions follow another one: then it has all that
+// the other one has, and what was new makes the same cache again.
+func TestFollow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, c, follower := drawWorld(t, false), New(Limits{}), New(Limits{})
+		kept := w.explore(t, follower, rapid.IntRange(0, 5).Draw(t, "executions before"))
+		for _, e := range w.explore(t, New(Limits{}), rapid.IntRange(1, 20).Draw(t, "executions")) {
+			if err := c.Restore(e); err != nil {
+				t.Fatal(err)
+			}
+			here, isNew, err := follower.Follow(c, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isNew {
+				kept = append(kept, here)
+			}
+			if _, isNew, err := follower.Follow(c, e); isNew || err != nil {
+				t.Fatalf("%v is new again, error %v", e, err)
+			}
+		}
+		follower.checkTree(t)
+		for n := range c.nodes {
+			if n := NodeID(n); c.nodes[n].answered && n != Root {
+				if at, ok := follower.counterpart(c, n); !ok || pathHistory(follower, at).key() != pathHistory(c, n).key() {
+					t.Fatalf("place %d is not where the other cache has it:\n%s", n, follower.dump())
+				}
+			}
+		}
+		restored := New(Limits{})
+		for _, e := range kept {
+			if err := restored.Restore(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(follower.dump(), restored.dump()); diff != "" {
+			t.Fatalf("tree (-followed +kept):\n%s", diff)
+		}
+	})
+}
+
+// TestFollowConnections: each connection has a tree of its own, below that of the behaviour.
+func TestFollowConnections(t *testing.T) {
+	execute := func(c *Cache, order []string, behaviour int, recorded func(Entry)) {
+		x := c.Execution(Connection)
+		inputs := []Input{{Kind: Choose, Conn: behaviour}}
+		for i, name := range order {
+			in := connect(i)
+			in.Name = name
+			inputs = append(inputs, in, Input{Kind: Send, Conn: i, Data: []byte(name + order[0][:behaviour])})
+		}
+		for _, in := range inputs {
+			if _, _, hit := x.Lookup(in); hit {
+				continue
+			}
+			e, err := x.Record(in, Reaction{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded(e)
+		}
+	}
+	c, follower := New(Limits{}), New(Limits{})
+	var kept []string
+	for behaviour := range 2 {
+		execute(follower, []string{"one", "two"}, behaviour, func(Entry) {})
+	}
+	for behaviour := range 2 {
+		execute(c, []string{"two", "one"}, behaviour, func(e Entry) {
+			here, isNew, err := follower.Follow(c, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isNew {
+				kept = append(kept, follower.Name(here.At)+": "+here.Input.String())
+			}
+		})
+	}
+	want := []string{`two: send 0 "twot"`, `one: send 0 "onet"`}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("what was new (-want +got):\n%s\n%s", diff, follower.dump())
+	}
+}
+
+// TestFollowRefuses: what contradicts, and what does not begin where it should, changes nothing.
+func TestFollowRefuses(t *testing.T) {
+	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("a")}, []Reaction{{}, says("A")})
+	other, _ := recorded(t, Limits{}, []Input{connect(0), send("a"), send("b")}, []Reaction{{}, says("X"), {}})
+	before := c.dump()
+	var differs *Inconsistency
+	if _, isNew, err := c.Follow(other, Entry{At: cursors[1].Node(), Input: send("a"), Reaction: says("X")}); isNew || !errors.As(err, &differs) {
+		t.Errorf("new: %v, error %v", isNew, err)
+	}
+	if _, isNew, err := c.Follow(other, Entry{At: 3, Input: send("c")}); isNew || err == nil {
+		t.Errorf("new: %v, error %v", isNew, err)
+	}
+	if after := c.dump(); after != before {
+		t.Errorf("the cache was\n%s and is\n%s", before, after)
+	}
 }
 
 // TestTornAtEveryByte cuts a file off everywhere: what comes before the cut is read, and

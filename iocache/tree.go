@@ -19,6 +19,8 @@ type Cache struct {
 	bytes  int64
 	hits   int
 	misses int
+	// changes counts the places that were made and verified, for Follow.
+	changes int
 
 	// What many nodes have in common is there once: see shared.go.
 	seed        maphash.Seed
@@ -202,8 +204,9 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		w.base, w.request, w.reaction = child, w.left, remainder
 	}
 	to, err := c.finishSend(w, in.Conn, w.base != from)
-	if err == nil && first != Root {
+	if err == nil && first != Root && c.nodes[first].unverified {
 		c.nodes[first].unverified = false
+		c.changes++
 	}
 	return to, err
 }
@@ -309,6 +312,7 @@ func (c *Cache) answer(n, base NodeID, r Reaction, unverified bool) {
 		d.conns = c.shareStates(conns)
 	}
 	d.answered, d.unverified, d.answer = true, unverified, c.shareAnswer(r)
+	c.changes++
 }
 
 // add appends a node and links it below its parent.

@@ -157,7 +157,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
 		return err
 	}
-	if options.Kept, err = f.openKept(config, r, status.say); err != nil {
+	if options.Kept, err = f.openKept(config, status.say); err != nil {
 		return err
 	}
 	if options.Kept != nil {

@@ -57,15 +57,12 @@ func (d *described) same(description string) error {
 }
 
 // openKept opens the cache that is kept; nil if there is none.
-func (f *checkFlags) openKept(config configs.Config, r *resumed, say func(format string, a ...any)) (*check.KeptCache, error) {
+func (f *checkFlags) openKept(config configs.Config, say func(format string, a ...any)) (*check.KeptCache, error) {
 	switch {
 	case f.cache == "":
 		return nil, nil
 	case config.Group == nil:
 		return nil, errors.New("--cache keeps the answers of peers, and none are configured: name them under peers: in the configuration")
-	case r != nil:
-		say("the run goes on with the answers that it has; they are not kept in %s", f.cache)
-		return nil, nil
 	}
 	d, err := describePeers(config)
 	if err != nil {
