@@ -3,6 +3,7 @@
 package ckptd
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"maps"
@@ -172,7 +173,7 @@ func (w *walker) tryFrom(place int) error {
 	for _, f := range w.flights[place:] {
 		got, err := w.talk.tryAsk(f.request)
 		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-			err = errors.Join(err, w.group.Check()) // who died?
+			err = errors.Join(err, w.whoDied(ctx))
 		}
 		if err != nil {
 			return err
@@ -186,6 +187,15 @@ func (w *walker) tryFrom(place int) error {
 	}
 	_, err := w.group.Checkpoint(ctx)
 	return err
+}
+
+// whoDied waits for who has closed a connection to be dead: its files go first. Nil: nobody died.
+func (w *walker) whoDied(ctx context.Context) error {
+	b := make([]byte, 4<<10)
+	return w.group.Quiesce(ctx, func() (progress bool, err error) {
+		n, _ := unix.Read(w.talk.fd, b)
+		return n > 0, nil
+	})
 }
 
 func (w *walker) tryObtain() error {

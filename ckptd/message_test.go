@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy/garble"
 )
 
 func TestMessagesSurviveTheWire(t *testing.T) {
@@ -79,33 +81,65 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 	}
 }
 
-func FuzzDecodeMessage(f *testing.F) {
-	for _, r := range []request{{Operation: operationCheckpoint, Group: 1}, {Operation: operationSetup, Setup: &setup{CRIU: "criu"}}} {
-		b, err := encodeMessage(requestKind, 1, r)
+// goodMessages are of all kinds.
+func goodMessages(t testing.TB) (all [][]byte) {
+	t.Helper()
+	add := func(kind messageKind, body any) {
+		b, err := encodeMessage(kind, 1, body)
 		if err != nil {
-			f.Fatal(err)
+			t.Fatal(err)
 		}
+		all = append(all, b)
+	}
+	add(requestKind, request{Operation: operationCheckpoint, Group: 1, Steps: 3, Unrepeatable: true})
+	add(requestKind, request{Operation: operationSetup, Setup: &setup{CRIU: "criu", MaxBytes: 1 << 30}})
+	add(requestKind, request{Operation: operationRestore, Group: 1, Image: "g1-2", TimeoutMillis: 60_000})
+	add(replyKind, errorReply(ErrInvalid))
+	add(replyKind, reply{Group: 1, Peers: []int{100, 101}, Dropped: []string{"g1-1"}})
+	return all
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	for _, b := range goodMessages(f) {
 		f.Add(b)
 	}
-	f.Add([]byte(protocolMagic + "\x01\x02\x00\x00\x00\x00\x00\x01{\"Error\":\"x\",\"Code\":\"invalid\"}"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var r request
-		if sequence, err := decodeMessage(b, requestKind, &r); err == nil {
-			again, err := encodeMessage(requestKind, sequence, r)
-			if err != nil && len(b) < maxMessage/8 { // text may grow as it is escaped
-				t.Fatalf("%q: %v", b, err)
-			}
-			var s request
-			if err == nil {
-				if _, err := decodeMessage(again, requestKind, &s); err != nil || !reflect.DeepEqual(r, s) {
-					t.Errorf("%+v became %+v, %v", r, s, err)
-				}
+	f.Fuzz(func(t *testing.T, b []byte) { tryMessage(t, b) })
+}
+
+func tryMessage(t testing.TB, b []byte) {
+	var r request
+	if sequence, err := decodeMessage(b, requestKind, &r); err == nil {
+		again, err := encodeMessage(requestKind, sequence, r)
+		if err != nil && len(b) < maxMessage/8 { // text may grow as it is escaped
+			t.Fatalf("%q: %v", b, err)
+		}
+		var s request
+		if err == nil {
+			if _, err := decodeMessage(again, requestKind, &s); err != nil || !reflect.DeepEqual(r, s) {
+				t.Errorf("%+v became %+v, %v", r, s, err)
 			}
 		}
-		var p reply
-		if _, err := decodeMessage(b, replyKind, &p); err == nil && p.Error != "" && p.asError() == nil {
-			t.Errorf("%q is an error that is lost", b)
-		}
+	}
+	var p reply
+	if _, err := decodeMessage(b, replyKind, &p); err == nil && p.Error != "" && p.asError() == nil {
+		t.Errorf("%q is an error that is lost", b)
+	}
+}
+
+// TestGarbledMessages: see garble.Run, and FuzzDecodeMessage and FuzzReceiveMessage.
+func TestGarbledMessages(t *testing.T) {
+	t.Run("decode", func(t *testing.T) { garble.Run(t, goodMessages(t), 8<<10, tryMessage) })
+	t.Run("receive", func(t *testing.T) {
+		a, b := socketPair(t)
+		number := 0
+		garble.Run(t, goodMessages(t), 2*maxMessage, func(t testing.TB, message []byte) {
+			number++
+			n := 0 // mostly: each takes as long as the rest
+			if number%8 == 0 {
+				n = number / 8 % (maxDescriptors + 2)
+			}
+			tryReceive(t, a, b, n, message)
+		})
 	})
 }
 
@@ -181,25 +215,29 @@ func FuzzReceiveMessage(f *testing.F) {
 	a, b := socketPair(f)
 	before := openFiles(f)
 	f.Fuzz(func(t *testing.T, number byte, message []byte) {
-		if len(message) == 0 || len(message) > maxMessage+100 {
-			return // no message, and more than the kernel may take at once
-		}
-		n := int(number) % (maxDescriptors + 2)
-		if err := sendMessage(a, message, slices.Repeat([]int{a}, n)); err != nil {
-			t.Fatal(err)
-		}
-		got, descriptors, err := receiveMessage(b)
-		if fits := len(message) <= maxMessage && n <= maxDescriptors; fits != (err == nil) {
-			t.Errorf("%d bytes and %d descriptors: %v", len(message), n, err)
-		}
-		if err == nil && (!bytes.Equal(got, message) || len(descriptors) != n) {
-			t.Errorf("%d bytes and %d descriptors became %d and %d", len(message), n, len(got), len(descriptors))
-		}
-		closeAll(descriptors)
+		tryReceive(t, a, b, int(number)%(maxDescriptors+2), message)
 		if after := openFiles(t); after > before {
 			t.Errorf("%d descriptors are open, before there were %d", after, before)
 		}
 	})
+}
+
+// tryReceive sends a message with n descriptors from a to b.
+func tryReceive(t testing.TB, a, b, n int, message []byte) {
+	if len(message) == 0 || len(message) > maxMessage+100 {
+		return // no message, and more than the kernel may take at once
+	}
+	if err := sendMessage(a, message, slices.Repeat([]int{a}, n)); err != nil {
+		t.Fatal(err)
+	}
+	got, descriptors, err := receiveMessage(b)
+	if fits := len(message) <= maxMessage && n <= maxDescriptors; fits != (err == nil) {
+		t.Errorf("%d bytes and %d descriptors: %v", len(message), n, err)
+	}
+	if err == nil && (!bytes.Equal(got, message) || len(descriptors) != n) {
+		t.Errorf("%d bytes and %d descriptors became %d and %d", len(message), n, len(got), len(descriptors))
+	}
+	closeAll(descriptors)
 }
 
 // TestMalformedFilesInMemory: what comes in a file in memory is bounded, and may be

@@ -110,8 +110,17 @@ func (p *process) mergeable(n int) bool {
 		return false
 	}
 	a, b := p.mappings[n-1], p.mappings[n]
-	return a.end() == b.from && a.protection == b.protection && a.shared == b.shared && slices.Equal(a.flags, b.flags) && a.name == b.name &&
+	return a.end() == b.from && a.protection == b.protection && a.shared == b.shared && slices.Equal(a.flags, b.flags) && a.lastingName() == b.lastingName() &&
 		a.inode == b.inode && (a.inode == 0 || a.offset+a.length == b.offset)
+}
+
+// lastingName is the name of a mapping without what the kernel calls memory after its place, such as [heap],
+// which keeps nothing apart.
+func (m *mapping) lastingName() string {
+	if m.inode == 0 {
+		return m.givenName()
+	}
+	return m.name
 }
 
 // mapAnew adds the calls that make a mapping anew.

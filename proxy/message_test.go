@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/proxy/garble"
 )
 
 func drawAddress(t *rapid.T) netip.AddrPort {
@@ -65,30 +67,58 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add(command{op: opAccept, sequence: 7, id: 1, newID: 2}.encode())
-	f.Add(reply{op: opConnect, sequence: 7, errno: syscall.ECONNREFUSED}.encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if c, err := decodeCommand(b); err == nil && !bytes.Equal(c.encode(), b) {
-			t.Errorf("%x is decoded to %+v, which is encoded as %x", b, c, c.encode())
-		}
-		if r, err := decodeReply(b); err == nil && !bytes.Equal(r.encode(), b) {
-			t.Errorf("%x is decoded to %+v, which is encoded as %x", b, r, r.encode())
-		}
-	})
+// decoder is tested with bad messages: by fuzzing, and in every run of the tests by some that are always the same.
+type decoder struct {
+	good       [][]byte
+	allocation int // bytes for a message, on average of some
+	try        func(t testing.TB, message []byte)
 }
 
-func FuzzDecodeHello(f *testing.F) {
-	f.Add([]byte(`{"Peers":[2,3]}`))
-	f.Add([]byte(`{"Error":"no such file"}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		pids, err := decodeHello(b)
-		for _, pid := range pids {
-			if err != nil || pid <= 1 {
-				t.Errorf("%q: pid %d, %v", b, pid, err)
-			}
+func (d decoder) fuzz(f *testing.F) {
+	for _, b := range d.good {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { d.try(t, b) })
+}
+
+var decoders = map[string]decoder{
+	"message": {[][]byte{
+		command{op: opAccept, sequence: 7, id: 1, newID: 2}.encode(),
+		reply{op: opConnect, sequence: 7, errno: syscall.ECONNREFUSED}.encode(),
+	}, 1 << 10, tryMessage},
+	"hello": {[][]byte{[]byte(`{"Peers":[2,3]}`), []byte(`{"Error":"no such file"}`)}, 4 << 10, tryHello},
+	"visit": {[][]byte{
+		[]byte("S"), []byte("E"), []byte("A\x00\x00\x00\x01"), []byte("s\x00\x00\x00\x01\x00\x00\x00\x02"), []byte("d"), []byte("dwrong"), {},
+		append([]byte{visitAdopt}, make([]byte, 4*maxRights)...),
+	}, 8 << 10, tryVisit},
+}
+
+func FuzzDecode(f *testing.F)      { decoders["message"].fuzz(f) }
+func FuzzDecodeHello(f *testing.F) { decoders["hello"].fuzz(f) }
+func FuzzDecodeVisit(f *testing.F) { decoders["visit"].fuzz(f) }
+
+func TestGarbledMessages(t *testing.T) {
+	for name, d := range decoders {
+		t.Run(name, func(t *testing.T) { garble.Run(t, d.good, d.allocation, d.try) })
+	}
+}
+
+func tryMessage(t testing.TB, b []byte) {
+	if c, err := decodeCommand(b); err == nil && !bytes.Equal(c.encode(), b) {
+		t.Errorf("%x is decoded to %+v, which is encoded as %x", b, c, c.encode())
+	}
+	if r, err := decodeReply(b); err == nil && !bytes.Equal(r.encode(), b) {
+		t.Errorf("%x is decoded to %+v, which is encoded as %x", b, r, r.encode())
+	}
+}
+
+func tryHello(t testing.TB, b []byte) {
+	pids, err := decodeHello(b)
+	for _, pid := range pids {
+		if err != nil || pid <= 1 {
+			t.Errorf("%q: pid %d, %v", b, pid, err)
 		}
-	})
+	}
 }
 
 // TestTooManyDescriptors: a reply with two descriptors is an error, and neither stays open.
