@@ -24,12 +24,16 @@ func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
 	assumptions := Assumptions(o)
 	assumptions.Scope = result.Scope
+	method := ""
+	if o.Client != nil {
+		method, _ = o.Client.Quiescence()
+	}
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: details(v),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
-			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime,
+			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
 			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},

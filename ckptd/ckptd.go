@@ -42,6 +42,10 @@ type Options struct {
 	// Backend is how groups are saved; "" means BackendCRIU.
 	Backend string
 
+	// Quiescence is how it is told that a group is quiescent: peers.MethodProcfs, MethodEBPF, or QuiescenceAuto,
+	// which "" means, too.
+	Quiescence string
+
 	// Verify has every restored group compared with how it looked at its checkpoint, in
 	// everything that the kernel shows of it. A difference is an error, and ends the group.
 	// It takes some milliseconds.
@@ -66,6 +70,9 @@ const (
 	BackendMemory = "memory" // by forks that stay in memory: groups of simple processes; others are an error
 	BackendAuto   = "auto"   // in memory as long as the group can be, and then by CRIU
 )
+
+// QuiescenceAuto is peers.MethodEBPF where the kernel allows it, and else peers.MethodProcfs.
+const QuiescenceAuto = "auto"
 
 // Errors that a caller may want to tell apart, with errors.Is. See also proxy.ErrDied
 // and *peers.Died.

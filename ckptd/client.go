@@ -30,6 +30,9 @@ type Client struct {
 	stderr  *tail
 	noShim  error // why the peers run without the shim; nil: they do not
 
+	wakings   *peers.Wakings // nil: quiescence is judged by /proc alone
+	noWakings error          // why that is, where it was not asked for
+
 	sending  sync.RWMutex // held to read while the channel is written to, and to write to close it
 	mu       sync.Mutex
 	closed   bool
@@ -67,6 +70,9 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 		return nil, err
 	}
 	c.noShim = noShim
+	if err := c.openWakings(o.Quiescence); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if _, err := c.call(ctx, request{Operation: operationSetup, Setup: &s}, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", err), c.Close())
 	}
@@ -443,6 +449,9 @@ func (c *Client) Close() error {
 	}
 	for g := range groups {
 		g.release()
+	}
+	if c.wakings != nil {
+		return c.wakings.Close()
 	}
 	return nil
 }

@@ -71,6 +71,12 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 		next.proxy.Disconnect()
 		return g.because(err)
 	}
+	if g.client.wakings != nil {
+		if err := next.watch.Count(g.client.wakings); err != nil {
+			next.release()
+			return g.because(err)
+		}
+	}
 	g.mu.Lock()
 	old := g.incarnation
 	g.incarnation = next

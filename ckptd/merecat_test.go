@@ -154,7 +154,12 @@ func withoutDate(answer string) string {
 // TestAnswersAreCompleteAtQuiescence is about the network as the daemon makes it, with
 // quick acknowledgements: nothing slows the judgement down, so that it may come too early.
 func TestAnswersAreCompleteAtQuiescence(t *testing.T) {
-	c := spawn(t, Options{})
+	for _, method := range []string{peers.MethodProcfs, QuiescenceAuto} {
+		t.Run(method, func(t *testing.T) { answersAreComplete(t, spawn(t, Options{Quiescence: method})) })
+	}
+}
+
+func answersAreComplete(t *testing.T, c *Client) {
 	g := start(t, c, patientMerecat(t))
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()

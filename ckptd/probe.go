@@ -25,7 +25,7 @@ func Probe(ctx context.Context, criuPath string) []Finding {
 }
 
 func probe(ctx context.Context, o Options) []Finding {
-	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx), probeCRIU(&o)}
+	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx), probeQuiescence(), probeCRIU(&o)}
 	test := Finding{Name: "checkpoint"}
 	for _, f := range findings {
 		if !f.OK {
@@ -120,6 +120,19 @@ func probeShim(ctx context.Context) Finding {
 		return Finding{Name: "shim of the peers", Detail: err.Error(), Fix: "install a C compiler and the headers of the C library (gcc, libc6-dev)"}
 	}
 	return Finding{Name: "shim of the peers", OK: true, Detail: shim.Library}
+}
+
+// probeQuiescence tells how quiescence is judged; either way will do.
+func probeQuiescence() Finding {
+	f := Finding{Name: "quiescence", OK: true, Detail: peers.MethodEBPF + ": the kernel counts wake-ups"}
+	wakings, err := peers.OpenWakings()
+	if err == nil {
+		err = wakings.Close()
+	}
+	if err != nil {
+		f.Detail = peers.MethodProcfs + ", since: " + err.Error()
+	}
+	return f
 }
 
 func probeRoot() Finding {

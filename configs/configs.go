@@ -26,20 +26,22 @@ import (
 
 // Config is a checked configuration.
 type Config struct {
-	Args      []string     // arguments of the SUT when none are given on the command line
-	Env       []string     // environment of the SUT, "NAME=value", in the order of the file
-	Group     *peers.Group // the peers, valid; nil if there are none
-	Strategy  string       // name of the checkpoint strategy, one that strategy.ByName knows
-	Backend   string       // what takes checkpoints: one of Backends
-	Scope     string       // of the I/O cache: one of Scopes
-	CacheMib  int          // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
-	Masks     []Mask       // fields in the answers of the peers that may differ
-	Bounds    Bounds
-	Leaks     bool      // goroutines that are left blocked for ever at the end are a violation
-	Races     []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
-	SelfCheck int       // one execution of so many is run again, to compare; 0: none
-	Workers   int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
-	World     sut.World // hosts are those of the file, then the peers'
+	Args     []string     // arguments of the SUT when none are given on the command line
+	Env      []string     // environment of the SUT, "NAME=value", in the order of the file
+	Group    *peers.Group // the peers, valid; nil if there are none
+	Strategy string       // name of the checkpoint strategy, one that strategy.ByName knows
+	Backend  string       // what takes checkpoints: one of Backends
+	Scope    string       // of the I/O cache: one of Scopes
+	// Quiescence is how it is told that the peers are quiescent: one of Quiescences.
+	Quiescence string
+	CacheMib   int    // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
+	Masks      []Mask // fields in the answers of the peers that may differ
+	Bounds     Bounds
+	Leaks      bool      // goroutines that are left blocked for ever at the end are a violation
+	Races      []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
+	SelfCheck  int       // one execution of so many is run again, to compare; 0: none
+	Workers    int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
+	World      sut.World // hosts are those of the file, then the peers'
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
 	SaveInterval time.Duration
@@ -76,6 +78,9 @@ const (
 	MaxFileSize     = 1 << 20 // bytes of YAML
 )
 
+// Quiescences are the ways to tell that the peers are quiescent, the default first.
+var Quiescences = []string{"auto", "procfs", "ebpf"}
+
 // Backends are what can take checkpoints of the peers, the default first.
 var Backends = []string{"auto", "criu", "memory"}
 
@@ -87,7 +92,7 @@ var Scopes = []string{"group", "connection", "auto"}
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -179,6 +184,9 @@ func (c Config) problems() []Problem {
 	}
 	if !slices.Contains(Backends, c.Backend) {
 		report("backend", "there is no backend %.64q: choose one of %s", c.Backend, strings.Join(Backends, ", "))
+	}
+	if !slices.Contains(Quiescences, c.Quiescence) {
+		report("quiescence", "there is no way %.64q to tell that peers are quiescent: choose one of %s", c.Quiescence, strings.Join(Quiescences, ", "))
 	}
 	if !slices.Contains(Scopes, c.Scope) {
 		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))

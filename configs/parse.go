@@ -29,6 +29,7 @@ type document struct {
 	AnyArrival   bool          `mapstructure:"any_arrival"`
 	Strategy     string
 	Backend      string
+	Quiescence   string
 	Scope        string
 	Mask         []Mask
 	CacheMib     int `mapstructure:"cache_mib"`
@@ -137,6 +138,7 @@ func decode(values map[string]any) (document, error) {
 	defaults := Default()
 	v.SetDefault("strategy", defaults.Strategy)
 	v.SetDefault("backend", defaults.Backend)
+	v.SetDefault("quiescence", defaults.Quiescence)
 	v.SetDefault("scope", defaults.Scope)
 	v.SetDefault("cache_mib", defaults.CacheMib)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
@@ -171,7 +173,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

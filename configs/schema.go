@@ -76,6 +76,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"any_arrival":   {shape: truth},
 	"strategy":      {shape: text},
 	"backend":       {shape: text},
+	"quiescence":    {shape: text},
 	"scope":         {shape: text},
 	"cache_mib":     {shape: integer},
 	"mask": {shape: records, fields: map[string]field{

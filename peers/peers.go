@@ -139,9 +139,9 @@ func (g Group) Behaviours() int {
 	return n
 }
 
-// Chosen reports whether the behaviour of a peer is chosen.
+// Chosen reports whether the behaviour of a peer, or its clock, is chosen.
 func (g Group) Chosen() bool {
-	return slices.ContainsFunc(g.Peers, func(p Peer) bool { return p.Choices > 0 })
+	return slices.ContainsFunc(g.Peers, Peer.isChosen)
 }
 
 // isChosen reports whether it is made for the peer what it reads, or a part of it.

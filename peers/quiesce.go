@@ -25,6 +25,10 @@ import (
 // then all slept, with nothing to wake them, at that moment. It takes the kernel's word
 // for what wakes whom at once. On a virtual machine a processor may stand still in the middle
 // of a wake-up, so a second cut, after a pause, has to confirm the first.
+//
+// Where wake-ups are counted (Count), one pass does, in one cut: each thread was asleep when it
+// looked, and none was woken or started from before the pass until after it. See wakingPoints
+// for why nobody can be in the middle of a wake-up.
 func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	if drain == nil {
 		drain = func() (bool, error) { return false, nil }
@@ -46,7 +50,7 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		if quietCuts++; !quiet {
 			quietCuts = 0
 		}
-		if quietCuts == confirmations {
+		if quietCuts == confirmations || quietCuts > 0 && w.wakings != nil {
 			return nil
 		}
 		if since == nil && pause == maxPause { // an answer does not take so long
@@ -93,7 +97,7 @@ var errAwake = errors.New("a thread is awake")
 // Effort is what it has taken to find out whether groups were quiescent.
 type Effort struct {
 	Waits int           // for a group to be quiescent
-	Cuts  int           // consistent cuts through /proc
+	Cuts  int           // consistent cuts
 	Time  time.Duration // that the cuts took, the pauses between them left out
 }
 
@@ -114,6 +118,9 @@ func (w *Watch) cut() (bool, error) {
 		w.effort.Cuts++
 		w.effort.Time += time.Since(began)
 	}()
+	if w.wakings != nil {
+		return w.cutByCount()
+	}
 	if asleep, err := w.pass(0); err != nil || !asleep {
 		return false, err
 	}
@@ -136,13 +143,33 @@ func (w *Watch) cut() (bool, error) {
 	return true, nil
 }
 
+// cutByCount is cut where wake-ups are counted.
+func (w *Watch) cutByCount() (bool, error) {
+	before, err := w.wakings.value()
+	if err != nil {
+		return false, err
+	}
+	if asleep, err := w.pass(1); err != nil || !asleep {
+		return false, err
+	}
+	all, err := w.diagnosis.sockets()
+	if err != nil || inFlight(all) != "" {
+		return false, err
+	}
+	after, err := w.wakings.value()
+	return before == after, err
+}
+
 // pass records every thread; it stops early, with false, where one is awake.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	w.tasks[n] = w.tasks[n][:0]
 	err = w.walk(func(pid, tid, peer int) error {
-		ran, err := w.proc.ran(tid)
-		if err != nil {
-			return orAwake(err)
+		ran := ""
+		if w.wakings == nil {
+			var err error
+			if ran, err = w.proc.ran(tid); err != nil {
+				return orAwake(err)
+			}
 		}
 		s, err := w.proc.stat(tid)
 		if err != nil {
@@ -169,6 +196,12 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 	}
 	return err == nil, err
 }
+
+// Methods to tell whether a group is quiescent. They agree; the second disturbs it less.
+const (
+	MethodProcfs = "procfs" // by looking at /proc twice, and again
+	MethodEBPF   = "ebpf"   // by looking once, while wake-ups are counted
+)
 
 // orAwake takes a thread that has just ended for one that runs.
 func orAwake(err error) error {

@@ -17,7 +17,9 @@ import (
 
 // TestNothingComesAfterQuiescence: each byte has exactly one answer, which takes two
 // processes and some time; when the group is quiescent the answer must be there.
-func TestNothingComesAfterQuiescence(t *testing.T) {
+func TestNothingComesAfterQuiescence(t *testing.T) { bothMethods(t, nothingComesAfterQuiescence) }
+
+func nothingComesAfterQuiescence(t *testing.T, run runner) {
 	w, c := run(t, "answer")
 	fd := connect(t, w, c)
 	var got strings.Builder
@@ -36,7 +38,9 @@ func TestNothingComesAfterQuiescence(t *testing.T) {
 }
 
 // TestPeerThatSleepsIsNotQuiescent: it does not wait for input, it goes on by itself.
-func TestPeerThatSleepsIsNotQuiescent(t *testing.T) {
+func TestPeerThatSleepsIsNotQuiescent(t *testing.T) { bothMethods(t, peerThatSleepsIsNotQuiescent) }
+
+func peerThatSleepsIsNotQuiescent(t *testing.T, run runner) {
 	w, c := run(t, "sleeper")
 	fd := connect(t, w, c)
 	for range 3 {
@@ -52,7 +56,9 @@ func TestPeerThatSleepsIsNotQuiescent(t *testing.T) {
 }
 
 // TestChildOfAPeerMayEnd: only the end of the peer's own process is its death.
-func TestChildOfAPeerMayEnd(t *testing.T) {
+func TestChildOfAPeerMayEnd(t *testing.T) { bothMethods(t, childOfAPeerMayEnd) }
+
+func childOfAPeerMayEnd(t *testing.T, run runner) {
 	w, c := run(t, "parent")
 	fd := connect(t, w, c)
 	for range 3 {
@@ -67,7 +73,9 @@ func TestChildOfAPeerMayEnd(t *testing.T) {
 	}
 }
 
-func TestResetArrives(t *testing.T) {
+func TestResetArrives(t *testing.T) { bothMethods(t, resetArrives) }
+
+func resetArrives(t *testing.T, run runner) {
 	w, c := run(t, "resetter")
 	fd := connect(t, w, c)
 	send(t, fd, 'x')
@@ -81,6 +89,10 @@ func TestResetArrives(t *testing.T) {
 
 // TestGroupThatDoesNotBecomeQuiescent: the error says which peer is doing what.
 func TestGroupThatDoesNotBecomeQuiescent(t *testing.T) {
+	bothMethods(t, groupThatDoesNotBecomeQuiescent)
+}
+
+func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 	for role, test := range map[string]struct {
 		drain bool
 		want  string
@@ -115,7 +127,9 @@ func TestGroupThatDoesNotBecomeQuiescent(t *testing.T) {
 	}
 }
 
-func TestDeathOfAPeerIsNamed(t *testing.T) {
+func TestDeathOfAPeerIsNamed(t *testing.T) { bothMethods(t, deathOfAPeerIsNamed) }
+
+func deathOfAPeerIsNamed(t *testing.T, run runner) {
 	for name, test := range map[string]struct {
 		byte byte
 		want string
@@ -239,7 +253,19 @@ func TestOnThreadKeepsTheFirstThread(t *testing.T) {
 }
 
 func BenchmarkQuiesce(b *testing.B) {
+	b.Run(MethodProcfs, func(b *testing.B) { benchmarkQuiesce(b, func(*Watch) error { return nil }) })
+	b.Run(MethodEBPF, func(b *testing.B) {
+		wakings := counting(b)
+		benchmarkQuiesce(b, func(w *Watch) error { return w.Count(wakings) })
+	})
+}
+
+// benchmarkQuiesce is about an answer and the judgement after it; of the time for it all, µs/cut is that of one cut.
+func benchmarkQuiesce(b *testing.B, prepare func(*Watch) error) {
 	w, c := run(b, "answer")
+	if err := prepare(w); err != nil {
+		b.Fatal(err)
+	}
 	fd := connect(b, w, c)
 	var got strings.Builder
 	drain := drainer(fd, &got)
@@ -249,4 +275,7 @@ func BenchmarkQuiesce(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	e := w.TakeEffort()
+	b.ReportMetric(float64(e.Time.Microseconds())/float64(e.Cuts), "µs/cut")
+	b.ReportMetric(float64(e.Time.Microseconds())/float64(b.N), "µs-of-cuts/op")
 }

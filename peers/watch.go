@@ -30,7 +30,7 @@ func (d *Died) Error() string {
 	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, Outcome(d.Status))
 }
 
-// Watch looks at one incarnation of a group from outside, through /proc and sock_diag.
+// Watch looks at one incarnation of a group from outside, through /proc and sock_diag, and with eBPF if that is wanted.
 // A restore makes a new incarnation. Not safe for concurrent use.
 type Watch struct {
 	proxy     int // host pid of pid 1 of the group
@@ -43,6 +43,7 @@ type Watch struct {
 	tasks     [2][]task      // the two passes of a cut
 	looked    map[int]looked // by host pid; see Blind
 	effort    Effort
+	wakings   *wakingCount // nil: every cut looks twice
 }
 
 // task is one thread of the group at one moment.
@@ -82,8 +83,17 @@ func orDied(pid int, err error) error {
 	return err
 }
 
+// Count has the cuts of Quiesce rest on a count of wake-ups, where they would look twice.
+func (w *Watch) Count(wakings *Wakings) (err error) {
+	w.wakings, err = wakings.countFor(w.proxy)
+	return orDied(w.proxy, err)
+}
+
 // Close ends the watch, not the group.
 func (w *Watch) Close() {
+	if w.wakings != nil {
+		w.wakings.close()
+	}
 	unix.Close(w.pidfd)
 	w.diagnosis.close()
 }

@@ -54,9 +54,10 @@ type Counts struct {
 	WhyUnstored string   // the first of them
 	Restores    int
 	Replayed    int // inputs given again to restored peers
-	Waits, Cuts int // for the peers to be quiescent; consistent cuts through /proc that it took
+	Waits, Cuts int // for the peers to be quiescent; consistent cuts that it took
 	CutTime     time.Duration
-	SelfChecked int // executions that were run again to see that they are the same
+	Quiescence  string // how that is told: procfs, ebpf
+	SelfChecked int    // executions that were run again to see that they are the same
 	Elapsed     time.Duration
 }
 

@@ -63,7 +63,7 @@ func (p *printer) peers(n Counts) {
 	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
 		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
 	if n.Cuts > 0 {
-		p.linef(plain, "  the peers were looked at (in /proc) %s before they were at rest %s, %v each", countOf(n.Cuts, "time"),
+		p.linef(plain, "  the peers were looked at (by %s) %s before they were at rest %s, %v each", n.Quiescence, countOf(n.Cuts, "time"),
 			countOf(n.Waits, "time"), (n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
 	}
 	if n.Unstored > 0 {

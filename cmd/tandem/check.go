@@ -334,13 +334,16 @@ func (f *checkFlags) withDaemon(ctx context.Context, config configs.Config, log 
 	}
 	var client *ckptd.Client
 	var err error
-	if o := (ckptd.Options{Backend: config.Backend, Log: logWriter{log}}); f.ckptd != "" {
+	if o := (ckptd.Options{Backend: config.Backend, Quiescence: config.Quiescence, Log: logWriter{log}}); f.ckptd != "" {
 		client, err = ckptd.Dial(ctx, f.ckptd, o)
 	} else {
 		client, err = ckptd.Spawn(ctx, o)
 	}
 	if err != nil {
 		return err
+	}
+	if method, why := client.Quiescence(); why != nil {
+		log.Info("eBPF cannot be loaded", zap.String("quiescence", method), zap.Error(why))
 	}
 	err = do(client)
 	return errors.Join(err, client.Close())
