@@ -9,6 +9,7 @@
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
 # make table2  the experiments of the paper, each with the strategy that is best for it
+# make libraries clients and servers made with popular libraries, which are downloaded
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -20,7 +21,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 lint clean
+.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 libraries lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -87,6 +88,10 @@ versions:
 
 table2: setup build
 	@$(GO) run ./examples/paper
+
+libraries: PEERS = all
+libraries: setup build
+	cd examples/libraries && $(GO) test -v -count=1 .
 
 lint:
 	$(GO) vet ./...
