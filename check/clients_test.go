@@ -32,9 +32,9 @@ func TestServerWithClients(t *testing.T) {
 		scope      iocache.Scope
 		executions int
 	}{
-		{ckptd.BackendCRIU, strategy.AfterIO{}, iocache.Group, 6},
-		{ckptd.BackendMemory, strategy.Always{}, iocache.Group, 6},
-		{ckptd.BackendAuto, strategy.Never{}, iocache.Group, 6},
+		{ckptd.BackendCRIU, strategy.AfterIO{}, iocache.Group, 20},
+		{ckptd.BackendMemory, strategy.Always{}, iocache.Group, 20},
+		{ckptd.BackendAuto, strategy.Never{}, iocache.Group, 20},
 		{ckptd.BackendAuto, strategy.AfterIO{}, iocache.Connection, 1},
 	} {
 		o := alphabetServer.options(t)

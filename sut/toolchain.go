@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func commandError(err error) error {
 // added, by path below GOROOT/src.
 func patchedFiles(goroot string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, p := range patches {
+	for _, p := range slices.Concat(patches, caches) {
 		path, text, err := readFirst(filepath.Join(goroot, "src"), p.path)
 		if err != nil {
 			return nil, err

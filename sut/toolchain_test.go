@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,7 +75,7 @@ func TestUnknownReleaseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := t.TempDir()
-	for _, p := range patches {
+	for _, p := range slices.Concat(patches, caches) {
 		path, text, err := readFirst(filepath.Join(strings.TrimSpace(string(goroot)), "src"), p.path)
 		if err != nil {
 			t.Fatal(err)
