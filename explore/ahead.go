@@ -98,7 +98,7 @@ func (f *forecast) branch(b *branch, from int, first bool) (all bool) {
 	if first && !b.begun && !f.leaf(b, from) {
 		return false
 	}
-	if len(b.below.branches) == 0 {
+	if b.isChain() {
 		return true
 	}
 	for i := from; i < to; i++ {
@@ -110,6 +110,14 @@ func (f *forecast) branch(b *branch, from int, first bool) (all bool) {
 	all = f.node(&b.below, to, false)
 	f.prefix, f.sleep = f.prefix[:len(f.prefix)-1], f.sleep[:to]
 	return all
+}
+
+// isChain reports whether there is nothing below a branch but the way to its first leaf.
+func (b *branch) isChain() bool {
+	for len(b.below.branches) == 1 {
+		b = b.below.branches[0]
+	}
+	return len(b.below.branches) == 0
 }
 
 // leaf lists the first leaf of a branch; false if there is no room.

@@ -356,6 +356,24 @@ func (t *trace) initial(x, e int32) bool {
 	return true
 }
 
+// conflictsAfter reports whether an event after e that does not depend on it conflicts with accesses.
+func (t *trace) conflictsAfter(e int32, accesses []Access) bool {
+	for _, a := range accesses {
+		o, known := t.objectOf[a.Object]
+		if a.Object == 0 || !known {
+			continue
+		}
+		object := &t.objects[o]
+		for i := object.firstFrom(e + 1); i < len(object.uses); i++ {
+			x := &object.uses[i]
+			if t.uses[x.use].kinds&conflicting[a.Kind] != 0 && !t.includes(t.clockOf(x.event), e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // wasEnabled reports whether a pending operation that is enabled after the last
 // event was so before it.
 func (t *trace) wasEnabled(p *Pending, last int32) bool {
