@@ -41,9 +41,13 @@ func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map
 	if err != nil {
 		t.Fatal(err)
 	}
+	return withWorld(t, p, sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}}, s)
+}
+
+func withWorld(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string]bool {
+	t.Helper()
 	seen, peer := map[string]bool{}, (*echo)(nil)
 	newPeers := func() sut.Peers { peer = &echo{}; return peer }
-	o := sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}}
 	if _, err := eachExecutionWith(newPeers, p, o, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome, strings.Join(peer.seen, ","))] = true
@@ -67,11 +71,16 @@ func TestFaults(t *testing.T) {
 		{"ask", 1, []string{
 			"end completed: close", "end completed: ping,close", "late completed: close", "late completed: ping,close",
 			"ping completed: ping,close", "refused completed: ", "reset completed: close", "reset completed: ping,close",
+			"unanswered completed: ",
+		}},
+		{"dial", 1, []string{
+			"well well completed: close,close", "refused after 0s well completed: close", "well refused after 0s completed: close",
+			"late after 1m0s well completed: close", "well unanswered after 2m7s completed: close",
 		}},
 		{"half", 1, []string{
 			"end completed: close", "end completed: ping,close", "late completed: close", "late completed: ping,close",
 			"piend completed: ping,close", "pilate completed: ping,close", "ping completed: ping,close", "pireset completed: ping,close",
-			"refused completed: ", "reset completed: close", "reset completed: ping,close",
+			"refused completed: ", "reset completed: close", "reset completed: ping,close", "unanswered completed: ",
 		}},
 	} {
 		want := map[string]bool{}
@@ -96,7 +105,7 @@ func TestFaultsAreBounded(t *testing.T) {
 		}
 		return texts
 	}
-	failures := []string{"refused", "reset", "end", "late"}
+	failures := []string{"refused", "unanswered", "reset", "end", "late"}
 	want := map[string]bool{"[ab cd] completed": true}
 	for _, failure := range failures {
 		want["["+failure+" cd] completed"], want["[ab "+failure+"] completed"] = true, true
@@ -115,6 +124,67 @@ func TestFaultsAreBounded(t *testing.T) {
 	for text := range printed(2, explore.Random(3000, 1)) {
 		if !want[text] {
 			t.Errorf("a random execution prints %s, which the reduced search has not found", text)
+		}
+	}
+}
+
+// TestShortWrites: how much of a request a write takes is a choice, where that is asked for and as often as it is;
+// the peer sees the request in so many pieces, and the program nothing of it. Faults come between the pieces.
+func TestShortWrites(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := []string{"ping", "p,ing", "p,i,ng", "p,i,n,g"}
+	for limit := range 5 {
+		want := map[string]bool{}
+		for _, text := range pieces[:min(limit+1, len(pieces))] {
+			want["ping completed: "+text+",close"] = true
+		}
+		o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: limit}}
+		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+			if diff := cmp.Diff(want, withWorld(t, p, o, s)); diff != "" {
+				t.Errorf("at most %d short writes, %s (-want +got):\n%s", limit, name, diff)
+			}
+		}
+	}
+	o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: 1, Faults: 1}}
+	seen := withWorld(t, p, o, explore.DPOR())
+	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
+		if !seen[text] {
+			t.Errorf("with a fault nobody saw %q, but %v", text, seen)
+		}
+	}
+	if diff := cmp.Diff(withWorld(t, p, o, explore.DFS()), seen); diff != "" {
+		t.Errorf("with a fault (-dfs +dpor):\n%s", diff)
+	}
+}
+
+// TestShortWritesAreBounded: of two connections one has its write cut at a time, unless both may.
+func TestShortWritesAreBounded(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit := range 3 {
+		o := sut.Options{Args: []string{"two"}, World: sut.World{ShortWrites: limit, ShortReads: limit / 2}}
+		some, all := withWorld(t, p, o, explore.DPOR()), withWorld(t, p, o, explore.MaxExecutions(explore.DFS(), 5000))
+		cut := 0
+		for text := range some {
+			if strings.Contains(text, "a,b") && strings.Contains(text, "c,d") {
+				cut++
+			}
+			if !strings.HasPrefix(text, "[ab cd] completed") {
+				t.Errorf("at most %d: %s", limit, text)
+			}
+		}
+		if cut > 0 != (limit == 2) {
+			t.Errorf("at most %d: %v", limit, some)
+		}
+		for text := range all {
+			if !some[text] && limit < 2 {
+				t.Errorf("at most %d: %s is found by enumeration only", limit, text)
+			}
 		}
 	}
 }

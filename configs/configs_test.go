@@ -294,6 +294,7 @@ var badFiles = []struct{ text, want string }{
 	{"env: {A=B: c}", `x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
 	{"env: {A: \"\\0\"}", `x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
 		"and neither name nor value contains a zero byte"},
+	{"short_writes: 1001", "x.yaml:1: short_writes: 1001 is not allowed: give a number from 1 to 1000"},
 	{"short_reads: -1", "x.yaml:1: short_reads: -1 is not allowed: give a number from 1 to 1000"},
 	{"hosts: {a: 10.0.0.1}", `x.yaml:1: hosts["a"]: "10.0.0.1" is not an address of the program's network, which is loopback: use one of 127.0.0.0/8, or ::1`},
 	{"hosts: {'a b': 127.0.0.1}", `x.yaml:1: hosts["a b"]: this cannot be the name of a host: use letters, digits, - and dots`},

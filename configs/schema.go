@@ -108,6 +108,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"signals":      {shape: texts},
 	"signal_limit": {shape: integer},
 	"short_reads":  {shape: integer},
+	"short_writes": {shape: integer},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept

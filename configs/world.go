@@ -20,17 +20,18 @@ type worldKeys struct {
 	Signals     []string
 	SignalLimit int `mapstructure:"signal_limit"`
 	ShortReads  int `mapstructure:"short_reads"`
+	ShortWrites int `mapstructure:"short_writes"`
 	Faults      int `mapstructure:"faults"`
 	EarlyTimers int `mapstructure:"early_timers"`
 }
 
 // The greatest disk and heap of an execution, and how often signals can arrive,
-// reads be short and timers fire early in it.
+// reads and writes be short and timers fire early in it.
 const (
 	MaxDiskMiB     = 4 << 10
 	MaxMemoryMiB   = 64 << 10
 	MaxSignalLimit = 16
-	MaxShortReads  = 1000
+	MaxShort       = 1000
 	MaxFaults      = 100
 	MaxEarlyTimers = 1000
 )
@@ -53,9 +54,12 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	report("memory_mib", within(k.MemoryMiB, MaxMemoryMiB))
 	w.SignalLimit = k.SignalLimit
 	report("signal_limit", within(k.SignalLimit, MaxSignalLimit))
-	w.ShortReads = k.ShortReads
+	w.ShortReads, w.ShortWrites = k.ShortReads, k.ShortWrites
 	if k.ShortReads != 0 {
-		report("short_reads", within(k.ShortReads, MaxShortReads))
+		report("short_reads", within(k.ShortReads, MaxShort))
+	}
+	if k.ShortWrites != 0 {
+		report("short_writes", within(k.ShortWrites, MaxShort))
 	}
 	if w.Faults = k.Faults; k.Faults != 0 {
 		report("faults", within(k.Faults, MaxFaults))

@@ -62,7 +62,7 @@ var operationNames = [opCount]string{
 	opAdvance: "clock", opReadClock: "read the clock", opSetTimer: "set timer",
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
-	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShortRead: "choose how much to read", opDescriptorUse: "use connection",
+	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShort: "choose how much to read or write", opDescriptorUse: "use connection",
 	opDescriptorClose: "close", opFault: "network",
 	opSignalSend: "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
@@ -80,8 +80,8 @@ func Fault(alternative, of int) string {
 	switch {
 	case alternative == 0 || of == 1+faultKinds:
 		return kinds[alternative]
-	case of == 2:
-		return "refused"
+	case of == 1+connectFaults:
+		return [...]string{"", "refused", "no answer"}[alternative]
 	case alternative <= faultKinds:
 		return kinds[alternative] + " before the peer sees it"
 	}

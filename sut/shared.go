@@ -179,8 +179,8 @@ const (
 	opSocketTry // a read or write that does not wait
 	opBind
 	opDeadline
-	opSendTo    // a datagram
-	opShortRead // a choice: all that there is, or one byte
+	opSendTo // a datagram
+	opShort  // a choice: as much as can be read or written, or one byte
 	opDescriptorUse
 	opDescriptorClose
 	opFault // a choice: what goes wrong with a connection to a peer
@@ -188,8 +188,14 @@ const (
 )
 
 // Faults of connections to peers, as the alternatives of an opFault: 0 is none. A connect has
-// one, being refused; a read has these; and a write has them twice, before the peer has seen what
+// two; a read has those that follow; and a write has these twice, before the peer has seen what
 // is sent, and after.
+const (
+	faultRefused    = iota + 1
+	faultUnanswered // nobody answers until somebody gives up
+	connectFaults   = faultUnanswered
+)
+
 const (
 	faultReset = iota + 1
 	faultEnd
@@ -409,9 +415,9 @@ type sharedWorld struct {
 	earlyTimers    uint64           // how often the clock may advance early
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
-	shortReads     uint64 // how often a read can return less than there is
-	faults         uint64 // how many connections to peers can fail
-	behaviours     uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
-	clients        uint64 // of the peers, that connect to the program
-	perConnection  uint64 // an input to the peers has no effect on other connections than its own
+	short          [2]uint64 // how often a read can return less than there is, and a write take less than there is room for
+	faults         uint64    // how many connections to peers can fail
+	behaviours     uint64    // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
+	clients        uint64    // of the peers, that connect to the program
+	perConnection  uint64    // an input to the peers has no effect on other connections than its own
 }

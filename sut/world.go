@@ -26,6 +26,9 @@ type World struct {
 	// ShortReads is how many reads of connections and pipes in an execution can
 	// return one byte of several that are there. Each is a choice.
 	ShortReads int `json:"short_reads,omitempty"`
+	// ShortWrites is how many writes to connections in an execution can take one byte of
+	// several. Each is a choice.
+	ShortWrites int `json:"short_writes,omitempty"`
 	// Faults is how often in an execution the network can fail between the program and its
 	// peers. When, and how, is a choice: Fault.
 	Faults int `json:"faults,omitempty"`
@@ -84,7 +87,8 @@ func (w World) describe(sh *sharedWorld) error {
 	if len(hosts) > hostsBytes {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
 	}
-	sh.shortReads, sh.faults = uint64(w.ShortReads), uint64(max(w.Faults, 0))
+	sh.short = [2]uint64{uint64(max(w.ShortReads, 0)), uint64(max(w.ShortWrites, 0))}
+	sh.faults = uint64(max(w.Faults, 0))
 	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}

@@ -15,6 +15,7 @@ import (
 var scenarios = map[string]func(){
 	"ask":  func() { fmt.Print(ask("ping", 4)) },
 	"half": func() { fmt.Print(ask("ping", 2)) },
+	"dial": func() { fmt.Print(dial(time.Minute), " ", dial(time.Hour)) },
 	"two": func() {
 		var answers [2]string
 		var all sync.WaitGroup
@@ -49,6 +50,17 @@ func ask(text string, atATime int) string {
 	return got
 }
 
+// dial says how a connect ends that may take so long, and after how long it fails.
+func dial(timeout time.Duration) string {
+	started := time.Now()
+	conn, err := net.DialTimeout("tcp", "127.0.0.1:7777", timeout)
+	if err != nil {
+		return fmt.Sprint(kind(err), " after ", time.Since(started).Round(time.Second))
+	}
+	conn.Close()
+	return "well"
+}
+
 func kind(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -57,9 +69,13 @@ func kind(err error) string {
 		return "reset"
 	case errors.Is(err, syscall.EPIPE):
 		return "broken"
+	case errors.Is(err, syscall.ETIMEDOUT):
+		return "unanswered"
 	case errors.Is(err, io.EOF):
 		return "end"
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	}
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
 		return "late"
 	}
 	return err.Error()

@@ -25,7 +25,7 @@ type tandemG struct {
 	origin     uint8 // class of the caller of the go statement
 	choices    uint32
 	choice     uint32
-	faults     uint32  // kinds of a pending fault
+	faults     uint32  // kinds of a pending fault; of a pending opShort 1 if it is a write
 	object     uintptr // what the operation is on
 	state      uintptr // where its readiness can be read
 	delta      int32   // what an opAdd adds
@@ -52,31 +52,31 @@ const tandemMaxGoroutines = 4096
 // tandem is the scheduler's own state. All of it is put back with the rest of
 // the memory after each execution, but for what sh points to.
 var tandem struct {
-	on         bool // an execution is under way
-	serving    bool // this process is a worker
-	fork       bool // this process is a fork that runs one execution
-	aborting   bool // a panic or a fatal error is being printed
-	sh         *shared
-	now        int64
-	ticks      uint64 // children of the clock
-	shortReads uint64 // so far
-	faults     uint64 // likewise
-	behave     bool   // the behaviour of the peers was chosen
-	alone      bool   // all clients among the peers have ended
-	spawned    int32
-	current    guintptr // pointers without write barriers: the scheduler must not have any
-	parked     [tandemMaxGoroutines]guintptr
-	parkedIDs  [tandemMaxGoroutines]uint64 // of these
-	nparked    int
-	fair       tandemFair
-	barren     int      // transitions since the last that had an effect
-	partner    guintptr // of a rendezvous: has to run next,
-	owner      guintptr // and who then finds it waiting
-	position   uint32
-	spent      tandemSpent
-	demoted    uint32 // how often a goroutine went behind all others
-	sleepers   bool
-	step       uint32 // first record of the current transition
+	on        bool // an execution is under way
+	serving   bool // this process is a worker
+	fork      bool // this process is a fork that runs one execution
+	aborting  bool // a panic or a fatal error is being printed
+	sh        *shared
+	now       int64
+	ticks     uint64    // children of the clock
+	short     [2]uint64 // reads and writes, so far
+	faults    uint64    // likewise
+	behave    bool      // the behaviour of the peers was chosen
+	alone     bool      // all clients among the peers have ended
+	spawned   int32
+	current   guintptr // pointers without write barriers: the scheduler must not have any
+	parked    [tandemMaxGoroutines]guintptr
+	parkedIDs [tandemMaxGoroutines]uint64 // of these
+	nparked   int
+	fair      tandemFair
+	barren    int      // transitions since the last that had an effect
+	partner   guintptr // of a rendezvous: has to run next,
+	owner     guintptr // and who then finds it waiting
+	position  uint32
+	spent     tandemSpent
+	demoted   uint32 // how often a goroutine went behind all others
+	sleepers  bool
+	step      uint32 // first record of the current transition
 }
 
 const (

@@ -205,6 +205,8 @@ func tandemCountChoices(t *tandemG) {
 		tandemCountBehaviours(t)
 	case t.op == opFault:
 		tandemCountFaults(t)
+	case t.op == opShort:
+		tandemCountShort(t)
 	case t.op == opAdd:
 		tandemCountLate(t)
 	case t.op == opSignalArrive:

@@ -14,6 +14,7 @@ var tandemSockets [tandemMaxSockets]struct {
 	in, out *socketQueue
 	pd      *pollDesc
 	polled  bool
+	alone   bool // nobody answers to its connect
 }
 
 //go:linkname tandemIsSocket syscall.tandemIsSocket
@@ -35,7 +36,7 @@ func tandemOpenSocket(fd uintptr, in, out *socketQueue) {
 	}
 	s := &tandemSockets[fd]
 	if !s.virtual {
-		s.pd, s.polled = nil, false
+		s.pd, s.polled, s.alone = nil, false, false
 	}
 	s.virtual, s.in, s.out = true, in, out
 }
@@ -154,22 +155,30 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 	tandemArrive()
 }
 
-// tandemShortRead chooses whether a read returns less than it could, where that is
-// asked for.
+// tandemShort chooses whether a read or write moves less than it could, where that is asked for. Like
+// a fault it is a transition in all executions, whatever others have chosen before.
 //
-//go:linkname tandemShortRead syscall.tandemShortRead
-func tandemShortRead(fd uintptr, q *socketQueue) bool {
+//go:linkname tandemShort syscall.tandemShort
+func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool {
 	t := &getg().tandem
-	if tandem.shortReads >= tandem.sh.world.shortReads || t.id == 0 {
+	if tandem.sh.world.short[direction] == 0 || t.id == 0 {
 		return false
 	}
-	t.op, t.object, t.state, t.choices, t.choice = opShortRead, fd, uintptr(unsafe.Pointer(q)), 2, 0
+	t.op, t.object, t.state, t.faults = opShort, fd, uintptr(unsafe.Pointer(q)), direction
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	tandemCountShort(t)
 	if tandemArrive(); t.choice == 0 {
 		return false
 	}
-	tandem.shortReads++
+	tandem.short[direction]++
 	return true
+}
+
+// tandemCountShort sets the number of alternatives of a pending choice how much to read or write.
+func tandemCountShort(t *tandemG) {
+	if t.choices, t.choice = 1, 0; tandem.short[t.faults] < tandem.sh.world.short[t.faults] {
+		t.choices = 2
+	}
 }
 
 // tandemCountBehaviours sets the number of alternatives of a pending connect or listen: the
@@ -314,10 +323,31 @@ func tandemPollWait(pd *pollDesc, mode int) bool {
 	if mode == 'w' {
 		op, q = opPollWrite, s.out
 	}
+	givesUp := int64(0)
+	if s.alone && mode == 'w' {
+		givesUp = tandemGiveUpLater(pd)
+	}
 	if q != nil && !tandemExpired(pd.fd, mode == 'w') {
 		tandemSocketPoint(op, pd.fd, q, 1)
 	}
+	if givesUp != 0 && nanotime() >= givesUp {
+		poll_runtime_pollSetDeadline(pd, 0, 'w') // it is not the program's: the connect fails
+	}
 	return true
+}
+
+//go:linkname tandemLeaveAlone syscall.tandemLeaveAlone
+func tandemLeaveAlone(fd uintptr) { tandemSockets[fd].alone = true }
+
+// tandemGiveUpLater has a connect wait no longer than TCP does, as Linux has it with six repetitions. It returns when
+// that is; 0: the program gives up before.
+func tandemGiveUpLater(pd *pollDesc) int64 {
+	const patience = 127_000_000_000 // ns
+	if pd.wd != 0 && pd.wd <= nanotime()+patience {
+		return 0
+	}
+	poll_runtime_pollSetDeadline(pd, patience, 'w')
+	return pd.wd
 }
 
 // tandemPollDeadline is the point at which a deadline is set.

@@ -74,8 +74,11 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
-	if tandemFault(1) != 0 {
+	switch tandemFault(connectFaults) {
+	case faultRefused:
 		return ECONNREFUSED
+	case faultUnanswered:
+		return e.connectAlone(fd)
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
@@ -90,6 +93,15 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	tandemDeliver(opConnect, deliveries, data)
 	return Errno(errno)
+}
+
+// connectAlone begins a connect that nobody answers, so that nothing can be sent until somebody gives up.
+func (e *tandemEndpoint) connectAlone(fd int) Errno {
+	e.in, e.out, e.alone = tandemNewFlow(0), tandemNewFlow(0), true
+	e.register()
+	e.refresh()
+	tandemLeaveAlone(uintptr(fd))
+	return EINPROGRESS
 }
 
 // tandemDeliver hands out what the peers sent in reaction to an input.
@@ -148,8 +160,8 @@ func (e *tandemEndpoint) noteConnected() {
 
 // writeForeign sends at most what one exchange can carry.
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
-	b := p[:min(len(p), exchangeBytes)]
 	fault := tandemFault(2 * faultKinds)
+	b := e.perhapsShort(fd, p[:min(len(p), exchangeBytes)])
 	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
 	e.noteConnected()
 	switch {

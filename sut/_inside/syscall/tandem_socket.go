@@ -41,8 +41,11 @@ func tandemIsRaw() bool
 //go:linkname tandemSocketPoint
 func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32)
 
-//go:linkname tandemShortRead
-func tandemShortRead(fd uintptr, q *socketQueue) bool
+//go:linkname tandemShort
+func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool
+
+//go:linkname tandemLeaveAlone
+func tandemLeaveAlone(fd uintptr)
 
 //go:linkname tandemTouch
 func tandemTouch(op uint8, q *socketQueue, kind uint8)
@@ -73,6 +76,7 @@ type tandemEndpoint struct {
 	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
 	mute    bool // what the peer sends does not arrive
+	alone   bool // nobody answers to its connect
 }
 
 // tandemFlow is what is under way in one direction.

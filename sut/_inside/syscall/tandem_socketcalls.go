@@ -82,6 +82,10 @@ func tandemTakeError(fd int) Errno {
 	if e.in != nil {
 		tandemTouch(opSocketTry, &e.in.queue, accessWrite)
 	}
+	if e.alone { // whoever waited has given up
+		e.alone = false
+		return ETIMEDOUT
+	}
 	return e.takeFault()
 }
 

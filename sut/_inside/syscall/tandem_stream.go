@@ -39,7 +39,7 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 			return e.readStream(fd, p, flags)
 		}
 	}
-	if len(p) > 1 && len(e.in.stream)-e.in.head > 1 && tandemShortRead(uintptr(fd), &e.in.queue) {
+	if len(p) > 1 && len(e.in.stream)-e.in.head > 1 && tandemShort(uintptr(fd), &e.in.queue, 0) {
 		p = p[:1]
 	}
 	if len(e.in.stream) > e.in.head {
@@ -58,6 +58,7 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 	if e.out == nil {
 		return 0, e.cannotWrite()
 	}
+	p = e.perhapsShort(fd, p)
 	want := min(len(p), 1)
 	if e.domain == 0 && len(p) <= tandemPipeAtomic {
 		want = len(p)
@@ -79,6 +80,15 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 	e.out.put(p[:n])
 	e.settle()
 	return n, 0
+}
+
+// perhapsShort is what a write begins with: all, or one byte if that is chosen. Pipes take
+// as much as there is room for.
+func (e *tandemEndpoint) perhapsShort(fd int, p []byte) []byte {
+	if e.domain != 0 && len(p) > 1 && tandemShort(uintptr(fd), &e.out.queue, 1) {
+		return p[:1]
+	}
+	return p
 }
 
 func (e *tandemEndpoint) cannotWrite() Errno {
