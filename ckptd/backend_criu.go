@@ -18,8 +18,11 @@ import (
 func (*criu) name() string { return BackendCRIU }
 
 // save implements backend.
-func (c *criu) save(ctx context.Context, h *hosted, i *image) error {
+func (c *criu) save(ctx context.Context, h *hosted, i *image) (err error) {
 	i.channelInode = h.channelInode
+	if i.halfClosed, err = h.hasHalfClosed(); err != nil {
+		return h.orDeath(err)
+	}
 	ctx, cancel := h.whileAlive(ctx)
 	defer cancel()
 	if err := h.joinClocks(); err != nil {
@@ -61,7 +64,12 @@ func (c *criu) stop(h *hosted, _ *image) error {
 
 // revive implements backend.
 func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
-	checker, group, err := h.renew(holdPackets)
+	var inside func() error
+	var at map[string]func() error
+	if i.halfClosed {
+		inside, at = holdPackets, map[string]func() error{beforeResume: h.finishRestore}
+	}
+	checker, group, err := h.renew(inside)
 	if err != nil {
 		return -1, err
 	}
@@ -82,7 +90,7 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
 		kind: rpc.CriuReqType_RESTORE, options: options,
 		network: h.network, images: i.pages(), log: "restore.log",
 		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
-		at:      map[string]func() error{beforeResume: h.finishRestore},
+		at:      at,
 	})
 	if err != nil {
 		unix.Close(checker)

@@ -283,9 +283,6 @@ func (d *daemon) setUp(s *setup) error {
 
 // takeNetwork returns a fresh network namespace, one that was made ahead if there is one.
 func (d *daemon) takeNetwork() (*os.File, error) {
-	if d.memory == nil { // CRIU takes many times as long anyway
-		return newNetwork()
-	}
 	select {
 	case network := <-d.spare:
 		return network, nil
@@ -297,7 +294,7 @@ func (d *daemon) takeNetwork() (*os.File, error) {
 // prepareNetwork makes one ahead if there is none: between requests, since it takes about
 // as long as all the rest of a restore in memory.
 func (d *daemon) prepareNetwork() {
-	if d.memory == nil || len(d.spare) > 0 {
+	if len(d.spare) > 0 {
 		return
 	}
 	next, err := newNetwork()

@@ -12,6 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hasHalfClosed tells whether a socket in the network of the group has been told that its stream has ended.
+func (h *hosted) hasHalfClosed() (bool, error) {
+	const state = 3
+	ended := []string{"08", "09", "0B"} // CLOSE_WAIT, LAST_ACK, CLOSING
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", h.process.pid, table))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > state && slices.Contains(ended, f[state]) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // finishRestore does what CRIU leaves undone in the network of a group that it has brought back,
 // when all is there and nothing of it runs yet.
 func (h *hosted) finishRestore() error {

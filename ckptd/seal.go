@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // seal is what the files of an image were when it was complete: their sizes and checksums,
@@ -23,21 +26,35 @@ type fileSeal struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealOf reads all files of a finished image.
+// sealOf reads all files of a finished image, each second one on another processor: a restore waits for it.
 func sealOf(image string) (seal, error) {
-	s := seal{}
-	buffer := make([]byte, 256<<10)
+	var paths []string
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || isLog(path) {
-			return err
-		}
-		name, err := filepath.Rel(image, path)
-		if err == nil {
-			s[name], err = sealFile(path, buffer)
+		if err == nil && d.Type().IsRegular() && !isLog(path) {
+			paths = append(paths, path)
 		}
 		return err
 	})
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	files, errs := make([]fileSeal, len(paths)), [2]error{}
+	var readers sync.WaitGroup
+	var next atomic.Int64
+	for r := range errs {
+		readers.Go(func() {
+			buffer := make([]byte, 256<<10)
+			for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
+				files[n], errs[r] = sealFile(paths[n], buffer)
+			}
+		})
+	}
+	readers.Wait()
+	s := seal{}
+	for n, path := range paths {
+		s[strings.TrimPrefix(path, image+"/")] = files[n]
+	}
+	return s, errors.Join(errs[:]...)
 }
 
 // isLog tells whether CRIU writes a file for people only, at restores too.
