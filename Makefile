@@ -1,7 +1,7 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same, and all tests
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
-# make pairs   1,000 generated programs with generated peers: no way to check them makes a difference
+# make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make fuzz    a million executions for each decoder of the protocols
@@ -60,7 +60,7 @@ programs: setup build
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
 
 pairs: setup build
-	PAIRS=1000 $(GO) test ./check -run TestPairs -count=1 -v -timeout 12h
+	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h
 
 # Without UPDATE, a test that is listed as passing and does not is an error.
 std:

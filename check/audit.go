@@ -17,8 +17,10 @@ import (
 //
 //   - Whatever is given again after a restore is given tree by tree, so in another order; each answer
 //     must be the one that is known.
-//   - Some executions are run once more with random schedules, and the peers, a group of their own, are asked
-//     in the order that results. Whatever they answer is compared with what that connection's tree says.
+//   - Some executions are run once more with other schedules, and the peers, a group of their own, are asked
+//     in the order that results. Whatever they answer is compared with what that connection's tree says. The
+//     schedules are random, step by step, and by random priorities: what shows only when one goroutine has done all
+//     it can before another goes on hardly ever comes about step by step.
 //   - So is every violation that is shown.
 //
 // A contradiction shows that connections depend on each other, or that the peers' answers are not determined
@@ -26,7 +28,7 @@ import (
 
 // The first execution with several connections is followed by firstAudits random ones, and then one of auditShare by one.
 const (
-	firstAudits = 10
+	firstAudits = 12
 	auditShare  = 64
 )
 
@@ -61,8 +63,8 @@ func (a *auditor) runs(s explore.Schedule, connections int) int {
 	return 0
 }
 
-// auditSample follows an execution by as many others as its place in the search asks for.
-func (x *executor) auditSample(s explore.Schedule) error {
+// auditSample follows an execution of so many transitions by as many others as its place in the search asks for.
+func (x *executor) auditSample(s explore.Schedule, transitions int) error {
 	if x.talk == nil {
 		return nil
 	}
@@ -71,11 +73,26 @@ func (x *executor) auditSample(s explore.Schedule) error {
 		for _, a := range s.Prefix {
 			seed = seed*0x9e3779b97f4a7c15 + uint64(a.Goroutine)
 		}
-		if err := x.audit(sut.Schedule{Seed: seed | 1, Steps: x.run.options.Depth}); err != nil {
+		other := otherOrder(seed, transitions)
+		other.Steps = x.run.options.Depth
+		if err := x.audit(other); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// otherOrder is one of several kinds of random schedules: step by step, or by priorities, which change at one
+// transition or at none. In a row of seeds they take turns.
+func otherOrder(seed uint64, transitions int) sut.Schedule {
+	s := sut.Schedule{Seed: seed<<1 | 1}
+	switch seed % 3 {
+	case 1:
+		s.Priorities = &sut.Priorities{}
+	case 2:
+		s.Priorities = &sut.Priorities{Changes: []int{1 + int(seed/3%uint64(max(transitions, 1)))}}
+	}
+	return s
 }
 
 // audit runs a schedule with the peers asked in the order that it has them asked in.

@@ -99,7 +99,7 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 	}
 	execution, err := x.translator.log(log)
 	if err == nil {
-		err = x.auditSample(schedule)
+		err = x.auditSample(schedule, len(execution.Transitions))
 	}
 	if err != nil {
 		return explore.Execution{}, nil, err

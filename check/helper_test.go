@@ -134,11 +134,15 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.BackendAuto) }
 
 func newClientBy(t testing.TB, backend string) *ckptd.Client {
-	t.Helper()
 	_, isTest := t.(*testing.T) // benchmarks measure what users have
-	client, err := ckptd.Spawn(context.Background(), ckptd.Options{
-		Backend: backend, Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy"), Verify: isTest,
-	})
+	return spawn(t, ckptd.Options{Backend: backend, Verify: isTest})
+}
+
+// spawn starts a daemon.
+func spawn(t testing.TB, o ckptd.Options) *ckptd.Client {
+	t.Helper()
+	o.Daemon, o.Proxy = filepath.Join(tree, "bin/tandem-ckptd"), filepath.Join(tree, "bin/tandem-proxy")
+	client, err := ckptd.Spawn(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
