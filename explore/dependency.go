@@ -68,6 +68,12 @@ func Conflict(a, b []Access) bool {
 	return false
 }
 
+// withdraws reports whether an access is that of an operation which has waited for partners and
+// no longer does: what it does first, whatever it does then.
+func (a Access) withdraws() bool {
+	return a.Kind == Commute && a.Ready&CountsWaiting != 0 && a.Delta < 0
+}
+
 // Wakes reports whether a sleeper depends on a transition that has just made some
 // accesses: they conflict, or it would now take a counter below zero.
 func (s *Sleeper) Wakes(made []Access) bool {

@@ -143,12 +143,13 @@ func (n Need) holds(ready uint8, count int32) bool {
 
 // Transition is what one goroutine did from one scheduling point to the next.
 // A sealed operation that found its wait condition false ends the transition;
-// that look at the object is recorded as a Read.
+// that look at the object is recorded as a Read. So does an operation with several alternatives: the
+// Accesses are the same for each.
 type Transition struct {
 	Action
 	Choices  int           // alternatives of the operation, >= 1
 	Needs    []Need        // it waited until one of these held; none: it could always go on
-	Accesses []Access      // in order
+	Accesses []Access      // in an order in which each follows from what those before it found
 	Starts   []GoroutineID // goroutines that it created or woke
 	Partners []Pending     // operations of others, pending before it, that it completed
 	Enabled  []Alternative // all that could have been picked, within the Limits; only if Schedule.WantEnabled

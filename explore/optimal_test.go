@@ -14,17 +14,23 @@ import (
 var profiles = []struct {
 	name string
 	profile
+	coarse bool // some executions are redundant
 }{
-	{"variables", profile{blocks: variables}},
-	{"mutexes", profile{blocks: join(mutexes, variables)}},
-	{"rwmutexes", profile{blocks: join(rwmutexes, variables[:2])}},
-	{"wait groups", profile{blocks: join(waitGroups, variables[:2])}},
-	{"channels", profile{blocks: join(channels, variables[:2])}},
-	{"choices", profile{blocks: join(choices, variables, branches)}},
-	{"times", profile{blocks: join(times, variables, mutexes)}},
-	{"everything", profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}},
-	{"sealed", profile{blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 4}},
-	{"apart", profile{blocks: join(variables[:2], channels, mutexes[3:]), seal: true, apart: true, size: 5}},
+	{name: "variables", profile: profile{blocks: variables}},
+	{name: "mutexes", profile: profile{blocks: join(mutexes, variables)}},
+	{name: "rwmutexes", profile: profile{blocks: join(rwmutexes, variables[:2])}},
+	{name: "wait groups", profile: profile{blocks: join(waitGroups, variables[:2])}},
+	{name: "channels", profile: profile{blocks: join(channels, variables[:2])}},
+	{name: "choices", profile: profile{blocks: join(choices, variables, branches)}},
+	{name: "times", profile: profile{blocks: join(times, variables, mutexes)}},
+	{name: "everything", profile: profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}},
+	{name: "sealed", profile: profile{blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 4}},
+	{name: "apart", profile: profile{blocks: join(variables[:2], channels, mutexes[3:]), seal: true, apart: true, size: 5}},
+	{name: "meetings", profile: profile{blocks: meetings, seal: true, apart: true, size: 5}},
+	{name: "meetings and more", profile: profile{blocks: join(meetings, channels, choices, waitGroups[:1], times), seal: true, size: 5}},
+	{name: "buffers", profile: profile{blocks: buffers, seal: true, apart: true, size: 5}},
+	{name: "ways to go on", profile: profile{blocks: ways, seal: true, apart: true, size: 5}},
+	{name: "sealed locks", profile: profile{blocks: join(variables[:2], mutexes, rwmutexes, waitGroups), seal: true, apart: true, size: 5}, coarse: true},
 }
 
 // TestOptimal compares what DPOR executes of random programs with the partial orders
@@ -43,7 +49,7 @@ func TestOptimal(t *testing.T) {
 			}
 			t.Logf("%d programs, %d more are too large: %d partial orders, %d schedules, %d executions, %d of them redundant",
 				total.programs, total.skipped, total.orders, total.schedules, total.executions, total.redundant)
-			if total.redundant > 0 {
+			if total.redundant > 0 && !f.coarse {
 				t.Errorf("%d redundant executions, for one in:\n%s", total.redundant, total.worst)
 			}
 			if total.programs == 0 {

@@ -106,7 +106,7 @@ func (d *dpor) alternative(i int32, a Action) *reversal {
 }
 
 // insertPostponed inserts what was postponed at node i until what has now been
-// executed there was.
+// executed there was. Where that is on the way to a leaf, what it covers goes on below it.
 func (d *dpor) insertPostponed(i int32) {
 	n := &d.nodes[i]
 	postponed := n.todo.postponed
@@ -114,8 +114,17 @@ func (d *dpor) insertPostponed(i int32) {
 	for _, r := range postponed {
 		r.node = i
 		executed := step{Action: d.path[i], Accesses: d.trace.accessesOf(i)}
-		if relation, _ := r.relate(&executed); relation == follows || relation == commuting && !r.whole {
+		relation, first := r.relate(&executed)
+		if relation == follows || relation == commuting && !r.whole {
 			d.insert(r)
+			continue
+		}
+		if relation == initial {
+			r.remove(first)
+		}
+		if int(i)+1 < d.given && r.left() > 0 {
+			below := &d.nodes[i+1].todo
+			below.postponed = append(below.postponed, r.detach())
 		}
 	}
 }
@@ -224,7 +233,6 @@ func (d *dpor) reverseVaguely(f *reversible) {
 // that is within, and in the end op, before which what is in its past has to run.
 func (d *dpor) plan(f *reversible) *reversal {
 	r, ends := d.collect(f.event, f.without, f.within, f.past)
-	//	r.whole = r.whole && f.without < 0 // it is looked at once, whatever else runs after that
 	if !ends {
 		op := f.op
 		op.Choice, op.marks = 0, needed|guessed|open
@@ -236,26 +244,15 @@ func (d *dpor) plan(f *reversible) *reversal {
 // foreseeable returns those of the accesses of a transition, executed after an event that made
 // others, that it certainly makes before that too: all up to the first that
 // conflicts, since what follows may depend on it. (What commutes with these but not with all that it then accesses, is in
-// a race of its own with it.) With them is the first to each object that its Needs are about: it looks at those in any case.
+// a race of its own with it.) With them are those with which it withdraws, and the first to each object that its Needs
+// are about: it looks at those in any case.
 func foreseeable(accesses []Access, needs []Need, others []Access) []Access {
 	n := slices.IndexFunc(accesses, func(a Access) bool { return Conflict([]Access{a}, others) }) + 1
 	if n == 0 {
 		return accesses
 	}
-	// That a rendezvous is possible is a Write of those who wait, which is recorded where it looks
-	// who does; what else it looks at to find out comes between that and another access to them.
-	if last := accesses[n-1]; last.Ready&CountsWaiting != 0 && last.Kind == Write {
-		look := last
-		if look.Kind = Read; Conflict([]Access{look}, others) {
-			accesses = slices.Clone(accesses)
-			accesses[n-1] = look
-		} else {
-			for i := range accesses {
-				if accesses[i].Object == last.Object {
-					n = max(n, i+1)
-				}
-			}
-		}
+	for i := 0; i < len(accesses) && accesses[i].withdraws(); i++ {
+		n = max(n, i+1)
 	}
 	for _, need := range needs {
 		n = max(n, 1+slices.IndexFunc(accesses, func(a Access) bool { return a.Object == need.Object }))

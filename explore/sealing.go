@@ -5,7 +5,7 @@ package explore
 // In sealed packages goroutines are not preempted (Ball, Burckhardt, Coons, Musuvathi,
 // Qadeer: Preemption Sealing for Efficient Concurrency Testing, TACAS 2010): an operation
 // that is called there has no scheduling point, unless it has to wait or has several
-// alternatives. Whoever notices first that a peer has accepted or answered has had to wait. So a transition may consist of several operations. What is explored is the
+// alternatives, or follows one that has. Whoever notices first that a peer has accepted or answered has had to wait. So a transition may consist of several operations. What is explored is the
 // program of these larger transitions, whose executions are some of those of the program.
 // Verdicts are about them, and reports name the packages that were open. What that leaves out are
 // violations that need a preemption inside a sealed package.
@@ -16,8 +16,9 @@ package explore
 //     that it accesses, its accesses being those of all operations in it. That includes
 //     where it ends: before an operation that is not sealed, as the code of the goroutine
 //     has it; or before one that is sealed and has to wait, or would have had to wait for a peer, or has
-//     several alternatives, as the objects of that operation have it. This look at them is logged as a Read. So is the reason why it
-//     could begin: the objects of Needs are among those accessed.
+//     several alternatives, as the objects of that operation have it. This look at them is logged as a Read. If its first
+//     operation had several alternatives, it ends before the next one that is sealed or announces that it waits.
+//     The reason why it could begin is logged too: the objects of Needs are among those accessed.
 //  2. Hence two transitions without conflicting accesses commute. After the other one each
 //     finds its objects as they were, does the same, and ends at the same place; and neither
 //     enables or disables the other one.

@@ -161,7 +161,18 @@ func TestHardPrograms(t *testing.T) {
 			"q: either r2 d b1 5\np: send d 3; .offer r1 c 3\ns: offer r1 c 3",
 		"a look at a channel that is cut short": "main: go p; go r; go q; go s\np: send c 1\nr: send b1 1; send d 3\n" +
 			"q: store y 2; .either r2 d b1 5; recv r1 c\ns: recv r1 c; .send c 1",
-		"a mutex held while the clock advances": "main: go p; lock m; sleep 1; unlock m\np: lock m; .sleep 2; unlock m",
+		"a look at two buffers, of which it changes one": "main: go s; go q; go r; go p\np: offer r1 a1 3; .select r2 a1 b1\n" +
+			"q: send b1 1\nr: send a1 2\ns: offer r1 a1 3",
+		"a default is taken, and then a sealed rendezvous": "main: go r; go p; go s; go q\nr: store x 1\np: select r2 c d; recv r1 c\n" +
+			"s: either r2 d b1 5; lock m; select r2 c d; store y 2; unlock m\nq: offer r1 c 3; .either r2 c d 4; .load r0 x",
+		"a partner that would have taken another": "main: go p; go s; go r; go q\np: send c 1; send d 3\n" +
+			"q: recv r0 c; .select r2 c b1\nr: either r2 d c 5\ns: send b1 2",
+		"what is postponed is covered in part": "main: go s; go r; go p; go q\np: send a1 1; lock m; .unlock m; .send b1 1\n" +
+			"q: store x 1\nr: load r0 x; .either r2 a1 b1 4\ns: lock m; .either r2 a1 b1 4; .unlock m; .load r0 x",
+		"alternatives that go on differently": "main: go r; go q\nq: choose r0 2; skip r0 1 1; .load r1 x\n" +
+			"r: choose r0 2; skip r0 0 1; store x 2",
+		"a reader that follows a writer in one transition": "main: go q; lock m; unlock m\nq: lock m; unlock m; .rlock m; runlock m",
+		"a mutex held while the clock advances":            "main: go p; lock m; sleep 1; unlock m\np: lock m; .sleep 2; unlock m",
 	} {
 		t.Run(name, func(t *testing.T) {
 			compare(t, parseProgram(text))

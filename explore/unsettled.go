@@ -23,16 +23,20 @@ import "slices"
 // For the same reason something may be taken for a weak initial of v that is not. Let d(e) be how many of its accesses
 // f makes, before e, up to the first that conflicts with e: these are foreseeable. If c keeps v out although it conflicts with f, then
 // d(c) > d(e). Where c is explored, f races with it, and is reversed with more foreseen; and so on, as long
-// as something keeps it out, until nothing can. That takes that c does not disable f, so that the race is found: hence all
-// that its Needs are about is foreseeable.
-
-// For rendezvous the last argument has a gap: of the 24 partial orders of this program 23 are found.
+// as something keeps it out, until nothing can. That takes three things:
 //
-//	main: go r; go p; go s; go q
-//	r: store x 1
-//	p: select r2 c d; recv r1 c
-//	s: either r2 d b1 5; lock m; select r2 c d; store y 2; unlock m
-//	q: offer r1 c 3; .either r2 c d 4; .load r0 x
+//   - The accesses of a transition are in an order in which each follows from what those before it found. So an
+//     operation on several channels first looks at all of them, and then changes some. (If it changed one
+//     before it looks at the next, it might not do so in another place, and what conflicts with either could keep out
+//     the reversal of the other.)
+//   - c does not disable f, so that the race is found: hence all that its Needs are about is foreseeable.
+//     If c completes f as its partner, f is not executed, and what else it would have found is not known: but it waits for
+//     partners then, and c has found it waiting. So it withdraws before it does anything else, which is foreseeable too.
+//   - f is one transition, whichever of its alternatives is taken: they make the same accesses. So a transition of which
+//     the operation has several ends with it, before the goroutine does what others would notice. (If
+//     one alternative made an access that another does not, what commutes with only one of them could stand for both.)
+//
+// What one thing keeps out because it is inserted elsewhere has to stay inserted: see insertPostponed.
 
 // findPartners notes the races that end in what a partner in transition i would have done by itself.
 func (d *dpor) findPartners(i int, x *Transition) error {

@@ -134,6 +134,11 @@ func (w *worker) arrive(g *simGoroutine) {
 	g.arrived, g.sealed, g.waiting = true, g.body[g.pc].sealed, g.body[g.pc]
 }
 
+func (w *worker) announces(in instruction) bool {
+	arms, block := in.arms()
+	return block && slices.ContainsFunc(arms, func(a arm) bool { return w.objects[a.object].capacity == 0 })
+}
+
 func (w *worker) announce(arms []arm, delta int) {
 	for _, a := range arms {
 		if w.objects[a.object].capacity == 0 {
@@ -142,50 +147,78 @@ func (w *worker) announce(arms []arm, delta int) {
 	}
 }
 
-// footprint records the accesses of a channel operation. They are the same for each
-// of its alternatives, so that whatever changes one of these depends on all of them.
+// footprint records the accesses of a channel operation: first all that its alternatives
+// follow from, then what it changes. They are the same for each of its alternatives, so that
+// whatever changes one of these depends on all of them.
 func (w *worker) footprint(g *simGoroutine, in instruction, alternatives []alternative, chosen *simGoroutine) {
 	arms, block := in.arms()
+	if len(arms) > 1 || !w.changes(arms[0]) {
+		w.look(g, in)
+	} // else what it changes is all that it looks at
 	for i, a := range arms {
-		taken := slices.ContainsFunc(alternatives, func(x alternative) bool { return x.arm == i })
-		kind := Read
-		if taken && (a.send || len(w.objects[a.object].buffer) > 0) && w.objects[a.object].capacity > 0 {
-			kind = Write
+		if w.changes(a) {
+			w.access(a.object, Write)
 		}
-		w.access(a.object, kind)
-		if w.objects[a.object].capacity > 0 || block && !a.send {
-			continue
+		meets := slices.ContainsFunc(alternatives, func(x alternative) bool { return x.arm == i && x.partner != nil })
+		if meets && (a.send || !block) {
+			w.access(w.partners(a), Write)
 		}
-		kind = Read // also if it is closed: with a partner, it could have gone on before
-		if taken && w.unbuffered(a.object) {
-			kind = Write
-		}
-		w.access(w.partners(a), kind)
 	}
 	for _, p := range w.candidates(g, in) {
 		theirs, _ := p.waiting.arms()
-		w.lookAt(theirs, true) // what else it could have done would be over
-		w.announce(theirs, -btoi(p == chosen))
+		w.announce(theirs, -btoi(p == chosen)) // what else it could have done would be over
 	}
 }
 
-// look records that the alternatives of a sealed operation decided whether it waits.
+// changes reports whether an arm can go on without a partner, and changes what is in its channel.
+func (w *worker) changes(a arm) bool {
+	return w.objects[a.object].capacity > 0 && w.armReady(a) && (a.send || len(w.objects[a.object].buffer) > 0)
+}
+
+// look records what the alternatives of an operation follow from.
 func (w *worker) look(g *simGoroutine, in instruction) {
-	arms, block := in.arms()
-	w.lookAt(arms, block)
-	for _, p := range w.candidates(g, in) {
-		theirs, _ := p.waiting.arms()
-		w.lookAt(theirs, true)
-	}
+	w.current.Accesses = append(w.current.Accesses, w.looks(g, in)...)
 }
 
-func (w *worker) lookAt(arms []arm, block bool) {
+func (w *worker) looks(g *simGoroutine, in instruction) []Access {
+	arms, block := in.arms()
+	list := w.lookAt(arms, block)
+	for _, p := range w.candidates(g, in) {
+		theirs, _ := p.waiting.arms()
+		list = append(list, w.lookAt(theirs, true)...)
+	}
+	return list
+}
+
+func (w *worker) lookAt(arms []arm, block bool) (list []Access) {
 	for _, a := range arms {
-		w.access(a.object, Read)
+		list = append(list, w.accessTo(a.object, Read))
 		if w.objects[a.object].capacity == 0 && (a.send || !block) {
-			w.access(w.partners(a), Read)
+			list = append(list, w.accessTo(w.partners(a), Read))
 		}
 	}
+	return list
+}
+
+// intended is what a pending operation would access.
+func (w *worker) intended(g *simGoroutine, in instruction) (list []Access) {
+	arms, block := in.arms()
+	for _, a := range arms {
+		if g.arrived && w.objects[a.object].capacity == 0 {
+			list = append(list, w.accessTo(w.alike(a), Commute)) // it would withdraw
+		}
+	}
+	for _, a := range arms {
+		kind := Read
+		if w.objects[a.object].capacity > 0 {
+			kind = Write
+		}
+		list = append(list, w.accessTo(a.object, kind))
+		if w.objects[a.object].capacity == 0 && (a.send || !block) {
+			list = append(list, w.accessTo(w.partners(a), Write))
+		}
+	}
+	return list
 }
 
 // candidates returns those that wait for g to be their partner.
@@ -204,11 +237,14 @@ func (w *worker) channel(g *simGoroutine, in instruction, choice int) {
 	arms, _ := in.arms()
 	alternatives := w.alternatives(g, in)
 	how := alternatives[choice]
-	w.footprint(g, in, alternatives, how.partner)
+	if p := how.partner; p != nil && !slices.Contains(w.current.Starts, p.id) { // else it was not pending before
+		w.current.Partners = append(w.current.Partners, w.pendingOf(p))
+	}
 	if g.arrived {
 		w.announce(arms, -1)
 		g.arrived = false
 	}
+	w.footprint(g, in, alternatives, how.partner)
 	received := -1
 	switch {
 	case how.arm < 0:
@@ -228,9 +264,6 @@ func (w *worker) channel(g *simGoroutine, in instruction, choice int) {
 // meet executes the partner's half of a rendezvous.
 func (w *worker) meet(sends bool, in instruction, p *simGoroutine) (received int) {
 	theirs := p.waiting
-	if !slices.Contains(w.current.Starts, p.id) { // else it was not pending before
-		w.current.Partners = append(w.current.Partners, w.pendingOf(p))
-	}
 	p.arrived = false
 	p.pc++
 	w.resume(p)

@@ -303,6 +303,10 @@ func (w *worker) execute(a Action) {
 	}
 	for !w.ended && !g.blocked && g.pc < len(g.body) {
 		in := g.body[g.pc]
+		if w.current.Choices > 1 && !in.op.local() && (in.sealed || w.announces(in)) {
+			g.continuing = true // what it has chosen does not change what it accesses
+			return
+		}
 		if !in.op.local() && !in.sealed {
 			w.arrive(g)
 			return
@@ -463,28 +467,14 @@ func (w *worker) finish() {
 func (w *worker) pendingOf(g *simGoroutine) Pending {
 	p := Pending{Goroutine: g.id, Needs: w.needs(g), Enabled: w.holds(g)}
 	if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
-		p.Accesses = w.firstAccesses(in)
+		p.Accesses = w.firstAccesses(g, in)
 	}
 	return p
 }
 
-func (w *worker) firstAccesses(in instruction) (list []Access) {
-	arms, block := in.arms()
-	for _, a := range arms {
-		kind := Read
-		if w.objects[a.object].capacity > 0 {
-			kind = Write
-		}
-		list = append(list, w.accessTo(a.object, kind))
-		if w.objects[a.object].capacity == 0 && (a.send || !block) {
-			list = append(list, w.accessTo(w.partners(a), Write))
-		}
-		if w.objects[a.object].capacity == 0 && block {
-			list = append(list, w.accessTo(w.alike(a), Commute)) // it would withdraw
-		}
-	}
-	if len(arms) > 0 {
-		return list
+func (w *worker) firstAccesses(g *simGoroutine, in instruction) []Access {
+	if arms, _ := in.arms(); len(arms) > 0 {
+		return w.intended(g, in)
 	}
 	a := Access{Object: w.objectID(in.object), Kind: Write, Ready: w.ready(in.object)}
 	switch in.op {

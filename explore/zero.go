@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // A Wait waits for a counter to be zero. To reverse its race with an event, it does not always
 // suffice to leave out the event and what happened after it: of several Adds none is
 // alone in the way. What has to be left out too follows from the account of the counter.
@@ -31,6 +33,9 @@ func (d *dpor) empty(f *reversible) answer {
 		}
 		t.leaveOut(set, x)
 	}
+	if t.lockedAfter(set, f) {
+		return no
+	}
 	past := append(clock(nil), f.past...)
 	past = append(past, zeros(nil, len(t.goroutines)-len(past))...)
 	for _, x := range t.objects[f.counter].uses {
@@ -42,6 +47,25 @@ func (d *dpor) empty(f *reversible) answer {
 	}
 	f.past, f.within = past, set
 	return yes
+}
+
+// lockedAfter reports whether another goroutine holds the lock that f waits for after a set of
+// events: as with one that closed it later, that is a race of its own.
+func (t *trace) lockedAfter(set clock, f *reversible) bool {
+	uses := t.objects[f.counter].uses
+	last := len(uses) - 1
+	for last >= 0 && !(t.includes(set, uses[last].event) && t.uses[uses[last].use].kinds&(1<<Write) != 0) {
+		last--
+	}
+	if last < 0 || t.events[uses[last].event].Action.Goroutine == f.op.Goroutine {
+		return false
+	}
+	if last+1 < len(uses) {
+		return t.uses[uses[last+1].use].ready&(ReadyExclusive|ReadyShared) == 0
+	}
+	return !slices.ContainsFunc(f.op.Accesses, func(a Access) bool {
+		return a.Object == t.objects[f.counter].id && a.Ready&(ReadyExclusive|ReadyShared) != 0
+	})
 }
 
 // allWithout is the set of all events that did not happen after e, as a clock.

@@ -44,6 +44,8 @@ type tandemG struct {
 	announced  bool    // its partners know
 	passive    bool    // it is to wait for its partner
 	meets      bool    // its partner runs first
+	chose      bool    // its transition is an operation with several alternatives
+	rests      bool    // and ends before this operation
 	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
 }
 
@@ -119,6 +121,13 @@ func tandemPointAt(op uint8, object, state unsafe.Pointer, pc, fp uintptr) {
 func tandemArrive() {
 	systemstack(tandemConsider)
 	t := &getg().tandem
+	if t.rests {
+		op, choices := t.op, t.choices
+		t.op, t.choices, t.rests = opResume, 1, false
+		mcall(tandemPark)
+		t.op, t.choices = op, choices
+		systemstack(tandemConsider)
+	}
 	switch {
 	case t.parked:
 		mcall(tandemPark)
@@ -139,6 +148,10 @@ func tandemConsider() {
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
 		t.guarded = false
 		tandemLogOperation(t)
+		return
+	}
+	if t.chose && (t.sealed || t.announces()) {
+		t.rests, t.parked = true, true
 		return
 	}
 	if t.sealed && tandemGoesAhead(t) {
@@ -303,6 +316,7 @@ func tandemPick() *g {
 // tandemBegin starts the transition of a goroutine that was picked.
 func tandemBegin(gp *g) {
 	t := &gp.tandem
+	t.chose = t.choices > 1 || t.op == opFault
 	tandemNoteTurn(gp)
 	tandemClock.reads = 0
 	tandem.current.set(gp)

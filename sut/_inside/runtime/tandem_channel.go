@@ -258,6 +258,19 @@ func tandemCountAlternatives(t *tandemG) {
 	t.choice = 0
 }
 
+// announces reports whether others notice that the goroutine waits at its operation.
+func (t *tandemG) announces() bool {
+	if !t.waits() || !t.block {
+		return false
+	}
+	for arm := range t.ncases {
+		if c := t.channel(arm); c != nil && c.dataqsiz == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // tandemAnnounce tells those that may become partners of a goroutine that it waits
 // at its operation.
 func tandemAnnounce(t *tandemG) {
@@ -320,6 +333,7 @@ func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 		tandemRecord(record{kind: recordPartner, op: p.op, a: p.id, b: uint64(p.object), number: min(p.choices, 1), pc: uint64(p.caller), open: uint64(p.open)})
 		tandemRecordIntended(p)
 	}
+	tandemWithdraw(t)
 	tandemFootprint(t, partner)
 	if partner != nil {
 		p := &partner.tandem
@@ -331,7 +345,6 @@ func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 	} else if arm == noArm && n > 1 {
 		t.passed++
 	}
-	tandemWithdraw(t)
 	t.arm = arm
 }
 

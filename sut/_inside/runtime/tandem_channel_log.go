@@ -31,27 +31,24 @@ func tandemAccessWaiting(t *tandemG, c *hchan, send bool, kind uint8, delta int)
 }
 
 // tandemFootprint records the accesses of a channel operation that is about to be
-// executed. They are the same for each of its alternatives, so that whatever
-// changes one of these depends on all of them.
+// executed: first all that its alternatives follow from, in an order that follows from what has been
+// looked at before, then what it changes. They are the same for each of its alternatives, so that
+// whatever changes one of these depends on all of them.
 func tandemFootprint(t *tandemG, partner *g) {
+	if t.ncases > 1 || !t.changes(0) {
+		tandemLook(t)
+	} // else what it changes is all that it looks at
 	for arm := range t.ncases {
 		c := t.channel(arm)
 		if c == nil {
 			continue
 		}
-		kind := uint8(accessRead)
-		if t.goesOn(arm) && (t.sends(arm) || c.qcount > 0 || c.closed == 0) {
-			kind = accessWrite
+		if t.changes(arm) {
+			tandemAccessChannel(t, c, accessWrite)
 		}
-		tandemAccessChannel(t, c, kind)
-		if !t.takesPartners(arm) {
-			continue
+		if t.takesPartners(arm) && t.meetable(arm) {
+			tandemAccessWaiting(t, c, !t.sends(arm), accessWrite, 0)
 		}
-		kind = accessRead // also if it is closed: with a partner, it could have gone on before
-		if t.meetable(arm) {
-			kind = accessWrite
-		}
-		tandemAccessWaiting(t, c, !t.sends(arm), kind, 0)
 	}
 	for i := range tandemMayMeet(t) {
 		gp := tandem.parked[i].ptr()
@@ -59,13 +56,18 @@ func tandemFootprint(t *tandemG, partner *g) {
 		if !t.isCandidate(p) {
 			continue
 		}
-		tandemLookArms(p) // what else it could have done would be over
 		for arm := range p.ncases {
 			if gp != partner { // who withdraws
-				tandemAnnounceArm(p, arm, 0)
+				tandemAnnounceArm(p, arm, 0) // what else it could have done would be over
 			}
 		}
 	}
+}
+
+// changes reports whether an arm can go on without a partner and changes what is in its channel.
+func (t *tandemG) changes(arm int) bool {
+	c := t.channel(arm)
+	return c != nil && t.goesOn(arm) && (t.sends(arm) || c.qcount > 0 || c.closed == 0)
 }
 
 // meetable reports whether an arm can go on with a partner.
@@ -163,6 +165,11 @@ func tandemRecordIntended(t *tandemG) {
 		tandemRecordNeeds(t)
 	}
 	for arm := range t.ncases {
+		if c := t.channel(arm); c != nil && t.announced && c.dataqsiz == 0 { // it would withdraw
+			tandemAccessWaiting(t, c, t.sends(arm), accessCommute, 0).kind = recordIntended
+		}
+	}
+	for arm := range t.ncases {
 		c := t.channel(arm)
 		if c == nil {
 			continue
@@ -174,9 +181,6 @@ func tandemRecordIntended(t *tandemG) {
 		tandemAccessChannel(t, c, kind).kind = recordIntended
 		if t.takesPartners(arm) {
 			tandemAccessWaiting(t, c, !t.sends(arm), accessWrite, 0).kind = recordIntended
-		}
-		if t.announced && c.dataqsiz == 0 { // it would withdraw
-			tandemAccessWaiting(t, c, t.sends(arm), accessCommute, 0).kind = recordIntended
 		}
 	}
 }
