@@ -289,8 +289,11 @@ func (p *conversation) stand(to iocache.Vector) error {
 		}
 		p.hear(s.Node)
 		if err := p.cache.Compare(s, got); err != nil {
-			if p.earlier != "" {
+			switch {
+			case p.earlier != "":
 				err = answeredEarlier(err, p.earlier)
+			case p.lost != "":
+				err = answeredAnew(err, p.lost)
 			}
 			return err
 		}
@@ -326,7 +329,8 @@ func (p *conversation) approach(to iocache.Vector) error {
 		if !errors.Is(err, ckptd.ErrImageGone) {
 			return err
 		}
-		p.cache.DropImage(at) // the store needed its room
+		p.cache.DropImage(at) // the store needed its room, or it was damaged, or has ended with the proxy
+		p.lost = cmp.Or(p.lost, err.Error())
 	}
 }
 
@@ -367,6 +371,16 @@ func (p *conversation) restart() error {
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
 
+// answeredAnew explains an inconsistency of peers that would have been taken back by a checkpoint, but for its loss.
+func answeredAnew(err error, lost string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("checkpoints of the peers were lost (%s), so that they were given their inputs again from further back, and they do not repeat what they "+
+		"answered before: give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
+}
+
 func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.dropSockets()
 	started := time.Now()
@@ -375,6 +389,7 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		return err
 	}
 	p.counts.Restores++
+	p.lost = ""
 	p.spent.returns++
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at

@@ -3,18 +3,23 @@ package check
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // saboteur has a checkpoint taken after every input, and does harm now and then.
@@ -38,8 +43,13 @@ func TestStorageFails(t *testing.T) {
 		t.Run(backend, func(t *testing.T) {
 			got := sabotage(t, backend, func(input int, images string) {
 				switch input % 60 {
+				case 10:
+					damageAll(t, images, func(content []byte) []byte { return content[:len(content)/2] })
 				case 20:
-					damageAll(t, images)
+					damageAll(t, images, func(content []byte) []byte {
+						content[len(content)/2]++ // images share files: two flips of a bit would be none
+						return content
+					})
 				case 40:
 					fill(t, filepath.Join(images, "fill"))
 				case 44:
@@ -95,12 +105,12 @@ func ownDaemon(t *testing.T) string {
 	return ""
 }
 
-// damageAll changes a byte in the largest file of every image, by CRIU one of its memory.
-func damageAll(t *testing.T, images string) {
+// damageAll damages the largest file of every image, by CRIU one of its memory.
+func damageAll(t *testing.T, images string, damage func(content []byte) []byte) {
 	t.Helper()
 	all, err := filepath.Glob(images + "/*")
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	for _, image := range all {
 		largest, size := "", int64(0)
@@ -109,7 +119,7 @@ func damageAll(t *testing.T, images string) {
 				return err
 			}
 			info, err := d.Info()
-			if ofMemory := strings.HasPrefix(d.Name(), "pages-"); err == nil && (ofMemory || info.Size() > size) {
+			if ofMemory := strings.HasPrefix(d.Name(), "pages-"); err == nil && (ofMemory && info.Size() > 0 || info.Size() > size) {
 				largest, size = path, info.Size()
 				if ofMemory {
 					return fs.SkipAll
@@ -117,16 +127,14 @@ func damageAll(t *testing.T, images string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := os.ReadFile(largest)
-		if err == nil {
-			content[len(content)/2]++ // images share files: two flips of a bit would be none
-			err = os.WriteFile(largest, content, 0)
+		var content []byte
+		if err == nil && largest != "" { // else it was damaged before
+			if content, err = os.ReadFile(largest); err == nil {
+				err = os.WriteFile(largest, damage(content), 0)
+			}
 		}
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 }
@@ -145,5 +153,87 @@ func fill(t *testing.T, file string) {
 	}
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestProxyIsKilled kills the proxy, and with it the peers, before they have to go back. Images of CRIU are there still; those
+// in memory have ended with it. Then peers that repeat their answers are started anew, and of others it is said what has happened.
+func TestProxyIsKilled(t *testing.T) {
+	for _, c := range []struct {
+		example  example
+		backend  string
+		restarts int
+		differs  bool
+	}{
+		{randomAlphabet, ckptd.BackendCRIU, 0, false},
+		{alphabet, ckptd.BackendMemory, 1, false},
+		{randomAlphabet, ckptd.BackendMemory, 1, true},
+	} {
+		t.Run(c.example.config+"/"+c.backend, func(t *testing.T) {
+			config, err := configs.Load(filepath.Join(tree, "examples", c.example.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := newClientBy(t, c.backend)
+			side := newPeerSide(context.Background(), client, *config.Group, strategy.Always{})
+			defer side.close()
+			talk := &conversation{peerSide: side, counts: &Counts{}}
+			same := strings.Repeat("0\n", 32) // letters, small or capital at random: hardly ever the same ones again
+			if err := converse(talk, same, "1\n"); err != nil {
+				t.Fatal(err)
+			}
+			killProxy(t, client)
+			err = converse(talk, same, "2\n")
+			var differs *iocache.Inconsistency
+			switch {
+			case c.differs && (!errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of the peers were lost (there is no such image (any more): group 1, image g1-")):
+				t.Errorf("error %v", err)
+			case !c.differs && err != nil:
+				t.Error(err)
+			}
+			if n := talk.counts.Restarts; n != c.restarts {
+				t.Errorf("%d restarts, want %d", n, c.restarts)
+			}
+		})
+	}
+}
+
+// converse is an execution in which a program connects to the peer and sends something.
+func converse(talk *conversation, sends ...string) error {
+	talk.rewind()
+	if _, err := talk.Exchange(sut.Input{Kind: sut.Connect, Address: "127.0.0.1:7000", Name: 1}); err != nil {
+		return err
+	}
+	for _, data := range sends {
+		if _, err := talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte(data)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killProxy kills the proxy of the only group, and returns when its daemon knows.
+func killProxy(t *testing.T, client *ckptd.Client) {
+	t.Helper()
+	killed := 0
+	lists, _ := filepath.Glob("/proc/" + ownDaemon(t) + "/task/*/children")
+	for _, list := range lists {
+		children, _ := os.ReadFile(list)
+		for child := range strings.FieldsSeq(string(children)) {
+			pid, err := strconv.Atoi(child)
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil && bytes.Contains(line, []byte("tandem-proxy")) && unix.Kill(pid, unix.SIGKILL) == nil {
+				killed++
+			}
+		}
+	}
+	for {
+		s, err := client.Status(context.Background())
+		if err != nil || killed != 1 || len(s.Groups) != 1 {
+			t.Errorf("%d proxies were killed, of the groups %+v: %v", killed, s.Groups, err)
+			return
+		}
+		if s.Groups[0].State != "runs" && s.Groups[0].State != "at work" {
+			return
+		}
 	}
 }

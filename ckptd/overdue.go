@@ -18,10 +18,11 @@ import (
 // even do that, what its threads do is seen from outside.
 
 // marginOf is how much earlier than the checker the daemon gives up.
-func marginOf(patience time.Duration) time.Duration { return min(patience/10, 3*time.Second) }
+func marginOf(patience time.Duration) time.Duration { return min(patience/4, 3*time.Second) }
 
-// graceOf is how long a request may go on after its time, to end in order: less than the margin.
-func graceOf(patience time.Duration) time.Duration { return min(patience/20, time.Second) }
+// grace is how long a request may go on after its time, to end in order. The margin has room for it
+// where the checker waits for 5 s or more; one that does not may be the first to give up.
+const grace = time.Second
 
 // patienceFor is how long a request may take.
 func patienceFor(r request) time.Duration {
@@ -36,7 +37,7 @@ func patienceFor(r request) time.Duration {
 func inTime(r request, handle func() (reply, []int), answer func(reply, []int)) {
 	patience := patienceFor(r)
 	var answered atomic.Bool
-	late := time.AfterFunc(patience+graceOf(patience), func() {
+	late := time.AfterFunc(patience+grace, func() {
 		if answered.CompareAndSwap(false, true) {
 			answer(errorReply(fmt.Errorf("the checkpoint daemon gives up after %v (%s of group %d); it is in %s", patience, r.Operation, r.Group, whereabouts())), nil)
 		}
