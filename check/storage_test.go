@@ -18,6 +18,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -35,8 +36,8 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 	return true
 }
 
-// TestStorageFails damages all images there are, and leaves no room for more, in the middle of
-// a search. What it finds is the same: places are come to from older images, or from nothing.
+// TestStorageFails damages all images there are, leaves no room for more, and has them on a file system that is
+// read-only, again and again during a search. What it finds is the same: places are come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
 	undisturbed := sabotage(t, ckptd.BackendMemory, func(int, string) {})
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
@@ -55,6 +56,16 @@ func TestStorageFails(t *testing.T) {
 				case 44:
 					if err := os.Remove(filepath.Join(images, "fill")); err != nil {
 						t.Error(err)
+					}
+				case 50:
+					if backend == ckptd.BackendMemory { // CRIU writes its log there when it restores, too
+						mountImages(t, func(images string) error {
+							return errors.Join(unix.Mount(images, images, "", unix.MS_BIND, ""), unix.Mount("", images, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+						})
+					}
+				case 54:
+					if backend == ckptd.BackendMemory {
+						mountImages(t, func(images string) error { return unix.Unmount(images, unix.MNT_DETACH) })
 					}
 				}
 			})
@@ -89,6 +100,28 @@ func sabotage(t *testing.T, backend string, harm func(input int, images string))
 	return result
 }
 
+// mountImages calls mount with the directory of the images, where the daemon of this process has its mounts.
+func mountImages(t *testing.T, mount func(images string) error) {
+	t.Helper()
+	err := peers.OnThread(func() error {
+		namespace, err := os.Open("/proc/" + ownDaemon(t) + "/ns/mnt")
+		if err != nil {
+			return err
+		}
+		defer namespace.Close()
+		if err := unix.Unshare(unix.CLONE_FS); err != nil { // a thread alone may change its mount namespace
+			return err
+		}
+		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		return mount("/run/tandem/images")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // ownDaemon is the pid of the daemon that this process has started.
 func ownDaemon(t *testing.T) string {
 	t.Helper()
@@ -101,7 +134,7 @@ func ownDaemon(t *testing.T) string {
 			}
 		}
 	}
-	t.Fatal("there is no daemon")
+	t.Error("there is no daemon")
 	return ""
 }
 
