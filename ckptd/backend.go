@@ -16,12 +16,12 @@ type backend interface {
 	// An error that wraps errRefused says that the backend cannot hold the group, which
 	// goes on as if nothing had happened; after any other one it may be in any state.
 	save(ctx context.Context, h *hosted, i *image) error
-	// stop ends what runs of the group, as far as it is not needed for revive, which follows
-	// unless there was an error.
+	// stop ends what runs of the group, as far as it is not needed for revive.
 	stop(h *hosted, i *image) error
 	// revive starts what stop ended again, as it was when the image was saved, but for
-	// files. It returns the checker's end of its channel.
-	revive(ctx context.Context, h *hosted, i *image) (channel int, err error)
+	// files. It returns the checker's end of its channel. It calls clear once, which calls stop, before it makes
+	// anything; if clear fails, it ends with that error.
+	revive(ctx context.Context, h *hosted, i *image, clear func() error) (channel int, err error)
 }
 
 // save saves the group by the memory backend, if the daemon has it and it can hold the

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
@@ -62,42 +63,71 @@ func (c *criu) stop(h *hosted, _ *image) error {
 	return nil
 }
 
-// revive implements backend.
-func (c *criu) revive(ctx context.Context, h *hosted, i *image) (int, error) {
+// revive implements backend. CRIU starts while the group is ended, and is held up before it makes anything.
+func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() error) (int, error) {
+	at := map[string]func() error{}
 	var inside func() error
-	var at map[string]func() error
 	if i.halfClosed {
-		inside, at = holdPackets, map[string]func() error{beforeResume: h.finishRestore}
+		inside, at[beforeResume] = holdPackets, h.finishRestore
 	}
-	checker, group, err := h.renew(inside)
+	n, err := h.daemon.newNext(inside)
 	if err != nil {
 		return -1, err
 	}
-	channel := os.NewFile(uintptr(group), "command channel")
-	defer channel.Close()
+	cleared := make(chan error, 1)
+	go func() { cleared <- clear() }()
+	await := sync.OnceValue(func() error { return <-cleared })
+	entered := false
+	at[beforeRestore] = func() error {
+		if err := await(); err != nil {
+			return err
+		}
+		entered = true
+		return h.enter(n)
+	}
+	pid, err := c.restore(ctx, h, i, n, at)
+	if e := await(); e != nil { // also where CRIU has not come so far
+		err = e
+	}
+	if err == nil && !entered {
+		panic("ckptd: CRIU has restored a group without having been let")
+	}
+	if err != nil {
+		closeAll([]int{n.checker, n.group})
+		if !entered { // else what CRIU has left there is killed with the group
+			err = errors.Join(err, killAllInNetwork(n.inode, 0), n.network.Close())
+		}
+		return -1, err
+	}
+	unix.Close(n.group)
+	h.process = h.daemon.reaper.adopt(pid)
+	return n.checker, nil
+}
+
+// restore has CRIU bring the image back in the next network, with the channel there.
+func (c *criu) restore(ctx context.Context, h *hosted, i *image, n *next, at map[string]func() error) (pid int, err error) {
 	inherit, err := h.inheritOutputs()
 	if err != nil {
-		unix.Close(checker)
-		return -1, err
+		return 0, err
 	}
+	duplicate, err := unix.FcntlInt(uintptr(n.group), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	channel := os.NewFile(uintptr(duplicate), "command channel")
+	defer channel.Close()
 	options := &rpc.CriuOpts{Root: proto.String(rootDirectory), RstSibling: proto.Bool(true)}
 	for n, m := range h.mounts {
 		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
 	}
-	ctx, cancel := h.whileRestored(ctx)
+	ctx, cancel := h.whileRestored(ctx, n.network)
 	defer cancel()
-	pid, err := c.run(ctx, criuOperation{
+	return c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
-		network: h.network, images: i.pages(), log: "restore.log",
+		network: n.network, images: i.pages(), log: "restore.log",
 		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
 		at:      at,
 	})
-	if err != nil {
-		unix.Close(checker)
-		return -1, err
-	}
-	h.process = h.daemon.reaper.adopt(pid)
-	return checker, nil
 }
 
 // inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
@@ -142,10 +172,9 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 // whileRestored ends soon after something that CRIU has restored has been killed. Its first process is
 // the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always told when
 // another one does not come as far as the rest, who wait for it then.
-func (h *hosted) whileRestored(parent context.Context) (context.Context, context.CancelFunc) {
+func (h *hosted) whileRestored(parent context.Context, network *os.File) (context.Context, context.CancelFunc) {
 	const interval = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(parent)
-	network := h.network
 	go func() {
 		defer cancel()
 		tick := time.NewTicker(interval)

@@ -47,8 +47,9 @@ const criuLogLevel = 2 // errors and warnings
 
 // Stages of an operation: https://criu.org/Action_scripts.
 const (
-	afterDump    = "post-dump"  // the group goes on after it
-	beforeResume = "pre-resume" // all is restored, and about to run
+	afterDump     = "post-dump"   // the group goes on after it
+	beforeRestore = "pre-restore" // the image has been looked at, and nothing made
+	beforeResume  = "pre-resume"  // all is restored, and about to run
 )
 
 // run carries out the operation; pid is that of a restored group.

@@ -122,50 +122,6 @@ func withOutput(err error, outputs []int) error {
 	return err
 }
 
-// renew gives the next incarnation a network namespace and a command channel in it. Unless
-// it is nil, inside is carried out there, too.
-func (h *hosted) renew(inside func() error) (checker, group int, err error) {
-	network, err := h.daemon.takeNetwork()
-	if err != nil {
-		return -1, -1, err
-	}
-	if h.network != nil {
-		h.network.Close()
-	}
-	h.network = network
-	var pair [2]int
-	err = inNetwork(network, func() (err error) {
-		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		if err != nil || inside == nil {
-			return err
-		}
-		if err = inside(); err != nil {
-			closeAll(pair[:])
-		}
-		return err
-	})
-	if err != nil {
-		return -1, -1, fmt.Errorf("make a command channel: %w", err)
-	}
-	if h.channelInode, err = inode(pair[1]); err == nil && h.daemon.memory != nil {
-		err = h.keepChannel(pair[0])
-	}
-	if err != nil {
-		closeAll(pair[:])
-		return -1, -1, err
-	}
-	return pair[0], pair[1], nil
-}
-
-// keepChannel keeps a copy of the checker's end of the channel, for visits.
-func (h *hosted) keepChannel(checker int) (err error) {
-	if h.channel >= 0 {
-		unix.Close(h.channel)
-	}
-	h.channel, err = unix.FcntlInt(uintptr(checker), unix.F_DUPFD_CLOEXEC, 0)
-	return err
-}
-
 func inode(fd int) (uint64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -262,21 +218,20 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	if home := h.home(); i.memory != nil && (home == nil || home.ended() || !i.memory.alive()) {
 		return nil, fmt.Errorf("%w: group %d, image %s ended with the processes that held it", ErrImageGone, h.id, i.id)
 	}
-	if err := i.seal.check(i.directory); err != nil {
-		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(err))
-		return nil, errors.Join(err, h.daemon.store.remove(i))
+	cleared := false
+	channel, err := i.backend.revive(ctx, h, i, func() error {
+		if err := i.seal.check(i.directory); err != nil {
+			return err
+		}
+		cleared = true
+		return h.clear(i)
+	})
+	if err != nil && !cleared {
+		if damage := i.seal.check(i.directory); damage != nil { // and nothing has changed
+			err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(damage))
+			return nil, errors.Join(err, h.daemon.store.remove(i))
+		}
 	}
-	if err := i.backend.stop(h, i); err != nil {
-		h.fail(fmt.Errorf("end the peers before a restore of image %s: %w", id, err))
-		return nil, h.down
-	}
-	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, id)
-	if err := h.putBackFiles(i); err != nil {
-		h.fail(fmt.Errorf("put back the files of image %s: %w", id, err))
-		return nil, h.down
-	}
-	h.base = i.files()
-	channel, err := i.backend.revive(ctx, h, i)
 	if err == nil {
 		if descriptors, err = h.handOver(channel); err != nil {
 			unix.Close(channel)
@@ -296,6 +251,19 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	h.down, h.from = nil, i
 	h.daemon.store.restored(i)
 	return h.withPeers(descriptors), nil
+}
+
+// clear ends the running incarnation and puts the files of the image in their place.
+func (h *hosted) clear(i *image) error {
+	if err := i.backend.stop(h, i); err != nil {
+		return fmt.Errorf("end the peers: %w", err)
+	}
+	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, i.id)
+	if err := h.putBackFiles(i); err != nil {
+		return fmt.Errorf("put back the files: %w", err)
+	}
+	h.base = i.files()
+	return nil
 }
 
 // livePeers are the pids of the peers, as the daemon sees them.

@@ -142,7 +142,10 @@ func (h *hosted) prepare(m *memoryImage) error {
 }
 
 // revive implements backend.
-func (b *memory) revive(_ context.Context, h *hosted, i *image) (int, error) {
+func (b *memory) revive(_ context.Context, h *hosted, i *image, clear func() error) (int, error) {
+	if err := clear(); err != nil {
+		return -1, err
+	}
 	visitor, r := h.visitor, h.revival
 	h.visitor, h.revival = nil, nil
 	defer visitor.Close()

@@ -1,0 +1,89 @@
+package ckptd
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// next is what an incarnation needs that is to follow another one: a network namespace and
+// a command channel in it.
+type next struct {
+	network        *os.File
+	inode          uint64 // of the network
+	checker, group int
+	channelInode   uint64 // of the group's end
+}
+
+func (n *next) close() {
+	n.network.Close()
+	closeAll([]int{n.checker, n.group})
+}
+
+// newNext makes what the next incarnation needs. Unless it is nil, inside is carried out in its network.
+func (d *daemon) newNext(inside func() error) (*next, error) {
+	network, err := d.takeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	var pair [2]int
+	err = inNetwork(network, func() (err error) {
+		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil || inside == nil {
+			return err
+		}
+		if err = inside(); err != nil {
+			closeAll(pair[:])
+		}
+		return err
+	})
+	if err != nil {
+		network.Close()
+		return nil, fmt.Errorf("make a command channel: %w", err)
+	}
+	n := &next{network: network, checker: pair[0], group: pair[1]}
+	if n.inode, err = inode(int(network.Fd())); err == nil {
+		n.channelInode, err = inode(n.group)
+	}
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// enter makes the next incarnation the group's. Its channel remains the caller's.
+func (h *hosted) enter(n *next) error {
+	if h.network != nil {
+		h.network.Close()
+	}
+	h.network, h.channelInode = n.network, n.channelInode
+	if h.daemon.memory == nil {
+		return nil
+	}
+	return h.keepChannel(n.checker)
+}
+
+// renew gives the next incarnation a network namespace and a command channel in it. Unless
+// it is nil, inside is carried out there, too.
+func (h *hosted) renew(inside func() error) (checker, group int, err error) {
+	n, err := h.daemon.newNext(inside)
+	if err != nil {
+		return -1, -1, err
+	}
+	if err := h.enter(n); err != nil {
+		closeAll([]int{n.checker, n.group})
+		return -1, -1, err
+	}
+	return n.checker, n.group, nil
+}
+
+// keepChannel keeps a copy of the checker's end of the channel, for visits.
+func (h *hosted) keepChannel(checker int) (err error) {
+	if h.channel >= 0 {
+		unix.Close(h.channel)
+	}
+	h.channel, err = unix.FcntlInt(uintptr(checker), unix.F_DUPFD_CLOEXEC, 0)
+	return err
+}
