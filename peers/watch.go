@@ -228,13 +228,14 @@ func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
 		if pid == 0 {
 			continue
 		}
-		if err := w.walkProcess(pid, peer, 0, visit); err != nil {
-			return err
+		// Dead peers stay. While the proxy ends, and does not count as dead yet, the kernel has reaped them.
+		if err := w.walkProcess(pid, peer, 0, visit); err != nil && !(errors.Is(err, errGone) && w.peers[peer].IsClient()) {
+			return w.asDeath(err)
 		}
 	}
 	for _, pid := range children {
 		if _, ok := w.hostPeers[pid]; !ok {
-			if err := w.walkProcess(pid, -1, 0, visit); err != nil {
+			if err := w.walkProcess(pid, -1, 0, visit); err != nil && !errors.Is(err, errGone) {
 				return err
 			}
 		}
@@ -244,14 +245,12 @@ func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
 
 const maxGenerations = 64
 
+// walkProcess is walk for a process and those that descend from it; errGone: it is not there.
 func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int) error) error {
 	if depth > maxGenerations {
 		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
 	}
 	tids, err := w.proc.threads(pid)
-	if errors.Is(err, errGone) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -267,7 +266,7 @@ func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int)
 			return err
 		}
 		for _, child := range children {
-			if err := w.walkProcess(child, peer, depth+1, visit); err != nil {
+			if err := w.walkProcess(child, peer, depth+1, visit); err != nil && !errors.Is(err, errGone) {
 				return err
 			}
 		}
