@@ -227,6 +227,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	r.search = r.untilEnough(o.Search)
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
+		r.peers.spent.guess = guessedCost(o.BackendName)
 		r.peers.scope = o.Scope
 		if o.Kept != nil && !o.resumes() {
 			r.peers.keep(o.Kept)

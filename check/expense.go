@@ -3,6 +3,7 @@ package check
 import (
 	"time"
 
+	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -10,6 +11,7 @@ import (
 type expense struct {
 	inputs, returns      int // new inputs; how often the peers were taken back
 	starts, given, saves measured
+	guess                time.Duration // what the first checkpoint costs
 }
 
 // measured is how often something was done, and how long it took in all.
@@ -31,12 +33,17 @@ func (m *measured) mean(otherwise time.Duration) time.Duration {
 	return m.took / time.Duration(m.times)
 }
 
-// guessedCost is what the first checkpoint is taken to cost: about what CRIU needs for a small peer.
-const guessedCost = 20 * time.Millisecond
+// guessedCost is what the first checkpoint by a backend is taken to cost: about what it needs for a small peer.
+func guessedCost(backend string) time.Duration {
+	if backend == ckptd.BackendCRIU {
+		return 20 * time.Millisecond
+	}
+	return 2 * time.Millisecond
+}
 
 // describe adds to a step what is known of costs.
 func (e *expense) describe(s *strategy.Step, images int) {
-	s.Inputs, s.Returns, s.Images, s.Cost = e.inputs, e.returns, images, e.saves.mean(guessedCost)
+	s.Inputs, s.Returns, s.Images, s.Cost = e.inputs, e.returns, images, e.saves.mean(e.guess)
 	if s.Replay = e.given.mean(0) * time.Duration(s.SincePhysical); s.Kind == strategy.Start {
 		s.Replay = e.starts.mean(0)
 	}

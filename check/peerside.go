@@ -61,6 +61,7 @@ type conversation struct {
 	clients     int            // among the peers, that have not ended
 	hits        []bool         // for each input, whether the cache answered it
 	watch       func(exchange) // told of every exchange, for counterexamples
+	forecast    float64        // of executions that go the way of this one to where the search went on
 	listened    iocache.Vector // up to where that was told what the peers wrote; nil: not at all
 }
 
@@ -166,7 +167,7 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err := p.behave(p.behaviour); err != nil {
 		return iocache.Reaction{}, err
 	}
-	if err := p.stand(p.cursor.At()); err != nil {
+	if err := p.comeBack(p.cursor.At()); err != nil {
 		return iocache.Reaction{}, err
 	}
 	reaction, err := p.give(in)
@@ -200,22 +201,22 @@ func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) err
 // checkpoint takes a physical checkpoint if the strategy asks for one.
 func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	p.spent.inputs++
-	step := strategy.Step{Kind: strategyKinds[in.Kind], Depth: p.depth(p.at)}
-	step.SincePhysical = step.Depth
-	if from, _, saved := p.cache.Nearest(p.at); saved {
-		step.SincePhysical, _ = p.cache.Distance(from, p.at)
-	}
-	if step.SincePhysical == 0 {
-		return nil // the place was known; only the way to it was not
-	}
+	step := strategy.Step{Kind: strategyKinds[in.Kind]}
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}
 	return p.consult(step, p.last)
 }
 
-// consult takes a checkpoint if the strategy asks for one.
+// consult takes a checkpoint if the strategy asks for one where the group stands.
 func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
+	step.Depth = p.depth(p.at)
+	step.SincePhysical = step.Depth
+	if from, _, saved := p.cache.Nearest(p.at); saved {
+		if step.SincePhysical, _ = p.cache.Distance(from, p.at); step.SincePhysical == 0 && step.Kind != strategy.Start {
+			return nil // the place was known; only the way to it was not
+		}
+	}
 	for _, read := range reads.Counted {
 		if !read.Chosen {
 			step.Reads += read.Calls
@@ -270,6 +271,19 @@ func (p *conversation) goOnWithout(err error) error {
 var strategyKinds = map[iocache.Kind]strategy.Kind{
 	iocache.Connect: strategy.Connect, iocache.Listen: strategy.Connect, iocache.Send: strategy.Send,
 	iocache.Shutdown: strategy.Shutdown, iocache.Close: strategy.Close,
+}
+
+// comeBack brings the group to where the search goes on. If that took inputs, a checkpoint there may
+// save them the next time.
+func (p *conversation) comeBack(to iocache.Vector) error {
+	given := p.counts.Replayed
+	if err := p.stand(to); err != nil || p.counts.Replayed == given {
+		return err
+	}
+	if err := p.consult(strategy.Step{Kind: strategy.Return, Forecast: p.forecast}, ckptd.Reads{}); err != nil || p.at != nil {
+		return err
+	}
+	return p.stand(to) // the attempt was the end of the group
 }
 
 // stand brings the group to a place in the cache: it is there, or can go on to

@@ -36,6 +36,7 @@ type pool struct {
 type job struct {
 	schedule explore.Schedule
 	first    bool        // of the check
+	forecast float64     // explore.Forecast, if it was not run ahead
 	memory   *translator // that the execution is in, unless that is the executor's own
 	done
 
@@ -120,6 +121,9 @@ func (p *pool) serve(x *executor) {
 	defer x.worker.Stay()()
 	for j := p.next(x); j != nil; j = p.next(x) {
 		var d done
+		if x.talk != nil {
+			x.talk.forecast = j.forecast
+		}
 		d.execution, d.finding, d.err = x.execute(j.schedule, j.first, p.known)
 		p.finished(x, j, d)
 	}
@@ -244,7 +248,9 @@ func (p *pool) ask() bool {
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
 	}
-	p.asked.asked = true
+	if p.asked.asked = true; p.asked.state == queued {
+		p.asked.forecast = explore.Forecast(p.run.search)
+	}
 	return true
 }
 

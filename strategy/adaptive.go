@@ -2,16 +2,19 @@ package strategy
 
 import "time"
 
-// Adaptive weighs what a checkpoint costs against what it saves, both as measured so far, and
-// checkpoints where the peers have read the time or random numbers. It puts checkpoints at the distance
-// that is best if the search comes back to all places alike, as often as it has so far: with d seconds
-// of replay between two checkpoints, n inputs of p seconds each for each return, and C seconds for a
-// checkpoint, a return costs d/2 for replay and C x n x p/d for checkpoints, which is least for
+// Adaptive weighs what a checkpoint costs against what it saves, both as measured so far, and takes one where the
+// peers have read the time or random numbers. Of peers of which nobody knows what they read, that is wherever they have
+// answered, as with AfterIO. Otherwise there is one
 //
-//	d = sqrt(2 x C x n x p)
-//
-// This is the argument of Young, A first order approximation to the optimum checkpoint interval
-// (CACM 1974), with returns in the place of failures.
+//   - of the start, when starts have taken as long as four checkpoints, where the search is expected to come back half as
+//     often again as it has;
+//   - where the search comes back to, if the inputs on the way, given again for all executions that it expects to go that
+//     way, would cost three checkpoints: some of these executions will find a nearer one;
+//   - after a new input, if the search comes back to all places alike, as often as it has so far: with d seconds
+//     of replay between two checkpoints, n inputs of p seconds each for each return, and C seconds for a checkpoint, a
+//     return costs d/2 for replay and C x n x p/d for checkpoints, which is least for d = sqrt(2 x C x n x p). C counts twice
+//     here, since there is another occasion when the search comes back. This is the argument of Young, A first order
+//     approximation to the optimum checkpoint interval (CACM 1974), with returns in the place of failures.
 type Adaptive struct{}
 
 // The returns that are expected before there was any: one, after so many inputs.
@@ -19,15 +22,18 @@ const expectedInputs = 10
 
 // Checkpoint implements Strategy.
 func (Adaptive) Checkpoint(s Step) bool {
-	if s.mustSave() {
+	switch {
+	case s.Reads > 0 || s.Blind && s.ResponseBytes > 0:
 		return true
-	}
-	if s.Kind == Start { // as soon as all starts have taken as long as a checkpoint
-		return s.Returns > 0 && s.Replay*time.Duration(s.Returns) >= s.Cost
-	}
-	if s.SincePhysical == 0 {
+	case s.Kind == Start:
+		return s.Replay*time.Duration(2*s.Returns+1) >= 4*s.Cost
+	case s.SincePhysical == 0:
 		return false
 	}
-	replay, inputs := s.Replay.Seconds(), float64(s.Inputs+expectedInputs)/float64(s.Returns+1)
-	return replay*replay >= 2*s.Cost.Seconds()*inputs*replay/float64(s.SincePhysical)
+	replay, cost := s.Replay.Seconds(), s.Cost.Seconds()
+	if s.Kind == Return {
+		return replay*s.Forecast >= 3*cost
+	}
+	inputs := float64(s.Inputs+expectedInputs) / float64(s.Returns+1)
+	return replay*replay >= 2*(2*cost)*inputs*replay/float64(s.SincePhysical)
 }

@@ -18,9 +18,9 @@ import (
 
 // Strategy decides whether to take a physical checkpoint.
 type Strategy interface {
-	// Checkpoint is asked when the peers have been started, and after each input that
-	// reached them, when they are quiescent. True asks for a physical checkpoint of the state after
-	// the step.
+	// Checkpoint is asked when the peers have been started, after each input that reached them for the first time, and
+	// when they were brought back by giving inputs again, before the search goes on there. They are quiescent. True asks
+	// for a physical checkpoint of the state after the step.
 	Checkpoint(Step) bool
 }
 
@@ -42,6 +42,8 @@ type Step struct {
 	Inputs       int // that the peers were given for the first time, this one included
 	Returns      int // how often the peers had to be taken back
 	Images       int // physical checkpoints that there are
+	// Forecast is, for a Return, how many more executions the search expects to go through there.
+	Forecast float64
 }
 
 // mustSave says that the peers may do something else when they are started or given the input again.
@@ -57,10 +59,11 @@ const (
 	Shutdown             // the SUT closed its sending half of a connection
 	Close                // the SUT closed a connection
 	Start                // no input: the peers were started
+	Return               // no input: they were brought back by giving inputs again, to where the search goes on
 	kinds                // their number
 )
 
-var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Start: "start"}
+var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Start: "start", Return: "return"}
 
 func (k Kind) String() string {
 	if k >= kinds {

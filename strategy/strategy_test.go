@@ -19,6 +19,8 @@ func TestTable(t *testing.T) {
 		{Kind: Connect},
 		{Kind: Send, ResponseBytes: 1},
 		{Kind: Send},
+		{Kind: Return, Forecast: 9},
+		{Kind: Return},
 		{Kind: Send, ResponseBytes: 65536},
 		{Kind: Shutdown, ResponseBytes: 12},
 		{Kind: Close},
@@ -47,7 +49,7 @@ func TestTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if step.Kind != Start {
+			if step.Kind != Start && step.Kind != Return {
 				since[j]++
 			}
 			step.SincePhysical, step.Images, step.Replay = since[j], images[j], time.Duration(since[j])*time.Millisecond
@@ -90,7 +92,7 @@ func TestKindNames(t *testing.T) {
 	for k := range kinds + 1 {
 		got = append(got, k.String())
 	}
-	if names := strings.Join(got, " "); names != "connect send shutdown close start kind 5" {
+	if names := strings.Join(got, " "); names != "connect send shutdown close start return kind 6" {
 		t.Errorf("names: %s", names)
 	}
 }

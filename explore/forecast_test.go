@@ -1,0 +1,66 @@
+package explore
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestForecast: where all branches of a place are alike, as those of independent choices are, what is forecast comes true.
+func TestForecast(t *testing.T) {
+	p, s := parseProgram("main: choose r0 3; choose r1 2; choose r2 4"), UntilViolation(MaxExecutions(DFS(), 1000))
+	type place struct {
+		way      []Action // to where the schedule leaves the one before
+		forecast float64
+	}
+	var places []place
+	for schedule, more := s.Next(); more; schedule, more = s.Next() {
+		for i := range places {
+			if way := places[i].way; slices.Equal(way, schedule.Prefix[:min(len(way), len(schedule.Prefix))]) {
+				places[i].forecast--
+			}
+		}
+		if n := len(schedule.Prefix); n > 0 {
+			places = append(places, place{slices.Clone(schedule.Prefix[:n-1]), Forecast(s)})
+		}
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(places) != 3*2*4-1 {
+		t.Errorf("%d executions went back", len(places))
+	}
+	for _, at := range places {
+		if at.forecast != 0 {
+			t.Errorf("after %v there were %v fewer executions than it was forecast", at.way, at.forecast)
+		}
+	}
+}
+
+// TestForecastOfReduction: a reduced search forecasts, too, never less than nothing, and nothing for its first execution. What
+// does not branch forecasts nothing.
+func TestForecastOfReduction(t *testing.T) {
+	everything, total := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}, 0.0
+	rapid.Check(t, func(t *rapid.T) {
+		p := everything.generate(t)
+		for i, s := range []Search{DPOR(), Random(1, 3)} {
+			for n := 0; ; n++ {
+				schedule, more := s.Next()
+				if !more {
+					break
+				}
+				forecast := Forecast(s)
+				if total += forecast; forecast < 0 || forecast > 0 && (n == 0 || i == 1) {
+					t.Fatalf("execution %d: %v\n%v", n, forecast, p)
+				}
+				if err := s.Report(run(p, schedule, 0).log); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	if total == 0 {
+		t.Error("nothing was ever forecast")
+	}
+}
