@@ -275,34 +275,54 @@ func (d *dpor) collect(e, without int32, within, past clock) (r *reversal, ends 
 }
 
 // gather lists the events after e for collect; if within is not nil only those in it. It
-// may stop when there are more than a reversal can have.
+// may stop when there are more than a reversal can have. It takes time for what it lists, not for what is
+// in between.
 func (d *dpor) gather(e, without int32, within clock) {
 	t := d.trace
 	d.limits = d.limits[:0]
+	total, first, last := 0, int32(len(t.events)), e
 	for g := range t.goroutines {
-		d.limits = append(d.limits, t.limit(int32(g), e, without, within))
+		events := t.goroutines[g].events
+		from, to := t.without(int32(g), e, without, within)
+		if d.limits = append(d.limits, int32(to)); from < to {
+			total, first, last = total+to-from, min(first, events[from]), max(last, events[to-1])
+		}
 	}
 	d.scratch = d.scratch[:0]
-	for x := e + 1; int(x) < len(t.events) && (within != nil || len(d.scratch) < maxSteps); x++ {
+	const sparse = 8
+	if int(last-first) > sparse*total { // to look at what is in between would take longer than to sort
+		for g, to := range d.limits {
+			if from := t.after(int32(g), e); from < int(to) {
+				d.scratch = append(d.scratch, t.goroutines[g].events[from:to]...)
+			}
+		}
+		slices.Sort(d.scratch)
+		return
+	}
+	for x := first; x <= last && (within != nil || len(d.scratch) < maxSteps); x++ {
 		if event := &t.events[x]; event.ordinal <= d.limits[event.goroutine] {
 			d.scratch = append(d.scratch, x)
 		}
 	}
 }
 
-// limit is how many events of a goroutine, the first ones, gather may list.
-func (t *trace) limit(g, e, without int32, within clock) int32 {
+// without returns which events of a goroutine, from one to before another, gather may list.
+func (t *trace) without(g, e, without int32, within clock) (from, to int) {
 	events := t.goroutines[g].events
+	from, to = t.after(g, e), len(events)
 	if within != nil {
-		events = events[:min(len(events), int(within.of(g)))]
+		to = min(to, int(within.of(g)))
 	}
-	n := len(events)
 	for _, x := range [...]int32{e, without} {
-		if x >= 0 {
-			n = sort.Search(n, func(i int) bool { return t.includes(t.clockOf(events[i]), x) })
+		switch {
+		case x < 0 || from >= to:
+		case t.includes(t.clockOf(events[from]), x): // as it is mostly
+			to = from
+		default:
+			to = from + sort.Search(to-from, func(i int) bool { return t.includes(t.clockOf(events[from+i]), x) })
 		}
 	}
-	return int32(n)
+	return from, to
 }
 
 // compose makes the reversal of event e that consists of later events. Where a counter

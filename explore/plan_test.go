@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,5 +48,37 @@ func TestClearlyAsleep(t *testing.T) {
 				t.Error("none was known to be covered")
 			}
 		})
+	}
+}
+
+// TestGather compares what is gathered after each event of random executions, and of one in which little of much is,
+// with what does not depend on it.
+func TestGather(t *testing.T) {
+	sparse := turns(2, 60, true)
+	apart := Transition{Action: Action{Goroutine: 9}, Choices: 1, Accesses: []Access{{Object: 9, Kind: Write}}}
+	sparse.Transitions = append(slices.Insert(sparse.Transitions, 2, apart), apart)
+	executions := []Execution{sparse, turns(3, 30, false)}
+	for number := range 50 {
+		executions = append(executions, run(rapid.Custom(profiles[7].generate).Example(number), Schedule{}, 0).log)
+	}
+	for _, e := range executions {
+		d := DPOR().(*dpor)
+		d.Next()
+		if err := d.Report(e); err != nil {
+			t.Fatal(err)
+		}
+		for e := range int32(len(d.trace.events)) {
+			for without := int32(-1); without < e; without += 3 {
+				var want []int32
+				for x := e + 1; int(x) < len(d.trace.events); x++ {
+					if c := d.trace.clockOf(x); !d.trace.includes(c, e) && (without < 0 || !d.trace.includes(c, without)) {
+						want = append(want, x)
+					}
+				}
+				if d.gather(e, without, nil); !slices.Equal(d.scratch, want) {
+					t.Fatalf("after event %d, without %d: %v, want %v", e, without, d.scratch, want)
+				}
+			}
+		}
 	}
 }

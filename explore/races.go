@@ -356,7 +356,8 @@ func (t *trace) initial(x, e int32) bool {
 	return true
 }
 
-// conflictsAfter reports whether an event after e that does not depend on it conflicts with accesses.
+// conflictsAfter reports whether an event after e that does not depend on it conflicts with accesses, or
+// more events use the same objects than are looked at.
 func (t *trace) conflictsAfter(e int32, accesses []Access) bool {
 	for _, a := range accesses {
 		o, known := t.objectOf[a.Object]
@@ -364,8 +365,12 @@ func (t *trace) conflictsAfter(e int32, accesses []Access) bool {
 			continue
 		}
 		object := &t.objects[o]
-		for i := object.firstFrom(e + 1); i < len(object.uses); i++ {
-			x := &object.uses[i]
+		const most = 64
+		from := object.firstFrom(e + 1)
+		if len(object.uses)-from > most {
+			return true
+		}
+		for _, x := range object.uses[from:] {
 			if t.uses[x.use].kinds&conflicting[a.Kind] != 0 && !t.includes(t.clockOf(x.event), e) {
 				return true
 			}
