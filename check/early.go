@@ -36,10 +36,11 @@ func newEarly() early {
 // low reports whether few jobs are queued for so many executors.
 func (e *early) low(executors int) bool { return len(e.queue) < executors }
 
-// fill has so many jobs queued, if the search knows of them, and reports whether there are new ones.
-func (e *early) fill(s explore.Search, n int) bool {
+// fill queues what the search will ask for, or if that is not known, what it will because of something that was
+// run, and reports whether there are new jobs.
+func (e *early) fill(s explore.Search, ahead []explore.Schedule) bool {
 	before := len(e.queue)
-	e.add(explore.Ahead(s, n-before))
+	e.add(ahead)
 	for len(e.queue) == before && e.leads.Len() > 0 {
 		j := heap.Pop(&e.leads).(*job)
 		e.add(explore.Beyond(s, &j.schedule, &j.execution))

@@ -69,7 +69,7 @@ func TestEarlyLeads(t *testing.T) {
 		j.execution.Transitions[length] = other
 	}
 	for _, want := range []int{5, 4, 3, 2} {
-		if !e.fill(s, 1) {
+		if !e.fill(s, explore.Ahead(s, 1)) {
 			t.Fatal("nothing is queued")
 		}
 		j := e.pop()
@@ -77,7 +77,7 @@ func TestEarlyLeads(t *testing.T) {
 			t.Errorf("%v is next, want one of length %d", j.schedule, want+1)
 		}
 	}
-	if e.fill(s, 1) || e.pop() != nil {
+	if e.fill(s, explore.Ahead(s, 1)) || e.pop() != nil {
 		t.Error("there is more")
 	}
 }

@@ -207,6 +207,7 @@ func (p *pool) advance(x *executor) *job {
 // step is advance, of which the caller holds advancing.
 func (p *pool) step(x *executor) *job {
 	for p.ask() {
+		p.forecast()
 		if done, mine := p.look(x); mine {
 			return p.asked
 		} else if !done || !p.report(p.asked) {
@@ -217,13 +218,10 @@ func (p *pool) step(x *executor) *job {
 }
 
 // look reports whether the job that the search waits for is done. If nobody is about
-// it, it becomes that of an executor. The others are to have something to do meanwhile.
+// it, it becomes that of an executor.
 func (p *pool) look(x *executor) (done, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.executors); n > 1 && p.early.low(n) && p.early.fill(p.run.search, 16*n) {
-		p.work.Broadcast()
-	}
 	if mine = p.asked.state == queued && !p.over && !x.failed && p.run.ctx.Err() == nil; mine {
 		p.begin(x, p.asked)
 	}
@@ -234,11 +232,14 @@ func (p *pool) look(x *executor) (done, mine bool) {
 // advances the search calls it.
 func (p *pool) ask() bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.asked != nil || p.over {
-		return !p.over
+	asked, over := p.asked, p.over
+	p.mu.Unlock()
+	if asked != nil || over {
+		return !over
 	}
-	schedule, more := p.run.search.Next()
+	schedule, more := p.run.search.Next() // without mu, which the others may want meanwhile
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !more {
 		p.finish(nil)
 		return false
@@ -252,6 +253,24 @@ func (p *pool) ask() bool {
 		p.asked.forecast = explore.Forecast(p.run.search)
 	}
 	return true
+}
+
+// forecast has the others have something to do. Who advances the search calls it, after ask.
+func (p *pool) forecast() {
+	p.mu.Lock()
+	n := len(p.executors)
+	missing := 16*n - len(p.early.queue)
+	low := n > 1 && p.early.low(n)
+	p.mu.Unlock()
+	if !low {
+		return
+	}
+	list := explore.Ahead(p.run.search, missing)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.early.fill(p.run.search, list) {
+		p.work.Broadcast()
+	}
 }
 
 // report tells the search what came of the job that it waits for; false if that ends
