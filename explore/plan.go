@@ -195,10 +195,10 @@ func (d *dpor) reverseRace(f reversible) {
 
 // clearlyAsleep reports whether something asleep may be the first to run in the reversal of f, and so covers it
 // (coveredAsleep). It is for the many reversals of which that can be told without planning them: those that consist of
-// all events that do not depend on the event of f, whatever counters do, and are whole.
+// all events that do not depend on the event of f, since no counter is changed, and are whole.
 func (d *dpor) clearlyAsleep(f *reversible) bool {
 	t, e := d.trace, f.event
-	if !d.maximal || d.ender >= 0 || f.without >= 0 || f.within != nil || len(t.events)-int(e) > maxSteps || t.addsFrom(e) {
+	if !d.maximal || d.ender >= 0 || f.without >= 0 || f.within != nil || len(t.events)-int(e) > maxSteps || t.countsFrom(e) {
 		return false
 	}
 	for _, s := range d.sleepOf(&d.nodes[e]) {
@@ -358,7 +358,7 @@ func (d *dpor) compose(e int32, events []int32, past clock) (r *reversal, ends b
 // before, from the state before event e.
 func (d *dpor) overdraws(e, x int32) bool {
 	for _, u := range d.trace.usesOf(x) {
-		if u.kinds != 1<<Commute || u.ready&CountsWaiting != 0 {
+		if !u.counts() {
 			continue
 		}
 		counter, known := d.counters[u.object]

@@ -22,7 +22,7 @@ type trace struct {
 	goroutines  []goroutineLog
 	objects     []objectLog
 	barriers    []int32 // events
-	adding      []int32 // events that add to a counter, once for each
+	counting    []int32 // events that change counters, once for each
 	goroutineOf map[GoroutineID]int32
 	objectOf    map[ObjectID]int32
 
@@ -85,8 +85,8 @@ type use struct {
 	ready  uint8 // as count
 }
 
-// adds reports whether a counter is higher afterwards that must not get below zero.
-func (u use) adds() bool { return u.delta > 0 && u.ready&CountsWaiting == 0 }
+// counts reports whether it changes a counter that must not get below zero (dpor.overdraws).
+func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiting == 0 }
 
 type goroutineLog struct {
 	id     GoroutineID
@@ -328,16 +328,16 @@ func (t *trace) record(g int32, x *Transition) {
 	}
 	for i := t.begin(e).uses; int(i) < len(t.uses); i++ {
 		t.objects[t.uses[i].object].append(e, i, t.uses[i])
-		if t.uses[i].adds() {
-			t.adding = append(t.adding, e)
+		if t.uses[i].counts() {
+			t.counting = append(t.counting, e)
 		}
 	}
 }
 
-// addsFrom reports whether event e or a later one adds to a counter.
-func (t *trace) addsFrom(e int32) bool {
-	n := len(t.adding)
-	return n > 0 && t.adding[n-1] >= e
+// countsFrom reports whether event e or a later one changes a counter.
+func (t *trace) countsFrom(e int32) bool {
+	n := len(t.counting)
+	return n > 0 && t.counting[n-1] >= e
 }
 
 func (o *objectLog) append(e, slot int32, u use) {
@@ -373,8 +373,8 @@ func (t *trace) truncate(n int) {
 func (t *trace) pop(e int32) {
 	x, begin := &t.events[e], t.begin(e)
 	for _, u := range t.usesOf(e) {
-		if u.adds() {
-			t.adding = t.adding[:len(t.adding)-1]
+		if u.counts() {
+			t.counting = t.counting[:len(t.counting)-1]
 		}
 		o := &t.objects[u.object]
 		o.uses = o.uses[:len(o.uses)-1]
