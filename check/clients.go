@@ -23,13 +23,14 @@ type past struct {
 	next     int          // number of the next connection or listener, in group scope
 	open     map[int]bool // those that the proxy still has; whether it is a listener
 	finished map[int]bool // the stream of the peer has ended
+	reset    map[int]bool // the connection was reset
 	ports    map[uint16]bool
 	ended    map[int]bool // clients
 }
 
 // pastOf finds out how a group has come to some places.
 func (p *peerSide) pastOf(at iocache.Vector) past {
-	h := past{open: map[int]bool{}, finished: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
+	h := past{open: map[int]bool{}, finished: map[int]bool{}, reset: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
 	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
 		number := p.socketOf(s.Node, s.Input.Conn)
 		switch s.Input.Kind {
@@ -55,6 +56,7 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 		for _, d := range s.Reaction.Deliveries {
 			number := p.socketOf(s.Node, d.Conn)
 			h.finished[number] = h.finished[number] || d.End != iocache.StillOpen
+			h.reset[number] = h.reset[number] || d.End == iocache.Reset
 		}
 		for _, e := range s.Reaction.Ended {
 			h.ended[e.Peer] = true

@@ -69,6 +69,7 @@ type conversation struct {
 type socket struct {
 	fd      int
 	ended   bool // the peer's stream has ended
+	reset   bool // the connection was reset
 	listens bool // it is a listener
 }
 
@@ -414,7 +415,7 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		if err != nil {
 			return err
 		}
-		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], listens: listens}
+		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], reset: h.reset[number], listens: listens}
 	}
 	_, err := p.group.Reads() // before the next input
 	return err

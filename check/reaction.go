@@ -220,7 +220,7 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 			}
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
 			r.add(in.Conn, nil, iocache.Reset)
-			s.ended = true
+			s.ended, s.reset = true, true
 			return nil
 		default:
 			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
@@ -257,7 +257,7 @@ func (r *reaction) drain() (progress bool, err error) {
 				s.ended = true
 			case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
 				r.add(number, nil, iocache.Reset)
-				s.ended = true
+				s.ended, s.reset = true, true
 			default:
 				return progress, fmt.Errorf("reading from connection %d: %w", number, err)
 			}
@@ -269,8 +269,11 @@ func (r *reaction) drain() (progress bool, err error) {
 // noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent
 // after the peer had closed it. A program notices when it sends again.
 func (r *reaction) noteReset(connection int, s *socket) bool {
+	if s.reset {
+		return false
+	}
 	errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR) // which forgets it
-	if err != nil || errno == 0 {
+	if s.reset = err == nil && errno != 0; !s.reset {
 		return false
 	}
 	r.add(connection, nil, iocache.Reset)

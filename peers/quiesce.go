@@ -51,7 +51,14 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 			quietCuts = 0
 		}
 		if quietCuts == confirmations || quietCuts > 0 && w.wakings != nil {
-			return nil
+			// A reset that came after the checker had looked is on no queue.
+			if progress, err = drain(); err != nil {
+				return fmt.Errorf("read what the peers sent: %w", err)
+			}
+			if !progress {
+				return nil
+			}
+			quietCuts = 0
 		}
 		if since == nil && pause == maxPause { // an answer does not take so long
 			since = w.observe()
