@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -189,23 +189,55 @@ func TestShortWritesAreBounded(t *testing.T) {
 	}
 }
 
-// TestFaultsInEveryScope: with a real peer, too, the scopes find the same ways to fail.
+// TestFaultsInEveryScope: with a real peer, too, all scopes find the same ways to fail with the same
+// results, and every fault of every operation is among them.
 func TestFaultsInEveryScope(t *testing.T) {
-	e := example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}
-	said := map[iocache.Scope]map[string]bool{}
-	for _, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
-		o := e.options(t)
-		o.Scope, o.World.Faults, o.Violations, o.Search = scope, 1, MaxViolations, explore.DPOR()
-		result := check(t, o)
-		said[scope] = map[string]bool{}
-		for _, v := range result.Violations {
-			said[scope][fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places)] = true
-		}
-		if len(said[scope]) < 2 {
-			t.Errorf("scope %v: %v, %d violations", scope, result.Verdict, len(result.Violations))
+	x := newPairTest(t, true)
+	p := pair{scripts: []string{"a", "B"}, seed: 5, faults: 1}
+	want := x.check(t, p, reference)
+	for _, of := range []int{3, 4, 7} { // of a connect, a read, a write
+		for alternative := 1; alternative < of; alternative++ {
+			if fault := " " + sut.Fault(alternative, of) + ";"; !strings.Contains(want.String(), fault) {
+				t.Errorf("no execution has%s", fault)
+			}
 		}
 	}
-	if diff := cmp.Diff(said[iocache.Group], said[iocache.Connection]); diff != "" {
-		t.Errorf("violations (-scope group +scope connection):\n%s", diff)
+	for _, v := range []variant{
+		{explore.DPOR, "connection", "never", ckptd.BackendAuto, 2},
+		{explore.DPOR, "auto", "after-connect", ckptd.BackendAuto, 1},
+	} {
+		if got := x.check(t, p, v); !got.equal(want) {
+			t.Errorf("%v: %v, want %v (-group +this):\n%s", v, got.kind, want.kind, cmp.Diff(want.outcomes, got.outcomes))
+		}
+	}
+}
+
+// faultsOf is what went wrong with the network in an execution.
+func faultsOf(log *sut.Log) (list string) {
+	for i := range log.Events {
+		if e := &log.Events[i]; e.Kind == sut.Stepped && e.Operation == sut.NetworkFault && e.Number > 0 {
+			list += " " + sut.Fault(int(e.Number), int(e.Choices)) + ";"
+		}
+	}
+	return list
+}
+
+// TestCutRequests: requests that come in one piece here and in two there, to a real peer that does not mind, make no
+// difference: in no scope and with no strategy. In the cache both meet at the same places.
+func TestCutRequests(t *testing.T) {
+	x := newPairTest(t, true)
+	for _, shared := range []bool{false, true} {
+		p := pair{scripts: []string{"a+", "Ba"}, seed: 11, shared: shared}
+		want := x.check(t, p, reference)
+		variants := []variant{reference}
+		if !shared {
+			variants = []variant{{explore.DPOR, "connection", "always", ckptd.BackendAuto, 1}, {explore.DPOR, "auto", "never", ckptd.BackendAuto, 2}}
+		}
+		p.short = 1
+		for _, v := range variants {
+			if got := x.check(t, p, v); !got.equal(want) {
+				t.Errorf("%v: %v, want %v (-whole +cut):\n%s", v, got.kind, want.kind, cmp.Diff(want.outcomes, got.outcomes))
+			}
+		}
 	}
 }

@@ -29,6 +29,7 @@ type pair struct {
 	seed    uint32   // of the peer's answers
 	shared  bool     // they depend on what came on any connection
 	faults  int      // of connections, in an execution at most
+	short   int      // how many writes are, at most
 }
 
 func drawPair(t *rapid.T) pair {
@@ -145,7 +146,8 @@ func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
 		command = append(command, "shared")
 	}
 	found, err := v.check(Options{
-		Program: x.program, Package: "pairs", Args: p.scripts, Client: x.clients[v.backend], Depth: 1000, World: sut.World{Faults: p.faults},
+		Program: x.program, Package: "pairs", Args: p.scripts, Client: x.clients[v.backend], Depth: 1000,
+		World: sut.World{Faults: p.faults, ShortWrites: p.short},
 		Group: &peers.Group{
 			Peers:        []peers.Peer{{Name: "server", Command: command, Listen: "127.0.0.1:7000"}},
 			Files:        []peers.File{{Path: "{scratch}/server", Content: x.server, Mode: 0o755}},
@@ -193,7 +195,7 @@ func findAll(o Options) (findings, error) {
 	}()
 	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
 		if outcome != explore.Redundant {
-			seen <- fmt.Sprintf("%s%v", log.Stdout, outcome)
+			seen <- fmt.Sprintf("%s%v%s", log.Stdout, outcome, faultsOf(log))
 		}
 		return ""
 	}
