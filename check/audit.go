@@ -24,7 +24,8 @@ import (
 //   - So is every violation that is shown.
 //
 // A contradiction shows that connections depend on each other, or that the peers' answers are not determined
-// at all. The search then starts over in group scope, which is right in either case.
+// at all. The search then starts over in group scope, which is right in either case. Where there is no
+// contradiction that is a sample, and no proof: so scope group is the default.
 
 // The first execution with several connections is followed by firstAudits random ones, and then one of auditShare by one.
 const (

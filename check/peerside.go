@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -304,6 +305,7 @@ func (p *conversation) stand(to iocache.Vector) error {
 		}
 		p.hear(s.Node)
 		if err := p.cache.Compare(s, got); err != nil {
+			err = p.withReads(err)
 			switch {
 			case p.earlier != "":
 				err = answeredEarlier(err, p.earlier)
@@ -418,6 +420,17 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], reset: h.reset[number], listens: listens}
 	}
 	_, err := p.group.Reads() // before the next input
+	return err
+}
+
+// withReads adds to an error of peers that answered differently what may be why.
+func (p *peerSide) withReads(err error) error {
+	if len(p.reads) > 0 {
+		err = fmt.Errorf("%w\n  So far they have read the time or random numbers: %s", err, p.reads)
+	}
+	if len(p.blind) > 0 {
+		err = fmt.Errorf("%w\n  It is not known what these read of the time and of random numbers: %s", err, strings.Join(slices.Sorted(maps.Keys(p.blind)), ", "))
+	}
 	return err
 }
 

@@ -256,7 +256,7 @@ func TestResumedPeersDiffer(t *testing.T) {
 	result, err := Run(context.Background(), o)
 	o.Saving.Run.Close()
 	var differs *iocache.Inconsistency
-	if !errors.As(err, &differs) || !strings.HasPrefix(err.Error(), "the cache has answers of an earlier process of the checker (the search was resumed)") || result == nil || result.Saved != dir {
+	if !errors.As(err, &differs) || !strings.HasPrefix(err.Error(), "the cache has answers of an earlier process of the checker (the search was resumed)") || !strings.Contains(err.Error(), "read the time or random numbers: dropbear: getrandom") || result == nil || result.Saved != dir {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

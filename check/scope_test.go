@@ -59,6 +59,19 @@ func TestAutoNotices(t *testing.T) {
 	}
 }
 
+// TestAutoNoticesRareOrders: what depends on an order of which the opposite is nearly always that of random schedules.
+func TestAutoNoticesRareOrders(t *testing.T) {
+	o := redis.inMemory(t)
+	var err error
+	if o.Program, err = buildProgram("testdata/late", filepath.Join(tree, "late")); err != nil {
+		t.Fatal(err)
+	}
+	why := auditing(&o)
+	if result := check(t, o); result.Verdict.Kind != explore.Violated || *why == nil || !strings.Contains((*why).Error(), "EXISTS x") {
+		t.Errorf("%v after %v", result.Verdict, *why)
+	}
+}
+
 // TestAutoConfirmsViolations: a violation that answers of two orders add up to is none. No other
 // executions are audited here.
 func TestAutoConfirmsViolations(t *testing.T) {

@@ -65,13 +65,15 @@ func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) *
 func (e *Inconsistency) Error() string {
 	title := "the peers have answered the same request in two ways"
 	help := "  The answer depends on something besides the requests: the time, random numbers, threads of\n" +
-		"  a peer. What helps: a checkpoint after each input that made the peer read the time or random\n" +
-		"  numbers (strategy after-nd), or after each that it answered (after-io); having these values\n" +
-		"  chosen (choices); or, for a field that does not matter, such as a Date header, a rule (mask)."
+		"  a peer. What helps, in the configuration:\n" +
+		"    strategy: after-io        a checkpoint after each input that was answered\n" +
+		"    strategy: after-nd        the same, where a peer has read the time or random numbers\n" +
+		"    choices: 1                for the peer: these values are chosen, and the same every time\n" +
+		"    mask: [{pattern: \"...\"}]  for a field that does not matter, such as \"Date: [^\\r\\n]*\""
 	if e.Reordered {
 		help = "  The requests before it on its connection were the same; those on other connections came in another\n" +
 			"  order. Scope connection takes it that this makes no difference. Use scope group; or, for a\n" +
-			"  field that does not matter, such as a Date header, a rule (mask)."
+			"  field that does not matter, such as a Date header, a rule: mask: [{pattern: \"Date: [^\\r\\n]*\"}]"
 	} else if len(e.Path) > 0 && e.Path[0].Input.Name != "" {
 		help += "\n  Or the connections depend on each other, though scope connection takes it that they do not:\n" +
 			"  use scope group."
