@@ -316,7 +316,7 @@ func tandemPick() *g {
 // tandemBegin starts the transition of a goroutine that was picked.
 func tandemBegin(gp *g) {
 	t := &gp.tandem
-	t.chose = t.choices > 1 || t.op == opFault
+	t.chose = t.choices > 1 || t.op == opFault || t.op == opShort
 	tandemNoteTurn(gp)
 	tandemClock.reads = 0
 	tandem.current.set(gp)
