@@ -14,7 +14,7 @@ import (
 // TestSelfCheck: what is deterministic passes, with peers that are not asked again.
 func TestSelfCheck(t *testing.T) {
 	want := check(t, httpGet.options(t))
-	for every, checked := range map[int]int{1: 40, 7: 6, 1000: 1} {
+	for every, checked := range map[int]int{1: 20, 7: 4, 1000: 1} {
 		o := httpGet.options(t)
 		o.SelfCheck = every
 		got := check(t, o)

@@ -126,7 +126,7 @@ func TestChoicesAreExplored(t *testing.T) {
 	var got []string
 	for first := range 3 {
 		for second := range 2 {
-			log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {1, first}, {1, second}}}, nil)
+			log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {1, first}, {1, 0}, {1, second}}}, nil)
 			got = append(got, string(log.Stdout))
 		}
 	}

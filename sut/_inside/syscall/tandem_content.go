@@ -20,8 +20,9 @@ func (n *tandemNode) block(i int64) (*[tandemBlockSize]byte, Errno) {
 	return n.blocks[i], 0
 }
 
-// tandemTakeSpace takes the space of one block from the disk. Taking commutes,
-// until it fails.
+// tandemTakeSpace takes the space of one block from the disk. Taking commutes as long as half
+// of the disk is free afterwards: a transition that has not been run yet, but is known to take
+// no more than that half, then finds room whatever others take within theirs.
 func tandemTakeSpace() Errno {
 	f := &tandemFiles
 	if f.used+tandemBlockSize > f.limit {
@@ -29,7 +30,11 @@ func tandemTakeSpace() Errno {
 		return ENOSPC
 	}
 	f.used += tandemBlockSize
-	tandemNoted(accessCommute, diskObject())
+	kind := uint8(accessCommute)
+	if f.used > f.limit/2 {
+		kind = accessWrite
+	}
+	tandemNoted(kind, diskObject())
 	return 0
 }
 
