@@ -23,14 +23,14 @@ type past struct {
 	next     int          // number of the next connection or listener, in group scope
 	open     map[int]bool // those that the proxy still has; whether it is a listener
 	finished map[int]bool // the stream of the peer has ended
-	reset    map[int]bool // the connection was reset
+	shut     map[int]bool // nothing can be sent any more
 	ports    map[uint16]bool
 	ended    map[int]bool // clients
 }
 
 // pastOf finds out how a group has come to some places.
 func (p *peerSide) pastOf(at iocache.Vector) past {
-	h := past{open: map[int]bool{}, finished: map[int]bool{}, reset: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
+	h := past{open: map[int]bool{}, finished: map[int]bool{}, shut: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
 	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
 		number := p.socketOf(s.Node, s.Input.Conn)
 		switch s.Input.Kind {
@@ -39,6 +39,8 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			if s.Reaction.Refused == 0 {
 				h.open[number] = s.Input.Kind == iocache.Listen
 			}
+		case iocache.Shutdown:
+			h.shut[number] = true
 		case iocache.Close:
 			delete(h.open, number)
 		}
@@ -56,7 +58,7 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 		for _, d := range s.Reaction.Deliveries {
 			number := p.socketOf(s.Node, d.Conn)
 			h.finished[number] = h.finished[number] || d.End != iocache.StillOpen
-			h.reset[number] = h.reset[number] || d.End == iocache.Reset
+			h.shut[number] = h.shut[number] || d.End == iocache.Reset
 		}
 		for _, e := range s.Reaction.Ended {
 			h.ended[e.Peer] = true

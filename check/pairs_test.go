@@ -139,20 +139,25 @@ func newPairTest(t *testing.T, verify bool) *pairTest {
 	return &pairTest{program, server, clients}
 }
 
-// check checks a pair in some way.
-func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
+// peers are those of a pair.
+func (x *pairTest) peers(p pair) peers.Group {
 	command := []string{"{scratch}/server", fmt.Sprint(p.seed)}
 	if p.shared {
 		command = append(command, "shared")
 	}
+	return peers.Group{
+		Peers:        []peers.Peer{{Name: "server", Command: command, Listen: "127.0.0.1:7000"}},
+		Files:        []peers.File{{Path: "{scratch}/server", Content: x.server, Mode: 0o755}},
+		ReadyTimeout: 30 * time.Second,
+	}
+}
+
+// check checks a pair in some way.
+func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
+	group := x.peers(p)
 	found, err := v.check(Options{
 		Program: x.program, Package: "pairs", Args: p.scripts, Client: x.clients[v.backend], Depth: 1000,
-		World: sut.World{Faults: p.faults, ShortWrites: p.short},
-		Group: &peers.Group{
-			Peers:        []peers.Peer{{Name: "server", Command: command, Listen: "127.0.0.1:7000"}},
-			Files:        []peers.File{{Path: "{scratch}/server", Content: x.server, Mode: 0o755}},
-			ReadyTimeout: 30 * time.Second,
-		},
+		World: sut.World{Faults: p.faults, ShortWrites: p.short}, Group: &group,
 	})
 	if err != nil {
 		t.Fatalf("%+v\n%v: %v", p, v, err)
@@ -273,10 +278,12 @@ func TestAutoNoticesAWholeConversation(t *testing.T) {
 	}
 }
 
+// closesAtOnce is the seed of a server that answers "a" by ending the connection.
+const closesAtOnce = 6
+
 // TestSentAfterTheEnd: a peer has closed a connection. What is sent then is answered by a reset, after which
 // nothing can be sent; reading finds the end of the stream all the time. The peers are saved in between, and go back there.
 func TestSentAfterTheEnd(t *testing.T) {
-	const closesAtOnce = 6
 	x := newPairTest(t, true)
 	for _, backend := range []string{ckptd.BackendAuto, ckptd.BackendCRIU} {
 		p := pair{scripts: []string{"Aa", "AAa"}, seed: closesAtOnce}
@@ -291,3 +298,35 @@ func TestSentAfterTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestShutDownAfterTheEnd: a peer has closed a connection, and the program shuts it down, too. The peer's socket acknowledges that, but
+// after a restore by CRIU it is not there any more, and there is a reset; that makes no difference. The peers are saved
+// before the connection is shut down, which is repeated then, and after it.
+func TestShutDownAfterTheEnd(t *testing.T) {
+	x := newPairTest(t, true)
+	for backend, client := range x.clients {
+		for saved, replayed := range map[strategy.Kind]int{strategy.Send: 1, strategy.Shutdown: 0} {
+			side := newPeerSide(context.Background(), client, x.peers(pair{seed: closesAtOnce}), after(saved))
+			defer side.close()
+			talk := &conversation{peerSide: side, counts: &Counts{}}
+			for _, next := range []sut.Input{{Kind: sut.Close}, {Kind: sut.Connect, Address: "127.0.0.1:7000", Name: 2}} {
+				if err := converse(talk, "a\n"); err != nil {
+					t.Fatal(err)
+				}
+				for _, in := range []sut.Input{{Kind: sut.Shutdown}, next} {
+					if got, err := talk.Exchange(in); err != nil || len(got.Deliveries) > 0 {
+						t.Errorf("%s, saved after a %v: %+v is answered by %+v, %v", backend, saved, in, got, err)
+					}
+				}
+			}
+			if c := talk.counts; c.Restores != 1 || c.Replayed != replayed {
+				t.Errorf("%s, saved after a %v: %d restores, %d inputs given again", backend, saved, c.Restores, c.Replayed)
+			}
+		}
+	}
+}
+
+// after is a strategy that takes checkpoints after inputs of a kind.
+type after strategy.Kind
+
+func (a after) Checkpoint(s strategy.Step) bool { return s.Kind == strategy.Kind(a) }

@@ -70,7 +70,7 @@ type conversation struct {
 type socket struct {
 	fd      int
 	ended   bool // the peer's stream has ended
-	reset   bool // the connection was reset
+	shut    bool // nothing can be sent any more: the program has shut it down, or it was reset
 	listens bool // it is a listener
 }
 
@@ -417,7 +417,7 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		if err != nil {
 			return err
 		}
-		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], reset: h.reset[number], listens: listens}
+		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], shut: h.shut[number], listens: listens}
 	}
 	_, err := p.group.Reads() // before the next input
 	return err

@@ -152,6 +152,7 @@ func (r *reaction) give(in iocache.Input) error {
 		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
 			return fmt.Errorf("shutting down connection %d: %w", in.Conn, err)
 		}
+		s.shut = true
 	case iocache.Close:
 		unix.Close(s.fd)
 		delete(p.sockets, in.Conn)
@@ -220,7 +221,7 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 			}
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
 			r.add(in.Conn, nil, iocache.Reset)
-			s.ended, s.reset = true, true
+			s.ended, s.shut = true, true
 			return nil
 		default:
 			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
@@ -257,7 +258,7 @@ func (r *reaction) drain() (progress bool, err error) {
 				s.ended = true
 			case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
 				r.add(number, nil, iocache.Reset)
-				s.ended, s.reset = true, true
+				s.ended, s.shut = true, true
 			default:
 				return progress, fmt.Errorf("reading from connection %d: %w", number, err)
 			}
@@ -268,12 +269,17 @@ func (r *reaction) drain() (progress bool, err error) {
 
 // noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent
 // after the peer had closed it. A program notices when it sends again.
+//
+// Where it has shut the connection down it cannot, and reading finds the end of the stream as before. Nor does
+// the group know: the peer's socket, which no process has any more, acknowledges the end of the program's
+// stream, but if the kernel has given that socket up, or a restore by CRIU has left it out, there is a
+// reset in its place. So that is no part of a reaction.
 func (r *reaction) noteReset(connection int, s *socket) bool {
-	if s.reset {
+	if s.shut {
 		return false
 	}
 	errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR) // which forgets it
-	if s.reset = err == nil && errno != 0; !s.reset {
+	if s.shut = err == nil && errno != 0; !s.shut {
 		return false
 	}
 	r.add(connection, nil, iocache.Reset)

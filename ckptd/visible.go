@@ -82,8 +82,8 @@ const (
 // knownTo leaves out what CRIU 4.2.1 is known to lose: that an eventfd is a semaphore, that a
 // file was opened as a directory, that what is executed from now on is to have the addresses
 // that it has always (personality), where one mapping ended and the next, just like it,
-// began, and sockets that no process has any more: what reaches them is answered by a reset, and so
-// it is where there is none.
+// began, and sockets that no process has any more: data that reaches them is answered by a reset, and so
+// it is where there is none. The end of a stream they acknowledge; where there is none, that is reset, too.
 func knownTo(b backend, state []string) []string {
 	if b.name() != BackendCRIU {
 		return state
