@@ -212,11 +212,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 	const stranger = 65534
 	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		for unix.Gettid() == os.Getpid() {
-			runtime.Gosched()
-		}
+	go onThreadOfItsOwn(func() {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, stranger, stranger, stranger); errno != 0 {
 			result <- errno
 			return
@@ -227,11 +223,27 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			unix.Close(connection)
 		}
 		result <- err
-	}()
+	})
 	if err := <-result; err == nil || !strings.Contains(err.Error(), "user 65534 has no business") {
 		t.Errorf("another user: %v", err)
 	}
 	askShared(t, socket)
+}
+
+// onThreadOfItsOwn calls f on a thread that ends with the goroutine, and is not the first of the process.
+func onThreadOfItsOwn(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() { // as long as this goroutine has the first thread, it gets another one
+		defer close(done)
+		onThreadOfItsOwn(f)
+	}()
+	<-done
+	runtime.UnlockOSThread()
 }
 
 // TestClientsThatSayNothingOrNonsense are no trouble for others.
