@@ -72,34 +72,13 @@ type filterMessage struct {
 
 // filterRequest makes changes to the packet filter of the calling thread's network: all or none.
 func filterRequest(changes ...filterMessage) error {
-	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
 	request := filterHeader(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
 	for _, c := range changes {
 		kind := unix.NFNL_SUBSYS_NFTABLES<<8 | c.kind
 		request = append(request, filterHeader(kind, unix.NLM_F_ACK|unix.NLM_F_CREATE, unix.NFPROTO_INET, 0, c.body)...)
 	}
 	request = append(request, filterHeader(unix.NFNL_MSG_BATCH_END, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)...)
-	if err := unix.Sendto(s, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	answer := make([]byte, 16<<10)
-	for range changes {
-		n, err := unix.Read(s, answer)
-		if err != nil {
-			return err
-		}
-		if n < unix.NLMSG_HDRLEN+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-			return fmt.Errorf("an answer of %d bytes that is no acknowledgement", n)
-		}
-		if errno := -int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); errno != 0 {
-			return unix.Errno(errno)
-		}
-	}
-	return nil
+	return netlinkExchange(unix.NETLINK_NETFILTER, request, len(changes))
 }
 
 // filterHeader puts the headers of netlink and of its netfilter part before a message.

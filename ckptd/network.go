@@ -105,28 +105,35 @@ func appendAttribute(b []byte, kind uint16, value []byte) []byte {
 
 // netlinkRequest sends one request to the kernel's routing and waits for its outcome.
 func netlinkRequest(kind, flags uint16, body []byte) error {
-	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
 	m := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+len(body)))
 	m = binary.NativeEndian.AppendUint16(m, kind)
 	m = binary.NativeEndian.AppendUint16(m, flags|unix.NLM_F_REQUEST|unix.NLM_F_ACK)
 	m = append(m, make([]byte, 8)...) // sequence number and port, which the kernel fills
-	if err := unix.Sendto(s, append(m, body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	answer := make([]byte, 1024)
-	n, err := unix.Read(s, answer)
+	return netlinkExchange(unix.NETLINK_ROUTE, append(m, body...), 1)
+}
+
+// netlinkExchange sends requests to a part of the kernel and waits for the outcome of each.
+func netlinkExchange(protocol int, requests []byte, count int) error {
+	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return err
 	}
-	if n < unix.NLMSG_HDRLEN+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-		return fmt.Errorf("an answer of %d bytes that is no acknowledgement", n)
+	defer unix.Close(s)
+	if err := unix.Sendto(s, requests, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
 	}
-	if errno := -int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); errno != 0 {
-		return unix.Errno(errno)
+	answer := make([]byte, 16<<10)
+	for range count {
+		n, err := unix.Read(s, answer)
+		if err != nil {
+			return err
+		}
+		if n < unix.NLMSG_HDRLEN+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+			return fmt.Errorf("an answer of %d bytes that is no acknowledgement", n)
+		}
+		if errno := -int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); errno != 0 {
+			return unix.Errno(errno)
+		}
 	}
 	return nil
 }
