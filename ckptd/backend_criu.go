@@ -21,7 +21,7 @@ func (*criu) name() string { return BackendCRIU }
 // save implements backend.
 func (c *criu) save(ctx context.Context, h *hosted, i *image) (err error) {
 	i.channelInode = h.channelInode
-	if i.halfClosed, err = h.hasHalfClosed(); err != nil {
+	if i.halfClosed, err = h.halfClosed(); err != nil {
 		return h.orDeath(err)
 	}
 	ctx, cancel := h.whileAlive(ctx)
@@ -67,8 +67,8 @@ func (c *criu) stop(h *hosted, _ *image) error {
 func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() error) (int, error) {
 	at := map[string]func() error{}
 	var inside func() error
-	if i.halfClosed {
-		inside, at[beforeResume] = holdPackets, h.finishRestore
+	if len(i.halfClosed) > 0 {
+		inside, at[beforeResume] = holdPackets, func() error { return h.finishRestore(i.halfClosed) }
 	}
 	n, err := h.daemon.newNext(inside)
 	if err != nil {

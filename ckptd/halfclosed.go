@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,30 +13,76 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasHalfClosed tells whether a socket in the network of the group has been told that its stream has ended.
-func (h *hosted) hasHalfClosed() (bool, error) {
-	const state = 3
-	ended := []string{"08", "09", "0B"} // CLOSE_WAIT, LAST_ACK, CLOSING
+// CRIU gives a connection back the end of its stream by a segment whose window is the right one cut to 16 bits,
+// mostly zero: what the connection sends next would wait for the timer of a window probe, three seconds.
+// So the windows are noted at the checkpoint, and put back.
+
+// States of connections whose stream has ended, as in /proc/net/tcp, and places of its fields.
+const (
+	closeWait, lastAck, closing         = "08", "09", "0B"
+	localField, remoteField, stateField = 1, 2, 3
+	queuesField, inodeField             = 4, 9
+)
+
+// connection are the addresses of the ends of one, as /proc/net/tcp has them.
+type connection struct{ local, remote string }
+
+// halfClosed are the connections in the network of the group that have been told that their stream has ended, and how many
+// bytes each may send.
+func (h *hosted) halfClosed() (windows map[connection]uint32, err error) {
+	sockets := map[string]connection{}
+	err = eachConnection(fmt.Sprintf("/proc/%d/net/", h.process.pid), func(f []string) {
+		if slices.Contains([]string{closeWait, lastAck, closing}, f[stateField]) {
+			sockets[socketLink(f)] = connection{f[localField], f[remoteField]}
+		}
+	})
+	if err != nil || len(sockets) == 0 {
+		return nil, err
+	}
+	windows = map[connection]uint32{}
+	for _, c := range sockets {
+		windows[c] = 0 // unless a process has it
+	}
+	return windows, h.eachSocket(sockets, func(fd int, c connection) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
+			windows[c] = info.Snd_wnd
+		}
+		return err
+	})
+}
+
+// eachConnection goes through the TCP sockets of a network, in fields, by its directory in /proc.
+func eachConnection(directory string, do func(fields []string)) error {
 	for _, table := range []string{"tcp", "tcp6"} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", h.process.pid, table))
+		text, err := os.ReadFile(directory + table)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+			return err
 		}
 		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) > state && slices.Contains(ended, f[state]) {
-				return true, nil
+			if f := strings.Fields(line); len(f) > inodeField {
+				do(f)
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
+
+// socketLink is what the link of a descriptor of the socket says.
+func socketLink(fields []string) string { return "socket:[" + fields[inodeField] + "]" }
 
 // finishRestore does what CRIU leaves undone in the network of a group that it has brought back,
 // when all is there and nothing of it runs yet.
-func (h *hosted) finishRestore() error {
-	var ended []string
-	err := inNetwork(h.network, func() (err error) {
-		if ended, err = endsToRead(); err != nil {
+func (h *hosted) finishRestore(windows map[connection]uint32) error {
+	ended := map[string]connection{}
+	err := inNetwork(h.network, func() error {
+		err := eachConnection("/proc/thread-self/net/", func(f []string) {
+			// Before the checkpoint the end was read: else the group would not have been quiescent.
+			if f[stateField] == closeWait && !strings.HasSuffix(f[queuesField], ":00000000") {
+				ended[socketLink(f)] = connection{f[localField], f[remoteField]}
+			}
+		})
+		if err != nil {
 			return err
 		}
 		return releasePackets()
@@ -43,6 +90,16 @@ func (h *hosted) finishRestore() error {
 	if err != nil || len(ended) == 0 {
 		return err
 	}
+	return h.eachSocket(ended, func(fd int, c connection) error {
+		if err := readEnd(fd); err != nil {
+			return fmt.Errorf("read the end of a stream that was read before: %w", err)
+		}
+		return openWindow(fd, windows[c])
+	})
+}
+
+// eachSocket goes through the descriptors of the group that are of some sockets, given by their links.
+func (h *hosted) eachSocket(sockets map[string]connection, do func(fd int, c connection) error) error {
 	number, err := inode(int(h.network.Fd()))
 	if err != nil {
 		return err
@@ -52,56 +109,31 @@ func (h *hosted) finishRestore() error {
 		return err
 	}
 	for _, pid := range pids {
-		if err := readEnds(pid, ended); err != nil {
-			return fmt.Errorf("read the ends of streams that process %d had read before: %w", pid, err)
-		}
-	}
-	return nil
-}
-
-// endsToRead are the sockets, as links to descriptors name them, in the network of the calling thread whose
-// stream has ended, and somebody is still to read that. Before the checkpoint it was read:
-// else the group would not have been quiescent.
-func endsToRead() (sockets []string, err error) {
-	const state, queues, inode, closeWait = 3, 4, 9, "08"
-	for _, table := range []string{"tcp", "tcp6"} {
-		text, err := os.ReadFile("/proc/thread-self/net/" + table)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			f := strings.Fields(line)
-			if len(f) > inode && f[state] == closeWait && !strings.HasSuffix(f[queues], ":00000000") {
-				sockets = append(sockets, "socket:["+f[inode]+"]")
-			}
-		}
-	}
-	return sockets, nil
-}
-
-// readEnds reads the end of the stream of those sockets that a process has.
-func readEnds(pid int, sockets []string) error {
-	directory := fmt.Sprintf("/proc/%d/fd/", pid)
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if target, err := os.Readlink(directory + e.Name()); err != nil || !slices.Contains(sockets, target) {
-			continue
-		}
-		number, err := strconv.Atoi(e.Name())
+		directory := fmt.Sprintf("/proc/%d/fd/", pid)
+		entries, err := os.ReadDir(directory)
 		if err != nil {
 			return err
 		}
-		if err := readEnd(pid, number); err != nil {
-			return err
+		for _, e := range entries {
+			target, _ := os.Readlink(directory + e.Name())
+			c, wanted := sockets[target]
+			if !wanted {
+				continue
+			}
+			if err := withDescriptor(pid, e.Name(), func(fd int) error { return do(fd, c) }); err != nil {
+				return fmt.Errorf("socket %s of process %d: %w", e.Name(), pid, err)
+			}
 		}
 	}
 	return nil
 }
 
-func readEnd(pid, number int) error {
+// withDescriptor calls do with a copy of another process's descriptor.
+func withDescriptor(pid int, name string, do func(fd int) error) error {
+	number, err := strconv.Atoi(name)
+	if err != nil {
+		return err
+	}
 	process, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return err
@@ -112,9 +144,36 @@ func readEnd(pid, number int) error {
 		return err
 	}
 	defer unix.Close(fd)
+	return do(fd)
+}
+
+func readEnd(fd int) error {
 	n, _, err := unix.Recvfrom(fd, make([]byte, 1), unix.MSG_DONTWAIT)
 	if err == nil && n > 0 {
 		err = errors.New("there is data")
 	}
 	return err
+}
+
+// openWindow sets how many bytes a connection may send.
+func openWindow(fd int, window uint32) (err error) {
+	reuse, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR) // which a repair clears
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOn); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOffSilent),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, reuse))
+	}()
+	const size, sendWindow, greatest = 20, 4, 8 // of struct tcp_repair_window
+	now, err := getOptionOf(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_WINDOW, size)
+	if err != nil {
+		return fmt.Errorf("read the windows of a connection: %w", err)
+	}
+	binary.NativeEndian.PutUint32(now[sendWindow:], window)
+	binary.NativeEndian.PutUint32(now[greatest:], max(window, binary.NativeEndian.Uint32(now[greatest:])))
+	return setOption(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_WINDOW, now)
 }

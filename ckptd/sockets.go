@@ -63,7 +63,13 @@ var carried = [][2]int{
 }
 
 func getOption(fd, level, name int) ([]byte, error) {
-	b := make([]byte, 256)
+	const most = 256
+	return getOptionOf(fd, level, name, most)
+}
+
+// getOptionOf is getOption for one of at most so many bytes.
+func getOptionOf(fd, level, name, size int) ([]byte, error) {
+	b := make([]byte, size)
 	n := uint32(len(b))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)

@@ -50,8 +50,8 @@ type image struct {
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
-	halfClosed   bool  // a connection of it has ended in one direction: see holdPackets
-	held         int64 // bytes of memory outside of the directory
+	halfClosed   map[connection]uint32 // those that have ended in one direction: see holdPackets
+	held         int64                 // bytes of memory outside of the directory
 	memory       *memoryImage
 	visible      [][]string // how the group looked before and after, if restores are verified
 	history

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 func bytesPointer(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
@@ -130,24 +132,38 @@ func TestHalfClosedConnectionsGoBack(t *testing.T) {
 		g := start(t, c, ownPeer("says goodbye"))
 		talk := connectTo(t, g, sinkAddress)
 		talk.listen()
-		if state := visible(t, g); !talk.ended || !halfClosed(state) {
+		if state := visible(t, g); !talk.ended || !endedOneWay(state) {
 			t.Fatalf("the connection has ended: %t\n%s", talk.ended, strings.Join(state, "\n"))
 		}
+		window := sendWindow(t, talk.fd)
 		image := saved(t, g)
 		for range 3 {
 			if err := g.Restore(testContext(t), image); err != nil { // which compares
 				t.Fatal(err)
 			}
 			talk.obtain()
-			if got := talk.listen(); got != "" || !talk.ended || !halfClosed(visible(t, g)) {
+			if got := talk.listen(); got != "" || !talk.ended || !endedOneWay(visible(t, g)) {
 				t.Fatalf("%q is read, the connection has ended: %t", got, talk.ended)
+			}
+			if got := sendWindow(t, talk.fd); got != window || got == 0 {
+				t.Errorf("%d bytes may be sent, and at the checkpoint it was %d", got, window)
 			}
 		}
 	})
 }
 
-// halfClosed tells whether a connection has been closed by one of its ends.
-func halfClosed(state []string) bool {
+// sendWindow is how many bytes the other end has room for.
+func sendWindow(t *testing.T, fd int) uint32 {
+	t.Helper()
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Snd_wnd
+}
+
+// endedOneWay tells whether a connection has been closed by one of its ends.
+func endedOneWay(state []string) bool {
 	return slices.ContainsFunc(state, func(line string) bool {
 		return strings.Contains(line, " socket [") && strings.Contains(line, " 08 ") // CLOSE_WAIT
 	})
