@@ -180,7 +180,10 @@ func sendMessage(socket int, message []byte, descriptors []int) error {
 
 // receiveMessage reads one message from a blocking SEQPACKET socket; io.EOF is its end.
 func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
-	b := make([]byte, maxMessage+1) // one more, to see that a message is too long
+	b, err := roomForNext(socket)
+	if err != nil {
+		return nil, nil, err
+	}
 	control := make([]byte, unix.CmsgSpace(4*maxDescriptors))
 	for {
 		n, nc, flags, _, err := unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
@@ -197,7 +200,7 @@ func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
 			closeAll(descriptors)
 			return nil, nil, io.EOF
 		}
-		if err == nil && (flags&unix.MSG_CTRUNC != 0 || n > maxMessage || len(descriptors) > maxDescriptors) {
+		if err == nil && (flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || n > maxMessage || len(descriptors) > maxDescriptors) {
 			err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
 		}
 		if err != nil {
@@ -205,6 +208,22 @@ func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
 			return nil, nil, err
 		}
 		return b[:n], descriptors, nil
+	}
+}
+
+// roomForNext waits for a message, and returns as many bytes as it has, but at most one too many.
+func roomForNext(socket int) ([]byte, error) {
+	for {
+		n, _, err := unix.Recvfrom(socket, nil, unix.MSG_PEEK|unix.MSG_TRUNC)
+		switch err {
+		case nil:
+			return make([]byte, min(max(n, 1), maxMessage+1)), nil
+		case unix.EINTR:
+		case unix.ECONNRESET:
+			return nil, io.EOF
+		default:
+			return nil, err
+		}
 	}
 }
 

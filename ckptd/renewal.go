@@ -171,8 +171,8 @@ func (m *mapping) copyOwn(from, to int) error {
 		return err
 	}
 	defer memory.Close()
-	const most = 256 // pages at a time
 	size := uint64(os.Getpagesize())
+	most := min(m.length/size, 64) // pages at a time
 	buffer, entries := make([]byte, most*size), make([]byte, 8*most)
 	for at := m.from; at < m.end(); at += most * size {
 		count := min(most, (m.end()-at)/size)

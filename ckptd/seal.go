@@ -29,9 +29,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sealOf reads all files of a finished image, each second one on another processor: a restore waits for it.
 func sealOf(image string) (seal, error) {
 	var paths []string
+	var largest int64
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !isLog(path) {
-			paths = append(paths, path)
+		if err != nil || !d.Type().IsRegular() || isLog(path) {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			paths, largest = append(paths, path), max(largest, info.Size())
 		}
 		return err
 	})
@@ -43,7 +48,7 @@ func sealOf(image string) (seal, error) {
 	var next atomic.Int64
 	for r := range errs {
 		readers.Go(func() {
-			buffer := make([]byte, 256<<10)
+			buffer := make([]byte, min(largest+1, 256<<10)) // of a file that small, the end is noticed at once
 			for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
 				files[n], errs[r] = sealFile(paths[n], buffer)
 			}
