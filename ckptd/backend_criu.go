@@ -50,7 +50,7 @@ func (h *hosted) dump(i *image) criuOperation {
 	}
 	return criuOperation{
 		kind: rpc.CriuReqType_DUMP, options: options,
-		network: h.network, images: i.pages(), log: "dump.log",
+		network: h.network, images: i.pages(),
 		at: map[string]func() error{afterDump: func() error { return h.saveFiles(i) }},
 	}
 }
@@ -124,7 +124,7 @@ func (c *criu) restore(ctx context.Context, h *hosted, i *image, n *next, at map
 	defer cancel()
 	return c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
-		network: n.network, images: i.pages(), log: "restore.log",
+		network: n.network, images: i.pages(),
 		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
 		at:      at,
 	})

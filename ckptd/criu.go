@@ -31,7 +31,7 @@ type criuOperation struct {
 	options *rpc.CriuOpts
 	network *os.File // namespace to run in
 	images  string   // directory
-	log     string   // name of the log file in images
+	work    string   // directory for what CRIU writes besides, its log above all; run makes one
 	// inherit are handed to a restored process in place of what it had, by CRIU's key.
 	inherit []inherited
 	// at is called at stages of the operation, by CRIU's name for them, while the group stands still.
@@ -43,7 +43,10 @@ type inherited struct {
 	file *os.File
 }
 
-const criuLogLevel = 2 // errors and warnings
+const (
+	criuLogLevel = 2 // errors and warnings
+	criuLog      = "criu.log"
+)
 
 // Stages of an operation: https://criu.org/Action_scripts.
 const (
@@ -54,17 +57,23 @@ const (
 
 // run carries out the operation; pid is that of a restored group.
 func (c *criu) run(ctx context.Context, o criuOperation) (pid int, err error) {
+	// Not among the images, where there may be no room, or no writing.
+	if o.work, err = os.MkdirTemp(workDirectory, ""); err != nil {
+		return 0, fmt.Errorf("make a directory for the log of CRIU: %w", err)
+	}
+	defer os.RemoveAll(o.work)
+	var directories [2]*os.File
+	for n, path := range []string{o.images, o.work} {
+		if directories[n], err = os.Open(path); err != nil {
+			return 0, err
+		}
+		defer directories[n].Close()
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer unix.Close(pair[0])
-	images, err := os.Open(o.images)
-	if err != nil {
-		unix.Close(pair[1])
-		return 0, err
-	}
-	defer images.Close()
 	process, err := c.start(o, pair[1])
 	unix.Close(pair[1])
 	if err != nil {
@@ -78,7 +87,7 @@ func (c *criu) run(ctx context.Context, o criuOperation) (pid int, err error) {
 		unix.Shutdown(pair[0], unix.SHUT_RDWR)
 		close(shut)
 	}()
-	o.complete(int32(images.Fd()))
+	o.complete(int32(directories[0].Fd()), int32(directories[1].Fd()))
 	response, err := o.converse(pair[0])
 	if err != nil && !errors.Is(err, io.EOF) {
 		process.signal()
@@ -103,7 +112,7 @@ func (c *criu) start(o criuOperation, socket int) (*child, error) {
 		var err error
 		process, err = c.reaper.start(func() (int, error) {
 			return syscall.ForkExec(c.file, []string{"criu", "swrk", "3"}, &syscall.ProcAttr{
-				Dir: o.images, Env: os.Environ(), Files: files,
+				Dir: o.work, Env: os.Environ(), Files: files,
 			})
 		})
 		return err
@@ -112,10 +121,11 @@ func (c *criu) start(o criuOperation, socket int) (*child, error) {
 }
 
 // complete fills in the options that are the same for every operation.
-func (o *criuOperation) complete(imagesFD int32) {
+func (o *criuOperation) complete(imagesFD, workFD int32) {
 	x := o.options
 	x.ImagesDirFd = proto.Int32(imagesFD)
-	x.LogFile = proto.String(o.log)
+	x.WorkDirFd = proto.Int32(workFD)
+	x.LogFile = proto.String(criuLog)
 	x.LogLevel = proto.Int32(criuLogLevel)
 	x.TcpEstablished = proto.Bool(true)
 	x.FileLocks = proto.Bool(true)
@@ -203,7 +213,7 @@ func (o *criuOperation) outcome(ctx context.Context, status unix.WaitStatus, res
 // one are often harmless or say nothing.
 func (o *criuOperation) logErrors() string {
 	const keep = 3
-	b, err := os.ReadFile(filepath.Join(o.images, o.log))
+	b, err := os.ReadFile(filepath.Join(o.work, criuLog))
 	if err != nil {
 		return "it wrote no log"
 	}

@@ -21,8 +21,8 @@ func TestCRIUThatMisbehaves(t *testing.T) {
 		"kills itself":  {version + "kill -KILL $$", "CRIU was killed by signal 9 (killed) during a dump"},
 		"hangs":         {version + "exec sleep 1000", "CRIU was stopped during a dump: context deadline exceeded"},
 		"talks at once": {version + "printf '\\377\\377garbage' >&3; exec sleep 1000", "dump: response of CRIU: proto:"},
-		"fails": {version + "echo '(00.1) Error (a.c:1): RLIMIT_NOFILE' >dump.log; echo '(00.2) Error (b.c:2): the real one' >>dump.log;" +
-			"echo '(00.3) Error (c.c:3): Dumping FAILED.' >>dump.log; exit 1", "during a dump: (00.2) Error (b.c:2): the real one"},
+		"fails": {version + "echo '(00.1) Error (a.c:1): RLIMIT_NOFILE' >criu.log; echo '(00.2) Error (b.c:2): the real one' >>criu.log;" +
+			"echo '(00.3) Error (c.c:3): Dumping FAILED.' >>criu.log; exit 1", "during a dump: (00.2) Error (b.c:2): the real one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := watchLeftovers(t)
@@ -58,7 +58,7 @@ func checkMisbehaviour(t *testing.T, err error, want string) {
 }
 
 func TestLogErrors(t *testing.T) {
-	o := criuOperation{images: t.TempDir(), log: "x.log"}
+	o := criuOperation{work: t.TempDir()}
 	if got := o.logErrors(); got != "it wrote no log" {
 		t.Errorf("%q", got)
 	}
@@ -66,7 +66,7 @@ func TestLogErrors(t *testing.T) {
 		"": "its log holds no error",
 		"Error (1)\nWarn\nError (2)\nError (3)\nError (4)\nError (5): Restoring FAILED.\n": "Error (2); Error (3); Error (4)",
 	} {
-		write(t, filepath.Join(o.images, o.log), log)
+		write(t, filepath.Join(o.work, criuLog), log)
 		if got := o.logErrors(); got != want {
 			t.Errorf("%q: %q, want %q", log, got, want)
 		}

@@ -25,6 +25,7 @@ const (
 	devicesDirectory = baseDirectory + "/dev"  // the machine's /dev, read-only
 	groupsDirectory  = baseDirectory + "/groups"
 	imagesDirectory  = baseDirectory + "/images"
+	workDirectory    = baseDirectory + "/criu" // a tmpfs of its own, which neither images nor peers can fill
 	proxyFile        = baseDirectory + "/tandem-proxy"
 	shimFile         = baseDirectory + "/nd.so"
 )
@@ -327,10 +328,13 @@ func mountOwnTree(maxBytes int64) error {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
 		}
 	}
-	for _, directory := range []string{rootDirectory, devicesDirectory, groupsDirectory, imagesDirectory} {
+	for _, directory := range []string{rootDirectory, devicesDirectory, groupsDirectory, imagesDirectory, workDirectory} {
 		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return err
 		}
+	}
+	if err := unix.Mount("tandem", workDirectory, "tmpfs", 0, "size=16m,mode=0700"); err != nil {
+		return fmt.Errorf("mount tmpfs on %s: %w", workDirectory, err)
 	}
 	// What a peer wrote to the machine's files would not go back with it.
 	for source, place := range map[string]string{"/": rootDirectory, "/dev": devicesDirectory} {

@@ -23,7 +23,7 @@ func storeOf(c *Client) string {
 func imageFiles(t testing.TB, image string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !isLog(path) {
+		if err == nil && d.Type().IsRegular() {
 			name, _ := filepath.Rel(image, path)
 			names = append(names, name)
 		}
@@ -138,7 +138,7 @@ func TestStoreWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestReadOnlyStore: likewise where nothing can be written at all; the group goes on.
+// TestReadOnlyStore: likewise where nothing can be written at all; the group goes on, and goes back.
 func TestReadOnlyStore(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, merecat())
@@ -150,9 +150,13 @@ func TestReadOnlyStore(t *testing.T) {
 		if err := g.Quiesce(testContext(t), nil); err != nil {
 			t.Errorf("the group does not go on: %v", err)
 		}
+		goesBack(t, g, first)
 		amongMountsOf(t, c, func() error { return unix.Unmount(imagesDirectory, unix.MNT_DETACH) })
 		goesBack(t, g, first)
 		goesBack(t, g, saved(t, g))
+		if left := must1(os.ReadDir(fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, workDirectory))); len(left) > 0 {
+			t.Errorf("of CRIU's operations %v is left", left)
+		}
 	})
 }
 

@@ -31,7 +31,7 @@ func sealOf(image string) (seal, error) {
 	var paths []string
 	var largest int64
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || isLog(path) {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		info, err := d.Info()
@@ -60,12 +60,6 @@ func sealOf(image string) (seal, error) {
 		s[strings.TrimPrefix(path, image+"/")] = files[n]
 	}
 	return s, errors.Join(errs[:]...)
-}
-
-// isLog tells whether CRIU writes a file for people only, at restores too.
-func isLog(path string) bool {
-	name := filepath.Base(path)
-	return filepath.Base(filepath.Dir(path)) == "pages" && (strings.HasSuffix(name, ".log") || strings.HasPrefix(name, "stats-"))
 }
 
 func sealFile(path string, buffer []byte) (f fileSeal, err error) {
