@@ -33,8 +33,8 @@ type BuildOptions struct {
 
 // Patterns of packages in BuildOptions.Races.
 const (
-	RacesMain = "main" // those of the main module
-	RacesAll  = "all"  // those of the standard library too
+	RacesMain = "main" // those of the main module, and what the standard library has for data: lists, buffers, encoders
+	RacesAll  = "all"  // all of the standard library and of other modules
 )
 
 // Program is a program built to be run by workers.

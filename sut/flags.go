@@ -21,7 +21,7 @@ func (p *listedPackage) watched(races []string) bool {
 	if matchesAny(lowest, p.ImportPath) || matchesAny(patched, p.ImportPath) {
 		return false
 	}
-	own := slices.Contains(races, RacesMain) && (p.isOwn() || p.Name == "main")
+	own := slices.Contains(races, RacesMain) && (p.isOwn() || p.Name == "main" || p.Standard && matchesAny(data, p.ImportPath))
 	return own || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
 }
 
@@ -55,6 +55,15 @@ func compilerFlags(packages []listedPackage, open, races []string) []string {
 // lowest are the packages that the detector is made of, or which tell it how they
 // synchronise.
 var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync/atomic"}
+
+// data are packages of the standard library that keep what the program gives them in memory,
+// and leave locking to it: an access to a list, buffer or encoder is one of its user. They
+// are watched with the main module.
+var data = []string{
+	"archive/...", "bufio", "bytes", "compress/...", "container/...", "encoding/...", "flag", "hash/...", "html/...",
+	"image/...", "index/...", "io", "iter", "log/slog", "maps", "math/big", "math/rand/...", "mime/...", "net/mail",
+	"net/textproto", "net/url", "regexp/...", "slices", "sort", "strings", "text/...",
+}
 
 // patched are packages of which a part is the checker's, not the program's.
 var patched = []string{"syscall", "internal/poll"}

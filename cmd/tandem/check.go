@@ -124,7 +124,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.faults, "faults", 0, "how `often` connections to the peers may fail in an execution: refused, reset, ended or silent")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
-	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module), all, off, or PATH or PATH/... (default main)")
+	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module, and what the standard library has for data), all, off, or PATH or PATH/... (default main)")
 	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")

@@ -24,7 +24,7 @@ var (
 	number int
 	text   string
 	both   pair
-	bytes  [8]byte
+	word   [8]byte
 )
 
 // fork runs functions as goroutines and waits for none of them: the end of
@@ -69,8 +69,8 @@ var scenarios = map[string]func(){
 	"racy sync.Map":            racyMap,
 	"racy time.AfterFunc stop": racyStop,
 	"racy closure over stack":  racyStack,
-	"racy bytes of a word":     func() { fork(func() { bytes[3] = 1 }, func() { bytes[3] = 2 }) },
-	"racy word over bytes":     func() { fork(func() { bytes[3] = 1 }, func() { bytes = [8]byte{1} }) },
+	"racy bytes of a word":     func() { fork(func() { word[3] = 1 }, func() { word[3] = 2 }) },
+	"racy word over bytes":     func() { fork(func() { word[3] = 1 }, func() { word = [8]byte{1} }) },
 	"racy slot of the dead":    racySlot,
 	"racy output":              func() { f := func() { number++; print2("x") }; fork(f, f) },
 	"racy connection":          racyConnection,
@@ -99,7 +99,7 @@ var scenarios = map[string]func(){
 	"AfterFunc":         afterFunc,
 	"context":           contexts,
 	"context AfterFunc": contextAfterFunc,
-	"bytes":             func() { fork(func() { bytes[3] = 1 }, func() { bytes[4] = 2 }) },
+	"bytes":             func() { fork(func() { word[3] = 1 }, func() { word[4] = 2 }) },
 	"fields":            func() { fork(func() { both.a = 1 }, func() { both.b = 2 }) },
 	"elements":          func() { s := make([]int8, 16); fork(func() { clear(s[:7]) }, func() { clear(s[7:]) }) },
 	"reads":             reads,
