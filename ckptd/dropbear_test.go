@@ -68,6 +68,9 @@ func newRecorder(talk *conversation) *recorder {
 func (r *recorder) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return 0, io.ErrClosedPipe
+	}
 	image, err := r.talk.group.Checkpoint(testContext(r.talk.t))
 	if err != nil {
 		r.closed = true

@@ -167,6 +167,9 @@ func TestEveryProfileHasADialogue(t *testing.T) {
 	for _, d := range profileDialogues {
 		has[d.profile] = true
 	}
+	for _, d := range askingDialogues {
+		has[d.profile] = true
+	}
 	for _, p := range peers.Profiles() {
 		if !has[p.Name] {
 			t.Errorf("the profile %s is not tested: give it a dialogue", p.Name)

@@ -44,7 +44,16 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 		p.Listen = e.Listen
 	}
 	p.Env = override(p.Env, env)
-	p.After, p.Expect = e.After, e.Expect
+	if e.After != "" {
+		p.After = e.After
+	}
+	switch e.Expect {
+	case "":
+	case "any":
+		p.Expect = ""
+	default:
+		p.Expect = e.Expect
+	}
 	if e.Choices != nil {
 		if err := within(*e.Choices, peers.MaxChoices); err != nil {
 			report(".choices", err)

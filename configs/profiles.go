@@ -23,9 +23,11 @@ type peerText struct {
 	Name    string
 	Command []string          `yaml:",flow"`
 	Env     map[string]string `yaml:",omitempty"`
-	Listen  string
-	Choices int    `yaml:",omitempty"`
-	Clock   string `yaml:",omitempty"`
+	Listen  string            `yaml:",omitempty"`
+	After   string            `yaml:",omitempty"`
+	Expect  string            `yaml:",omitempty"`
+	Choices int               `yaml:",omitempty"`
+	Clock   string            `yaml:",omitempty"`
 }
 
 type fileText struct {
@@ -54,7 +56,7 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 			name, value, _ := strings.Cut(e, "=")
 			env[name] = value
 		}
-		t := peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, Choices: peer.Choices}
+		t := peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices}
 		if peer.VirtualClock {
 			t.Clock = "virtual"
 		}

@@ -70,6 +70,8 @@ func TestProfilesInAFile(t *testing.T) {
 				Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PORT=1", "X=y"},
 			}
 		}),
+		"peers: [{profile: curl, port: 90, after: listen 91, expect: exit 22}]": changed(expanded(t, "curl", peers.Parameters{Port: 90}), func(g *peers.Group) { g.Peers[0].After, g.Peers[0].Expect = "listen 91", "exit 22" }),
+		"peers: [{profile: redis-cli, program: p, expect: any}]":                changed(expanded(t, "redis-cli", peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Expect = "" }),
 		"peers: [{name: a, command: [a]}]\nfiles: [{path: x, from: directory}]": {
 			Peers: []peers.Peer{{Name: "a", Command: []string{"a"}}}, ReadyTimeout: peers.DefaultReadyTimeout, Binds: map[string]string{},
 			Files: []peers.File{{Path: "x/index.html", Content: []byte("<p>"), Mode: 0o644}, {Path: "x/sub/run", Content: []byte("run"), Mode: 0o755}},
@@ -93,7 +95,7 @@ func changed(g peers.Group, change func(*peers.Group)) peers.Group {
 
 func TestBadProfiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of dropbear, `,
+		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of curl, `,
 		"peers:\n- {profile: redis, port: 0}":                                      "x.yaml:2: peers[0].port: 0 is not allowed",
 		"peers:\n- {profile: redis, port: 70000}":                                  "x.yaml:2: peers[0].profile: profile redis: port 70000 is not allowed",
 		"peers:\n- {profile: redis, directory: directory}":                         "x.yaml:2: peers[0].profile: profile redis: it takes no directory",

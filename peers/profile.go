@@ -19,14 +19,17 @@ type Profile struct {
 	Program string // the file that has to be there; empty: it is given as Parameters.Program
 	Package string // of Debian, which has Program; empty: Debian does not have it
 	Advice  string // how to get Program where Package is empty
-	Port    int    // where it listens on 127.0.0.1, unless Parameters say otherwise
+	Port    int    // where it listens on 127.0.0.1, or for a client the program, unless Parameters say otherwise
 
 	// Serves says what Parameters.Directory holds; empty: it takes no directory.
 	Serves string
 	// Runs says what Parameters.Program is; empty: it takes none.
 	Runs string
+	// Asks says what the Parameters.Arguments of a client are; empty: it is a server.
+	Asks string
 
 	build func(place) Group
+	asks  func(place) []string // the arguments of a client, where none are given
 }
 
 // Parameters adapt a profile. The zero value stands for the profile as it is.
@@ -74,7 +77,15 @@ func (p Profile) Expand(a Parameters) (Group, error) {
 	at := place{own: Scratch + "/" + a.Name, port: strconv.Itoa(a.Port), directory: a.Directory, program: a.Program}
 	g := p.build(at)
 	peer := &g.Peers[0]
-	peer.Name, peer.Listen = a.Name, "127.0.0.1:"+at.port
+	peer.Name = a.Name
+	if p.Asks == "" {
+		peer.Listen = "127.0.0.1:" + at.port
+	} else {
+		peer.After, peer.Expect = "listen "+at.port, "exit 0"
+		if len(a.Arguments) == 0 {
+			a.Arguments = p.asks(at)
+		}
+	}
 	peer.Command = append(peer.Command, a.Arguments...)
 	slices.Sort(peer.Env)
 	if p.Serves != "" {

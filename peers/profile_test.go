@@ -1,6 +1,8 @@
 package peers
 
 import (
+	"bytes"
+	"encoding/base64"
 	"io/fs"
 	"slices"
 	"strings"
@@ -56,6 +58,7 @@ func TestParametersOfProfiles(t *testing.T) {
 		profile string
 		a       Parameters
 		listen  string
+		after   string   // listen N: it is a client
 		files   []string // paths
 		refused string
 	}{
@@ -66,6 +69,11 @@ func TestParametersOfProfiles(t *testing.T) {
 		{profile: "dropbear", a: Parameters{Directory: directory}, listen: "127.0.0.1:2222",
 			files: []string{"{scratch}/dropbear/host_key", "{scratch}/root/a/b", "{scratch}/root/run"}},
 		{profile: "python", a: Parameters{Program: []byte("print()")}, listen: "127.0.0.1:8000", files: []string{"{scratch}/python/program.py", "{scratch}/python/www/index.html"}},
+		{profile: "curl", a: Parameters{Port: 81}, after: "listen 81"},
+		{profile: "curl", a: Parameters{Arguments: []string{"-I", "http://{sut}:8080"}}, after: "listen 8080"},
+		{profile: "dbclient", after: "listen 2222", files: []string{"{scratch}/dbclient/key", "{scratch}/dbclient/key.pub"}},
+		{profile: "redis-cli", a: Parameters{Program: []byte("ping\n")}, after: "listen 6379", files: []string{"{scratch}/redis-cli/commands"}},
+		{profile: "redis-cli", a: Parameters{Directory: directory}, refused: "takes no directory"},
 		{profile: "go", refused: "needs a program: a static server"},
 		{profile: "redis", a: Parameters{Directory: directory}, refused: "takes no directory"},
 		{profile: "redis", a: Parameters{Program: []byte("x")}, refused: "takes no program"},
@@ -97,12 +105,38 @@ func TestParametersOfProfiles(t *testing.T) {
 			paths = append(paths, f.Path)
 		}
 		slices.Sort(paths)
-		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen {
-			t.Errorf("%s with %+v listens at %s, files (-want +got)\n%s", test.profile, test.a, g.Peers[0].Listen, diff)
+		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen || g.Peers[0].After != test.after {
+			t.Errorf("%s with %+v listens at %q or is started after %q, files (-want +got)\n%s", test.profile, test.a, g.Peers[0].Listen, g.Peers[0].After, diff)
 		}
 		if n := len(test.a.Arguments); !slices.Equal(test.a.Arguments, g.Peers[0].Command[len(g.Peers[0].Command)-n:]) {
 			t.Errorf("%s: its command is %q", test.profile, g.Peers[0].Command)
 		}
+	}
+}
+
+// TestClientsAsk: where nothing is said, a client asks something all the same.
+func TestClientsAsk(t *testing.T) {
+	for name, want := range map[string]string{"curl": "http://{sut}:8080/", "dbclient": "true", "redis-cli": "ping"} {
+		p, err := FindProfile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.Expand(Parameters{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := g.Peers[0].Command; c[len(c)-1] != want || g.Peers[0].Expect != "exit 0" {
+			t.Errorf("%s: %q, and to end it is expected to %s", name, c, g.Peers[0].Expect)
+		}
+	}
+}
+
+// TestClientKey: the public key that is told is that of the key.
+func TestClientKey(t *testing.T) {
+	fields := strings.Fields(clientPublicKey)
+	public, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil || !bytes.HasSuffix(clientKey, public[len(public)-32:]) {
+		t.Errorf("%q, %v: it is not that of the key", clientPublicKey, err)
 	}
 }
 

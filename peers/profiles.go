@@ -12,6 +12,8 @@ import (
 func Profiles() []Profile {
 	const pages, home = "the pages", "the home directory of root, such as .ssh/authorized_keys"
 	return []Profile{
+		{Name: "curl", Title: "client of web servers", Program: "/usr/bin/curl", Package: "curl", Port: 8080, Asks: "URLs, and options", asks: page, build: curl},
+		{Name: "dbclient", Title: "Dropbear's client of SSH servers", Program: "/usr/bin/dbclient", Package: "dropbear-bin", Port: 2222, Asks: "the command for the server", asks: success, build: dbclient},
 		{Name: "dropbear", Title: "SSH server, a process for each connection", Program: "/usr/sbin/dropbear", Package: "dropbear-bin", Port: 2222, Serves: home, build: dropbearForking},
 		{Name: "dropbear-inetd", Title: "the same, started by inetd for each connection", Program: "/usr/sbin/inetd", Package: "openbsd-inetd", Port: 2222, Serves: home, build: dropbearInetd},
 		{Name: "go", Title: "a static server written in Go", Port: 8080, Serves: "what it finds in its working directory, {scratch}/NAME/files", Runs: "a static server for Linux (CGO_ENABLED=0) that listens on 127.0.0.1, at the port", build: goServer},
@@ -23,6 +25,7 @@ func Profiles() []Profile {
 		{Name: "nginx", Title: "web server, one process", Program: "/usr/sbin/nginx", Package: "nginx", Port: 8080, Serves: pages, build: nginx},
 		{Name: "python", Title: "web server of Python's library, or a script", Program: "/usr/bin/python3", Package: "python3", Port: 8000, Serves: pages, Runs: "a script of Python 3 that listens on 127.0.0.1, at the port", build: python},
 		{Name: "redis", Title: "database in memory, which saves nothing", Program: "/usr/bin/redis-server", Package: "redis-server", Port: 6379, build: redis},
+		{Name: "redis-cli", Title: "client of servers that speak the protocol of Redis", Program: "/usr/bin/redis-cli", Package: "redis-tools", Port: 6379, Asks: "a command", Runs: "commands, one in each line, in place of one in the arguments", asks: ping, build: redisCLI},
 		{Name: "sshd", Title: "OpenSSH's server", Program: "/usr/sbin/sshd", Package: "openssh-server", Port: 2222, Serves: home, build: sshd},
 		{Name: "thttpd", Title: "web server, one process", Program: "/usr/sbin/thttpd", Advice: "Debian does not have it: build it from https://acme.com/software/thttpd/, or take merecat, which descends from it", Port: 8080, Serves: pages, build: thttpd},
 	}

@@ -18,6 +18,7 @@ missing_packages() {
 needed_packages() {
 	cat <<END
 dropbear-bin /usr/sbin/dropbear
+dropbear-bin /usr/bin/dbclient
 merecat /usr/sbin/merecat
 curl /usr/bin/curl
 redis-tools /usr/bin/redis-cli

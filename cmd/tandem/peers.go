@@ -57,7 +57,11 @@ func showProfile(c *cobra.Command, p peers.Profile) error {
 	if p.Program == "" {
 		fmt.Fprintln(out, "#       program: program")
 	}
-	fmt.Fprintf(out, "# which can have, too:\n#       name: NAME            # %s\n#       port: NUMBER          # %d\n#       arguments: [TEXT...]  # of the command, after those below\n", p.Name, p.Port)
+	port, arguments := "", "of the command, after those below"
+	if p.Asks != "" {
+		port, arguments = ", where your program listens", p.Asks+", in place of the last below"
+	}
+	fmt.Fprintf(out, "# which can have, too:\n#       name: NAME            # %s\n#       port: NUMBER          # %d%s\n#       arguments: [TEXT...]  # %s\n", p.Name, p.Port, port, arguments)
 	if p.Serves != "" {
 		fmt.Fprintf(out, "#       directory: DIRECTORY  # %s\n", p.Serves)
 	}
