@@ -76,9 +76,9 @@ type Limits struct {
 // same goroutine has the same ID in every execution. 0 is the virtual clock.
 type GoroutineID uint64
 
-// ObjectID names an object, by its address or a tagged number. Between two
-// executions it may be compared only for objects that existed where they part.
-// 0 is no object: an access to it conflicts with nothing.
+// ObjectID names an object, the same one in all executions in which those that made it did
+// the same up to then, whatever others did meanwhile: sleep sets and wakeup trees are compared with other
+// executions than those they come from. 0 is no object: an access to it conflicts with nothing.
 type ObjectID uint64
 
 // Action picks a goroutine and, of the alternatives of its pending operation

@@ -262,6 +262,11 @@ func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *ex
 	cmd := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", "go"), args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOROOT="+t.Root, "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	// Every allocation is to go through mallocgc, where it is noted.
+	const specialized = "sizespecializedmalloc"
+	if _, err := os.Stat(filepath.Join(t.Root, "src", "internal", "goexperiment", "exp_"+specialized+"_on.go")); err == nil {
+		cmd.Env = append(cmd.Env, "GOEXPERIMENT="+strings.TrimPrefix(os.Getenv("GOEXPERIMENT")+",no"+specialized, ","))
+	}
 	return cmd
 }
 

@@ -59,9 +59,20 @@ var patches = []patch{
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},
-	{"runtime/panic.go", func(e *editor) { e.enter("fatalpanic", "tandem.aborting = true") }},
-	{"runtime/malloc.go", func(e *editor) { // memory is forgotten when it is given back
-		e.swap("", "racemalloc(x, size-asanRZ)", "")
+	{"runtime/panic.go", func(e *editor) {
+		e.enter("fatalpanic", "tandem.aborting = true")
+		e.swap("newdefer", "d = new(_defer)", "mp = acquirem(); d = new(_defer); releasem(mp)") // it may be another goroutine's later: see tandemBorn
+	}},
+	{"runtime/malloc.go", func(e *editor) {
+		// The detector forgets memory when it is given back.
+		e.swap("", "if raceenabled {\n\t\tracemalloc(x, size-asanRZ)\n\t}", "tandemBorn(x)")
+		// Every object has a place of its own, and begins where that does.
+		e.swap("mallocgcTiny", "x = add(x, span.elemsize-size)", "")
+		e.swap("mallocgcTiny", "off+size <= maxTinySize && c.tiny != 0", "off+size <= maxTinySize && c.tiny != 0 && !tandem.on")
+	}},
+	{"runtime/iface.go", func(e *editor) { // who makes these caches would have allocated
+		e.enter("buildTypeAssertCache", "if tandem.on { return oldC }")
+		e.enter("buildInterfaceSwitchCache", "if tandem.on { return oldC }")
 	}},
 	{"runtime/mheap.go", func(e *editor) {
 		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")

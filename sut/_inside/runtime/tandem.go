@@ -13,6 +13,7 @@ import (
 type tandemG struct {
 	id         uint64 // place in the spawn tree; 0: not under control
 	children   uint64
+	allocated  uint64    // objects: see tandemBorn
 	drawn      [3]uint64 // how far each of its random streams has been read
 	seed       uint64
 	order      int32 // creation order in this execution
@@ -61,6 +62,7 @@ var tandem struct {
 	sh        *shared
 	now       int64
 	ticks     uint64    // children of the clock
+	execution uint64    // its number, from 1
 	short     [2]uint64 // reads and writes, so far
 	faults    uint64    // likewise
 	behave    bool      // the behaviour of the peers was chosen
@@ -374,14 +376,10 @@ func tandemLogOperation(t *tandemG) {
 }
 
 func tandemObject(t *tandemG) uint64 {
-	switch t.op {
-	case opDescriptorClose:
-		return uint64(t.object)
-	}
-	if tandemIsSocketOp(t.op) {
+	if t.op != opDescriptorClose && tandemIsSocketOp(t.op) {
 		return tandemSocketObject(t)
 	}
-	return uint64(t.object)
+	return tandemNameFor(t)
 }
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {

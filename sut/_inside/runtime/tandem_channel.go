@@ -116,7 +116,7 @@ const (
 )
 
 //go:nosplit
-func tandemChannelObject(c *hchan) uint64 { return uint64(uintptr(unsafe.Pointer(c))) }
+func tandemChannelObject(c *hchan) uint64 { return tandemName(uintptr(unsafe.Pointer(c))) }
 
 //go:nosplit
 func tandemChannelReady(c *hchan) (ready uint8) {

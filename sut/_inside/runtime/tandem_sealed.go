@@ -16,7 +16,7 @@ func tandemGoesAhead(t *tandemG) bool {
 			return false
 		}
 		*tandemNextRecord() = record{
-			kind: recordAccess, op: t.op, flag: tandemAccessKind(t), ready: ready, a: uint64(t.object),
+			kind: recordAccess, op: t.op, flag: tandemAccessKind(t), ready: ready, a: tandemNameFor(t),
 			pc: uint64(t.caller), open: uint64(t.open),
 		}
 	case t.waits():

@@ -39,6 +39,7 @@ func tandemInit() {
 	tandem.serving = true
 	tandem.fork = mode == "fork"
 	tandem.now = tandemEpoch
+	tandemBirths.heap = mheap_.curArena.base &^ (heapArenaBytes - 1)
 	debug.gcshrinkstackoff = 1 // what is noted of a pending select points into its stack
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
 	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache), mapSharedAnonymous, -1))
@@ -58,6 +59,7 @@ func tandemServe() {
 	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
 	sh.firstFD = uint64(n)
+	tandemMapBirths()
 	if raceenabled {
 		tandemRaceMap()
 	}
@@ -90,6 +92,7 @@ func tandemStart() {
 	tandem.current.set(main)
 	tandem.step = 0
 	tandem.on = true
+	tandemBeginBirths()
 	if raceenabled {
 		tandemRaceBegin()
 	}

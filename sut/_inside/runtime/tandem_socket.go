@@ -248,9 +248,9 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) && !tandemIsPlainFile(fd) {
 		return
 	}
-	tandemTouchName(opDescriptorUse, uint64(uintptr(file)), accessRead)
+	tandemTouchName(opDescriptorUse, tandemName(uintptr(file)), accessRead)
 	if lock != nil {
-		tandemTouchName(opDescriptorUse, uint64(uintptr(lock)), accessWrite)
+		tandemTouchName(opDescriptorUse, tandemName(uintptr(lock)), accessWrite)
 	}
 }
 
