@@ -403,7 +403,7 @@ func (r *run) place(stack []uint64) string {
 const (
 	roundInterval    = 50 * time.Millisecond
 	progressInterval = 200 * time.Millisecond
-	lateStart        = 30 * time.Millisecond
+	lateStart        = 10 * time.Millisecond
 )
 
 // rounds does what has to be done now and then: see that the peers live even

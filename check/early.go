@@ -33,30 +33,48 @@ func newEarly() early {
 	}
 }
 
-// low reports whether few jobs are queued for so many executors.
-func (e *early) low(executors int) bool { return len(e.queue) < executors }
+// How far ahead of the search executions are run, for each executor. What is run earlier is in memory, and in no
+// cache any more, when it is reported.
+const (
+	lookAhead = 16   // of the next branches
+	farAhead  = 2048 // kept, and more are found out from them
+	enough    = 16   // queued
+)
 
-// fill queues what the search will ask for, or if that is not known, what it will because of something that was
-// run, and reports whether there are new jobs.
-func (e *early) fill(s explore.Search, ahead []explore.Schedule) bool {
-	before := len(e.queue)
-	e.add(ahead)
-	for len(e.queue) == before && e.leads.Len() > 0 {
-		j := heap.Pop(&e.leads).(*job)
-		e.add(explore.Beyond(s, &j.schedule, &j.execution))
+// missing is how many jobs are to be queued for so many executors: none as long as there are some.
+func (e *early) missing(executors int) int {
+	if len(e.queue) >= enough/4*executors {
+		return 0
 	}
-	return len(e.queue) > before
+	return enough*executors - len(e.queue)
 }
 
-// add queues what is not known yet, the first in the list last.
-func (e *early) add(list []explore.Schedule) {
+// lead takes out the job of which is to be found out next what the search will ask for because of it; nil
+// if there is none, or so much has been run that it will not get there soon.
+func (e *early) lead(executors int) *job {
+	if e.leads.Len() == 0 || e.last.Len() >= farAhead*executors {
+		return nil
+	}
+	return heap.Pop(&e.leads).(*job)
+}
+
+// newJobs makes jobs, the last in the list first.
+func newJobs(list []explore.Schedule) []*job {
+	jobs := make([]*job, 0, len(list))
 	for _, schedule := range slices.Backward(list) {
-		hash := schedule.Hash()
-		if e.jobs[hash] == nil && e.room(&schedule) {
-			j := &job{schedule: schedule, places: nowhere}
-			e.jobs[hash], e.queue = j, append(e.queue, j)
+		jobs = append(jobs, &job{schedule: schedule, hash: schedule.Hash(), places: nowhere})
+	}
+	return jobs
+}
+
+// add queues jobs that are not known yet, and reports whether there were any.
+func (e *early) add(jobs []*job) (added bool) {
+	for _, j := range jobs {
+		if e.jobs[j.hash] == nil && e.room(&j.schedule) {
+			e.jobs[j.hash], e.queue, added = j, append(e.queue, j), true
 		}
 	}
+	return added
 }
 
 // pop returns the next job that waits for an executor; nil if there is none.
@@ -78,9 +96,8 @@ func (e *early) idle() bool {
 	return len(e.queue) == 0
 }
 
-// remove takes out the job with a schedule; nil if there is none.
-func (e *early) remove(s *explore.Schedule) *job {
-	hash := s.Hash()
+// remove takes out the job with a schedule, which has a hash; nil if there is none.
+func (e *early) remove(s *explore.Schedule, hash uint64) *job {
 	j := e.jobs[hash]
 	if j == nil || !j.schedule.Equal(s) {
 		return nil
@@ -125,7 +142,7 @@ func (e *early) room(s *explore.Schedule) bool {
 	if e.last.Len() == 0 || e.last.jobs[0].schedule.Turn() >= s.Turn() {
 		return false
 	}
-	e.recycle(e.remove(&e.last.jobs[0].schedule))
+	e.recycle(e.remove(&e.last.jobs[0].schedule, e.last.jobs[0].hash))
 	return true
 }
 

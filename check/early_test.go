@@ -12,8 +12,8 @@ func ranJob(e *early, length int, g explore.GoroutineID) *job {
 	if length > 0 {
 		j.schedule.Prefix[0].Goroutine = g
 	}
-	j.state = finished
-	e.jobs[j.schedule.Hash()] = j
+	j.state, j.hash = finished, j.schedule.Hash()
+	e.jobs[j.hash] = j
 	e.keep(j, &executor{translator: &translator{}})
 	return j
 }
@@ -49,7 +49,7 @@ func TestEarlyIsBounded(t *testing.T) {
 	if !e.room(&explore.Schedule{Prefix: make([]explore.Action, 4)}) {
 		t.Error("there is no room for what is deeper")
 	}
-	if e.remove(&shallow.schedule) != nil || len(e.jobs) != maxEarly-1 {
+	if e.remove(&shallow.schedule, shallow.hash) != nil || len(e.jobs) != maxEarly-1 {
 		t.Error("something else was given up")
 	}
 	if !e.room(&explore.Schedule{}) {
@@ -69,7 +69,8 @@ func TestEarlyLeads(t *testing.T) {
 		j.execution.Transitions[length] = other
 	}
 	for _, want := range []int{5, 4, 3, 2} {
-		if !e.fill(s, explore.Ahead(s, 1)) {
+		lead := e.lead(1)
+		if lead == nil || !e.add(newJobs(explore.Beyond(s, &lead.schedule, &lead.execution))) {
 			t.Fatal("nothing is queued")
 		}
 		j := e.pop()
@@ -77,7 +78,22 @@ func TestEarlyLeads(t *testing.T) {
 			t.Errorf("%v is next, want one of length %d", j.schedule, want+1)
 		}
 	}
-	if e.fill(s, explore.Ahead(s, 1)) || e.pop() != nil {
+	if e.lead(1) != nil || e.pop() != nil {
 		t.Error("there is more")
+	}
+}
+
+// TestEarlyIsNotFarAhead: where so much is kept that the search will not get there soon, nothing more is found
+// out from it.
+func TestEarlyIsNotFarAhead(t *testing.T) {
+	e := newEarly()
+	for g := range explore.GoroutineID(farAhead) {
+		ranJob(&e, 10, g)
+	}
+	if e.lead(1) != nil {
+		t.Errorf("with %d kept for one executor, one leads on", farAhead)
+	}
+	if e.lead(2) == nil {
+		t.Errorf("with %d kept for two executors, none leads on", farAhead)
 	}
 }

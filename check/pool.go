@@ -2,7 +2,10 @@ package check
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/tandem-mc/tandem/explore"
 )
@@ -21,11 +24,15 @@ type pool struct {
 	advancing sync.Mutex
 	asked     *job // what it waits for; nil: it is to be asked. Who changes it holds mu too
 
+	// changes counts what may concern those who wait. Who changes it holds mu.
+	changes atomic.Uint32
+
 	mu        sync.Mutex // may be taken by who holds advancing
-	work      sync.Cond  // something is queued, or all is over
+	work      sync.Cond  // there was a change
 	executors []*executor
 	leader    *executor       // that advanced the search last
-	taken     bool            // the search is being advanced
+	taken     bool            // the search is being advanced, or makes forecasts
+	foreseen  bool            // it knows nothing more than is queued, before something is reported to it
 	seen      map[string]bool // kinds of findings that have been reported
 	early     early
 	over      bool
@@ -35,6 +42,7 @@ type pool struct {
 // job is an execution to be run, or one that was.
 type job struct {
 	schedule explore.Schedule
+	hash     uint64      // of the schedule, if it was forecast
 	first    bool        // of the check
 	forecast float64     // explore.Forecast, if it was not run ahead
 	memory   *translator // that the execution is in, unless that is the executor's own
@@ -119,13 +127,11 @@ func (p *pool) soFar() (v explore.Verdict, c Counts) {
 func (p *pool) serve(x *executor) {
 	defer p.busy.Done()
 	defer x.worker.Stay()()
-	for j := p.next(x); j != nil; j = p.next(x) {
-		var d done
+	for j := p.next(x, nil); j != nil; j = p.next(x, j) {
 		if x.talk != nil {
 			x.talk.forecast = j.forecast
 		}
-		d.execution, d.finding, d.err = x.execute(j.schedule, j.first, p.known)
-		p.finished(x, j, d)
+		j.execution, j.finding, j.err = x.execute(j.schedule, j.first, p.known)
 	}
 }
 
@@ -136,24 +142,29 @@ func (p *pool) known(kind string) bool {
 	return p.seen[kind]
 }
 
-// finished takes what came of a job.
-func (p *pool) finished(x *executor, j *job, d done) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// finished takes a job that was run. The caller holds mu.
+func (p *pool) finished(x *executor, j *job) {
 	x.executing = false
-	j.done, j.state = d, finished
-	if d.err != nil {
-		p.leave(x, d.err)
+	j.state = finished
+	if j.err != nil {
+		p.leave(x, j.err)
 	}
-	if !j.asked || p.leader != x { // else the next that it does is to report it
-		p.early.keep(j, x)
+	if j.asked && p.leader == x && !p.taken {
+		return // it is reported next, before mu is free
+	}
+	p.early.keep(j, x)
+	if j.asked {
+		p.changed()
 	}
 }
 
-// next returns a job for an executor, when there is one; nil when all is over.
-func (p *pool) next(x *executor) *job {
+// next takes the job that an executor has run, if any, and returns another one, when there is one; nil when all is over.
+func (p *pool) next(x *executor, ran *job) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ran != nil {
+		p.finished(x, ran)
+	}
 	for p.goesOn(x) {
 		if p.due() && p.leads(x) {
 			if j := p.advance(x); j != nil {
@@ -165,11 +176,39 @@ func (p *pool) next(x *executor) *job {
 			p.begin(x, j)
 			return j
 		}
-		x.waiting = true
-		p.work.Wait()
-		x.waiting = false
+		if !p.taken && !p.foreseen {
+			p.foresee()
+		} else {
+			p.linger(x)
+		}
 	}
 	return nil
+}
+
+// linger waits for a change. The caller holds mu, but not meanwhile. To begin with it does not give up its
+// processor, if each executor has one: most changes come soon, and to wake somebody up takes as long as an execution.
+func (p *pool) linger(x *executor) {
+	seen := p.changes.Load()
+	if len(p.executors) <= runtime.NumCPU() {
+		p.mu.Unlock()
+		const patience, between = 200 * time.Microsecond, 256
+		for until := time.Now().Add(patience); p.changes.Load() == seen && time.Now().Before(until); {
+			for i := 0; i < between && p.changes.Load() == seen; i++ {
+			}
+		}
+		p.mu.Lock()
+	}
+	for p.changes.Load() == seen {
+		x.waiting = true
+		p.work.Wait()
+	}
+	x.waiting = false
+}
+
+// changed tells those who wait. The caller holds mu.
+func (p *pool) changed() {
+	p.changes.Add(1)
+	p.work.Broadcast()
 }
 
 // goesOn reports whether there may be jobs for an executor. The caller holds mu.
@@ -238,39 +277,69 @@ func (p *pool) ask() bool {
 		return !over
 	}
 	schedule, more := p.run.search.Next() // without mu, which the others may want meanwhile
+	hash := schedule.Hash()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !more {
 		p.finish(nil)
 		return false
 	}
-	if p.asked = p.early.remove(&schedule); p.asked == nil {
+	if p.asked = p.early.remove(&schedule, hash); p.asked == nil {
 		p.asked, p.run.begun = &job{schedule: schedule, first: !p.run.begun}, true
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
 	}
-	if p.asked.asked = true; p.asked.state == queued {
+	if p.asked.asked = true; p.asked.state == queued && p.run.peers != nil {
 		p.asked.forecast = explore.Forecast(p.run.search)
 	}
 	return true
 }
 
-// forecast has the others have something to do. Who advances the search calls it, after ask.
+// foresee makes forecasts while the execution that the search waits for is being run. The caller
+// holds mu, but not meanwhile.
+func (p *pool) foresee() {
+	p.taken = true
+	p.mu.Unlock()
+	p.advancing.Lock()
+	p.forecast()
+	p.advancing.Unlock()
+	p.mu.Lock()
+	p.taken = false
+	p.changed() // the execution may have been finished meanwhile
+}
+
+// forecast has the others have something to do. The caller holds advancing, after ask.
 func (p *pool) forecast() {
 	p.mu.Lock()
 	n := len(p.executors)
-	missing := 16*n - len(p.early.queue)
-	low := n > 1 && p.early.low(n)
+	missing := p.early.missing(n)
 	p.mu.Unlock()
-	if !low {
+	if n == 1 || missing == 0 {
 		return
 	}
-	list := explore.Ahead(p.run.search, missing)
+	list := explore.Ahead(p.run.search, missing, lookAhead*n)
+	for !p.enqueue(list) {
+		p.mu.Lock()
+		j := p.early.lead(n)
+		p.foreseen = j == nil
+		p.mu.Unlock()
+		if j == nil {
+			return
+		}
+		list = explore.Beyond(p.run.search, &j.schedule, &j.execution)
+	}
+}
+
+// enqueue queues what is not known yet, and reports whether there was anything.
+func (p *pool) enqueue(list []explore.Schedule) bool {
+	jobs := newJobs(list)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.early.fill(p.run.search, list) {
-		p.work.Broadcast()
+	added := p.early.add(jobs)
+	if added {
+		p.changed()
 	}
+	return added
 }
 
 // report tells the search what came of the job that it waits for; false if that ends
@@ -292,7 +361,7 @@ func (p *pool) report(j *job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.early.recycle(j)
-	p.asked = nil
+	p.asked, p.foreseen = nil, false
 	return true
 }
 
@@ -324,7 +393,7 @@ func (p *pool) leave(x *executor, err error) {
 	}
 	for _, other := range p.executors {
 		if !other.failed {
-			p.work.Broadcast()
+			p.changed()
 			return
 		}
 	}
@@ -337,7 +406,7 @@ func (p *pool) finish(err error) {
 		return
 	}
 	p.over, p.err = true, err
-	p.work.Broadcast()
+	p.changed()
 	for _, x := range p.executors {
 		if x.executing { // what nobody will ask for any more
 			x.failed = true

@@ -3,16 +3,17 @@ package explore
 import "slices"
 
 // Ahead lists at most n schedules that a search has not asked for yet and will, for
-// all it knows now, the next one first. Other workers may run them meanwhile. It may be called after Next,
+// all it knows now, the next one first. Other workers may run them meanwhile. It looks at no more than the next so many
+// branches: what is run too early is in no cache any more when it is asked for. It may be called after Next,
 // before the execution that Next asks for is reported; it lists none twice, but what Beyond has listed too, and keeps no
 // reference to them.
 //
 // The search does not depend on it: when it gets there, it asks for the
 // schedule as if nobody had, and is told what came of it. Should it ask for another one,
 // the work was in vain, and nothing else (Schedule.Equal).
-func Ahead(s Search, n int) []Schedule {
+func Ahead(s Search, n, within int) []Schedule {
 	if f, ok := s.(foresighted); ok {
-		return f.ahead(n)
+		return f.ahead(n, within)
 	}
 	return nil
 }
@@ -28,27 +29,28 @@ func Beyond(s Search, schedule *Schedule, e *Execution) []Schedule {
 
 // foresighted is a search that knows what comes later, or a decorator of one.
 type foresighted interface {
-	ahead(n int) []Schedule
+	ahead(n, within int) []Schedule
 	beyond(*Schedule, *Execution) []Schedule
 }
 
 // ahead of a decorator may list more than the bound leaves.
-func (b *bounded) ahead(n int) []Schedule { return Ahead(b.Search, n) }
+func (b *bounded) ahead(n, within int) []Schedule { return Ahead(b.Search, n, within) }
 
 func (b *bounded) beyond(s *Schedule, e *Execution) []Schedule { return Beyond(b.Search, s, e) }
 
 // ahead lists the leaves of the wakeup trees on the path, in order. Whatever is inserted later comes after
 // them. What will be asleep on the way to them follows from what is, and from what is
 // left of it; only if that does something else by then has the search another sleep set.
-func (d *dpor) ahead(n int) []Schedule {
+func (d *dpor) ahead(n, within int) []Schedule {
 	if d.restored != nil {
 		return nil
 	}
 	f := &d.forecast
-	f.list, f.room = nil, n
-	for i := len(d.nodes) - 1; i >= 0 && len(f.list) < n; i-- {
+	f.list, f.room, f.within = nil, n, within
+	for i := len(d.nodes) - 1; i >= 0 && !f.full(); i-- {
 		todo := &d.nodes[i].todo
 		if !slices.ContainsFunc(todo.branches, func(b *branch) bool { return !b.ahead }) {
+			f.pass(todo.branches)
 			continue
 		}
 		f.prefix = append(f.prefix[:0], d.path[:i]...)
@@ -72,16 +74,31 @@ type forecast struct {
 	sleep  []Sleeper  // what is asleep there, after what is above it
 	list   []Schedule // of leaves
 	room   int        // in the list
+	within int        // so many more leaves are looked at
+}
+
+// full reports whether nothing more is to be listed.
+func (f *forecast) full() bool { return len(f.list) == f.room || f.within <= 0 }
+
+// pass passes over branches of which all leaves are listed.
+func (f *forecast) pass(branches []*branch) {
+	for _, b := range branches {
+		f.within -= max(1, b.leaves)
+	}
 }
 
 // node lists the leaves of the tree of a node, where what is asleep begins at from, and reports
 // whether all are listed now. The first of them is that of the node above it, if it is on the way there.
 func (f *forecast) node(w *wakeups, from int, first bool) (all bool) {
 	for i, b := range w.branches {
-		if !b.ahead {
+		if b.ahead {
+			f.pass(w.branches[i : i+1])
+		} else {
+			before := f.within
 			b.ahead = f.branch(b, from, first || i > 0)
+			b.leaves = before - f.within
 		}
-		if len(f.list) == f.room {
+		if f.full() {
 			return b.ahead && i == len(w.branches)-1
 		}
 		f.sleep = append(f.sleep, b.sleeper())
@@ -97,6 +114,9 @@ func (f *forecast) branch(b *branch, from int, first bool) (all bool) {
 	}
 	if first && !b.begun && !f.leaf(b, from) {
 		return false
+	}
+	if first {
+		f.within--
 	}
 	if b.isChain() {
 		return true
@@ -122,7 +142,7 @@ func (b *branch) isChain() bool {
 
 // leaf lists the first leaf of a branch; false if there is no room.
 func (f *forecast) leaf(b *branch, from int) bool {
-	if len(f.list) == f.room {
+	if f.full() {
 		return false
 	}
 	b.begun = true

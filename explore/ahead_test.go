@@ -31,9 +31,10 @@ func (f *foreseeing) Next() (Schedule, bool) {
 		return s, false
 	}
 	n := f.lists.Draw(f.t, "ahead")
-	list := Ahead(f.Search, n)
-	if len(list) > n {
-		f.t.Fatalf("%d schedules, wanted %d", len(list), n)
+	within := f.lists.Draw(f.t, "within") * 2
+	list := Ahead(f.Search, n, within)
+	if _, ok := f.Search.(*dpor); len(list) > n || ok && len(list) > within {
+		f.t.Fatalf("%d schedules, wanted %d, within the next %d", len(list), n, within)
 	}
 	for _, early := range list {
 		if early.Equal(&s) {
@@ -138,7 +139,7 @@ func TestAheadOfNothing(t *testing.T) {
 		"dfs": DFS(), "dpor": DPOR(), "random": Random(1, 1), "replay": Replay(nil), "bounded": MaxExecutions(Replay(nil), 3),
 	} {
 		s.Next()
-		if list := Ahead(s, 10); len(list) > 0 {
+		if list := Ahead(s, 10, 10); len(list) > 0 {
 			t.Errorf("%s: %v", name, list)
 		}
 	}

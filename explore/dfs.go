@@ -74,9 +74,10 @@ func (d *dfs) Report(e Execution) error {
 }
 
 // ahead: whatever is left to do on the path will be done.
-func (d *dfs) ahead(n int) (list []Schedule) {
-	for i := len(d.stack) - 1; i >= 0; i-- {
+func (d *dfs) ahead(n, within int) (list []Schedule) {
+	for i := len(d.stack) - 1; i >= 0 && within > 0; i-- {
 		b := &d.stack[i]
+		within -= len(b.todo)
 		for ; b.ahead < len(b.todo); b.ahead++ {
 			if len(list) == n {
 				return list

@@ -45,7 +45,7 @@ func (l *limited) Next() (Schedule, bool) {
 	return s, true
 }
 
-func (l *limited) ahead(n int) []Schedule { return l.limitAll(Ahead(l.Search, n)) }
+func (l *limited) ahead(n, within int) []Schedule { return l.limitAll(Ahead(l.Search, n, within)) }
 
 func (l *limited) beyond(s *Schedule, e *Execution) []Schedule {
 	return l.limitAll(Beyond(l.Search, s, e))

@@ -53,7 +53,7 @@ func (r *random) Next() (Schedule, bool) {
 }
 
 // ahead lists what comes next: it does not depend on what is reported.
-func (r *random) ahead(n int) (list []Schedule) {
+func (r *random) ahead(n, _ int) (list []Schedule) {
 	if r.listed == 0 {
 		r.foreseen = r.seeds
 	}

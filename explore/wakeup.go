@@ -15,9 +15,10 @@ type wakeups struct {
 // branch is a step and what follows it. It shares no memory with the trace.
 type branch struct {
 	step
-	below wakeups
-	begun bool // Ahead has listed its first leaf
-	ahead bool // and all others
+	below  wakeups
+	begun  bool // Ahead has listed its first leaf
+	ahead  bool // and all others:
+	leaves int  // so many, beyond that of what is above it
 }
 
 // step is an action, and what its transition accesses.

@@ -3,6 +3,7 @@ package sut
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -265,7 +266,7 @@ func (w *Worker) gone() bool {
 }
 
 func (w *Worker) tell(b byte) error {
-	if _, err := w.command.Write([]byte{b}); err != nil {
+	if err := ring(w.command, b); err != nil {
 		return fmt.Errorf("the worker does not take commands: %w", err)
 	}
 	return nil
@@ -273,19 +274,14 @@ func (w *Worker) tell(b byte) error {
 
 // hear waits for the worker's next answer.
 func (w *Worker) hear() (byte, error) {
-	var b [1]byte
-	for {
-		n, err := unix.Read(int(w.answer.Fd()), b[:])
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return 0, fmt.Errorf("waiting for the worker: %w", err)
-		case n == 0:
-			return 0, errWorkerGone
-		}
-		return b[0], nil
+	b, err := await(w.answer)
+	switch {
+	case err == io.EOF:
+		return 0, errWorkerGone
+	case err != nil:
+		return 0, fmt.Errorf("waiting for the worker: %w", err)
 	}
+	return b, nil
 }
 
 var errWorkerGone = errors.New("the worker has ended")
