@@ -19,6 +19,7 @@ type translator struct {
 	starts    []explore.GoroutineID
 	enabled   []explore.Alternative
 	spans     []span // of the transitions
+	turn      turn
 	pending   []pending
 	isPending bool // what was begun last is the last of these, no transition
 	partners  []explore.Pending
@@ -98,8 +99,10 @@ func (t *translator) log(l *sut.Log) (explore.Execution, error) {
 	x.Transitions, x.Pending = x.Transitions[:0], x.Pending[:0]
 	t.accesses, t.starts, t.enabled, t.spans = t.accesses[:0], t.starts[:0], t.enabled[:0], t.spans[:0]
 	t.needs, t.pending, t.partners, t.intended = t.needs[:0], t.pending[:0], t.partners[:0], t.intended[:0]
+	t.turn = turn{}
 	for i := range l.Events {
 		t.event(&l.Events[i])
+		t.turn.take(&l.Events[i])
 	}
 	t.cut()
 	return *x, nil
@@ -124,7 +127,7 @@ func (t *translator) event(e *sut.Event) {
 	case sut.Spawned, sut.Woke:
 		t.starts = append(t.starts, explore.GoroutineID(e.Subject))
 	case sut.Enabled:
-		t.enabled = append(t.enabled, explore.Alternative{Goroutine: explore.GoroutineID(e.Subject), Choices: int(e.Choices)})
+		t.enabled = append(t.enabled, explore.Alternative{Goroutine: explore.GoroutineID(e.Subject), Choices: int(e.Choices), Rests: t.turn.rests(e)})
 	case sut.Pending:
 		t.pend(e, false)
 		t.need(e, e.Object)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,15 +77,36 @@ func TestLimitsAndChoices(t *testing.T) {
 	}
 }
 
-// compareLimits compares searches with several limits, and returns how many executions these leave out.
+// compareLimits compares searches with several limits, that of partial-order reduction by the outcomes, and returns how many executions these leave out.
 func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][2]int) (left int) {
 	t.Helper()
 	for n := range 3 {
 		compareSchedules(t, p, o, explore.MaxPreemptions(explore.DFS(), n), all, func(preemptions, _ int) bool { return preemptions <= n })
 		within := compareSchedules(t, p, o, explore.MaxDelays(explore.DFS(), n), all, func(_, delays int) bool { return delays <= n })
 		left += len(all) - within
+		want := endsWith(t, p, o, explore.MaxPreemptions(explore.DFS(), n))
+		got := endsWith(t, p, o, explore.MaxPreemptions(explore.DPOR(), n))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\nwith at most %d preemptions, by partial-order reduction (-exist +found):\n%s", o.Args[0], n, diff)
+		}
 	}
 	return left
+}
+
+// endsWith lists what a search finds of how a program ends by itself: with which lines of output, in any order.
+func endsWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string]bool {
+	t.Helper()
+	list := map[string]bool{}
+	_, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
+		if x.Outcome == explore.Completed || x.Outcome == explore.Deadlock {
+			list[fmt.Sprint(slices.Sorted(strings.Lines(string(log.Stdout))), x.Outcome)] = true
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {

@@ -23,30 +23,49 @@ type transition struct {
 // transitionsOf reads the transitions of a log, which must have been made with WantEnabled.
 func transitionsOf(events []sut.Event) []transition {
 	var steps []transition
-	ticks, running, turn := 0, uint64(0), 0 // 0: nobody
-	canGoOn := false
+	ticks, canGoOn := 0, false
+	var now turn
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
 		case sut.Enabled:
-			isResumed := e.Operation == sut.Resume || e.Operation == sut.Begin
-			canGoOn = canGoOn || e.Subject == running && !isResumed && turn < sut.Turn
+			canGoOn = canGoOn || e.Subject == now.running && !now.rests(e)
 		case sut.Ticked:
 			if e.Number != sut.TickEarly {
-				ticks, running = ticks+1, 0
+				ticks++
 			}
 		case sut.Stepped:
 			s := transition{Choice: sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)}, choices: int(e.Choices), environment: isEnvironment(e), ticks: ticks}
-			if running != e.Subject {
-				s.preempts, turn = canGoOn && !s.environment, 0
-			}
-			if running, turn = e.Subject, turn+1; s.environment {
-				running = 0
-			}
+			s.preempts = canGoOn && !s.environment && e.Subject != now.running
 			steps, ticks, canGoOn = append(steps, s), 0, false
 		}
+		now.take(e)
 	}
 	return steps
+}
+
+// turn tells which goroutine of the program has just run, and how many transitions in a row.
+type turn struct {
+	running uint64 // 0: none, or there was something else in between
+	length  int
+}
+
+// take takes the next event of an execution.
+func (t *turn) take(e *sut.Event) {
+	switch {
+	case e.Kind == sut.Ticked && e.Number != sut.TickEarly, e.Kind == sut.Stepped && isEnvironment(e):
+		*t = turn{}
+	case e.Kind == sut.Stepped && e.Subject != t.running:
+		*t = turn{e.Subject, 1}
+	case e.Kind == sut.Stepped:
+		t.length++
+	}
+}
+
+// rests reports whether the goroutine that has just run is not preempted if another one goes on, although it could,
+// too: what it is enabled for is e.
+func (t *turn) rests(e *sut.Event) bool {
+	return e.Subject == t.running && (e.Operation == sut.Resume || e.Operation == sut.Begin || t.length >= sut.Turn)
 }
 
 // cost is what shrinking makes less, the most important first: preemptions,

@@ -69,6 +69,7 @@ func (e *encoder) alternatives(list []Alternative) {
 	for _, a := range list {
 		e.id(uint64(a.Goroutine))
 		e.number(uint64(a.Choices))
+		e.truth(a.Rests)
 	}
 }
 
@@ -194,7 +195,7 @@ func (d *decoder) actions() []Action {
 func (d *decoder) alternatives() []Alternative {
 	var list []Alternative
 	for range d.length() {
-		list = append(list, Alternative{GoroutineID(d.id()), d.count(maxChoices)})
+		list = append(list, Alternative{GoroutineID(d.id()), d.count(maxChoices), d.truth()})
 	}
 	return list
 }

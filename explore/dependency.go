@@ -101,6 +101,16 @@ func accumulate(accesses []Access) []Access {
 // kinds is a set of kinds of access: bit k for kind k.
 type kinds uint8
 
+// conflict reports whether a kind of one set conflicts with one of the other.
+func (k kinds) conflict(other kinds) bool {
+	for kind := range accessKinds {
+		if k&(1<<kind) != 0 && other&conflicting[kind] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // conflicting holds for each kind the set of kinds that it conflicts with.
 var conflicting = func() (sets [accessKinds]kinds) {
 	for a := range accessKinds {

@@ -5,13 +5,14 @@
 //
 // The searches:
 //
-//	DPOR    one execution per partial order (source sets, sleep sets, wakeup trees)
+//	DPOR    one execution per partial order (source sets, sleep sets, wakeup trees); within a bound on preemptions
+//	        another reduction, which repeats some
 //	DFS     every execution; the twin against which DPOR is tested
 //	Random  n executions with pseudo-random schedules
 //	PCT     n executions by random priorities, with a guarantee
 //	Replay  one given schedule
 //
-// MaxExecutions, UntilViolation and Until bound any of them; MaxPreemptions and MaxDelays
+// MaxExecutions, UntilViolation and Until bound any of them, MaxPreemptions all but Replay, MaxDelays
 // all but DPOR and Replay. A Search is used by one goroutine at a time; Ahead has work for
 // several workers.
 package explore
@@ -167,6 +168,9 @@ type Transition struct {
 type Alternative struct {
 	Goroutine GoroutineID
 	Choices   int
+	// Rests tells of the goroutine that ran last that it is not preempted if another one is picked, although
+	// it could go on: it has yielded, had its turn, or is about to go on with what it had blocked in.
+	Rests bool
 }
 
 // Pending is an operation that was parked when the execution ended. Goroutines

@@ -4,16 +4,34 @@ import "fmt"
 
 // MaxPreemptions leaves out executions in which goroutines are preempted more than n
 // times (Musuvathi and Qadeer: Iterative Context Bounding for Systematic Testing of
-// Multithreaded Programs, PLDI 2007). DFS is then exhaustive within the bound; DPOR and
-// Replay cannot be bounded so.
+// Multithreaded Programs, PLDI 2007). DFS is then exhaustive within the bound, and DPOR becomes
+// another reduction, which is, too (bpor.go). Replay cannot be bounded.
 func MaxPreemptions(s Search, n int) Search {
+	if _, ok := s.(*dpor); ok {
+		s = &bpor{trace: newTrace()}
+	}
 	return &limited{Search: s, within: atMost(n, "preemption"), limit: func(l *Limits) { l.Preemptions = &n }}
 }
 
 // MaxDelays does so with executions in which goroutines are delayed more than n times
-// (Emmi, Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011).
+// (Emmi, Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011). There is no reduction within
+// that bound: neither DPOR nor Replay can be bounded so.
 func MaxDelays(s Search, n int) Search {
+	refuseReduction(s)
 	return &limited{Search: s, within: atMost(n, "delay"), limit: func(l *Limits) { l.Delays = &n }}
+}
+
+// refuseReduction panics if a search, or what it decorates, explores one execution for many others. Where that
+// one is beyond a limit and another is not, what they show would be lost.
+func refuseReduction(s Search) {
+	switch s := s.(type) {
+	case *limited:
+		refuseReduction(s.Search)
+	case *bounded:
+		refuseReduction(s.Search)
+	case *dpor, *bpor:
+		panic("explore: there is no reduction within a bound on delays")
+	}
 }
 
 func atMost(n int, noun string) string {
@@ -36,8 +54,6 @@ func (l *limited) Next() (Schedule, bool) {
 	if !more {
 		return s, false
 	}
-	// A reduction explores one execution for many others. Where that one is beyond the
-	// limit and another is not, what they show would be lost.
 	if !s.WantEnabled && s.Seed == 0 {
 		panic("explore: a limit on what is picked needs a search by what could have been, or at random")
 	}

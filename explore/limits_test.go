@@ -59,7 +59,8 @@ func departure(before, x Transition, created []GoroutineID, ended bool) (c simCo
 		return slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == g })
 	}
 	running := before.Goroutine
-	if x.Goroutine != running && enabled(running) && running != 0 && !slices.Contains(before.Starts, running) {
+	preempted := slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == running && !a.Rests })
+	if x.Goroutine != running && preempted && running != 0 {
 		c.preemptions = 1
 	}
 	from := max(0, slices.Index(created, running))
@@ -160,14 +161,22 @@ func TestRandomKeepsToLimits(t *testing.T) {
 }
 
 func TestLimitsRefuseReduction(t *testing.T) {
-	for name, s := range map[string]Search{"dpor": DPOR(), "replay": Replay(nil), "bounded": MaxExecutions(DPOR(), 3)} {
+	for name, limit := range map[string]func() Search{
+		"replay":          func() Search { return MaxPreemptions(Replay(nil), 1) },
+		"bounded":         func() Search { return MaxPreemptions(MaxExecutions(DPOR(), 3), 1) },
+		"delays":          func() Search { return MaxDelays(DPOR(), 1) },
+		"delays, bounded": func() Search { return MaxDelays(MaxExecutions(DPOR(), 3), 1) },
+		"delays, replay":  func() Search { return MaxDelays(Replay(nil), 1) },
+		"both":            func() Search { return MaxDelays(MaxPreemptions(DPOR(), 1), 1) },
+		"both, other way": func() Search { return MaxPreemptions(MaxDelays(DPOR(), 1), 1) },
+	} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%s: a limit would lose executions without a word", name)
 				}
 			}()
-			MaxPreemptions(s, 1).Next()
+			limit().Next()
 		}()
 	}
 }

@@ -18,6 +18,7 @@ var saveables = map[string]func() Search{
 	"random":  func() Search { return Random(60, 7) },
 	"pct":     func() Search { return PCT(60, 3, 7) },
 	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
+	"bpor":    func() Search { return MaxPreemptions(DPOR(), 2) },
 	"limited": func() Search { return MaxDelays(MaxPreemptions(DFS(), 1), 3) },
 }
 

@@ -123,7 +123,7 @@ func (w *worker) step() bool {
 	if w.schedule.WantEnabled {
 		t.Enabled = affordable
 	}
-	w.spent = w.spent.plus(w.cost(Alternative{action.Goroutine, 1}, enabled))
+	w.spent = w.spent.plus(w.cost(Alternative{Goroutine: action.Goroutine, Choices: 1}, enabled))
 	w.current = &t
 	w.execute(action)
 	w.log.Transitions = append(w.log.Transitions, t)
@@ -145,15 +145,15 @@ func (w *worker) enabled() []Alternative {
 		case w.returning(g):
 			returning = true
 		case w.holds(g):
-			list = append(list, Alternative{g.id, w.choices(g)})
+			list = append(list, Alternative{g.id, w.choices(g), g == w.last && g.continuing})
 		}
 	}
 	switch {
 	case len(list) > 0:
 	case returning:
-		list = []Alternative{{w.goroutines[0].id, 1}}
+		list = []Alternative{{Goroutine: w.goroutines[0].id, Choices: 1}}
 	case sleeping:
-		list = []Alternative{{0, 1}}
+		list = []Alternative{{Choices: 1}}
 	}
 	return list
 }

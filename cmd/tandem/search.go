@@ -15,7 +15,7 @@ func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
 	var s explore.Search
 	switch f.search {
 	case "dpor":
-		if s = explore.DPOR(); leavesOut(b) {
+		if s = explore.DPOR(); b.Delays != nil {
 			s = explore.DFS() // see assumed
 		}
 	case "dfs":
@@ -58,8 +58,8 @@ func (f *checkFlags) assumed(b configs.Bounds) []string {
 		bounds = append(bounds, fmt.Sprintf("delays in an execution: at most %d", *n))
 	}
 	line := strings.Join(bounds, "; ")
-	if f.search == "dpor" {
-		line += " (dfs instead of dpor: within such a bound every schedule is run)"
+	if f.search == "dpor" && b.Delays != nil {
+		line += " (dfs instead of dpor: within a bound on delays every schedule is run)"
 	}
 	return []string{line}
 }
