@@ -9,19 +9,22 @@
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
 # make table2  the experiments of the paper, each with the strategy that is best for it
+# make adaptive strategy adaptive against the others, on each example with peers, five times
 # make libraries clients and servers made with popular libraries, which are downloaded
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
 
 GO ?= go
+EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget alphabet alphabet/server download redis library tickets sshd
+STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 
 # One static binary for each process; some examples are peers of others.
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 libraries lint clean
+.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 adaptive libraries lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -88,6 +91,11 @@ versions:
 
 table2: setup build
 	@$(GO) run ./examples/paper
+
+adaptive: PEERS = all
+adaptive: setup build
+	@for example in $(EXAMPLES_WITH_PEERS); do \
+		bin/tandem compare ./examples/$$example --strategies $(STRATEGIES) --repeat $(or $(REPEAT),5) 2>/dev/null; [ $$? -le 2 ] || exit 1; done
 
 libraries: PEERS = all
 libraries: setup build

@@ -17,6 +17,8 @@ type Comparison struct {
 	Package string
 	Args    []string
 	Rows    []Compared // in the order in which they were run
+
+	repeated bool // each row is of several runs
 }
 
 // Compared is the search with one combination.
@@ -31,6 +33,10 @@ type Compared struct {
 	ImageBytes               int64         // of all images together, when they were taken
 	PeakBytes                int64         // most bytes in the store of the checkpoint daemon just after a checkpoint: images and scratch directories
 	Elapsed                  time.Duration // of the search; with scope auto, what was in vain included
+
+	// Of several runs (Comparison.Medians):
+	fastest, slowest time.Duration
+	toBest           float64 // 0: not known
 }
 
 // Name names the combination.
@@ -129,6 +135,33 @@ var measures = []measure{
 	{"peak", "peak_bytes", peakOf, bytesText},
 }
 
+// ofRuns are those of combinations that were run several times.
+var ofRuns = []measure{
+	{"fastest", "fastest_seconds", func(c *Compared) float64 { return secondsOrNone(c.fastest) }, secondsText},
+	{"slowest", "slowest_seconds", func(c *Compared) float64 { return secondsOrNone(c.slowest) }, secondsText},
+	{"to best", "to_best", func(c *Compared) float64 {
+		if c.toBest == 0 {
+			return math.NaN()
+		}
+		return c.toBest
+	}, func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " x" }},
+}
+
+func secondsOrNone(d time.Duration) float64 {
+	if d == 0 {
+		return math.NaN()
+	}
+	return d.Seconds()
+}
+
+// measures are the columns.
+func (c *Comparison) measures() []measure {
+	if c.repeated {
+		return slices.Insert(slices.Clone(measures), 1, ofRuns...)
+	}
+	return measures
+}
+
 // peakOf is not known without checkpoints, after which it is measured.
 func peakOf(c *Compared) float64 {
 	if c.Counts.Checkpoints == 0 {
@@ -195,6 +228,9 @@ func (p *printer) comparison(c *Comparison) {
 	p.line(plain, "")
 	p.line(dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when they were taken; peak: most bytes in the")
 	p.line(dim, "  checkpoint daemon's store just after a checkpoint: the images that there were then, and the scratch directories")
+	if c.repeated {
+		p.line(dim, "  Each line is the run of the median time; to best: that time, as a multiple of the fastest other strategy's")
+	}
 }
 
 // note writes why a combination has come to no verdict.
@@ -219,7 +255,7 @@ const textColumns = 4
 // table is a heading and a line for each combination; what needs more words is in notes.
 func (c *Comparison) table() (table [][]string, notes []string) {
 	heading := []string{"strategy", "backend", "scope", "verdict"}
-	for _, m := range measures {
+	for _, m := range c.measures() {
 		heading = append(heading, m.title)
 	}
 	table = append(table, heading)
@@ -234,7 +270,7 @@ func (c *Comparison) table() (table [][]string, notes []string) {
 			verdict += fmt.Sprintf(" [%d]", len(notes))
 		}
 		line := []string{printable(r.Strategy), printable(r.Backend), printable(r.Scope), verdict}
-		for _, m := range measures {
+		for _, m := range c.measures() {
 			if value, known := m.of(r); known {
 				line = append(line, m.text(value))
 			} else {
@@ -279,7 +315,7 @@ func aligned(table [][]string, left int) []string {
 func WriteComparisonCSV(w io.Writer, c *Comparison) error {
 	out := csv.NewWriter(w)
 	heading := []string{"strategy", "backend", "scope", "verdict", "outcomes"}
-	for _, m := range measures {
+	for _, m := range c.measures() {
 		heading = append(heading, m.key)
 	}
 	lines := [][]string{append(heading, "reason")}
@@ -290,7 +326,7 @@ func WriteComparisonCSV(w io.Writer, c *Comparison) error {
 			outcomes = append(outcomes, fmt.Sprintf("%s: %d", outcome, r.Outcomes[outcome]))
 		}
 		line := []string{r.Strategy, r.Backend, r.Scope, string(r.Verdict), strings.Join(outcomes, "; ")}
-		for _, m := range measures {
+		for _, m := range c.measures() {
 			if value, known := m.of(r); known {
 				line = append(line, strconv.FormatFloat(value, 'f', -1, 64))
 			} else {

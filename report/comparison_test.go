@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,5 +162,48 @@ func TestBytesText(t *testing.T) {
 		if got := bytesText(bytes); got != want {
 			t.Errorf("%v bytes are %q, want %q", bytes, got, want)
 		}
+	}
+}
+
+// TestMedians: of several runs of each combination the table has the median, and how that compares with the fastest other one.
+func TestMedians(t *testing.T) {
+	c := &Comparison{Package: "./examples/alphabet"}
+	for round, ms := range [][]int{{30, 50, 70, 5}, {10, 40, 90, 5}, {20, 60, 80, 5}} {
+		for i, name := range []string{"adaptive", "always", "never", "after-io"} {
+			r := compared(name, "auto", "group", 140)
+			r.Elapsed = time.Duration(ms[i]) * time.Millisecond
+			switch {
+			case name == "never" && round == 1:
+				r.Verdict, r.Failed, r.Reason = "", true, "the peers have answered twice"
+			case name == "after-io":
+				r.Scope = "connection"
+			}
+			c.Rows = append(c.Rows, r)
+		}
+	}
+	m := c.Medians()
+	var got []string
+	for _, r := range m.Rows {
+		got = append(got, fmt.Sprint(r.Strategy, " ", r.Elapsed, " ", r.fastest, " ", r.slowest, " ", r.toBest))
+	}
+	want := []string{"adaptive 20ms 10ms 30ms 0.4", "always 50ms 40ms 60ms 2.5", "never 90ms 0s 0s 0", "after-io 5ms 5ms 5ms 0"}
+	if !slices.Equal(got, want) || !m.Rows[2].Failed {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var text, csv bytes.Buffer
+	if err := errors.Join(WriteComparison(&text, m, Options{}), WriteComparisonCSV(&csv, m)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"adaptive auto group holds 0.02 s 0.01 s 0.03 s 0.40 x 140 2,660 ",
+		"never auto group none [1] - - - - - ",
+		"as a multiple of the fastest other strategy's",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), line) {
+			t.Errorf("no %q in\n%s", line, &text)
+		}
+	}
+	if !strings.Contains(csv.String(), "adaptive,auto,group,holds,completed: 140,0.02,0.01,0.03,0.4,140,") {
+		t.Errorf("CSV:\n%s", &csv)
 	}
 }

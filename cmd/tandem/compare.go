@@ -27,6 +27,7 @@ type compareFlags struct {
 	checkFlags
 	strategies, backends, scopes []string
 	csv, svg                     string
+	repeat                       int
 }
 
 // maxCombinations bounds what one comparison runs.
@@ -54,6 +55,7 @@ func compareCommand() *cobra.Command {
 	p.StringSliceVar(&f.strategies, "strategies", strategy.Names(), "`strategies` to compare; after-io,every=3 is one of them")
 	p.StringSliceVar(&f.backends, "backends", nil, "`backends` to compare, of "+strings.Join(configs.Backends, ", ")+" (default: that of the configuration)")
 	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes` to compare, of "+strings.Join(configs.Scopes, ", ")+" (default: that of the configuration)")
+	p.IntVar(&f.repeat, "repeat", 1, "how often to run each: one after the other, and all of them again; the table has the run of the median time")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw it to `file` as bars")
 	return c
@@ -74,6 +76,9 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.repeat < 1 || f.repeat*len(combinations) > maxCombinations {
+		return fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all", f.repeat, maxCombinations)
+	}
 	options, err := f.options(pkg, config)
 	if err != nil {
 		return err
@@ -88,9 +93,9 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	}
 	defer clean()
 	comparison := &report.Comparison{Package: pkg, Args: config.Args}
-	for i, config := range combinations {
+	for i, config := range slices.Repeat(combinations, f.repeat) {
 		row := report.Compared{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
-		title := fmt.Sprintf("%d of %d: %s", i+1, len(combinations), row.Name())
+		title := fmt.Sprintf("%d of %d: %s", i+1, f.repeat*len(combinations), row.Name())
 		if c.Context().Err() != nil {
 			row.Failed, row.Reason = true, "not run: the comparison was interrupted"
 		} else {
@@ -200,7 +205,11 @@ func inShort(row *report.Compared) string {
 
 // show prints the comparison, writes the files that were asked for, and returns what the command ends with.
 func (f *compareFlags) show(out io.Writer, c *report.Comparison) error {
-	wrong := []error{report.WriteComparison(out, c, report.Options{}), c.Disagreement()}
+	wrong := []error{c.Disagreement()} // of any two runs
+	if f.repeat > 1 {
+		c = c.Medians()
+	}
+	wrong = append(wrong, report.WriteComparison(out, c, report.Options{}))
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer, *report.Comparison) error

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"slices"
+	"time"
+)
+
+// Medians is a comparison of which each combination was run several times, with one row for each: of its runs
+// the one of the median time, the lower one of two. If runs have failed, it is the first of these.
+func (c *Comparison) Medians() *Comparison {
+	medians := &Comparison{Package: c.Package, Args: c.Args, repeated: true}
+	for i := range c.Rows {
+		if !slices.ContainsFunc(medians.Rows, func(r Compared) bool { return r.Name() == c.Rows[i].Name() }) {
+			medians.Rows = append(medians.Rows, c.median(c.Rows[i].Name()))
+		}
+	}
+	for i := range medians.Rows {
+		medians.Rows[i].toBest = medians.toBest(i)
+	}
+	return medians
+}
+
+// median is the row for the runs of one combination.
+func (c *Comparison) median(name string) Compared {
+	var runs []Compared
+	for _, r := range c.Rows {
+		switch {
+		case r.Name() != name:
+		case r.Failed:
+			return r
+		default:
+			runs = append(runs, r)
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b Compared) int { return int(a.Elapsed - b.Elapsed) })
+	median := runs[(len(runs)-1)/2]
+	median.fastest, median.slowest = runs[0].Elapsed, runs[len(runs)-1].Elapsed
+	return median
+}
+
+// toBest is how long a combination takes as a multiple of the fastest other one with its backend and scope; 0 if there is
+// no other, or one of the two has not decided.
+func (c *Comparison) toBest(i int) float64 {
+	decided := func(r *Compared) bool { return r.Verdict == Holds || r.Verdict == Violated }
+	r, best := &c.Rows[i], time.Duration(0)
+	for j := range c.Rows {
+		other := &c.Rows[j]
+		if j != i && other.Backend == r.Backend && other.Scope == r.Scope && decided(other) && !other.Failed && (best == 0 || other.Elapsed < best) {
+			best = other.Elapsed
+		}
+	}
+	if best == 0 || !decided(r) || r.Failed {
+		return 0
+	}
+	return float64(r.Elapsed) / float64(best)
+}
