@@ -36,17 +36,27 @@ func newEarly() early {
 // How far ahead of the search executions are run, for each executor. What is run earlier is in memory, and in no
 // cache any more, when it is reported.
 const (
-	lookAhead = 16   // of the next branches
-	farAhead  = 2048 // kept, and more are found out from them
-	enough    = 16   // queued
+	lookAhead = 16      // of the next branches,
+	lookFar   = 128     // or so many as long as less than
+	cached    = 8 << 20 // bytes are kept for all of them
+	farAhead  = 2048    // are kept at most to find out more from them
+	enough    = 16      // are queued
 )
 
 // missing is how many jobs are to be queued for so many executors: none as long as there are some.
 func (e *early) missing(executors int) int {
-	if len(e.queue) >= enough/4*executors {
+	if len(e.queue) >= executors {
 		return 0
 	}
 	return enough*executors - len(e.queue)
+}
+
+// within is of how many of the next branches executions are run for so many executors.
+func (e *early) within(executors int) int {
+	if e.bytes < cached {
+		return lookFar * executors
+	}
+	return lookAhead * executors
 }
 
 // lead takes out the job of which is to be found out next what the search will ask for because of it; nil

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // ranJob is a job that was run, with a prefix of so many actions, the first by goroutine g.
@@ -95,5 +96,18 @@ func TestEarlyIsNotFarAhead(t *testing.T) {
 	}
 	if e.lead(2) == nil {
 		t.Errorf("with %d kept for two executors, none leads on", farAhead)
+	}
+}
+
+// TestEarlyLooksFar: the more is kept, the fewer of the next branches are looked at.
+func TestEarlyLooksFar(t *testing.T) {
+	e := newEarly()
+	few := e.within(2)
+	for g := explore.GoroutineID(0); e.bytes < cached; g++ {
+		j := &job{schedule: explore.Schedule{Prefix: []explore.Action{{Goroutine: g}}}, places: nowhere}
+		e.keep(j, &executor{translator: &translator{prefix: make([]sut.Choice, 1<<12)}})
+	}
+	if many := e.within(2); many >= few || many < 2 {
+		t.Errorf("with little kept %d branches are looked at, with much %d", few, many)
 	}
 }

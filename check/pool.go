@@ -312,12 +312,12 @@ func (p *pool) foresee() {
 func (p *pool) forecast() {
 	p.mu.Lock()
 	n := len(p.executors)
-	missing := p.early.missing(n)
+	missing, within := p.early.missing(n), p.early.within(n)
 	p.mu.Unlock()
 	if n == 1 || missing == 0 {
 		return
 	}
-	list := explore.Ahead(p.run.search, missing, lookAhead*n)
+	list := explore.Ahead(p.run.search, missing, within)
 	for !p.enqueue(list) {
 		p.mu.Lock()
 		j := p.early.lead(n)
