@@ -26,21 +26,47 @@ func Probe(ctx context.Context, criuPath string) []Finding {
 
 func probe(ctx context.Context, o Options) []Finding {
 	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx), probeQuiescence(), probeCRIU(&o)}
+	return append(findings, findingOfFilter(tryFilter()), probeCheckpoint(ctx, o, findings))
+}
+
+// probeCheckpoint takes a checkpoint and goes back to it, where all that it takes was found.
+func probeCheckpoint(ctx context.Context, o Options, found []Finding) Finding {
 	test := Finding{Name: "checkpoint"}
-	for _, f := range findings {
+	for _, f := range found {
 		if !f.OK {
 			test.Detail = "not tried: " + f.Name + " is not in order"
 			test.Fix = "see " + f.Name
-			return append(findings, test)
+			return test
 		}
 	}
 	if err := selfTest(ctx, o); err != nil {
 		test.Detail = err.Error()
 		test.Fix = "a container needs to be privileged; else see what CRIU says above and `criu check`"
-		return append(findings, test)
+		return test
 	}
 	test.OK, test.Detail = true, "a TCP connection in namespaces was dumped, restored and went on"
-	return append(findings, test)
+	return test
+}
+
+// tryFilter holds packets back in a network that nobody uses.
+func tryFilter() error {
+	network, err := newNetwork()
+	if err != nil {
+		return err
+	}
+	defer network.Close()
+	return inNetwork(network, func() error { return errors.Join(holdPackets(), releasePackets()) })
+}
+
+func findingOfFilter(err error) Finding {
+	if err != nil {
+		return Finding{
+			Name:   "packet filter",
+			Detail: "without it CRIU cannot bring back peers that have closed their end of a connection: " + err.Error(),
+			Fix:    "run a kernel with CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET; where it is a module: modprobe nf_tables",
+		}
+	}
+	return Finding{Name: "packet filter", OK: true, Detail: "nf_tables holds packets back while CRIU brings connections back"}
 }
 
 func probeKernel() Finding {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestProbeOfThisMachine(t *testing.T) {
@@ -13,6 +15,13 @@ func TestProbeOfThisMachine(t *testing.T) {
 		if !f.OK || f.Fix != "" || f.Detail == "" {
 			t.Errorf("%+v\n(these tests need a machine that scripts/setup.sh has prepared)", f)
 		}
+	}
+}
+
+func TestNoPacketFilter(t *testing.T) {
+	f := findingOfFilter(unix.EOPNOTSUPP)
+	if f.OK || !strings.Contains(f.Detail, "operation not supported") || !strings.Contains(f.Detail, "closed their end") || !strings.Contains(f.Fix, "nf_tables") {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -74,5 +74,8 @@ if [ -n "$missing" ]; then
 	install_packages $missing
 fi
 
+# Restores by CRIU need nf_tables. Where the kernel has it built in, or loads it when asked, there is nothing to do.
+[ -e /sys/module/nf_tables ] || modprobe -q nf_tables 2>/dev/null || true
+
 sh "$(dirname "$0")/install-criu.sh"
 say "everything is there"
