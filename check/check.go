@@ -97,6 +97,7 @@ type Counts struct {
 	Checkpoints    int
 	InMemory       int // of the checkpoints: those that CRIU was not needed for
 	Unstored       int // checkpoints that could not be kept
+	Killed         int // how often the peers were lost, as if they had been killed, and brought back
 	Restores       int
 	Restarts       int // of the peers, from nothing
 	Replayed       int // inputs given again after a restore or restart
@@ -128,6 +129,7 @@ func (c *Counts) add(other Counts) {
 	c.Checkpoints += other.Checkpoints
 	c.InMemory += other.InMemory
 	c.Unstored += other.Unstored
+	c.Killed += other.Killed
 	c.Restores += other.Restores
 	c.Restarts += other.Restarts
 	c.Replayed += other.Replayed
@@ -423,7 +425,7 @@ func (r *run) rounds(p *pool, now time.Time) error {
 }
 
 // alive returns an error if a process on the peers' side has died. While they are
-// being asked, whoever asks will notice.
+// being asked, whoever asks will notice; those that were killed are brought back when they are asked.
 func (r *run) alive() error {
 	if r.peers == nil || !r.peers.mu.TryLock() {
 		return nil
@@ -432,7 +434,10 @@ func (r *run) alive() error {
 	if r.peers.standing == nil || r.peers.group == nil {
 		return nil
 	}
-	return r.peers.group.Check()
+	if err := r.peers.group.Check(); !wereKilled(err) {
+		return err
+	}
+	return nil
 }
 
 // endedBy is what is known when somebody wants the search to end, or it cannot go on. The

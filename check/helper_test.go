@@ -163,6 +163,9 @@ func check(t testing.TB, o Options) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := result.Counts.Killed; n > 0 {
+		t.Errorf("the peers were lost %d times, though nobody has killed them", n)
+	}
 	total, violations := 0, 0
 	for outcome, n := range result.Outcomes {
 		if total += n; outcome.Violation() {

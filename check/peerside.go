@@ -169,12 +169,9 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 	if err := p.behave(p.behaviour); err != nil {
 		return iocache.Reaction{}, err
 	}
-	if err := p.comeBack(p.cursor.At()); err != nil {
-		return iocache.Reaction{}, err
-	}
-	reaction, err := p.give(in)
+	reaction, err := p.answer(in)
 	if err != nil {
-		return reaction, p.lastWords(err)
+		return reaction, err
 	}
 	if err := p.remember(in, reaction); err != nil {
 		return reaction, err
@@ -235,8 +232,9 @@ func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
 func (p *conversation) save() error {
 	started := time.Now()
 	image, err := p.group.Checkpoint(p.ctx)
-	if errors.Is(err, ckptd.ErrNotStored) {
-		return p.goOnWithout(err)
+	if errors.Is(err, ckptd.ErrNotStored) || wereKilled(err) {
+		p.goOnWithout(err)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -250,23 +248,6 @@ func (p *conversation) save() error {
 	p.refusal = cmp.Or(p.refusal, image.Refusal)
 	p.counts.CheckpointTime += time.Since(started)
 	p.counts.ImageBytes += image.Bytes
-	return nil
-}
-
-// goOnWithout does without a checkpoint that could not be stored: it costs that inputs have
-// to be given again. Where the attempt was the end of the group, it is brought back when it
-// is needed, by an older checkpoint.
-func (p *conversation) goOnWithout(err error) error {
-	p.counts.Unstored++
-	p.unstored = cmp.Or(p.unstored, err.Error())
-	if p.group.Check() == nil {
-		return nil
-	}
-	if p.depth(p.at) == 0 {
-		return fmt.Errorf("%w: it was the first one, and the peers have ended with it", err)
-	}
-	p.dropSockets()
-	p.at = nil
 	return nil
 }
 
@@ -353,10 +334,22 @@ func (p *conversation) approach(to iocache.Vector) error {
 
 // restart starts the group from nothing.
 func (p *conversation) restart() error {
+	reads, err := p.start()
+	if err == nil {
+		err = p.consult(strategy.Step{Kind: strategy.Start}, reads)
+	}
+	if err == nil && p.at == nil { // the attempt to save it was its end
+		_, err = p.start()
+	}
+	return err
+}
+
+// start starts the group from nothing, and tells what it has read until it was ready.
+func (p *conversation) start() (reads ckptd.Reads, err error) {
 	p.dropSockets()
 	if p.group != nil {
 		if err := p.group.Close(); err != nil {
-			return err
+			return reads, err
 		}
 		p.group = nil
 		p.counts.Restarts++
@@ -364,39 +357,28 @@ func (p *conversation) restart() error {
 		p.moved = p.names() + " started anew"
 	}
 	if p.client == nil {
-		return errNoPeers
+		return reads, errNoPeers
 	}
 	started := time.Now()
 	group, err := p.client.Start(p.ctx, p.spec.Behaving(p.behaviour))
 	if err != nil {
-		return err
+		return reads, err
 	}
 	p.spent.starts.since(started)
 	p.group, p.at = group, iocache.Vector{p.started}
 	p.hear(p.started)
-	reads, err := group.Reads() // as they started
-	if err != nil {
-		return err
+	if reads, err = group.Reads(); err != nil {
+		return reads, err
 	}
 	for _, b := range reads.Blind {
 		if b.Chosen {
-			return fmt.Errorf("how %s behaves cannot be chosen (choices, clock): what %v reads of the time and of random numbers is not under control", b.Peer, b)
+			return reads, fmt.Errorf("how %s behaves cannot be chosen (choices, clock): what %v reads of the time and of random numbers is not under control", b.Peer, b)
 		}
 	}
-	return p.consult(strategy.Step{Kind: strategy.Start}, reads)
+	return reads, nil
 }
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
-
-// answeredAnew explains an inconsistency of peers that would have been taken back by a checkpoint, but for its loss.
-func answeredAnew(err error, lost string) error {
-	var differs *iocache.Inconsistency
-	if !errors.As(err, &differs) {
-		return err
-	}
-	return fmt.Errorf("checkpoints of the peers were lost (%s), so that they were given their inputs again from further back, and they do not repeat what they "+
-		"answered before: give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
-}
 
 func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.dropSockets()

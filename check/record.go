@@ -34,7 +34,7 @@ func Summary(o Options, result *Result) report.Run {
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
-			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored,
+			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored, Killed: c.Killed,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
 		Assumptions: assumptions,

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,10 +44,10 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 // TestStorageFails damages all images there are, leaves no room for more, and has them on a file system that is
 // read-only, again and again during a search. What it finds is the same: places are come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
-	undisturbed := sabotage(t, ckptd.BackendMemory, func(int, string) {})
+	undisturbed := sabotage(t, ckptd.BackendMemory, 70, func(int, string) {})
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
 		t.Run(backend, func(t *testing.T) {
-			got := sabotage(t, backend, func(input int, images string) {
+			got := sabotage(t, backend, 70, func(input int, images string) {
 				switch input % 60 {
 				case 10:
 					damageAll(t, images, func(content []byte) []byte { return content[:len(content)/2] })
@@ -61,18 +63,14 @@ func TestStorageFails(t *testing.T) {
 						t.Error(err)
 					}
 				case 50:
-					if backend == ckptd.BackendMemory { // CRIU writes its log there when it restores, too
-						mountImages(t, func(images string) error {
-							return errors.Join(unix.Mount(images, images, "", unix.MS_BIND, ""), unix.Mount("", images, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-						})
-					}
+					mountImages(t, func(images string) error {
+						return errors.Join(unix.Mount(images, images, "", unix.MS_BIND, ""), unix.Mount("", images, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+					})
 				case 54:
-					if backend == ckptd.BackendMemory {
-						mountImages(t, func(images string) error { return unix.Unmount(images, unix.MNT_DETACH) })
-					}
+					mountImages(t, func(images string) error { return unix.Unmount(images, unix.MNT_DETACH) })
 				}
 			})
-			if got.Verdict.Kind != explore.Holds || got.Verdict.Executions != undisturbed.Verdict.Executions || got.Verdict.Transitions != undisturbed.Verdict.Transitions {
+			if got.Verdict.Executions != 70 || got.Verdict.Transitions != undisturbed.Verdict.Transitions {
 				t.Errorf("%+v\nundisturbed: %+v", got.Verdict, undisturbed.Verdict)
 			}
 			if c := got.Counts; c.Restarts < 2 || c.Replayed <= undisturbed.Counts.Replayed || c.Unstored == 0 || !strings.Contains(got.Unstored, ckptd.ErrNotStored.Error()) {
@@ -82,9 +80,79 @@ func TestStorageFails(t *testing.T) {
 	}
 }
 
-func sabotage(t *testing.T, backend string, harm func(input int, images string)) *Result {
+// TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends the peers with, they start
+// again and the search goes on, with later ones.
+func TestFirstCheckpointIsNotStored(t *testing.T) {
+	const executions = 10
+	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
+		got := sabotage(t, backend, executions, func(input int, images string) {
+			switch input {
+			case 1:
+				fill(t, filepath.Join(images, "fill"))
+			case 3:
+				if err := os.Remove(filepath.Join(images, "fill")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if c := got.Counts; got.Verdict.Executions != executions || c.Unstored == 0 || c.Restores == 0 {
+			t.Errorf("%s: %+v, %+v", backend, got.Verdict, c)
+		}
+	}
+}
+
+// TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved, or brought back. They are
+// brought back, and what is found is the same.
+func TestPeersAreKilled(t *testing.T) {
+	const executions = 15
+	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
+	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
+		random := rand.New(rand.NewPCG(1, 2)) // the moments are random all the same
+		killed := make(chan bool, 1)
+		killed <- false // nobody is at it
+		kills := 0
+		got := sabotage(t, backend, executions, func(input int, _ string) {
+			if input%6 != 0 {
+				return
+			}
+			if <-killed {
+				kills++
+			}
+			delay, command := time.Duration(random.IntN(5000))*time.Microsecond, []string{"tandem-proxy", "alphabet-server"}[random.IntN(2)]
+			daemon := ownDaemon(t)
+			go func() {
+				time.Sleep(delay) // to kill at another moment, not to wait for anything
+				killed <- killBelow(daemon, command)
+			}()
+		})
+		<-killed
+		if got.Verdict.Executions != executions || got.Verdict.Transitions != undisturbed.Verdict.Transitions || kills < 3 || got.Counts.Killed == 0 {
+			t.Errorf("%s: %+v; %d were killed, of which the check noticed %d", backend, got.Verdict, kills, got.Counts.Killed)
+		}
+	}
+}
+
+// killBelow kills the processes of a daemon whose command lines contain a word.
+func killBelow(parent, word string) (killed bool) {
+	lists, _ := filepath.Glob("/proc/" + parent + "/task/*/children")
+	for _, list := range lists {
+		children, _ := os.ReadFile(list)
+		for child := range strings.FieldsSeq(string(children)) {
+			killed = killBelow(child, word) || killed
+			pid, err := strconv.Atoi(child)
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil && bytes.Contains(line, []byte(word)) {
+				killed = unix.Kill(pid, unix.SIGKILL) == nil || killed
+			}
+		}
+	}
+	return killed
+}
+
+// sabotage runs some of the 70 executions of an example, and harms what they need after each new input.
+func sabotage(t *testing.T, backend string, executions int, harm func(input int, images string)) *Result {
 	t.Helper()
 	o := alphabet.options(t)
+	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
 	}

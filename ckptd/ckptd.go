@@ -79,6 +79,7 @@ const QuiescenceAuto = "auto"
 var (
 	ErrDaemonDied   = errors.New("the checkpoint daemon tandem-ckptd died")
 	ErrGroupDown    = errors.New("the peer group is not running")
+	ErrDiffers      = errors.New("the peer group differs from how it was saved") // see Options.Verify
 	ErrImageGone    = errors.New("there is no such image (any more)")
 	ErrNotStored    = errors.New("the image cannot be stored") // no budget, no room, or no writing
 	ErrInvalid      = errors.New("invalid request")

@@ -211,17 +211,34 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		return Image{}, err
 	}
 	if busy != "" {
-		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
+		return Image{}, g.orDying(watch, fmt.Errorf("%w: %s", ErrNotQuiescent, busy))
 	}
 	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
-		if died := watch.Check(); died != nil { // which explains it
-			err = fmt.Errorf("%w; %w", g.because(died), err)
+		if died := g.orDying(watch, nil); died != nil { // which explains it
+			err = fmt.Errorf("%w; %w", died, err)
 		}
 		return Image{}, err
 	}
+	if died := watch.Check(); died != nil { // perhaps it was dead already when it was saved
+		g.steps, g.unrepeatable = 0, false
+		_, _ = g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: a.Image}, nil) // unless it has ended, too
+		return Image{}, fmt.Errorf("%w; the group died as it was saved", g.because(died))
+	}
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
+}
+
+// orDying blames an error on the end of a peer, if it is about to be known: its connections end first.
+func (g *Group) orDying(watch *peers.Watch, err error) error {
+	const attempts, pause = 50, 2 * time.Millisecond
+	for range attempts {
+		if died := watch.Check(); died != nil {
+			return g.because(died)
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 // Restore ends the group as it is, if it still runs, and puts it back to the image.

@@ -91,6 +91,7 @@ var codes = []struct {
 }{
 	{"image gone", ErrImageGone},
 	{"not stored", ErrNotStored},
+	{"differs", ErrDiffers},
 	{"group down", ErrGroupDown},
 	{"invalid", ErrInvalid},
 	{"busy", ErrNotQuiescent},

@@ -37,8 +37,8 @@ func (h *hosted) verify(ctx context.Context, i *image) error {
 			}
 		}
 		if time.Since(begin) > patience || ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("group %d differs from its image %s, which is older (-):\n%s",
-				h.id, i.id, strings.Join(differing[:min(len(differing), most)], "\n")), err)
+			return errors.Join(fmt.Errorf("%w: group %d and its image %s, which is older (-):\n%s",
+				ErrDiffers, h.id, i.id, strings.Join(differing[:min(len(differing), most)], "\n")), err)
 		}
 	}
 }

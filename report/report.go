@@ -52,6 +52,7 @@ type Counts struct {
 	Refusal     string   // why it was, if it was to do without
 	Unstored    int      // checkpoints that could not be kept
 	WhyUnstored string   // the first of them
+	Killed      int      // how often the peers were lost, as if they had been killed, and brought back
 	Restores    int
 	Replayed    int // inputs given again to restored peers
 	Waits, Cuts int // for the peers to be quiescent; consistent cuts that it took

@@ -1,0 +1,80 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// A search goes on where a checkpoint could not be stored, and where somebody has killed the peers: what they have
+// answered is in the cache, and an older checkpoint, or a start from nothing, brings them to where they were.
+
+// maxAttempts is how often an input is given to peers that are killed meanwhile. They might do it themselves.
+const maxAttempts = 3
+
+// answer brings the group to where the search goes on, and gives it an input.
+func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err error) {
+	for attempt := 1; ; attempt++ {
+		if err = p.comeBack(p.cursor.At()); err == nil {
+			if reaction, err = p.give(in); err == nil {
+				return reaction, nil
+			}
+			err = p.lastWords(err)
+		}
+		if !wereKilled(err) || attempt == maxAttempts || p.ctx.Err() != nil {
+			return reaction, err
+		}
+		p.noteKilled(err)
+	}
+}
+
+// wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by SIGKILL: by the kernel when memory is
+// short, or by a person.
+func wereKilled(err error) bool {
+	if errors.Is(err, ckptd.ErrDaemonDied) { // then nobody can bring them back
+		return false
+	}
+	var died *peers.Died
+	return errors.Is(err, proxy.ErrDied) || errors.Is(err, ckptd.ErrGroupDown) || errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL
+}
+
+// noteKilled has a group brought back when it is needed.
+func (p *conversation) noteKilled(err error) {
+	p.counts.Killed++
+	p.lost = cmp.Or(p.lost, err.Error())
+	p.dropSockets()
+	p.at = nil
+}
+
+// goOnWithout does without a checkpoint that could not be stored, or whose group was killed: it costs that inputs have
+// to be given again. Where the attempt was the end of the group, it is brought back when it
+// is needed.
+func (p *conversation) goOnWithout(err error) {
+	if !errors.Is(err, ckptd.ErrNotStored) {
+		p.noteKilled(err)
+		return
+	}
+	p.counts.Unstored++
+	p.unstored = cmp.Or(p.unstored, err.Error())
+	if p.group.Check() != nil {
+		p.dropSockets()
+		p.at = nil
+	}
+}
+
+// answeredAnew explains an inconsistency of peers that would have been taken back by a checkpoint, but for its loss.
+func answeredAnew(err error, lost string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("checkpoints of the peers were lost (%s), so that they were given their inputs again from further back, and they do not repeat what they "+
+		"answered before: give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
+}
