@@ -221,6 +221,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 			}
 		}
 	}
+	if o.World.PeerTimers > 0 && o.Group != nil && o.Scope != iocache.Group {
+		return nil, errors.New("that timers of the peers are due concerns all connections: use scope group")
+	}
 	if o.Group != nil {
 		o.World.Clients = o.Group.Clients()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection

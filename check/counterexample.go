@@ -243,6 +243,11 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the arrival of signals"
 		return
 	}
+	if e.Subject == sut.PeerTimerSource {
+		n.goroutine(e.Subject, "timers", sut.Event{})
+		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the timers of the peers"
+		return
+	}
 	if parent < 0 {
 		n.ticks++
 		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.ticks), *e)
@@ -280,6 +285,12 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 	}
 	if e.Operation == sut.NetworkFault {
 		s.Operation = "network: " + sut.Fault(int(e.Number), int(e.Choices))
+	}
+	if e.Operation == sut.PeerTimer {
+		s.Operation = "a timer of theirs is to be due next"
+		if e.Choices > 1 && e.Number == 0 {
+			s.Operation = "none of theirs is due before the clock advances"
+		}
 	}
 	if at, ok := n.own(e); ok {
 		s.Source, s.Function = shortSource(at), at.Function

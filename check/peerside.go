@@ -159,6 +159,8 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 		out.Kind = iocache.Shutdown
 	case sut.Close:
 		out.Kind = iocache.Close
+	case sut.Pass:
+		out.Kind = iocache.Pass
 	}
 	return out
 }
@@ -254,6 +256,7 @@ func (p *conversation) save() error {
 var strategyKinds = map[iocache.Kind]strategy.Kind{
 	iocache.Connect: strategy.Connect, iocache.Listen: strategy.Connect, iocache.Send: strategy.Send,
 	iocache.Shutdown: strategy.Shutdown, iocache.Close: strategy.Close,
+	iocache.Pass: strategy.Pass,
 }
 
 // comeBack brings the group to where the search goes on. If that took inputs, a checkpoint there may

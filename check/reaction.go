@@ -18,6 +18,9 @@ import (
 // quiescenceLimit bounds the wait for the peers' reaction to one input.
 const quiescenceLimit = 30 * time.Second
 
+// longestWait is the most that passes until a timer of the peers is due: what is set for later is as good as never.
+const longestWait = 366 * 24 * time.Hour
+
 // give gives the group an input of the present execution.
 func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
 	connection := in.Conn
@@ -140,6 +143,9 @@ func (r *reaction) give(in iocache.Input) error {
 		return r.connect(in)
 	case iocache.Listen:
 		return r.listen(in)
+	case iocache.Pass:
+		_, err := p.group.Pass(p.ctx, longestWait)
+		return err
 	}
 	s := p.sockets[in.Conn]
 	if s == nil {

@@ -74,6 +74,9 @@ func Assumptions(o Options) report.Assumptions {
 	if n := o.World.Faults; n > 0 && o.Group != nil {
 		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail: at most %s in an execution", count(n, "time")))
 	}
+	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
+		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", count(n, "time")))
+	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName
@@ -89,7 +92,11 @@ func Assumptions(o Options) report.Assumptions {
 				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))
 			}
 			if p.VirtualClock {
-				a.Other = append(a.Other, fmt.Sprintf("the clock of %s is virtual: none of its time-outs ends", p.Name))
+				ends := ": none of its time-outs ends"
+				if o.World.PeerTimers > 0 {
+					ends = ""
+				}
+				a.Other = append(a.Other, fmt.Sprintf("the clock of %s is virtual%s", p.Name, ends))
 			}
 		}
 	}
@@ -121,7 +128,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 }
 
 var inputNames = map[iocache.Kind]string{
-	iocache.Connect: "connect", iocache.Listen: "listen", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close",
+	iocache.Connect: "connect", iocache.Listen: "listen", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close", iocache.Pass: "pass",
 }
 
 var endNames = map[iocache.End]string{iocache.EOF: "eof", iocache.Reset: "reset"}
@@ -161,6 +168,8 @@ func messages(x exchange) []report.Message {
 		first.Event = "end of stream"
 	case iocache.Close:
 		first.Event = "close"
+	case iocache.Pass:
+		first.About, first.Event = "peers", "time passes until a timer is due"
 	}
 	list := []report.Message{first}
 	if x.answer.Refused != 0 {

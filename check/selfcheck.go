@@ -153,5 +153,5 @@ func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
 }
 
 var cacheKinds = map[sut.InputKind]iocache.Kind{
-	sut.Connect: iocache.Connect, sut.Listen: iocache.Listen, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close,
+	sut.Connect: iocache.Connect, sut.Listen: iocache.Listen, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close, sut.Pass: iocache.Pass,
 }

@@ -193,9 +193,9 @@ func operationOn(o sut.Operation) string {
 }
 
 // isEnvironment reports whether an event is about what is no goroutine of the program:
-// the clock, or the senders of signals.
+// the clock, the senders of signals, or the timers of the peers.
 func isEnvironment(e *sut.Event) bool {
-	return e.Operation == sut.Advance || e.Subject == sut.SignalSource
+	return e.Operation == sut.Advance || e.Subject == sut.SignalSource || e.Subject == sut.PeerTimerSource
 }
 
 // failures are the lines in which tests say why they fail.

@@ -194,7 +194,7 @@ func (c Config) problems() []Problem {
 	if err := within(c.CacheMib, MaxMemoryMiB); err != nil {
 		report("cache_mib", "%v", err)
 	}
-	problems = append(problems, c.maskProblems()...)
+	problems = append(append(problems, c.maskProblems()...), c.peerTimerProblems()...)
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
 		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)
 	}
@@ -379,4 +379,17 @@ func readFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than the %d bytes that are allowed", name, limit)
 	}
 	return data, nil
+}
+
+// peerTimerProblems says what keeps time from passing for the peers.
+func (c Config) peerTimerProblems() (problems []Problem) {
+	virtual := func(p peers.Peer) bool { return p.VirtualClock }
+	switch {
+	case c.World.PeerTimers == 0:
+	case c.Group == nil || !slices.ContainsFunc(c.Group.Peers, virtual):
+		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: give one that uses the C library clock: virtual"}}
+	case c.Scope != "group":
+		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all connections: use scope group, and not " + c.Scope}}
+	}
+	return problems
 }

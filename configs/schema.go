@@ -99,6 +99,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"save_interval": {shape: duration},
 
 	"early_timers": {shape: integer},
+	"peer_timers":  {shape: integer},
 	"faults":       {shape: integer},
 	"stdin":        {shape: text},
 	"stdin_from":   {shape: text},

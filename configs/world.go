@@ -23,10 +23,11 @@ type worldKeys struct {
 	ShortWrites int `mapstructure:"short_writes"`
 	Faults      int `mapstructure:"faults"`
 	EarlyTimers int `mapstructure:"early_timers"`
+	PeerTimers  int `mapstructure:"peer_timers"`
 }
 
 // The greatest disk and heap of an execution, and how often signals can arrive,
-// reads and writes be short and timers fire early in it.
+// reads and writes be short and timers, of the program or of the peers, fire in it.
 const (
 	MaxDiskMiB     = 4 << 10
 	MaxMemoryMiB   = 64 << 10
@@ -34,6 +35,7 @@ const (
 	MaxShort       = 1000
 	MaxFaults      = 100
 	MaxEarlyTimers = 1000
+	MaxPeerTimers  = 100
 )
 
 // world turns the keys into a world, and says what is wrong with them.
@@ -66,6 +68,9 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	}
 	if w.EarlyTimers = k.EarlyTimers; k.EarlyTimers != 0 {
 		report("early_timers", within(k.EarlyTimers, MaxEarlyTimers))
+	}
+	if w.PeerTimers = k.PeerTimers; k.PeerTimers != 0 {
+		report("peer_timers", within(k.PeerTimers, MaxPeerTimers))
 	}
 	for i, name := range k.Signals {
 		s, err := signalByName(name)

@@ -28,7 +28,7 @@ const (
 //	                                                depends on who waits
 //	reading the time, setting or stopping a timer   the clock, if it may advance early (--early-timers); else
 //	                                                it advances in a barrier, which depends on everything
-//	input to a peer                                 Write of the peer group, the scope of the I/O cache, and of what
+//	input to a peer, and that a timer of its is due  Write of the peer group, the scope of the I/O cache, and of what
 //	                                                it makes arrive somewhere; reading there accesses that too
 
 // conflicts is the dependency relation between two accesses to the same object

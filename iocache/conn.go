@@ -79,6 +79,10 @@ func (n place) objection(in Input) string {
 		if n.kind != 0 || in.Conn < 0 {
 			return fmt.Sprintf("behaviour %d is chosen, which is from 0 on, and the first input", in.Conn)
 		}
+	case Pass:
+		if in.Conn != 0 {
+			return fmt.Sprintf("time passes for the group, and not for connection %d", in.Conn)
+		}
 	default:
 		return fmt.Sprintf("unknown kind of input %d", in.Kind)
 	}
@@ -90,7 +94,7 @@ func (in Input) opens() bool { return in.Kind == Connect || in.Kind == Listen }
 
 // reaches says whether the group can notice the input.
 func (n place) reaches(in Input) bool {
-	if in.opens() || in.Kind == Choose {
+	if in.opens() || in.Kind == Choose || in.Kind == Pass {
 		return true
 	}
 	state := n.conns[in.Conn]
@@ -173,7 +177,7 @@ func apply(conns []connState, in Input, errno int) []connState {
 
 // advance returns the states after an input and its reaction, and whether they are others than before.
 func advance(before []connState, in Input, r Reaction) (after []connState, changed bool) {
-	changed = in.Kind != Send || len(r.Opened) > 0
+	changed = in.Kind != Send && in.Kind != Pass || len(r.Opened) > 0
 	for _, d := range r.Deliveries {
 		changed = changed || d.End != StillOpen
 	}

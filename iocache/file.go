@@ -15,7 +15,7 @@ import (
 // makes the same tree. The file is only ever appended to. It is
 //
 //	magic            8 bytes, "TandemIO"
-//	version          4 bytes, little-endian as all that follow: 2
+//	version          4 bytes, little-endian as all that follow: 3
 //	description      a frame: what the answers are those of
 //	records          a frame each
 //
@@ -36,7 +36,7 @@ import (
 
 const (
 	fileMagic   = "TandemIO"
-	fileVersion = 2
+	fileVersion = 3
 	frameHeader = 8
 	maxFrame    = 1 << 30 // bytes of content
 )

@@ -25,6 +25,7 @@ var someEntries = []Entry{
 	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{2, []byte("GET"), EOF}}}},
 	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{0, 0}, {1, 256}}}},
 	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{1, nil, Reset}}, Ended: []Ending{{2, 9}}}},
+	{1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{0, nil, EOF}}}},
 }
 
 const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
@@ -37,6 +38,7 @@ const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
 0 listen 0 "0.0.0.0:80" => opened(at 0) opened(at 0) 2:"GET"EOF
 8 close 2 => ended(peer 0, status 0) ended(peer 1, status 256)
 9 close 0 => 1:""reset ended(peer 2, status 9)
+1 pass 0 => 0:""EOF
 `
 
 func fileOf(description string, entries []Entry) []byte {
@@ -347,7 +349,7 @@ func TestFileErrors(t *testing.T) {
 	}{
 		{"empty", nil, "at byte 0: this is no file of an I/O cache", false},
 		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O cache", false},
-		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 2", false},
+		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 3", false},
 		{"no description", data[:12], "at byte 12: it ends before its description", false},
 		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a record of 4294967295 bytes is longer than any can be", false},
 		{"a length of 1 GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5), "at byte 20: of the 1073741824 bytes of the last record 1 are there", true},

@@ -2,7 +2,7 @@
 // execution that repeats earlier requests is served without touching a process.
 //
 // The cache is a tree. An edge is an input to the peer group (connect, listen, bytes
-// sent, half close, close); a node is the place after it, and holds all that the
+// sent, half close, close, and that time passes); a node is the place after it, and holds all that the
 // group did in reaction until it was quiescent. An execution is a cursor that
 // moves down the tree from the root: the I/O cache of Leungwattanakit, Artho,
 // Hagiya, Tanabe, Yamamoto, "Model Checking Distributed Systems by Combining
@@ -41,6 +41,7 @@ const (
 	Close                    // close both directions
 	Choose                   // start the group so that it behaves in way Conn: only at the root
 	Listen                   // accept what the group connects to Addr: Conn is the listener
+	Pass                     // let time pass until the next timer of the group is due: Conn is 0
 	kinds
 )
 

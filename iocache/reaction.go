@@ -11,7 +11,7 @@ import (
 
 // String names the kind the way messages do.
 func (k Kind) String() string {
-	names := [...]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Choose: "choose", Listen: "listen"}
+	names := [...]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Choose: "choose", Listen: "listen", Pass: "pass"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}

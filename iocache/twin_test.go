@@ -279,7 +279,7 @@ func (w world) between(from, to history) Reaction {
 // drawInput draws something that a SUT with so many connections can do; begun says that
 // it has done something.
 func (w world) drawInput(t *rapid.T, conns []connState, begun bool) Input {
-	kinds := []Kind{Send, Send, Send, Send, Send, Send, Send, Shutdown, Close}
+	kinds := []Kind{Send, Send, Send, Send, Send, Send, Send, Shutdown, Close, Pass}
 	if len(conns) < w.conns {
 		kinds = append(kinds, Connect, Listen)
 	}
@@ -296,6 +296,10 @@ func (w world) drawInput(t *rapid.T, conns []connState, begun bool) Input {
 	}
 	if in.Kind == Choose {
 		in.Conn = rapid.IntRange(0, 2).Draw(t, "behaviour")
+		return in
+	}
+	if in.Kind == Pass {
+		in.Conn = 0
 		return in
 	}
 	in.Conn = rapid.IntRange(0, len(conns)-1).Draw(t, "conn")

@@ -88,7 +88,7 @@ type Ending struct {
 
 // Input is something done to the peers.
 type Input struct {
-	Kind string `json:"kind"` // "connect", "listen", "send", "shutdown" or "close"
+	Kind string `json:"kind"` // "connect", "listen", "send", "shutdown", "close" or "pass"
 	Conn int    `json:"conn"`
 	Addr string `json:"addr,omitempty"` // connect and listen only
 	Data []byte `json:"data,omitempty"` // send only
@@ -321,9 +321,9 @@ func (e Exchange) validate() error {
 	switch e.Input.Kind {
 	case "connect", "listen":
 		opens = true
-	case "send", "shutdown", "close":
+	case "send", "shutdown", "close", "pass":
 	default:
-		return fmt.Errorf("input %q, want connect, listen, send, shutdown or close", e.Input.Kind)
+		return fmt.Errorf("input %q, want connect, listen, send, shutdown, close or pass", e.Input.Kind)
 	}
 	switch {
 	case e.Input.Conn < 0:

@@ -58,12 +58,13 @@ const (
 	Send                 // the SUT sent bytes
 	Shutdown             // the SUT closed its sending half of a connection
 	Close                // the SUT closed a connection
+	Pass                 // the peers' time passed until a timer of theirs was due
 	Start                // no input: the peers were started
 	Return               // no input: they were brought back by giving inputs again, to where the search goes on
 	kinds                // their number
 )
 
-var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Start: "start", Return: "return"}
+var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Pass: "pass", Start: "start", Return: "return"}
 
 func (k Kind) String() string {
 	if k >= kinds {

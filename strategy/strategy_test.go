@@ -92,7 +92,7 @@ func TestKindNames(t *testing.T) {
 	for k := range kinds + 1 {
 		got = append(got, k.String())
 	}
-	if names := strings.Join(got, " "); names != "connect send shutdown close start return kind 6" {
+	if names := strings.Join(got, " "); names != "connect send shutdown close pass start return kind 7" {
 		t.Errorf("names: %s", names)
 	}
 }

@@ -172,6 +172,10 @@ func (s *shared) readInput() (Input, error) {
 		if h.connection > 1<<31-1 {
 			return Input{}, damage("a request is for connection %d", h.connection)
 		}
+	case Pass:
+		if h.connection != 0 || h.length != 0 {
+			return Input{}, damage("that time passes has connection %d and %d bytes", h.connection, h.length)
+		}
 	default:
 		return Input{}, damage("a request has kind %d, which is unknown", h.kind)
 	}

@@ -63,7 +63,7 @@ var operationNames = [opCount]string{
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShort: "choose how much to read or write", opDescriptorUse: "use connection",
-	opDescriptorClose: "close", opFault: "network",
+	opDescriptorClose: "close", opFault: "network", opPeerTimer: "timers of the peers", opPass: "time passes for the peers",
 	opSignalSend: "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
 
@@ -151,6 +151,8 @@ const (
 	SocketConnect  Operation = opConnect
 	SocketBind     Operation = opBind // or listen
 	NetworkFault   Operation = opFault
+	PeerTimer      Operation = opPeerTimer // whether their time passes before the program's clock advances: 0 is no
+	TimePasses     Operation = opPass
 	SocketWrite    Operation = opSocketWrite
 	SocketRead     Operation = opSocketRead
 	SocketShutdown Operation = opSocketShutdown

@@ -183,7 +183,9 @@ const (
 	opShort  // a choice: as much as can be read or written, or one byte
 	opDescriptorUse
 	opDescriptorClose
-	opFault // a choice: what goes wrong with a connection to a peer
+	opFault     // a choice: what goes wrong with a connection to a peer
+	opPeerTimer // a choice: whether the peers' time passes before the program's
+	opPass      // it passes until a timer of theirs is due
 	opCount
 )
 
@@ -281,16 +283,18 @@ const (
 	exchangeClose
 	exchangeMore // the rest of the last answer
 	exchangeListen
+	exchangePass
 )
 
 // Objects that are not addresses.
 const (
-	groupObject    = uint64(1) << 63       // the peer group as a whole
-	socketObject   = uint64(1)<<63 | 1<<62 // | the name of a connection
-	fileObject     = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
-	signalObject   = uint64(1) << 61       // the signals that the program gets
-	signalSource   = 0x7369676e616c73      // the goroutine that stands for their senders
-	clockGoroutine = uint64(2)             // where the clock advances early, it counts as a goroutine
+	groupObject     = uint64(1) << 63       // the peer group as a whole
+	socketObject    = uint64(1)<<63 | 1<<62 // | the name of a connection
+	fileObject      = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
+	signalObject    = uint64(1) << 61       // the signals that the program gets
+	signalSource    = 0x7369676e616c73      // the goroutine that stands for their senders
+	peerTimerSource = 0x74696d657273        // the goroutine that stands for the timers of the peers
+	clockGoroutine  = uint64(2)             // where the clock advances early, it counts as a goroutine
 )
 
 // How a delivery ended the connection's inbound stream.
@@ -419,5 +423,6 @@ type sharedWorld struct {
 	faults         uint64    // how many connections to peers can fail
 	behaviours     uint64    // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
 	clients        uint64    // of the peers, that connect to the program
+	peerTimers     uint64    // how often the peers' time can pass until a timer of theirs is due
 	perConnection  uint64    // an input to the peers has no effect on other connections than its own
 }

@@ -171,6 +171,7 @@ const (
 	Shutdown InputKind = exchangeShutdown // the program ends its side of the stream
 	Close    InputKind = exchangeClose    // of a connection or a listener
 	Listen   InputKind = exchangeListen   // from now on the peers can connect
+	Pass     InputKind = exchangePass     // time passes for the peers, until the next of their timers is due; it has no connection
 )
 
 // Answer is what the peers did until they were quiescent.

@@ -39,6 +39,9 @@ type World struct {
 	// where it listens. When all have ended and the program does nothing but wait for
 	// others to come, the execution is completed.
 	Clients int `json:"clients,omitempty"`
+	// PeerTimers is how often in an execution time can pass for the peers until a timer of theirs is due. When is
+	// a choice. Where the program can do nothing else, it passes.
+	PeerTimers int `json:"peer_timers,omitempty"`
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
 }
@@ -58,6 +61,9 @@ const MaxBehaviours = 1 << 12
 
 // SignalSource is the goroutine that stands for the senders of the signals that arrive.
 const SignalSource uint64 = signalSource
+
+// PeerTimerSource is the goroutine that stands for the timers of the peers.
+const PeerTimerSource uint64 = peerTimerSource
 
 // describe puts the world where the worker looks for it.
 func (w World) describe(sh *sharedWorld) error {
@@ -93,6 +99,7 @@ func (w World) describe(sh *sharedWorld) error {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}
 	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
+	sh.peerTimers = uint64(max(w.PeerTimers, 0))
 	sh.perConnection = uint64(flag(w.PerConnection))
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil

@@ -28,28 +28,29 @@ import (
 
 // checkFlags are the flags of tandem check.
 type checkFlags struct {
-	config    string
-	out       string
-	strategy  string
-	backend   string
-	scope     string
-	search    string
-	ckptd     string
-	isolation string
-	seed      uint64
-	pctDepth  int
-	bounds    configs.Bounds
-	switches  struct{ preemptions, delays int }
-	preemptIn []string
-	leaks     bool
-	early     int
-	faults    int
-	races     string
-	selfCheck string
-	workers   int
-	shrink    string
-	unfold    bool
-	verbose   bool
+	config     string
+	out        string
+	strategy   string
+	backend    string
+	scope      string
+	search     string
+	ckptd      string
+	isolation  string
+	seed       uint64
+	pctDepth   int
+	bounds     configs.Bounds
+	switches   struct{ preemptions, delays int }
+	preemptIn  []string
+	leaks      bool
+	early      int
+	faults     int
+	peerTimers int
+	races      string
+	selfCheck  string
+	workers    int
+	shrink     string
+	unfold     bool
+	verbose    bool
 
 	// Of tandem check only:
 	violations   string
@@ -123,6 +124,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.IntVar(&f.faults, "faults", 0, "how `often` connections to the peers may fail in an execution: refused, reset, ended or silent")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
+	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for the peers whose clock is virtual, until a timer of theirs is due")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module, and what the standard library has for data), all, off, or PATH or PATH/... (default main)")
 	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with peers 1)")
@@ -221,7 +223,8 @@ func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Con
 	}
 	for flag, value := range map[string]struct{ to, from *int }{
 		"executions": {&config.Bounds.Executions, &f.bounds.Executions}, "depth": {&config.Bounds.Depth, &f.bounds.Depth},
-		"faults": {&config.World.Faults, &f.faults}, "early-timers": {&config.World.EarlyTimers, &f.early}, "workers": {&config.Workers, &f.workers},
+		"faults": {&config.World.Faults, &f.faults}, "early-timers": {&config.World.EarlyTimers, &f.early}, "peer-timers": {&config.World.PeerTimers, &f.peerTimers},
+		"workers": {&config.Workers, &f.workers},
 	} {
 		if given(flag) {
 			*value.to = *value.from

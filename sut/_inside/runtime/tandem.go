@@ -256,7 +256,7 @@ func tandemAdvance(pp *p) {
 	if when == 0 && tandemIdles() {
 		tandemEnd(outcomeCompleted)
 	}
-	if when == 0 {
+	if when == 0 && !tandemForcePeerTimers() {
 		tandemEnd(outcomeDeadlock)
 	}
 	if when > tandem.now {
@@ -270,7 +270,7 @@ func tandemAdvance(pp *p) {
 	}
 	tandemRecord(r)
 	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
-	tandemSignals.quiet = false
+	tandemSignals.quiet, tandemPeerTimers.quiet = false, false
 	pp.timers.check(tandem.now, nil)
 }
 

@@ -12,8 +12,8 @@ package runtime
 // that of their creation, from the running goroutine on and round again, or from the first
 // if that has ended.
 //
-// Alternatives of an operation cost nothing, nor do the early clock and the arrival of a
-// signal, which are no goroutines of the program. After these, whoever goes on is not preferred.
+// Alternatives of an operation cost nothing, nor do the early clock, the arrival of a signal and the timers
+// of peers, which are no goroutines of the program. After these, whoever goes on is not preferred.
 
 const tandemUnbounded = 1<<32 - 1
 
@@ -71,7 +71,9 @@ func tandemCost(gp *g) (cost tandemSpent) {
 }
 
 // tandemOutside tells of an operation of what is no goroutine of the program.
-func tandemOutside(op uint8) bool { return op == opAdvance || op == opSignalArrive }
+func tandemOutside(op uint8) bool {
+	return op == opAdvance || op == opSignalArrive || op == opPeerTimer || op == opPass
+}
 
 // tandemCanContinue reports whether the running goroutine could go on at once.
 func tandemCanContinue() bool {
@@ -80,7 +82,7 @@ func tandemCanContinue() bool {
 		return false
 	}
 	switch t := &gp.tandem; t.op {
-	case opStart, opResume, opExit, opAdvance, opSignalArrive:
+	case opStart, opResume, opExit, opAdvance, opSignalArrive, opPeerTimer, opPass:
 		return false
 	default:
 		return tandemEnabled(t)

@@ -80,6 +80,10 @@ func (p *tandemPatterns) match(pkg string) bool {
 // tandemFindCaller sets who performs the pending operation and whether
 // goroutines may be preempted there.
 func tandemFindCaller(t *tandemG) {
+	if t.op == opPeerTimer || t.op == opPass { // not the program
+		t.caller, t.open, t.sealed, t.hidden = 0, 0, false, false
+		return
+	}
 	parts := tandemParts(t.op)
 	pc, fp, last := t.caller, t.frame, t.caller
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate

@@ -211,6 +211,8 @@ func tandemCountChoices(t *tandemG) {
 		tandemCountLate(t)
 	case t.op == opSignalArrive:
 		tandemCountArrivals(t)
+	case t.op == opPeerTimer:
+		tandemCountPeerTimers(t)
 	}
 }
 

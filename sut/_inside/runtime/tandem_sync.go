@@ -145,7 +145,7 @@ func tandemNeed(op uint8) uint8 {
 	switch op {
 	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive, opAdvance:
 		return readyFree
-	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive:
+	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive, opPeerTimer:
 		return readyReader
 	}
 	return 0
@@ -179,6 +179,8 @@ func tandemReady(t *tandemG) uint8 {
 		ready = tandemFileLockReady(t.state)
 	case opSignalSend, opSignalSet, opSignalReceive, opSignalArrive:
 		ready = tandemSignalReady()
+	case opPeerTimer:
+		ready = tandemPeerTimersReady()
 	case opAdvance, opReadClock:
 		ready = tandemClockReady()
 	default:

@@ -14,6 +14,9 @@ func tandemExchange(kind, connection, address, port uint32, name uint64, p []byt
 //go:linkname tandemBehaviour
 func tandemBehaviour() uint32
 
+//go:linkname tandemPeersHear
+func tandemPeersHear(pass func())
+
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
 
@@ -47,6 +50,7 @@ func (e *tandemEndpoint) reachedAt() [16]byte {
 func (e *tandemEndpoint) listenForeign() Errno {
 	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), e.in.queue.object, nil)
 	tandemInput(opBind, nil, number, nil)
+	tandemPeersHear(tandemPass)
 	if e.listening = errno == 0; e.listening {
 		e.setForeign(number)
 	}
@@ -83,6 +87,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
 	tandemInput(opConnect, &out.queue, number, nil)
+	tandemPeersHear(tandemPass)
 	if errno == 0 {
 		e.connected, e.remote = true, a
 		e.in, e.out = in, out
@@ -93,6 +98,13 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	tandemDeliver(opConnect, deliveries, data)
 	return Errno(errno)
+}
+
+// tandemPass has time pass for the peers, until a timer of theirs is due.
+func tandemPass() {
+	_, _, deliveries, data := tandemExchange(exchangePass, 0, 0, 0, 0, nil)
+	tandemInput(opPass, nil, 0, nil)
+	tandemDeliver(opPass, deliveries, data)
 }
 
 // connectAlone begins a connect that nobody answers, so that nothing can be sent until somebody gives up.
