@@ -152,3 +152,24 @@ func explored(t *testing.T, p *sut.Program, text string, s explore.Search, limit
 	}
 	return f, ok
 }
+
+// TestSemaphoresArePrimitives: what golang.org/x/sync has is as little sealed as package sync: between
+// two calls of it goroutines are preempted.
+func TestSemaphoresArePrimitives(t *testing.T) {
+	p, err := buildProgram("testdata/semaphores", filepath.Join(tree, "semaphores"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want map[string]bool
+	}{
+		{nil, map[string]bool{" completed": true, " deadlock": true}},
+		{[]string{"ordered"}, map[string]bool{" completed": true}},
+	} {
+		got, _ := outcomesWith(t, p, sut.Options{Args: c.args}, explore.DPOR())
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v: outcomes (-want +got):\n%s", c.args, diff)
+		}
+	}
+}

@@ -24,6 +24,8 @@ func TestSocketsLoseNothing(t *testing.T) {
 	for scenario, want := range map[string][]string{
 		"accept":        {"ab", "ba"},
 		"writers":       {"abc", "acb", "bac", "bca", "cab", "cba"},
+		"twice":         {"abcd", "acbd", "acdb", "cabd", "cadb", "cdab"},
+		"formatted":     {"abcd", "acbd", "acdb", "cabd", "cadb", "cdab"},
 		"close":         {"xfalse", "\x00true"},
 		"close twice":   {"true false", "false true"},
 		"udp":           {"atruebtrue", "btrueatrue"},

@@ -227,10 +227,14 @@ var patches = []patch{
 		e.enter("FD.RawRead", rawFunction)
 		e.enter("FD.RawWrite", rawFunction)
 		e.enter("FD.WriteOnce", rawFunction)
+		const before = "if len(p) > 0 && tandemIsSocket(uintptr(fd.Sysfd)) && fd.incref() == nil { tandemBefore(fd.Sysfd, %v, len(p)); fd.decref() }"
+		e.enter("FD.Read", fmt.Sprintf(before, false))
+		e.enter("FD.Write", fmt.Sprintf(before, true))
 		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 		e.add(isSocketDeclaration)
 		e.add("//go:linkname tandemFileClose\nfunc tandemFileClose(file unsafe.Pointer, fd int)\n\n" +
-			"//go:linkname tandemRaw\nfunc tandemRaw(by int)")
+			"//go:linkname tandemRaw\nfunc tandemRaw(by int)\n\n" +
+			"//go:linkname tandemBefore syscall.tandemBefore\nfunc tandemBefore(fd int, write bool, n int)")
 	}},
 	{"internal/poll/fd_posix.go", func(e *editor) { e.enter("FD.RawControl", rawFunction) }},
 	{"internal/poll/fd_mutex.go", func(e *editor) {

@@ -15,7 +15,7 @@ import (
 var scenarios = map[string]func(){
 	"accept": acceptOrder, "writers": writers, "close": closeWhileReading, "close twice": closeTwice, "udp": datagrams,
 	"udp close": closedReceiver, "deadline": deadline, "same port": samePort, "late listener": lateListener, "reset": reset,
-	"full pipe": fullPipe, "readers": readers, "unrelated": unrelated, "unlink": unlink, "short": short,
+	"twice": twice, "formatted": formatted, "full pipe": fullPipe, "readers": readers, "unrelated": unrelated, "unlink": unlink, "short": short,
 	"udp connect": connectLate, "script": func() { script(os.Args[2:]) },
 }
 
@@ -45,6 +45,35 @@ func pair() (net.Conn, net.Conn) {
 	l := must(net.Listen("tcp", "127.0.0.1:7000"))
 	c := must(net.Dial("tcp", "127.0.0.1:7000"))
 	return c, must(l.Accept())
+}
+
+// twice has two goroutines write to the same connection, in two parts each.
+func twice() {
+	c, s := pair()
+	for _, text := range []string{"ab", "cd"} {
+		go func() {
+			c.Write([]byte(text[:1]))
+			c.Write([]byte(text[1:]))
+		}()
+	}
+	b := make([]byte, 4)
+	must(io.ReadFull(s, b))
+	fmt.Print(string(b))
+}
+
+// formatted is twice by package fmt, into a pipe.
+func formatted() {
+	r, w, err := os.Pipe()
+	must(0, err)
+	for _, text := range []string{"ab", "cd"} {
+		go func() {
+			fmt.Fprint(w, text[:1])
+			fmt.Fprint(w, text[1:])
+		}()
+	}
+	b := make([]byte, 4)
+	must(io.ReadFull(r, b))
+	fmt.Print(string(b))
 }
 
 // writers write to the same connection.

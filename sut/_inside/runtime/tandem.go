@@ -47,6 +47,8 @@ type tandemG struct {
 	meets      bool    // its partner runs first
 	chose      bool    // its transition is an operation with several alternatives
 	rests      bool    // and ends before this operation
+	begun      uint8   // what has had its point already, or 0: tandemSocketBefore
+	begunOn    uintptr // the descriptor of that
 	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
 }
 
@@ -147,6 +149,7 @@ func tandemConsider() {
 	if tandemFindCaller(t); t.hidden {
 		return
 	}
+	t.begun = 0
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
 		t.guarded = false
 		tandemLogOperation(t)

@@ -226,7 +226,8 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		return callerRuntime
 	case "sync/atomic":
 		return callerAtomic
-	case "runtime", "sync", "context", "weak", "github.com/tandem-mc/tandem":
+	case "runtime", "sync", "context", "weak", "github.com/tandem-mc/tandem",
+		"golang.org/x/sync/errgroup", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight", "golang.org/x/time/rate":
 		return callerRuntime
 	case "time":
 		return callerTime
@@ -234,7 +235,11 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		return callerSystem
 	case "net":
 		return callerSocket
-	case "os", "io/fs", "io/ioutil", "path/filepath", "golang.org/x/sys/unix":
+	case "os", "io/fs", "io/ioutil", "path/filepath", "golang.org/x/sys/unix",
+		// These read and write when and where they are told to: two fmt.Fprint to a connection
+		// are two writes of the caller.
+		"bufio", "bytes", "crypto/tls", "encoding/binary", "encoding/csv", "encoding/gob", "encoding/json", "encoding/xml",
+		"fmt", "io", "log", "net/textproto", "strings", "text/template":
 		return callerFile
 	}
 	if stringslite.HasPrefix(pkg, "internal/runtime/") {

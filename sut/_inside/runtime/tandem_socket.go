@@ -147,12 +147,36 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 		return
 	}
 	t := &gp.tandem
+	begun := t.begun == op && t.begunOn == fd
+	t.op, t.object, t.state, t.choices, t.choice = op, fd, uintptr(unsafe.Pointer(q)), 1, 0
+	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
+	if q != nil && want != 0 {
+		q.want = want
+	}
+	if need := tandemNeed(op); begun && (need == 0 || tandemSocketReady(t)&need != 0) {
+		t.begun = 0
+		return
+	}
+	tandemArrive()
+}
+
+// tandemSocketBefore is tandemSocketPoint for an operation that is still to lock its descriptor. If
+// nobody keeps that meanwhile, the operation then has no point of its own.
+//
+//go:linkname tandemSocketBefore syscall.tandemSocketBefore
+func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
+	w := &tandem.sh.world
+	if getg().tandem.id == 0 || w.short[1] != 0 && op != opSocketRead || w.faults != 0 && op == opSocketWrite {
+		return // what happens to a write is chosen first, with the descriptor locked
+	}
+	t := &getg().tandem
 	t.op, t.object, t.state, t.choices, t.choice = op, fd, uintptr(unsafe.Pointer(q)), 1, 0
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	if q != nil && want != 0 {
 		q.want = want
 	}
 	tandemArrive()
+	t.begun, t.begunOn = op, fd
 }
 
 // tandemShort chooses whether a read or write moves less than it could, where that is asked for. Like

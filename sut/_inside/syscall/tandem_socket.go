@@ -41,6 +41,9 @@ func tandemIsRaw() bool
 //go:linkname tandemSocketPoint
 func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32)
 
+//go:linkname tandemSocketBefore
+func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32)
+
 //go:linkname tandemShort
 func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool
 

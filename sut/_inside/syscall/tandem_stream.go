@@ -22,6 +22,32 @@ func (f *tandemFlow) take(p []byte, peek bool) int {
 	return n
 }
 
+// tandemBefore has the point of a read or write of n bytes, which package internal/poll is asked
+// for, where the descriptor is not yet locked: else whoever writes twice would keep
+// others, who wait for the lock, from writing in between.
+//
+//go:linkname tandemBefore
+func tandemBefore(fd int, write bool, n int) {
+	e := tandemEndpoints[fd]
+	switch {
+	case e.isMessages() || tandemIsRaw():
+	case !write && e.in != nil && !e.listening:
+		tandemSocketBefore(opSocketRead, uintptr(fd), &e.in.queue, 0)
+	case write && e.foreign:
+		tandemSocketBefore(opSocketWrite, uintptr(fd), nil, 0)
+	case write && e.out != nil:
+		tandemSocketBefore(opBufferWrite, uintptr(fd), &e.out.queue, int32(e.roomFor(n)))
+	}
+}
+
+// roomFor is how much room a write of n bytes waits for.
+func (e *tandemEndpoint) roomFor(n int) int {
+	if e.domain == 0 && n <= tandemPipeAtomic {
+		return n
+	}
+	return min(n, 1)
+}
+
 // readStream serves a read from a connection or pipe.
 func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	switch {
@@ -59,11 +85,7 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 		return 0, e.cannotWrite()
 	}
 	p = e.perhapsShort(fd, p)
-	want := min(len(p), 1)
-	if e.domain == 0 && len(p) <= tandemPipeAtomic {
-		want = len(p)
-	}
-	if !tandemWait(opBufferWrite, fd, &e.out.queue, want, flags) {
+	if !tandemWait(opBufferWrite, fd, &e.out.queue, e.roomFor(len(p)), flags) {
 		return 0, EAGAIN
 	}
 	internet := e.domain == AF_INET || e.domain == AF_INET6
