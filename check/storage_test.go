@@ -152,6 +152,14 @@ func killBelow(parent, word string) (killed bool) {
 func sabotage(t *testing.T, backend string, executions int, harm func(input int, images string)) *Result {
 	t.Helper()
 	o := alphabet.options(t)
+	return sabotageBy(t, backend, executions, o, func(images string) strategy.Strategy {
+		return &saboteur{Strategy: o.Strategy, harm: func(input int) { harm(input, images) }}
+	})
+}
+
+// sabotageBy runs a check with a daemon of its own, and a strategy that is told where its images are.
+func sabotageBy(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) *Result {
+	t.Helper()
 	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
@@ -163,7 +171,7 @@ func sabotage(t *testing.T, backend string, executions int, harm func(input int,
 	defer client.Close()
 	o.Client = client
 	images := fmt.Sprintf("/proc/%s/root/run/tandem/images", ownDaemon(t))
-	o.Strategy = &saboteur{Strategy: o.Strategy, harm: func(input int) { harm(input, images) }}
+	o.Strategy = by(images)
 	result, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
