@@ -185,7 +185,7 @@ func TestStateErrors(t *testing.T) {
 			}
 		}
 		wrong("a byte more", make(), append(slices.Clone(state), 0), "1 bytes follow its end")
-		wrong("another version", make(), append([]byte{9}, state[1:]...), "it is of version 9, and this program reads version 3")
+		wrong("another version", make(), append([]byte{9}, state[1:]...), fmt.Sprintf("it is of version 9, and this program reads version %d", stateVersion))
 	}
 	state, _ := Save(DFS())
 	if got := fmt.Sprint(Resume(Random(1, 1), state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {

@@ -347,7 +347,9 @@ func (c *Cache) afterSend(at NodeID, in Input) (NodeID, bool) {
 	for left := in.Data; len(left) > 0; {
 		child := c.child(sendEdge(at, in.Conn, left[0]))
 		if child == Root || !hasPrefix(left, c.nodes[child].label) {
-			return at, false
+			n := &c.nodes[at]
+			conns := c.states[n.conns]
+			return at, n.answered && in.Conn < len(conns) && conns[in.Conn].gone() // then what is left reaches nobody
 		}
 		at, left = child, left[len(c.nodes[child].label):]
 	}

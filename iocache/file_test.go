@@ -212,7 +212,7 @@ func TestFollow(t *testing.T) {
 		follower.checkTree(t)
 		for n := range c.nodes {
 			if n := NodeID(n); c.nodes[n].answered && n != Root {
-				if at, ok := follower.counterpart(c, n); !ok || pathHistory(follower, at).key() != pathHistory(c, n).key() {
+				if at, ok := follower.counterpart(c, n); !ok || w.noticed(pathHistory(follower, at)).key() != w.noticed(pathHistory(c, n)).key() {
 					t.Fatalf("place %d is not where the other cache has it:\n%s", n, follower.dump())
 				}
 			}

@@ -251,6 +251,19 @@ func (h history) inputs() []Input {
 	return inputs
 }
 
+// noticed is what the peers notice of a history: not what is sent on a connection that they have reset.
+func (w world) noticed(h history) history {
+	group := w.group()
+	return slices.DeleteFunc(slices.Clone(h), func(token string) bool {
+		in := history{token}.inputs()[0]
+		if in.Kind == Send && group.conns[in.Conn].gone() {
+			return true
+		}
+		group.perform(in)
+		return false
+	})
+}
+
 // after is a fresh group after a history.
 func (w world) after(h history) *simulated {
 	g := w.group()
