@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -27,6 +28,8 @@ type launcher struct {
 func launch(config Config) (*launcher, []int, error) {
 	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
 	makeThreads()
+	// Whoever is about to make one more does so before this returns; with one processor they are enough.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	go func() {
 		runtime.LockOSThread()
 		l.outcomes <- l.startFirst()
@@ -187,7 +190,7 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 		unix.Kill(pid, unix.SIGKILL)
 		retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }) // or who reaps orphans was faster
 		if attempt == attempts {
-			return 0, fmt.Errorf("its process ID is %d and not %d, which somebody else has", pid, want)
+			return 0, fmt.Errorf("its process ID is %d and not %d, which %s has", pid, want, holderOf(want))
 		}
 	}
 }
@@ -206,6 +209,21 @@ func chooseAddresses(c Command) error {
 		return fmt.Errorf("choose its addresses: %w", errno)
 	}
 	return nil
+}
+
+// holderOf says who has an ID, of a process or a thread.
+func holderOf(id int) string {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id))
+	if err != nil {
+		return "somebody else"
+	}
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
+	for line := range strings.Lines(string(status)) {
+		if group, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			return fmt.Sprintf("%s, of process %s,", strings.TrimSpace(string(name)), strings.TrimSpace(group))
+		}
+	}
+	return strings.TrimSpace(string(name))
 }
 
 // lastPID is a file to which one writes the ID before the one that the next process shall have, or the
