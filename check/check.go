@@ -115,7 +115,6 @@ type Counts struct {
 	Elapsed        time.Duration
 }
 
-// add adds what an execution has counted.
 // note adds what it has taken to find the peers quiescent.
 func (c *Counts) note(e peers.Effort) {
 	c.Waits += e.Waits
@@ -123,6 +122,7 @@ func (c *Counts) note(e peers.Effort) {
 	c.CutTime += e.Time
 }
 
+// add adds what an execution has counted.
 func (c *Counts) add(other Counts) {
 	c.Hits += other.Hits
 	c.Misses += other.Misses

@@ -172,7 +172,12 @@ func (r *run) resume(s *runState) error {
 		r.peers.resume(s, r.options.Saving.Run.known, &r.options)
 	}
 	for _, v := range s.Violations {
-		if err := r.recall(v); err != nil {
+		err := r.recall(v)
+		if err != nil && r.ctx.Err() != nil { // the check was interrupted, and the worker with it
+			r.executor.renew()
+			err = r.recall(v)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -37,10 +37,21 @@ func (h *hosted) verify(ctx context.Context, i *image) error {
 			}
 		}
 		if time.Since(begin) > patience || ctx.Err() != nil {
+			if name := h.died(); name != "" && slices.ContainsFunc(differing, func(line string) bool { return strings.HasPrefix(line, "- process") }) {
+				return fmt.Errorf("%s has died since it was restored from image %s", name, i.id)
+			}
 			return errors.Join(fmt.Errorf("%w: group %d and its image %s, which is older (-):\n%s",
 				ErrDiffers, h.id, i.id, strings.Join(differing[:min(len(differing), most)], "\n")), err)
 		}
 	}
+}
+
+// died names a process of the group that has died; it is empty if there is none.
+func (h *hosted) died() string {
+	if state, _ := stateOfProcess(strconv.Itoa(h.process.pid)); state == 0 || state == 'Z' {
+		return "the proxy"
+	}
+	return deadChild(h.process.pid)
 }
 
 // saveVerifiably saves the group and notes what verify needs.
