@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // bpor is DPOR for executions in which goroutines are preempted at most so many times (MaxPreemptions): bounded
 // partial-order reduction (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). It finds every
@@ -22,54 +19,33 @@ import (
 //   - That one operation only enables the other (Unlock and Lock) is no reason to leave it out: before the Unlock, it
 //     costs nothing to switch from the goroutine that waits.
 //
-// The elements i of trace, path and nodes belong together as in dpor.
+// It is DFS that picks only what is in the backtrack sets. Elements i of trace, prefix, stack and sets belong together.
 type bpor struct {
-	tally
+	dfs
 	trace *trace
-	path  []Action
-	nodes []backtracking
-	begun bool
-	sizes subtrees
+	sets  []backtracks
 }
 
-// backtracking is a state on the path with its backtrack set.
-type backtracking struct {
-	enabled []Alternative
-	chosen  []GoroutineID // the backtrack set
-	todo    []Action      // of them, what has not been picked yet
-	ahead   int           // so many of these Ahead has listed
-	free    int32         // freeBefore
+// backtracks is what bpor knows of a state on the path.
+type backtracks struct {
+	set  []GoroutineID // the backtrack set
+	free int           // freeBefore
 }
+
+func newBPOR() *bpor { return &bpor{trace: newTrace()} }
 
 func (b *bpor) Next() (Schedule, bool) {
-	b.ask()
-	if !b.begun {
-		b.begun = true
-		return Schedule{WantEnabled: true}, true
+	schedule, more := b.dfs.Next()
+	if top := len(b.stack) - 1; more && top >= 0 {
+		b.trace.truncate(top)
+		b.sets = b.sets[:top+1]
 	}
-	top := b.last()
-	if top < 0 {
-		return b.end()
-	}
-	b.trace.truncate(top)
-	n := &b.nodes[top]
-	b.nodes, b.path = b.nodes[:top+1], append(b.path[:top], n.todo[0])
-	b.sizes.turn(top, b.counts.Executions)
-	n.todo, n.ahead = n.todo[1:], max(n.ahead-1, 0)
-	return Schedule{Prefix: b.path, WantEnabled: true}, true
+	return schedule, more
 }
 
 func (b *bpor) Report(e Execution) error {
-	if err := b.take(e); err != nil {
+	if err := b.follow(e); err != nil {
 		return err
-	}
-	if err := checkActions(b.path, e.Transitions); err != nil {
-		return err
-	}
-	for i := range b.nodes {
-		if want, got := b.nodes[i].enabled, e.Transitions[i].Enabled; !slices.Equal(want, got) {
-			return &DivergenceError{Step: i, Want: fmt.Sprintf("%v to be enabled", want), Got: fmt.Sprint(got)}
-		}
 	}
 	for i := range b.trace.events {
 		if err := b.trace.checkReplay(int32(i), &e.Transitions[i]); err != nil {
@@ -86,12 +62,15 @@ func (b *bpor) Report(e Execution) error {
 
 // extend takes transition i, which is new in the trace.
 func (b *bpor) extend(i int, x *Transition) error {
-	if i == len(b.nodes) {
-		if err := b.push(x); err != nil {
+	if i == len(b.stack) {
+		if err := b.push(i, x); err != nil {
 			return err
 		}
+		s := &b.stack[i] // of which, to begin with, only the other alternatives of x are to do
+		s.todo = slices.DeleteFunc(s.todo, func(a Action) bool { return a.Goroutine != x.Goroutine })
+		b.sets = append(b.sets, backtracks{set: []GoroutineID{x.Goroutine}})
 	}
-	b.nodes[i].free = b.freeBefore(i)
+	b.sets[i].free = b.freeBefore(i)
 	if !x.Barrier {
 		if err := b.reverse(i, &Pending{Goroutine: x.Goroutine, Needs: x.Needs, Accesses: x.Accesses}); err != nil {
 			return err
@@ -108,25 +87,14 @@ func (b *bpor) extend(i int, x *Transition) error {
 	return nil
 }
 
-// push puts the state before a transition on the stack.
-func (b *bpor) push(x *Transition) error {
-	i := len(b.nodes)
-	b.nodes, b.path = append(b.nodes, backtracking{enabled: slices.Clone(x.Enabled)}), append(b.path[:i], x.Action)
-	if !b.choose(i, x.Goroutine) {
-		return logError(i, "%s was executed but is not among the enabled ones, %v", x.Action, x.Enabled)
-	}
-	b.nodes[i].todo = slices.DeleteFunc(b.nodes[i].todo, func(a Action) bool { return a == x.Action })
-	return nil
-}
-
-// freeBefore returns the last node up to i where it costs no preemption to go on with another goroutine: where the one
+// freeBefore returns the last state up to i where it costs no preemption to go on with another goroutine: where the one
 // that is executed there began, or rested.
-func (b *bpor) freeBefore(i int) int32 {
-	if i == 0 || b.path[i-1].Goroutine != b.path[i].Goroutine ||
-		slices.ContainsFunc(b.nodes[i].enabled, func(a Alternative) bool { return a.Rests }) {
-		return int32(i)
+func (b *bpor) freeBefore(i int) int {
+	if i == 0 || b.prefix[i-1].Goroutine != b.prefix[i].Goroutine ||
+		slices.ContainsFunc(b.stack[i].enabled, func(a Alternative) bool { return a.Rests }) {
+		return i
 	}
-	return b.nodes[i-1].free
+	return b.sets[i-1].free
 }
 
 // finish takes what was pending at the end of an execution. What was enabled might have gone on
@@ -173,101 +141,50 @@ func (b *bpor) reverse(i int, p *Pending) error {
 
 // backtrack has a goroutine run instead of an event, and at the last place before it where the switch costs nothing.
 func (b *bpor) backtrack(event int, g GoroutineID) {
-	for _, node := range [...]int{event, int(b.nodes[event].free)} {
-		if !b.choose(node, g) { // it is blocked there: any of the others may be what lets it go on
-			for _, a := range b.nodes[node].enabled {
-				b.choose(node, a.Goroutine)
+	for _, state := range [...]int{event, b.sets[event].free} {
+		if !b.choose(state, g) { // it is blocked there: any of the others may be what lets it go on
+			for _, a := range b.stack[state].enabled {
+				b.choose(state, a.Goroutine)
 			}
 		}
 	}
 }
 
-// choose adds a goroutine, with all alternatives of its operation, to the backtrack set of a node, and reports whether
+// choose adds a goroutine, with all alternatives of its operation, to the backtrack set of a state, and reports whether
 // it can run there.
-func (b *bpor) choose(node int, g GoroutineID) bool {
-	n := &b.nodes[node]
-	i := slices.IndexFunc(n.enabled, func(a Alternative) bool { return a.Goroutine == g })
-	if i < 0 || slices.Contains(n.chosen, g) {
+func (b *bpor) choose(state int, g GoroutineID) bool {
+	s, set := &b.stack[state], &b.sets[state].set
+	i := slices.IndexFunc(s.enabled, func(a Alternative) bool { return a.Goroutine == g })
+	if i < 0 || slices.Contains(*set, g) {
 		return i >= 0
 	}
-	n.chosen = append(n.chosen, g)
-	for choice := range n.enabled[i].Choices {
-		n.todo = append(n.todo, Action{g, choice})
+	*set = append(*set, g)
+	for choice := range s.enabled[i].Choices {
+		s.todo = append(s.todo, Action{g, choice})
 	}
 	return true
-}
-
-// last is the last node on the path where something is left to do, -1 if there is none.
-func (b *bpor) last() int {
-	top := len(b.nodes) - 1
-	for top >= 0 && len(b.nodes[top].todo) == 0 {
-		top--
-	}
-	return top
-}
-
-// ahead: whatever is in the backtrack sets will be run.
-func (b *bpor) ahead(n, within int) (list []Schedule) {
-	for i := len(b.nodes) - 1; i >= 0 && within > 0; i-- {
-		node := &b.nodes[i]
-		within -= len(node.todo)
-		for ; node.ahead < len(node.todo); node.ahead++ {
-			if len(list) == n {
-				return list
-			}
-			prefix := append(slices.Clone(b.path[:i]), node.todo[node.ahead])
-			list = append(list, Schedule{Prefix: prefix, WantEnabled: true})
-		}
-	}
-	return list
 }
 
 // beyond: what an execution adds to backtrack sets takes the trace to tell.
 func (b *bpor) beyond(*Schedule, *Execution) []Schedule { return nil }
 
-func (b *bpor) Verdict() Verdict {
-	v := b.verdict("")
-	v.Estimate = b.sizes.estimate(len(b.nodes), b.counts.Executions, func(i int) int { return len(b.nodes[i].todo) })
-	return v
-}
-
-// save writes the stack up to the last state where something is left to do. The trace is that of the first
-// execution after a resume.
+// save writes no trace: it is that of the first execution after a resume.
 func (b *bpor) save(e *encoder) {
-	b.tally.save(e, "bpor")
-	b.sizes.save(e)
-	last := b.last()
-	if b.waiting { // what is being executed is left, too
-		last = len(b.nodes) - 1
-	}
-	e.count(last + 1)
-	for i := range last + 1 {
-		n := &b.nodes[i]
-		e.action(b.path[i])
-		e.alternatives(n.enabled)
-		e.number(uint64(len(n.chosen)))
-		for _, g := range n.chosen {
+	for i := range b.saveAs(e, "bpor") {
+		e.number(uint64(len(b.sets[i].set)))
+		for _, g := range b.sets[i].set {
 			e.id(uint64(g))
 		}
-		todo := n.todo
-		if b.waiting && i == last {
-			todo = append([]Action{b.path[i]}, todo...)
-		}
-		e.actions(todo)
 	}
 }
 
 func (b *bpor) resume(d *decoder) {
-	b.tally.resume(d, "bpor")
-	b.sizes.resume(d)
-	for range d.length() {
-		b.path = append(b.path, d.action())
-		n := backtracking{enabled: d.alternatives()}
+	b.resumeAs(d, "bpor")
+	for range b.stack {
+		var s backtracks
 		for range d.length() {
-			n.chosen = append(n.chosen, GoroutineID(d.id()))
+			s.set = append(s.set, GoroutineID(d.id()))
 		}
-		n.todo = d.actions()
-		b.nodes = append(b.nodes, n)
+		b.sets = append(b.sets, s)
 	}
-	b.begun = b.begun || b.counts.Executions > 0
 }

@@ -54,6 +54,19 @@ func (d *dfs) last() int {
 }
 
 func (d *dfs) Report(e Execution) error {
+	if err := d.follow(e); err != nil {
+		return err
+	}
+	for i := len(d.stack); i < len(e.Transitions); i++ {
+		if err := d.push(i, &e.Transitions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow counts an execution, and compares it with the path that it was to take.
+func (d *dfs) follow(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
@@ -63,11 +76,6 @@ func (d *dfs) Report(e Execution) error {
 	for i := range d.stack {
 		if want, got := d.stack[i].enabled, e.Transitions[i].Enabled; !slices.Equal(want, got) {
 			return &DivergenceError{Step: i, Want: fmt.Sprintf("%v to be enabled", want), Got: fmt.Sprint(got)}
-		}
-	}
-	for i := len(d.stack); i < len(e.Transitions); i++ {
-		if err := d.push(i, &e.Transitions[i]); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -17,6 +17,8 @@ type brancher interface{ expected() float64 }
 // expected of a decorator may be more than the bound leaves.
 func (b *bounded) expected() float64 { return Forecast(b.Search) }
 
+func (l *limited) expected() float64 { return Forecast(l.Search) }
+
 func (d *dfs) expected() float64 {
 	top := len(d.stack) - 1
 	if top < 0 {

@@ -9,7 +9,7 @@ import (
 
 // TestForecast: where all branches of a place are alike, as those of independent choices are, what is forecast comes true.
 func TestForecast(t *testing.T) {
-	p, s := parseProgram("main: choose r0 3; choose r1 2; choose r2 4"), UntilViolation(MaxExecutions(DFS(), 1000))
+	p, s := parseProgram("main: choose r0 3; choose r1 2; choose r2 4"), UntilViolation(MaxExecutions(MaxPreemptions(DFS(), 0), 1000))
 	type place struct {
 		way      []Action // to where the schedule leaves the one before
 		forecast float64
@@ -44,7 +44,7 @@ func TestForecastOfReduction(t *testing.T) {
 	everything, total := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}, 0.0
 	rapid.Check(t, func(t *rapid.T) {
 		p := everything.generate(t)
-		for i, s := range []Search{DPOR(), Random(1, 3)} {
+		for i, s := range []Search{DPOR(), Random(1, 3), MaxPreemptions(DPOR(), 1)} {
 			for n := 0; ; n++ {
 				schedule, more := s.Next()
 				if !more {

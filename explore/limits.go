@@ -8,7 +8,7 @@ import "fmt"
 // another reduction, which is, too (bpor.go). Replay cannot be bounded.
 func MaxPreemptions(s Search, n int) Search {
 	if _, ok := s.(*dpor); ok {
-		s = &bpor{trace: newTrace()}
+		s = newBPOR()
 	}
 	return &limited{Search: s, within: atMost(n, "preemption"), limit: func(l *Limits) { l.Preemptions = &n }}
 }

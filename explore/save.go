@@ -210,9 +210,11 @@ func (s *sizes) resume(d *decoder) {
 	*s = sizes{goroutines: d.count(maxCount), transitions: d.count(maxTransitions), choices: d.truth()}
 }
 
-// save writes the stack up to the last state where something is left to do.
-func (d *dfs) save(e *encoder) {
-	d.tally.save(e, "dfs")
+func (d *dfs) save(e *encoder) { d.saveAs(e, "dfs") }
+
+// saveAs writes the stack up to the last state where something is left to do, and returns how many states that are.
+func (d *dfs) saveAs(e *encoder, search string) int {
+	d.tally.save(e, search)
 	d.sizes.save(e)
 	top := len(d.stack) - 1
 	left := func(i int) []Action {
@@ -232,10 +234,13 @@ func (d *dfs) save(e *encoder) {
 		e.alternatives(b.enabled)
 		e.actions(left(i))
 	}
+	return last + 1
 }
 
-func (d *dfs) resume(from *decoder) {
-	d.tally.resume(from, "dfs")
+func (d *dfs) resume(from *decoder) { d.resumeAs(from, "dfs") }
+
+func (d *dfs) resumeAs(from *decoder, search string) {
+	d.tally.resume(from, search)
 	d.sizes.resume(from)
 	for range from.length() {
 		d.prefix = append(d.prefix, from.action())
