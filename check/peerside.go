@@ -293,8 +293,8 @@ func (p *conversation) stand(to iocache.Vector) error {
 			switch {
 			case p.earlier != "":
 				err = answeredEarlier(err, p.earlier)
-			case p.lost != "":
-				err = answeredAnew(err, p.lost)
+			case p.lost != "" || p.unstored != "":
+				err = answeredAnew(err, cmp.Or(p.lost, p.unstored))
 			}
 			return err
 		}
@@ -391,7 +391,6 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		return err
 	}
 	p.counts.Restores++
-	p.lost = ""
 	p.spent.returns++
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at

@@ -69,12 +69,13 @@ func (p *conversation) goOnWithout(err error) {
 	}
 }
 
-// answeredAnew explains an inconsistency of peers that would have been taken back by a checkpoint, but for its loss.
+// answeredAnew explains an inconsistency of peers of which checkpoints were lost before. Whether this place would have had one
+// is not known: what is lost is not kept for each place.
 func answeredAnew(err error, lost string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
 		return err
 	}
-	return fmt.Errorf("checkpoints of the peers were lost (%s), so that they were given their inputs again from further back, and they do not repeat what they "+
-		"answered before: give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
+	return fmt.Errorf("checkpoints of the peers were lost (%s): that may be why they were given inputs again from further back, and they do not repeat what they "+
+		"answered before; give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
 }

@@ -14,7 +14,7 @@ type standing struct {
 	group   *ckptd.Group    // nil until it is needed
 	at      iocache.Vector  // where the group stands; nil: nowhere, its connections were given up
 	sockets map[int]*socket // the group's open connections, by number
-	lost    string          // why the first of the checkpoints is gone that was wanted since the last restore
+	lost    string          // why the first of the checkpoints that are gone is
 }
 
 // maxStandings is how many groups run at a time: one for each of the behaviours that were

@@ -101,6 +101,30 @@ func TestFirstCheckpointIsNotStored(t *testing.T) {
 	}
 }
 
+// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints of them were lost, the error says so,
+// though the last one that was left has been restored meanwhile.
+func TestLossIsNamed(t *testing.T) {
+	for name, harm := range map[string]func(images string){
+		"no room": func(images string) { fill(t, filepath.Join(images, "fill")) },
+		"killed":  func(string) { killBelow(ownDaemon(t), "tandem-proxy") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := example{"alphabet", "alphabet/random.yaml", nil}.options(t)
+			_, err := trySabotage(t, ckptd.BackendCRIU, 1000, o, func(images string) strategy.Strategy {
+				return &saboteur{harm: func(input int) {
+					if input > 2 {
+						harm(images)
+					}
+				}}
+			})
+			var differs *iocache.Inconsistency
+			if !errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of the peers were lost") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved, or brought back. They are
 // brought back, and what is found is the same.
 func TestPeersAreKilled(t *testing.T) {
@@ -160,6 +184,16 @@ func sabotage(t *testing.T, backend string, executions int, harm func(input int,
 // sabotageBy runs a check with a daemon of its own, and a strategy that is told where its images are.
 func sabotageBy(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) *Result {
 	t.Helper()
+	result, err := trySabotage(t, backend, executions, o, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// trySabotage is sabotageBy where it is an error that is expected.
+func trySabotage(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) (*Result, error) {
+	t.Helper()
 	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
@@ -172,11 +206,7 @@ func sabotageBy(t *testing.T, backend string, executions int, o Options, by func
 	o.Client = client
 	images := fmt.Sprintf("/proc/%s/root/run/tandem/images", ownDaemon(t))
 	o.Strategy = by(images)
-	result, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return Run(context.Background(), o)
 }
 
 // mountImages calls mount with the directory of the images, where the daemon of this process has its mounts.
