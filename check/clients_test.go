@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -64,32 +62,10 @@ func TestClientNoticesBug(t *testing.T) {
 	o := library.options(t)
 	o.Client, o.Shrink = newClientBy(t, ckptd.BackendAuto), 100
 	result := check(t, o)
-	if result.Counterexample == nil {
-		t.Fatalf("%v", result.Verdict)
-	}
-	var text bytes.Buffer
-	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	shows(t, o.Program, result, 20,
 		"exited with status 52, and exit 0 is expected", "-> listener 0: listen at 127.0.0.1:8080",
 		"<- connection 2: a client connects to listener 0", "<- connection 1: GET /borrow/emma HTTP/1.1", "exited with status 0",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the counterexample does not say %q:\n%s", want, &text)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "library.counterexample")
-	if err := report.Save(file, result.Recording); err != nil {
-		t.Fatal(err)
-	}
-	recording, err := report.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Replay(o.Program, recording, 20); err != nil {
-		t.Error(err)
-	}
+	)
 }
 
 // TestShippedServers checks the other examples that are servers, with the clients that people have.

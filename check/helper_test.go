@@ -1,11 +1,13 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -221,4 +224,32 @@ func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options,
 		}
 	}
 	return true, nil
+}
+
+// shows requires a counterexample that says each part, and that replays so often without the peers once it was saved and loaded.
+func shows(t *testing.T, program *sut.Program, result *Result, replays int, parts ...string) {
+	t.Helper()
+	if result.Counterexample == nil {
+		t.Fatalf("no counterexample: %v", result.Verdict)
+	}
+	var text bytes.Buffer
+	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("the counterexample does not say %q:\n%s", part, &text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "saved.counterexample")
+	if err := report.Save(file, result.Recording); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := report.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Replay(program, recording, replays); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -191,32 +189,10 @@ func showsThatTimePasses(t *testing.T, o Options) {
 	t.Helper()
 	o.Violations, o.Shrink = 1, 100
 	result := check(t, o)
-	if result.Counterexample == nil {
-		t.Fatalf("%v", result.Verdict)
-	}
-	var text bytes.Buffer
-	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{
+	shows(t, o.Program, result, 20,
 		"Schedule: 0 preemptions", "timers  the timers of the peers\n", "time passes for the peers", "-> peers: time passes until a timer is due",
 		"<- connection 0: end of stream", "timers of the peers are due: at most 1 time in an execution",
-	} {
-		if !strings.Contains(text.String(), part) {
-			t.Errorf("the counterexample does not say %q:\n%s", part, &text)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "idle.counterexample")
-	if err := report.Save(file, result.Recording); err != nil {
-		t.Fatal(err)
-	}
-	recording, err := report.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Replay(o.Program, recording, 20); err != nil {
-		t.Error(err)
-	}
+	)
 }
 
 // TestPeerTimersConcernAllConnections: so the scope must be group.

@@ -211,13 +211,20 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		return Image{}, err
 	}
 	if busy != "" {
-		return Image{}, g.orDying(watch, fmt.Errorf("%w: %s", ErrNotQuiescent, busy))
+		if died := dying(watch); died != nil {
+			return Image{}, g.because(died)
+		}
+		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
 	}
 	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
-		if died := g.orDying(watch, nil); died != nil { // which explains it
-			err = fmt.Errorf("%w; %w", died, err)
+		died := watch.Check()
+		if !errors.Is(err, ErrNotStored) {
+			died = dying(watch)
+		}
+		if died != nil { // which explains it
+			err = fmt.Errorf("%w; %w", g.because(died), err)
 		}
 		return Image{}, err
 	}
@@ -229,16 +236,16 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
 }
 
-// orDying blames an error on the end of a peer, if it is about to be known: its connections end first.
-func (g *Group) orDying(watch *peers.Watch, err error) error {
+// dying tells whether a peer has ended, or is about to be known to have: its connections end first.
+func dying(watch *peers.Watch) error {
 	const attempts, pause = 50, 2 * time.Millisecond
 	for range attempts {
 		if died := watch.Check(); died != nil {
-			return g.because(died)
+			return died
 		}
 		time.Sleep(pause)
 	}
-	return err
+	return nil
 }
 
 // Restore ends the group as it is, if it still runs, and puts it back to the image.

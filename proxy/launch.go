@@ -213,15 +213,12 @@ func chooseAddresses(c Command) error {
 
 // holderOf says who has an ID, of a process or a thread.
 func holderOf(id int) string {
+	if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", id)); err == nil {
+		return "a thread of the proxy"
+	}
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id))
 	if err != nil {
 		return "somebody else"
-	}
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
-	for line := range strings.Lines(string(status)) {
-		if group, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			return fmt.Sprintf("%s, of process %s,", strings.TrimSpace(string(name)), strings.TrimSpace(group))
-		}
 	}
 	return strings.TrimSpace(string(name))
 }
