@@ -3,7 +3,6 @@ package ckptd
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -14,7 +13,7 @@ func deadChild(pid int) string {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var children []byte
 	for _, file := range threads {
-		list, _ := os.ReadFile(file) // the thread may have ended
+		list, _ := readProc(file) // the thread may have ended
 		children = append(children, list...)
 	}
 	for _, child := range strings.Fields(string(children)) {
@@ -27,7 +26,7 @@ func deadChild(pid int) string {
 
 // stateOfProcess reads the state and the name of a process; the state is 0 if there is none.
 func stateOfProcess(pid string) (state byte, name string) {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	stat, err := readProc("/proc/" + pid + "/stat")
 	// PID (NAME) STATE ...; the name may hold anything, parentheses too.
 	from, to := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if err != nil || from < 0 || to+2 >= len(stat) {

@@ -104,7 +104,7 @@ func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 	if f.link, err = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, number)); err != nil {
 		return f, err
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, number))
+	text, err := readProc(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, number))
 	if err != nil {
 		return f, err
 	}

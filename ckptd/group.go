@@ -94,7 +94,7 @@ func (i incarnation) release() {
 
 // pidOf translates a pidfd to a pid of this process's namespace.
 func pidOf(pidfd int) (int, error) {
-	b, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	b, err := readProc("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
 		return 0, err
 	}

@@ -280,7 +280,7 @@ func (h *hosted) livePeers() ([]int, error) {
 		return nil, err
 	}
 	for _, file := range threads {
-		list, _ := os.ReadFile(file) // the thread may have ended
+		list, _ := readProc(file) // the thread may have ended
 		for field := range strings.FieldsSeq(string(list)) {
 			pid, err := strconv.Atoi(field)
 			if err != nil || copies[pid] {
@@ -324,7 +324,7 @@ func isZombie(pid int) bool {
 
 // innerPID is the pid of a process in the innermost pid namespace that it is in.
 func innerPID(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ package ckptd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (p *process) examineMemory() (err error) {
 // examineFlags does so with all that the kernel tells.
 func (p *process) examineFlags() error {
 	p.private = 0
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", p.pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/smaps", p.pid))
 	if err != nil {
 		return err
 	}
@@ -187,7 +186,7 @@ func (p *process) keepWiped(m *mapping) error {
 
 // mappingsOf is what p.maps is for another process, without the mapping for calls.
 func mappingsOf(pid int, injected uint64) (string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil || injected == 0 {
 		return string(text), err
 	}

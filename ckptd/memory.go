@@ -226,7 +226,7 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 
 // readClock notes the monotonic time, which is to go on from there after a restore.
 func (m *memoryImage) readClock(pid int) error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/timens_offsets", pid))
 	if errors.Is(err, os.ErrNotExist) {
 		return refuse("this Linux has no time namespaces")
 	}
@@ -280,7 +280,7 @@ func (m *memoryImage) weigh() int64 {
 	total := m.fixed()
 	for _, p := range m.processes {
 		// Of one that has ended nothing can be read, and it holds nothing.
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		text, _ := readProc(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
 		total += statusBytes(string(text), "Pss_Anon")
 	}
 	return total

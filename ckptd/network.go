@@ -51,14 +51,9 @@ func newNetwork() (*os.File, error) {
 	return namespace, err
 }
 
-// inNetwork runs f on a thread in the network namespace.
+// inNetwork runs f in the network namespace.
 func inNetwork(namespace *os.File, f func() error) error {
-	return peers.OnThread(func() error {
-		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter the network namespace of the group: %w", err)
-		}
-		return f()
-	})
+	return peers.InNetwork(int(namespace.Fd()), f)
 }
 
 func loopbackUp() error {

@@ -173,7 +173,7 @@ func (p *process) examine() error {
 		if err := t.examine(p.pid); err != nil {
 			return err
 		}
-		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, t.tid))
+		children, err := readProc(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, t.tid))
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (p *process) examine() error {
 			return err
 		}
 	}
-	if timers, err := os.ReadFile(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
+	if timers, err := readProc(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
 		return refuse("process %d has POSIX timers (timer_create)", p.pid)
 	}
 	var err error
@@ -231,7 +231,7 @@ var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "Cap
 
 // examineStatus reads what there is in /proc/PID/status.
 func (p *process) examineStatus(t *thread, first bool) error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func awaitEnd(pidfd int) error {
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
 func (h *hosted) killOrphans(network uint64) error {
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", h.process.pid, h.process.pid))
+	children, err := readProc(fmt.Sprintf("/proc/%d/task/%d/children", h.process.pid, h.process.pid))
 	if err != nil || len(children) == 0 {
 		return err
 	}

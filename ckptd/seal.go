@@ -26,35 +26,38 @@ type fileSeal struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealOf reads all files of a finished image, each second one on another processor: a restore waits for it.
+// sealOf reads all files of a finished image: a restore waits for it. If there is much to read, another processor helps.
 func sealOf(image string) (seal, error) {
 	var paths []string
-	var largest int64
+	var largest, total int64
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		info, err := d.Info()
 		if err == nil {
-			paths, largest = append(paths, path), max(largest, info.Size())
+			paths, largest, total = append(paths, path), max(largest, info.Size()), total+info.Size()
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	const much = 1 << 20
 	files, errs := make([]fileSeal, len(paths)), [2]error{}
-	var readers sync.WaitGroup
+	var helper sync.WaitGroup
 	var next atomic.Int64
-	for r := range errs {
-		readers.Go(func() {
-			buffer := make([]byte, min(largest+1, 256<<10)) // of a file that small, the end is noticed at once
-			for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
-				files[n], errs[r] = sealFile(paths[n], buffer)
-			}
-		})
+	read := func(r int) {
+		buffer := make([]byte, min(largest+1, 256<<10)) // of a file that small, the end is noticed at once
+		for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
+			files[n], errs[r] = sealFile(paths[n], buffer)
+		}
 	}
-	readers.Wait()
+	if total > much {
+		helper.Go(func() { read(1) })
+	}
+	read(0)
+	helper.Wait()
 	s := seal{}
 	for n, path := range paths {
 		s[strings.TrimPrefix(path, image+"/")] = files[n]

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -38,16 +37,13 @@ type diagnosis struct {
 // openDiagnosis opens a sock_diag socket in the network namespace of process pid.
 func openDiagnosis(pid int) (*diagnosis, error) {
 	d := &diagnosis{fd: -1}
-	namespace, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	namespace, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("network namespace of the group: %w", err)
 	}
-	defer namespace.Close()
-	err = OnThread(func() error {
-		err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
-		if err == nil {
-			d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
-		}
+	defer unix.Close(namespace)
+	err = InNetwork(namespace, func() (err error) {
+		d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
 	})
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -230,6 +232,46 @@ func openFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(entries)
+}
+
+// TestInNetwork: what it runs is in the namespace, and the thread is where it was when that is done, or has failed.
+func TestInNetwork(t *testing.T) {
+	var other int
+	err := OnThread(func() (err error) {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
+			other, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(other)
+	network := func() string {
+		name, err := os.Readlink("/proc/thread-self/ns/net")
+		if err != nil {
+			t.Error(err)
+		}
+		return name
+	}
+	var wait sync.WaitGroup
+	for range 20 { // whatever the threads
+		wait.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			home, inside := network(), ""
+			if err := InNetwork(other, func() error { inside = network(); return syscall.EIO }); err != syscall.EIO {
+				t.Error(err)
+			}
+			if now := network(); inside == home || now != home {
+				t.Errorf("from %s to %s, and back to %s", home, inside, now)
+			}
+			if err := InNetwork(-1, func() error { t.Error("it was run elsewhere"); return nil }); err == nil || network() != home {
+				t.Errorf("%v, then in %s", err, network())
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // TestOnThreadKeepsTheFirstThread: the namespaces of the first thread are those that
