@@ -107,17 +107,11 @@ func (c *criu) start(o criuOperation, socket int) (*child, error) {
 	for _, i := range o.inherit {
 		files = append(files, i.file.Fd())
 	}
-	var process *child
-	err = inNetwork(o.network, func() error {
-		var err error
-		process, err = c.reaper.start(func() (int, error) {
-			return syscall.ForkExec(c.file, []string{"criu", "swrk", "3"}, &syscall.ProcAttr{
-				Dir: o.work, Env: os.Environ(), Files: files,
-			})
+	return c.reaper.start(o.network, func() (int, error) {
+		return syscall.ForkExec(c.file, []string{"criu", "swrk", "3"}, &syscall.ProcAttr{
+			Dir: o.work, Env: os.Environ(), Files: files,
 		})
-		return err
 	})
-	return process, err
 }
 
 // complete fills in the options that are the same for every operation.

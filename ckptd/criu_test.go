@@ -133,7 +133,12 @@ func TestReaper(t *testing.T) {
 		pid := p.Pid // Release forgets it
 		return pid, p.Release()
 	}
-	c, err := r.start(fork)
+	network, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer network.Close()
+	c, err := r.start(network, fork)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +159,7 @@ func TestReaper(t *testing.T) {
 	if adopted.status.ExitStatus() != 7 {
 		t.Errorf("status %v", adopted.status)
 	}
-	if _, err := r.start(func() (int, error) { return 0, unix.EAGAIN }); err != unix.EAGAIN {
+	if _, err := r.start(network, func() (int, error) { return 0, unix.EAGAIN }); err != unix.EAGAIN {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -332,6 +334,21 @@ func TestBudgetOfBytes(t *testing.T) {
 
 // TestGroupsDoNotCollide runs groups that listen on the same port and write the same
 // files side by side, and takes them back and forth at the same time.
+// TestProxiesAreOfTheFirstThread: of any other thread a tracer may come to be, which waits for all children that its thread has.
+func TestProxiesAreOfTheFirstThread(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendMemory})
+	for range 8 {
+		g := start(t, c, merecat())
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", c.pid, c.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(strings.Fields(string(children)), strconv.Itoa(g.PID())) {
+			t.Errorf("the proxy, process %d, is none of the children of the daemon's first thread, %s", g.PID(), children)
+		}
+	}
+}
+
 func TestGroupsDoNotCollide(t *testing.T) { bothBackends(t, groupsDoNotCollide) }
 
 func groupsDoNotCollide(t *testing.T, c *Client) {

@@ -156,11 +156,8 @@ func (h *hosted) fork() (int, error) {
 	for _, output := range h.outputs[1:] {
 		attributes.Files = append(attributes.Files, output.Fd()) // firstOutput and so on
 	}
-	err = inNetwork(h.network, func() (err error) {
-		h.process, err = h.daemon.reaper.start(func() (int, error) {
-			return syscall.ForkExec(proxyFile, []string{proxyFile, proxy.StageMount, config}, attributes)
-		})
-		return err
+	h.process, err = h.daemon.reaper.start(h.network, func() (int, error) {
+		return syscall.ForkExec(proxyFile, []string{proxyFile, proxy.StageMount, config}, attributes)
 	})
 	if err != nil {
 		unix.Close(checker)

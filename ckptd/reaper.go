@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // reaper waits for all children of the daemon. As pid 1 of its namespace it also gets
@@ -88,17 +90,23 @@ func (r *reaper) tell() {
 	}
 }
 
-// start forks a child; nothing is reaped before it is known.
-func (r *reaper) start(fork func() (pid int, err error)) (*child, error) {
+// start forks a child, in a network; nothing is reaped before it is known. The thread that forks ends, so that the child is
+// the first thread's: one that may come to be a tracer's would take it from the reaper.
+func (r *reaper) start(network *os.File, fork func() (pid int, err error)) (c *child, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pid, err := fork()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{reaper: r, pid: pid, done: make(chan struct{})}
-	r.children[pid] = c
-	return c, nil
+	err = peers.OnThread(func() error {
+		if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter the network namespace of the group: %w", err)
+		}
+		pid, err := fork()
+		if err == nil {
+			c = &child{reaper: r, pid: pid, done: make(chan struct{})}
+			r.children[pid] = c
+		}
+		return err
+	})
+	return c, err
 }
 
 // adopt waits from now on for a child that CRIU has made.
