@@ -16,7 +16,7 @@
 # make clean   remove bin
 
 GO ?= go
-EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget alphabet alphabet/server download redis library tickets sshd
+EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget keepalive alphabet alphabet/server download redis library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 

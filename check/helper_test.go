@@ -71,6 +71,7 @@ var (
 	alphabet       = example{"alphabet", "alphabet/tandem.yaml", nil}
 	randomAlphabet = example{"alphabet", "alphabet/random.yaml", nil}
 	httpGet        = example{"httpget", "httpget/tandem.yaml", nil}
+	keepAlive      = example{"keepalive", "keepalive/tandem.yaml", nil}
 	scpTo          = example{"scpto", "scpto/tandem.yaml", nil}
 	scpToFixed     = example{"scpto/fixed", "scpto/tandem.yaml", nil}
 )
@@ -89,7 +90,7 @@ func (e example) options(t testing.TB) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env, Strategy: s,
+		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env, World: config.World, Strategy: s,
 		StrategyName: config.Strategy, Search: explore.DPOR(), Group: config.Group, Client: newClient(t), Depth: 100_000,
 	}
 	if e.args != nil {

@@ -109,7 +109,7 @@ func TestLossIsNamed(t *testing.T) {
 		"killed":  func(string) { killBelow(ownDaemon(t), "tandem-proxy") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := example{"alphabet", "alphabet/random.yaml", nil}.options(t)
+			o := randomAlphabet.options(t)
 			_, err := trySabotage(t, ckptd.BackendCRIU, 1000, o, func(images string) strategy.Strategy {
 				return &saboteur{harm: func(input int) {
 					if input > 2 {

@@ -77,7 +77,7 @@ func buildTree(tree string) error {
 		return err
 	}
 	for name, pkg := range map[string]string{
-		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget",
+		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget", "keepalive": "./keepalive",
 		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed", "scpto-server": "./scpto/server", "download": "./download",
 	} {
 		build := exec.Command("go", "build", "-o", filepath.Join(tree, "bin", name), pkg)
@@ -289,6 +289,18 @@ func TestHTTPGet(t *testing.T) {
 	}
 }
 
+// TestKeepAlive: the connection lasts, as it always does unless time is made to pass.
+func TestKeepAlive(t *testing.T) {
+	startPeers(t, "keepalive/tandem.yaml")
+	for _, again := range []string{"-again=false", "-again"} {
+		expect(t, "This is file 0.\nThis is file 1.\n", "keepalive", again)
+		output, status := runExample(t, "keepalive", "-n", "3", again)
+		if status != 1 || !strings.Contains(output, "file2.txt: the server answered 404 Not Found") {
+			t.Errorf("a missing file: status %d, output %q", status, output)
+		}
+	}
+}
+
 func TestDownload(t *testing.T) {
 	startPeers(t, "download/tandem.yaml")
 	output := filepath.Join(t.TempDir(), "file")
@@ -346,7 +358,7 @@ func TestScpToReportsARefusedFile(t *testing.T) {
 }
 
 func TestExamplesReportAnAbsentPeer(t *testing.T) {
-	for _, name := range []string{"alphabet", "httpget", "scpto", "scpto-fixed"} {
+	for _, name := range []string{"alphabet", "httpget", "keepalive", "scpto", "scpto-fixed"} {
 		output, status := runExample(t, name, "-addr", "127.0.0.1:1")
 		if status != 1 || !strings.Contains(output, "connection refused") {
 			t.Errorf("%s: status %d, output %q", name, status, output)
