@@ -106,13 +106,11 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err := r.give(in); err != nil {
 		return iocache.Reaction{}, err
 	}
-	if p.last = (ckptd.Reads{}); r.refused != 0 {
-		return iocache.Reaction{Refused: r.refused}, nil
-	}
+	p.last = ckptd.Reads{}
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
 	defer cancel()
-	err := p.group.Quiesce(ctx, r.drain)
-	if err == nil && in.Kind == iocache.Listen {
+	err := p.group.Quiesce(ctx, r.drain) // where a connection was refused, too: who should have accepted it may be dying
+	if err == nil && in.Kind == iocache.Listen && r.refused == 0 {
 		err = r.startClients(ctx, in)
 	}
 	if err == nil && clients {
@@ -299,7 +297,7 @@ func (r *reaction) add(connection int, data []byte, end iocache.End) {
 // result puts the deliveries of each connection together.
 func (r *reaction) result() iocache.Reaction {
 	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
-	out := iocache.Reaction{Opened: r.opened, Ended: r.ended}
+	out := iocache.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended}
 	for _, d := range r.list {
 		last := len(out.Deliveries) - 1
 		if last >= 0 && out.Deliveries[last].Conn == d.Conn {

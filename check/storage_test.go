@@ -156,6 +156,36 @@ func TestPeersAreKilled(t *testing.T) {
 	}
 }
 
+// assassin is a strategy that takes no checkpoints, and kills peers that have just been started.
+type assassin struct {
+	victims int
+	kill    func()
+}
+
+func (a *assassin) Checkpoint(step strategy.Step) bool {
+	if step.Kind == strategy.Start && a.victims > 0 {
+		a.victims--
+		a.kill()
+	}
+	return false
+}
+
+// TestRefusedByTheDead: that a connection is refused because the server was killed is no answer of the server.
+func TestRefusedByTheDead(t *testing.T) {
+	o := alphabet.options(t)
+	got := sabotageBy(t, ckptd.BackendMemory, 3, o, func(string) strategy.Strategy {
+		daemon := ownDaemon(t)
+		return &assassin{victims: maxAttempts - 1, kill: func() {
+			if !killBelow(daemon, "alphabet-server") {
+				t.Error("there was nobody to kill")
+			}
+		}}
+	})
+	if got.Verdict.Kind != explore.Unknown || got.Verdict.Executions != 3 || got.Counts.Killed != maxAttempts-1 {
+		t.Errorf("%+v, %+v", got.Verdict, got.Counts)
+	}
+}
+
 // killBelow kills the processes of a daemon whose command lines contain a word.
 func killBelow(parent, word string) (killed bool) {
 	lists, _ := filepath.Glob("/proc/" + parent + "/task/*/children")
