@@ -335,3 +335,23 @@ func TestProgramsAgainstTwin(t *testing.T) {
 		})
 	}
 }
+
+// TestProgramsThatWereWrong: each of these lost an outcome once, or had one too many.
+func TestProgramsThatWereWrong(t *testing.T) {
+	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		// To send on a closed channel depends on who waits to receive: before the close, it would have met a receiver.
+		"0,0/go,3 go,1 go,2 /close,1 /send,1 /select,0,1,1,0,1 ",
+		"0,0/go,1 go,2 send,1 /recv,1 /close,1 ",
+		"0,0/go,3 go,2 go,1 /recv,0 /close,0 /send,0 ",
+		"0,0/go,3 go,2 recv,0 //recv,0 send,0 /select,1,0,0,3,0 close,0 ",
+		"1,0/go,2 go,1 close,1 /recv,1 /send,1 ",
+	} {
+		if diff, err := disagreement(p, text, true); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", text, err, diff)
+		}
+	}
+}

@@ -64,10 +64,14 @@ func tandemFootprint(t *tandemG, partner *g) {
 	}
 }
 
-// changes reports whether an arm can go on without a partner and changes what is in its channel.
+// changes reports whether an arm can go on without a partner and changes what is in its channel. To send on a closed channel
+// changes nothing; without a buffer it could have gone on with a partner before, so that who waits matters.
 func (t *tandemG) changes(arm int) bool {
 	c := t.channel(arm)
-	return c != nil && t.goesOn(arm) && (t.sends(arm) || c.qcount > 0 || c.closed == 0)
+	if c == nil || !t.goesOn(arm) || c.closed != 0 && c.dataqsiz == 0 {
+		return false
+	}
+	return t.sends(arm) || c.qcount > 0 || c.closed == 0
 }
 
 // meetable reports whether an arm can go on with a partner.
