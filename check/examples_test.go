@@ -16,13 +16,14 @@ var shipped = []struct {
 	example
 	want   explore.VerdictKind
 	random bool // answers of the peers differ from run to run
+	varies bool // and so does what the program makes of them
 	shared bool // and they depend on what came on other connections
 	group  bool // only that scope is possible: time passes for all connections
 	few    bool // schedules: a search without reduction gets to the end
 	sample bool // it is checked in one way when not all are asked for
 }{
 	{example: example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}, want: explore.Holds, few: true, sample: true},
-	{example: randomAlphabet, want: explore.Holds, random: true},
+	{example: randomAlphabet, want: explore.Holds, random: true, varies: true},
 	{example: alphabetServer, want: explore.Holds, few: true},
 	{example: httpGet, want: explore.Holds},
 	{example: example{"redis", "redis/tandem.yaml", nil}, want: explore.Violated, shared: true, few: true, sample: true},
@@ -90,7 +91,7 @@ func TestExamplesInAllWays(t *testing.T) {
 				if e.random && v.strategy == "never" && contradicts(err) {
 					continue
 				}
-				if err != nil || !got.equal(want) {
+				if same := got.equal(want) || e.varies && got.kind == want.kind; err != nil || !same {
 					t.Errorf("%v: %v, %v\nwant %v", v, got, err, want)
 				}
 				t.Logf("%v: %d executions, %v", v, got.executions, time.Since(begin).Round(time.Millisecond))
