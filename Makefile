@@ -2,6 +2,7 @@
 # make test    the same, and all tests
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
+# make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make fuzz    a million executions for each decoder of the protocols
@@ -24,7 +25,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs pairs bench soak fuzz kills versions table2 adaptive libraries lint clean
+.PHONY: all build setup demo test std programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -61,6 +62,9 @@ test: setup build lint
 programs: setup build
 	PROGRAMS=10000 $(GO) test ./explore -run TestOptimal -count=1 -v -timeout 1h
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
+
+scripts: setup build
+	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 2h -socket-scripts 3000 -thing-scripts 400
 
 pairs: setup build
 	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h

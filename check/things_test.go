@@ -1,0 +1,100 @@
+package check
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+var thingScripts = flag.Int("thing-scripts", 12, "number of random programs that share timers, contexts, files and maps, of each kind")
+
+// things are operations of testdata/things, by what they are about.
+var things = map[string]string{
+	"timers":   "rrsspwzl",
+	"clock":    "zfflazrp",
+	"contexts": "cddeewzr",
+	"files":    "WARTUMSX",
+	"closed":   "WARCCT",
+	"maps":     "mgqDnk",
+	"all":      "rspwzflacdeWARTUMSXmgqDk",
+}
+
+// TestThings compares what the reduced search finds with what the search of all schedules does, for random programs
+// whose goroutines share timers, contexts, files and maps, as time passes and, in every other one, earlier.
+func TestThings(t *testing.T) {
+	p, err := buildProgram("testdata/things", filepath.Join(tree, "things"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, operations := range things {
+		t.Run(kind, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(3, 4))
+			whole := 0
+			for n := range *thingScripts {
+				var o sut.Options
+				for range 2 + random.IntN(6)/5 {
+					var script []string
+					for range 1 + random.IntN(2) {
+						script = append(script, fmt.Sprintf("%c%d", operations[random.IntN(len(operations))], random.IntN(2)/(1+random.IntN(2))))
+					}
+					o.Args = append(o.Args, strings.Join(script, " "))
+				}
+				if kind != "files" && kind != "maps" && kind != "closed" {
+					o.World.EarlyTimers = n % 2
+				}
+				if sameThings(t, p, o) {
+					whole++
+				}
+			}
+			if t.Logf("of %d programs %d have few enough schedules to run all", *thingScripts, whole); whole == 0 {
+				t.Error("nothing was compared that could show an outcome too many")
+			}
+		})
+	}
+}
+
+// sameThings compares two searches of one program, and reports whether all its schedules were run.
+func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
+	t.Helper()
+	const enough = 4000
+	some, executions := sawThings(t, p, o, explore.DPOR())
+	all, schedules := sawThings(t, p, o, explore.MaxExecutions(explore.DFS(), enough))
+	whole = schedules < enough
+	if !whole { // the reduced search is to find those that were seen
+		for s := range some {
+			all[s] = true
+		}
+	}
+	if diff := cmp.Diff(all, some); diff != "" {
+		t.Errorf("%q, %d early timers: %d executions, %d schedules; the reduced search finds other outcomes (-exist +found):\n%s",
+			o.Args, o.World.EarlyTimers, executions, schedules, diff)
+	}
+	return whole
+}
+
+// sawThings is what the goroutines have seen in each execution, by goroutine: who printed first makes no difference.
+func sawThings(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) (seen map[string]bool, executions int) {
+	t.Helper()
+	seen = map[string]bool{}
+	if _, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
+		if x.Outcome != explore.Redundant {
+			lines := strings.Split(strings.TrimSpace(string(log.Stdout)), "\n")
+			slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(1, len(a))], b[:min(1, len(b))]) })
+			seen[strings.Join(lines, ", ")+" "+x.Outcome.String()] = true
+		}
+		executions++
+		return true
+	}); err != nil {
+		t.Fatalf("%q: %v", o.Args, err)
+	}
+	return seen, executions
+}
