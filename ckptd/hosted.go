@@ -78,6 +78,9 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		return nil, nil, err
 	}
 	pids, err = proxy.ReceiveHello(ctx, channel)
+	if errors.Is(err, proxy.ErrDied) { // which the checker is not told as such
+		err = fmt.Errorf("%w: %w", ErrGroupDown, err)
+	}
 	if err == nil && len(pids) != len(g.Peers) {
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}

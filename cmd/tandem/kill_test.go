@@ -19,7 +19,7 @@ import (
 )
 
 // TestKill ends, at random moments, each of the processes that take part in a
-// check. Peers are brought back, but for those that have just been started; where that is not possible,
+// check. Peers are brought back; where that is not possible, or they then answer differently,
 // the check must end with an error that names what has died. It must leave nothing behind.
 func TestKill(t *testing.T) {
 	const times = 4
