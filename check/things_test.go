@@ -63,6 +63,20 @@ func TestThings(t *testing.T) {
 	}
 }
 
+// TestThingsThatWereWrong: a timer that is stopped drops what it has sent, so that who waits for that does not get it. Orders in
+// which he gets it before were lost.
+func TestThingsThatWereWrong(t *testing.T) {
+	p, err := buildProgram("testdata/things", filepath.Join(tree, "things"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, early := range []int{0, 1} {
+		for _, scripts := range [][]string{{"r0 s0", "w0"}, {"r0 z0 s0", "w0"}, {"r0 z0 r1", "w0"}} {
+			sameThings(t, p, sut.Options{Args: scripts, World: sut.World{EarlyTimers: early}})
+		}
+	}
+}
+
 // sameThings compares two searches of one program, and reports whether all its schedules were run.
 func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 	t.Helper()

@@ -74,9 +74,20 @@ func tandemReadClock() {
 // else that is visible: about as often as it can in a second.
 const tandemClockPatience = 1 << 25
 
-// tandemSetTimer records that the running transition sets or stops a timer.
-func tandemSetTimer() {
-	if tandem.on && tandem.sh.world.earlyTimers != 0 {
+// tandemSetTimer records that the running transition sets or stops a timer. What the timer has sent to its channel,
+// or would send to who receives from it now, is dropped.
+func tandemSetTimer(t *timer) {
+	if !tandem.on {
+		return
+	}
+	if t.isChan && t.hchan() != nil { // or it is being made
+		c, kind := t.hchan(), uint8(accessRead)
+		if tandemChannelReady(c)&readyReceive != 0 {
+			kind = accessWrite
+		}
+		tandemRecord(record{kind: recordAccess, op: opTimer, flag: kind, ready: tandemChannelReady(c), a: tandemChannelObject(c)})
+	}
+	if tandem.sh.world.earlyTimers != 0 {
 		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite, ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
 	}
 }
