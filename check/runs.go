@@ -63,6 +63,9 @@ func OpenSavedRun(dir string) (*SavedRun, error) {
 	}
 	if err := r.load(); err != nil {
 		r.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("nothing was saved of it yet, or it has ended: check the program again (%w)", err)
+		}
 		return nil, fmt.Errorf("opening the saved run %s: %w", dir, err)
 	}
 	return r, nil

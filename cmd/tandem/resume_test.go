@@ -59,8 +59,10 @@ func killedAndResumed(t *testing.T, args []string, times int, whole time.Duratio
 	saved := filepath.Join(dir, "run")
 	for {
 		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o", filepath.Join(tree, "counterexample")}, args...)
-		if _, err := os.Stat(saved); err == nil {
+		if states, _ := filepath.Glob(filepath.Join(saved, "state*")); len(states) > 0 {
 			command = []string{"check", "--resume", saved}
+		} else if err := os.RemoveAll(saved); err != nil { // it was killed before it was saved, or when it had ended
+			t.Fatal(err)
 		}
 		after := time.Duration(0)
 		if kills < times {

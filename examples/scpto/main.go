@@ -64,7 +64,7 @@ func run(addr, name string, content []byte) error {
 	}
 	s.closeChannel()
 	fmt.Printf("%s: %d bytes copied\n", name, len(content))
-	return conn.Close()
+	return scp.HangUp(conn)
 }
 
 // watch is the session goroutine. The requests of the server end when the channel does.
