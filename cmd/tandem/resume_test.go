@@ -59,7 +59,7 @@ func killedAndResumed(t *testing.T, args []string, times int, whole time.Duratio
 	saved := filepath.Join(dir, "run")
 	for {
 		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o", filepath.Join(tree, "counterexample")}, args...)
-		if states, _ := filepath.Glob(filepath.Join(saved, "state*")); len(states) > 0 {
+		if there(saved, "state") || there(saved, "state.previous") {
 			command = []string{"check", "--resume", saved}
 		} else if err := os.RemoveAll(saved); err != nil { // it was killed before it was saved, or when it had ended
 			t.Fatal(err)
@@ -74,6 +74,11 @@ func killedAndResumed(t *testing.T, args []string, times int, whole time.Duratio
 		}
 		kills++
 	}
+}
+
+func there(elements ...string) bool {
+	_, err := os.Stat(filepath.Join(elements...))
+	return err == nil
 }
 
 // runFor runs tandem until it ends, or is killed after a while, and returns what it prints, but for what depends
