@@ -332,8 +332,6 @@ func TestBudgetOfBytes(t *testing.T) {
 	}
 }
 
-// TestGroupsDoNotCollide runs groups that listen on the same port and write the same
-// files side by side, and takes them back and forth at the same time.
 // TestProxiesAreOfTheFirstThread: of any other thread a tracer may come to be, which waits for all children that its thread has.
 func TestProxiesAreOfTheFirstThread(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
@@ -349,6 +347,8 @@ func TestProxiesAreOfTheFirstThread(t *testing.T) {
 	}
 }
 
+// TestGroupsDoNotCollide runs groups that listen on the same port and write the same
+// files side by side, and takes them back and forth at the same time.
 func TestGroupsDoNotCollide(t *testing.T) { bothBackends(t, groupsDoNotCollide) }
 
 func groupsDoNotCollide(t *testing.T, c *Client) {

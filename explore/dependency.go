@@ -27,7 +27,9 @@ const (
 //	waiting for a partner                           Commute on those that wait; finding one, Write: who is taken
 //	                                                depends on who waits
 //	reading the time, setting or stopping a timer   the clock, if it may advance early (--early-timers); else
-//	                                                it advances in a barrier, which depends on everything
+//	                                                it advances in a barrier, which depends on everything. To set or
+//	                                                stop one drops what it has sent: Write of its channel if something
+//	                                                can be received there, else Read
 //	input to a peer, and that a timer of its is due  Write of the peer group, the scope of the I/O cache, and of what
 //	                                                it makes arrive somewhere; reading there accesses that too
 
