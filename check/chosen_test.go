@@ -59,8 +59,8 @@ func TestChosenBehaviours(t *testing.T) {
 		verdict, counts, said := dialogues(t, o)
 		t.Logf("%s: %d executions, %d misses, %d checkpoints, %d restores, %d restarts, %d replayed, %v", name, verdict.Executions,
 			counts.Misses, counts.Checkpoints, counts.Restores, counts.Restarts, counts.Replayed, counts.Elapsed)
-		if verdict.Kind != explore.Holds || verdict.Executions != 144*behaviours {
-			t.Errorf("%s: %v after %d executions, want 144 for each of %d behaviours", name, verdict.Kind, verdict.Executions, behaviours)
+		if verdict.Kind != explore.Holds || verdict.Executions != 288*behaviours {
+			t.Errorf("%s: %v after %d executions, want 288 for each of %d behaviours", name, verdict.Kind, verdict.Executions, behaviours)
 		}
 		if name == "never" && counts.Restarts == 0 || name != "never" && counts.Checkpoints < behaviours {
 			t.Errorf("%s: %+v", name, counts)
@@ -84,7 +84,7 @@ func TestChosenBehaviours(t *testing.T) {
 }
 
 // TestChoiceOfTheFirstConnect: whichever goroutine connects first makes the choice, in the
-// reduced search as in the enumeration of all schedules.
+// reduced search as in the enumeration of all schedules with five preemptions.
 func TestChoiceOfTheFirstConnect(t *testing.T) {
 	options := func() Options {
 		o := httpGet.options(t)
@@ -92,7 +92,7 @@ func TestChoiceOfTheFirstConnect(t *testing.T) {
 		return o
 	}
 	reduced, complete := fingerprints(t, options(), explore.DPOR())
-	all, executions := fingerprints(t, options(), explore.DFS())
+	all, executions := fingerprints(t, options(), explore.MaxPreemptions(explore.DFS(), 5))
 	t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 	if complete != len(all) || len(reduced) != len(all) || complete != 2*20 {
 		t.Errorf("%d executions with %d partial orders, the dumb twin has %d; want 20 for each of 2 behaviours", complete, len(reduced), len(all))

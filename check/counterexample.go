@@ -26,7 +26,7 @@ func (r *run) explain(v *violation, result *Result) error {
 	if err := x.audit(schedule); err != nil {
 		return err
 	}
-	schedule.WantCallers, schedule.Watch = true, v.log.Race.First()
+	schedule.Watch = v.log.Race.First()
 	preempting, err := preemptions(x.worker, schedule, x.answers, v.events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)

@@ -223,7 +223,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 		return nil, err
 	}
 	defer w.Close()
-	schedule := sut.Schedule{WantCallers: true, WantLeaks: rec.Expect.Outcome == sut.Leaked.String()}
+	schedule := sut.Schedule{WantLeaks: rec.Expect.Outcome == sut.Leaked.String()}
 	for _, c := range rec.Schedule {
 		schedule.Prefix = append(schedule.Prefix, sut.Choice{Goroutine: c.Goroutine, Alternative: c.Choice})
 	}

@@ -46,7 +46,7 @@ func buildSealing(t *testing.T, preemptIn ...string) *sut.Program {
 	return p
 }
 
-// drawSealing is a random program, some of whose operations are sealed.
+// drawSealing is a random program, some of whose operations are sealed: those after the first one of a call.
 func drawSealing(number uint64) string {
 	r := rand.New(rand.NewPCG(number, 2))
 	blocks := []string{
@@ -70,10 +70,14 @@ func drawSealing(number uint64) string {
 	for i := range goroutines {
 		for range 1 + r.IntN(5-len(goroutines)) {
 			for _, operation := range strings.Fields(block(1)) {
-				if r.IntN(2) == 0 && operation[0] != '.' {
-					operation = "." + operation
+				switch text := goroutines[i]; {
+				case r.IntN(3) == 0:
+					goroutines[i] += " " + operation
+				case r.IntN(3) > 0 && strings.Contains(text[strings.LastIndex(text, " ")+1:], "."):
+					goroutines[i] += "+" + operation
+				default:
+					goroutines[i] += " ." + operation
 				}
-				goroutines[i] += " " + operation
 			}
 		}
 	}
@@ -115,15 +119,26 @@ func TestReductionWithSealing(t *testing.T) {
 func TestSealedOperations(t *testing.T) {
 	sealed, opened := buildSealing(t), buildSealing(t, "example.com/library")
 	for text, without := range map[string]string{
-		".increase,0 load,0/.increase,0": "increase,0 load,0/increase,0",
-		".look,1/.look,1/store,1":        "look,1/look,1/store,1",
-		".both,0/.both,1":                "both,0/both,1",
+		".increase,0 load,0/.increase,0":     "increase,0 load,0/increase,0",
+		".look,1/.look,1/store,1":            "look,1/look,1/store,1",
+		".both,0/.both,1":                    "both,0/both,1",
+		".store,0+increase,0/.load,0+load,0": "store,0 increase,0/load,0 load,0",
 	} {
 		few, _ := explored(t, sealed, text, explore.DFS(), 1000)
 		many, _ := explored(t, sealed, without, explore.DFS(), 1000)
 		again, _ := explored(t, opened, text, explore.DFS(), 1000)
 		if few.complete >= many.complete || many.complete != again.complete {
 			t.Errorf("%s: %d schedules with sealing, %d without, %d of the opened package", text, few.complete, many.complete, again.complete)
+		}
+	}
+	for text, without := range map[string]string{
+		".load,0 .store,0 .load,0/.store,0 .load,0": "load,0 store,0 load,0/store,0 load,0",
+		".lock,0 .store,0 .unlock,0/.load,0":        "lock,0 store,0 unlock,0/load,0",
+	} {
+		some, _ := explored(t, sealed, text, explore.DFS(), 1000)
+		many, _ := explored(t, sealed, without, explore.DFS(), 1000)
+		if some.complete != many.complete {
+			t.Errorf("%s: %d schedules, though each operation is a call of its own: there are %d", text, some.complete, many.complete)
 		}
 	}
 }

@@ -56,6 +56,10 @@ var patches = []patch{
 		e.enter("GOMAXPROCS", "if tandem.serving { return 1 }")
 		e.enter("NumCPU", "if tandem.serving { return 1 }")
 	}},
+	{"runtime/traceback.go", func(e *editor) {
+		e.swap("unwinder.resolveInternal", "lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
+			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, *(*uintptr)(unsafe.Pointer(lrPtr)))")
+	}},
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},

@@ -85,7 +85,7 @@ func (w *Worker) load(s Schedule) error {
 			used++
 		}
 	}
-	sh.wantEnabled, sh.wantCallers = flag(s.WantEnabled), flag(s.WantCallers)
+	sh.wantEnabled = flag(s.WantEnabled)
 	sh.wantLeaks, sh.lenient, sh.tentative = flag(s.WantLeaks), flag(s.Lenient), flag(s.Tentative)
 	if err := sh.guide(s); err != nil {
 		return err

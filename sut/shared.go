@@ -311,7 +311,6 @@ type shared struct {
 	sleepFrom       uint32 // the prefix position from which the sleepers count
 	sleepLength     uint32
 	wantEnabled     uint32
-	wantCallers     uint32
 	wantLeaks       uint32
 	lenient         uint32 // what the prefix asks for and cannot be done is passed over
 	tentative       uint32 // the prefix ends before what cannot be done from sleepFrom on

@@ -21,7 +21,6 @@ type Schedule struct {
 	SleepFrom   int
 	Tentative   bool   // Prefix ends before the first choice from SleepFrom on that cannot be taken
 	WantEnabled bool   // log every goroutine that could have been picked
-	WantCallers bool   // log the nearest caller that is not sealed, for people
 	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
 	Lenient     bool   // pass over what Prefix asks for and cannot be done; else the execution ends as Diverged
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly

@@ -1,6 +1,7 @@
 // Command sealing interprets a small concurrent program, given as its argument: goroutines
 // with slashes in between, the first being main, which starts the others. An operation is a
-// name, a comma and 0 or 1; one with a dot before it is performed by the sealed library.
+// name, a comma and 0 or 1. Operations with pluses in between are one call of a function: of the sealed library,
+// if there is a dot before them.
 package main
 
 import (
@@ -37,12 +38,12 @@ func main() {
 func run(number int) {
 	seen := fmt.Sprint(number)
 	for _, text := range bodies[number] {
-		name, arg, _ := strings.Cut(text, ",")
 		do := Do
-		if sealed, ok := strings.CutPrefix(name, "."); ok {
-			name, do = sealed, library.Do
+		operations, sealed := strings.CutPrefix(text, ".")
+		if sealed {
+			do = library.Do
 		}
-		seen += " " + do(&state, name, int(arg[0]-'0'))
+		seen += do(&state, operations)
 	}
 	syscall.Write(1, []byte(seen+"\n"))
 }

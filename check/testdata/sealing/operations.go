@@ -1,12 +1,23 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Do performs an operation, or several without a point in between that is not their own,
-// and returns what was seen.
+// Do performs operations, with pluses in between, and returns what was seen.
 //
 //go:noinline
-func Do(s *State, name string, arg int) string {
+func Do(s *State, operations string) (seen string) {
+	for _, text := range strings.Split(operations, "+") {
+		name, arg, _ := strings.Cut(text, ",")
+		seen += " " + do(s, name, int(arg[0]-'0'))
+	}
+	return seen
+}
+
+//go:noinline
+func do(s *State, name string, arg int) string {
 	m, n, c := &s.Mutexes[arg], &s.Mutexes[1-arg], s.Channels[arg]
 	x, y := &s.Numbers[arg], &s.Numbers[1-arg]
 	switch name {

@@ -5,6 +5,7 @@ package ordering
 
 import (
 	"context"
+	"expvar"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,11 +60,27 @@ var atomicityBugs = []bug.Bug{
 		Fixed: func() { elect((*lease).take) },
 	},
 	{
+		Name: "read-then-set", Class: atomicity, Shows: bug.Assertion,
+		Doc:   "each call of a library is safe for concurrent use, which two in a row are not",
+		Buggy: func() { countTwice(func(n *expvar.Int) { n.Set(n.Value() + 1) }) },
+		Fixed: func() { countTwice(func(n *expvar.Int) { n.Add(1) }) },
+	},
+	{
 		Name: "captured-index", Class: "non-blocking: captured variable", Shows: bug.Assertion,
 		Doc:   "goroutines share the loop's variable; that it is under a lock makes it no less shared",
 		Buggy: func() { visitAll(visitShared) },
 		Fixed: func() { visitAll(visitOwn) },
 	},
+}
+
+func countTwice(count func(*expvar.Int)) {
+	var n expvar.Int
+	var requests sync.WaitGroup
+	for range 2 {
+		requests.Go(func() { count(&n) })
+	}
+	requests.Wait()
+	tandem.Assert(n.Value() == 2, "of two requests ", n.Value(), " were counted")
 }
 
 // account is an account of a bank.

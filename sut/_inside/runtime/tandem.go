@@ -19,7 +19,7 @@ type tandemG struct {
 	order      int32 // creation order in this execution
 	op         uint8 // pending operation
 	parked     bool
-	sealed     bool  // the pending operation was called from a sealed package
+	sealed     bool  // the pending operation is sealed: others do not get in before it
 	hidden     bool  // nobody can notice it
 	background bool  // started by package initialisation
 	raw        int8  // how deep it is in functions that must not wait for a socket
@@ -33,6 +33,9 @@ type tandemG struct {
 	caller     uintptr // program counter of the operation's caller
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
+	call       uintptr // slot of the call of a sealed package that the last operation was in, or 0
+	ncalls     int
+	calls      [tandemMaxCalls]tandemCall
 	cases      uintptr // of a pending select: *scase
 	ncases     int     // arms of a channel operation
 	nsends     int     // the first of them that send
@@ -146,7 +149,7 @@ func tandemConsider() {
 	gp := getg().m.curg
 	t := &gp.tandem
 	tandemClock.reads = 0
-	if tandemFindCaller(t); t.hidden {
+	if tandemFindCaller(gp); t.hidden {
 		return
 	}
 	t.begun = 0

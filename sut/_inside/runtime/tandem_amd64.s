@@ -90,3 +90,27 @@ back:
 	MOVQ	BX, 0(SP)
 	MOVQ	$1, 16(SP)
 	RET
+
+// func tandemReturn()
+//
+// A function has returned to here: its results are in registers, which must not change, and
+// R14 is g. The call that it was is the last one whose slot is just above the stack pointer.
+TEXT ·tandemReturn(SB),NOSPLIT|NOFRAME,$0-0
+	MOVQ	(g_stack+stack_hi)(R14), R13
+	SUBQ	SP, R13
+	ADDQ	$8, R13
+	MOVQ	(g_tandem+tandemG_ncalls)(R14), R12
+find:
+	SUBQ	$1, R12
+	JLT	lost
+	MOVQ	R12, R15
+	IMULQ	$tandemCall__size, R15
+	LEAQ	(g_tandem+tandemG_calls)(R14)(R15*1), R15
+	CMPQ	tandemCall_slot(R15), R13
+	JNE	find
+	MOVQ	R12, (g_tandem+tandemG_ncalls)(R14)
+	MOVQ	tandemCall_pc(R15), R12
+	JMP	R12
+lost:
+	CALL	runtime·abort(SB)
+	RET

@@ -19,6 +19,7 @@ const (
 	callerTime    // part of the operation if that is on a timer
 	callerSealed
 	callerOpen
+	callerInside  // part of something that has its own point, or needs none
 	callerHidden  // what it does cannot be told from its doing nothing: sync.Pool
 	callerAtomic  // package sync/atomic
 	callerChecker // not the program at all, but what was added to it
@@ -77,15 +78,16 @@ func (p *tandemPatterns) match(pkg string) bool {
 	return false
 }
 
-// tandemFindCaller sets who performs the pending operation and whether
-// goroutines may be preempted there.
-func tandemFindCaller(t *tandemG) {
+// tandemFindCaller sets who performs the pending operation of the current goroutine, and
+// whether it is sealed.
+func tandemFindCaller(gp *g) {
+	t := &gp.tandem
 	if t.op == opPeerTimer || t.op == opPass { // not the program
 		t.caller, t.open, t.sealed, t.hidden = 0, 0, false, false
 		return
 	}
 	parts := tandemParts(t.op)
-	pc, fp, last := t.caller, t.frame, t.caller
+	pc, fp, last, from := t.caller, t.frame, t.caller, uintptr(0)
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
@@ -101,18 +103,40 @@ func tandemFindCaller(t *tandemG) {
 			class, pc = t.origin, last
 		}
 		if !inside || fp == 0 {
-			t.caller, t.open = pc, 0
-			t.sealed, t.hidden = class != callerOpen, class == callerHidden
-			if !t.sealed {
-				t.open = pc
-			} else if tandem.sh.wantCallers != 0 {
-				t.open = tandemOpenCaller(fp)
-			}
+			t.caller = pc
+			tandemSeal(gp, class, from, fp)
 			return
 		}
-		last = pc
-		pc, fp = *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp))
+		last, from = pc, fp
+		pc, fp = tandemReturnAddress(gp, fp), *(*uintptr)(unsafe.Pointer(fp))
 	}
+}
+
+// tandemSeal sets whether the pending operation is sealed, of a caller of a class. What it called has
+// the frame from, or 0 for the operation itself; it has the frame fp.
+func tandemSeal(gp *g, class uint8, from, fp uintptr) {
+	t := &gp.tandem
+	t.sealed, t.hidden = class != callerOpen, class == callerHidden
+	switch class {
+	case callerOpen:
+		t.open, t.call = t.caller, 0
+		if from != 0 && tandemLeavesProgram(t.op) { // what it called may do more, before it returns
+			tandemNoteCall(gp, from)
+		}
+	case callerSealed, callerFile:
+		first := false
+		t.open, first = tandemNoteCall(gp, fp)
+		t.sealed = !first
+	case callerHidden:
+	default:
+		t.open = tandemOpenCaller(gp, fp)
+	}
+}
+
+// tandemLeavesProgram reports whether an operation is a system call: what makes it is rarely
+// that alone.
+func tandemLeavesProgram(op uint8) bool {
+	return tandemIsSocketOp(op) || op >= opFileRead && op <= opSignalSend
 }
 
 // tandemParts is the set of the classes that are part of an operation.
@@ -121,7 +145,7 @@ func tandemParts(op uint8) uint32 {
 	switch {
 	case tandemIsSocketOp(op):
 		parts |= 1<<callerSystem | 1<<callerSocket | 1<<callerFile
-	case op >= opFileRead && op <= opSignalSend:
+	case tandemLeavesProgram(op):
 		parts |= 1<<callerSystem | 1<<callerFile
 	case op == opTimer || op == opReadClock:
 		parts |= 1 << callerTime
@@ -138,22 +162,10 @@ func tandemOrigin(parent *g, pc uintptr) uint8 {
 	}
 	for class == callerRuntime && fp != 0 {
 		if fp = *(*uintptr)(unsafe.Pointer(fp)); fp != 0 {
-			class = tandemClass(*(*uintptr)(unsafe.Pointer(fp + 8))) &^ callerPrivate
+			class = tandemClass(tandemReturnAddress(parent, fp)) &^ callerPrivate
 		}
 	}
 	return class
-}
-
-// tandemOpenCaller finds the nearest caller that is not sealed.
-func tandemOpenCaller(fp uintptr) uintptr {
-	for fp != 0 {
-		pc := *(*uintptr)(unsafe.Pointer(fp + 8))
-		if tandemClass(pc) == callerOpen { // and thus not private
-			return pc
-		}
-		fp = *(*uintptr)(unsafe.Pointer(fp))
-	}
-	return 0
 }
 
 func tandemClass(pc uintptr) uint8 {
@@ -215,13 +227,16 @@ func tandemOwnFile(file string) bool {
 }
 
 func tandemClassifyLibrary(name, pkg string) uint8 {
-	if stringslite.HasPrefix(name, "sync.(*Pool)") {
+	switch {
+	case stringslite.HasPrefix(name, "sync.(*Pool)"):
 		return callerHidden
+	case stringslite.HasPrefix(name, "io.(*pipe)"), stringslite.HasPrefix(name, "io.(*onceError)"):
+		return callerInside // who reads or writes waits for the other end anyway
 	}
 	switch pkg {
 	case "internal/sync":
 		if stringslite.HasPrefix(name, "internal/sync.(*HashTrieMap") {
-			return callerSealed // its locks are no business of the caller of sync.Map
+			return callerInside // its locks are no business of the caller of sync.Map
 		}
 		return callerRuntime
 	case "sync/atomic":
@@ -242,8 +257,11 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		"fmt", "io", "log", "net/textproto", "strings", "text/template":
 		return callerFile
 	}
-	if stringslite.HasPrefix(pkg, "internal/runtime/") {
+	switch {
+	case stringslite.HasPrefix(pkg, "internal/runtime/"):
 		return callerRuntime
+	case stringslite.HasPrefix(pkg, "internal/"): // such as the look at a setting when a timer is made
+		return callerInside
 	}
 	return callerSealed
 }

@@ -17,7 +17,7 @@ func tandemLeaked() bool {
 		if t.id <= 1 || t.background || !blocked {
 			return // not under control, main, started by package initialisation, or running
 		}
-		at, open := tandemBlockedAt(gp.sched.bp)
+		at, open := tandemBlockedAt(gp)
 		if open == 0 && tandemClass(gp.gopc) != callerOpen {
 			return // a goroutine of a library, such as a reader of an idle connection
 		}
@@ -34,9 +34,9 @@ func tandemTimersPending() bool {
 
 // tandemBlockedAt finds the call in which a goroutine is blocked, and the
 // nearest one around it that is not sealed, 0 if there is none.
-func tandemBlockedAt(fp uintptr) (at, open uintptr) {
-	for fp != 0 {
-		pc := *(*uintptr)(unsafe.Pointer(fp + 8))
+func tandemBlockedAt(gp *g) (at, open uintptr) {
+	for fp := gp.sched.bp; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
+		pc := tandemReturnAddress(gp, fp)
 		class := tandemClass(pc)
 		if at == 0 && class != callerRuntime {
 			at = pc
@@ -44,7 +44,6 @@ func tandemBlockedAt(fp uintptr) (at, open uintptr) {
 		if class == callerOpen {
 			return at, pc
 		}
-		fp = *(*uintptr)(unsafe.Pointer(fp))
 	}
 	return at, 0
 }

@@ -35,7 +35,7 @@ func tandemSyncAdd(object, state unsafe.Pointer, delta int) { tandemAdd(object, 
 //go:linkname tandemSyncIsSealed sync.tandemIsSealed
 //go:noinline
 func tandemSyncIsSealed() bool {
-	return tandemClass(*(*uintptr)(unsafe.Pointer(getcallerfp() + 8)))&^callerPrivate != callerOpen
+	return tandemClass(tandemReturnAddress(getg(), getcallerfp()))&^callerPrivate != callerOpen
 }
 
 //go:linkname tandemSyncWait sync.tandemWait

@@ -345,7 +345,7 @@ func raceDescribe(m *memoryAccess) {
 		if fp == 0 {
 			break
 		}
-		pc, fp = *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp))
+		pc, fp = tandemReturnAddress(getg().m.curg, fp), *(*uintptr)(unsafe.Pointer(fp))
 	}
 	m.stackLength = n
 }

@@ -306,7 +306,7 @@ func tandemNoteStack() {
 	fp := getcallerfp()
 	n := uint64(0)
 	for fp != 0 && n < uint64(len(sh.stack)) {
-		sh.stack[n] = uint64(*(*uintptr)(unsafe.Pointer(fp + 8)))
+		sh.stack[n] = uint64(tandemReturnAddress(getg().m.curg, fp))
 		fp = *(*uintptr)(unsafe.Pointer(fp))
 		n++
 	}
