@@ -42,6 +42,7 @@ func TestBetweenTwoCalls(t *testing.T) {
 		{"looks twice", "nothing", []string{"0 0 0"}},
 		{"called back", "called back", []string{" 2"}},
 		{"calls inside", "calls inside", []string{" 1", " 2"}},
+		{"serves", "looks", []string{"false 0 7", "false 7 7", "true 0 7", "true 7 7"}},
 	} {
 		want := map[string]bool{}
 		for _, text := range c.want {

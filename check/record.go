@@ -194,8 +194,7 @@ func messages(x exchange) []report.Message {
 	return list
 }
 
-// eventHash is equal for two logs exactly if all of their events are, but for
-// the callers that are only noted for people.
+// eventHash is equal for two logs exactly if all of their events are, but for Open, which follows from the rest.
 func eventHash(events []sut.Event) string {
 	h := sha256.New()
 	var b [40]byte

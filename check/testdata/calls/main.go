@@ -7,11 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"example.com/library"
 )
 
-var counter library.Counter
+var (
+	counter library.Counter
+	handled atomic.Bool
+)
 
 func main() {
 	if len(os.Args) > 1 {
@@ -95,6 +99,8 @@ func together(what string) {
 		"looks twice":  func() { fmt.Print(counter.Get(), counter.Get()) },
 		"called back":  func() { counter.Call(func(int) {}) },
 		"calls inside": func() { counter.Call(func(int) { counter.Get() }) },
+		"serves":       func() { <-counter.Serve(func() { handled.Store(true) }) },
+		"looks":        func() { fmt.Print(handled.Load(), counter.Get()) },
 		"nothing":      func() {},
 	}
 	first, second := steps[what], steps[os.Args[2]]

@@ -33,7 +33,7 @@ type tandemG struct {
 	caller     uintptr // program counter of the operation's caller
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
-	call       uintptr // slot of the call of a sealed package that the last operation was in, or 0
+	call       uintptr // slot of the call of a sealed package that the last operation was in, tandemNoCall, or 0
 	ncalls     int
 	calls      [tandemMaxCalls]tandemCall
 	cases      uintptr // of a pending select: *scase
@@ -443,7 +443,7 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 	}
 	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
 	newg.tandem.origin = tandemOrigin(parent, pc)
-	newg.tandem.op = opStart
+	newg.tandem.op, newg.tandem.call = opStart, tandemNoCall
 	newg.tandem.caller = pc
 	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc), open: uint64(parent.tandem.open)})
 }

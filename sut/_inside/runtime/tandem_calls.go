@@ -17,6 +17,9 @@ type tandemCall struct {
 	pc   uintptr // that address
 }
 
+// tandemNoCall is in the place of a slot where nothing but sealed packages is on the stack.
+const tandemNoCall = 1
+
 // tandemMaxCalls is how many can be within each other, by functions that are called back.
 // In deeper ones every operation is at a point.
 const tandemMaxCalls = 8
@@ -80,8 +83,8 @@ func tandemNoteCall(gp *g, fp uintptr) (open uintptr, first bool) {
 		}
 		fp = *(*uintptr)(unsafe.Pointer(fp))
 	}
-	t.call = 0
-	return 0, false
+	first, t.call = t.call != tandemNoCall, tandemNoCall
+	return 0, first
 }
 
 // tandemEnterCall has a call noticed when it returns.

@@ -50,6 +50,17 @@ func (c *Counter) Call(f func(int)) {
 	c.Set(n + 1)
 }
 
+// Serve has a goroutine of the library call a handler, and perform an operation after it.
+func (c *Counter) Serve(handler func()) (ended chan bool) {
+	ended = make(chan bool)
+	go func() {
+		handler()
+		c.Set(7)
+		close(ended)
+	}()
+	return ended
+}
+
 // Grow uses much stack after an operation.
 func (c *Counter) Grow(depth int) int {
 	if depth == 0 {
