@@ -112,8 +112,8 @@ func tandemFindCaller(gp *g) {
 	}
 }
 
-// tandemSeal sets whether the pending operation is sealed, of a caller of a class. What it called has
-// the frame from, or 0 for the operation itself; it has the frame fp.
+// tandemSeal sets whether the pending operation is sealed, which a caller of a class performs. fp is the frame
+// of that caller, and from the frame of what it called, or 0 if that is the operation itself.
 func tandemSeal(gp *g, class uint8, from, fp uintptr) {
 	t := &gp.tandem
 	t.sealed, t.hidden = class != callerOpen, class == callerHidden
