@@ -86,13 +86,16 @@ func cloneRecording(r *report.Recording) *report.Recording {
 // TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for
 // each partial order that the enumeration of all schedules shows; where they are too many, of those with five preemptions.
 func TestCountsEqualTheDumbTwin(t *testing.T) {
-	for e, twin := range map[*example]explore.Search{
-		&httpGet: explore.MaxPreemptions(explore.DFS(), 5),
-		{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}: explore.DFS(),
+	for _, e := range []struct {
+		example
+		twin explore.Search
+	}{
+		{httpGet, explore.MaxPreemptions(explore.DFS(), 5)},
+		{example{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}, explore.DFS()},
 	} {
 		t.Run(e.pkg, func(t *testing.T) {
 			reduced, complete := fingerprints(t, e.options(t), explore.DPOR())
-			all, executions := fingerprints(t, e.options(t), twin)
+			all, executions := fingerprints(t, e.options(t), e.twin)
 			t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 			if complete != len(all) || len(reduced) != len(all) {
 				t.Errorf("%d executions with %d partial orders, the dumb twin has %d", complete, len(reduced), len(all))
