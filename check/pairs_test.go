@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,11 +135,16 @@ func newPairTest(t *testing.T, verify bool) *pairTest {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return (&pairTest{program: program, server: server}).another(t, verify)
+}
+
+// another is a test with daemons of its own.
+func (x *pairTest) another(t *testing.T, verify bool) *pairTest {
 	clients := map[string]*ckptd.Client{}
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendAuto} {
 		clients[backend] = spawn(t, ckptd.Options{Backend: backend, Verify: verify})
 	}
-	return &pairTest{program, server, clients}
+	return &pairTest{x.program, x.server, clients}
 }
 
 // peers are those of a pair.
@@ -213,11 +221,21 @@ func findAll(o Options) (findings, error) {
 	return findings{result.Verdict.Kind, all, result.Verdict.Executions}, nil
 }
 
-// pairCounts are what has become of generated pairs.
+// pairCounts are what has become of generated pairs. They are safe for concurrent use.
 type pairCounts struct {
+	mu                 sync.Mutex
 	pairs, variants    int
 	audited, unnoticed int // of peers whose connections depend on each other
 	begin              time.Time
+}
+
+// add counts a pair, and tells now and then how far it is.
+func (c *pairCounts) add(t *testing.T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pairs++; c.pairs%10 == 0 {
+		t.Log(c)
+	}
 }
 
 func (c *pairCounts) String() string {
@@ -229,6 +247,8 @@ func (c *pairCounts) String() string {
 // looks at some of all orders: then it finds a part of what there is, and that is counted.
 func (c *pairCounts) compare(t *rapid.T, x *pairTest, p pair, v variant, want findings) {
 	got := x.check(t, p, v)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.variants++
 	if p.shared && v.scope == "auto" {
 		if c.audited++; !got.equal(want) && got.within(want) {
@@ -243,29 +263,48 @@ func (c *pairCounts) compare(t *rapid.T, x *pairTest, p pair, v variant, want fi
 
 // TestPairs is metamorphic: generated programs with generated peers have the same verdict and the same outcomes
 // whatever the strategy, the scope where it is valid, the backend, the reduction, and the number of workers, with
-// faults and without. A difference is shrunk to a small pair. PAIRS says how many there are.
+// faults and without. A difference is shrunk to a small pair. PAIRS says how many there are; then all processors
+// are used.
 func TestPairs(t *testing.T) {
-	n := os.Getenv("PAIRS")
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("PAIRS"), "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify, shards := n == 1, min(n, runtime.NumCPU())
 	was := flag.Lookup("rapid.checks").Value.String()
-	if err := flag.Set("rapid.checks", cmp.Or(n, "1")); err != nil {
+	if err := flag.Set("rapid.checks", fmt.Sprint((n+shards-1)/shards)); err != nil {
 		t.Fatal(err)
 	}
 	defer flag.Set("rapid.checks", was)
-	x, count := newPairTest(t, n == ""), pairCounts{begin: time.Now()}
-	rapid.Check(t, func(r *rapid.T) {
-		p := drawPair(r)
-		want := x.check(r, p, reference)
-		for range 3 {
-			count.compare(r, x, p, drawVariant(r, p, want.executions), want)
-		}
-		if count.pairs++; count.pairs%10 == 0 {
-			t.Log(&count)
+	first, count := newPairTest(t, verify), pairCounts{begin: time.Now()}
+	t.Run("all", func(t *testing.T) {
+		for shard := range shards {
+			t.Run(fmt.Sprint(shard), func(t *testing.T) {
+				t.Parallel()
+				x := first
+				if shard > 0 {
+					x = first.another(t, verify)
+				}
+				count.checkPairs(t, x)
+			})
 		}
 	})
 	t.Log(&count)
 	if count.unnoticed > 1+count.audited/20 {
 		t.Error("that is too often")
 	}
+}
+
+// checkPairs checks as many pairs as rapid is asked for.
+func (c *pairCounts) checkPairs(t *testing.T, x *pairTest) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := drawPair(r)
+		want := x.check(r, p, reference)
+		for range 3 {
+			c.compare(r, x, p, drawVariant(r, p, want.executions), want)
+		}
+		c.add(t)
+	})
 }
 
 // TestAutoNoticesAWholeConversation: an answer differs only if all that is said on another connection is said before. Schedules

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -64,6 +65,13 @@ func (h *hosted) saveQuietly(ctx context.Context, i *image) error {
 
 func emptyDirectory(path string) error {
 	return errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
+}
+
+// begin runs f beside the caller, and returns what waits for its result.
+func begin(f func() error) (wait func() error) {
+	result := make(chan error, 1)
+	go func() { result <- f() }()
+	return sync.OnceValue(func() error { return <-result })
 }
 
 // orGone makes of a failed restore in memory an image that is gone, where CRIU can do

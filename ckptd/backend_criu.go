@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
@@ -74,9 +73,7 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() err
 	if err != nil {
 		return -1, err
 	}
-	cleared := make(chan error, 1)
-	go func() { cleared <- clear() }()
-	await := sync.OnceValue(func() error { return <-cleared })
+	await := begin(clear)
 	entered := false
 	at[beforeRestore] = func() error {
 		if err := await(); err != nil {

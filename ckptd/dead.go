@@ -2,22 +2,15 @@ package ckptd
 
 import (
 	"bytes"
-	"fmt"
-	"path/filepath"
-	"strings"
+	"strconv"
 )
 
 // deadChild names a child of a process that has died and was not waited for: the proxy
 // keeps its dead peers. It is empty if there is none, or nobody to ask.
 func deadChild(pid int) string {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	var children []byte
-	for _, file := range threads {
-		list, _ := readProc(file) // the thread may have ended
-		children = append(children, list...)
-	}
-	for _, child := range strings.Fields(string(children)) {
-		if state, name := stateOfProcess(child); state == 'Z' {
+	all, _ := childrenOf(pid)
+	for _, child := range all {
+		if state, name := stateOfProcess(strconv.Itoa(child)); state == 'Z' {
 			return name
 		}
 	}

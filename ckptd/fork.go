@@ -185,9 +185,6 @@ func (r *revival) revive(p *process) (*process, error) {
 	q.install(main, len(fds), renewed)
 	q.resume(main)
 	threads := main.makeThreads(q.threads[1:])
-	if err := r.entered(); err != nil { // it has reaped the peers, whose pids are needed
-		return nil, err
-	}
 	if err := setProcessors(p.pid, r.here); err != nil {
 		return nil, err
 	}

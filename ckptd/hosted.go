@@ -275,20 +275,16 @@ func (h *hosted) livePeers() ([]int, error) {
 	for _, pid := range h.daemon.store.copies(h.id) {
 		copies[pid] = true
 	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.process.pid))
+	children, err := childrenOf(h.process.pid)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look for the peers of group %d: %w", h.id, err)
 	}
-	for _, file := range threads {
-		list, _ := readProc(file) // the thread may have ended
-		for field := range strings.FieldsSeq(string(list)) {
-			pid, err := strconv.Atoi(field)
-			if err != nil || copies[pid] {
-				continue
-			}
-			if inner, err := innerPID(pid); err == nil { // else it has ended since
-				byInner[inner] = pid
-			}
+	for _, pid := range children {
+		if copies[pid] {
+			continue
+		}
+		if inner, err := innerPID(pid); err == nil { // else it has ended since
+			byInner[inner] = pid
 		}
 	}
 	var all []int

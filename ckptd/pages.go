@@ -193,7 +193,7 @@ func (p *process) inherited(copied *process) error {
 
 // memorySizes are the sizes of all mappings, of those of code, and of those of data.
 func memorySizes(pid int) (sizes [3]string, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/statm", pid))
 	if f := strings.Fields(string(text)); len(f) >= 6 {
 		return [3]string{f[0], f[3], f[5]}, nil
 	}

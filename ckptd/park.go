@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,11 +41,12 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 	if err := h.tracer.settle(); err != nil || len(copies) == 0 {
 		return show, err
 	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.process.pid))
+	threads, err := threadsOf(h.process.pid)
 	if err != nil {
 		return show, err
 	}
-	for n, place := range threads {
+	for n, tid := range threads {
+		place := childrenFile(h.process.pid, tid)
 		list, err := os.ReadFile(place)
 		if err != nil {
 			return show, err
@@ -86,6 +86,9 @@ func (h *hosted) park() error {
 	number, err := inode(int(h.network.Fd()))
 	if err == nil {
 		err = killAllInNetwork(number, h.process.pid)
+	}
+	if err == nil {
+		err = v.Reap()
 	}
 	if err != nil {
 		return err

@@ -96,20 +96,6 @@ func freeze(pid int, here *unix.CPUSet) (*process, error) {
 	return p, err
 }
 
-func threadsOf(pid int) ([]int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil, err
-	}
-	tids := []int{pid} // the first thread first
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != pid {
-			tids = append(tids, tid)
-		}
-	}
-	return tids, nil
-}
-
 // thaw lets the threads go on as if nothing had happened.
 func (p *process) thaw() error {
 	var errs []error
@@ -173,7 +159,7 @@ func (p *process) examine() error {
 		if err := t.examine(p.pid); err != nil {
 			return err
 		}
-		children, err := readProc(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, t.tid))
+		children, err := readProc(childrenFile(p.pid, t.tid))
 		if err != nil {
 			return err
 		}

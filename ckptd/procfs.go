@@ -1,20 +1,29 @@
 package ckptd
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // readProc reads a file of /proc. It takes half the time of os.ReadFile, which has the file polled if that can be done.
 func readProc(path string) ([]byte, error) {
+	const most = 1 << 10 // of most files
+	return readRoom(path, most)
+}
+
+// readRoom is readProc for a file that has most likely less than so many bytes.
+func readRoom(path string, room int) ([]byte, error) {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	const most = 1 << 10 // of most files
-	content := make([]byte, 0, most)
+	content := make([]byte, 0, room)
 	for {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
@@ -29,6 +38,38 @@ func readProc(path string) ([]byte, error) {
 		content = content[:len(content)+n]
 	}
 }
+
+// threadsOf lists the threads of a process, the first one first.
+func threadsOf(pid int) ([]int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	tids := []int{pid}
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != pid {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
+// childrenOf lists what all threads of a process have forked or adopted, and nobody has waited for. The
+// files are opened by name: a pattern would have all names in the directory of each thread listed.
+func childrenOf(pid int) (all []int, err error) {
+	tids, err := threadsOf(pid)
+	for _, tid := range tids {
+		list, _ := readProc(childrenFile(pid, tid)) // the thread may have ended
+		for field := range strings.FieldsSeq(string(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all, err
+}
+
+func childrenFile(pid, tid int) string { return fmt.Sprintf("/proc/%d/task/%d/children", pid, tid) }
 
 func retryInterrupted(call func() (int, error)) (int, error) {
 	for {

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -150,13 +147,10 @@ func (r *reaper) reap() {
 			close(c.done)
 		}
 	}
-	threads, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, file := range threads {
-		list, _ := os.ReadFile(file) // the thread may have ended
-		for field := range strings.FieldsSeq(string(list)) {
-			if pid, err := strconv.Atoi(field); err == nil && r.children[pid] == nil {
-				reapChild(pid)
-			}
+	all, _ := childrenOf(os.Getpid())
+	for _, pid := range all {
+		if r.children[pid] == nil {
+			reapChild(pid)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -58,71 +57,48 @@ func (b *memory) stop(h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	var dying []int
 	if !ended {
-		dying, err = h.killPeers()
-	}
-	defer closeAll(dying)
-	if err == nil {
-		err = h.prepare(i.memory)
-	}
-	for _, pidfd := range dying {
-		if err == nil {
-			err = awaitEnd(pidfd)
+		if err := h.killPeers(); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = h.killOrphans(old)
+	reaped := begin(v.Reap)
+	err = h.prepare(i.memory)
+	if err := errors.Join(reaped(), err); err != nil {
+		return err
 	}
-	if err == nil {
-		h.revival.beginEntering(v)
+	if err := h.killOrphans(v, old); err != nil {
+		return err
+	}
+	// While files are put back, and peers made again, it goes over to where the group will be.
+	r := h.revival
+	r.entered = begin(func() error { return r.renewProxy(v) })
+	return nil
+}
+
+// killPeers kills the peers, if they run.
+func (h *hosted) killPeers() error {
+	pids, err := h.livePeers()
+	h.peers = nil
+	for _, pid := range pids { // which the proxy does not reap before it is told to
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("end peer process %d: %w", pid, err)
+		}
 	}
 	return err
 }
 
-// killPeers kills the peers, if they run, and returns pidfds of them.
-func (h *hosted) killPeers() (dying []int, err error) {
-	pids, err := h.livePeers()
-	h.peers = nil
-	for _, pid := range pids {
-		pidfd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			return dying, fmt.Errorf("end peer process %d: %w", pid, err)
-		}
-		dying = append(dying, pidfd)
-		if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
-			return dying, fmt.Errorf("end peer process %d: %w", pid, err)
-		}
-	}
-	return dying, err
-}
-
-// awaitEnd waits for the end of a process; its parent still has to reap it.
-func awaitEnd(pidfd int) error {
-	const milliseconds = 10000
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, milliseconds)
-		if err == unix.EINTR {
-			continue
-		}
-		if err == nil && n == 0 {
-			err = context.DeadlineExceeded
-		}
-		if err != nil {
-			return fmt.Errorf("wait for the end of a peer process: %w", err)
-		}
-		return nil
-	}
-}
-
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
-func (h *hosted) killOrphans(network uint64) error {
-	children, err := readProc(fmt.Sprintf("/proc/%d/task/%d/children", h.process.pid, h.process.pid))
+func (h *hosted) killOrphans(v *proxy.Visitor, network uint64) error {
+	children, err := readProc(childrenFile(h.process.pid, h.process.pid))
 	if err != nil || len(children) == 0 {
 		return err
 	}
-	return killAllInNetwork(network, h.process.pid)
+	if err := killAllInNetwork(network, h.process.pid); err != nil {
+		return err
+	}
+	return v.Reap() // they may be in process groups that are named by a pid of a peer
 }
 
 // prepare makes the network that the group will be in, with its sockets.
@@ -158,13 +134,6 @@ func (b *memory) revive(_ context.Context, h *hosted, i *image, clear func() err
 	checker := r.checker
 	r.checker = -1
 	return checker, nil
-}
-
-// beginEntering has the proxy go over to where the group will be, while files are put back.
-func (r *revival) beginEntering(visitor *proxy.Visitor) {
-	entered := make(chan error, 1)
-	go func() { entered <- r.renewProxy(visitor) }()
-	r.entered = sync.OnceValue(func() error { return <-entered })
 }
 
 // renewProxy gives the proxy the new network, the new channel and the new sockets.

@@ -22,6 +22,7 @@ type treeCopy struct {
 	// copied: most files of most peers never change.
 	base  string
 	links map[uint64]string // inodes with several names: the first copied name
+	kept  map[string]bool   // names of what is the same already, and of directories
 }
 
 // save fills the empty directory to.
@@ -32,7 +33,7 @@ func (c treeCopy) save() error {
 
 // putBack changes the directory to where it differs.
 func (c treeCopy) putBack() error {
-	c.links = map[uint64]string{}
+	c.links, c.kept = map[uint64]string{}, map[string]bool{}
 	if err := c.clear("."); err != nil {
 		return err
 	}
@@ -50,17 +51,10 @@ func (c treeCopy) clear(dir string) error {
 		if name == c.except {
 			continue
 		}
-		source, err := os.Lstat(filepath.Join(c.from, name))
-		if err == nil && source.IsDir() && e.IsDir() {
-			if err := c.clear(name); err != nil {
-				return err
-			}
-			continue
+		if c.kept[name], err = c.keep(name, e); err != nil {
+			return err
 		}
-		if same, err := sameFile(filepath.Join(c.from, name), filepath.Join(c.to, name)); err != nil || same {
-			if err != nil {
-				return err
-			}
+		if c.kept[name] {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(c.to, name)); err != nil {
@@ -68,6 +62,19 @@ func (c treeCopy) clear(dir string) error {
 		}
 	}
 	return nil
+}
+
+// keep tells whether an entry of to can stay: a file that is the same, or a directory, in which it has been cleared.
+func (c treeCopy) keep(name string, e fs.DirEntry) (bool, error) {
+	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
+	if !e.IsDir() {
+		return sameFile(from, to)
+	}
+	var source unix.Stat_t
+	if err := unix.Lstat(from, &source); err != nil || source.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false, ignoreMissing(from, err)
+	}
+	return true, c.clear(name)
 }
 
 // fill copies what is missing in the directory dir of to.
@@ -81,35 +88,27 @@ func (c treeCopy) fill(dir string) error {
 		if name == c.except {
 			continue
 		}
-		if err := c.copyEntry(name); err != nil {
+		if err := c.copyEntry(name, e); err != nil {
 			return err
 		}
 	}
 	return copyAttributes(filepath.Join(c.from, dir), filepath.Join(c.to, dir))
 }
 
-func (c treeCopy) copyEntry(name string) error {
+func (c treeCopy) copyEntry(name string, e fs.DirEntry) (err error) {
 	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
-	info, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	exists := false
-	if _, err := os.Lstat(to); err == nil {
-		exists = true // and is the same, or a directory
-	}
-	switch kind := info.Mode().Type(); {
+	switch kind := e.Type(); {
 	case kind == fs.ModeDir:
-		if !exists {
+		if !c.kept[name] {
 			if err := os.Mkdir(to, 0o700); err != nil {
 				return err
 			}
 		}
 		return c.fill(name)
-	case exists || kind == fs.ModeSocket:
+	case c.kept[name] || kind == fs.ModeSocket:
 		return nil
 	case kind == 0:
-		return c.copyFile(name, info)
+		return c.copyFile(name)
 	case kind == fs.ModeSymlink:
 		var target string
 		if target, err = os.Readlink(from); err == nil {
@@ -124,9 +123,12 @@ func (c treeCopy) copyEntry(name string) error {
 }
 
 // copyFile makes a regular file: a link to one that was copied before, or a copy.
-func (c treeCopy) copyFile(name string, info fs.FileInfo) error {
+func (c treeCopy) copyFile(name string) error {
 	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
-	st := info.Sys().(*syscall.Stat_t)
+	var st unix.Stat_t
+	if err := unix.Lstat(from, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: from, Err: err}
+	}
 	if first, ok := c.links[st.Ino]; ok {
 		return os.Link(first, to)
 	}
@@ -193,35 +195,49 @@ func sameFile(a, b string) (bool, error) {
 	if s.Ino == t.Ino || s.Size == 0 {
 		return true, nil
 	}
-	x, err := mapFile(a, int(s.Size))
+	return sameContent(a, b, int(s.Size))
+}
+
+// sameContent compares files of the same size. Small ones are read, which takes less than to map them.
+func sameContent(a, b string, size int) (bool, error) {
+	const small = 64 << 10
+	content := mapFile
+	if size <= small {
+		content = readSmall
+	}
+	x, release, err := content(a, size)
 	if err != nil {
 		return false, err
 	}
-	defer unix.Munmap(x)
-	y, err := mapFile(b, int(s.Size))
+	defer release()
+	y, release, err := content(b, size)
 	if err != nil {
 		return false, err
 	}
-	defer unix.Munmap(y)
+	defer release()
 	return bytes.Equal(x, y), nil
 }
 
 func ignoreMissing(path string, err error) error {
-	if err == unix.ENOENT || err == unix.ENOTDIR {
+	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
 		return nil
 	}
 	return &fs.PathError{Op: "stat", Path: path, Err: err}
 }
 
-func mapFile(path string, size int) ([]byte, error) {
+func mapFile(path string, size int) (content []byte, release func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	b, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return nil, &fs.PathError{Op: "mmap", Path: path, Err: err}
+	if content, err = unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		return nil, nil, &fs.PathError{Op: "mmap", Path: path, Err: err}
 	}
-	return b, nil
+	return content, func() { unix.Munmap(content) }, nil
+}
+
+func readSmall(path string, size int) (content []byte, release func(), err error) {
+	content, err = readRoom(path, size+1) // of which the last byte shows the end at once
+	return content, func() {}, err
 }

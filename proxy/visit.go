@@ -18,6 +18,7 @@ import (
 // sockets travel beside them.
 const (
 	visitShow    = 'S' // -> visitSockets, any number of times, then visitDone
+	visitReap    = 'R' // the peers are dead or dying
 	visitEnter   = 'E' // with a network namespace, a channel in it, and sockets: leave what there is
 	visitAdopt   = 'A' // with sockets
 	visitSockets = 's'
@@ -106,9 +107,13 @@ func (v *Visitor) Sockets() (map[ID]int, error) {
 	}
 }
 
-// Enter has the proxy close its sockets, reap its children, of which the peers must be dead,
-// go over to a network namespace and to another channel, of which these are descriptors,
-// and take over sockets.
+// Reap returns when the peers, which must be dying, have ended, and with all that has ended their pids are free.
+func (v *Visitor) Reap() error {
+	return v.tell("wait for the end of its peers", []byte{visitReap}, nil)
+}
+
+// Enter has the proxy close its sockets, go over to a network namespace and to another channel,
+// of which these are descriptors, and take over sockets.
 func (v *Visitor) Enter(network, channel int, sockets map[ID]int) error {
 	return v.give("go over to another network", visitEnter, []int{network, channel}, sockets)
 }
@@ -192,7 +197,7 @@ func decodeVisit(b []byte) (m visitMessage, err error) {
 		for ; len(rest) > 0; rest = rest[4:] {
 			m.ids = append(m.ids, ID(binary.BigEndian.Uint32(rest)))
 		}
-	case visitShow:
+	case visitShow, visitReap:
 		if len(rest) > 0 {
 			return m, fmt.Errorf("%d bytes after a message of kind %q in a visit", len(rest), m.kind)
 		}
@@ -293,6 +298,9 @@ func (s *server) obey(socket int, m visitMessage) error {
 	case m.kind == visitShow:
 		closeFDs(m.fds)
 		return s.show(socket)
+	case m.kind == visitReap:
+		closeFDs(m.fds)
+		return s.reapAll()
 	case m.kind == visitEnter && len(m.fds) == 2+len(m.ids):
 		err := s.enter(m.fds[0], m.fds[1])
 		closeFDs(m.fds[:2])
@@ -337,21 +345,25 @@ func (s *server) show(socket int) error {
 	return sendRights(socket, message, fds)
 }
 
-// enter leaves everything behind that belongs to what ended with the peers.
-func (s *server) enter(network, channel int) error {
-	for id, fd := range s.sockets {
-		unix.Close(fd)
-		delete(s.sockets, id)
-	}
-	for _, pid := range s.peers { // their pids will be needed
+// reapAll waits for the end of the peers, whose pids will be needed.
+func (s *server) reapAll() error {
+	for _, pid := range s.peers {
 		if _, err := retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil && err != unix.ECHILD {
 			return fmt.Errorf("reap peer process %d: %w", pid, err)
 		}
 	}
 	for { // and those of who was left behind, or what a process group is named by
 		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.EINTR && pid <= 0 {
-			break
+			return nil
 		}
+	}
+}
+
+// enter leaves everything behind that belongs to what ended with the peers.
+func (s *server) enter(network, channel int) error {
+	for id, fd := range s.sockets {
+		unix.Close(fd)
+		delete(s.sockets, id)
 	}
 	enter := func() error { return unix.Setns(network, unix.CLONE_NEWNET) }
 	err := enter()

@@ -86,6 +86,9 @@ func TestVisit(t *testing.T) {
 		}
 		unix.Close(fd)
 	}
+	if err := v.Reap(); err != nil {
+		t.Errorf("wait for the end of no peer: %v", err)
+	}
 	if err := v.tell("dance", []byte{visitEnter}, nil); err == nil || !strings.Contains(err.Error(), "have the proxy dance") {
 		t.Errorf("a message without its descriptors: %v", err)
 	}
