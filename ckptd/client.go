@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -208,6 +209,7 @@ func (c *Client) readReplies() {
 			closeAll(descriptors)
 		}
 		c.mu.Unlock()
+		runtime.Gosched() // to whoever has waited: it goes on in this thread, and no other has to be woken up for it
 	}
 }
 

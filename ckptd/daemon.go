@@ -78,15 +78,31 @@ func Serve(limits Limits) error {
 	if limits != (Limits{}) {
 		go d.answerStatus(Control)
 	}
-	slots := make(chan struct{}, maxRequests)
-	queue := queues{}
+	desk := &desk{daemon: d, slots: make(chan struct{}, maxRequests), queue: queues{}, closed: make(chan error, 1)}
+	go desk.receive()
+	return <-desk.closed
+}
+
+// desk is where requests come in.
+type desk struct {
+	daemon *daemon
+	slots  chan struct{} // one for each request that is served
+	queue  queues        // of whoever receives
+	closed chan error    // gets a value when nothing comes any more
+}
+
+// receive receives requests until there is one that takes time. It serves that: whoever has read a request
+// need not wake up anybody for it. Another one receives meanwhile.
+func (d *desk) receive() {
 	for {
 		message, descriptors, err := receiveMessage(Channel)
 		if err == io.EOF {
-			return nil
+			d.closed <- nil
+			return
 		}
 		if err != nil {
-			return fmt.Errorf("read requests: %w", err)
+			d.closed <- fmt.Errorf("read requests: %w", err)
+			return
 		}
 		var r request
 		sequence, err := decodeMessage(message, requestKind, &r)
@@ -95,26 +111,28 @@ func Serve(limits Limits) error {
 			send(Channel, sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
 			continue
 		}
-		serve := func(turn <-chan struct{}) {
-			inTime(r, func() (reply, []int) {
-				<-turn
-				defer closeAll(descriptors)
-				return d.handle(r, descriptors)
-			}, func(answer reply, given []int) { send(Channel, sequence, answer, given) })
-			go d.prepareNetwork()
-		}
 		if r.Operation == operationSetup {
-			serve(now()) // nothing else can be served before or during it
+			d.serve(r, sequence, descriptors, now()) // nothing else can be served before or during it
 			continue
 		}
-		slots <- struct{}{}
-		turn, after := queue.join(r)
-		go func() {
-			serve(turn)
-			close(after)
-			<-slots
-		}()
+		d.slots <- struct{}{}
+		turn, after := d.queue.join(r)
+		go d.receive()
+		d.serve(r, sequence, descriptors, turn)
+		close(after)
+		<-d.slots
+		return
 	}
+}
+
+// serve serves a request when its turn has come.
+func (d *desk) serve(r request, sequence uint32, descriptors []int, turn <-chan struct{}) {
+	inTime(r, func() (reply, []int) {
+		<-turn
+		defer closeAll(descriptors)
+		return d.daemon.handle(r, descriptors)
+	}, func(answer reply, given []int) { send(Channel, sequence, answer, given) })
+	go d.daemon.prepareNetwork()
 }
 
 // queues keep the requests for each group in their order: a checker that has given up

@@ -281,7 +281,7 @@ func (m *memoryImage) weigh() int64 {
 	for _, p := range m.processes {
 		// Of one that has ended nothing can be read, and it holds nothing.
 		text, _ := readProc(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-		total += statusBytes(string(text), "Pss_Anon")
+		total += status(text).bytes("Pss_Anon:")
 	}
 	return total
 }

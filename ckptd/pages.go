@@ -132,11 +132,11 @@ func (p *process) examinePages() (err error) {
 		return err
 	}
 	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
-		if statusBytes(name+p.common[name], strings.TrimSuffix(name, ":")) > 0 {
+		if p.common.bytes(name) > 0 {
 			return refuse("memory of process %d %s", p.pid, what)
 		}
 	}
-	if strings.Contains(p.common["x86_Thread_features:"], "shstk") {
+	if strings.Contains(p.common.field("x86_Thread_features:"), "shstk") {
 		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	if p.maps, err = mappingsOf(p.pid, 0); err != nil {

@@ -42,9 +42,9 @@ type process struct {
 	timers      [3]unix.Itimerval // real, virtual, profiling
 	subreaper   uint64
 	directory   string
-	injected    uint64            // address of the mapping for calls, 0 if there is none
-	common      map[string]string // what /proc/PID/status says of the first thread
-	tables      int64             // bytes of page tables
+	injected    uint64 // address of the mapping for calls, 0 if there is none
+	common      status // of the first thread
+	tables      int64  // bytes of page tables
 }
 
 // page is a piece of memory with its content.
@@ -221,19 +221,15 @@ func (p *process) examineStatus(t *thread, first bool) error {
 	if err != nil {
 		return err
 	}
-	lines := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, "\t")
-		lines[name] = strings.TrimSuffix(value, "\n")
-	}
-	t.name = lines["Name:"]
+	lines := status(text)
+	t.name = lines.field("Name:")
 	inner := func(field string) int {
-		f := strings.Fields(lines[field])
+		f := strings.Fields(lines.field(field))
 		n, _ := strconv.Atoi(f[max(len(f)-1, 0)])
 		return n
 	}
 	t.inner = inner("NSpid:")
-	if trap, _ := strconv.ParseUint(lines["SigIgn:"], 16, 64); trap&^blockAll != 0 {
+	if trap, _ := strconv.ParseUint(lines.field("SigIgn:"), 16, 64); trap&^blockAll != 0 {
 		return refuse("process %d ignores the signal SIGTRAP", p.pid)
 	}
 	if first {
@@ -242,11 +238,11 @@ func (p *process) examineStatus(t *thread, first bool) error {
 			return refuse("process %d is not the leader of its session", p.pid)
 		}
 		p.common = lines
-		p.tables = statusBytes("VmPTE:"+lines["VmPTE:"], "VmPTE")
+		p.tables = lines.bytes("VmPTE:")
 		return p.examineRights()
 	}
 	for _, field := range statusOfAll {
-		if lines[field] != p.common[field] {
+		if lines.field(field) != p.common.field(field) {
 			return refuse("thread %d of process %d has a %s of its own", t.tid, p.pid, strings.TrimSuffix(field, ":"))
 		}
 	}
@@ -256,10 +252,10 @@ func (p *process) examineStatus(t *thread, first bool) error {
 // examineRights refuses a process that may not carry out the calls that a restore takes.
 func (p *process) examineRights() error {
 	const admin = 1 << unix.CAP_SYS_ADMIN
-	if effective, err := strconv.ParseUint(p.common["CapEff:"], 16, 64); err != nil || effective&admin == 0 {
+	if effective, err := strconv.ParseUint(p.common.field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {
 		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
 	}
-	if p.common["Seccomp:"] != "0" && !(p.common["Seccomp_filters:"] == "1" && p.hasOwnVDSO()) {
+	if p.common.field("Seccomp:") != "0" && !(p.common.field("Seccomp_filters:") == "1" && p.hasOwnVDSO()) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
 	}
 	return nil
@@ -342,13 +338,22 @@ func (p *process) disturbed() error {
 	return nil
 }
 
-// statusBytes is an amount of memory in the text of /proc/PID/status, 0 if it is not there.
-func statusBytes(text, name string) int64 {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			kibibytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			return kibibytes << 10
+// status is the text of /proc/PID/status, or of another file of /proc with such lines: "Name:", a tabulator or other space, and a value.
+type status string
+
+// field is what comes in a line after the tabulator, by its name with the colon; empty if there is none.
+func (s status) field(name string) string {
+	text := string(s)
+	if !strings.HasPrefix(text, name) {
+		at := strings.Index(text, "\n"+name)
+		if at < 0 {
+			return ""
 		}
+		text = text[at+1:]
 	}
-	return 0
+	line, _, _ := strings.Cut(text[len(name):], "\n")
+	return strings.TrimPrefix(line, "\t") // a name may end with spaces
 }
+
+// bytes is an amount of memory, 0 if it is not there.
+func (s status) bytes(name string) int64 { return parseKibibytes(s.field(name)) }

@@ -38,6 +38,9 @@ func (r *revival) abandon() {
 		}
 		closeAll(r.opened)
 		closeAll([]int{r.checker, r.channel})
+		if r.clock != nil {
+			r.clock.Close()
+		}
 	}
 }
 
@@ -101,7 +104,7 @@ func (h *hosted) killOrphans(v *proxy.Visitor, network uint64) error {
 	return v.Reap() // they may be in process groups that are named by a pid of a peer
 }
 
-// prepare makes the network that the group will be in, with its sockets.
+// prepare makes the network that the group will be in, with its sockets, and the time.
 func (h *hosted) prepare(m *memoryImage) error {
 	r := &revival{image: m, pipes: map[string][2]int{}}
 	var err error
@@ -114,7 +117,14 @@ func (h *hosted) prepare(m *memoryImage) error {
 	}
 	r.keep(r.sockets...)
 	r.network, h.revival = h.network, r
-	return nil
+	return h.tracer.do(func() (err error) {
+		if h.refusal != nil { // what comes of it is for CRIU to save
+			r.clock, err = timeOf(h.process.pid)
+		} else {
+			r.clock, err = turnedBack(m.clock)
+		}
+		return err
+	})
 }
 
 // revive implements backend.
@@ -154,15 +164,6 @@ func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err
 			return err
 		}
 		defer leave()
-		if h.refusal != nil { // what comes of it is for CRIU to save
-			r.clock, err = timeOf(h.process.pid)
-		} else {
-			r.clock, err = turnedBack(r.image.clock)
-		}
-		if err != nil {
-			return err
-		}
-		defer r.clock.Close()
 		var revived []*process
 		for _, p := range r.image.processes {
 			if r.root, err = rootOf(p.pid); err != nil {

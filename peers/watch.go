@@ -108,9 +108,12 @@ func (w *Watch) findPeers() error {
 			byInner[p.PID] = i
 		}
 	}
-	threads, err := w.proc.threads(w.proxy)
-	if err != nil {
-		return w.asDeath(err)
+	var threads []int
+	if len(byInner) > 0 {
+		var err error
+		if threads, err = w.proc.threads(w.proxy); err != nil {
+			return w.asDeath(err)
+		}
 	}
 	for _, tid := range threads {
 		if len(byInner) == 0 {
