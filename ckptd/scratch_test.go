@@ -240,6 +240,25 @@ func TestUnchangedFilesAreShared(t *testing.T) {
 	}
 }
 
+// TestSameContent compares files that are read, and that are mapped, which differ in one byte or not.
+func TestSameContent(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	for _, size := range []int{1, 4096, 64 << 10, 64<<10 + 1, 1 << 20} {
+		content := strings.Repeat("x", size)
+		write(t, a, content)
+		for _, at := range []int{-1, 0, size / 2, size - 1} {
+			other := []byte(content)
+			if at >= 0 {
+				other[at] = 'y'
+			}
+			write(t, b, string(other))
+			if same, err := sameContent(a, b, size); err != nil || same != (at < 0) {
+				t.Errorf("%d bytes of which number %d differs: same is %v, %v", size, at, same, err)
+			}
+		}
+	}
+}
+
 func TestDeviceInScratchDirectory(t *testing.T) {
 	live, image := t.TempDir(), t.TempDir()
 	if err := unix.Mknod(filepath.Join(live, "null"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {

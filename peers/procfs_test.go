@@ -123,6 +123,58 @@ func TestListens(t *testing.T) {
 }
 
 // netlinkMessage is a message as the kernel sends it.
+// TestSocketsThatMatter lists those that something can be under way to, and not one that is only bound.
+func TestSocketsThatMatter(t *testing.T) {
+	d, err := openDiagnosis(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	open := func() int {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	inode := func(fd int) uint32 {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			t.Fatal(err)
+		}
+		return uint32(st.Ino)
+	}
+	bound, listening, connected := open(), open(), open()
+	if err := unix.Listen(listening, 1); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(listening)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Connect(connected, at); err != nil {
+		t.Fatal(err)
+	}
+	all, err := d.sockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[uint32]uint8{}
+	for _, s := range all {
+		states[s.inode] = s.state
+	}
+	if states[inode(listening)] != tcpListen || states[inode(connected)] != tcpEstablished {
+		t.Errorf("states %v; %d listens, %d is connected", states, inode(listening), inode(connected))
+	}
+	if state, listed := states[inode(bound)]; listed {
+		t.Errorf("a socket that is only bound is listed, in state %d", state)
+	}
+}
+
 func netlinkMessage(kind uint16, body []byte) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, uint32(16+len(body)))
 	b = binary.NativeEndian.AppendUint16(b, kind)

@@ -1,0 +1,69 @@
+package ckptd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// TestChildrenOf compares with the files that a pattern finds: children of several threads.
+func TestChildrenOf(t *testing.T) {
+	release, started, done := make(chan struct{}), make(chan *exec.Cmd), make(chan error)
+	const threads = 3
+	for range threads {
+		go func() {
+			done <- peers.OnThread(func() error {
+				cmd := exec.Command("sleep", "100")
+				err := cmd.Start()
+				started <- cmd
+				<-release
+				return err
+			})
+		}()
+	}
+	var all []int
+	for range threads {
+		cmd := <-started
+		defer cmd.Wait()
+		defer cmd.Process.Kill()
+		all = append(all, cmd.Process.Pid)
+	}
+	got, err := childrenOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range files {
+		list, _ := os.ReadFile(file)
+		for _, field := range strings.Fields(string(list)) {
+			pid, _ := strconv.Atoi(field)
+			want = append(want, pid)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	for _, pid := range all {
+		if !slices.Contains(got, pid) {
+			t.Errorf("%d is missing in %v", pid, got)
+		}
+	}
+	close(release)
+	for range threads {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := childrenOf(1 << 30); err == nil {
+		t.Error("a process that is not there has children")
+	}
+}
