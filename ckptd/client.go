@@ -359,7 +359,11 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 
 // launch starts a group without waiting for its peers to be ready.
 func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
-	spec, err := memoryFile(g)
+	pieces, err := encodeSpec(g)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := memoryFile(pieces...)
 	if err != nil {
 		return nil, err
 	}
@@ -400,25 +404,32 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	return group, nil
 }
 
-// memoryFile returns a file without a name that holds v as JSON.
-func memoryFile(v any) (int, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return -1, err
-	}
+// memoryFile returns a file without a name that holds pieces.
+func memoryFile(pieces ...[]byte) (int, error) {
 	fd, err := unix.MemfdCreate("tandem group", unix.MFD_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("make a file in memory: %w", err)
 	}
-	for len(text) > 0 {
-		n, err := unix.Write(fd, text)
-		if err != nil && err != unix.EINTR {
-			unix.Close(fd)
-			return -1, fmt.Errorf("write a file in memory: %w", err)
+	for _, piece := range pieces {
+		for len(piece) > 0 {
+			n, err := unix.Write(fd, piece)
+			if err != nil && err != unix.EINTR {
+				unix.Close(fd)
+				return -1, fmt.Errorf("write a file in memory: %w", err)
+			}
+			piece = piece[max(n, 0):]
 		}
-		text = text[max(n, 0):]
 	}
 	return fd, nil
+}
+
+// memoryJSON is memoryFile for v in JSON.
+func memoryJSON(v any) (int, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return -1, err
+	}
+	return memoryFile(text)
 }
 
 // Close ends the daemon and with it all groups; it returns when all of their processes

@@ -95,7 +95,7 @@ func TestProtocolOfTheDaemon(t *testing.T) {
 		}
 	}
 	for name, content := range map[string]any{"text": "x", "empty group": struct{}{}, "escape": map[string]any{"Files": []map[string]string{{"Path": "../x"}}}} {
-		spec, err := memoryFile(content)
+		spec, err := memoryJSON(content)
 		if err != nil {
 			t.Fatal(err)
 		}

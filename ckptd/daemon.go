@@ -2,7 +2,6 @@ package ckptd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +38,6 @@ const (
 const (
 	maxRequests    = 64 // at work at a time
 	defaultTimeout = 60 * time.Second
-	maxSpec        = peers.MaxContent*2 + 1<<20 // a description in JSON
 )
 
 // daemon serves one checker.
@@ -331,7 +329,7 @@ func (d *daemon) prepareNetwork() {
 // so many bytes.
 func mountOwnTree(maxBytes int64) error {
 	// While an image is written the store holds one more than its budget.
-	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+maxSpec)
+	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+2*peers.MaxContent)
 	for _, m := range []struct {
 		source, target, kind string
 		flags                uintptr
@@ -401,21 +399,6 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 		return reply{}, nil, errors.Join(err, h.close())
 	}
 	return reply{Group: h.id, Peers: pids}, descriptors, nil
-}
-
-func readSpec(fd int) (peers.Group, error) {
-	var g peers.Group
-	b, err := readDescriptor(fd, maxSpec)
-	if err != nil {
-		return g, fmt.Errorf("description of the group: %w", err)
-	}
-	if err := json.Unmarshal(b, &g); err != nil {
-		return g, fmt.Errorf("%w: description of the group: %w", ErrInvalid, err)
-	}
-	if err := g.Validate(); err != nil {
-		return g, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return g, nil
 }
 
 // names are those of the peers of a group.

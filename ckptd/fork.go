@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +62,7 @@ func (p *process) fork(limbo *os.File) (*process, error) {
 		}
 	}
 	if err == nil && first.result(made) > 0 {
-		born, err = awaitBorn(born, 1)
+		born, err = awaitBorn(born, 1, p.lost(first.result(made)))
 	}
 	if len(born) == 0 {
 		return nil, fmt.Errorf("copy process %d: %w", p.pid, err)
@@ -179,7 +180,7 @@ func (r *revival) revive(p *process) (*process, error) {
 	s := newProgram(p.injected)
 	fork := s.batch()
 	fork.makePair()
-	fork.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, p.inner)
+	made := fork.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, p.inner)
 	fork.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
 	main := s.batch()
 	q.install(main, len(fds), renewed)
@@ -188,7 +189,7 @@ func (r *revival) revive(p *process) (*process, error) {
 	if err := setProcessors(p.pid, r.here); err != nil {
 		return nil, err
 	}
-	if q.pid, err = p.forkAgain(fork); err != nil {
+	if q.pid, err = p.forkAgain(fork, made); err != nil {
 		return nil, err
 	}
 	q.threads[0].tid = q.pid
@@ -213,8 +214,27 @@ func (r *revival) revive(p *process) (*process, error) {
 	return &q, writeMemory(q.pid, q.wiped...)
 }
 
+// lost tells, of a process that this one has made, with this pid in their namespace, whether it has ended.
+func (p *process) lost(inner int64) func() bool {
+	return func() bool {
+		text, err := readProc(fmt.Sprintf("/proc/%d/status", p.pid))
+		if err != nil {
+			return true
+		}
+		parent, err := strconv.Atoi(status(text).field("PPid:"))
+		if err != nil {
+			return true
+		}
+		siblings, _ := childrenOf(parent)
+		return !slices.ContainsFunc(siblings, func(pid int) bool {
+			n, err := innerPID(pid)
+			return err == nil && int64(n) == inner && !isZombie(pid)
+		})
+	}
+}
+
 // forkAgain has the copy fork.
-func (p *process) forkAgain(fork *batch) (pid int, err error) {
+func (p *process) forkAgain(fork *batch, made int) (pid int, err error) {
 	if err := fork.program.load(p.pid); err != nil {
 		return 0, err
 	}
@@ -229,7 +249,7 @@ func (p *process) forkAgain(fork *batch) (pid int, err error) {
 		err = fork.check()
 	}
 	if err == nil {
-		born, err = awaitBorn(born, 1)
+		born, err = awaitBorn(born, 1, p.lost(fork.result(made)))
 	}
 	if err != nil {
 		return 0, err

@@ -318,6 +318,12 @@ func isZombie(pid int) bool {
 	return state == 'Z'
 }
 
+// isAlive tells whether a process is there and has not ended.
+func isAlive(pid int) bool {
+	state, _ := stateOfProcess(strconv.Itoa(pid))
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
 // innerPID is the pid of a process in the innermost pid namespace that it is in.
 func innerPID(pid int) (int, error) {
 	text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))

@@ -4,7 +4,9 @@ package ckptd
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -192,16 +194,28 @@ func awaitTraps(tids ...int) (born []int, err error) {
 	return born, nil
 }
 
-// awaitBorn waits until there are as many as were made.
-func awaitBorn(born []int, count int) ([]int, error) {
-	for len(born) < count {
-		tid, status, err := awaitAny()
-		if err != nil {
+// awaitBorn waits until there are as many as were made. They come to stop as soon as they get this processor. If they do not,
+// lost tells whether they have been killed before: the end of one that nobody knows yet is not noticed as such.
+func awaitBorn(born []int, count int, lost func() bool) ([]int, error) {
+	const soon, pause = 100, 50 * time.Microsecond
+	for attempt := 0; len(born) < count; {
+		tid, status, err := anyChange()
+		switch {
+		case err != nil:
 			return born, err
+		case tid != 0:
+			if status.Stopped() && int(status)>>16 == eventStop {
+				born = append(born, tid)
+			}
+			continue
+		case attempt < soon:
+			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		case lost():
+			return born, errors.New("what was made was killed at once")
+		default:
+			time.Sleep(pause)
 		}
-		if status.Stopped() && int(status)>>16 == eventStop {
-			born = append(born, tid)
-		}
+		attempt++
 	}
 	return born, nil
 }

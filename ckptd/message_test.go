@@ -245,7 +245,7 @@ func tryReceive(t testing.TB, a, b, n int, message []byte) {
 func TestMalformedFilesInMemory(t *testing.T) {
 	before := openFiles(t)
 	for _, content := range []any{"text", 7, []int{1}, map[string]any{"Peers": 3}, nil, map[string]any{"Peers": []any{map[string]any{"Name": "x"}}}} {
-		fd, err := memoryFile(content)
+		fd, err := memoryJSON(content)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestMalformedFilesInMemory(t *testing.T) {
 		}
 		unix.Close(fd)
 	}
-	fd, err := memoryFile("")
+	fd, err := memoryJSON("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestDaemonGivesUpFirst(t *testing.T) {
 // TestAnswerInTime is that of the request itself, with its descriptors, which are closed then.
 func TestAnswerInTime(t *testing.T) {
 	before := openFiles(t)
-	file, err := memoryFile("x")
+	file, err := memoryJSON("x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -262,7 +262,7 @@ func (s *shared) do(connection int, who *unix.Ucred, r request, descriptors []in
 	case operationAttach:
 		return s.attach(connection, who, r.Dir, descriptors)
 	case operationStatus:
-		file, err := memoryFile(s.status())
+		file, err := memoryJSON(s.status())
 		return []int{file}, err
 	case operationStop:
 		return nil, s.stop(r.Force)

@@ -174,7 +174,7 @@ func (d *daemon) status() ([]int, error) {
 	if s.Resident, s.Descriptors, err = ownSize(); err != nil {
 		return nil, err
 	}
-	file, err := memoryFile(s)
+	file, err := memoryJSON(s)
 	return []int{file}, err
 }
 

@@ -96,7 +96,7 @@ func (p *process) equipThreads(b *batch, all []newThread, born []int) (missing [
 			byStack[t.stack] = t
 		}
 	}
-	if born, err = awaitBorn(born, len(byStack)); err != nil {
+	if born, err = awaitBorn(born, len(byStack), func() bool { return !isAlive(p.pid) }); err != nil {
 		return nil, err
 	}
 	for _, tid := range born {
