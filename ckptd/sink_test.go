@@ -51,7 +51,7 @@ func bePeer(role string) {
 		must(unix.SetNonblock(int(f.Fd()), false))
 		must(unix.Dup2(int(f.Fd()), 0))
 		must(unix.Dup2(int(f.Fd()), 1))
-		must(unix.CloseRange(3, ^uint(0), 0))
+		must(unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)) // what the runtime polls with must stay until then
 		must(unix.Exec(os.Args[1], os.Args[1:], os.Environ()))
 	case "says goodbye": // and waits for the other end to do so, too
 		c := must1(listener.Accept()).(*net.TCPConn)
