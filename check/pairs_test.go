@@ -267,8 +267,8 @@ func (c *pairCounts) compare(t *rapid.T, x *pairTest, p pair, v variant, want fi
 // are used.
 func TestPairs(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("PAIRS"), "1"))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || n < 1 {
+		t.Fatalf("%d pairs, %v", n, err)
 	}
 	verify, shards := n == 1, min(n, runtime.NumCPU())
 	was := flag.Lookup("rapid.checks").Value.String()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // TestCRIUThatMisbehaves runs groups with scripts in place of CRIU.
@@ -94,8 +96,14 @@ func TestProtocolOfTheDaemon(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, content := range map[string]any{"text": "x", "empty group": struct{}{}, "escape": map[string]any{"Files": []map[string]string{{"Path": "../x"}}}} {
-		spec, err := memoryJSON(content)
+	escape := merecat()
+	escape.Files = append(escape.Files, peers.File{Path: "../x"})
+	for name, group := range map[string]peers.Group{"empty group": {}, "escape": escape} {
+		pieces, err := encodeSpec(group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := memoryFile(pieces...)
 		if err != nil {
 			t.Fatal(err)
 		}

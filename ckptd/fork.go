@@ -228,7 +228,7 @@ func (p *process) lost(inner int64) func() bool {
 		siblings, _ := childrenOf(parent)
 		return !slices.ContainsFunc(siblings, func(pid int) bool {
 			n, err := innerPID(pid)
-			return err == nil && int64(n) == inner && !isZombie(pid)
+			return err == nil && int64(n) == inner && isAlive(pid)
 		})
 	}
 }

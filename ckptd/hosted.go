@@ -330,12 +330,8 @@ func innerPID(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
-				return strconv.Atoi(f[len(f)-1])
-			}
-		}
+	if f := strings.Fields(status(text).field("NSpid:")); len(f) > 0 {
+		return strconv.Atoi(f[len(f)-1])
 	}
 	return 0, fmt.Errorf("/proc/%d/status has no line NSpid", pid)
 }

@@ -128,11 +128,6 @@ func parseMapping(line string) (*mapping, error) {
 }
 
 // parseKibibytes reads "  12 kB" as bytes; what is not of that form counts as nothing.
-func parseKibibytes(text string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
-	return n << 10
-}
-
 // examineMapping refuses memory that is shared with others, or that a fork does not carry
 // over.
 func (p *process) examineMapping(m *mapping) error {

@@ -2,6 +2,7 @@ package ckptd
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -245,7 +246,11 @@ func tryReceive(t testing.TB, a, b, n int, message []byte) {
 func TestMalformedFilesInMemory(t *testing.T) {
 	before := openFiles(t)
 	for _, content := range []any{"text", 7, []int{1}, map[string]any{"Peers": 3}, nil, map[string]any{"Peers": []any{map[string]any{"Name": "x"}}}} {
-		fd, err := memoryJSON(content)
+		text, err := json.Marshal(map[string]any{"Group": content})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := memoryFile(text, []byte("\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

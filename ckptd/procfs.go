@@ -71,6 +71,31 @@ func childrenOf(pid int) (all []int, err error) {
 
 func childrenFile(pid, tid int) string { return fmt.Sprintf("/proc/%d/task/%d/children", pid, tid) }
 
+// status is the text of /proc/PID/status, or of another file of /proc with such lines: "Name:", a tabulator or other space, and a value.
+type status string
+
+// field is what comes in a line after the tabulator, by its name with the colon; empty if there is none.
+func (s status) field(name string) string {
+	text := string(s)
+	if !strings.HasPrefix(text, name) {
+		at := strings.Index(text, "\n"+name)
+		if at < 0 {
+			return ""
+		}
+		text = text[at+1:]
+	}
+	line, _, _ := strings.Cut(text[len(name):], "\n")
+	return strings.TrimPrefix(line, "\t") // a name may end with spaces
+}
+
+// bytes is an amount of memory, 0 if it is not there.
+func (s status) bytes(name string) int64 { return parseKibibytes(s.field(name)) }
+
+func parseKibibytes(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+	return n << 10
+}
+
 func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != unix.EINTR {

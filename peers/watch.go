@@ -108,12 +108,29 @@ func (w *Watch) findPeers() error {
 			byInner[p.PID] = i
 		}
 	}
-	var threads []int
 	if len(byInner) > 0 {
-		var err error
-		if threads, err = w.proc.threads(w.proxy); err != nil {
-			return w.asDeath(err)
+		if err := w.findBelow(byInner); err != nil {
+			return err
 		}
+	}
+	for _, i := range byInner {
+		if !w.peers[i].IsClient() {
+			return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
+		}
+	}
+	for i, pid := range w.hosts {
+		if pid != 0 {
+			w.hostPeers[pid] = i
+		}
+	}
+	return nil
+}
+
+// findBelow looks for peers among the children of all threads of the proxy.
+func (w *Watch) findBelow(byInner map[int]int) error {
+	threads, err := w.proc.threads(w.proxy)
+	if err != nil {
+		return w.asDeath(err)
 	}
 	for _, tid := range threads {
 		if len(byInner) == 0 {
@@ -128,16 +145,6 @@ func (w *Watch) findPeers() error {
 		}
 		if err := w.findAmong(children, byInner); err != nil {
 			return err
-		}
-	}
-	for _, i := range byInner {
-		if !w.peers[i].IsClient() {
-			return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
-		}
-	}
-	for i, pid := range w.hosts {
-		if pid != 0 {
-			w.hostPeers[pid] = i
 		}
 	}
 	return nil
