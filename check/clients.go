@@ -31,6 +31,7 @@ type past struct {
 // pastOf finds out how a group has come to some places.
 func (p *peerSide) pastOf(at iocache.Vector) past {
 	h := past{open: map[int]bool{}, finished: map[int]bool{}, shut: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
+	closed := map[int]bool{}
 	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
 		number := p.socketOf(s.Node, s.Input.Conn)
 		switch s.Input.Kind {
@@ -43,6 +44,7 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			h.shut[number] = true
 		case iocache.Close:
 			delete(h.open, number)
+			closed[number] = true
 		}
 		if s.Input.Kind == iocache.Listen && s.Reaction.Refused == 0 {
 			h.ports[portOf(s.Input)] = true
@@ -52,7 +54,9 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			if p.scope == iocache.Connection {
 				opened = p.socketOf(s.Node, 1+k)
 			}
-			h.open[opened] = false
+			if !closed[opened] { // in connection scope, connections come in any order
+				h.open[opened] = false
+			}
 			h.next++
 		}
 		for _, d := range s.Reaction.Deliveries {

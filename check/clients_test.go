@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,6 +175,38 @@ func TestArrivals(t *testing.T) {
 		if result.Verdict.Executions != executions || len(result.Violations) != violations || !slices.Contains(Assumptions(o).Other, says) {
 			t.Errorf("any order %v: %v in %d executions, violations %d, want %d; assumed %q",
 				any, result.Verdict.Kind, result.Verdict.Executions, len(result.Violations), violations, Assumptions(o).Other)
+		}
+	}
+}
+
+// TestClosedConnectionStaysClosed: of a checkpoint it is known where each connection stands, not in which order they came there. One
+// that was closed before its listener is not open again after it.
+func TestClosedConnectionStaysClosed(t *testing.T) {
+	p := newPeerSide(context.Background(), nil, peers.Group{}, nil)
+	p.scope = iocache.Connection
+	x := p.cache.Execution(iocache.Connection)
+	for _, step := range []struct {
+		in iocache.Input
+		r  iocache.Reaction
+	}{
+		{iocache.Input{Kind: iocache.Listen, Name: "l", Addr: "0.0.0.0:80"}, iocache.Reaction{Opened: []int{0, 0}}},
+		{iocache.Input{Kind: iocache.Close, Conn: 1}, iocache.Reaction{}},
+		{iocache.Input{Kind: iocache.Close, Conn: 0}, iocache.Reaction{}},
+		{iocache.Input{Kind: iocache.Send, Conn: 2, Data: []byte("x")}, iocache.Reaction{}},
+	} {
+		if _, err := x.Record(step.in, step.r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := slices.Clone(x.At())
+	want := map[int]bool{p.socketNumber(p.openedName("l", 1), 0): false}
+	for range 6 { // all orders
+		if open := p.pastOf(at).open; !maps.Equal(open, want) {
+			t.Errorf("at %v these are open: %v, want %v", at, open, want)
+		}
+		at[1], at[2], at[3] = at[2], at[3], at[1]
+		if slices.Equal(at, x.At()) {
+			at[1], at[2] = at[2], at[1]
 		}
 	}
 }

@@ -27,14 +27,15 @@ type KeptCache struct {
 }
 
 // OpenKeptCache opens the file, or makes it with a description of the peers. Of a file that is there, same
-// says whether its description is that of the present peers: an error of it is returned. A record
+// says whether its description is that of the present peers: an error of it is returned. Masks are the rules of the
+// check; answers that others have let differ may contradict each other. A record
 // at the end that is not whole is cut off. Failed is told once if answers cannot be kept any more.
-func OpenKeptCache(path, description string, same func(description string) error, failed func(error)) (*KeptCache, error) {
+func OpenKeptCache(path, description string, masks []iocache.Mask, same func(description string) error, failed func(error)) (*KeptCache, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
 	}
-	k := &KeptCache{path: path, file: file, cache: newCache(), failed: failed}
+	k := &KeptCache{path: path, file: file, cache: roomyCache(masks), failed: failed}
 	if err := k.open(description, same); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)
@@ -74,7 +75,7 @@ func (k *KeptCache) open(description string, same func(string) error) error {
 		return k.cutOff(wrong)
 	}
 	if restored != nil {
-		return fmt.Errorf("it is damaged: %w", restored)
+		return fmt.Errorf("it is damaged, or was kept with other masks: %w", restored)
 	}
 	return err
 }
@@ -181,9 +182,10 @@ func (p *peerSide) keep(k *KeptCache) {
 // have more already: what was answered after the run was last saved.
 func (p *peerSide) keepOn(k *KeptCache, o *Options) error {
 	k.cache.SetMasks(o.Masks)
+	k.cache.Limit(o.cacheBytes())
 	follow := func(e iocache.Entry) { k.follow(p.cache, e) }
 	p.record = append(p.record, follow)
-	asItWas := newCache() // when each answer was recorded: later ones may have cut the ways to earlier ones
+	asItWas := roomyCache(o.Masks) // when each answer was recorded: later ones may have cut the ways to earlier ones
 	return o.Saving.Run.answers(func(e iocache.Entry) error {
 		err := asItWas.Restore(e)
 		k.follow(asItWas, e)

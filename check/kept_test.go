@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 
 func openKept(t testing.TB, path string) *KeptCache {
 	t.Helper()
-	k, err := OpenKeptCache(path, "these peers", isThese, func(err error) { t.Error(err) })
+	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestKeptCacheOfResumedRun(t *testing.T) {
 func TestKeptCacheOfAnotherRun(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	var said []string
-	k, err := OpenKeptCache(path, "these peers", isThese, func(err error) { said = append(said, err.Error()) })
+	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(err error) { said = append(said, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestTruncatedKeptCache(t *testing.T) {
 	path, whole, ends := keptFile(t)
 	for length := range len(whole) {
 		write(t, path, whole[:length])
-		k, err := OpenKeptCache(path, "these peers", isThese, nil)
+		k, err := OpenKeptCache(path, "these peers", nil, isThese, nil)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", length, err)
 		}
@@ -195,7 +196,7 @@ func TestDamagedKeptCache(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1 << (at % 8)
 		write(t, path, damaged)
-		if _, err := OpenKeptCache(path, "these peers", isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		if left := read(t, path); !bytes.Equal(left, damaged) {
@@ -208,15 +209,15 @@ func TestDamagedKeptCache(t *testing.T) {
 func TestKeptCacheIsOfOneCheck(t *testing.T) {
 	path, _, _ := keptFile(t)
 	k := openKept(t, path)
-	if _, err := OpenKeptCache(path, "these peers", isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
+	if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	k.Close()
 	others := errors.New("these are others")
-	if _, err := OpenKeptCache(path, "those peers", func(string) error { return others }, nil); !errors.Is(err, others) {
+	if _, err := OpenKeptCache(path, "those peers", nil, func(string) error { return others }, nil); !errors.Is(err, others) {
 		t.Errorf("opened for other peers: %v", err)
 	}
-	if _, err := OpenKeptCache(t.TempDir(), "these peers", isThese, nil); err == nil {
+	if _, err := OpenKeptCache(t.TempDir(), "these peers", nil, isThese, nil); err == nil {
 		t.Error("a directory is opened")
 	}
 }
@@ -225,7 +226,7 @@ func TestKeptCacheIsOfOneCheck(t *testing.T) {
 func TestKeptCacheOnFullDisk(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	told := 0
-	k, err := OpenKeptCache(path, "these peers", isThese, func(error) { told++ })
+	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(error) { told++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,4 +242,55 @@ func TestKeptCacheOnFullDisk(t *testing.T) {
 		t.Errorf("told %d times; %d bytes were kept, and %d are left", told, len(whole), len(left))
 	}
 	readOnly.Close()
+}
+
+// TestKeptUnderMasks: answers that agree only by a rule are read back under the same rule, and refused without it.
+func TestKeptUnderMasks(t *testing.T) {
+	masks := []iocache.Mask{{Pattern: regexp.MustCompile(`Date: \d`)}}
+	path := filepath.Join(t.TempDir(), "kept")
+	k, err := OpenKeptCache(path, "these peers", masks, isThese, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := k.cache.Execution(iocache.Group)
+	for _, execution := range [][]struct{ request, answer string }{
+		{{"GET", "Date: 1"}},
+		{{"G", ""}, {"ET", "Date: 2"}}, // the same request in two pieces
+		{{"G", ""}, {"ET", "Date: 3"}, {"GETGET", "Date: 1Date: 2"}},
+		{{"G", ""}, {"ET", "Date: 3"}, {"GET", "Date: 4"}},
+	} {
+		x.Rewind()
+		inputs := []iocache.Input{{Kind: iocache.Connect, Addr: "127.0.0.1:80"}}
+		reactions := []iocache.Reaction{{}}
+		for _, said := range execution {
+			inputs = append(inputs, iocache.Input{Kind: iocache.Send, Data: []byte(said.request)})
+			reactions = append(reactions, iocache.Reaction{Deliveries: []iocache.Delivery{{Data: []byte(said.answer)}}})
+		}
+		for i, in := range inputs {
+			_, rest, hit := x.Lookup(in)
+			if hit {
+				continue
+			}
+			e, err := x.Record(rest, reactions[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.record(e)
+		}
+	}
+	want := k.cache.Stats().Nodes
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenKeptCache(path, "these peers", masks, isThese, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.cache.Stats().Nodes; got != want {
+		t.Errorf("read back, the cache has %d places, and had %d", got, want)
+	}
+	again.Close()
+	if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "other masks") {
+		t.Errorf("without the rules: %v", err)
+	}
 }

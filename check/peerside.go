@@ -172,10 +172,13 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 		return iocache.Reaction{}, err
 	}
 	reaction, err := p.answer(in)
-	if err != nil {
-		return reaction, err
+	if err == nil {
+		err = p.remember(in, reaction)
 	}
-	if err := p.remember(in, reaction); err != nil {
+	if err != nil {
+		// The group may have been given what is not in the cache: nobody may go on from where it stands.
+		p.dropSockets()
+		p.at = nil
 		return reaction, err
 	}
 	p.hear(p.cursor.Node())

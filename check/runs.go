@@ -32,7 +32,6 @@ type SavedRun struct {
 	cache *os.File // nil until it is needed
 	end   int64    // of what is saved in the file of the cache
 	saved *runState
-	known *iocache.Cache // what is in the file; nil if there is none
 }
 
 // The files of a run.
@@ -111,7 +110,7 @@ func (r *SavedRun) forget() error {
 			return fmt.Errorf("starting the saved run %s over: %w", r.path, err)
 		}
 	}
-	r.saved, r.known, r.end = nil, nil, 0
+	r.saved, r.end = nil, 0
 	return nil
 }
 
@@ -188,7 +187,7 @@ func (r *SavedRun) loadFrom(name string) error {
 	if saved.CacheBytes == 0 {
 		return nil
 	}
-	if err := r.loadCache(); err != nil {
+	if err := r.answers(func(iocache.Entry) error { return nil }); err != nil {
 		return fmt.Errorf("%s, on which %s rests: %w", cacheFile, name, err)
 	}
 	return nil
@@ -207,10 +206,13 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// loadCache reads the answers of the peers.
-func (r *SavedRun) loadCache() error {
-	r.known = newCache()
-	return r.answers(r.known.Restore)
+// recall puts the answers of the peers into a cache, which has the rules of the check already: but for these, some
+// would contradict others.
+func (r *SavedRun) recall(into *iocache.Cache) error {
+	if err := r.answers(into.Restore); err != nil {
+		return fmt.Errorf("the saved run %s: %s: %w", r.path, cacheFile, err)
+	}
+	return nil
 }
 
 // answers goes through the answers of the peers, up to the end that is saved.

@@ -61,6 +61,16 @@ func savedTwice(t testing.TB) string {
 	return dir
 }
 
+// recalled is the cache of a run that is gone on with.
+func recalled(t *testing.T, r *SavedRun) *iocache.Cache {
+	t.Helper()
+	c := newCache()
+	if err := r.recall(c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestSavedRun(t *testing.T) {
 	dir := savedTwice(t)
 	r, err := OpenSavedRun(dir)
@@ -73,7 +83,8 @@ func TestSavedRun(t *testing.T) {
 	if diff := cmp.Diff(want, r.saved, cmp.AllowUnexported(runState{})); diff != "" || string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
 		t.Errorf("asked %s, elapsed %v, state (-saved +opened):\n%s", r.Asked(), r.Elapsed(), diff)
 	}
-	if _, served, _, hit := r.known.Lookup(cursorAfter(t, r.known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
+	known := recalled(t, r)
+	if _, served, _, hit := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
 		t.Errorf("the cache answers %v, hit %v", served, hit)
 	}
 	if _, err := OpenSavedRun(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
@@ -211,7 +222,7 @@ func TestNoRoom(t *testing.T) {
 		t.Error(err)
 	}
 	r.Close()
-	if r, err = OpenSavedRun(dir); err != nil || r.saved.Executions != 4 || r.known.Stats().Nodes != 4 {
+	if r, err = OpenSavedRun(dir); err != nil || r.saved.Executions != 4 || recalled(t, r).Stats().Nodes != 4 {
 		t.Errorf("after there was room again: %v", err)
 	}
 	r.Close()
@@ -359,7 +370,7 @@ func TestForgottenRun(t *testing.T) {
 	if err := r.forget(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenSavedRun(dir); err == nil || r.Asked() != nil || r.known != nil {
+	if _, err := OpenSavedRun(dir); err == nil || r.Asked() != nil || recalled(t, r).Stats().Nodes != 1 {
 		t.Errorf("%v is left, which can be opened: %v", r.saved, err)
 	}
 	if err := r.save(someState(3), answers(true, connected)); err != nil {

@@ -169,7 +169,9 @@ func (r *run) resume(s *runState) error {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
 	if r.peers != nil {
-		r.peers.resume(s, r.options.Saving.Run.known, &r.options)
+		if err := r.peers.resume(s, &r.options); err != nil {
+			return err
+		}
 	}
 	for _, v := range s.Violations {
 		err := r.recall(v)
@@ -196,15 +198,19 @@ func (p *peerSide) known() (reads []peers.Read, blind []string) {
 }
 
 // resume takes over what was saved of the peers' side.
-func (p *peerSide) resume(s *runState, known *iocache.Cache, o *Options) {
-	if known != nil {
-		p.cache, p.earlier = known, "the search was resumed"
+func (p *peerSide) resume(s *runState, o *Options) error {
+	if s.CacheBytes > 0 {
+		p.cache, p.earlier = roomyCache(o.Masks), "the search was resumed"
+		if err := o.Saving.Run.recall(p.cache); err != nil {
+			return err
+		}
 		p.limit(o)
 	}
 	p.reads.Add(s.Reads)
 	for _, process := range s.Blind {
 		p.blind[process] = true
 	}
+	return nil
 }
 
 // recall takes a violation over that was kept.

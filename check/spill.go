@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"errors"
+	"math"
 	"os"
 
 	"github.com/tandem-mc/tandem/iocache"
@@ -45,12 +47,24 @@ func newCache() *iocache.Cache {
 	return c
 }
 
+// roomyCache is an empty cache for what is in a file: there was room for it when it was recorded, however much that took.
+func roomyCache(masks []iocache.Mask) *iocache.Cache {
+	c := newCache()
+	c.Limit(math.MaxInt64)
+	c.SetMasks(masks)
+	return c
+}
+
 // limit sets what the cache may take, and what may differ in its answers.
 func (p *peerSide) limit(o *Options) {
 	p.cache.SetMasks(o.Masks)
-	if o.CacheBytes > 0 {
-		p.cache.Limit(o.CacheBytes)
-	}
+	p.cache.Limit(o.cacheBytes())
+}
+
+// cacheBytes is what a cache may take.
+func (o *Options) cacheBytes() int64 {
+	const unlessSaid = 1 << 30
+	return cmp.Or(o.CacheBytes, unlessSaid)
 }
 
 // noteLost turns the panic of a cache that cannot read what was spilled into an error.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd"
@@ -407,5 +408,41 @@ func killProxy(t *testing.T, client *ckptd.Client) {
 		if s.Groups[0].State != "runs" && s.Groups[0].State != "at work" {
 			return
 		}
+	}
+}
+
+// TestAnswerThatFoundNoRoom: the peers were given an input, and their answer is not in the cache. What they are asked next, from
+// where they stood before, is answered by peers that were never given it.
+func TestAnswerThatFoundNoRoom(t *testing.T) {
+	config, err := configs.Load(filepath.Join(tree, "examples", alphabet.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Group.Peers[0].Command = append(config.Group.Peers[0].Command, "-history") // each answer repeats all before it
+	answers := map[bool]sut.Answer{}
+	for _, disturbed := range []bool{false, true} {
+		side := newPeerSide(context.Background(), newClientBy(t, ckptd.BackendMemory), *config.Group, strategy.Never{})
+		defer side.close()
+		talk := &conversation{peerSide: side, counts: &Counts{}}
+		if err := converse(talk); err != nil {
+			t.Fatal(err)
+		}
+		if disturbed {
+			side.cache.Limit(1)
+			var full *iocache.LimitError
+			if _, err := talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte("0\n")}); !errors.As(err, &full) {
+				t.Fatalf("a cache without room: %v", err)
+			}
+			side.cache.Limit(1 << 30)
+			if err := converse(talk); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if answers[disturbed], err = talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte("1\n")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(answers[false], answers[true]); diff != "" || len(answers[true].Deliveries) == 0 {
+		t.Errorf("the answer (-undisturbed +after an answer that found no room):\n%s", diff)
 	}
 }

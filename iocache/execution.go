@@ -119,11 +119,11 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 	if i < len(x.at) {
 		cur = x.at[i]
 	}
+	defer x.adopt(in, got)
 	if cur == unknown {
 		x.move(i, unknown)
 		return false, nil
 	}
-	defer x.adopt(in, got)
 	next, want, _, hit := x.cache.lookup(Cursor{cur}, local)
 	if !hit {
 		x.move(i, unknown)

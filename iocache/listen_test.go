@@ -72,3 +72,28 @@ func TestListenInConnectionScope(t *testing.T) {
 		t.Errorf("restored from its records (-want +got):\n%s", diff)
 	}
 }
+
+// TestComparingGoesOnWhereNothingIsKnown: what is opened on a connection of which the cache knows nothing is followed all the same.
+func TestComparingGoesOnWhereNothingIsKnown(t *testing.T) {
+	c := New(Limits{})
+	x := c.Execution(Connection)
+	listen, opened := Input{Kind: Listen, Name: "l", Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0}}
+	for _, step := range []struct {
+		in Input
+		r  Reaction
+	}{{Input{Kind: Choose}, Reaction{}}, {listen, opened}, {Input{Kind: Send, Conn: 1, Data: []byte("a")}, Reaction{}}} {
+		_, rest, _ := x.Lookup(step.in)
+		if _, err := x.Record(rest, step.r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for behaviour, want := range []bool{true, false} {
+		mirror := c.Execution(Connection)
+		mirror.Compare(Input{Kind: Choose, Conn: behaviour}, Reaction{})
+		mirror.Compare(listen, opened)
+		known, err := mirror.Compare(Input{Kind: Send, Conn: 1, Data: []byte("a")}, Reaction{})
+		if known != want || err != nil {
+			t.Errorf("behaviour %d: known %v, %v", behaviour, known, err)
+		}
+	}
+}

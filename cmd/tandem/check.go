@@ -134,7 +134,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 
 // run checks a package, or goes on with it.
 func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed) error {
-	config, err := f.load(pkg, c.Flags().Changed)
+	config, err := f.load(f.directory(c.Context(), pkg), c.Flags().Changed)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	if options.Saving, err = f.saving(request{c.Flags(), pkg, args, config}, r, status.say); err != nil {
 		return err
 	}
-	if options.Kept, err = f.openKept(config, status.say); err != nil {
+	if options.Kept, err = f.openKept(config, options.Masks, status.say); err != nil {
 		return err
 	}
 	if options.Kept != nil {
@@ -196,12 +196,33 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	return shown
 }
 
-// load reads the configuration and lets the flags have the last word.
-func (f *checkFlags) load(pkg string, given func(flag string) bool) (configs.Config, error) {
+// directory is that of a package, where its configuration is unless another one is given. The package may be named by
+// its import path, or by its files.
+func (f *checkFlags) directory(ctx context.Context, pkg string) string {
+	if info, err := os.Stat(pkg); f.config != "" || err == nil && info.IsDir() {
+		return pkg
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return pkg
+	}
+	toolchain, err := patchedToolchain(ctx, dir)
+	if err != nil {
+		return pkg // as the build will say
+	}
+	packages, err := toolchain.Packages(ctx, dir, pkg)
+	if err != nil {
+		return pkg // likewise
+	}
+	return packages[0].Dir
+}
+
+// load reads the configuration, of a package in this directory, and lets the flags have the last word.
+func (f *checkFlags) load(dir string, given func(flag string) bool) (configs.Config, error) {
 	config := configs.Default()
 	file := f.config
 	if file == "" {
-		beside := filepath.Join(pkg, "tandem.yaml")
+		beside := filepath.Join(dir, "tandem.yaml")
 		if _, err := os.Stat(beside); err == nil {
 			file = beside
 		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {

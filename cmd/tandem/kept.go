@@ -8,23 +8,21 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 )
 
 // described is what the answers in a kept cache depend on beside the requests: the peers.
 type described struct {
 	Peers    map[string]string `json:"peers"`    // as they are configured
-	Programs map[string]string `json:"programs"` // the hashes of their programs
+	Programs map[string]string `json:"programs"` // see restsOn
 }
 
 func describePeers(config configs.Config) (*described, error) {
-	d := &described{Programs: map[string]string{}}
+	d := &described{Programs: restsOn(config.Group)}
 	var err error
 	if d.Peers, err = flatten(struct{ Group *peers.Group }{config.Group}); err != nil {
 		return nil, err
-	}
-	for _, p := range config.Group.Peers {
-		d.Programs[p.Name] = hashProgram(p.Command[0])
 	}
 	return d, nil
 }
@@ -35,29 +33,24 @@ func (d *described) same(description string) error {
 	if err := json.Unmarshal([]byte(description), was); err != nil || was.Programs == nil {
 		return errors.New("its description is not that of peers, so it is no cache that was kept (--cache)")
 	}
-	var changes []string
+	var list []string
 	for _, key := range bothKeys(was.Peers, d.Peers) {
 		if a, b := was.Peers[key], d.Peers[key]; a != b {
-			changes = append(changes, fmt.Sprintf("%s: it was %s, and is %s", key, orNothing(a), orNothing(b)))
+			list = append(list, fmt.Sprintf("%s: it was %s, and is %s", key, orNothing(a), orNothing(b)))
 		}
 	}
-	for _, name := range bothKeys(was.Programs, d.Programs) {
-		if was.Programs[name] != d.Programs[name] {
-			changes = append(changes, fmt.Sprintf("peer %s: its program is another one", name))
-		}
-	}
-	if len(changes) == 0 {
+	if list = append(list, changes(was.Programs, d.Programs)...); len(list) == 0 {
 		return nil
 	}
 	const shown = 10
-	if more := len(changes) - shown; more > 0 {
-		changes = append(changes[:shown], fmt.Sprintf("... and %d more", more))
+	if more := len(list) - shown; more > 0 {
+		list = append(list[:shown], fmt.Sprintf("... and %d more", more))
 	}
-	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file", strings.Join(changes, "\n  "))
+	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file", strings.Join(list, "\n  "))
 }
 
 // openKept opens the cache that is kept; nil if there is none.
-func (f *checkFlags) openKept(config configs.Config, say func(format string, a ...any)) (*check.KeptCache, error) {
+func (f *checkFlags) openKept(config configs.Config, masks []iocache.Mask, say func(format string, a ...any)) (*check.KeptCache, error) {
 	switch {
 	case f.cache == "":
 		return nil, nil
@@ -72,5 +65,5 @@ func (f *checkFlags) openKept(config configs.Config, say func(format string, a .
 	if err != nil {
 		return nil, err
 	}
-	return check.OpenKeptCache(f.cache, string(text), d.same, func(err error) { say("%v; the check goes on", err) })
+	return check.OpenKeptCache(f.cache, string(text), masks, d.same, func(err error) { say("%v; the check goes on", err) })
 }

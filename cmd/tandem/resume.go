@@ -8,7 +8,6 @@ import (
 	"go/build"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ type asked struct {
 	Flags   map[string][]string `json:"flags,omitempty"` // those that were given
 	Config  map[string]string   `json:"config"`          // what came of the flags and the file
 	Tandem  string              `json:"tandem"`          // hash of the checker
-	Peers   map[string]string   `json:"peers,omitempty"` // hashes of the peers' programs
+	Peers   map[string]string   `json:"peers,omitempty"` // see restsOn
 }
 
 // anew are the flags that may be given when a run goes on. The others are part of the run.
@@ -61,9 +60,7 @@ func (r request) describe() (a *asked, err error) {
 		return nil, err
 	}
 	if r.config.Group != nil {
-		for _, p := range r.config.Group.Peers {
-			a.Peers[p.Name] = hashProgram(p.Command[0])
-		}
+		a.Peers = restsOn(r.config.Group)
 	}
 	r.flags.Visit(func(flag *pflag.Flag) {
 		if slices.Contains([]string{"resume", "run"}, flag.Name) {
@@ -157,29 +154,24 @@ func (f *checkFlags) sameAs(r *resumed, flags *pflag.FlagSet, config configs.Con
 
 // unchanged is an error that names what is not as it was when the run began.
 func (a *asked) unchanged(now *asked) error {
-	var changes []string
+	var list []string
 	changed := func(what, was, is string) {
 		if was != is {
-			changes = append(changes, fmt.Sprintf("%s: it was %s, and is %s", what, orNothing(was), orNothing(is)))
+			list = append(list, fmt.Sprintf("%s: it was %s, and is %s", what, orNothing(was), orNothing(is)))
 		}
 	}
 	if a.Tandem != now.Tandem {
-		changes = append(changes, "tandem: it is another build than the one that began the run")
+		list = append(list, "tandem: it is another build than the one that began the run")
 	}
 	for _, key := range bothKeys(a.Config, now.Config) {
 		if !slices.Contains(notCompared, key) {
 			changed(key, a.Config[key], now.Config[key])
 		}
 	}
-	for _, name := range bothKeys(a.Peers, now.Peers) {
-		if a.Peers[name] != now.Peers[name] {
-			changes = append(changes, fmt.Sprintf("peer %s: its program is another one", name))
-		}
-	}
-	if len(changes) == 0 {
+	if list = append(list, changes(a.Peers, now.Peers)...); len(list) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the run cannot go on: since it began, this has changed:\n  %s\nPut it back, or check from the beginning", strings.Join(changes, "\n  "))
+	return fmt.Errorf("the run cannot go on: since it began, this has changed:\n  %s\nPut it back, or check from the beginning", strings.Join(list, "\n  "))
 }
 
 func orNothing(value string) string {
@@ -187,12 +179,6 @@ func orNothing(value string) string {
 		return "not there"
 	}
 	return value
-}
-
-func bothKeys(a, b map[string]string) []string {
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }
 
 // flatten lists the values of a configuration, or of a part of one, by their keys, as a file
@@ -244,19 +230,6 @@ func join(key, name string) string {
 		return b.String()
 	}
 	return key + "." + b.String()
-}
-
-// hashProgram is that of a command, as far as it can be found here.
-func hashProgram(command string) string {
-	path, err := exec.LookPath(command)
-	if err != nil {
-		return "not found"
-	}
-	hash, err := sut.HashFile(path)
-	if err != nil {
-		return "not readable"
-	}
-	return hash
 }
 
 // runsDirectory is where runs are kept: below the user's directory for state.

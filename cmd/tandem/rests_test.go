@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// TestAnswersRestOnFiles: answers that were kept are refused when any file has changed that a command names, or
+// that is bound, and only then.
+func TestAnswersRestOnFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"program", "server.py", "x.conf", "script", "relative", "www/a/b", "bound/c", "unrelated"} {
+		writeFile(t, file(name), name)
+	}
+	changed := changesSince(t, configs.Config{Group: &peers.Group{
+		Peers: []peers.Peer{
+			{Name: "one", Command: []string{file("program"), file("server.py"), "--config=" + file("x.conf"), file("www"), "{scratch}/x", "/", "/dev/null", "/proc"}},
+			{Name: "two", Command: []string{"sh", "-c", "cd /;exec '" + file("script") + "'>/dev/null"}},
+			{Name: "three", Command: []string{"sh", "relative", file("missing")}, Directory: dir},
+		},
+		Binds: map[string]string{"/root": file("bound"), "/mnt": "{scratch}/mnt"},
+	}})
+	writeFile(t, file("unrelated"), "changed")
+	if got := changed(); got != nil {
+		t.Errorf("nothing that matters has changed: %q", got)
+	}
+	for name, want := range map[string][]string{
+		"program": {"peer one: " + file("program"), "peer one: its program"}, "server.py": {"peer one: " + file("server.py")}, "x.conf": {"peer one: " + file("x.conf")},
+		"www/a/b": {"peer one: " + file("www")}, "www/new": {"peer one: " + file("www")}, "script": {"peer two: " + file("script")},
+		"relative": {"peer three: " + file("relative")}, "missing": {"peer three: " + file("missing")}, "bound/c": {"what is bound over /root"},
+	} {
+		was, missing := os.ReadFile(file(name))
+		info, _ := os.Stat(file(name))
+		writeFile(t, file(name), name+", changed")
+		if diff := cmp.Diff(want, changed()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+		if missing != nil {
+			os.Remove(file(name))
+			continue
+		}
+		writeFile(t, file(name), string(was))
+		if err := os.Chtimes(file(name), info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := changed(); got != nil {
+		t.Errorf("all is as it was: %q", got)
+	}
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(content), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changesSince describes the peers of a configuration, and returns a function that tells what has changed since.
+func changesSince(t *testing.T, config configs.Config) func() []string {
+	describe := func() *described {
+		t.Helper()
+		d, err := describePeers(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	before, err := json.Marshal(describe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (list []string) {
+		t.Helper()
+		err := describe().same(string(before))
+		if err == nil {
+			return nil
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for _, line := range lines[1 : len(lines)-1] {
+			what, ok := strings.CutSuffix(strings.TrimSpace(line), " has changed")
+			if !ok {
+				t.Errorf("an unexpected line: %q", line)
+			}
+			list = append(list, what)
+		}
+		return list
+	}
+}
+
+// TestLargeDirectories: a directory with more files than are looked at is as good as any other such.
+func TestLargeDirectories(t *testing.T) {
+	dir := t.TempDir()
+	few := hashTree(dir)
+	for n := range maxListed {
+		if err := os.Symlink("x", filepath.Join(dir, string(rune('a'+n%26))+strings.Repeat("x", n/26%200)+strings.Repeat("y", n/5200))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hash := hashTree(dir); hash != errTooMany.Error() || few == hash {
+		t.Errorf("the hash of many files is %q, that of none %q", hash, few)
+	}
+}
