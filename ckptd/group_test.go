@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,6 +34,44 @@ const forever = "\nmkfifo wait/fifo 2>/dev/null; read x <>wait/fifo"
 
 // inside is the path, as this test sees it, of a file of the group.
 func inside(g *Group, path string) string { return fmt.Sprintf("/proc/%d/root%s", g.PID(), path) }
+
+func TestPeersRunWhereTheyAreTo(t *testing.T) { bothBackends(t, peersRunWhereTheyAreTo) }
+
+func peersRunWhereTheyAreTo(t *testing.T, c *Client) {
+	group := shell("pwd >/run/tandem/where; mkdir wait" + forever)
+	group.Peers[0].Directory = "{scratch}/a/b"
+	other := shell("pwd >/run/tandem/elsewhere; cd /run/tandem" + forever)
+	other.Peers[0].Name, other.Peers[0].Directory = "other", "/etc"
+	group.Peers = append(group.Peers, other.Peers[0])
+	g := start(t, c, group)
+	image, err := g.Checkpoint(testContext(t))
+	if err == nil {
+		err = g.Restore(testContext(t), image.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"where": "/run/tandem/a/b\n", "elsewhere": "/etc\n"} {
+		if got, err := os.ReadFile(inside(g, "/run/tandem/"+file)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", file, got, err, want)
+		}
+	}
+	children, err := childrenOf(g.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]bool{}
+	for _, pid := range children { // copies are among them, if they are in memory
+		place, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		places[place] = true
+	}
+	if want := map[string]bool{"/run/tandem/a/b": true, "/run/tandem": true}; !maps.Equal(places, want) {
+		t.Errorf("after the restore there are peers in %v, want %v", places, want)
+	}
+}
 
 func TestScratchDirectoryGoesBack(t *testing.T) { bothBackends(t, scratchDirectoryGoesBack) }
 

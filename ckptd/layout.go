@@ -30,6 +30,13 @@ func (h *hosted) layOut(g peers.Group) error {
 			return err
 		}
 	}
+	for _, p := range g.Peers {
+		if below, ok := strings.CutPrefix(p.Directory, scratchDirectory+"/"); ok {
+			if err := os.MkdirAll(filepath.Join(scratch, below), 0o755); err != nil {
+				return fmt.Errorf("make the directory that peer %s is to run in: %w", p.Name, err)
+			}
+		}
+	}
 	if err := h.planMounts(g.Binds, scratch); err != nil {
 		return err
 	}
@@ -48,7 +55,6 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 		Executable: filepath.Join(runDirectory, proxyDirectory, filepath.Base(proxyFile)),
 		File:       filepath.Join(runDirectory, proxyDirectory, "config.json"),
 		Hostname:   hostname,
-		Dir:        scratchDirectory,
 	}
 	if err := h.installShim(own, started); err != nil {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
@@ -56,7 +62,7 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 	const firstOutput = proxy.Channel + 1
 	for i, p := range started {
 		config.Peers = append(config.Peers, proxy.Command{
-			Name: p.Name, Args: p.Command, Env: p.Env, Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
+			Name: p.Name, Args: p.Command, Env: p.Env, Dir: p.Directory, Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
 		})
 	}
 	text, err := json.Marshal(config)

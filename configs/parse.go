@@ -50,8 +50,10 @@ type peerEntry struct {
 	Listen  string
 	Choices *int
 	Clock   string
-	After   string
-	Expect  string
+
+	WorkingDirectory string `mapstructure:"working_directory"`
+	After            string
+	Expect           string
 
 	Profile   string
 	Port      *int

@@ -43,6 +43,9 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 	if e.Listen != "" {
 		p.Listen = e.Listen
 	}
+	if e.WorkingDirectory != "" {
+		p.Directory = e.WorkingDirectory
+	}
 	p.Env = override(p.Env, env)
 	if e.After != "" {
 		p.After = e.After

@@ -22,6 +22,7 @@ type profileText struct {
 type peerText struct {
 	Name    string
 	Command []string          `yaml:",flow"`
+	Where   string            `yaml:"working_directory,omitempty"`
 	Env     map[string]string `yaml:",omitempty"`
 	Listen  string            `yaml:",omitempty"`
 	After   string            `yaml:",omitempty"`
@@ -56,7 +57,7 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 			name, value, _ := strings.Cut(e, "=")
 			env[name] = value
 		}
-		t := peerText{Name: peer.Name, Command: peer.Command, Env: env, Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices}
+		t := peerText{Name: peer.Name, Command: peer.Command, Where: peer.Directory, Env: env, Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices}
 		if peer.VirtualClock {
 			t.Clock = "virtual"
 		}

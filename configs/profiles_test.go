@@ -63,6 +63,7 @@ func TestProfilesInAFile(t *testing.T) {
 		"peers: [{profile: merecat, directory: directory, arguments: [-x]}]":       expanded(t, "merecat", peers.Parameters{Directory: named.tree("directory"), Arguments: []string{"-x"}}),
 		"peers: [{profile: go, program: p}]":                                       expanded(t, "go", peers.Parameters{Program: []byte("p")}),
 		"peers: [{profile: redis}]\nfiles: [{path: redis/redis.conf, content: x}]": changed(expanded(t, "redis", peers.Parameters{}), func(g *peers.Group) { g.Files = []peers.File{{Path: "redis/redis.conf", Content: []byte("x")}} }),
+		"peers: [{profile: go, program: p, working_directory: /srv}]":              changed(expanded(t, "go", peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Directory = "/srv" }),
 		"peers: [{profile: sshd}]\nbinds: {/root: /home}":                          changed(expanded(t, "sshd", peers.Parameters{}), func(g *peers.Group) { g.Binds["/root"] = "/home" }),
 		"peers: [{profile: python, env: {PORT: 1, X: y}, command: [a], listen: '127.0.0.1:5', choices: 2}]": changed(expanded(t, "python", peers.Parameters{}), func(g *peers.Group) {
 			g.Peers[0] = peers.Peer{

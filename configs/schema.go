@@ -52,6 +52,9 @@ var schema = field{shape: record, fields: map[string]field{
 		"command": {shape: texts},
 		"env":     {shape: pairs},
 		"listen":  {shape: text},
+
+		"working_directory": {shape: text},
+
 		"choices": {shape: integer},
 		"clock":   {shape: text},
 		"after":   {shape: text},

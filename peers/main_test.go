@@ -211,8 +211,8 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	}
 	directory := t.TempDir()
 	config := proxy.Config{
-		Root: filepath.Join(directory, "root"), Executable: proxyBinary, File: filepath.Join(directory, "config.json"), Dir: "/",
-		Peers: []proxy.Command{{Name: role, Args: []string{self}, Env: []string{roleVariable + "=" + role, "PATH=" + os.Getenv("PATH")}}},
+		Root: filepath.Join(directory, "root"), Executable: proxyBinary, File: filepath.Join(directory, "config.json"),
+		Peers: []proxy.Command{{Name: role, Args: []string{self}, Env: []string{roleVariable + "=" + role, "PATH=" + os.Getenv("PATH")}, Dir: "/"}},
 	}
 	text, err := json.Marshal(config)
 	if err != nil {

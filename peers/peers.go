@@ -4,6 +4,7 @@ package peers
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,13 +48,15 @@ type Group struct {
 }
 
 // Peer is one process. It must stay in the foreground: its end is the peer's death, but for
-// that of a client. It runs as root in the scratch directory, with nothing in its environment but Env
+// that of a client. It runs as root, with nothing in its environment but Env
 // and defaults for PATH, HOME, LANG and GODEBUG.
 type Peer struct {
 	Name    string
 	Command []string
-	Env     []string // "NAME=value"
-	Listen  string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+	// Directory is where it runs: below Scratch, where it is created if it is missing, or absolute. Empty: Scratch.
+	Directory string
+	Env       []string // "NAME=value"
+	Listen    string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
 
 	// After makes the peer a client of the system under test: "listen 8080" has it started
 	// when that begins to listen on the port, for the first time. A client may end.
@@ -177,6 +180,9 @@ func (p Peer) validate() error {
 			return fmt.Errorf("peer %s: the environment entry %q is not NAME=value", p.Name, e)
 		}
 	}
+	if err := p.validateDirectory(); err != nil {
+		return fmt.Errorf("peer %s: %w", p.Name, err)
+	}
 	if p.Choices < 0 || p.Choices > MaxChoices || p.Behaviour < 0 || p.Behaviour > max(p.Choices-1, 0) {
 		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d", p.Name, p.Behaviour, p.Choices, MaxChoices)
 	}
@@ -194,6 +200,18 @@ func (p Peer) validate() error {
 		return fmt.Errorf("peer %s: listen %q: a group has no network but loopback, 127.0.0.0/8", p.Name, p.Listen)
 	}
 	return nil
+}
+
+func (p Peer) validateDirectory() error {
+	below, inScratch := strings.CutPrefix(p.Directory, Scratch)
+	whole := p.Directory
+	if inScratch {
+		whole = cmp.Or(below, "/")
+	}
+	if p.Directory == "" || path.IsAbs(whole) && path.Clean(whole) == whole && !strings.ContainsRune(whole, 0) && utf8.ValidString(whole) {
+		return nil
+	}
+	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., or not in its shortest form", p.Directory, Scratch)
 }
 
 func (g Group) validateFiles() []error {
@@ -261,6 +279,7 @@ func (g Group) In(scratch string) Group {
 	for _, p := range g.Peers {
 		q := p
 		q.Command, q.Env = nil, slices.Clone(defaultEnvironment)
+		q.Directory = replace(cmp.Or(p.Directory, Scratch))
 		for _, s := range p.Command {
 			q.Command = append(q.Command, replace(s))
 		}

@@ -26,6 +26,14 @@ func TestGroupInADirectory(t *testing.T) {
 	if !slices.Equal(p.Command, []string{"server", "-d", "/run/s/x"}) || !slices.Equal(p.Env, []string{"PATH=/bin", "HOME=/root", "LANG=C.UTF-8", "GODEBUG=multipathtcp=0", "A=/run/s"}) {
 		t.Errorf("command %q, environment %q", p.Command, p.Env)
 	}
+	if p.Directory != "/run/s" {
+		t.Errorf("it runs in %s", p.Directory)
+	}
+	for directory, want := range map[string]string{"{scratch}": "/run/s", "{scratch}/a/b": "/run/s/a/b", "/": "/", "/srv/x": "/srv/x"} {
+		if g.Peers[0].Directory = directory; g.Validate() != nil || g.In("/run/s").Peers[0].Directory != want {
+			t.Errorf("the directory %s becomes %s, error %v", directory, g.In("/run/s").Peers[0].Directory, g.Validate())
+		}
+	}
 	if f := in.Files; f[0].Path != "/run/s/x/y" || string(f[0].Content) != "in /run/s" || f[0].Mode != 0o644 || f[1].Mode != 0o600 {
 		t.Errorf("files %+v", f)
 	}
@@ -42,36 +50,41 @@ func TestGroupInADirectory(t *testing.T) {
 
 func TestBadDescriptions(t *testing.T) {
 	for want, change := range map[string]func(*Group){
-		"peers: there are 0, allowed are 1 to 64":                 func(g *Group) { g.Peers = nil },
-		"peers: there are 65, allowed are 1 to 64":                func(g *Group) { g.Peers = make([]Peer, 65) },
-		"peers[0]: it has no name":                                func(g *Group) { g.Peers[0].Name = "" },
-		"peers[0]: peer x has no command":                         func(g *Group) { g.Peers[0].Command = nil },
-		`peers[0]: peer x: "a\x00" contains a zero byte`:          func(g *Group) { g.Peers[0].Command = []string{"a\x00"} },
-		`peer x: "\xff" contains a zero byte or is not UTF-8`:     func(g *Group) { g.Peers[0].Env = []string{"\xff"} },
-		`peers[0]: peer x: the environment entry "A" is not NAME`: func(g *Group) { g.Peers[0].Env = []string{"A"} },
-		`the environment entry "=A" is not NAME=value`:            func(g *Group) { g.Peers[0].Env = []string{"=A"} },
-		`peers[0]: peer x: listen "80" is not an IPv4 address`:    func(g *Group) { g.Peers[0].Listen = "80" },
-		`listen "[::1]:80" is not an IPv4 address`:                func(g *Group) { g.Peers[0].Listen = "[::1]:80" },
-		`listen "127.0.0.1:0" is not an IPv4 address`:             func(g *Group) { g.Peers[0].Listen = "127.0.0.1:0" },
-		`a group has no network but loopback`:                     func(g *Group) { g.Peers[0].Listen = "192.0.2.1:80" },
-		`peers[1]: the name "x" is taken`:                         func(g *Group) { g.Peers = append(g.Peers, g.Peers[0]) },
-		`files[0]: path "/etc/x" does not name a file below {`:    func(g *Group) { g.Files[0].Path = "/etc/x" },
-		`files[0]: path "a/../../x" does not name`:                func(g *Group) { g.Files[0].Path = "a/../../x" },
-		`files[0]: path ".." does not name`:                       func(g *Group) { g.Files[0].Path = ".." },
-		`files[0]: path "" does not name`:                         func(g *Group) { g.Files[0].Path = "" },
-		`files[0]: path "{scratch}" does not`:                     func(g *Group) { g.Files[0].Path = "{scratch}/." },
-		`files[0]: mode dr--r--r-- is more than permission bits`:  func(g *Group) { g.Files[0].Mode = fs.ModeDir | 0o444 },
-		"files: there are 4097, allowed are 4096":                 func(g *Group) { g.Files = make([]File, 4097) },
-		"files: they hold 67108865 bytes, allowed are 67108864":   func(g *Group) { g.Files[0].Content = make([]byte, MaxContent+1) },
-		`binds["/proc/sys"]: /proc of a group is set up`:          func(g *Group) { g.Binds = map[string]string{"/proc/sys": "/x"} },
-		`binds["/run"]: /run of a group is set up by tandem`:      func(g *Group) { g.Binds = map[string]string{"/run": "/x"} },
-		`binds["x"]: the path is not absolute`:                    func(g *Group) { g.Binds = map[string]string{"x": "/x"} },
-		`binds["/"]: the path is not absolute, or not in its`:     func(g *Group) { g.Binds = map[string]string{"/": "/x"} },
-		`binds["/a/../b"]: the path is not absolute`:              func(g *Group) { g.Binds = map[string]string{"/a/../b": "/x"} },
-		`binds["/a"]: the source "x" is neither absolute`:         func(g *Group) { g.Binds = map[string]string{"/a": "x"} },
-		`binds["/a"]: the source "{scratch}x" is neither`:         func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}x"} },
-		`binds["/a"]: the source "{scratch}/../x" is neither`:     func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}/../x"} },
-		"ready timeout: -1s is negative":                          func(g *Group) { g.ReadyTimeout = -time.Second },
+		"peers: there are 0, allowed are 1 to 64":                           func(g *Group) { g.Peers = nil },
+		"peers: there are 65, allowed are 1 to 64":                          func(g *Group) { g.Peers = make([]Peer, 65) },
+		"peers[0]: it has no name":                                          func(g *Group) { g.Peers[0].Name = "" },
+		"peers[0]: peer x has no command":                                   func(g *Group) { g.Peers[0].Command = nil },
+		`peers[0]: peer x: "a\x00" contains a zero byte`:                    func(g *Group) { g.Peers[0].Command = []string{"a\x00"} },
+		`peer x: "\xff" contains a zero byte or is not UTF-8`:               func(g *Group) { g.Peers[0].Env = []string{"\xff"} },
+		`peers[0]: peer x: the environment entry "A" is not NAME`:           func(g *Group) { g.Peers[0].Env = []string{"A"} },
+		`the environment entry "=A" is not NAME=value`:                      func(g *Group) { g.Peers[0].Env = []string{"=A"} },
+		`peers[0]: peer x: listen "80" is not an IPv4 address`:              func(g *Group) { g.Peers[0].Listen = "80" },
+		`listen "[::1]:80" is not an IPv4 address`:                          func(g *Group) { g.Peers[0].Listen = "[::1]:80" },
+		`listen "127.0.0.1:0" is not an IPv4 address`:                       func(g *Group) { g.Peers[0].Listen = "127.0.0.1:0" },
+		`a group has no network but loopback`:                               func(g *Group) { g.Peers[0].Listen = "192.0.2.1:80" },
+		`peers[0]: peer x: the directory "a" to run in is neither absolute`: func(g *Group) { g.Peers[0].Directory = "a" },
+		`the directory "/a/.." to run in is neither`:                        func(g *Group) { g.Peers[0].Directory = "/a/.." },
+		`the directory "{scratch}/../x" to run in is neither`:               func(g *Group) { g.Peers[0].Directory = "{scratch}/../x" },
+		`the directory "{scratch}x" to run in is neither`:                   func(g *Group) { g.Peers[0].Directory = "{scratch}x" },
+		`the directory "/\x00" to run in is neither`:                        func(g *Group) { g.Peers[0].Directory = "/\x00" },
+		`peers[1]: the name "x" is taken`:                                   func(g *Group) { g.Peers = append(g.Peers, g.Peers[0]) },
+		`files[0]: path "/etc/x" does not name a file below {`:              func(g *Group) { g.Files[0].Path = "/etc/x" },
+		`files[0]: path "a/../../x" does not name`:                          func(g *Group) { g.Files[0].Path = "a/../../x" },
+		`files[0]: path ".." does not name`:                                 func(g *Group) { g.Files[0].Path = ".." },
+		`files[0]: path "" does not name`:                                   func(g *Group) { g.Files[0].Path = "" },
+		`files[0]: path "{scratch}" does not`:                               func(g *Group) { g.Files[0].Path = "{scratch}/." },
+		`files[0]: mode dr--r--r-- is more than permission bits`:            func(g *Group) { g.Files[0].Mode = fs.ModeDir | 0o444 },
+		"files: there are 4097, allowed are 4096":                           func(g *Group) { g.Files = make([]File, 4097) },
+		"files: they hold 67108865 bytes, allowed are 67108864":             func(g *Group) { g.Files[0].Content = make([]byte, MaxContent+1) },
+		`binds["/proc/sys"]: /proc of a group is set up`:                    func(g *Group) { g.Binds = map[string]string{"/proc/sys": "/x"} },
+		`binds["/run"]: /run of a group is set up by tandem`:                func(g *Group) { g.Binds = map[string]string{"/run": "/x"} },
+		`binds["x"]: the path is not absolute`:                              func(g *Group) { g.Binds = map[string]string{"x": "/x"} },
+		`binds["/"]: the path is not absolute, or not in its`:               func(g *Group) { g.Binds = map[string]string{"/": "/x"} },
+		`binds["/a/../b"]: the path is not absolute`:                        func(g *Group) { g.Binds = map[string]string{"/a/../b": "/x"} },
+		`binds["/a"]: the source "x" is neither absolute`:                   func(g *Group) { g.Binds = map[string]string{"/a": "x"} },
+		`binds["/a"]: the source "{scratch}x" is neither`:                   func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}x"} },
+		`binds["/a"]: the source "{scratch}/../x" is neither`:               func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}/../x"} },
+		"ready timeout: -1s is negative":                                    func(g *Group) { g.ReadyTimeout = -time.Second },
 	} {
 		g := good()
 		change(&g)

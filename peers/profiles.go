@@ -77,10 +77,9 @@ func dropbearInetd(at place) Group {
 		File{Path: at.own + "/host_key", Content: dropbearHostKey, Mode: 0o600}))
 }
 
-// A shell enters the directory, and becomes the server.
 func goServer(at place) Group {
 	return one(
-		Peer{Command: []string{"sh", "-c", `mkdir -p "$1/files" && cd "$1/files" && shift && exec "$@"`, "sh", at.own, at.own + "/program"}, Env: []string{"PORT=" + at.port, "GOMAXPROCS=1"}},
+		Peer{Command: []string{at.own + "/program"}, Directory: at.own + "/files", Env: []string{"PORT=" + at.port, "GOMAXPROCS=1"}},
 		File{Path: at.own + "/program", Content: at.program, Mode: 0o755},
 		File{Path: at.own + "/files/"})
 }

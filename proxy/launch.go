@@ -125,6 +125,9 @@ func (l *launcher) execute(i int, p Command) error {
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no directory %s for it to run in", p.Dir)
+	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open /dev/null: %w", err)
@@ -135,7 +138,7 @@ func (l *launcher) execute(i int, p Command) error {
 		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
 	}
 	pid, err := executeAs(pidOf(i), file, p, &syscall.ProcAttr{
-		Dir:   l.config.Dir,
+		Dir:   p.Dir,
 		Env:   p.Env,
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: true},

@@ -62,9 +62,8 @@ type Config struct {
 	Executable, File string
 	// Hostname of the group's UTS namespace.
 	Hostname string
-	// Peers are started in this order, in the directory Dir, but for those OnDemand.
+	// Peers are started in this order, but for those OnDemand.
 	Peers []Command
-	Dir   string
 }
 
 // Mount puts the directory or file Source over Target, a path inside the group. It is
@@ -78,6 +77,7 @@ type Command struct {
 	Name string
 	Args []string // Args[0] is looked up in the PATH of Env
 	Env  []string
+	Dir  string // where it runs
 	// SameAddresses turns off the randomization of the address space.
 	SameAddresses bool
 	// OnDemand has it started by Client.Start and not with the group.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,12 @@ func buildProxy(t testing.TB) string {
 func runProxy(t testing.TB, file string, peers ...Command) (*os.File, *exec.Cmd) {
 	t.Helper()
 	directory := t.TempDir()
+	for i := range peers {
+		peers[i].Dir = cmp.Or(peers[i].Dir, directory)
+	}
 	config := Config{
 		Root: filepath.Join(directory, "root"), Executable: file, File: filepath.Join(directory, "config.json"),
-		Hostname: "inside", Peers: peers, Dir: directory,
+		Hostname: "inside", Peers: peers,
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -193,6 +197,8 @@ func TestProxySaysWhyItCannotStart(t *testing.T) {
 		`start peer x: no command "no-such-command" in its PATH "/nonexistent:/usr/bin:/bin"`: {Name: "x", Args: []string{"no-such-command"}, Env: path},
 		`start peer x: execute /etc/passwd: permission denied`:                                {Name: "x", Args: []string{"/etc/passwd"}},
 		`start peer x: it has no command`:                                                     {Name: "x"},
+		`start peer x: there is no directory /nonexistent for it to run in`:                   {Name: "x", Args: []string{"sh"}, Env: path, Dir: "/nonexistent"},
+		`start peer x: there is no directory /etc/passwd for it to run in`:                    {Name: "x", Args: []string{"sh"}, Env: path, Dir: "/etc/passwd"},
 	} {
 		ours, process := runProxy(t, file, peer)
 		if _, err := ReceiveHello(testContext(t), int(ours.Fd())); err == nil || err.Error() != want {

@@ -62,7 +62,7 @@ func compareCommand() *cobra.Command {
 }
 
 func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
-	config, err := f.load(pkg, c.Flags().Changed)
+	config, err := f.load(f.directory(c.Context(), pkg), c.Flags().Changed)
 	if err != nil {
 		return err
 	}
