@@ -1,5 +1,5 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
-# make test    the same, and all tests
+# make test    the same with the servers of all profiles, and all tests
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
 # make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing

@@ -101,8 +101,8 @@ func checkCommand() *cobra.Command {
 // register adds the flags of a search whose result is shown.
 func (f *checkFlags) register(p *pflag.FlagSet) {
 	f.registerSearch(p)
-	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", "))
-	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", "))
+	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(strategy.Names(), ", ")+" (default "+configs.Default().Strategy+")")
+	p.StringVar(&f.backend, "backend", "", "what takes checkpoints of the peers: "+strings.Join(configs.Backends, ", ")+" (default "+configs.Default().Backend+")")
 	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+" (default group)")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink), "how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
@@ -116,9 +116,9 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
 	p.IntVar(&f.pctDepth, "pct-depth", 3, "depth of the bugs that a search by pct is for: how many orders of two operations they need")
-	p.IntVar(&f.bounds.Executions, "executions", 0, "greatest number of executions")
-	p.IntVar(&f.bounds.Depth, "depth", 0, "greatest number of transitions in an execution")
-	p.DurationVar(&f.bounds.Time, "time", 0, "greatest duration of the search")
+	p.IntVar(&f.bounds.Executions, "executions", 0, fmt.Sprintf("greatest number of executions (default %d)", configs.Default().Bounds.Executions))
+	p.IntVar(&f.bounds.Depth, "depth", 0, fmt.Sprintf("greatest number of transitions in an execution (default %d)", configs.Default().Bounds.Depth))
+	p.DurationVar(&f.bounds.Time, "time", 0, fmt.Sprintf("greatest duration of the search (default %v)", configs.Default().Bounds.Time))
 	p.IntVar(&f.switches.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (without the flag there are any number)")
 	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")

@@ -68,7 +68,7 @@ func showProfile(c *cobra.Command, p peers.Profile) error {
 	if p.Runs != "" {
 		fmt.Fprintf(out, "#       program: FILE         # %s\n", p.Runs)
 	}
-	_, err = fmt.Fprintf(out, "# and env, choices, and all else that a peer can have. %s\n%s", sentence(findingOf(p)), text)
+	_, err = fmt.Fprintf(out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s", sentence(findingOf(p)), text)
 	return err
 }
 
