@@ -53,6 +53,7 @@ type hosted struct {
 	clients     map[int]bool   // which of them may be absent
 	peers       []int          // of those that live, and as the daemon sees them; nil: not looked for
 	generations map[int]int    // of those, see process
+	waits       waits          // of their threads
 	tracer      *tracer        // nil while nothing is traced
 	visitor     *proxy.Visitor // while the peers are taken back
 	revival     *revival       // between stop and revive

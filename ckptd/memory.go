@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -61,6 +62,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		}
 		defer leave()
 		frozen, err := freezeAll(pids, here)
+		h.waits = h.waits.note(frozen)
 		for n, p := range frozen {
 			p.generation = h.generations[pids[n]]
 		}
@@ -68,6 +70,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 			err = sideBySide(
 				func() error { return examineAll(frozen) }, // on this thread
 				func() error { return m.describeAll(frozen) },
+				h.nothingUnderWay,
 				func() error { return h.saveFiles(i) })
 		}
 		if err == nil {
@@ -164,6 +167,16 @@ func examineAll(frozen []*process) error {
 		}
 	}
 	return nil
+}
+
+// nothingUnderWay returns an error if there are bytes that nobody has read yet, which an image would not have: the checker has looked,
+// but before the peers were frozen, and one with a timer of its own may have sent something since.
+func (h *hosted) nothingUnderWay() error {
+	busy, err := peers.InFlight(int(h.network.Fd()))
+	if err == nil && busy != "" {
+		err = fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
+	}
+	return err
 }
 
 // describeAll describes the files of the proxy and of frozen processes.

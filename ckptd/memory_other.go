@@ -35,6 +35,8 @@ type tracer struct{}
 
 type revival struct{}
 
+type waits struct{}
+
 func (*revival) abandon() {}
 
 func (*tracer) settle() error { return nil }

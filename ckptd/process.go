@@ -58,6 +58,7 @@ type thread struct {
 	tid, inner  int
 	name        string
 	registers   unix.PtraceRegs
+	call        uint64 // number of the system call that it waits in, or noCall: see waits
 	vector      []byte // the floating point and vector registers
 	mask        uint64
 	rseq        rseq
@@ -84,7 +85,12 @@ func freeze(pid int, here *unix.CPUSet) (*process, error) {
 		p.threads = append(p.threads, t)
 	}
 	for _, t := range p.threads { // they stop side by side
-		err = errors.Join(err, awaitInterrupt(t.tid))
+		e := awaitInterrupt(t.tid)
+		if e == nil {
+			t.registers, e = getRegisters(t.tid)
+			t.call = t.registers.Orig_rax
+		}
+		err = errors.Join(err, e)
 	}
 	if err != nil {
 		return p, err
@@ -146,7 +152,7 @@ func (t *thread) repeat() unix.PtraceRegs {
 	case restartSys, restartNoIntr, restartNoHand, restartWithBlock, -int64(unix.EINTR):
 		if int64(r.Orig_rax) >= 0 {
 			r.Rip -= uint64(len(syscallInstruction))
-			r.Rax = r.Orig_rax
+			r.Rax = t.call
 		}
 	}
 	r.Orig_rax = ^uint64(0)
@@ -184,15 +190,15 @@ func (p *process) examine() error {
 }
 
 func (t *thread) examine(pid int) (err error) {
-	if t.registers, err = getRegisters(t.tid); err != nil {
-		return err
-	}
 	var instruction [2]byte
 	if err := readMemory(pid, page{t.registers.Rip - 2, instruction[:]}); err != nil {
 		return err
 	}
 	if int64(t.registers.Orig_rax) < 0 || instruction != syscallInstruction {
 		return fmt.Errorf("%w: thread %d of process %d is not in a system call", ErrNotQuiescent, t.tid, pid)
+	}
+	if t.call == noCall {
+		return refuse("thread %d of process %d waits in a system call that was interrupted before, by somebody else, and whose number cannot be seen any more", t.tid, pid)
 	}
 	if t.mask, err = getSignalMask(t.tid); err != nil {
 		return err

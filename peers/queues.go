@@ -36,13 +36,17 @@ type diagnosis struct {
 
 // openDiagnosis opens a sock_diag socket in the network namespace of process pid.
 func openDiagnosis(pid int) (*diagnosis, error) {
-	d := &diagnosis{fd: -1}
 	namespace, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("network namespace of the group: %w", err)
 	}
 	defer unix.Close(namespace)
-	err = InNetwork(namespace, func() (err error) {
+	return diagnosisOf(namespace)
+}
+
+func diagnosisOf(namespace int) (*diagnosis, error) {
+	d := &diagnosis{fd: -1}
+	err := InNetwork(namespace, func() (err error) {
 		d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
 	})
@@ -136,6 +140,20 @@ func parseSocket(b []byte) socket {
 		unsent: binary.NativeEndian.Uint32(b[60:]),
 		inode:  binary.NativeEndian.Uint32(b[68:]),
 	}
+}
+
+// InFlight says what is under way between the TCP sockets of a network namespace, of which this is a descriptor; empty for nothing.
+func InFlight(namespace int) (string, error) {
+	d, err := diagnosisOf(namespace)
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	all, err := d.sockets()
+	if err != nil {
+		return "", err
+	}
+	return inFlight(all), nil
 }
 
 // inFlight describes what is still under way between the sockets of a group, and is
