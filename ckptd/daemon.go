@@ -159,12 +159,13 @@ func now() chan struct{} {
 	return turn
 }
 
-// send answers; when that fails the checker is gone, and the reader of requests sees it. If it is
-// the descriptors that cannot be sent, that is the answer.
+// send answers; when that fails the checker is gone, and the reader of requests sees it. If it is the reply or its
+// descriptors that cannot be sent, that is the answer.
 func send(channel int, sequence uint32, r reply, descriptors []int) {
 	message, err := encodeMessage(replyKind, sequence, r)
 	if err != nil {
-		panic("ckptd: reply cannot be encoded: " + err.Error())
+		send(channel, sequence, errorReply(fmt.Errorf("encode the reply: %w", err)), nil) // which is short enough
+		return
 	}
 	switch err := sendMessage(channel, message, descriptors); {
 	case err == nil || err == unix.EPIPE:
@@ -213,11 +214,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 		}
 		took := time.Since(begin)
 		h.done.add(&h.done.checkpoints, took)
-		answer = reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: dropped, Backend: i.backend.name()}
-		if h.refusal != nil {
-			answer.Refusal = h.refusal.Error()
-		}
-		return answer, nil, nil
+		return checkpointReply(i, took, dropped, h.refusal), nil, nil
 	case operationRestore:
 		if descriptors, err = h.restore(ctx, r.Image); err == nil {
 			h.done.add(&h.done.restores, time.Since(begin))
@@ -238,6 +235,15 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 		err = fmt.Errorf("%w: no operation %.64q", ErrInvalid, r.Operation)
 	}
 	return answer, descriptors, err
+}
+
+// checkpointReply fits into a message. A dropped image that it leaves out is found to be gone when it is wanted.
+func checkpointReply(i *image, took time.Duration, dropped []string, refusal error) reply {
+	r := reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: cutList(dropped, maxDropped), Backend: i.backend.name()}
+	if refusal != nil {
+		r.Refusal = cut(refusal.Error(), maxErrorText)
+	}
+	return r
 }
 
 func (d *daemon) find(id uint64) (*hosted, error) {

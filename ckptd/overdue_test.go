@@ -94,15 +94,27 @@ func TestSilentDaemon(t *testing.T) {
 
 // TestDescriptorsThatCannotBeSent: the checker is told so, and does not wait for ever.
 func TestDescriptorsThatCannotBeSent(t *testing.T) {
+	checkReplaced(t, reply{Image: "i"}, []int{-1}, "send 1 descriptors: bad file descriptor")
+}
+
+// TestReplyThatCannotBeEncoded is an error for the checker, and not the end of all groups.
+func TestReplyThatCannotBeEncoded(t *testing.T) {
+	checkReplaced(t, reply{Refusal: strings.Repeat("\x01", maxMessage/4)}, nil, "encode the reply: a message of 98")
+}
+
+// checkReplaced sends a reply that cannot be sent, and looks at the error that is sent in its place.
+func checkReplaced(t *testing.T, r reply, descriptors []int, want string) {
+	t.Helper()
 	a, b := socketPair(t)
-	send(a, 7, reply{Image: "i"}, []int{-1})
-	message, descriptors, err := receiveMessage(b)
-	var r reply
+	send(a, 7, r, descriptors)
+	message, got, err := receiveMessage(b)
+	var instead reply
+	var sequence uint32
 	if err == nil {
-		_, err = decodeMessage(message, replyKind, &r)
+		sequence, err = decodeMessage(message, replyKind, &instead)
 	}
-	if err != nil || len(descriptors) > 0 || !strings.Contains(r.Error, "send 1 descriptors: bad file descriptor") {
-		t.Errorf("%+v with descriptors %v, %v", r, descriptors, err)
+	if err != nil || sequence != 7 || len(got) > 0 || !strings.Contains(instead.Error, want) {
+		t.Errorf("%d: %+v with descriptors %v, %v", sequence, instead, got, err)
 	}
 }
 
