@@ -94,7 +94,7 @@ type Image struct {
 	Took    time.Duration // to take, at the daemon
 	Backend string        // what took it: BackendCRIU or BackendMemory
 	Refusal string        // why it was not BackendMemory, where Options left the choice
-	// Dropped names the images, of any group, that had to make room for it.
+	// Dropped names the images, of any group, that had to make room for it; of thousands, the first ones.
 	Dropped []string
 }
 

@@ -206,7 +206,7 @@ func (c *Client) readReplies() {
 			delete(c.pending, sequence)
 			waiter <- a // has room
 		} else { // it has given up
-			closeAll(descriptors)
+			c.discard(a)
 		}
 		c.mu.Unlock()
 		runtime.Gosched() // to whoever has waited: it goes on in this thread, and no other has to be woken up for it
@@ -295,13 +295,15 @@ func (c *Client) send(r request, descriptors []int) (sequence uint32, waiter cha
 	return 0, nil, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, err)
 }
 
+var errClosed = errors.New("the connection to the checkpoint daemon was closed")
+
 // expect registers a new request, whose reply comes through waiter; that is closed when
 // the daemon dies.
 func (c *Client) expect() (sequence uint32, waiter chan answer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return 0, nil, errors.New("the connection to the checkpoint daemon was closed")
+		return 0, nil, errClosed
 	}
 	if c.died != nil {
 		return 0, nil, c.died
@@ -319,7 +321,7 @@ func (c *Client) forget(sequence uint32, waiter <-chan answer) {
 	c.mu.Unlock()
 	select {
 	case a := <-waiter:
-		closeAll(a.descriptors)
+		c.discard(a)
 	default:
 	}
 }
@@ -353,53 +355,6 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	if err := group.ready(ctx); err != nil {
 		err = errors.Join(err, group.Close())
 		return nil, fmt.Errorf("start the peer group: %w%s", err, group.lastWords())
-	}
-	return group, nil
-}
-
-// launch starts a group without waiting for its peers to be ready.
-func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
-	pieces, err := encodeSpec(g)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := memoryFile(pieces...)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(spec)
-	a, err := c.call(ctx, request{Operation: operationStart}, []int{spec})
-	if err != nil {
-		return nil, err
-	}
-	if want := 4 + len(g.Peers); len(a.descriptors) != want || len(a.Peers) != len(g.Peers) {
-		closeAll(a.descriptors)
-		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
-	}
-	group := &Group{client: c, id: a.Group}
-	for i, p := range g.Peers {
-		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
-	}
-	if group.page, err = openPage(a.descriptors[2]); err != nil {
-		closeAll(a.descriptors[:2])
-		closeAll(a.descriptors[3:])
-		return nil, errors.Join(err, group.Close())
-	}
-	for n, fd := range a.descriptors[3:] {
-		o, err := readOutput(fd)
-		if err != nil {
-			closeAll(a.descriptors[:2])
-			closeAll(a.descriptors[3+n+1:])
-			return nil, errors.Join(err, group.Close())
-		}
-		group.outputs = append(group.outputs, o)
-	}
-	c.mu.Lock()
-	c.groups[group] = true
-	c.mu.Unlock()
-	if err := group.adopt(a.descriptors[0], a.descriptors[1], nil); err != nil {
-		err = errors.Join(err, group.Close())
-		return nil, fmt.Errorf("%w%s", err, group.lastWords())
 	}
 	return group, nil
 }

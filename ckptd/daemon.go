@@ -125,11 +125,11 @@ func (d *desk) receive() {
 
 // serve serves a request when its turn has come.
 func (d *desk) serve(r request, sequence uint32, descriptors []int, turn <-chan struct{}) {
-	inTime(r, func() (reply, []int) {
+	d.daemon.inTime(r, func() (reply, []int) {
 		<-turn
 		defer closeAll(descriptors)
 		return d.daemon.handle(r, descriptors)
-	}, func(answer reply, given []int) { send(Channel, sequence, answer, given) })
+	}, func(answer reply, given []int) bool { return send(Channel, sequence, answer, given) })
 	go d.daemon.prepareNetwork()
 }
 
@@ -159,20 +159,23 @@ func now() chan struct{} {
 	return turn
 }
 
-// send answers; when that fails the checker is gone, and the reader of requests sees it. If it is
-// the descriptors that cannot be sent, that is the answer.
-func send(channel int, sequence uint32, r reply, descriptors []int) {
+// send answers; when that fails the checker is gone, and the reader of requests sees it. If it is the reply or its
+// descriptors that cannot be sent, that is the answer, and send returns false.
+func send(channel int, sequence uint32, r reply, descriptors []int) bool {
 	message, err := encodeMessage(replyKind, sequence, r)
 	if err != nil {
-		panic("ckptd: reply cannot be encoded: " + err.Error())
+		send(channel, sequence, errorReply(fmt.Errorf("encode the reply: %w", err)), nil) // which is short enough
+		return false
 	}
 	switch err := sendMessage(channel, message, descriptors); {
 	case err == nil || err == unix.EPIPE:
 	case len(descriptors) > 0:
 		send(channel, sequence, errorReply(fmt.Errorf("send %d descriptors: %w", len(descriptors), err)), nil)
+		return false
 	default:
 		fmt.Fprintln(os.Stderr, "tandem-ckptd: answer the checker:", err)
 	}
+	return true
 }
 
 // handle carries out one request; the descriptors it returns are for the checker.
@@ -213,11 +216,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 		}
 		took := time.Since(begin)
 		h.done.add(&h.done.checkpoints, took)
-		answer = reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: dropped, Backend: i.backend.name()}
-		if h.refusal != nil {
-			answer.Refusal = h.refusal.Error()
-		}
-		return answer, nil, nil
+		return checkpointReply(i, took, dropped, h.refusal), nil, nil
 	case operationRestore:
 		if descriptors, err = h.restore(ctx, r.Image); err == nil {
 			h.done.add(&h.done.restores, time.Since(begin))
@@ -230,14 +229,39 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 	case operationCause:
 		err = h.awaitEnd(ctx)
 	case operationClose:
-		d.mu.Lock()
-		delete(d.groups, h.id)
-		d.mu.Unlock()
-		err = h.close()
+		err = d.closeGroup(h)
 	default:
 		err = fmt.Errorf("%w: no operation %.64q", ErrInvalid, r.Operation)
 	}
 	return answer, descriptors, err
+}
+
+// checkpointReply fits into a message. A dropped image that it leaves out is found to be gone when it is wanted.
+func checkpointReply(i *image, took time.Duration, dropped []string, refusal error) reply {
+	r := reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: cutList(dropped, maxDropped), Backend: i.backend.name()}
+	if refusal != nil {
+		r.Refusal = cut(refusal.Error(), maxErrorText)
+	}
+	return r
+}
+
+// closeGroup ends a group for good.
+func (d *daemon) closeGroup(h *hosted) error {
+	d.mu.Lock()
+	delete(d.groups, h.id)
+	d.mu.Unlock()
+	return h.close()
+}
+
+// giveUp closes a group of which the checker was not told that it was started: nobody else would.
+func (d *daemon) giveUp(id uint64) {
+	h, err := d.find(id)
+	if err == nil {
+		err = d.closeGroup(h)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tandem-ckptd: close group %d, whose start was given up: %v\n", id, err)
+	}
 }
 
 func (d *daemon) find(id uint64) (*hosted, error) {
@@ -393,10 +417,7 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 	d.mu.Unlock()
 	pids, descriptors, err := h.start(ctx, g)
 	if err != nil {
-		d.mu.Lock()
-		delete(d.groups, h.id)
-		d.mu.Unlock()
-		return reply{}, nil, errors.Join(err, h.close())
+		return reply{}, nil, errors.Join(err, d.closeGroup(h))
 	}
 	return reply{Group: h.id, Peers: pids}, descriptors, nil
 }

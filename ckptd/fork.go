@@ -84,6 +84,9 @@ func (p *process) fork(limbo *os.File) (*process, error) {
 	if err == nil {
 		err = strip.check()
 	}
+	if err == nil {
+		err = c.checkPlan()
+	}
 	return &c, err
 }
 
@@ -177,28 +180,20 @@ func (r *revival) revive(p *process) (*process, error) {
 		return nil, err
 	}
 	q.renewed = len(renewed) > 0
-	s := newProgram(p.injected)
-	fork := s.batch()
-	fork.makePair()
-	made := fork.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, p.inner)
-	fork.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
-	main := s.batch()
-	q.install(main, len(fds), renewed)
-	q.resume(main)
-	threads := main.makeThreads(q.threads[1:])
+	s := q.plan(len(fds), renewed)
 	if err := setProcessors(p.pid, r.here); err != nil {
 		return nil, err
 	}
-	if q.pid, err = p.forkAgain(fork, made); err != nil {
+	if q.pid, err = p.forkAgain(s.fork, s.made); err != nil {
 		return nil, err
 	}
 	q.threads[0].tid = q.pid
-	if err := q.deliver(main, 1, fds); err != nil {
+	if err := q.deliver(s.main, 1, fds); err != nil {
 		return nil, err
 	}
 	born, err := awaitTraps(q.pid)
 	if err == nil {
-		err = q.bringUp(main, threads, born)
+		err = q.bringUp(s.main, s.threads, born)
 	}
 	if err != nil {
 		return nil, err

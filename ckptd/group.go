@@ -126,7 +126,13 @@ func (g *Group) Proxy() *proxy.Client { return g.current().proxy }
 
 // ready waits for the peers to be ready.
 func (g *Group) ready(ctx context.Context) error {
-	return g.because(g.current().watch.Ready(ctx))
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch() // there is none if the client was closed meanwhile
+	if err != nil {
+		return err
+	}
+	return g.because(watch.Ready(ctx))
 }
 
 // Quiesce waits until every thread of the peers waits for input and there is none under

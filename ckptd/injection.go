@@ -15,13 +15,15 @@ import (
 // list in a page of its own, with a little machine code that goes through them and traps:
 // a stop of the process for each list, not for each call.
 
-// Layout of the mapping that holds code, list and data.
+// Layout of the mapping that holds code, list and data. It has room for processes of several hundred threads; what is not
+// used of it takes no memory.
 const (
-	injectionSize = 128 << 10
+	injectionSize = 512 << 10
 	callsAt       = 256
-	maxCalls      = 1000
+	maxCalls      = 5000
 	callSize      = 64 // number, six arguments, result
 	dataAt        = callsAt + maxCalls*callSize
+	maxData       = injectionSize - dataAt
 )
 
 // injectionCode carries out R12 calls from RBX on.
@@ -99,10 +101,19 @@ func (b *batch) put(data []byte) uint64 {
 	for len(s.data)%16 != 0 {
 		s.data = append(s.data, 0)
 	}
-	if dataAt+len(s.data) > injectionSize {
-		panic("ckptd: too much data for a program of system calls")
-	}
 	return address
+}
+
+// fit tells whether there is room for the program where it is to be loaded.
+func (s *program) fit() error {
+	calls := 0
+	for _, b := range s.lists {
+		calls += len(b.names)
+	}
+	if calls > maxCalls || len(s.data) > maxData {
+		return fmt.Errorf("there is no room for %d system calls and %d bytes of data, but for %d and %d", calls, len(s.data), maxCalls, maxData)
+	}
+	return nil
 }
 
 // read returns n bytes of the data, as last fetched.
@@ -128,12 +139,12 @@ func (b *batch) check() error {
 
 // load writes the program into a stopped process, and with it into those that it forks.
 func (s *program) load(pid int) error {
+	if err := s.fit(); err != nil {
+		return fmt.Errorf("have process %d carry out system calls: %w", pid, err)
+	}
 	for _, b := range s.lists {
 		b.first = len(s.calls) / callSize
 		s.calls = append(s.calls, b.calls...)
-	}
-	if len(s.calls)/callSize > maxCalls {
-		panic("ckptd: too many system calls in a program")
 	}
 	return writeMemory(pid, s.pieces()...)
 }

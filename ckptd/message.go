@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -97,12 +98,15 @@ var codes = []struct {
 	{"busy", ErrNotQuiescent},
 }
 
-const maxErrorText = 16 << 10
+// What a reply may hold of what can be of any length, in bytes of the message.
+const (
+	maxErrorText = 16 << 10
+	maxDropped   = 32 << 10
+)
 
 // errorReply encodes err.
 func errorReply(err error) reply {
-	text := err.Error()
-	r := reply{Error: strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "?")}
+	r := reply{Error: cut(err.Error(), maxErrorText)}
 	for _, c := range codes {
 		if errors.Is(err, c.sentinel) {
 			r.Code = c.code
@@ -110,6 +114,29 @@ func errorReply(err error) reply {
 		}
 	}
 	return r
+}
+
+// cut returns so much of a text, from its beginning, as takes at most these bytes in JSON: a control character has six there.
+func cut(text string, most int) string {
+	text = text[:min(len(text), most)]
+	valid := func(n int) string { return strings.ToValidUTF8(text[:n], "?") }
+	const quotes = 2
+	over := sort.Search(len(text)+1, func(n int) bool {
+		encoded, _ := json.Marshal(valid(n)) // any text can be
+		return len(encoded)-quotes > most
+	})
+	return valid(over - 1)
+}
+
+// cutList is cut for a list, which loses its end.
+func cutList(list []string, most int) []string {
+	size := 0
+	for n, text := range list {
+		if size += len(text) + len(`"",`); size > most {
+			return list[:n]
+		}
+	}
+	return list
 }
 
 // asError decodes what errorReply encoded; nil where the reply is no error.

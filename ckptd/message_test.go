@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -79,6 +80,32 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 	long := errorReply(errors.New(strings.Repeat("ä", maxErrorText)))
 	if _, err := encodeMessage(replyKind, 1, long); err != nil || len(long.Error) > maxErrorText+1 {
 		t.Errorf("a long error: %d bytes, %v", len(long.Error), err)
+	}
+}
+
+// TestLongRepliesFitIntoAMessage: JSON has six bytes for one where peers write what is no text.
+func TestLongRepliesFitIntoAMessage(t *testing.T) {
+	for _, unit := range []string{"x", "\x1b", "\xff", "<", "ä", "\u2028", "\xe2\x80", "\x00x"} {
+		text := strings.Repeat(unit, maxMessage)
+		long := errorReply(errors.New(text))
+		b, err := encodeMessage(replyKind, 1, long)
+		if err != nil || len(b) > maxErrorText+100 {
+			t.Errorf("an error of %q: %d bytes, %v", unit, len(b), err)
+		}
+		if least := maxErrorText/6 - 1; len(long.Error) < least && strings.ToValidUTF8(unit, "") != "" {
+			t.Errorf("of an error of %q %d bytes are left", unit, len(long.Error))
+		}
+		dropped := make([]string, 2*DefaultMaxImages)
+		for n := range dropped {
+			dropped[n] = fmt.Sprintf("g%d-%d", MaxGroups, n)
+		}
+		r := checkpointReply(&image{id: "g1-1", backend: &criu{}}, time.Hour, dropped, errors.New(text))
+		if _, err := encodeMessage(replyKind, 1, r); err != nil || len(r.Dropped) < 1000 || len(r.Refusal) == 0 {
+			t.Errorf("an image that was refused for %q: %d dropped, %v", unit, len(r.Dropped), err)
+		}
+	}
+	if got := errorReply(errors.New("\x1b <ä")).Error; got != "\x1b <ä" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -33,8 +33,8 @@ func patienceFor(r request) time.Duration {
 }
 
 // inTime calls answer once: with what handle returns or, where that takes too long, with an error that says
-// where it is. What comes of it then is dropped.
-func inTime(r request, handle func() (reply, []int), answer func(reply, []int)) {
+// where it is. What comes of it then is dropped, as it is where answer returns false: a group that was started is closed.
+func (d *daemon) inTime(r request, handle func() (reply, []int), answer func(reply, []int) bool) {
 	patience := patienceFor(r)
 	var answered atomic.Bool
 	late := time.AfterFunc(patience+grace, func() {
@@ -44,12 +44,15 @@ func inTime(r request, handle func() (reply, []int), answer func(reply, []int)) 
 	})
 	defer late.Stop()
 	a, given := handle()
-	if answered.CompareAndSwap(false, true) {
-		answer(a, given)
-	} else {
+	defer closeAll(given)
+	if !answered.CompareAndSwap(false, true) {
 		fmt.Fprintf(os.Stderr, "tandem-ckptd: %s of group %d was given up, and has ended now: %q\n", r.Operation, r.Group, a.Error)
+	} else if answer(a, given) {
+		return
 	}
-	closeAll(given)
+	if a.Group != 0 {
+		d.giveUp(a.Group)
+	}
 }
 
 // maxWhereabouts bounds the goroutines that an error speaks of.

@@ -21,7 +21,7 @@ func TestDaemonGivesUpFirst(t *testing.T) {
 	r := request{Operation: operationStatus, TimeoutMillis: 1}
 	go func() {
 		defer close(ended)
-		inTime(r, func() (reply, []int) { return d.handle(r, nil) }, func(answer reply, _ []int) { replies <- answer })
+		d.inTime(r, func() (reply, []int) { return d.handle(r, nil) }, func(answer reply, _ []int) bool { replies <- answer; return true })
 	}()
 	got := (<-replies).Error
 	for _, want := range []string{"gives up after 1ms (status of group 0)", "(*daemon).status < (*daemon).handle", "sync.Mutex.Lock"} {
@@ -44,10 +44,11 @@ func TestAnswerInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int
-	inTime(request{Operation: operationStatus}, func() (reply, []int) { return reply{Image: "i"}, []int{file} }, func(r reply, given []int) {
+	new(daemon).inTime(request{Operation: operationStatus}, func() (reply, []int) { return reply{Image: "i"}, []int{file} }, func(r reply, given []int) bool {
 		if got = given; r.Image != "i" {
 			t.Errorf("%+v", r)
 		}
+		return true
 	})
 	if len(got) != 1 || got[0] != file {
 		t.Errorf("descriptors %v, not %d", got, file)
@@ -94,15 +95,56 @@ func TestSilentDaemon(t *testing.T) {
 
 // TestDescriptorsThatCannotBeSent: the checker is told so, and does not wait for ever.
 func TestDescriptorsThatCannotBeSent(t *testing.T) {
+	checkReplaced(t, reply{Image: "i"}, []int{-1}, "send 1 descriptors: bad file descriptor")
+}
+
+// TestReplyThatCannotBeEncoded is an error for the checker, and not the end of all groups.
+func TestReplyThatCannotBeEncoded(t *testing.T) {
+	checkReplaced(t, reply{Refusal: strings.Repeat("\x01", maxMessage/4)}, nil, "encode the reply: a message of 98")
+}
+
+// checkReplaced sends a reply that cannot be sent, and looks at the error that is sent in its place.
+func checkReplaced(t *testing.T, r reply, descriptors []int, want string) {
+	t.Helper()
 	a, b := socketPair(t)
-	send(a, 7, reply{Image: "i"}, []int{-1})
-	message, descriptors, err := receiveMessage(b)
-	var r reply
-	if err == nil {
-		_, err = decodeMessage(message, replyKind, &r)
+	if send(a, 7, r, descriptors) {
+		t.Error("it was sent")
 	}
-	if err != nil || len(descriptors) > 0 || !strings.Contains(r.Error, "send 1 descriptors: bad file descriptor") {
-		t.Errorf("%+v with descriptors %v, %v", r, descriptors, err)
+	message, got, err := receiveMessage(b)
+	var instead reply
+	var sequence uint32
+	if err == nil {
+		sequence, err = decodeMessage(message, replyKind, &instead)
+	}
+	if err != nil || sequence != 7 || len(got) > 0 || !strings.Contains(instead.Error, want) {
+		t.Errorf("%d: %+v with descriptors %v, %v", sequence, instead, got, err)
+	}
+}
+
+// TestStartThatNobodyWaitsFor: where the checker was not told that its group runs, the daemon closes it.
+func TestStartThatNobodyWaitsFor(t *testing.T) {
+	for name, late := range map[string]bool{"given up": true, "not sent": false} {
+		t.Run(name, func(t *testing.T) {
+			d := &daemon{store: &store{}, groups: map[uint64]*hosted{}}
+			h := &hosted{daemon: d, id: 7, channel: -1, directory: t.TempDir()}
+			d.groups[h.id] = h
+			given := make(chan bool)
+			answers := 0
+			d.inTime(request{Operation: operationStart, TimeoutMillis: 1}, func() (reply, []int) {
+				if late {
+					<-given // up
+				}
+				return reply{Group: h.id}, nil
+			}, func(r reply, _ []int) bool {
+				if answers++; late {
+					close(given)
+				}
+				return false
+			})
+			if answers != 1 || len(d.groups) != 0 || h.down == nil {
+				t.Errorf("after %d answers there are %d groups, and this one is down: %v", answers, len(d.groups), h.down)
+			}
+		})
 	}
 }
 

@@ -30,7 +30,6 @@ type renewal struct {
 
 // renewals lists the mappings to be made anew, and opens their files.
 func (r *revival) renewals(p *process) (list []renewal, fds []int, err error) {
-	all := p.generation >= maxGeneration
 	for n, m := range p.mappings {
 		replaced := false
 		if m.inGroup() {
@@ -42,7 +41,7 @@ func (r *revival) renewals(p *process) (list []renewal, fds []int, err error) {
 		switch {
 		case replaced:
 			fd, err = openBelow(r.root, m.name, unix.O_RDONLY, 0, false)
-		case !all || !m.renewable() || p.mergeable(n) || p.mergeable(n+1):
+		case !p.renews(n):
 			continue
 		case m.inode != 0:
 			fd, err = unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, m.from, m.end()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -56,6 +55,21 @@ func (r *revival) renewals(p *process) (list []renewal, fds []int, err error) {
 		list = append(list, renewal{m, fd >= 0})
 	}
 	return list, fds, nil
+}
+
+// renews tells whether mapping n is made anew since the line of forks is long.
+func (p *process) renews(n int) bool {
+	return p.generation >= maxGeneration && p.mappings[n].renewable() && !p.mergeable(n) && !p.mergeable(n+1)
+}
+
+// mayRenew lists what a restore of a copy may make anew: all files of the group may be other files by then.
+func (p *process) mayRenew() (list []renewal) {
+	for n, m := range p.mappings {
+		if m.inGroup() || p.renews(n) {
+			list = append(list, renewal{m, m.inGroup() || m.inode != 0})
+		}
+	}
+	return list
 }
 
 // replaced tells whether the file at the path is another one since it was put back.

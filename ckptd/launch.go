@@ -1,0 +1,85 @@
+package ckptd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// launch starts a group without waiting for its peers to be ready.
+func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
+	pieces, err := encodeSpec(g)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := memoryFile(pieces...)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(spec)
+	a, err := c.call(ctx, request{Operation: operationStart}, []int{spec})
+	if err != nil {
+		return nil, err
+	}
+	if want := 4 + len(g.Peers); len(a.descriptors) != want || len(a.Peers) != len(g.Peers) {
+		c.discard(a)
+		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
+	}
+	group := &Group{client: c, id: a.Group}
+	for i, p := range g.Peers {
+		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
+	}
+	if group.page, err = openPage(a.descriptors[2]); err != nil {
+		closeAll(a.descriptors[:2])
+		closeAll(a.descriptors[3:])
+		return nil, errors.Join(err, group.Close())
+	}
+	for n, fd := range a.descriptors[3:] {
+		o, err := readOutput(fd)
+		if err != nil {
+			closeAll(a.descriptors[:2])
+			closeAll(a.descriptors[3+n+1:])
+			return nil, errors.Join(err, group.Close())
+		}
+		group.outputs = append(group.outputs, o)
+	}
+	err = group.adopt(a.descriptors[0], a.descriptors[1], nil)
+	if err == nil {
+		err = c.keep(group)
+	}
+	if err != nil {
+		err = errors.Join(err, group.Close())
+		return nil, fmt.Errorf("%w%s", err, group.lastWords())
+	}
+	return group, nil
+}
+
+// keep has Close release a group. If that is too late, the group has ended, or will at once.
+func (c *Client) keep(g *Group) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errClosed
+	}
+	c.groups[g] = true
+	return nil
+}
+
+// discard lets go of an answer that nobody waits for any more. If a group was started, it is closed, since
+// nobody else knows of it; discard does not wait for that.
+func (c *Client) discard(a answer) {
+	closeAll(a.descriptors)
+	if a.Group == 0 {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+		defer cancel()
+		// Where it fails, mostly since the daemon has ended, and the group with it, there is nobody to tell.
+		_, _ = c.call(ctx, request{Operation: operationClose, Group: a.Group}, nil)
+	}()
+}

@@ -1,0 +1,108 @@
+package ckptd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// requests are how many a client has sent, and for how many replies it waits.
+func (c *Client) requests() (sent uint32, waiting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sequence, len(c.pending)
+}
+
+// TestCancelledStarts: of a start that was given up nothing is left, though the daemon goes on with it.
+func TestCancelledStarts(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendMemory})
+	before := openFiles(t)
+	const starts = 5
+	for range 3 {
+		if err := unix.Kill(c.pid, unix.SIGSTOP); err != nil { // so that it cannot have answered before
+			t.Fatal(err)
+		}
+		defer unix.Kill(c.pid, unix.SIGCONT)
+		await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
+		already, _ := c.requests()
+		for range starts {
+			cancelStart(t, c)
+		}
+		if err := unix.Kill(c.pid, unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "each group was closed", func() bool {
+			sent, waiting := c.requests()
+			return sent == already+2*starts && waiting == 0
+		})
+		if s, err := c.Status(testContext(t)); err != nil || len(s.Groups) > 0 {
+			t.Errorf("there are groups %+v, %v", s.Groups, err)
+		}
+		if left := find("merecat -n"); len(left) > 0 {
+			t.Errorf("of groups that were closed there are processes %v", left)
+		}
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
+
+// cancelStart cancels a start when the daemon, which does not answer, was asked for it.
+func cancelStart(t *testing.T, c *Client) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	result := make(chan error, 1)
+	go func() {
+		_, err := c.Start(ctx, merecat())
+		result <- err
+	}()
+	await(t, "the daemon was asked", func() bool { _, waiting := c.requests(); return waiting > 0 })
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no reply from the checkpoint daemon to start") {
+		t.Errorf("a start that was cancelled: %v", err)
+	}
+}
+
+// TestClientClosedDuringStart: a group whose start is answered as the client is closed is given up.
+func TestClientClosedDuringStart(t *testing.T) {
+	daemon := spawn(t, Options{})
+	before := openFiles(t)
+	ours, theirs := socketPair(t) // between the client and the daemon is the test
+	c := newClient(ours, Options{})
+	go c.readReplies()
+	result := make(chan error)
+	go func() {
+		_, err := c.Start(testContext(t), merecat())
+		result <- err
+	}()
+	message, spec, err := receiveMessage(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r request
+	sequence, err := decodeMessage(message, requestKind, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := daemon.call(testContext(t), r, spec)
+	closeAll(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock() // which the reader of the reply needs
+	send(theirs, sequence, a.reply, a.descriptors)
+	c.closed, c.groups = true, nil // as Close does first
+	c.mu.Unlock()
+	closeAll(a.descriptors)
+	if err := <-result; !errors.Is(err, errClosed) {
+		t.Errorf("a start as the client was closed: %v", err)
+	}
+	if _, err := daemon.call(testContext(t), request{Operation: operationClose, Group: a.Group}, nil); err != nil {
+		t.Error(err)
+	}
+	await(t, "no descriptor is left", func() bool { return openFiles(t) <= before+2 })
+}

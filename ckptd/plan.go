@@ -1,0 +1,52 @@
+//go:build amd64
+
+package ckptd
+
+import "golang.org/x/sys/unix"
+
+// plan is the program by which a copy makes a process again.
+type plan struct {
+	fork    *batch // what the copy does
+	made    int    // index of its call that makes the process
+	main    *batch // what the first thread of that does
+	threads []newThread
+}
+
+// plan makes it for a process that is sent so many descriptors and has this memory mapped anew.
+func (p *process) plan(descriptors int, renewed []renewal) plan {
+	s := newProgram(p.injected)
+	fork := s.batch()
+	fork.makePair()
+	made := fork.clone("copy the copy", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, p.inner)
+	fork.add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
+	main := s.batch()
+	p.install(main, descriptors, renewed)
+	p.resume(main)
+	return plan{fork: fork, made: made, main: main, threads: main.makeThreads(p.threads[1:])}
+}
+
+// maxSent is how many descriptors the kernel sends in one message: SCM_MAX_FD in net/scm.h.
+const maxSent = 253
+
+// checkPlan refuses a copy of which no process could be made again.
+func (p *process) checkPlan() error {
+	renewed, sent := p.mayRenew(), 2 // the namespaces
+	for _, d := range p.descriptors {
+		if d.twin < 0 {
+			sent++
+		}
+	}
+	for _, m := range renewed {
+		if m.fromFile {
+			sent++
+		}
+	}
+	if sent > maxSent {
+		return refuse("process %d of the group has %d open and mapped files to be opened again, more than %d", p.inner, sent-2, maxSent-2)
+	}
+	if err := p.plan(sent, renewed).main.program.fit(); err != nil {
+		return refuse("process %d of the group, with %d threads, %d descriptors and %d mappings, could not be made again: %w",
+			p.inner, len(p.threads), len(p.descriptors), len(p.mappings), err)
+	}
+	return nil
+}
