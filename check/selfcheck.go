@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
@@ -63,10 +64,21 @@ func (r *run) difference(first, again *sut.Log, cut error) string {
 			first.Outcome, first.ExitCode, first.Message, again.Outcome, again.ExitCode, again.Message)
 	case !bytes.Equal(first.Stdout, again.Stdout):
 		return "its output" + differingBytes(first.Stdout, again.Stdout)
-	case !bytes.Equal(first.Stderr, again.Stderr):
+	case !bytes.Equal(withoutAddresses(first), withoutAddresses(again)):
 		return "its standard error" + differingBytes(first.Stderr, again.Stderr)
 	}
 	return ""
+}
+
+var address = regexp.MustCompile(`0x[0-9a-f]+`)
+
+// withoutAddresses is what an execution wrote to standard error. After a fatal error, such as the overflow of a stack, that
+// has addresses on the stack that the kernel gave to the process, and the next execution is another process.
+func withoutAddresses(log *sut.Log) []byte {
+	if log.Outcome != sut.Fatal {
+		return log.Stderr
+	}
+	return address.ReplaceAll(log.Stderr, []byte("0x"))
 }
 
 // differingBytes shows two texts from their first difference on.

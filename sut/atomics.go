@@ -26,6 +26,7 @@ func editAtomics(e *editor, first bool) {
 	if first {
 		e.swap("", "import (\n", imports)
 		e.add(pointDeclaration)
+		e.add("//go:linkname tandemPointToSwap\n//go:noescape\nfunc tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8)")
 		e.add(fmt.Sprintf(atomicKinds, atomicLoad, atomicStore, atomicUpdate))
 		return
 	}
@@ -46,13 +47,13 @@ func dropNoescape(e *editor, f *ast.FuncDecl) {
 }
 
 // atomicTypes maps an operand type to the type and the suffix that
-// internal/runtime/atomic has for it, and to the type of its Xadd delta.
-var atomicTypes = map[string]struct{ operand, suffix, delta, mask string }{
-	"int32":   {"uint32", "", "int32", "32"},
-	"uint32":  {"uint32", "", "int32", "32"},
-	"int64":   {"uint64", "64", "int64", "64"},
-	"uint64":  {"uint64", "64", "int64", "64"},
-	"uintptr": {"uintptr", "uintptr", "uintptr", "uintptr"},
+// internal/runtime/atomic has for it, to the type of its Xadd delta, and to its size in bytes.
+var atomicTypes = map[string]struct{ operand, suffix, delta, mask, size string }{
+	"int32":   {"uint32", "", "int32", "32", "4"},
+	"uint32":  {"uint32", "", "int32", "32", "4"},
+	"int64":   {"uint64", "64", "int64", "64", "8"},
+	"uint64":  {"uint64", "64", "int64", "64", "8"},
+	"uintptr": {"uintptr", "uintptr", "uintptr", "uintptr", "8"},
 }
 
 func atomicBody(f *ast.FuncDecl) string {
@@ -68,7 +69,7 @@ func atomicBody(f *ast.FuncDecl) string {
 	operation := name[:strings.IndexAny(name, "IU")]
 	addr := "(*" + t.operand + ")(unsafe.Pointer(addr))"
 	convert := func(x string) string { return t.operand + "(" + x + ")" }
-	op, kind, body := opUpdate, "atomicUpdate", ""
+	op, kind, body, point := opUpdate, "atomicUpdate", "", ""
 	switch operation {
 	case "Load":
 		op, kind, body = opLoad, "atomicLoad", "val = "+pointer.Name+"(ia.Load"+t.suffix+"("+addr+"))"
@@ -77,13 +78,17 @@ func atomicBody(f *ast.FuncDecl) string {
 	case "Swap":
 		body = "old = " + pointer.Name + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
+		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(addr), uint64(%s), %s)", convert("old"), t.size)
 		kind, body = "atomicSwapKind(swapped)", "swapped = ia.Cas"+t.suffix+"("+addr+", "+convert("old")+", "+convert("new")+")"
 	case "Add":
 		body = "new = " + pointer.Name + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
 	case "And", "Or":
 		body = "old = " + pointer.Name + "(ia." + operation + t.mask + "(" + addr + ", " + convert("mask") + "))"
 	}
-	return " { " + pointCall(op, "addr", "nil") + "; " + body + "; " + atomicNote("race.Enabled", "addr", kind) + "; return }"
+	if point == "" {
+		point = pointCall(op, "addr", "nil")
+	}
+	return " { " + point + "; " + body + "; " + atomicNote("race.Enabled", "addr", kind) + "; return }"
 }
 
 // atomicNote tells the race detector, if there is one, what has been done.
@@ -122,7 +127,7 @@ func editAtomicPointers(e *editor) {
 	e.swap("sync_atomic_SwapPointer", "sync_atomic_SwapUintptr("+address+", uintptr(new))",
 		"atomic.Xchguintptr("+address+", uintptr(new))")
 	e.before("sync_atomic_SwapPointer", "return old", atomicNote("raceenabled", "ptr", "atomicUpdate"))
-	e.point("sync_atomic_CompareAndSwapPointer", opUpdate, "ptr", "nil")
+	e.enter("sync_atomic_CompareAndSwapPointer", "tandemPointToSwap(unsafe.Pointer(ptr), uint64(uintptr(old)), 8)")
 	e.swap("sync_atomic_CompareAndSwapPointer", "return sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
 		"swapped := atomic.Casuintptr("+address+", uintptr(old), uintptr(new)); if swapped { "+
 			atomicNote("raceenabled", "ptr", "atomicUpdate")+" } else { "+atomicNote("raceenabled", "ptr", "atomicLoad")+" }; return swapped")

@@ -53,8 +53,9 @@ var patches = []patch{
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
 	{"runtime/proc.go", editScheduler},
 	{"runtime/debug.go", func(e *editor) {
-		e.enter("GOMAXPROCS", "if tandem.serving { return 1 }")
-		e.enter("NumCPU", "if tandem.serving { return 1 }")
+		e.enter("GOMAXPROCS", "if tandem.serving { return tandemProcessors(n) }")
+		e.enter("SetDefaultGOMAXPROCS", "if tandem.serving { tandemProcessorsUsed = tandemProcessorsThere; return }")
+		e.enter("NumCPU", "if tandem.serving { return tandemProcessorsThere }")
 	}},
 	{"runtime/traceback.go", func(e *editor) {
 		e.swap("unwinder.resolveInternal", "lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",

@@ -30,6 +30,8 @@ type tandemG struct {
 	object     uintptr // what the operation is on
 	state      uintptr // where its readiness can be read
 	delta      int32   // what an opAdd adds
+	width      uint8   // of what a pending CompareAndSwap compares, in bytes; 0: it is none
+	expected   uint64  // what it compares that with
 	caller     uintptr // program counter of the operation's caller
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
@@ -101,6 +103,18 @@ const (
 func tandemPoint(op uint8, object, state unsafe.Pointer) {
 	if tandem.on {
 		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
+	}
+}
+
+// tandemPointToSwap is tandemPoint for a CompareAndSwap of so many bytes.
+//
+//go:nosplit
+func tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8) {
+	if tandem.on {
+		t := &getg().tandem
+		t.expected, t.width = old, width
+		tandemPointAt(opUpdate, object, nil, sys.GetCallerPC(), getcallerfp())
+		t.width = 0
 	}
 }
 

@@ -247,6 +247,9 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 	case "time":
 		return callerTime
 	case "syscall", "internal/poll", "internal/syscall/unix":
+		if tandemIsOfEnvironment(name) {
+			return callerSealed // variables of the environment are the program's: they are set and read by calls like any others
+		}
 		return callerSystem
 	case "net":
 		return callerSocket
@@ -264,6 +267,15 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		return callerInside
 	}
 	return callerSealed
+}
+
+// tandemIsOfEnvironment reports whether a function of package syscall sets or reads variables of the environment.
+func tandemIsOfEnvironment(name string) bool {
+	switch name {
+	case "syscall.Getenv", "syscall.Setenv", "syscall.Unsetenv", "syscall.Clearenv", "syscall.Environ", "syscall.copyenv":
+		return true
+	}
+	return false
 }
 
 // tandemPackage is the import path in the name of a function.

@@ -54,6 +54,8 @@ func tandemFruitless(t *tandemG) bool {
 		return true
 	case opTryLock:
 		return tandemReady(t)&readyFree == 0
+	case opUpdate:
+		return tandemSwapFails(t)
 	case opSelect:
 		return tandemReadyArms(t) == 0
 	case opSend, opReceive: // in a select with a default

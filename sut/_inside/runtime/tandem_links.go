@@ -42,6 +42,17 @@ func tandemSyncIsSealed() bool {
 //go:nosplit
 func tandemSyncWait(object, state unsafe.Pointer) bool { return tandemWait(object, state) }
 
+//go:linkname tandemAtomicPointToSwap sync/atomic.tandemPointToSwap
+//go:nosplit
+func tandemAtomicPointToSwap(object unsafe.Pointer, old uint64, width uint8) {
+	if tandem.on {
+		t := &getg().tandem
+		t.expected, t.width = old, width
+		tandemPointAt(opUpdate, object, nil, sys.GetCallerPC(), getcallerfp())
+		t.width = 0
+	}
+}
+
 //go:linkname tandemAtomicPoint sync/atomic.tandemPoint
 //go:nosplit
 func tandemAtomicPoint(op uint8, object, state unsafe.Pointer) {

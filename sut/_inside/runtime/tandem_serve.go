@@ -365,3 +365,18 @@ func tandemMapped(p unsafe.Pointer, n uintptr, flags int32) {
 	sh.mapping[sh.mappings] = region{address: uint64(uintptr(p)), length: uint64(n)}
 	sh.mappings++
 }
+
+// tandemProcessorsThere is how many processors the program is told that there are. It runs on one; but many
+// programs start one worker for each, and a single one meets nobody.
+const tandemProcessorsThere = 2
+
+var tandemProcessorsUsed = tandemProcessorsThere
+
+// tandemProcessors is GOMAXPROCS as the program sees it.
+func tandemProcessors(n int) int {
+	was := tandemProcessorsUsed
+	if n > 0 {
+		tandemProcessorsUsed = n
+	}
+	return was
+}

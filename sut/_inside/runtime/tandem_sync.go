@@ -191,6 +191,17 @@ func tandemReady(t *tandemG) uint8 {
 	return ready
 }
 
+// tandemSwapFails reports whether the pending operation is a CompareAndSwap that would not find what it expects now.
+func tandemSwapFails(t *tandemG) bool {
+	switch object := unsafe.Pointer(t.object); t.width {
+	case 4:
+		return *(*uint32)(object) != uint32(t.expected)
+	case 8:
+		return *(*uint64)(object) != t.expected
+	}
+	return false
+}
+
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
 	switch t.op {
@@ -198,6 +209,10 @@ func tandemAccessKind(t *tandemG) uint8 {
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)
+	case opUpdate:
+		if tandemSwapFails(t) {
+			return accessRead
+		}
 	case opAdd, opReadLock, opReadUnlock:
 		if tandemCounter(t)+tandemDelta(t) < 0 {
 			return accessWrite // misuse: whether it is depends on the others
