@@ -37,6 +37,7 @@ func (*memory) name() string { return BackendMemory }
 // memoryImage is a saved group.
 type memoryImage struct {
 	group     *hosted
+	tracer    *tracer    // of the copies; the group may have none any more
 	processes []*process // pid is that of the copy
 	sockets   []*socket
 	owned     map[proxy.ID]int // sockets of the proxy, by index
@@ -50,10 +51,10 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	m := &memoryImage{group: h, owned: map[proxy.ID]int{}}
 	if h.tracer == nil {
 		h.tracer = newTracer(h.daemon.reaper)
 	}
+	m := &memoryImage{group: h, tracer: h.tracer, owned: map[proxy.ID]int{}}
 	err = h.tracer.do(func() error {
 		here, leave, err := stay()
 		if err != nil {
@@ -89,7 +90,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	i.held, i.memory = m.bytes(), m
+	h.daemon.store.hold(i, m, m.bytes())
 	return nil
 }
 
@@ -304,8 +305,8 @@ func (m *memoryImage) alive() bool {
 	return true
 }
 
-// end drops the image.
+// end drops the image. Of the group it uses nothing: whoever needs room for another one does not hold its lock.
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
-	_ = m.group.tracer.do(func() error { m.group.tracer.kill(m.pids()); return nil })
+	_ = m.tracer.do(func() error { m.tracer.kill(m.pids()); return nil })
 }

@@ -112,6 +112,13 @@ func (s *store) makeRoom() error {
 	return err
 }
 
+// hold notes what an image holds in memory. Others count that as soon as it is there.
+func (s *store) hold(i *image, m *memoryImage, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.held, i.memory = bytes, m
+}
+
 // settle ends the use of a finished image and drops older ones if it is over the budget.
 func (s *store) settle(i *image) (dropped []string, err error) {
 	if i.bytes, err = ownBytes(i.directory); err != nil {

@@ -49,6 +49,7 @@ func (t *tracer) loop() {
 		case <-t.died:
 			t.reap(unix.WNOHANG)
 		case <-t.closing:
+			t.reap(0) // nothing is killed after it: the pids may be others' then
 			return
 		}
 	}
@@ -70,7 +71,6 @@ func (t *tracer) do(f func() error) error {
 // close ends the thread once all that it traces, which must be dying, has ended. As long as
 // it has not waited for them, neither their parent nor their pid namespace can end.
 func (t *tracer) close() {
-	_ = t.do(func() error { t.reap(0); return nil })
 	close(t.closing)
 	<-t.closed
 	t.forget()
