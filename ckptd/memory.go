@@ -51,8 +51,8 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	if h.tracer == nil {
-		h.tracer = newTracer(h.daemon.reaper)
+	if err := h.trace(); err != nil {
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	m := &memoryImage{group: h, tracer: h.tracer, owned: map[proxy.ID]int{}}
 	err = h.tracer.do(func() error {
@@ -67,7 +67,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		}
 		if err == nil {
 			err = sideBySide(
-				func() error { return examineAll(frozen) }, // on this thread
+				func() error { return m.examineAll(frozen) }, // on this thread
 				func() error { return m.describeAll(frozen) },
 				func() error { return h.saveFiles(i) })
 		}
@@ -91,6 +91,24 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		return err
 	}
 	h.daemon.store.hold(i, m, m.bytes())
+	return nil
+}
+
+// trace makes the tracer of the group, unless there is one.
+func (h *hosted) trace() error {
+	if h.tracer != nil {
+		return nil
+	}
+	t := newTracer(h.daemon.reaper)
+	err := t.do(func() (err error) {
+		t.queues, err = enterIPC(h.process.pid)
+		return err
+	})
+	if err != nil {
+		t.close()
+		return err
+	}
+	h.tracer = t
 	return nil
 }
 
@@ -158,7 +176,11 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 	return err
 }
 
-func examineAll(frozen []*process) error {
+// examineAll is called on the tracer's thread.
+func (m *memoryImage) examineAll(frozen []*process) error {
+	if err := m.tracer.refuseIPC(); err != nil {
+		return err
+	}
 	for _, p := range frozen {
 		if err := p.examine(); err != nil {
 			return err

@@ -21,10 +21,11 @@ type tracer struct {
 	closed  chan struct{}
 	forget  func()
 	dying   map[int]bool // killed and not yet waited for; the thread's own
+	queues  int          // directory of the group's message queues, see enterIPC
 }
 
 func newTracer(r *reaper) *tracer {
-	t := &tracer{dying: map[int]bool{}, work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
+	t := &tracer{dying: map[int]bool{}, queues: -1, work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
 	t.died, t.forget = r.subscribe()
 	go t.loop()
 	return t
@@ -74,6 +75,9 @@ func (t *tracer) close() {
 	close(t.closing)
 	<-t.closed
 	t.forget()
+	if t.queues >= 0 {
+		unix.Close(t.queues)
+	}
 }
 
 // reap waits for processes that the thread traces and that have ended.
