@@ -24,6 +24,9 @@ func (c *criu) save(ctx context.Context, h *hosted, i *image) (err error) {
 	if i.halfClosed, err = h.halfClosed(); err != nil {
 		return h.orDeath(err)
 	}
+	if i.last, err = h.lastGiven(); err != nil {
+		return h.orDeath(err)
+	}
 	ctx, cancel := h.whileAlive(ctx)
 	defer cancel()
 	if err := h.joinClocks(); err != nil {
@@ -91,6 +94,9 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() err
 	}
 	if err == nil && !entered {
 		panic("ckptd: CRIU has restored a group without having been let")
+	}
+	if err == nil {
+		err = giveAfter(n.checker, i.last)
 	}
 	if err != nil {
 		closeAll([]int{n.checker, n.group})

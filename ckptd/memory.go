@@ -41,6 +41,7 @@ type memoryImage struct {
 	processes []*process // pid is that of the copy
 	sockets   []*socket
 	owned     map[proxy.ID]int // sockets of the proxy, by index
+	last      int              // process ID that was given last
 	clock     time.Duration    // monotonic, as the peers saw it
 	offset    time.Duration    // of that to the machine's
 }
@@ -123,7 +124,7 @@ func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 	return all, nil
 }
 
-// visit describes the sockets of the proxy.
+// visit describes the sockets of the proxy, and notes what the group's process IDs go on from.
 func (m *memoryImage) visit() error {
 	v, err := proxy.Visit(m.group.channel)
 	if err != nil {
@@ -133,10 +134,11 @@ func (m *memoryImage) visit() error {
 }
 
 func (m *memoryImage) addSockets(v *proxy.Visitor) error {
-	sockets, err := v.Sockets()
+	sockets, last, err := v.Sockets()
 	if err != nil {
 		return err
 	}
+	m.last = last
 	for _, id := range slices.Sorted(maps.Keys(sockets)) {
 		fd := sockets[id]
 		if err == nil {
@@ -233,7 +235,7 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 		if err := p.inject(); err != nil {
 			return err
 		}
-		copied, err := p.fork(b.limbo)
+		copied, err := m.copy(p, b.limbo)
 		if copied != nil {
 			m.processes = append(m.processes, copied)
 		}
@@ -245,6 +247,21 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 		}
 	}
 	return nil
+}
+
+// copy forks a process. The ID that is chosen for the copy may be in use.
+func (m *memoryImage) copy(p *process, limbo *os.File) (*process, error) {
+	const attempts = 100
+	for attempt := 1; ; attempt++ {
+		number, err := m.group.numbers.choose()
+		if err != nil {
+			return nil, err
+		}
+		copied, err := p.fork(limbo, number)
+		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
+			return copied, err
+		}
+	}
 }
 
 // readClock notes the monotonic time, which is to go on from there after a restore.

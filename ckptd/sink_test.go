@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +62,11 @@ func bePeer(role string) {
 		select {}
 	case "oracle":
 		beOracle(listener)
-	case "sink", "sink with more", "sink with a semaphore":
+	case "sink", "sink with more", "sink with a semaphore", "sink with high numbers":
+		if role == "sink with high numbers" { // for its threads
+			highest := must1(strconv.Atoi(strings.TrimSpace(string(must1(os.ReadFile("/proc/sys/kernel/pid_max")))))) - 1
+			must(os.WriteFile("/proc/sys/kernel/ns_last_pid", fmt.Append(nil, highest-2), 0))
+		}
 		s := newSink(role == "sink with more")
 		if role == "sink with a semaphore" {
 			s.semaphore = systemV(unix.SYS_SEMGET, ipcPrivate, 1, 0o600)

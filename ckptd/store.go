@@ -50,6 +50,7 @@ type image struct {
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
+	last         int                   // process ID that was given last in the group
 	halfClosed   map[connection]uint32 // those that have ended in one direction: see holdPackets
 	held         int64                 // bytes of memory outside of the directory
 	memory       *memoryImage
