@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ func (*criu) name() string { return BackendCRIU }
 func (c *criu) save(ctx context.Context, h *hosted, i *image) (err error) {
 	i.channelInode = h.channelInode
 	if i.halfClosed, err = h.halfClosed(); err != nil {
+		return h.orDeath(err)
+	}
+	if i.last, err = h.lastGiven(); err != nil {
 		return h.orDeath(err)
 	}
 	ctx, cancel := h.whileAlive(ctx)
@@ -82,12 +86,17 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() err
 		entered = true
 		return h.enter(n)
 	}
-	pid, err := c.restore(ctx, h, i, n, at)
+	watched, cancel := c.whileRestored(ctx, n.network, await)
+	defer cancel()
+	pid, err := c.restore(watched, h, i, n, at)
 	if e := await(); e != nil { // also where CRIU has not come so far
 		err = e
 	}
 	if err == nil && !entered {
 		panic("ckptd: CRIU has restored a group without having been let")
+	}
+	if err == nil {
+		err = giveAfter(n.checker, i.last)
 	}
 	if err != nil {
 		closeAll([]int{n.checker, n.group})
@@ -117,8 +126,6 @@ func (c *criu) restore(ctx context.Context, h *hosted, i *image, n *next, at map
 	for n, m := range h.mounts {
 		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
 	}
-	ctx, cancel := h.whileRestored(ctx, n.network)
-	defer cancel()
 	return c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
 		network: n.network, images: i.pages(),
@@ -168,13 +175,17 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 
 // whileRestored ends soon after something that CRIU has restored has been killed. Its first process is
 // the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always told when
-// another one does not come as far as the rest, who wait for it then.
-func (h *hosted) whileRestored(parent context.Context, network *os.File) (context.Context, context.CancelFunc) {
+// another one does not come as far as the rest, who wait for it then. It does not look before cleared has
+// returned: so long CRIU is held up, and stands still itself.
+func (c *criu) whileRestored(parent context.Context, network *os.File, cleared func() error) (context.Context, context.CancelFunc) {
 	const interval = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
 		defer cancel()
-		tick := time.NewTicker(interval)
+		if cleared() != nil { // which ends the restore
+			return
+		}
+		tick := time.NewTicker(cmp.Or(c.interval, interval))
 		defer tick.Stop()
 		// So many times in a row: it may not be there yet, or not be seen while it is being made.
 		const standstill = 30
@@ -190,7 +201,7 @@ func (h *hosted) whileRestored(parent context.Context, network *os.File) (contex
 			} else {
 				last, still = ran, 0
 			}
-			switch n, err := h.daemon.reaper.strangersIn(network); {
+			switch n, err := c.reaper.strangersIn(network); {
 			case err != nil:
 				return
 			case n > 0:

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
@@ -21,8 +22,9 @@ import (
 // The library go-criu would do, but cannot hand descriptors to that process, be
 // cancelled, or be made to run in another network namespace.
 type criu struct {
-	file   string
-	reaper *reaper
+	file     string
+	reaper   *reaper
+	interval time.Duration // between two looks at a restore; 0: as long as it is for users
 }
 
 // criuOperation is one dump or restore.

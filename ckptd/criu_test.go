@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -169,5 +170,40 @@ func TestReaper(t *testing.T) {
 	}
 	if _, err := r.start(network, func() (int, error) { return 0, unix.EAGAIN }); err != unix.EAGAIN {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRestoreIsNotWatchedWhileHeldUp: what clears the way for a restore may take longer than a restore may stand still.
+func TestRestoreIsNotWatchedWhileHeldUp(t *testing.T) {
+	network, err := newNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer network.Close()
+	still := exec.Command("sleep", "1000") // as CRIU is, until it may go on
+	if err := inNetwork(network, still.Start); err != nil {
+		t.Fatal(err)
+	}
+	defer still.Wait()
+	defer still.Process.Kill()
+	const interval = 2 * time.Millisecond
+	for name, result := range map[string]error{"cleared": nil, "not cleared": unix.EIO} {
+		t.Run(name, func(t *testing.T) {
+			c := &criu{reaper: &reaper{children: map[int]*child{}}, interval: interval}
+			cleared := make(chan error)
+			ctx, cancel := c.whileRestored(testContext(t), network, func() error { return <-cleared })
+			defer cancel()
+			select {
+			case <-ctx.Done():
+				t.Fatal("the restore is ended while it is held up")
+			case <-time.After(500 * interval):
+			}
+			cleared <- result
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Second):
+				t.Error("the restore is not ended although nothing happens in it")
+			}
+		})
 	}
 }

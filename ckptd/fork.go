@@ -24,20 +24,17 @@ func (c cloneArguments) encode() (b []byte) {
 	return b
 }
 
-// clone adds a call that makes a process, or a thread, with this number in the group, or
-// with any if it is 0.
+// clone adds a call that makes a process, or a thread, with this number in the group.
 func (b *batch) clone(name string, c cloneArguments, number int) (index int) {
-	if number != 0 {
-		c.setTID = b.put(binary.NativeEndian.AppendUint32(nil, uint32(number)))
-		c.setTIDSize = 1
-	}
+	c.setTID = b.put(binary.NativeEndian.AppendUint32(nil, uint32(number)))
+	c.setTIDSize = 1
 	arguments := c.encode()
 	return b.add(name, unix.SYS_CLONE3, b.put(arguments), uint64(len(arguments)))
 }
 
 // fork asks a frozen process what only it can tell, and makes the copy of it that an image
-// is. Where there is an error, there may be a copy.
-func (p *process) fork(limbo *os.File) (*process, error) {
+// is, with this number in the group. Where there is an error, there may be a copy.
+func (p *process) fork(limbo *os.File, number int) (*process, error) {
 	s := newProgram(p.injected)
 	var asked []questions
 	for n := range p.threads {
@@ -46,7 +43,7 @@ func (p *process) fork(limbo *os.File) (*process, error) {
 	free := p.freeNumbers(3)
 	first := asked[0]
 	first.makePair()
-	made := first.clone("copy the process", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, 0)
+	made := first.clone("copy the process", cloneArguments{flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, number)
 	for _, end := range free[:2] {
 		first.add("close a socket", unix.SYS_CLOSE, uint64(end))
 	}

@@ -46,9 +46,9 @@ type hosted struct {
 	page    *os.File   // in which the peers' shim counts what they read
 
 	channelInode uint64 // of the proxy's end of the command channel
+	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
 
 	// Of the memory backend.
-	channel     int            // the checker's end of the command channel, a copy; -1: there is none
 	innerPeers  []int          // pids of the peers in the group's pid namespace
 	clients     map[int]bool   // which of them may be absent
 	peers       []int          // of those that live, and as the daemon sees them; nil: not looked for
@@ -58,6 +58,7 @@ type hosted struct {
 	visitor     *proxy.Visitor // while the peers are taken back
 	revival     *revival       // between stop and revive
 	parked      *parked        // holds the copies once CRIU has brought back another incarnation
+	numbers     numbers        // for copies
 	refusal     error          // why the memory backend does not hold the group
 }
 

@@ -38,9 +38,11 @@ func (*memory) name() string { return BackendMemory }
 // memoryImage is a saved group.
 type memoryImage struct {
 	group     *hosted
+	tracer    *tracer    // of the copies; the group may have none any more
 	processes []*process // pid is that of the copy
 	sockets   []*socket
 	owned     map[proxy.ID]int // sockets of the proxy, by index
+	last      int              // process ID that was given last
 	clock     time.Duration    // monotonic, as the peers saw it
 	offset    time.Duration    // of that to the machine's
 }
@@ -51,10 +53,10 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	m := &memoryImage{group: h, owned: map[proxy.ID]int{}}
-	if h.tracer == nil {
-		h.tracer = newTracer(h.daemon.reaper)
+	if err := h.trace(); err != nil {
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
+	m := &memoryImage{group: h, tracer: h.tracer, owned: map[proxy.ID]int{}}
 	err = h.tracer.do(func() error {
 		here, leave, err := stay()
 		if err != nil {
@@ -68,7 +70,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		}
 		if err == nil {
 			err = sideBySide(
-				func() error { return examineAll(frozen) }, // on this thread
+				func() error { return m.examineAll(frozen) }, // on this thread
 				func() error { return m.describeAll(frozen) },
 				h.nothingUnderWay,
 				func() error { return h.saveFiles(i) })
@@ -92,7 +94,25 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
-	i.held, i.memory = m.bytes(), m
+	h.daemon.store.hold(i, m, m.bytes())
+	return nil
+}
+
+// trace makes the tracer of the group, unless there is one.
+func (h *hosted) trace() error {
+	if h.tracer != nil {
+		return nil
+	}
+	t := newTracer(h.daemon.reaper)
+	err := t.do(func() (err error) {
+		t.queues, err = enterIPC(h.process.pid)
+		return err
+	})
+	if err != nil {
+		t.close()
+		return err
+	}
+	h.tracer = t
 	return nil
 }
 
@@ -107,7 +127,7 @@ func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 	return all, nil
 }
 
-// visit describes the sockets of the proxy.
+// visit describes the sockets of the proxy, and notes what the group's process IDs go on from.
 func (m *memoryImage) visit() error {
 	v, err := proxy.Visit(m.group.channel)
 	if err != nil {
@@ -117,10 +137,11 @@ func (m *memoryImage) visit() error {
 }
 
 func (m *memoryImage) addSockets(v *proxy.Visitor) error {
-	sockets, err := v.Sockets()
+	sockets, last, err := v.Sockets()
 	if err != nil {
 		return err
 	}
+	m.last = last
 	for _, id := range slices.Sorted(maps.Keys(sockets)) {
 		fd := sockets[id]
 		if err == nil {
@@ -160,7 +181,11 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 	return err
 }
 
-func examineAll(frozen []*process) error {
+// examineAll is called on the tracer's thread.
+func (m *memoryImage) examineAll(frozen []*process) error {
+	if err := m.tracer.refuseIPC(); err != nil {
+		return err
+	}
 	for _, p := range frozen {
 		if err := p.examine(); err != nil {
 			return err
@@ -223,7 +248,7 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 		if err := p.inject(); err != nil {
 			return err
 		}
-		copied, err := p.fork(b.limbo)
+		copied, err := m.copy(p, b.limbo)
 		if copied != nil {
 			m.processes = append(m.processes, copied)
 		}
@@ -235,6 +260,21 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 		}
 	}
 	return nil
+}
+
+// copy forks a process. The ID that is chosen for the copy may be in use.
+func (m *memoryImage) copy(p *process, limbo *os.File) (*process, error) {
+	const attempts = 100
+	for attempt := 1; ; attempt++ {
+		number, err := m.group.numbers.choose()
+		if err != nil {
+			return nil, err
+		}
+		copied, err := p.fork(limbo, number)
+		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
+			return copied, err
+		}
+	}
 }
 
 // readClock notes the monotonic time, which is to go on from there after a restore.
@@ -317,8 +357,8 @@ func (m *memoryImage) alive() bool {
 	return true
 }
 
-// end drops the image.
+// end drops the image. Of the group it uses nothing: whoever needs room for another one does not hold its lock.
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
-	_ = m.group.tracer.do(func() error { m.group.tracer.kill(m.pids()); return nil })
+	_ = m.tracer.do(func() error { m.tracer.kill(m.pids()); return nil })
 }

@@ -56,6 +56,20 @@ func TestMemoryHoldsMoreThanCRIU(t *testing.T) {
 	d.goBack(t, start(t, spawn(t, Options{Backend: BackendMemory}), ownPeer("sink with more")))
 }
 
+// TestSemaphoresGoBack: what does not belong to processes goes back with CRIU.
+func TestSemaphoresGoBack(t *testing.T) {
+	for _, backend := range []string{BackendCRIU, BackendAuto} {
+		t.Run(backend, func(t *testing.T) {
+			g := start(t, spawn(t, Options{Backend: backend}), ownPeer("sink with a semaphore"))
+			dialogue{"", nil, sinkAddress, []string{"semaphore\n", "semaphore\n", "count\n"}, true}.goBack(t, g)
+			i, err := g.Checkpoint(testContext(t))
+			if err != nil || i.Backend != BackendCRIU || backend == BackendAuto && !strings.Contains(i.Refusal, "System V semaphores") {
+				t.Errorf("it is saved by %s: %s, %v", i.Backend, i.Refusal, err)
+			}
+		})
+	}
+}
+
 // TestVisibleStateGoesBack takes every peer back to every place of a dialogue.
 func TestVisibleStateGoesBack(t *testing.T) {
 	for _, d := range dialogues {
@@ -121,6 +135,8 @@ func TestMemoryRefuses(t *testing.T) {
 		"inotify": "anon_inode:inotify", "shared memory": "shared memory at", "memfd": "is memory, /memfd:x", "pidfd": "[pidfd]", "UDP": "type 2, protocol 17: not TCP",
 		"Unix socket": "is a Unix socket", "half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes", "deleted file": "x, which was deleted", "file lock": "x, holds a lock",
 		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
+		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
+		"System V shared memory": "the group has System V shared memory (1)", "POSIX message queue": "a POSIX message queue, letters",
 		"expired timerfd": "has expired", "no capabilities": "has dropped the capability",
 	} {
 		t.Run(role, func(t *testing.T) {

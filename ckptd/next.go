@@ -59,9 +59,6 @@ func (h *hosted) enter(n *next) error {
 		h.network.Close()
 	}
 	h.network, h.channelInode = n.network, n.channelInode
-	if h.daemon.memory == nil {
-		return nil
-	}
 	return h.keepChannel(n.checker)
 }
 

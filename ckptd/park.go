@@ -88,7 +88,7 @@ func (h *hosted) park() error {
 		err = killAllInNetwork(number, h.process.pid)
 	}
 	if err == nil {
-		err = v.Reap()
+		err = v.Reap(0)
 	}
 	if err != nil {
 		return err

@@ -65,12 +65,13 @@ func (b *memory) stop(h *hosted, i *image) error {
 			return err
 		}
 	}
-	reaped := begin(v.Reap)
+	last := i.memory.last
+	reaped := begin(func() error { return v.Reap(last) })
 	err = h.prepare(i.memory)
 	if err := errors.Join(reaped(), err); err != nil {
 		return err
 	}
-	if err := h.killOrphans(v, old); err != nil {
+	if err := h.killOrphans(v, old, last); err != nil {
 		return err
 	}
 	// While files are put back, and peers made again, it goes over to where the group will be.
@@ -93,7 +94,7 @@ func (h *hosted) killPeers() error {
 
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
-func (h *hosted) killOrphans(v *proxy.Visitor, network uint64) error {
+func (h *hosted) killOrphans(v *proxy.Visitor, network uint64, last int) error {
 	children, err := readProc(childrenFile(h.process.pid, h.process.pid))
 	if err != nil || len(children) == 0 {
 		return err
@@ -101,7 +102,7 @@ func (h *hosted) killOrphans(v *proxy.Visitor, network uint64) error {
 	if err := killAllInNetwork(network, h.process.pid); err != nil {
 		return err
 	}
-	return v.Reap() // they may be in process groups that are named by a pid of a peer
+	return v.Reap(last) // they may be in process groups that are named by a pid of a peer, and have started more
 }
 
 // prepare makes the network that the group will be in, with its sockets, and the time.

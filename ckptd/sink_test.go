@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -60,8 +62,15 @@ func bePeer(role string) {
 		select {}
 	case "oracle":
 		beOracle(listener)
-	case "sink", "sink with more":
+	case "sink", "sink with more", "sink with a semaphore", "sink with high numbers":
+		if role == "sink with high numbers" { // for its threads
+			highest := must1(strconv.Atoi(strings.TrimSpace(string(must1(os.ReadFile("/proc/sys/kernel/pid_max")))))) - 1
+			must(os.WriteFile("/proc/sys/kernel/ns_last_pid", fmt.Append(nil, highest-2), 0))
+		}
 		s := newSink(role == "sink with more")
+		if role == "sink with a semaphore" {
+			s.semaphore = systemV(unix.SYS_SEMGET, ipcPrivate, 1, 0o600)
+		}
 		for {
 			s.serve(must1(listener.Accept()))
 		}
@@ -121,10 +130,34 @@ var refused = map[string]func(){
 		fd := must1(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC))
 		must(unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil))
 	},
+	"System V message queue": func() { systemV(unix.SYS_MSGGET, ipcPrivate, 0o600, 0) },
+	"System V shared memory": func() { systemV(unix.SYS_SHMGET, ipcPrivate, 4096, 0o600) }, // and not attached
+	"POSIX message queue": func() {
+		const create = unix.O_CREAT | unix.O_RDWR
+		name := []byte("letters\x00")
+		fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, bytesPointer(name), create, 0o600, 0, 0, 0)
+		if errno != 0 {
+			must(errno)
+		}
+		must(unix.Close(int(fd)))
+	},
 	"no capabilities": func() {
 		must(unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0))
 		must(syscall.Setuid(1))
 	},
+}
+
+const ipcPrivate = 0
+
+// systemV is a call that makes or uses an object of System V.
+//
+//go:uintptrescapes
+func systemV(call, first, second, third uintptr) uintptr {
+	r, _, errno := unix.Syscall(call, first, second, third)
+	if errno != 0 {
+		must(errno)
+	}
+	return r
 }
 
 // sink has one of everything that the memory backend holds.
@@ -133,6 +166,7 @@ type sink struct {
 	count        int
 	file, log    *os.File
 	event, timer int
+	semaphore    uintptr
 	signals      int
 	pipe         [2]int
 	ticks        chan os.Signal
@@ -231,6 +265,11 @@ func (s *sink) answer(request string) string {
 		return fmt.Sprint(<-s.ticks)
 	case "wiped":
 		return string(s.wiped[:9])
+	case "semaphore":
+		const increment, getValue = 1, 12
+		operation := [3]int16{0, increment, 0}
+		systemV(unix.SYS_SEMOP, s.semaphore, uintptr(unsafe.Pointer(&operation)), 1)
+		return fmt.Sprint(systemV(unix.SYS_SEMCTL, s.semaphore, 0, getValue))
 	case "write":
 		must1(s.file.WriteAt([]byte("CHANGED"), 0))
 		return "done"

@@ -50,6 +50,7 @@ type image struct {
 	directory    string
 	channelInode uint64 // of the proxy's end of the command channel
 	backend      backend
+	last         int                   // process ID that was given last in the group
 	halfClosed   map[connection]uint32 // those that have ended in one direction: see holdPackets
 	held         int64                 // bytes of memory outside of the directory
 	memory       *memoryImage
@@ -110,6 +111,13 @@ func (s *store) makeRoom() error {
 	defer s.mu.Unlock()
 	_, err := s.dropLeastUseful()
 	return err
+}
+
+// hold notes what an image holds in memory. Others count that as soon as it is there.
+func (s *store) hold(i *image, m *memoryImage, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.held, i.memory = bytes, m
 }
 
 // settle ends the use of a finished image and drops older ones if it is over the budget.

@@ -21,10 +21,11 @@ type tracer struct {
 	closed  chan struct{}
 	forget  func()
 	dying   map[int]bool // killed and not yet waited for; the thread's own
+	queues  int          // directory of the group's message queues, see enterIPC
 }
 
 func newTracer(r *reaper) *tracer {
-	t := &tracer{dying: map[int]bool{}, work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
+	t := &tracer{dying: map[int]bool{}, queues: -1, work: make(chan func()), closing: make(chan struct{}), closed: make(chan struct{})}
 	t.died, t.forget = r.subscribe()
 	go t.loop()
 	return t
@@ -49,6 +50,7 @@ func (t *tracer) loop() {
 		case <-t.died:
 			t.reap(unix.WNOHANG)
 		case <-t.closing:
+			t.reap(0) // nothing is killed after it: the pids may be others' then
 			return
 		}
 	}
@@ -70,10 +72,12 @@ func (t *tracer) do(f func() error) error {
 // close ends the thread once all that it traces, which must be dying, has ended. As long as
 // it has not waited for them, neither their parent nor their pid namespace can end.
 func (t *tracer) close() {
-	_ = t.do(func() error { t.reap(0); return nil })
 	close(t.closing)
 	<-t.closed
 	t.forget()
+	if t.queues >= 0 {
+		unix.Close(t.queues)
+	}
 }
 
 // reap waits for processes that the thread traces and that have ended.

@@ -179,9 +179,12 @@ func (h *hosted) visible() ([]string, error) {
 	return append(state, files...), err
 }
 
-// visibleProcesses describes processes, which must wait in system calls, and the sockets in
-// the network of one of them.
-func visibleProcesses(pids []int, network int) (state []string, err error) {
+// visibleProcesses describes processes, which must wait in system calls, and the sockets and
+// System V objects in the namespaces of one of them.
+func visibleProcesses(pids []int, namespaces int) (state []string, err error) {
+	if state, err = visibleIPC(namespaces); err != nil {
+		return nil, err
+	}
 	for _, pid := range pids {
 		v := visibleProcess{directory: fmt.Sprintf("/proc/%d", pid)}
 		if v.inner, err = innerPID(pid); err != nil {
@@ -194,7 +197,7 @@ func visibleProcesses(pids []int, network int) (state []string, err error) {
 		state = append(state, v.lines...)
 	}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw"} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", network, table))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", namespaces, table))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

@@ -44,10 +44,10 @@ func launch(config Config) (*launcher, []int, error) {
 	return l, pids, <-l.outcomes
 }
 
-// makeThreads has the runtime make the threads now that it may need while peers are started:
-// a new one then might get the ID that is for a peer, and keep it.
+// makeThreads has the runtime make the threads now that it may ever need: a new one later might get the ID that is for
+// a peer, or for what a peer starts, and keep it.
 func makeThreads() {
-	const count = 3
+	const count = 4
 	release := make(chan struct{})
 	var locked, released sync.WaitGroup
 	for range count {
@@ -95,18 +95,8 @@ const firstPID, pidsPerPeer = 100, 20
 func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 
 // reserve keeps the process IDs of peers that do not run from being given to others, such
-// as copies of those that do.
-func (l *launcher) reserve() error {
-	fd, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err == nil {
-		defer unix.Close(fd)
-		_, err = unix.Write(fd, strconv.AppendInt(nil, int64(pidOf(len(l.config.Peers))-1), 10))
-	}
-	if err != nil {
-		return fmt.Errorf("reserve process IDs: %w", err)
-	}
-	return nil
-}
+// as what is started by those that do.
+func (l *launcher) reserve() error { return setLastGiven(pidOf(len(l.config.Peers)) - 1) }
 
 func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
@@ -229,6 +219,34 @@ func holderOf(id int) string {
 // lastPID is a file to which one writes the ID before the one that the next process shall have, or the
 // first one after it that is free.
 const lastPID = "/proc/sys/kernel/ns_last_pid"
+
+// lastGiven is the process ID that was given last.
+func lastGiven() (int, error) {
+	fd, err := unix.Open(lastPID, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("ask for the last process ID: %w", err)
+	}
+	defer unix.Close(fd)
+	var text [16]byte
+	n, err := unix.Read(fd, text[:])
+	if err != nil {
+		return 0, fmt.Errorf("ask for the last process ID: %w", err)
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text[:n])))
+}
+
+// setLastGiven has the next process get an ID as if this one had been given last.
+func setLastGiven(pid int) error {
+	fd, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, strconv.AppendInt(nil, int64(pid), 10))
+	}
+	if err != nil {
+		return fmt.Errorf("choose the process ID before the next one: %w", err)
+	}
+	return nil
+}
 
 // lookPath finds the file to execute by the PATH that the peer itself will see.
 func lookPath(c Command) (string, error) {

@@ -88,7 +88,7 @@ var decoders = map[string]decoder{
 	}, 1 << 10, tryMessage},
 	"hello": {[][]byte{[]byte(`{"Peers":[2,3]}`), []byte(`{"Error":"no such file"}`)}, 4 << 10, tryHello},
 	"visit": {[][]byte{
-		[]byte("S"), []byte("E"), []byte("A\x00\x00\x00\x01"), []byte("s\x00\x00\x00\x01\x00\x00\x00\x02"), []byte("d"), []byte("dwrong"), {},
+		[]byte("S"), []byte("L"), []byte("R\x00\x00\x00\x65"), []byte("R"), []byte("F\x00\x00\x00\x65"), []byte("l\x00\x00\x00\x65"), []byte("E"), []byte("A\x00\x00\x00\x01"), []byte("s\x00\x00\x00\x01\x00\x00\x00\x02"), []byte("d"), []byte("dwrong"), {},
 		append([]byte{visitAdopt}, make([]byte, 4*maxRights)...),
 	}, 8 << 10, tryVisit},
 }

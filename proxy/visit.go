@@ -15,12 +15,15 @@ import (
 // end of a socket pair; what is said over that is the visit, which ends when it is closed.
 //
 // Messages are one byte for what they are, and socket ids (4 bytes each, big endian) whose
-// sockets travel beside them.
+// sockets travel beside them, or a process ID (as long).
 const (
-	visitShow    = 'S' // -> visitSockets, any number of times, then visitDone
-	visitReap    = 'R' // the peers are dead or dying
+	visitLook    = 'L' // -> visitLast, then visitDone
+	visitShow    = 'S' // -> visitLast, visitSockets any number of times, then visitDone
+	visitReap    = 'R' // the peers are dead or dying; and as visitFrom
+	visitFrom    = 'F' // with the process ID after which others are to be given, or 0
 	visitEnter   = 'E' // with a network namespace, a channel in it, and sockets: leave what there is
 	visitAdopt   = 'A' // with sockets
+	visitLast    = 'l' // with the process ID that was given last
 	visitSockets = 's'
 	visitDone    = 'd' // and, if it failed, the reason
 )
@@ -73,16 +76,25 @@ func (v *Visitor) End() error {
 // Close ends the visit; the proxy serves the checker again.
 func (v *Visitor) Close() error { return unix.Close(v.socket) }
 
-// Sockets returns a descriptor of every socket of the proxy, which the caller closes.
-func (v *Visitor) Sockets() (map[ID]int, error) {
-	all := map[ID]int{}
-	fail := func(err error) (map[ID]int, error) {
-		for _, fd := range all {
+// Sockets returns a descriptor of every socket of the proxy, which the caller closes, and the process ID that was given last
+// in the group: from there on the kernel looks for the next one.
+func (v *Visitor) Sockets() (sockets map[ID]int, last int, err error) { return v.ask(visitShow) }
+
+// Last returns the process ID that was given last in the group.
+func (v *Visitor) Last() (int, error) {
+	_, last, err := v.ask(visitLook)
+	return last, err
+}
+
+func (v *Visitor) ask(kind byte) (sockets map[ID]int, last int, err error) {
+	sockets = map[ID]int{}
+	fail := func(err error) (map[ID]int, int, error) {
+		for _, fd := range sockets {
 			unix.Close(fd)
 		}
-		return nil, fmt.Errorf("ask the proxy for its sockets: %w", err)
+		return nil, 0, fmt.Errorf("ask the proxy for its sockets: %w", err)
 	}
-	if err := sendRights(v.socket, []byte{visitShow}, nil); err != nil {
+	if err := sendRights(v.socket, []byte{kind}, nil); err != nil {
 		return fail(err)
 	}
 	for {
@@ -90,26 +102,30 @@ func (v *Visitor) Sockets() (map[ID]int, error) {
 		if err != nil {
 			return fail(err)
 		}
-		if m.kind != visitSockets {
+		switch {
+		case m.kind == visitLast && len(m.fds) == 0:
+			last = m.pid
+		case m.kind == visitSockets && len(m.ids) == len(m.fds):
+			for n, id := range m.ids {
+				sockets[id] = m.fds[n]
+			}
+		case m.kind == visitSockets:
+			closeFDs(m.fds)
+			return fail(fmt.Errorf("%d sockets with %d ids", len(m.fds), len(m.ids)))
+		default:
 			closeFDs(m.fds)
 			if err := m.outcome(); err != nil {
 				return fail(err)
 			}
-			return all, nil
-		}
-		if len(m.ids) != len(m.fds) {
-			closeFDs(m.fds)
-			return fail(fmt.Errorf("%d sockets with %d ids", len(m.fds), len(m.ids)))
-		}
-		for n, id := range m.ids {
-			all[id] = m.fds[n]
+			return sockets, last, nil
 		}
 	}
 }
 
-// Reap returns when the peers, which must be dying, have ended, and with all that has ended their pids are free.
-func (v *Visitor) Reap() error {
-	return v.tell("wait for the end of its peers", []byte{visitReap}, nil)
+// Reap returns when the peers, which must be dying, have ended, and with all that has ended their pids are free. The next
+// process gets an ID as if this one had been given last; 0 leaves that as it is.
+func (v *Visitor) Reap(last int) error {
+	return v.tell("wait for the end of its peers", binary.BigEndian.AppendUint32([]byte{visitReap}, uint32(last)), nil)
 }
 
 // Enter has the proxy close its sockets, go over to a network namespace and to another channel,
@@ -145,6 +161,11 @@ func (v *Visitor) give(what string, kind byte, fds []int, sockets map[ID]int) er
 	return flush()
 }
 
+// SetLast has the next process get an ID as if this one had been given last.
+func (v *Visitor) SetLast(last int) error {
+	return v.tell("choose process IDs", binary.BigEndian.AppendUint32([]byte{visitFrom}, uint32(last)), nil)
+}
+
 func (v *Visitor) tell(what string, message []byte, fds []int) error {
 	err := sendRights(v.socket, message, fds)
 	if err == nil {
@@ -164,6 +185,7 @@ func (v *Visitor) tell(what string, message []byte, fds []int) error {
 type visitMessage struct {
 	kind byte
 	ids  []ID
+	pid  int    // of visitLast, visitReap and visitFrom
 	text string // of visitDone
 	fds  []int
 }
@@ -197,7 +219,12 @@ func decodeVisit(b []byte) (m visitMessage, err error) {
 		for ; len(rest) > 0; rest = rest[4:] {
 			m.ids = append(m.ids, ID(binary.BigEndian.Uint32(rest)))
 		}
-	case visitShow, visitReap:
+	case visitLast, visitReap, visitFrom:
+		if len(rest) != 4 {
+			return m, fmt.Errorf("a process ID of %d bytes in a visit", len(rest))
+		}
+		m.pid = int(binary.BigEndian.Uint32(rest))
+	case visitLook, visitShow:
 		if len(rest) > 0 {
 			return m, fmt.Errorf("%d bytes after a message of kind %q in a visit", len(rest), m.kind)
 		}
@@ -295,12 +322,21 @@ func (s *server) receiveVisitor(socket int) error {
 
 func (s *server) obey(socket int, m visitMessage) error {
 	switch {
+	case m.kind == visitLook:
+		closeFDs(m.fds)
+		return tellLast(socket)
 	case m.kind == visitShow:
 		closeFDs(m.fds)
-		return s.show(socket)
+		return errors.Join(tellLast(socket), s.show(socket))
 	case m.kind == visitReap:
 		closeFDs(m.fds)
-		return s.reapAll()
+		if err := s.reapAll(); err != nil {
+			return err
+		}
+		return giveAfter(m.pid)
+	case m.kind == visitFrom:
+		closeFDs(m.fds)
+		return giveAfter(m.pid)
 	case m.kind == visitEnter && len(m.fds) == 2+len(m.ids):
 		err := s.enter(m.fds[0], m.fds[1])
 		closeFDs(m.fds[:2])
@@ -326,6 +362,23 @@ func (s *server) adopt(ids []ID, fds []int) error {
 		s.sockets[id] = fds[n]
 	}
 	return nil
+}
+
+// tellLast says which process ID was given last.
+func tellLast(socket int) error {
+	last, err := lastGiven()
+	if err != nil {
+		return err
+	}
+	return sendRights(socket, binary.BigEndian.AppendUint32([]byte{visitLast}, uint32(last)), nil)
+}
+
+// giveAfter has the next process get an ID as if this one had been given last; 0 leaves that as it is.
+func giveAfter(last int) error {
+	if last == 0 {
+		return nil
+	}
+	return setLastGiven(last)
 }
 
 func (s *server) show(socket int) error {

@@ -18,6 +18,9 @@ func tryVisit(t testing.TB, b []byte) {
 		return
 	}
 	again := []byte{m.kind}
+	if m.kind == visitLast || m.kind == visitReap || m.kind == visitFrom {
+		again = binary.BigEndian.AppendUint32(again, uint32(m.pid))
+	}
 	for _, id := range m.ids {
 		again = binary.BigEndian.AppendUint32(again, uint32(id))
 	}
@@ -73,12 +76,18 @@ func TestVisit(t *testing.T) {
 	if err := v.Adopt(map[ID]int{3: given[3]}); err == nil || !strings.Contains(err.Error(), "socket 3 cannot be adopted") {
 		t.Errorf("a socket whose id is taken: %v", err)
 	}
-	shown, err := v.Sockets()
+	if last, err := v.Last(); err != nil || last <= 0 {
+		t.Errorf("the process ID that was given last is %d, %v", last, err)
+	}
+	shown, last, err := v.Sockets()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(given))) {
 		t.Errorf("%d sockets are shown, %d were given", len(shown), len(given))
+	}
+	if last <= 0 {
+		t.Errorf("the process ID that was given last is %d", last)
 	}
 	for id, fd := range shown {
 		if mark, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK); err != nil || mark != int(id) {
@@ -86,8 +95,11 @@ func TestVisit(t *testing.T) {
 		}
 		unix.Close(fd)
 	}
-	if err := v.Reap(); err != nil {
+	if err := v.Reap(0); err != nil {
 		t.Errorf("wait for the end of no peer: %v", err)
+	}
+	if err := v.SetLast(0); err != nil { // else whoever is started on this machine would see it
+		t.Error(err)
 	}
 	if err := v.tell("dance", []byte{visitEnter}, nil); err == nil || !strings.Contains(err.Error(), "have the proxy dance") {
 		t.Errorf("a message without its descriptors: %v", err)

@@ -1,0 +1,53 @@
+package ckptd
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestImagesGoWhileTheirGroupEnds has a group end at about the time when another one's image takes the room of all that it has.
+func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
+	const rounds, images, budget, large = 8, 40, 16 << 20, 5 << 20
+	c := spawn(t, Options{Backend: BackendMemory, MaxBytes: budget})
+	ctx := testContext(t)
+	other := start(t, c, shell(forever))
+	dropped := 0
+	for range rounds {
+		if _, err := other.Checkpoint(ctx); err != nil { // the first one, or what has room for all that follows
+			t.Fatal(err)
+		}
+		g := start(t, c, merecat())
+		for range images {
+			if _, err := g.Checkpoint(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(inside(other, "/run/tandem/large"), make([]byte, large), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		closed := begin(func() error {
+			time.Sleep(rand.N(50 * time.Millisecond))
+			return g.Close()
+		})
+		i, err := other.Checkpoint(ctx)
+		if err != nil && !errors.Is(err, ErrNotStored) {
+			t.Error(err)
+		}
+		dropped += len(i.Dropped)
+		if err := closed(); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(inside(other, "/run/tandem/large")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dropped == 0 {
+		t.Error("no image had to go")
+	}
+	if err := other.Quiesce(ctx, nil); err != nil {
+		t.Error(err)
+	}
+}
