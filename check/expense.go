@@ -4,14 +4,35 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
 // expense is what work with the peers has cost so far, for strategies that weigh it.
 type expense struct {
-	inputs, returns      int // new inputs; how often the peers were taken back
-	starts, given, saves measured
-	guess                time.Duration // what the first checkpoint costs
+	inputs, returns int // new inputs; how often the peers were taken back
+	starts, saves   measured
+	given           map[iocache.Kind]measured // inputs; to listen has clients started, which takes longer than all the rest
+	guess           time.Duration             // what the first checkpoint costs
+}
+
+// gave counts an input that has been given.
+func (e *expense) gave(kind iocache.Kind, started time.Time) {
+	m := e.given[kind]
+	m.since(started)
+	if e.given == nil {
+		e.given = map[iocache.Kind]measured{}
+	}
+	e.given[kind] = m
+}
+
+// replay is how long it takes to give inputs again, so many of each kind.
+func (e *expense) replay(inputs map[iocache.Kind]int) (total time.Duration) {
+	for kind, n := range inputs {
+		m := e.given[kind]
+		total += m.mean(0) * time.Duration(n)
+	}
+	return total
 }
 
 // measured is how often something was done, and how long it took in all.
@@ -41,10 +62,10 @@ func guessedCost(backend string) time.Duration {
 	return 2 * time.Millisecond
 }
 
-// describe adds to a step what is known of costs.
-func (e *expense) describe(s *strategy.Step, images int) {
+// describe adds to a step what is known of costs and of the inputs since the nearest physical checkpoint.
+func (e *expense) describe(s *strategy.Step, inputs map[iocache.Kind]int, images int) {
 	s.Inputs, s.Returns, s.Images, s.Cost = e.inputs, e.returns, images, e.saves.mean(e.guess)
-	if s.Replay = e.given.mean(0) * time.Duration(s.SincePhysical); s.Kind == strategy.Start {
+	if s.Replay = e.replay(inputs); s.Kind == strategy.Start {
 		s.Replay = e.starts.mean(0)
 	}
 }

@@ -216,10 +216,11 @@ func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
 	step.Depth = p.depth(p.at)
 	step.SincePhysical = step.Depth
-	if from, _, saved := p.cache.Nearest(p.at); saved {
-		if step.SincePhysical, _ = p.cache.Distance(from, p.at); step.SincePhysical == 0 && step.Kind != strategy.Start {
-			return nil // the place was known; only the way to it was not
-		}
+	from, _, saved := p.cache.Nearest(p.at)
+	if !saved {
+		from = iocache.Vector{p.started}
+	} else if step.SincePhysical, _ = p.cache.Distance(from, p.at); step.SincePhysical == 0 && step.Kind != strategy.Start {
+		return nil // the place was known; only the way to it was not
 	}
 	for _, read := range reads.Counted {
 		if !read.Chosen {
@@ -227,7 +228,7 @@ func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
 		}
 	}
 	step.Blind = len(reads.Blind) > 0
-	p.spent.describe(&step, p.cache.Stats().Images)
+	p.spent.describe(&step, p.cache.MissingKinds(from, p.at), p.cache.Stats().Images)
 	if !p.strategy.Checkpoint(step) {
 		return nil
 	}

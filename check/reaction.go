@@ -97,7 +97,7 @@ func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
 // perform does an input to the group and waits until it has reacted. Connections are
 // those of the group's sockets.
 func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
-	defer p.spent.given.since(time.Now())
+	defer p.spent.gave(in.Kind, time.Now())
 	r := &reaction{p: p.peerSide, listens: in.Kind == iocache.Listen}
 	clients := p.spec.Clients() > 0
 	if clients {

@@ -287,12 +287,19 @@ func (s *scripted) stand() {
 			}
 		}
 	}
+	kinds := s.cache.MissingKinds(s.at, s.x.At())
 	for _, step := range s.cache.Missing(s.at, s.x.At()) {
+		kinds[step.Input.Kind]--
 		got := s.twin.perform(s.group, s.cache.Name(step.Node), step.Input)
 		if err := s.cache.Compare(step, got); err != nil {
 			s.Fatalf("repeating %v: %v", step.Input, err)
 		}
 		s.at = s.cache.After(s.at, step.Node)
+	}
+	for kind, n := range kinds {
+		if n != 0 {
+			s.Fatalf("of the kind %v %d more inputs are counted than there are", kind, n)
+		}
 	}
 }
 

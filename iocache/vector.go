@@ -159,6 +159,17 @@ func (c *Cache) Missing(from, to Vector) []Step {
 	return steps
 }
 
+// MissingKinds counts the inputs that Missing lists, by kind.
+func (c *Cache) MissingKinds(from, to Vector) map[Kind]int {
+	kinds := map[Kind]int{}
+	for _, n := range to {
+		for top := c.in(from, c.Tree(n)); n != top; n = c.base(n) {
+			kinds[c.nodes[n].kind]++
+		}
+	}
+	return kinds
+}
+
 // in is the place of a vector in a tree.
 func (c *Cache) in(v Vector, tree NodeID) NodeID {
 	for _, n := range v {

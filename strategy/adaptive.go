@@ -10,6 +10,8 @@ import "time"
 //     often again as it has;
 //   - where the search comes back to, if the inputs on the way, given again for all executions that it expects to go that
 //     way, would cost three checkpoints: some of these executions will find a nearer one;
+//   - wherever the inputs on the way would cost eight checkpoints: the first return pays for it, and should none
+//     ever come, little is lost;
 //   - after a new input, if the search comes back to all places alike, as often as it has so far: with d seconds
 //     of replay between two checkpoints, n inputs of p seconds each for each return, and C seconds for a checkpoint, a
 //     return costs d/2 for replay and C x n x p/d for checkpoints, which is least for d = sqrt(2 x C x n x p). C counts twice
@@ -29,6 +31,8 @@ func (Adaptive) Checkpoint(s Step) bool {
 		return s.Replay*time.Duration(2*s.Returns+1) >= 4*s.Cost
 	case s.SincePhysical == 0:
 		return false
+	case s.Replay >= 8*s.Cost:
+		return true
 	}
 	replay, cost := s.Replay.Seconds(), s.Cost.Seconds()
 	if s.Kind == Return {

@@ -227,3 +227,19 @@ func TestAdaptiveInModel(t *testing.T) {
 		}
 	}
 }
+
+// TestAdaptiveSavesWhatIsExpensive: before the search has come back at all, what eight checkpoints would pay for is saved.
+func TestAdaptiveSavesWhatIsExpensive(t *testing.T) {
+	const cost = 3 * time.Millisecond
+	for replay, want := range map[time.Duration]bool{7 * cost: false, 8 * cost: true} {
+		for _, inputs := range []int{1, 100} {
+			step := Step{Kind: Connect, Depth: 1, SincePhysical: 1, Inputs: inputs, Replay: replay, Cost: cost}
+			if got := (Adaptive{}).Checkpoint(step); got != want {
+				t.Errorf("after %d inputs, of which the last took %v: %v", inputs, replay, got)
+			}
+		}
+	}
+	if (Adaptive{}).Checkpoint(Step{Kind: Return, Replay: time.Second, Cost: cost}) {
+		t.Error("a checkpoint where there is one")
+	}
+}
