@@ -127,7 +127,7 @@ func editAtomicPointers(e *editor) {
 	e.swap("sync_atomic_SwapPointer", "sync_atomic_SwapUintptr("+address+", uintptr(new))",
 		"atomic.Xchguintptr("+address+", uintptr(new))")
 	e.before("sync_atomic_SwapPointer", "return old", atomicNote("raceenabled", "ptr", "atomicUpdate"))
-	e.enter("sync_atomic_CompareAndSwapPointer", "tandemPointToSwap(unsafe.Pointer(ptr), uint64(uintptr(old)), 8)")
+	e.enter("sync_atomic_CompareAndSwapPointer", "tandemAtomicPointToSwap(unsafe.Pointer(ptr), uint64(uintptr(old)), 8)")
 	e.swap("sync_atomic_CompareAndSwapPointer", "return sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
 		"swapped := atomic.Casuintptr("+address+", uintptr(old), uintptr(new)); if swapped { "+
 			atomicNote("raceenabled", "ptr", "atomicUpdate")+" } else { "+atomicNote("raceenabled", "ptr", "atomicLoad")+" }; return swapped")

@@ -30,8 +30,8 @@ type tandemG struct {
 	object     uintptr // what the operation is on
 	state      uintptr // where its readiness can be read
 	delta      int32   // what an opAdd adds
-	width      uint8   // of what a pending CompareAndSwap compares, in bytes; 0: it is none
-	expected   uint64  // what it compares that with
+	width      uint8   // in bytes, of what a pending CompareAndSwap compares; 0: it is none
+	expected   uint64  // with this
 	caller     uintptr // program counter of the operation's caller
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
@@ -103,18 +103,6 @@ const (
 func tandemPoint(op uint8, object, state unsafe.Pointer) {
 	if tandem.on {
 		tandemPointAt(op, object, state, sys.GetCallerPC(), getcallerfp())
-	}
-}
-
-// tandemPointToSwap is tandemPoint for a CompareAndSwap of so many bytes.
-//
-//go:nosplit
-func tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8) {
-	if tandem.on {
-		t := &getg().tandem
-		t.expected, t.width = old, width
-		tandemPointAt(opUpdate, object, nil, sys.GetCallerPC(), getcallerfp())
-		t.width = 0
 	}
 }
 
@@ -499,14 +487,4 @@ func tandemGone(gp *g) {
 		tandemRecord(record{kind: recordEnd, a: gp.tandem.id})
 	}
 	gp.tandem = tandemG{}
-}
-
-// tandemMix is the finaliser of splitmix64.
-//
-//go:nosplit
-func tandemMix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
 }

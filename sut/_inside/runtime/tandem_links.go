@@ -42,6 +42,8 @@ func tandemSyncIsSealed() bool {
 //go:nosplit
 func tandemSyncWait(object, state unsafe.Pointer) bool { return tandemWait(object, state) }
 
+// tandemAtomicPointToSwap is tandemPoint for a CompareAndSwap of so many bytes.
+//
 //go:linkname tandemAtomicPointToSwap sync/atomic.tandemPointToSwap
 //go:nosplit
 func tandemAtomicPointToSwap(object unsafe.Pointer, old uint64, width uint8) {

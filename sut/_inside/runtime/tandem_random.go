@@ -35,3 +35,13 @@ func tandemWallClock() (sec int64, nsec int32, mono int64) {
 	since := tandem.now - tandemEpoch
 	return tandemWallEpoch + since/1e9, int32(since % 1e9), tandem.now
 }
+
+// tandemMix is the finaliser of splitmix64.
+//
+//go:nosplit
+func tandemMix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
