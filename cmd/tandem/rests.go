@@ -78,11 +78,16 @@ func hashPath(path string) string {
 	switch {
 	case info.IsDir():
 		return hashTree(path)
+	case info.Mode().IsRegular() && info.Size() > maxRead:
+		return fmt.Sprintf("%d bytes of %v", info.Size(), info.ModTime())
 	case info.Mode().IsRegular():
 		return hashFile(path)
 	}
 	return ""
 }
+
+// maxRead bounds the files that are read: of larger ones, such as those of a database, size and time are looked at.
+const maxRead = 64 << 20 // bytes
 
 func hashFile(path string) string {
 	hash, err := sut.HashFile(path)

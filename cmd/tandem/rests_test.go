@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,6 +99,26 @@ func changesSince(t *testing.T, config configs.Config) func() []string {
 			list = append(list, what)
 		}
 		return list
+	}
+}
+
+// TestLargeFiles are told apart by their size and time.
+func TestLargeFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large")
+	writeFile(t, path, "")
+	seen := map[string]bool{}
+	for _, change := range []func() error{
+		func() error { return os.Truncate(path, maxRead+1) },
+		func() error { return os.Truncate(path, maxRead+2) },
+		func() error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		seen[hashPath(path)] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("three files are told apart as %d: %v", len(seen), seen)
 	}
 }
 
