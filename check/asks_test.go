@@ -1,6 +1,8 @@
 package check
 
 import (
+	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +25,40 @@ func TestFailedSwaps(t *testing.T) {
 	result := check(t, o)
 	if v := result.Verdict; v.Kind != explore.Unknown || v.Executions > 100 || !strings.Contains(result.CutOff, "(*spinLock).Lock") {
 		t.Errorf("a lock that spins: %v in %d executions, cut off at %s", v, v.Executions, result.CutOff)
+	}
+}
+
+// TestSwapsAgainstTwin: random programs of CompareAndSwap and stores have the same outcomes with and without reduction, and none of
+// their orders twice.
+func TestSwapsAgainstTwin(t *testing.T) {
+	p, err := buildProgram("testdata/asks", filepath.Join(tree, "asks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	compared := 0
+	for range 30 {
+		var texts []string
+		for range 2 + r.IntN(2) {
+			var words []string
+			for range 1 + r.IntN(2) {
+				words = append(words, []string{"01", "12", "10", "02", "20", "0", "1"}[r.IntN(7)])
+			}
+			texts = append(texts, strings.Join(words, " "))
+		}
+		text := strings.Join(texts, "/")
+		all, ended := explored(t, p, text, explore.DFS(), 20_000)
+		if !ended {
+			continue
+		}
+		compared++
+		few, _ := explored(t, p, text, explore.DPOR(), 20_000)
+		if !maps.Equal(few.outcomes, all.outcomes) || !maps.Equal(few.orders, all.orders) || few.complete != len(few.orders) {
+			t.Errorf("%s: %d outcomes and %d orders in %d executions, want %d and %d", text, len(few.outcomes), len(few.orders), few.complete, len(all.outcomes), len(all.orders))
+		}
+	}
+	if compared < 15 {
+		t.Errorf("only %d programs had few enough schedules to compare", compared)
 	}
 }
 

@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
 
 func main() {
+	if strings.Contains(os.Args[1], "/") {
+		swaps(strings.Split(os.Args[1], "/"))
+		return
+	}
 	map[string]func(){"workers": workers, "limit": limit, "variable": variable, "announced": announced, "endless": endless, "set": set, "winners": winners, "spin": spin}[os.Args[1]]()
 }
 
@@ -80,6 +85,26 @@ func announced() {
 		panic("set already")
 	}
 	<-done
+}
+
+// swaps has a goroutine for each text: "01" swaps 0 for 1, "2" stores 2. It prints which have swapped, and what is left.
+func swaps(texts []string) {
+	var n atomic.Int32
+	var all sync.WaitGroup
+	found := make([]string, len(texts))
+	for i, text := range texts {
+		all.Go(func() {
+			for word := range strings.FieldsSeq(text) {
+				if len(word) == 2 {
+					found[i] += fmt.Sprint(n.CompareAndSwap(int32(word[0]-'0'), int32(word[1]-'0')), " ")
+				} else {
+					n.Store(int32(word[0] - '0'))
+				}
+			}
+		})
+	}
+	all.Wait()
+	fmt.Println(found, n.Load())
 }
 
 // winners is who swaps first: one of four.
