@@ -110,7 +110,7 @@ func joinClock(pid int, clock *os.File) error {
 		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
 	}
 	if err == nil {
-		err = p.threads[0].examine(pid)
+		err = p.threads[0].examine(pid, make([]byte, maxXstate))
 	}
 	if err == nil {
 		err = p.enterTime(clock)

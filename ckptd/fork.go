@@ -49,7 +49,7 @@ func (p *process) fork(limbo *os.File, number int) (*process, error) {
 	}
 	strip := s.batch()
 	strip.strip(free)
-	born, err := p.runAll(s, asked)
+	arrived, err := p.runAll(s, asked)
 	for n, q := range asked {
 		if err == nil {
 			err = q.check()
@@ -58,8 +58,9 @@ func (p *process) fork(limbo *os.File, number int) (*process, error) {
 			p.note(q, n)
 		}
 	}
+	born := arrived.stopped
 	if err == nil && first.result(made) > 0 {
-		born, err = awaitBorn(born, 1, p.lost(first.result(made)))
+		born, err = arrived.await(1, p.lost(first.result(made)))
 	}
 	if len(born) == 0 {
 		return nil, fmt.Errorf("copy process %d: %w", p.pid, err)
@@ -88,21 +89,21 @@ func (p *process) fork(limbo *os.File, number int) (*process, error) {
 }
 
 // runAll has each thread carry out its list of a program, side by side.
-func (p *process) runAll(s *program, lists []questions) (born []int, err error) {
+func (p *process) runAll(s *program, lists []questions) (arrived newcomers, err error) {
 	if err := s.load(p.pid); err != nil {
-		return nil, err
+		return arrived, err
 	}
 	var tids []int
 	for n, t := range p.threads {
 		if err := lists[n].start(t.tid, t.registers); err != nil {
-			return nil, err
+			return arrived, err
 		}
 		tids = append(tids, t.tid)
 	}
-	if born, err = awaitTraps(tids...); err != nil {
-		return born, err
+	if arrived, err = awaitTraps(tids...); err != nil {
+		return arrived, err
 	}
-	return born, s.fetch(p.pid)
+	return arrived, s.fetch(p.pid)
 }
 
 // freeNumbers are the lowest numbers that no descriptor of the process has.
@@ -188,9 +189,9 @@ func (r *revival) revive(p *process) (*process, error) {
 	if err := q.deliver(s.main, 1, fds); err != nil {
 		return nil, err
 	}
-	born, err := awaitTraps(q.pid)
+	arrived, err := awaitTraps(q.pid)
 	if err == nil {
-		err = q.bringUp(s.main, s.threads, born)
+		err = q.bringUp(s.main, s.threads, arrived)
 	}
 	if err != nil {
 		return nil, err
@@ -233,16 +234,17 @@ func (p *process) forkAgain(fork *batch, made int) (pid int, err error) {
 	if err := fork.start(p.pid, p.threads[0].registers); err != nil {
 		return 0, err
 	}
-	born, err := awaitTraps(p.pid)
+	arrived, err := awaitTraps(p.pid)
 	if err == nil {
 		err = fork.program.fetch(p.pid)
 	}
 	if err == nil {
 		err = fork.check()
 	}
-	if err == nil {
-		born, err = awaitBorn(born, 1, p.lost(fork.result(made)))
+	if err != nil {
+		return 0, err
 	}
+	born, err := arrived.await(1, p.lost(fork.result(made)))
 	if err != nil {
 		return 0, err
 	}

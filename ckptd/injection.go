@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -173,9 +172,24 @@ func proceed(tid int) error {
 	return nil
 }
 
+// newcomers are what was made during calls, as far as it has shown.
+type newcomers struct {
+	stopped []int // which they do before they do anything
+	ended   bool  // something has, perhaps one of them
+}
+
+// note notes what has stopped or ended that nobody knows.
+func (n *newcomers) note(tid int, status unix.WaitStatus) {
+	switch {
+	case status.Exited() || status.Signaled():
+		n.ended = true
+	case int(status)>>16 == eventStop:
+		n.stopped = append(n.stopped, tid)
+	}
+}
+
 // awaitTraps waits until all of these threads have come to the end of their batches.
-// Those who were born meanwhile, which stop before they have done anything, are returned.
-func awaitTraps(tids ...int) (born []int, err error) {
+func awaitTraps(tids ...int) (born newcomers, err error) {
 	waiting := map[int]bool{}
 	for _, tid := range tids {
 		waiting[tid] = true
@@ -186,12 +200,10 @@ func awaitTraps(tids ...int) (born []int, err error) {
 			return born, err
 		}
 		switch event := int(status) >> 16; {
+		case !waiting[tid] && (!status.Stopped() || event == eventStop):
+			born.note(tid, status)
 		case status.Exited() || status.Signaled():
-			if waiting[tid] {
-				return born, fmt.Errorf("thread %d ended (status %#x) during calls", tid, int(status))
-			}
-		case !waiting[tid] && event == eventStop:
-			born = append(born, tid)
+			return born, fmt.Errorf("thread %d ended (status %#x) during calls", tid, int(status))
 		case waiting[tid] && event == eventStop: // an interruption that came late
 			if err := proceed(tid); err != nil {
 				return born, err
@@ -205,30 +217,21 @@ func awaitTraps(tids ...int) (born []int, err error) {
 	return born, nil
 }
 
-// awaitBorn waits until there are as many as were made. They come to stop as soon as they get this processor. If they do not,
-// lost tells whether they have been killed before: the end of one that nobody knows yet is not noticed as such.
-func awaitBorn(born []int, count int, lost func() bool) ([]int, error) {
-	const soon, pause = 100, 50 * time.Microsecond
-	for attempt := 0; len(born) < count; {
-		tid, status, err := anyChange()
-		switch {
-		case err != nil:
-			return born, err
-		case tid != 0:
-			if status.Stopped() && int(status)>>16 == eventStop {
-				born = append(born, tid)
-			}
-			continue
-		case attempt < soon:
-			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-		case lost():
-			return born, errors.New("what was made was killed at once")
-		default:
-			time.Sleep(pause)
+// await waits until there are as many as were made. They come to stop as soon as they get this processor, and for that the caller
+// leaves it. One may have been killed before, and nobody knows it by its pid yet: whenever something has ended, lost tells.
+func (n newcomers) await(count int, lost func() bool) ([]int, error) {
+	for len(n.stopped) < count {
+		if n.ended && lost() {
+			return n.stopped, errors.New("what was made was killed at once")
 		}
-		attempt++
+		n.ended = false
+		tid, status, err := awaitAny()
+		if err != nil {
+			return n.stopped, err
+		}
+		n.note(tid, status)
 	}
-	return born, nil
+	return n.stopped, nil
 }
 
 // run has a stopped thread carry out a program of one batch.

@@ -14,18 +14,18 @@ import (
 )
 
 // TestKilledBeforeItStops: who waits for a process to come to its first stop does not wait for ever if it is killed before,
-// whoever has seen its end, and though others are traced.
+// though others are traced, and whether its end is seen in this wait or was in the one before.
 func TestKilledBeforeItStops(t *testing.T) {
-	for _, seen := range []bool{false, true} {
-		err := peers.OnThread(func() error { return awaitOneAlive(seen) })
+	for _, before := range []bool{false, true} {
+		err := peers.OnThread(func() error { return awaitOneAlive(before) })
 		if err != nil {
-			t.Errorf("its end was seen by somebody else: %v: %v", seen, err)
+			t.Errorf("its end was seen before: %v: %v", before, err)
 		}
 	}
 }
 
 // awaitOneAlive waits for two processes, of which one is killed, and then for the other one.
-func awaitOneAlive(seen bool) error {
+func awaitOneAlive(before bool) error {
 	killed, other := exec.Command("sleep", "100"), exec.Command("sleep", "100")
 	for _, cmd := range []*exec.Cmd{killed, other} {
 		if err := cmd.Start(); err != nil {
@@ -33,27 +33,30 @@ func awaitOneAlive(seen bool) error {
 		}
 		defer cmd.Wait()
 		defer cmd.Process.Kill()
-	}
-	pid := other.Process.Pid
-	if _, err := ptrace(unix.PTRACE_SEIZE, pid, 0, unix.PTRACE_O_EXITKILL); err != nil {
-		return err
+		if _, err := ptrace(unix.PTRACE_SEIZE, cmd.Process.Pid, 0, unix.PTRACE_O_EXITKILL); err != nil {
+			return err
+		}
 	}
 	if err := killed.Process.Kill(); err != nil {
 		return err
 	}
-	if seen {
-		if _, err := killed.Process.Wait(); err != nil {
+	var arrived newcomers
+	if before {
+		tid, status, err := awaitAny()
+		if err != nil {
 			return err
 		}
+		arrived.note(tid, status)
 	}
-	born, err := awaitBorn(nil, 1, func() bool { return !isAlive(killed.Process.Pid) })
+	born, err := arrived.await(1, func() bool { return !isAlive(killed.Process.Pid) })
 	if err == nil {
 		return fmt.Errorf("%d has come to stop, and was killed", born)
 	}
+	pid := other.Process.Pid
 	if _, err := ptrace(unix.PTRACE_INTERRUPT, pid, 0, 0); err != nil {
 		return err
 	}
-	born, err = awaitBorn(nil, 1, func() bool { return !isAlive(pid) })
+	born, err = newcomers{}.await(1, func() bool { return !isAlive(pid) })
 	if err == nil && !slices.Equal(born, []int{pid}) {
 		err = fmt.Errorf("%d has come to stop, not %d", born, pid)
 	}

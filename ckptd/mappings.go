@@ -5,7 +5,6 @@ package ckptd
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -31,7 +30,7 @@ func (m *mapping) inGroup() bool {
 }
 
 func (m *mapping) isProxys() bool {
-	return strings.HasPrefix(m.name, filepath.Join(runDirectory, proxyDirectory)+"/")
+	return strings.HasPrefix(m.name, runDirectory+"/"+proxyDirectory+"/")
 }
 
 // isKernels tells memory that the kernel gives to every process.
@@ -56,7 +55,7 @@ func (p *process) examineMemory() (err error) {
 // examineFlags does so with all that the kernel tells.
 func (p *process) examineFlags() error {
 	p.private = 0
-	text, err := readProc(fmt.Sprintf("/proc/%d/smaps", p.pid))
+	text, err := readRoom(fmt.Sprintf("/proc/%d/smaps", p.pid), 16*roomForMaps)
 	if err != nil {
 		return err
 	}
@@ -101,33 +100,36 @@ func isMapping(line string) bool {
 }
 
 func parseMapping(line string) (*mapping, error) {
-	fields := strings.Fields(line)
-	if len(fields) < 5 || len(fields[1]) != 4 {
+	from, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "-")
+	to, rest, _ := strings.Cut(rest, " ")
+	flags, rest, _ := strings.Cut(rest, " ")
+	offset, rest, _ := strings.Cut(rest, " ")
+	_, rest, _ = strings.Cut(rest, " ") // the device
+	inode, rest, _ := strings.Cut(rest, " ")
+	if len(flags) != 4 {
 		return nil, fmt.Errorf("a mapping reads %q", line)
 	}
-	m := &mapping{name: strings.Join(fields[5:], " "), shared: fields[1][3] == 's'}
-	from, to, _ := strings.Cut(fields[0], "-")
+	m := &mapping{name: strings.TrimLeft(rest, " "), shared: flags[3] == 's'}
 	end := uint64(0)
-	for _, n := range []struct {
+	for _, n := range [...]struct {
 		to   *uint64
 		text string
 		base int
-	}{{&m.from, from, 16}, {&end, to, 16}, {&m.offset, fields[2], 16}, {&m.inode, fields[4], 10}} {
+	}{{&m.from, from, 16}, {&end, to, 16}, {&m.offset, offset, 16}, {&m.inode, inode, 10}} {
 		var err error
 		if *n.to, err = strconv.ParseUint(n.text, n.base, 64); err != nil {
 			return nil, fmt.Errorf("a mapping reads %q: %w", line, err)
 		}
 	}
 	m.length = end - m.from
-	for n, bit := range []uint64{unix.PROT_READ, unix.PROT_WRITE, unix.PROT_EXEC} {
-		if fields[1][n] != '-' {
+	for n, bit := range [...]uint64{unix.PROT_READ, unix.PROT_WRITE, unix.PROT_EXEC} {
+		if flags[n] != '-' {
 			m.protection |= bit
 		}
 	}
 	return m, nil
 }
 
-// parseKibibytes reads "  12 kB" as bytes; what is not of that form counts as nothing.
 // examineMapping refuses memory that is shared with others, or that a fork does not carry
 // over.
 func (p *process) examineMapping(m *mapping) error {
@@ -179,9 +181,12 @@ func (p *process) keepWiped(m *mapping) error {
 	return nil
 }
 
+// roomForMaps is enough for the list of a few hundred mappings.
+const roomForMaps = 32 << 10
+
 // mappingsOf is what p.maps is for another process, without the mapping for calls.
 func mappingsOf(pid int, injected uint64) (string, error) {
-	text, err := readProc(fmt.Sprintf("/proc/%d/maps", pid))
+	text, err := readRoom(fmt.Sprintf("/proc/%d/maps", pid), roomForMaps)
 	if err != nil || injected == 0 {
 		return string(text), err
 	}

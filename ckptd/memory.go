@@ -71,12 +71,12 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		if err == nil {
 			err = sideBySide(
 				func() error { return m.examineAll(frozen) }, // on this thread
+				func() error { return examineMemories(frozen) },
 				func() error { return m.describeAll(frozen) },
-				h.nothingUnderWay,
-				func() error { return h.saveFiles(i) })
+				h.nothingUnderWay)
 		}
 		if err == nil {
-			err = b.capture(m, frozen)
+			err = sideBySide(func() error { return b.capture(m, frozen) }, func() error { return h.saveFiles(i) })
 		}
 		if err != nil {
 			h.tracer.kill(m.pids())
@@ -188,6 +188,15 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 	}
 	for _, p := range frozen {
 		if err := p.examine(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func examineMemories(frozen []*process) error {
+	for _, p := range frozen {
+		if err := p.examineMemory(); err != nil {
 			return err
 		}
 	}

@@ -137,7 +137,7 @@ func TestMemoryRefuses(t *testing.T) {
 		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
 		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
 		"System V shared memory": "the group has System V shared memory (1)", "POSIX message queue": "a POSIX message queue, letters",
-		"expired timerfd": "has expired", "no capabilities": "has dropped the capability",
+		"socket filter": "has a filter", "expired timerfd": "has expired", "no capabilities": "has dropped the capability",
 	} {
 		t.Run(role, func(t *testing.T) {
 			g := start(t, c, ownPeer(role))

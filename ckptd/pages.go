@@ -123,21 +123,13 @@ func exclusiveBytes(pid int, own []region) (total int64, err error) {
 }
 
 // examinePages is examineMemory without the flags of mappings, which take the kernel long to
-// list. Those that matter show elsewhere.
+// list. Those that matter show elsewhere: see examineKinds.
 func (p *process) examinePages() (err error) {
 	if p.own, err = ownPages(p.pid, 0); err != nil {
 		return err
 	}
 	if p.private, err = exclusiveBytes(p.pid, p.own); err != nil {
 		return err
-	}
-	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
-		if p.common.bytes(name) > 0 {
-			return refuse("memory of process %d %s", p.pid, what)
-		}
-	}
-	if strings.Contains(p.common.field("x86_Thread_features:"), "shstk") {
-		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	if p.maps, err = mappingsOf(p.pid, 0); err != nil {
 		return err

@@ -159,10 +159,11 @@ func (t *thread) repeat() unix.PtraceRegs {
 	return r
 }
 
-// examine reads what there is to know from outside of a frozen process.
+// examine reads what there is to know from outside of a frozen process, but for its memory and its files.
 func (p *process) examine() error {
+	vector := make([]byte, maxXstate)
 	for n, t := range p.threads {
-		if err := t.examine(p.pid); err != nil {
+		if err := t.examine(p.pid, vector); err != nil {
 			return err
 		}
 		children, err := readProc(childrenFile(p.pid, t.tid))
@@ -186,10 +187,11 @@ func (p *process) examine() error {
 	if strings.HasSuffix(p.directory, " (deleted)") {
 		return refuse("the directory of process %d was deleted", p.pid)
 	}
-	return p.examineMemory()
+	return nil
 }
 
-func (t *thread) examine(pid int) (err error) {
+// examine uses a buffer, which has room for the vector registers.
+func (t *thread) examine(pid int, vector []byte) (err error) {
 	var instruction [2]byte
 	if err := readMemory(pid, page{t.registers.Rip - 2, instruction[:]}); err != nil {
 		return err
@@ -203,7 +205,6 @@ func (t *thread) examine(pid int) (err error) {
 	if t.mask, err = getSignalMask(t.tid); err != nil {
 		return err
 	}
-	vector := make([]byte, maxXstate)
 	n, err := getRegisterSet(t.tid, ntX86Xstate, vector)
 	if err != nil {
 		return err
@@ -245,7 +246,10 @@ func (p *process) examineStatus(t *thread, first bool) error {
 		}
 		p.common = lines
 		p.tables = lines.bytes("VmPTE:")
-		return p.examineRights()
+		if err := p.examineRights(); err != nil {
+			return err
+		}
+		return p.examineKinds()
 	}
 	for _, field := range statusOfAll {
 		if lines.field(field) != p.common.field(field) {
@@ -263,6 +267,19 @@ func (p *process) examineRights() error {
 	}
 	if p.common.field("Seccomp:") != "0" && !(p.common.field("Seccomp_filters:") == "1" && p.hasOwnVDSO()) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
+	}
+	return nil
+}
+
+// examineKinds refuses a process with memory of a kind that a fork does not carry over.
+func (p *process) examineKinds() error {
+	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
+		if p.common.bytes(name) > 0 {
+			return refuse("memory of process %d %s", p.pid, what)
+		}
+	}
+	if strings.Contains(p.common.field("x86_Thread_features:"), "shstk") {
+		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	return nil
 }

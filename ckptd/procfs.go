@@ -91,6 +91,7 @@ func (s status) field(name string) string {
 // bytes is an amount of memory, 0 if it is not there.
 func (s status) bytes(name string) int64 { return parseKibibytes(s.field(name)) }
 
+// parseKibibytes reads "  12 kB" as bytes; what is not of that form counts as nothing.
 func parseKibibytes(text string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
 	return n << 10

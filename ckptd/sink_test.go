@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,9 +87,14 @@ var refused = map[string]func(){
 	"shared memory": func() {
 		must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS))
 	},
-	"memfd":       func() { must1(unix.MemfdCreate("x", 0)) },
-	"pidfd":       func() { must1(unix.PidfdOpen(os.Getpid(), 0)) },
-	"UDP":         func() { must1(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)) },
+	"memfd": func() { must1(unix.MemfdCreate("x", 0)) },
+	"pidfd": func() { must1(unix.PidfdOpen(os.Getpid(), 0)) },
+	"UDP":   func() { must1(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)) },
+	"socket filter": func() {
+		fd := must1(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))
+		program := slices.Repeat([]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16}}, 300)
+		must(unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}))
+	},
 	"Unix socket": func() { must1(net.Listen("unix", "x")) },
 	"half a pair": func() {
 		pair := must1(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))

@@ -63,7 +63,7 @@ var carried = [][2]int{
 }
 
 func getOption(fd, level, name int) ([]byte, error) {
-	const most = 256
+	const most = 32 // of those that are carried
 	return getOptionOf(fd, level, name, most)
 }
 
@@ -77,6 +77,20 @@ func getOptionOf(fd, level, name, size int) ([]byte, error) {
 		return nil, errno
 	}
 	return b[:n], nil
+}
+
+// hasFilter tells whether packets for the socket are filtered. It asks for no more than the number of instructions, which
+// those of BPF (SO_ATTACH_BPF) do not tell.
+func hasFilter(fd int) (bool, error) {
+	var count uint32
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_GET_FILTER, 0, uintptr(unsafe.Pointer(&count)), 0)
+	if errno == unix.EACCES {
+		return true, nil
+	}
+	if errno != 0 {
+		return false, fmt.Errorf("ask for the filter of a socket: %w", errno)
+	}
+	return count > 0, nil
 }
 
 func setOption(fd, level, name int, value []byte) error {
@@ -174,8 +188,8 @@ func (s *socket) address(a netip.AddrPort) unix.Sockaddr {
 // describeOptions reads the options, of which those that this Linux does not know or the
 // family does not have are left out.
 func (s *socket) describeOptions(fd int) error {
-	if filter, err := getOption(fd, unix.SOL_SOCKET, unix.SO_GET_FILTER); err == nil && len(filter) > 0 {
-		return refuse("the socket of %v has a filter", s.local)
+	if filtered, err := hasFilter(fd); err != nil || filtered {
+		return refuse("the socket of %v has a filter: %w", s.local, textOf(err))
 	}
 	for _, o := range carried {
 		if o[0] == unix.IPPROTO_IPV6 && s.domain != unix.AF_INET6 {

@@ -51,7 +51,7 @@ func (t *thread) equip(b *batch) {
 // bringUp goes on when a batch that makes threads has come to its end: they carry out their
 // lists. The numbers of threads that were killed may be in use a moment longer than their
 // process; those that could not be made are made then.
-func (p *process) bringUp(b *batch, all []newThread, born []int) error {
+func (p *process) bringUp(b *batch, all []newThread, arrived newcomers) error {
 	const attempts, pause = 2000, 50 * time.Microsecond
 	for attempt := 1; ; attempt++ {
 		if err := b.program.fetch(p.pid); err != nil {
@@ -60,7 +60,7 @@ func (p *process) bringUp(b *batch, all []newThread, born []int) error {
 		if err := b.check(); err != nil {
 			return err
 		}
-		missing, err := p.equipThreads(b, all, born)
+		missing, err := p.equipThreads(b, all, arrived)
 		if err != nil || len(missing) == 0 {
 			return err
 		}
@@ -76,7 +76,7 @@ func (p *process) bringUp(b *batch, all []newThread, born []int) error {
 		if err := b.start(p.pid, p.threads[0].registers); err != nil {
 			return err
 		}
-		if born, err = awaitTraps(p.pid); err != nil {
+		if arrived, err = awaitTraps(p.pid); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (p *process) bringUp(b *batch, all []newThread, born []int) error {
 
 // equipThreads has the threads that could be made carry out their lists, side by side, and
 // returns the others.
-func (p *process) equipThreads(b *batch, all []newThread, born []int) (missing []*thread, err error) {
+func (p *process) equipThreads(b *batch, all []newThread, arrived newcomers) (missing []*thread, err error) {
 	byStack := map[uint64]newThread{}
 	for _, t := range all {
 		switch r := b.result(t.made); {
@@ -96,7 +96,8 @@ func (p *process) equipThreads(b *batch, all []newThread, born []int) (missing [
 			byStack[t.stack] = t
 		}
 	}
-	if born, err = awaitBorn(born, len(byStack), func() bool { return !isAlive(p.pid) }); err != nil {
+	born, err := arrived.await(len(byStack), func() bool { return !isAlive(p.pid) })
+	if err != nil {
 		return nil, err
 	}
 	for _, tid := range born {

@@ -186,17 +186,6 @@ func awaitAny() (tid int, status unix.WaitStatus, err error) {
 	return tid, status, err
 }
 
-// anyChange is awaitAny that does not wait: tid is 0 if nothing has changed.
-func anyChange() (tid int, status unix.WaitStatus, err error) {
-	tid, err = retryInterrupted(func() (int, error) {
-		return unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD|unix.WNOHANG, nil)
-	})
-	if err != nil {
-		err = fmt.Errorf("look at what is traced: %w", err)
-	}
-	return tid, status, err
-}
-
 // awaitStop waits until a traced thread has stopped.
 func awaitStop(tid int) (unix.WaitStatus, error) {
 	status, err := awaitChange(tid)
