@@ -9,8 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,10 +35,12 @@ func (e *SocketError) Unwrap() error { return e.Errno }
 // Client sends commands to one incarnation of a proxy; a restore makes another.
 // It is safe for concurrent use; commands are carried out one at a time.
 type Client struct {
-	channel  *net.UnixConn
+	channel  int
+	wake     int // eventfd: who waits is to look at why
 	diagnose func() error
+	closed   atomic.Bool
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the rest, and is held as long as the descriptors are used
 	sequence uint32
 }
 
@@ -46,21 +48,38 @@ type Client struct {
 // proxy is found dead, diagnose (may be nil) is asked for what happened; nil means unknown.
 func NewClient(channel *os.File, diagnose func() error) (*Client, error) {
 	defer channel.Close()
-	c, err := net.FileConn(channel)
+	if _, err := unix.GetsockoptInt(int(channel.Fd()), unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return nil, fmt.Errorf("use the proxy's command channel: %w", err)
+	}
+	fd, err := unix.FcntlInt(channel.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("use the proxy's command channel: %w", err)
 	}
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		c.Close()
-		return nil, fmt.Errorf("the proxy's command channel is a %s socket, not a Unix socket", c.LocalAddr().Network())
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("use the proxy's command channel: %w", err)
 	}
-	return &Client{channel: u, diagnose: diagnose}, nil
+	return &Client{channel: fd, wake: wake, diagnose: diagnose}, nil
 }
 
 // Disconnect ends the use of the channel. The proxy takes that as its own end, and with
-// it the group ends.
-func (c *Client) Disconnect() error { return c.channel.Close() }
+// it the group ends. A command under way fails; to disconnect again does nothing.
+func (c *Client) Disconnect() {
+	if c.closed.Swap(true) {
+		return
+	}
+	c.interrupt()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	unix.Close(c.channel)
+	unix.Close(c.wake)
+}
+
+// interrupt wakes up who waits for the proxy.
+func (c *Client) interrupt() {
+	unix.Write(c.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // if it is full, that is enough
+}
 
 // CreateSocket implements Commands.
 func (c *Client) CreateSocket(ctx context.Context, id ID) (int, error) {
@@ -141,22 +160,28 @@ func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd 
 // exchange sends a command and waits for its reply, passing over late replies to
 // commands that were given up.
 func (c *Client) exchange(ctx context.Context, m command) (reply, int, error) {
+	if c.closed.Load() {
+		return reply{}, -1, net.ErrClosed
+	}
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		c.channel.SetDeadline(time.Unix(1, 0))
+		c.interrupt()
 		close(expired)
 	})
 	defer func() {
-		if !stop() { // the deadline may only now be getting set
+		if !stop() { // it may only now be interrupted
 			<-expired
-			c.channel.SetDeadline(time.Time{})
+			unix.Read(c.wake, make([]byte, 8))
 		}
 	}()
-	if _, err := c.channel.Write(m.encode()); err != nil {
+	err := c.when(ctx, unix.POLLOUT, func() error {
+		return unix.Sendto(c.channel, m.encode(), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+	})
+	if err != nil {
 		return reply{}, -1, err
 	}
 	for {
-		r, fd, err := c.receive()
+		r, fd, err := c.receive(ctx)
 		if err != nil {
 			return r, -1, err
 		}
@@ -169,10 +194,41 @@ func (c *Client) exchange(ctx context.Context, m command) (reply, int, error) {
 	}
 }
 
-func (c *Client) receive() (reply, int, error) {
+// when makes a call that does not wait, again whenever the channel is ready for it.
+//
+// It is waited for in a system call, and not by the runtime's poller: the runtime has a thread wait there only when all of its
+// processors are idle. It counts one as busy that was in a system call less than 10 ms ago, or in one that it was not told of,
+// as those are in which the checker waits for its daemon and for workers. Until its monitor looks, a reply would lie there.
+func (c *Client) when(ctx context.Context, ready int16, call func() error) error {
+	for {
+		switch err := call(); err {
+		case unix.EINTR:
+			continue
+		default:
+			return err
+		case unix.EAGAIN:
+		}
+		wait := []unix.PollFd{{Fd: int32(c.channel), Events: ready}, {Fd: int32(c.wake), Events: unix.POLLIN}}
+		if _, err := unix.Poll(wait, -1); err != nil && err != unix.EINTR {
+			return err
+		}
+		if c.closed.Load() {
+			return net.ErrClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Client) receive(ctx context.Context) (reply, int, error) {
 	buffer := make([]byte, messageSize+1) // one more, to see that a message is too long
 	control := make([]byte, unix.CmsgSpace(4))
-	n, controlLength, _, _, err := c.channel.ReadMsgUnix(buffer, control)
+	var n, controlLength int
+	err := c.when(ctx, unix.POLLIN, func() (err error) {
+		n, controlLength, _, _, err = unix.Recvmsg(c.channel, buffer, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		return err
+	})
 	if err != nil {
 		return reply{}, -1, err
 	}
@@ -222,8 +278,8 @@ func (c *Client) explain(ctx context.Context, m command, err error) error {
 			}
 		}
 		return fmt.Errorf("%v: %w", m, ErrDied)
-	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
-		return fmt.Errorf("%v: no reply from the proxy: %w", m, ctx.Err())
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return fmt.Errorf("%v: no reply from the proxy: %w", m, err)
 	default:
 		return fmt.Errorf("%v: %w", m, err)
 	}

@@ -342,7 +342,7 @@ func TestCommandWhileAnotherWaits(t *testing.T) {
 func TestProxyDies(t *testing.T) {
 	c, served := newServer(t)
 	create(t, c, 1)
-	if err := unix.Shutdown(int(rawConn(t, c)), unix.SHUT_WR); err != nil {
+	if err := unix.Shutdown(c.channel, unix.SHUT_WR); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-served; err != nil {
@@ -352,25 +352,10 @@ func TestProxyDies(t *testing.T) {
 	if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "create_socket of socket 2: the proxy of the peer group died: it was the gardener") {
 		t.Errorf("%v", err)
 	}
-	if err := c.Disconnect(); err != nil {
-		t.Fatal(err)
-	}
+	c.Disconnect()
 	if err := c.Close(testContext(t), 1); !errors.Is(err, ErrDied) {
 		t.Errorf("after Disconnect: %v", err)
 	}
-}
-
-// rawConn is the descriptor of a client's channel.
-func rawConn(t testing.TB, c *Client) (fd uintptr) {
-	t.Helper()
-	raw, err := c.channel.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Control(func(f uintptr) { fd = f }); err != nil {
-		t.Fatal(err)
-	}
-	return fd
 }
 
 func TestServerRefusesForeignMessages(t *testing.T) {
@@ -437,5 +422,34 @@ func TestClientNeedsASocket(t *testing.T) {
 	}
 	if _, err := NewClient(f, nil); err == nil || !strings.Contains(err.Error(), "command channel") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDisconnectWhileAnotherWaits: a command under way fails, and so does one after it.
+func TestDisconnectWhileAnotherWaits(t *testing.T) {
+	ours, theirs := channelPair(t)
+	defer unix.Close(theirs)
+	c, err := NewClient(ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := c.CreateSocket(testContext(t), 1)
+		failed <- err
+	}()
+	if _, err := unix.Read(theirs, make([]byte, messageSize)); err != nil { // it waits for the reply
+		t.Fatal(err)
+	}
+	c.Disconnect()
+	if err := <-failed; !errors.Is(err, ErrDied) {
+		t.Errorf("the command under way: %v", err)
+	}
+	if _, err := c.CreateSocket(testContext(t), 2); !errors.Is(err, ErrDied) {
+		t.Errorf("the next one: %v", err)
+	}
+	c.Disconnect()
+	if n, err := unix.Read(theirs, make([]byte, messageSize)); n != 0 || err != nil {
+		t.Errorf("the proxy does not see the end of its channel: %d bytes, %v", n, err)
 	}
 }
