@@ -188,8 +188,12 @@ func (s *socket) address(a netip.AddrPort) unix.Sockaddr {
 // describeOptions reads the options, of which those that this Linux does not know or the
 // family does not have are left out.
 func (s *socket) describeOptions(fd int) error {
-	if filtered, err := hasFilter(fd); err != nil || filtered {
-		return refuse("the socket of %v has a filter: %w", s.local, textOf(err))
+	filtered, err := hasFilter(fd)
+	if err == nil && filtered {
+		err = refuse("the socket of %v has a filter", s.local)
+	}
+	if err != nil {
+		return err
 	}
 	for _, o := range carried {
 		if o[0] == unix.IPPROTO_IPV6 && s.domain != unix.AF_INET6 {

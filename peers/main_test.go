@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -117,6 +118,15 @@ var roles = map[string]func(net.Conn){
 		for {
 		}
 	},
+	// Ends a thread at the first byte.
+	"thread": func(c net.Conn) {
+		OnThread(func() error {
+			name := []byte(endingThread + "\x00")
+			unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+			_, err := c.Read(make([]byte, 1))
+			return err
+		})
+	},
 	// Resets the connection at the first byte.
 	"resetter": func(c net.Conn) {
 		c.Read(make([]byte, 1))
@@ -124,6 +134,9 @@ var roles = map[string]func(net.Conn){
 		c.Close()
 	},
 }
+
+// endingThread is the name of the thread in role "thread".
+const endingThread = "ending"
 
 // play is the life of a peer.
 func play(role string) {

@@ -182,6 +182,9 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 		if err != nil {
 			return orAwake(err)
 		}
+		if s.state == 'Z' && tid != pid {
+			return errAwake // it is just ending, and then the process may be: only first threads stay
+		}
 		if s.state == 'Z' {
 			if err := w.deathOf(pid, s); err != nil {
 				return err

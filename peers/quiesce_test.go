@@ -3,9 +3,12 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,6 +75,45 @@ func childOfAPeerMayEnd(t *testing.T, run runner) {
 		if got.String() != "done" {
 			t.Errorf("when the group was quiescent the answer was %q", got.String())
 		}
+	}
+}
+
+// TestThreadThatIsEnding: while a thread ends, it looks like one that has ended long ago; the process may be about to end with it.
+func TestThreadThatIsEnding(t *testing.T) { bothMethods(t, threadThatIsEnding) }
+
+func threadThatIsEnding(t *testing.T, run runner) {
+	w, c := run(t, "thread")
+	fd := connect(t, w, c)
+	tid := 0
+	await(t, "a thread", func() bool {
+		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", w.hosts[0]))
+		for _, file := range all {
+			if name, _ := os.ReadFile(file); string(name) == endingThread+"\n" {
+				tid, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			}
+		}
+		return tid != 0
+	})
+	runtime.LockOSThread() // which traces the other one: as long as it has not waited for that, the end takes longer than some instructions
+	defer runtime.UnlockOSThread()
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno != 0 {
+		t.Fatal(errno)
+	}
+	send(t, fd, 'x')
+	await(t, "its end", func() bool {
+		s, err := w.proc.stat(tid)
+		return err == nil && s.state == 'Z'
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.Quiesce(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while it ends, the group is quiescent: %v", err)
+	}
+	if _, err := unix.Wait4(tid, nil, unix.WALL, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Quiesce(testContext(t), nil); err != nil {
+		t.Error(err)
 	}
 }
 
