@@ -10,7 +10,7 @@ import "time"
 //     often again as it has;
 //   - where the search comes back to, if the inputs on the way, given again for all executions that it expects to go that
 //     way, would cost three checkpoints: some of these executions will find a nearer one;
-//   - wherever the inputs on the way would cost five checkpoints: the first return pays for it, and should none
+//   - wherever the inputs on the way would cost six checkpoints: the first return pays for it, and should none
 //     ever come, little is lost;
 //   - after a new input, if the search comes back to all places alike, as often as it has so far: with d seconds
 //     of replay between two checkpoints, n inputs of p seconds each for each return, and C seconds for a checkpoint, a
@@ -31,7 +31,7 @@ func (Adaptive) Checkpoint(s Step) bool {
 		return s.Replay*time.Duration(2*s.Returns+1) >= 4*s.Cost
 	case s.SincePhysical == 0:
 		return false
-	case s.Replay >= 5*s.Cost:
+	case s.Replay >= 6*s.Cost:
 		return true
 	}
 	replay, cost := s.Replay.Seconds(), s.Cost.Seconds()
