@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -46,23 +47,24 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 		return show, err
 	}
 	for n, tid := range threads {
-		place := childrenFile(h.process.pid, tid)
-		list, err := os.ReadFile(place)
+		children, err := peers.Children(h.process.pid, tid)
 		if err != nil {
 			return show, err
 		}
-		children := strings.Fields(string(list))
-		others := slices.DeleteFunc(slices.Clone(children), func(child string) bool {
-			pid, err := strconv.Atoi(child)
-			return err == nil && slices.Contains(copies, pid)
-		})
-		if len(others) == len(children) {
+		others := ""
+		for _, pid := range children {
+			if !slices.Contains(copies, pid) {
+				others += strconv.Itoa(pid) + " "
+			}
+		}
+		if len(strings.Fields(others)) == len(children) {
 			continue
 		}
 		file := fmt.Sprintf("%s.children%d", h.directory, n)
-		if err := os.WriteFile(file, []byte(strings.Join(others, " ")+" "), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(others), 0o600); err != nil {
 			return show, err
 		}
+		place := fmt.Sprintf("/proc/%d/task/%d/children", h.process.pid, tid)
 		err = unix.Mount(file, place, "", unix.MS_BIND, "")
 		if err := errors.Join(err, os.Remove(file)); err != nil {
 			return show, fmt.Errorf("hide copies of the peers in %s: %w", place, err)

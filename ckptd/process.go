@@ -3,7 +3,6 @@
 package ckptd
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // errRefused says that a backend cannot hold a group as it is. The text names what it is
@@ -166,12 +167,12 @@ func (p *process) examine() error {
 		if err := t.examine(p.pid, vector); err != nil {
 			return err
 		}
-		children, err := readProc(childrenFile(p.pid, t.tid))
+		children, err := peers.Children(p.pid, t.tid)
 		if err != nil {
 			return err
 		}
 		if len(children) > 0 {
-			return refuse("process %d has started another process, %s", p.pid, bytes.TrimSpace(children))
+			return refuse("process %d has started another process, %d", p.pid, children[0])
 		}
 		if err := p.examineStatus(t, n == 0); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // readProc reads a file of /proc. It takes half the time of os.ReadFile, which has the file polled if that can be done.
@@ -59,17 +61,11 @@ func threadsOf(pid int) ([]int, error) {
 func childrenOf(pid int) (all []int, err error) {
 	tids, err := threadsOf(pid)
 	for _, tid := range tids {
-		list, _ := readProc(childrenFile(pid, tid)) // the thread may have ended
-		for field := range strings.FieldsSeq(string(list)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				all = append(all, child)
-			}
-		}
+		children, _ := peers.Children(pid, tid) // the thread may have ended
+		all = append(all, children...)
 	}
 	return all, err
 }
-
-func childrenFile(pid, tid int) string { return fmt.Sprintf("/proc/%d/task/%d/children", pid, tid) }
 
 // status is the text of /proc/PID/status, or of another file of /proc with such lines: "Name:", a tabulator or other space, and a value.
 type status string

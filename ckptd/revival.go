@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -95,7 +96,7 @@ func (h *hosted) killPeers() error {
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
 func (h *hosted) killOrphans(v *proxy.Visitor, network uint64, last int) error {
-	children, err := readProc(childrenFile(h.process.pid, h.process.pid))
+	children, err := peers.Children(h.process.pid, h.process.pid)
 	if err != nil || len(children) == 0 {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 type procfs struct {
 	buffer [16 << 10]byte
 	path   []byte
+	list   []byte // of children
 }
 
 // errGone says that the process or thread ended meanwhile.
@@ -74,23 +75,6 @@ func (p *procfs) threads(pid int) ([]int, error) {
 			}
 		}
 	}
-}
-
-// children lists the children that thread tid of process pid has forked or adopted.
-func (p *procfs) children(pid, tid int) ([]int, error) {
-	b, err := p.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "children")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for field := range bytes.FieldsSeq(b) {
-		child, err := strconv.Atoi(string(field))
-		if err != nil {
-			return nil, fmt.Errorf("children of process %d: %q is not a pid", pid, field)
-		}
-		pids = append(pids, child)
-	}
-	return pids, nil
 }
 
 // stat is the part of /proc/PID/stat that matters here.

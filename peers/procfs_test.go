@@ -3,10 +3,14 @@ package peers
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +44,91 @@ func TestProcfsOfThisProcess(t *testing.T) {
 			t.Errorf("%s of nobody: %v", name, err)
 		}
 	}
+}
+
+// TestChildren has a process listed while the one that comes before it is waited for. With the kernel's list alone it fails: that
+// may leave out the next one.
+func TestChildren(t *testing.T) {
+	err := OnThread(func() error {
+		const rounds, early = 40, 25
+		for range rounds {
+			var ended []int
+			for range early {
+				pid, err := start("true")
+				if err != nil {
+					return err
+				}
+				ended = append(ended, pid)
+			}
+			last, err := start("sleep", "100")
+			if err == nil {
+				err = errors.Join(listedWhile(last, func() {
+					for _, pid := range slices.Backward(ended) {
+						unix.Wait4(pid, nil, 0, nil)
+					}
+				}), unix.Kill(last, unix.SIGKILL))
+				unix.Wait4(last, nil, 0, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// listedWhile returns an error if a child of this thread is missing in a list of its children while f runs.
+func listedWhile(pid int, f func()) error {
+	var done atomic.Bool
+	go func() {
+		defer done.Store(true)
+		f()
+	}()
+	var missed error
+	var p procfs
+	for self := unix.Gettid(); !done.Load(); {
+		all, err := p.children(os.Getpid(), self)
+		if err != nil || !slices.Contains(all, pid) {
+			missed = fmt.Errorf("a list lacks %d: %v, %w", pid, all, err)
+		}
+	}
+	return missed
+}
+
+// TestManyChildren has more children than the kernel lists at once.
+func TestManyChildren(t *testing.T) {
+	err := OnThread(func() error {
+		var want []int
+		for range 1200 {
+			pid, err := start("true") // it may end, but is not waited for
+			if err != nil {
+				return err
+			}
+			defer unix.Wait4(pid, nil, 0, nil)
+			want = append(want, pid)
+		}
+		var p procfs
+		got, err := p.children(os.Getpid(), unix.Gettid())
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("%d children, want %d", len(got), len(want))
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// start starts a program, which the caller waits for.
+func start(name string, arguments ...string) (pid int, err error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return 0, err
+	}
+	return syscall.ForkExec(path, append([]string{name}, arguments...), &syscall.ProcAttr{})
 }
 
 func TestParseStat(t *testing.T) {

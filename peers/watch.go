@@ -108,13 +108,8 @@ func (w *Watch) findPeers() error {
 			byInner[p.PID] = i
 		}
 	}
-	// The kernel's list of children may lack some while others end, such as copies that are dropped. A client that is
-	// never found counts as one that had ended before, and nobody would wait for it.
-	const attempts = 3
-	for attempt := 0; attempt < attempts && len(byInner) > 0; attempt++ {
-		if err := w.findBelow(byInner); err != nil {
-			return err
-		}
+	if err := w.findBelow(byInner); err != nil {
+		return err
 	}
 	for _, i := range byInner {
 		if !w.peers[i].IsClient() {
