@@ -27,9 +27,9 @@ const tick = 10 * time.Millisecond
 // observe notes what the threads have done so far. What cannot be read is left out.
 func (w *Watch) observe() *activity {
 	a := &activity{at: time.Now(), threads: map[int]usage{}}
-	_ = w.walk(func(_, tid, _ int) error {
-		if u, _, err := w.usageOf(tid); err == nil {
-			a.threads[tid] = u
+	_ = w.walk(func(t task) error {
+		if u, _, err := w.usageOf(t.tid); err == nil {
+			a.threads[t.tid] = u
 		}
 		return nil
 	})
@@ -59,9 +59,9 @@ func (w *Watch) describe(since *activity) string {
 		nap(2 * tick)
 	}
 	var busy []string
-	err := w.walk(func(pid, tid, peer int) error {
-		if line := w.describeThread(pid, tid, since); line != "" {
-			busy = append(busy, w.nameOf(peer)+": "+line)
+	err := w.walk(func(t task) error {
+		if line := w.describeThread(t.pid, t.tid, since); line != "" {
+			busy = append(busy, w.nameOf(t.peer)+": "+line)
 		}
 		return nil
 	})

@@ -130,14 +130,7 @@ func (w *Watch) Ended() ([]Ending, error) {
 		if err != nil {
 			return nil, w.asDeath(err)
 		}
-		if s.state != 'Z' {
-			continue
-		}
-		threads, err := w.proc.threads(pid)
-		if err != nil {
-			return nil, w.asDeath(err)
-		}
-		if len(threads) == 1 {
+		if s.ended() {
 			all = append(all, Ending{i, s.status})
 		}
 	}

@@ -18,16 +18,16 @@ const wakeSignal = 64
 // in the page how long they wait: see Page.Next.
 func (w *Watch) Pass(d time.Duration) error {
 	last := -1
-	return w.walk(func(pid, _, peer int) error {
-		if pid == last || peer >= 0 && !w.peers[peer].VirtualClock {
+	return w.walk(func(t task) error {
+		if t.pid == last || t.peer >= 0 && !w.peers[t.peer].VirtualClock {
 			return nil
 		}
-		last = pid
-		if has, err := w.hasClock(pid); err != nil || !has {
+		last = t.pid
+		if has, err := w.hasClock(t.pid); err != nil || !has {
 			return orAwake(err)
 		}
-		if err := wake(pid, d); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("let time pass for process %d of %s: %w", pid, w.nameOf(peer), err)
+		if err := wake(t.pid, d); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("let time pass for process %d of %s: %w", t.pid, w.nameOf(t.peer), err)
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -146,6 +147,9 @@ func play(role string) {
 			os.Exit(1)
 		}
 	}
+	if role == "crowd" {
+		crowd()
+	}
 	fail(loopbackUp())
 	serve := roles[role]
 	if role == "dead" {
@@ -161,6 +165,22 @@ func play(role string) {
 		fail(err)
 		go serve(c)
 	}
+}
+
+// crowd is a process of many threads that wait, once it has written a byte.
+func crowd() {
+	const threads = 30
+	var started sync.WaitGroup
+	for range threads {
+		started.Add(1)
+		go OnThread(func() error {
+			started.Done()
+			return unix.Pause()
+		})
+	}
+	started.Wait()
+	os.Stdout.Write([]byte{0})
+	unix.Pause()
 }
 
 // answer sends the byte through `cat` and back before it answers "<byte>;".

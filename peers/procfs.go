@@ -50,7 +50,7 @@ func readError(name string, err error) error {
 	return &fs.PathError{Op: "read", Path: name, Err: err}
 }
 
-// threads lists the threads of a process.
+// threads lists the threads of a process. Those that come after one that ends meanwhile may be left out: see stat.threads.
 func (p *procfs) threads(pid int) ([]int, error) {
 	name := "/proc/" + strconv.Itoa(pid) + "/task"
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -82,9 +82,13 @@ type stat struct {
 	command string
 	state   byte
 	status  unix.WaitStatus // once state is Z: how it ended
+	threads int             // of its process, 1 for one that has ended
 	// Processor time in user mode and in the kernel, in ticks of 10 ms.
 	user, system int64
 }
+
+// ended tells whether all threads of the process have ended: the first one alone looks the same otherwise.
+func (s stat) ended() bool { return s.state == 'Z' && s.threads == 1 }
 
 func (p *procfs) stat(id int) (stat, error) {
 	b, err := p.read(strconv.Itoa(id), "stat")
@@ -94,8 +98,8 @@ func (p *procfs) stat(id int) (stat, error) {
 	return parseStat(b)
 }
 
-// Places of utime and stime among the fields after the command.
-const userTime, systemTime = 11, 12
+// Places of utime, stime and num_threads among the fields after the command.
+const userTime, systemTime, numThreads = 11, 12, 17
 
 // parseStat reads "pid (command) state ... exit_code"; the command may hold anything.
 func parseStat(b []byte) (stat, error) {
@@ -116,6 +120,9 @@ func parseStat(b []byte) (stat, error) {
 	if len(fields) > systemTime {
 		s.user, _ = strconv.ParseInt(string(fields[userTime]), 10, 64)
 		s.system, _ = strconv.ParseInt(string(fields[systemTime]), 10, 64)
+	}
+	if len(fields) > numThreads {
+		s.threads, _ = strconv.Atoi(string(fields[numThreads]))
 	}
 	return s, nil
 }

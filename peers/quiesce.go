@@ -170,41 +170,41 @@ func (w *Watch) cutByCount() (bool, error) {
 // pass records every thread; it stops early, with false, where one is awake.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	w.tasks[n] = w.tasks[n][:0]
-	err = w.walk(func(pid, tid, peer int) error {
-		ran := ""
-		if w.wakings == nil {
-			var err error
-			if ran, err = w.proc.ran(tid); err != nil {
-				return orAwake(err)
-			}
-		}
-		s, err := w.proc.stat(tid)
-		if err != nil {
-			return orAwake(err)
-		}
-		if s.state == 'Z' && tid != pid {
-			return errAwake // it is just ending, and then the process may be: only first threads stay
-		}
-		if s.state == 'Z' {
-			if err := w.deathOf(pid, s); err != nil {
-				return err
-			}
-		} else {
-			channel, err := w.proc.waitChannel(tid)
-			if err != nil {
-				return orAwake(err)
-			}
-			if !waitsForInput(s.state, channel) {
-				return errAwake
-			}
-		}
-		w.tasks[n] = append(w.tasks[n], task{tid: tid, pid: pid, peer: peer, ran: ran})
-		return nil
+	err = w.walk(func(t task) error {
+		ran, err := w.look(t)
+		t.ran = ran
+		w.tasks[n] = append(w.tasks[n], t)
+		return orAwake(err)
 	})
 	if err == errAwake {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// look returns what a thread has run so far, where wake-ups are not counted, or errAwake.
+func (w *Watch) look(t task) (ran string, err error) {
+	if w.wakings == nil {
+		if ran, err = w.proc.ran(t.tid); err != nil {
+			return "", err
+		}
+	}
+	s, err := w.proc.stat(t.tid)
+	switch {
+	case err != nil:
+		return "", err
+	case s.threads != t.listed: // the list breaks off where a thread ends
+		return "", errAwake
+	case s.state != 'Z':
+		channel, err := w.proc.waitChannel(t.tid)
+		if err == nil && !waitsForInput(s.state, channel) {
+			err = errAwake
+		}
+		return ran, err
+	case t.tid != t.pid: // only first threads stay like that: it is just ending, and the process may be about to
+		return "", errAwake
+	}
+	return ran, w.deathOf(t.pid, s)
 }
 
 // Methods to tell whether a group is quiescent. They agree; the second disturbs it less.

@@ -50,6 +50,7 @@ type Watch struct {
 type task struct {
 	tid, pid int
 	peer     int // that it descends from: its index, -1 if that is dead
+	listed   int // threads of its process
 	ran      string
 }
 
@@ -183,18 +184,10 @@ func (w *Watch) Check() error {
 	return nil
 }
 
-// deathOf returns a *Died if the process is a peer's own and dead. One whose first thread
-// alone has ended looks the same at first sight.
+// deathOf returns a *Died if the process is a peer's own and dead.
 func (w *Watch) deathOf(pid int, s stat) error {
 	i, isPeer := w.hostPeers[pid]
-	if !isPeer || s.state != 'Z' || w.peers[i].IsClient() {
-		return nil
-	}
-	threads, err := w.proc.threads(pid)
-	if err != nil {
-		return w.asDeath(err)
-	}
-	if len(threads) > 1 {
+	if !isPeer || !s.ended() || w.peers[i].IsClient() {
 		return nil
 	}
 	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
@@ -225,9 +218,8 @@ func (w *Watch) asDeath(err error) error {
 }
 
 // walk calls visit for every thread of the group but those of the proxy, which acts on
-// command only, with the index of the peer it descends from (-1: none that is alive).
-// Processes that end during the walk are left out.
-func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
+// command only. Processes that end during the walk are left out.
+func (w *Watch) walk(visit func(task) error) error {
 	children, err := w.proc.children(w.proxy, w.proxy)
 	if err != nil {
 		return w.asDeath(err)
@@ -254,7 +246,7 @@ func (w *Watch) walk(visit func(pid, tid, peer int) error) error {
 const maxGenerations = 64
 
 // walkProcess is walk for a process and those that descend from it; errGone: it is not there.
-func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int) error) error {
+func (w *Watch) walkProcess(pid, peer, depth int, visit func(task) error) error {
 	if depth > maxGenerations {
 		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
 	}
@@ -263,7 +255,7 @@ func (w *Watch) walkProcess(pid, peer, depth int, visit func(pid, tid, peer int)
 		return err
 	}
 	for _, tid := range tids {
-		if err := visit(pid, tid, peer); err != nil {
+		if err := visit(task{tid: tid, pid: pid, peer: peer, listed: len(tids)}); err != nil {
 			return err
 		}
 		children, err := w.proc.children(pid, tid)

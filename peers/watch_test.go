@@ -2,9 +2,12 @@ package peers
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -20,8 +23,85 @@ func TestPeersThatAreGone(t *testing.T) {
 		want error
 	}{{Peer{Name: "server"}, proxy.ErrDied}, {Peer{Name: "client", After: "listen 80"}, nil}} {
 		w := &Watch{proxy: os.Getpid(), peers: []Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
-		if err := w.walk(func(_, _, _ int) error { return nil }); !errors.Is(err, c.want) {
+		if err := w.walk(func(task) error { return nil }); !errors.Is(err, c.want) {
 			t.Errorf("%s is gone: %v, want %v", c.peer.Name, err, c.want)
 		}
 	}
+}
+
+// TestListThatBreaksOff: of a process whose list of threads is not complete nothing is known, although those on the list sleep.
+func TestListThatBreaksOff(t *testing.T) {
+	pid := startCrowd(t).Process.Pid
+	w := &Watch{}
+	var tids []int
+	await(t, "that all sleep", func() (all bool) {
+		var err error
+		if tids, err = w.proc.threads(pid); err != nil {
+			t.Fatal(err)
+		}
+		for _, tid := range tids {
+			if _, err = w.look(task{tid: tid, pid: pid, listed: len(tids)}); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	for _, tid := range tids {
+		if _, err := w.look(task{tid: tid, pid: pid, listed: len(tids) - 1}); err != errAwake {
+			t.Errorf("where one is not on the list: %v", err)
+		}
+	}
+}
+
+// TestProcessThatIsEnding looks at processes of many threads while they end. The kernel's list of their threads may break off at any that ends,
+// so that the first one, which stays, seems to be alone; what the others do in their end, they may do later. (Of those that believe the list,
+// four in five pass here.)
+func TestProcessThatIsEnding(t *testing.T) {
+	const rounds = 150
+	for range rounds {
+		crowd := startCrowd(t)
+		pid := crowd.Process.Pid
+		client := Process{Peer: Peer{Name: "client", After: "listen 80"}}
+		w := &Watch{proxy: os.Getpid(), peers: []Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0}}
+		if err := crowd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		asleep := false
+		for state := byte('S'); !asleep || state == 'S'; { // it sleeps until the signal has come to it
+			var err error
+			if asleep, err = w.pass(0); err != nil {
+				t.Fatal(err)
+			}
+			s, err := w.proc.stat(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state = s.state
+		}
+		if ended, err := w.Ended(); err != nil || len(ended) != 1 || ended[0].Status.Signal() != unix.SIGKILL {
+			t.Fatalf("it rests, and has not ended: %v, %v", ended, err)
+		}
+	}
+}
+
+// startCrowd starts a process of many threads, and kills it at the end of the test.
+func startCrowd(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"=crowd")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
 }
