@@ -2,7 +2,9 @@ package ckptd
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
+	"strings"
 )
 
 // deadChild names a child of a process that has died and was not waited for: the proxy
@@ -15,6 +17,19 @@ func deadChild(pid int) string {
 		}
 	}
 	return ""
+}
+
+// hasEnded tells whether all threads of a process have ended, and nobody has waited for it. Where only the first one has, its
+// state is the same.
+func hasEnded(pid int) bool {
+	text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && strings.HasPrefix(status(text).field("State:"), "Z") && status(text).field("Threads:") == "1"
+}
+
+// isAlive tells whether a process is there and has not ended.
+func isAlive(pid int) bool {
+	state, _ := stateOfProcess(strconv.Itoa(pid))
+	return state != 0 && state != 'Z' && state != 'X'
 }
 
 // stateOfProcess reads the state and the name of a process; the state is 0 if there is none.

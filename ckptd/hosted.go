@@ -292,7 +292,7 @@ func (h *hosted) livePeers() ([]int, error) {
 	var all []int
 	for _, inner := range h.innerPeers {
 		pid, ok := byInner[inner]
-		if h.clients[inner] && (!ok || isZombie(pid)) {
+		if h.clients[inner] && (!ok || hasEnded(pid)) {
 			continue
 		}
 		if !ok {
@@ -313,17 +313,6 @@ func clientsOf(g peers.Group, pids []int) map[int]bool {
 		}
 	}
 	return clients
-}
-
-func isZombie(pid int) bool {
-	state, _ := stateOfProcess(strconv.Itoa(pid))
-	return state == 'Z'
-}
-
-// isAlive tells whether a process is there and has not ended.
-func isAlive(pid int) bool {
-	state, _ := stateOfProcess(strconv.Itoa(pid))
-	return state != 0 && state != 'Z' && state != 'X'
 }
 
 // innerPID is the pid of a process in the innermost pid namespace that it is in.

@@ -46,6 +46,9 @@ func must1[T any](v T, err error) T {
 
 // bePeer is the life of a peer.
 func bePeer(role string) {
+	if role == "headless" {
+		endFirstThread()
+	}
 	listener := must1(net.Listen("tcp4", sinkAddress.String()))
 	switch role {
 	case "inetd": // becomes another program with its first connection
