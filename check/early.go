@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 	"unsafe"
@@ -13,10 +14,11 @@ import (
 type early struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one last; others may be among them
-	leads order           // those that were run and may lead to others, the deepest turn first
+	leads order           // those that were run and may lead to others, the next one first
 	last  order           // those that were run, the other way round
 	bytes int             // of what is kept
 	free  []*translator
+	known uint32 // how many there were
 }
 
 // Bounds on what is kept. Beyond them, what the search needs last is given up.
@@ -28,8 +30,8 @@ const (
 func newEarly() early {
 	return early{
 		jobs:  map[uint64]*job{},
-		leads: order{before: func(a, b int) bool { return a > b }, place: func(j *job) *int { return &j.places[0] }},
-		last:  order{before: func(a, b int) bool { return a < b }, place: func(j *job) *int { return &j.places[1] }},
+		leads: order{before: sooner, place: func(j *job) *int { return &j.places[0] }},
+		last:  order{before: func(a, b rank) bool { return sooner(b, a) }, place: func(j *job) *int { return &j.places[1] }},
 	}
 }
 
@@ -59,13 +61,25 @@ func (e *early) within(executors int) int {
 	return lookAhead * executors
 }
 
-// lead takes out the job of which is to be found out next what the search will ask for because of it; nil
+// lead takes out the job of which is to be found out next what the search will ask for because of it, until release; nil
 // if there is none, or so much has been run that it will not get there soon.
 func (e *early) lead(executors int) *job {
 	if e.leads.Len() == 0 || e.last.Len() >= farAhead*executors {
 		return nil
 	}
-	return heap.Pop(&e.leads).(*job)
+	j := heap.Pop(&e.leads).(*job)
+	j.read = true
+	return j
+}
+
+// rank says when a depth-first search will ask for a schedule, compared with others: for each execution on the way to knowing of it, and
+// for itself, it has where that leaves the path before, and which of those known it was.
+type rank []uint64
+
+// sooner reports whether the search asks for a before b: for what comes of an execution right after that, and of others first for what
+// leaves the path farther from the root, and then for what was known earlier.
+func sooner(a, b rank) bool {
+	return slices.CompareFunc(a, b, func(x, y uint64) int { return cmp.Compare(y, x) }) < 0
 }
 
 // newJobs makes jobs, the last in the list first.
@@ -77,10 +91,17 @@ func newJobs(list []explore.Schedule) []*job {
 	return jobs
 }
 
-// add queues jobs that are not known yet, and reports whether there were any.
-func (e *early) add(jobs []*job) (added bool) {
-	for _, j := range jobs {
-		if e.jobs[j.hash] == nil && e.room(&j.schedule) {
+// add queues jobs that are not known yet, and reports whether there were any. They come of the execution of a lead or, without one,
+// of the path; the last one comes first.
+func (e *early) add(jobs []*job, lead *job) (added bool) {
+	var way rank
+	if lead != nil {
+		way = lead.rank
+	}
+	e.known += uint32(len(jobs))
+	for n, j := range jobs {
+		j.rank = append(slices.Clip(way), uint64(j.schedule.Turn())<<32|uint64(^(e.known-uint32(n))))
+		if e.jobs[j.hash] == nil && e.room(j.rank) {
 			e.jobs[j.hash], e.queue, added = j, append(e.queue, j), true
 		}
 	}
@@ -136,20 +157,26 @@ func (e *early) keep(j *job, x *executor) {
 	}
 }
 
-// recycle takes the memory of a job that was reported.
+// recycle takes the memory of a job that nobody will ask for any more, when nobody reads it.
 func (e *early) recycle(j *job) {
-	if j.memory != nil {
+	if j.past = true; j.memory != nil && !j.read {
 		e.free = append(e.free, j.memory)
 	}
 }
 
-// room reports whether there is room for a job, if need be in place of one that was run
-// and leaves the path nearer to the root: in a depth-first search that comes later.
-func (e *early) room(s *explore.Schedule) bool {
+// release ends the reading of a lead.
+func (e *early) release(lead *job) {
+	if lead.read = false; lead.past {
+		e.recycle(lead)
+	}
+}
+
+// room reports whether there is room for a job, if need be in place of one that was run and that the search asks for later.
+func (e *early) room(r rank) bool {
 	if len(e.jobs) < maxEarly && e.bytes < maxEarlyBytes {
 		return true
 	}
-	if e.last.Len() == 0 || e.last.jobs[0].schedule.Turn() >= s.Turn() {
+	if e.last.Len() == 0 || !sooner(r, e.last.jobs[0].rank) {
 		return false
 	}
 	e.recycle(e.remove(&e.last.jobs[0].schedule, e.last.jobs[0].hash))
@@ -169,10 +196,10 @@ func (e *early) rest(asked *job) (list []*job) {
 	return list
 }
 
-// order is a heap of jobs, by where they leave the path.
+// order is a heap of jobs, by their ranks.
 type order struct {
 	jobs   []*job
-	before func(a, b int) bool
+	before func(a, b rank) bool
 	place  func(*job) *int // in the heap
 }
 
@@ -187,7 +214,7 @@ func (o *order) remove(j *job) {
 
 func (o *order) Len() int { return len(o.jobs) }
 func (o *order) Less(i, j int) bool {
-	return o.before(o.jobs[i].schedule.Turn(), o.jobs[j].schedule.Turn())
+	return o.before(o.jobs[i].rank, o.jobs[j].rank)
 }
 
 func (o *order) Swap(i, j int) {

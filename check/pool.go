@@ -43,6 +43,7 @@ type pool struct {
 type job struct {
 	schedule explore.Schedule
 	hash     uint64      // of the schedule, if it was forecast
+	rank     rank        // likewise
 	first    bool        // of the check
 	forecast float64     // explore.Forecast, if it was not run ahead
 	memory   *translator // that the execution is in, unless that is the executor's own
@@ -53,6 +54,8 @@ type job struct {
 	asked  bool // the search waits for it
 	bytes  int  // that are kept
 	places [2]int
+	read   bool // it is being found out what comes of it
+	past   bool // the search has been told of it, or it was given up
 }
 
 // done is what came of a job.
@@ -176,7 +179,9 @@ func (p *pool) next(x *executor, ran *job) *job {
 			p.begin(x, j)
 			return j
 		}
-		if !p.taken && !p.foreseen {
+		if lead := p.early.lead(len(p.executors)); lead != nil {
+			p.follow(lead)
+		} else if !p.taken && !p.foreseen {
 			p.foresee()
 		} else {
 			p.linger(x)
@@ -317,25 +322,24 @@ func (p *pool) forecast() {
 	if n == 1 || missing == 0 {
 		return
 	}
-	list := explore.Ahead(p.run.search, missing, within)
-	for !p.enqueue(list) {
-		p.mu.Lock()
-		j := p.early.lead(n)
-		p.foreseen = j == nil
-		p.mu.Unlock()
-		if j == nil {
-			return
-		}
-		list = explore.Beyond(p.run.search, &j.schedule, &j.execution)
-	}
-}
-
-// enqueue queues what is not known yet, and reports whether there was anything.
-func (p *pool) enqueue(list []explore.Schedule) bool {
-	jobs := newJobs(list)
+	jobs := newJobs(explore.Ahead(p.run.search, missing, within))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	added := p.early.add(jobs)
+	p.foreseen = !p.enqueue(jobs, nil)
+}
+
+// follow has the others do what comes of an execution that was run early. The caller holds mu, but not meanwhile.
+func (p *pool) follow(lead *job) {
+	p.mu.Unlock()
+	jobs := newJobs(explore.Beyond(p.run.search, &lead.schedule, &lead.execution))
+	p.mu.Lock()
+	p.early.release(lead)
+	p.enqueue(jobs, lead)
+}
+
+// enqueue queues what is not known yet, and reports whether there was anything. The caller holds mu.
+func (p *pool) enqueue(jobs []*job, lead *job) bool {
+	added := p.early.add(jobs, lead)
 	if added {
 		p.changed()
 	}

@@ -19,7 +19,8 @@ func Ahead(s Search, n, within int) []Schedule {
 }
 
 // Beyond lists the schedules that a search will ask for because of an execution that was run
-// ahead of it, in the order in which it will; nil if that depends on more than the execution.
+// ahead of it, in the order in which it will; nil if that depends on more than the execution. It may be called at any time, also while the
+// search is used.
 func Beyond(s Search, schedule *Schedule, e *Execution) []Schedule {
 	if f, ok := s.(foresighted); ok {
 		return f.beyond(schedule, e)
