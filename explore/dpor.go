@@ -16,7 +16,7 @@ import "slices"
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
 func DPOR() Search {
-	return &dpor{trace: newTrace(), counters: make(map[int32]int32), accounts: make(map[int32]*account)}
+	return &dpor{short: short, trace: newTrace(), counters: make(map[int32]int32), accounts: make(map[int32]*account)}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -41,6 +41,7 @@ type dpor struct {
 
 	choosing  []int32      // events of which an alternative is neither asleep nor to do, in order
 	unsettled []reversible // see unsettled.go, in the order in which they were found
+	short     int          // see clearlyCovered
 	several   bool         // a transition has been seen that makes several accesses
 
 	// Of the execution that is being reported:
@@ -49,6 +50,7 @@ type dpor struct {
 	ender      int32 // the event that ended the program while others might have gone on, or -1
 
 	reversal reversal   // that was planned last
+	outlined outline    // likewise, without a plan
 	forecast forecast   // for ahead
 	pruned   []*Sleeper // for prune
 	scratch  []int32

@@ -188,34 +188,9 @@ func (d *dpor) reverseRace(f reversible) {
 			return
 		}
 	}
-	if !d.clearlyAsleep(&f) {
+	if !d.clearlyCovered(&f) {
 		d.insert(d.plan(&f))
 	}
-}
-
-// clearlyAsleep reports whether something asleep may be the first to run in the reversal of f, and so covers it
-// (coveredAsleep). It is for the many reversals of which that can be told without planning them: those that consist of
-// all events that do not depend on the event of f, since no counter is changed, and are whole.
-func (d *dpor) clearlyAsleep(f *reversible) bool {
-	t, e := d.trace, f.event
-	if !d.maximal || d.ender >= 0 || f.without >= 0 || f.within != nil || len(t.events)-int(e) > maxSteps || t.countsFrom(e) {
-		return false
-	}
-	for _, s := range d.sleepOf(&d.nodes[e]) {
-		if g, known := t.goroutineOf[s.Goroutine]; known {
-			x, some := t.firstAfter(g, e)
-			if some && !t.includes(t.clockOf(x), e) {
-				if d.path[x] == s.Action && t.initial(x, e) {
-					return true
-				}
-				continue
-			}
-		}
-		if s.Action == f.op.Action && s.choices < 2 && !t.conflictsAfter(e, s.Accesses) {
-			return true
-		}
-	}
-	return false
 }
 
 // reverseVaguely is for a race of which it is not known what has to run: whatever it is, it
