@@ -104,15 +104,21 @@ func innermost(p *sut.Program, stack []uint64) []place {
 	return []place{placeAt(p, "", stack[0])}
 }
 
+// lastWords splits standard error into what the program has written, and what the runtime prints when it ends it: that is last, and
+// begins a line, unless the program has left one unfinished. (It indents the lines of a message.)
+func lastWords(text string) (before, last string) {
+	text = "\n" + text
+	begin := max(strings.LastIndex(text, "\npanic: "), strings.LastIndex(text, "\nfatal error: "))
+	if begin < 0 {
+		begin = max(strings.LastIndex(text, "panic: "), strings.LastIndex(text, "fatal error: "), 1) - 1
+	}
+	return text[1:max(begin, 1)], text[begin+1:]
+}
+
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,
 // and the first call in the program's own code on the stack of the first goroutine.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {
-	for _, start := range []string{"panic: ", "fatal error: "} {
-		if i := strings.Index(text, start); i == 0 || i > 0 && text[i-1] == '\n' {
-			text = text[i:]
-			break
-		}
-	}
+	_, text = lastWords(text)
 	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
 	message, _, _ = strings.Cut(message, "\n[signal ")
 	_, stack, _ = strings.Cut(stack, "\n")

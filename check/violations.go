@@ -69,6 +69,11 @@ func (s signature) summary() report.Violation {
 	if s.outcome == sut.Exited.String() {
 		message = lines[len(lines)-1] // what it was about is printed last
 	}
+	for _, line := range lines {
+		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok {
+			message = nested // in the end the last one of several
+		}
+	}
 	for _, prefix := range []string{"panic: ", "fatal error: "} {
 		message = strings.TrimPrefix(message, prefix)
 	}

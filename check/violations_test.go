@@ -90,9 +90,12 @@ func TestTraceback(t *testing.T) {
 		"panic: out" + stack: "panic: out",
 		"printed before\npanic: first [recovered]\n\tpanic: second\n[signal SIGSEGV: x addr=0x18]" + stack: "panic: first [recovered]\n\tpanic: second",
 		"fatal error: all asleep" + stack: "fatal error: all asleep",
-		"panic: cut off":                  "panic: cut off",
-		"panic: cut off\n\ngoroutine 1":   "panic: cut off",
-		"":                                "",
+		"panic: handled\n\ngoroutine 7 [running]:\nmain.handle()\n\t/x.go:1\n\npanic: not handled" + stack: "panic: not handled",
+		"recovered panic: a\nworker B recovered panic: b\npanic: the real one" + stack:                     "panic: the real one",
+		"an unfinished linepanic: out" + stack:                                                             "panic: out",
+		"panic: cut off":                                                                                   "panic: cut off",
+		"panic: cut off\n\ngoroutine 1":                                                                    "panic: cut off",
+		"":                                                                                                 "",
 	} {
 		message, places := tracebackOf(p, text)
 		if message != want {

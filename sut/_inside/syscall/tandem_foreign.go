@@ -172,7 +172,10 @@ func (e *tandemEndpoint) noteConnected() {
 
 // writeForeign sends at most what one exchange can carry.
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
-	fault := tandemFault(2 * faultKinds)
+	fault, lost := uint32(0), e.mute
+	if !lost {
+		fault = tandemFault(2 * faultKinds)
+	}
 	b := e.perhapsShort(fd, p[:min(len(p), exchangeBytes)])
 	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
 	e.noteConnected()
@@ -181,6 +184,8 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return 0, EAGAIN
 	case e.shut:
 		return 0, EPIPE
+	case lost:
+		return len(b), 0
 	case fault != 0 && fault <= faultKinds: // before the peer sees anything
 		e.fail(opSocketWrite, fault)
 		return len(b), 0
@@ -205,6 +210,9 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 		return 0
 	}
 	e.shut = true
+	if e.mute {
+		return 0
+	}
 	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, 0, 0, 0, nil)
 	tandemInput(opSocketShutdown, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketShutdown, deliveries, data)
@@ -221,6 +229,9 @@ func (e *tandemEndpoint) outQueue() *socketQueue {
 
 func tandemCloseForeign(e *tandemEndpoint) {
 	tandemForeign[e.number] = nil
+	if e.mute && e.foreign { // not for a failure that the peer sees
+		return
+	}
 	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, 0, 0, 0, nil)
 	tandemInput(opSocketClose, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketClose, deliveries, data)

@@ -78,7 +78,7 @@ type tandemEndpoint struct {
 
 	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
-	mute    bool // what the peer sends does not arrive
+	mute    bool // what the peer sends does not arrive, and from the next operation on nothing else does
 	alone   bool // nobody answers to its connect
 }
 
