@@ -461,11 +461,7 @@ func (n *narrator) outcome() string {
 		}
 		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, said))
 	}
-	before, last := lastWords(said)
-	if before = strings.TrimSpace(before); before != "" {
-		before = "\n\nprinted before:\n" + before
-	}
-	return strings.TrimSpace(last) + before
+	return lastWordsFirst(said)
 }
 
 // leak says which goroutines are left, and where they were started.

@@ -95,6 +95,21 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFaultsLeaveNoHole: the peer sees a beginning of what was sent, whatever fails.
+func TestFaultsLeaveNoHole(t *testing.T) {
+	seen := withFaults(t, "twice", 2, explore.DPOR())
+	for _, text := range []string{"sent completed: a,b,close", "sent completed: a", "sent completed: "} { // the last two in silence
+		if !seen[text] {
+			t.Errorf("nobody saw %q", text)
+		}
+	}
+	for text := range seen {
+		if _, received, _ := strings.Cut(text, ": "); strings.HasPrefix(received, "b") {
+			t.Errorf("%q: the second text without the first", text)
+		}
+	}
+}
+
 // TestFaultsAreBounded: of two connections one fails at a time, unless both may. The reduction finds
 // what the enumeration does, as far as that gets.
 func TestFaultsAreBounded(t *testing.T) {

@@ -74,8 +74,11 @@ func (k *KeptCache) open(description string, same func(string) error) error {
 	if errors.As(err, &wrong) && wrong.Torn && k.end > 0 {
 		return k.cutOff(wrong)
 	}
-	if restored != nil {
-		return fmt.Errorf("it is damaged, or was kept with other masks: %w", restored)
+	switch {
+	case restored != nil:
+		return fmt.Errorf("it is damaged, or was kept with other masks: %w: put back a copy, or name another file", restored)
+	case wrong != nil:
+		return fmt.Errorf("%w: put back a copy, or name another file", err)
 	}
 	return err
 }
@@ -93,8 +96,8 @@ func (k *KeptCache) cutOff(wrong *iocache.FileError) error {
 	return k.file.Truncate(k.end)
 }
 
-// maxTail is more than any answer takes.
-const maxTail = 64 << 20 // bytes
+// maxTail bounds what is looked at of a file whose end is not whole: an answer may take as much.
+const maxTail = 1 << 30 // bytes
 
 // read goes through the file, and returns the end of what is whole.
 func (k *KeptCache) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {

@@ -283,6 +283,7 @@ func answeredEarlier(err error, why string) error {
 		return err
 	}
 	return fmt.Errorf("the cache has answers of an earlier process of the checker (%s), the peers were started anew, and they do not repeat what they answered then: "+
-		"their checkpoints ended with that process. The check goes on only with peers that give the same answers to the same requests, "+
-		"for instance because their time and random numbers are chosen (choices); check it from the beginning\n%w", why, err)
+		"their checkpoints ended with that process, so that no strategy helps. The check goes on only with peers that give the same answers to the same requests, "+
+		"for instance because their time and random numbers are chosen (choices), or with a rule for what differs (mask). Else begin anew: without --resume, "+
+		"or with another file for --cache\n%w", why, err)
 }

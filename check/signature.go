@@ -115,6 +115,15 @@ func lastWords(text string) (before, last string) {
 	return text[1:max(begin, 1)], text[begin+1:]
 }
 
+// lastWordsFirst is standard error with what the runtime has printed at its beginning.
+func lastWordsFirst(text string) string {
+	before, last := lastWords(text)
+	if before = strings.TrimSpace(before); before != "" {
+		before = "\n\nprinted before:\n" + before
+	}
+	return strings.TrimSpace(last) + before
+}
+
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,
 // and the first call in the program's own code on the stack of the first goroutine.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {

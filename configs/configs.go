@@ -173,6 +173,19 @@ func (e *Error) orNil() error {
 	return e
 }
 
+// limitProblems says what is wrong with how much of something may happen in an execution, where it may at all.
+func (c Config) limitProblems() (problems []Problem) {
+	for _, limit := range []struct {
+		key     string
+		n, most int
+	}{{"faults", c.World.Faults, MaxFaults}, {"early_timers", c.World.EarlyTimers, MaxEarlyTimers}, {"peer_timers", c.World.PeerTimers, MaxPeerTimers}} {
+		if err := within(limit.n, limit.most); limit.n != 0 && err != nil {
+			problems = append(problems, Problem{Key: limit.key, What: err.Error()})
+		}
+	}
+	return problems
+}
+
 // problems checks all values that do not depend on how they were written.
 func (c Config) problems() []Problem {
 	var problems []Problem
@@ -194,7 +207,7 @@ func (c Config) problems() []Problem {
 	if err := within(c.CacheMib, MaxMemoryMiB); err != nil {
 		report("cache_mib", "%v", err)
 	}
-	problems = append(append(problems, c.maskProblems()...), c.peerTimerProblems()...)
+	problems = slices.Concat(problems, c.limitProblems(), c.maskProblems(), c.peerTimerProblems())
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
 		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)
 	}

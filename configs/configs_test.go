@@ -397,8 +397,11 @@ func TestValidate(t *testing.T) {
 	}
 	c.Bounds.Time, c.Strategy = 0, "often"
 	c.Env = []string{"A=b", "broken"}
+	c.World.Faults, c.World.EarlyTimers = -1, MaxEarlyTimers+1 // as flags may give them
 	err := c.Validate()
 	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-nd, after-connect, adaptive, after-io, always
+faults: -1 is not allowed: give a number from 1 to 100
+early_timers: 1001 is not allowed: give a number from 1 to 1000
 bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
 env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, and neither name nor value contains a zero byte`
 	if err == nil || err.Error() != want {

@@ -63,15 +63,7 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	if k.ShortWrites != 0 {
 		report("short_writes", within(k.ShortWrites, MaxShort))
 	}
-	if w.Faults = k.Faults; k.Faults != 0 {
-		report("faults", within(k.Faults, MaxFaults))
-	}
-	if w.EarlyTimers = k.EarlyTimers; k.EarlyTimers != 0 {
-		report("early_timers", within(k.EarlyTimers, MaxEarlyTimers))
-	}
-	if w.PeerTimers = k.PeerTimers; k.PeerTimers != 0 {
-		report("peer_timers", within(k.PeerTimers, MaxPeerTimers))
-	}
+	w.Faults, w.EarlyTimers, w.PeerTimers = k.Faults, k.EarlyTimers, k.PeerTimers // see Config.problems: flags set them, too
 	for i, name := range k.Signals {
 		s, err := signalByName(name)
 		report(fmt.Sprintf("signals[%d]", i), err)

@@ -27,6 +27,7 @@ type Compared struct {
 	Verdict                  Verdict // empty: there is none, and Reason is why
 	Reason                   string  // what ended the search, or made it impossible; one line or several
 	Failed                   bool    // by Reason; if there is a verdict all the same, it is that of a violation found before
+	Interrupted              bool    // before it was run, or meanwhile
 	Outcomes                 map[string]int
 	Counts                   Counts
 	Restarts                 int           // of the peers, from nothing

@@ -6,7 +6,8 @@ import (
 )
 
 // Medians is a comparison of which each combination was run several times, with one row for each: of its runs
-// the one of the median time, the lower one of two. If runs have failed, it is the first of these.
+// the one of the median time, the lower one of two. If runs have failed, it is the first of these. Those that were interrupted count only
+// where there is no other.
 func (c *Comparison) Medians() *Comparison {
 	medians := &Comparison{Package: c.Package, Args: c.Args, repeated: true}
 	for i := range c.Rows {
@@ -22,15 +23,20 @@ func (c *Comparison) Medians() *Comparison {
 
 // median is the row for the runs of one combination.
 func (c *Comparison) median(name string) Compared {
-	var runs []Compared
+	var runs, interrupted []Compared
 	for _, r := range c.Rows {
 		switch {
 		case r.Name() != name:
+		case r.Interrupted:
+			interrupted = append(interrupted, r)
 		case r.Failed:
 			return r
 		default:
 			runs = append(runs, r)
 		}
+	}
+	if len(runs) == 0 {
+		return interrupted[0]
 	}
 	slices.SortStableFunc(runs, func(a, b Compared) int { return int(a.Elapsed - b.Elapsed) })
 	median := runs[(len(runs)-1)/2]

@@ -76,7 +76,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.repeat < 1 || f.repeat*len(combinations) > maxCombinations {
+	if f.repeat < 1 || f.repeat > maxCombinations/len(combinations) {
 		return fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all", f.repeat, maxCombinations)
 	}
 	options, err := f.options(pkg, config)
@@ -97,11 +97,12 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 		row := report.Compared{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
 		title := fmt.Sprintf("%d of %d: %s", i+1, f.repeat*len(combinations), row.Name())
 		if c.Context().Err() != nil {
-			row.Failed, row.Reason = true, "not run: the comparison was interrupted"
+			row.Failed, row.Interrupted, row.Reason = true, true, "not run: the comparison was interrupted"
 		} else {
 			f.measure(c.Context(), &row, pkg, config, program, log, &progress{
 				out: c.ErrOrStderr(), title: title, bounds: config.Bounds, peers: true, workers: options.Workers, plain: f.verbose,
 			})
+			row.Interrupted = c.Context().Err() != nil && row.Verdict != report.Violated
 		}
 		said.say("%s: %s", title, inShort(&row))
 		comparison.Rows = append(comparison.Rows, row)
@@ -111,6 +112,12 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 
 // combinations are the configurations to compare, those of one scope and backend beside each other.
 func (f *compareFlags) combinations(config configs.Config) ([]configs.Config, error) {
+	if len(f.strategies) == 0 {
+		return nil, fmt.Errorf("--strategies names none: choose of %s", strings.Join(strategy.Names(), ", "))
+	}
+	if f.csv != "" && f.csv == f.svg {
+		return nil, fmt.Errorf("--csv and --svg name the same file, %s", f.csv)
+	}
 	var list []configs.Config
 	for _, scope := range orDefault(f.scopes, config.Scope) {
 		for _, backend := range orDefault(f.backends, config.Backend) {

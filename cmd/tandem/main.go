@@ -74,6 +74,9 @@ func run(ctx context.Context, args []string) int {
 	case errors.As(err, &verdict):
 		return int(verdict)
 	}
+	if ctx.Err() != nil { // what was started for it, such as the compiler, was ended with it
+		err = fmt.Errorf("interrupted: %w", err)
+	}
 	fmt.Fprintln(os.Stderr, "tandem:", err)
 	return exitError
 }

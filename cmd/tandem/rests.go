@@ -77,7 +77,10 @@ func hashPath(path string) string {
 	}
 	switch {
 	case info.IsDir():
-		return hashTree(path)
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return "not readable"
+		}
+		return path + " " + hashTree(path)
 	case info.Mode().IsRegular() && info.Size() > maxRead:
 		return fmt.Sprintf("%d bytes of %v", info.Size(), info.ModTime())
 	case info.Mode().IsRegular():
@@ -118,7 +121,8 @@ func hashTree(directory string) string {
 		if target, err := os.Readlink(path); err == nil {
 			fmt.Fprintf(sum, " %q", target)
 		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+		// Of a link to a file, that; of one to a directory the name has to do, which may be one above.
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			fmt.Fprintf(sum, " %v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
 		}
 		fmt.Fprintln(sum)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,28 @@ func changesSince(t *testing.T, config configs.Config) func() []string {
 			list = append(list, what)
 		}
 		return list
+	}
+}
+
+// TestLinksAreFollowed: what a link leads to counts, be it the directory itself or a file in it.
+func TestLinksAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.Mkdir(in("release"), 0o700), os.Symlink("release", in("current")), os.Symlink("../real", in("release/linked"))); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, in("real"), "good")
+	writeFile(t, in("release/own"), "good")
+	seen := map[string]bool{hashPath(in("current")): true}
+	writeFile(t, in("release/own"), "worse")
+	seen[hashPath(in("current"))] = true
+	writeFile(t, in("real"), "worse")
+	seen[hashPath(in("current"))] = true
+	if len(seen) != 3 {
+		t.Errorf("three states are told apart as %d: %v", len(seen), seen)
+	}
+	if hashPath(in("current")) != hashPath(in("release")) {
+		t.Error("the same directory by another name has changed")
 	}
 }
 

@@ -13,9 +13,10 @@ import (
 )
 
 var scenarios = map[string]func(){
-	"ask":  func() { fmt.Print(ask("ping", 4)) },
-	"half": func() { fmt.Print(ask("ping", 2)) },
-	"dial": func() { fmt.Print(dial(time.Minute), " ", dial(time.Hour)) },
+	"ask":   func() { fmt.Print(ask("ping", 4)) },
+	"half":  func() { fmt.Print(ask("ping", 2)) },
+	"twice": func() { fmt.Print(twice("a", "b")) },
+	"dial":  func() { fmt.Print(dial(time.Minute), " ", dial(time.Hour)) },
 	"two": func() {
 		var answers [2]string
 		var all sync.WaitGroup
@@ -48,6 +49,21 @@ func ask(text string, atATime int) string {
 		}
 	}
 	return got
+}
+
+// twice sends one text after the other, and reads nothing.
+func twice(texts ...string) string {
+	conn, err := net.Dial("tcp", "127.0.0.1:7777")
+	if err != nil {
+		return kind(err)
+	}
+	defer conn.Close()
+	for _, text := range texts {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return kind(err)
+		}
+	}
+	return "sent"
 }
 
 // dial says how a connect ends that may take so long, and after how long it fails.
