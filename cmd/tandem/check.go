@@ -339,11 +339,10 @@ func buildProgram(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clea
 	if err != nil {
 		return nil, nil, err
 	}
-	to, err := os.MkdirTemp("", "tandem-")
+	to, clean, err := makeScratch()
 	if err != nil {
 		return nil, nil, err
 	}
-	clean = func() { os.RemoveAll(to) }
 	o.Output = filepath.Join(to, "program")
 	if p, err = toolchain.Build(ctx, o); err != nil {
 		clean()
