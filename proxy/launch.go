@@ -47,7 +47,7 @@ func launch(config Config) (*launcher, []int, error) {
 // makeThreads has the runtime make the threads now that it may ever need: a new one later might get the ID that is for
 // a peer, or for what a peer starts, and keep it.
 func makeThreads() {
-	const count = 4
+	const count = 6
 	release := make(chan struct{})
 	var locked, released sync.WaitGroup
 	for range count {
