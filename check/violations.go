@@ -70,7 +70,7 @@ func (s signature) summary() report.Violation {
 		message = lines[len(lines)-1] // what it was about is printed last
 	}
 	for _, line := range lines {
-		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok {
+		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok && s.outcome == sut.Panicked.String() {
 			message = nested // in the end the last one of several
 		}
 	}

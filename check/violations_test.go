@@ -109,6 +109,16 @@ func TestTraceback(t *testing.T) {
 	}
 }
 
+// TestSummary: of panics the last one is named, and what a program prints is none.
+func TestSummary(t *testing.T) {
+	for outcome, want := range map[sut.Outcome]string{sut.Panicked: "third", sut.Exited: "told"} {
+		s := signature{outcome: outcome.String(), message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
+		if got := s.summary().Message; got != want {
+			t.Errorf("%v: %q, want %q", outcome, got, want)
+		}
+	}
+}
+
 // fails is a search that fails some executions after the first violation.
 type fails struct {
 	explore.Search
