@@ -58,7 +58,7 @@ func TestSelfCheckNotices(t *testing.T) {
 		"events":    {", differs: event ", "atomic", "nondeterministic/main.go:", "\n\tfirst: main", "\n\tagain: main"},
 		"output":    {"in the same process, differs: its output at byte ", "\n\tfirst: \""},
 		"exit code": {", differs: its end\n\tfirst: exit, exit code "},
-		"address":   {"in a process of its own, differs: its output at byte "},
+		"thread":    {"in a process of its own, differs: its output at byte "},
 	} {
 		_, err := Run(context.Background(), nondeterministic(t, scenario))
 		if err == nil {

@@ -68,6 +68,21 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
+// TestTraces: the trace of a panic, with the addresses of arguments and of the environment, is the same in each process.
+func TestTraces(t *testing.T) {
+	traces := map[string]bool{}
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork, sut.Snapshot, sut.Fork} {
+		log := run(t, start(t, isolation, "traced"), sut.Schedule{}, nil)
+		if log.Outcome != sut.Panicked || !strings.Contains(string(log.Stderr), "main.traced({0x") {
+			t.Fatalf("%v, %s", log.Outcome, log.Stderr)
+		}
+		traces[string(log.Stderr)] = true
+	}
+	if len(traces) != 1 {
+		t.Errorf("there are %d different traces: %v", len(traces), traces)
+	}
+}
+
 func TestSockets(t *testing.T) {
 	tests := []struct {
 		scenario string

@@ -37,7 +37,7 @@ func tandemInit() {
 		return
 	}
 	tandem.serving = true
-	tandem.fork = mode == "fork"
+	tandem.fork = mode == "forkeach"
 	tandem.now = tandemEpoch
 	tandemBirths.heap = mheap_.curArena.base &^ (heapArenaBytes - 1)
 	debug.gcshrinkstackoff = 1 // what is noted of a pending select points into its stack

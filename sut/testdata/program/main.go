@@ -46,6 +46,7 @@ var scenarios = map[string]func(){
 	"files":        files,
 	"one file":     oneFile,
 	"surroundings": surroundings,
+	"traced":       func() { traced(os.Args[1], os.Getenv("HOME")) },
 	"overflow":     func() { overflow(1) },
 	"process":      func() { os.ReadFile("/proc/stat") },
 	"device":       func() { os.Open("/dev/kmsg") },
@@ -371,3 +372,8 @@ func verbose() {
 	}
 	panic("at the end")
 }
+
+// traced panics where the trace shows the addresses of its arguments.
+//
+//go:noinline
+func traced(argument, environment string) { panic(len(argument) + len(environment)) }
