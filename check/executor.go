@@ -19,6 +19,7 @@ type executor struct {
 	talk       *conversation // with the peers; nil if there are none
 	counts     Counts        // of the execution under way
 	unwatch    []func() bool // of the context
+	broken     error         // that ended a part: it is not to be used again
 
 	// Guarded by the pool:
 	executing bool

@@ -10,11 +10,11 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// pool has several executors explore one search. The search stays one: whoever has an
-// execution that it waits for reports that, and asks it for the next. What the
-// others have to do are executions that it will ask for later (explore.Ahead). They are run early,
-// and kept until it gets there. So what is reported to it, and in which order, does not
-// depend on who does what when.
+// pool has several executors explore one search. One of them leads: it asks the search what to execute, executes and reports that. Each of the
+// others explores a part of it (explore.Divide), until the search comes to that and takes over what was explored. The executor that is
+// about the part which the search comes to leads from then on, where it was. A search that knows
+// its schedules beforehand is not divided: the others run them early (explore.Ahead), and what came of it is kept until the search gets there. So what
+// is reported to it, and in which order, does not depend on who does what when.
 type pool struct {
 	run   *run
 	ended chan struct{} // closed when all is over
@@ -26,13 +26,15 @@ type pool struct {
 
 	// changes counts what may concern those who wait. Who changes it holds mu.
 	changes atomic.Uint32
+	idle    atomic.Int32 // executors that wait for something to do
 
 	mu        sync.Mutex // may be taken by who holds advancing
 	work      sync.Cond  // there was a change
 	executors []*executor
-	leader    *executor       // that advanced the search last
-	taken     bool            // the search is being advanced, or makes forecasts
-	foreseen  bool            // it knows nothing more than is queued, before something is reported to it
+	leader    *executor // that advanced the search last
+	taken     bool      // the search is being advanced, or divided
+	foreseen  bool      // there is nothing more for the others to do, before something is reported to it
+	parts     parts
 	seen      map[string]bool // kinds of findings that have been reported
 	early     early
 	over      bool
@@ -43,19 +45,16 @@ type pool struct {
 type job struct {
 	schedule explore.Schedule
 	hash     uint64      // of the schedule, if it was forecast
-	rank     rank        // likewise
+	part     *part       // that the search has come to: nobody is to run the job
 	first    bool        // of the check
 	forecast float64     // explore.Forecast, if it was not run ahead
 	memory   *translator // that the execution is in, unless that is the executor's own
 	done
 
 	// mu:
-	state  jobState
-	asked  bool // the search waits for it
-	bytes  int  // that are kept
-	places [2]int
-	read   bool // it is being found out what comes of it
-	past   bool // the search has been told of it, or it was given up
+	state jobState
+	asked bool // the search waits for it
+	bytes int  // that are kept
 }
 
 // done is what came of a job.
@@ -74,7 +73,7 @@ const (
 )
 
 func newPool(r *run) *pool {
-	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, early: newEarly()}
+	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, early: newEarly(), parts: newParts()}
 	p.work.L = &p.mu
 	return p
 }
@@ -125,12 +124,16 @@ func (p *pool) soFar() (v explore.Verdict, c Counts) {
 	return v, c
 }
 
-// serve runs jobs until all is over, or an execution fails: the worker is not to be
+// serve runs jobs, and explores parts, until all is over, or an execution fails: the worker is not to be
 // used again.
 func (p *pool) serve(x *executor) {
 	defer p.busy.Done()
 	defer x.worker.Stay()()
-	for j := p.next(x, nil); j != nil; j = p.next(x, j) {
+	for j, part := p.next(x, nil, nil); j != nil || part != nil; j, part = p.next(x, j, part) {
+		if part != nil {
+			part.explore(x, p)
+			continue
+		}
 		if x.talk != nil {
 			x.talk.forecast = j.forecast
 		}
@@ -161,39 +164,47 @@ func (p *pool) finished(x *executor, j *job) {
 	}
 }
 
-// next takes the job that an executor has run, if any, and returns another one, when there is one; nil when all is over.
-func (p *pool) next(x *executor, ran *job) *job {
+// next takes the job that an executor has run, if any, or the part that it has explored, and returns another one, when there is one; none when
+// all is over.
+func (p *pool) next(x *executor, ran *job, explored *part) (*job, *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ran != nil {
 		p.finished(x, ran)
 	}
+	if explored != nil {
+		p.rest(x, explored)
+	}
 	for p.goesOn(x) {
 		if p.due() && p.leads(x) {
 			if j := p.advance(x); j != nil {
-				return j
+				return j, nil
 			}
 			continue
 		}
 		if j := p.early.pop(); j != nil {
 			p.begin(x, j)
-			return j
+			return j, nil
 		}
-		if lead := p.early.lead(len(p.executors)); lead != nil {
-			p.follow(lead)
-		} else if !p.taken && !p.foreseen {
+		if part := p.parts.pop(); part != nil {
+			x.executing = true
+			return nil, part
+		}
+		if !p.taken && !p.foreseen {
 			p.foresee()
 		} else {
 			p.linger(x)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // linger waits for a change. The caller holds mu, but not meanwhile. To begin with it does not give up its
 // processor, if each executor has one: most changes come soon, and to wake somebody up takes as long as an execution.
 func (p *pool) linger(x *executor) {
 	seen := p.changes.Load()
+	p.idle.Add(1)
+	defer p.idle.Add(-1)
 	if len(p.executors) <= runtime.NumCPU() {
 		p.mu.Unlock()
 		const patience, between = 200 * time.Microsecond, 256
@@ -251,7 +262,9 @@ func (p *pool) advance(x *executor) *job {
 // step is advance, of which the caller holds advancing.
 func (p *pool) step(x *executor) *job {
 	for p.ask() {
-		p.forecast()
+		if p.idle.Load() > 0 {
+			p.forecast()
+		}
 		if done, mine := p.look(x); mine {
 			return p.asked
 		} else if !done || !p.report(p.asked) {
@@ -282,9 +295,10 @@ func (p *pool) ask() bool {
 		return !over
 	}
 	schedule, more := p.run.search.Next() // without mu, which the others may want meanwhile
-	hash := schedule.Hash()
+	due, dropped, hash := explore.Due(p.run.search), explore.Dropped(p.run.search), schedule.Hash()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.parts.giveUp(dropped)
 	if !more {
 		p.finish(nil)
 		return false
@@ -294,13 +308,14 @@ func (p *pool) ask() bool {
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
 	}
+	p.parts.await(p.asked, due)
 	if p.asked.asked = true; p.asked.state == queued && p.run.peers != nil {
 		p.asked.forecast = explore.Forecast(p.run.search)
 	}
 	return true
 }
 
-// foresee makes forecasts while the execution that the search waits for is being run. The caller
+// foresee finds something for an executor to do while the execution that the search waits for is being run. The caller
 // holds mu, but not meanwhile.
 func (p *pool) foresee() {
 	p.taken = true
@@ -317,38 +332,31 @@ func (p *pool) foresee() {
 func (p *pool) forecast() {
 	p.mu.Lock()
 	n := len(p.executors)
-	missing, within := p.early.missing(n), p.early.within(n)
+	missing, room := p.early.missing(n), p.parts.room(n)
 	p.mu.Unlock()
-	if n == 1 || missing == 0 {
+	if n == 1 {
 		return
 	}
-	jobs := newJobs(explore.Ahead(p.run.search, missing, within))
+	jobs := newJobs(explore.Ahead(p.run.search, missing))
+	var found *part
+	if room {
+		found = p.run.newPart()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.foreseen = !p.enqueue(jobs, nil)
-}
-
-// follow has the others do what comes of an execution that was run early. The caller holds mu, but not meanwhile.
-func (p *pool) follow(lead *job) {
-	p.mu.Unlock()
-	jobs := newJobs(explore.Beyond(p.run.search, &lead.schedule, &lead.execution))
-	p.mu.Lock()
-	p.early.release(lead)
-	p.enqueue(jobs, lead)
-}
-
-// enqueue queues what is not known yet, and reports whether there was anything. The caller holds mu.
-func (p *pool) enqueue(jobs []*job, lead *job) bool {
-	added := p.early.add(jobs, lead)
-	if added {
+	p.early.add(jobs)
+	p.parts.add(found)
+	if p.foreseen = len(jobs) == 0 && found == nil; !p.foreseen {
 		p.changed()
 	}
-	return added
 }
 
 // report tells the search what came of the job that it waits for; false if that ends
 // it. Who advances the search calls it.
 func (p *pool) report(j *job) bool {
+	if j.part != nil {
+		return p.join(j)
+	}
 	err := j.err
 	if err == nil {
 		err = p.account(j.finding)
@@ -438,13 +446,19 @@ func (p *pool) wait() error {
 	if usable != nil {
 		r.executor = usable
 	}
+	findings := p.parts.rest()
+	r.vain.add(p.parts.vain)
+	r.counts.InVain += p.parts.vain.InVain
 	for _, j := range p.early.rest(p.asked) {
 		r.counts.InVain++
 		if f := j.finding; f != nil {
 			r.vain.add(f.counts)
-			if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
-				r.unclaimed = append(r.unclaimed, f.kept)
-			}
+			findings = append(findings, f)
+		}
+	}
+	for _, f := range findings {
+		if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
+			r.unclaimed = append(r.unclaimed, f.kept)
 		}
 	}
 	return p.err

@@ -30,15 +30,17 @@ func BenchmarkWorkers(b *testing.B) {
 		options func(testing.TB) Options
 		search  func() explore.Search
 	}{
-		"lastzero(13)/dpor":   {classic("lastzero", "13", 10_000), explore.DPOR},
-		"filesystem(25)/dpor": {classic("filesystem", "25", 10_000), explore.DPOR},
-		"readers(14)/dpor":    {classic("readers", "14", 10_000), explore.DPOR},
+		"lastzero(15)/dpor":   {classic("lastzero", "15", 10_000), explore.DPOR},
+		"filesystem(26)/dpor": {classic("filesystem", "26", 10_000), explore.DPOR},
+		"readers(16)/dpor":    {classic("readers", "16", 10_000), explore.DPOR},
 		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 200_000) }},
 		"filesystem/random":   {classic("filesystem", "19", 10_000), func() explore.Search { return explore.Random(40_000, 1) }},
-		"httpget/dfs, peers":  {httpGet.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 1_500) }},
+		"httpget/dfs, peers":  {httpGet.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 20_000) }},
 	} {
 		b.Run(name, func(b *testing.B) {
-			defer debug.SetGCPercent(debug.SetGCPercent(400))                       // as tandem does,
+			ballast := make([]byte, 32<<20) // as tandem has,
+			defer runtime.KeepAlive(ballast)
+			defer debug.SetGCPercent(debug.SetGCPercent(400))                       // as it does,
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)) // as this
 			run := func(workers int) (rate float64, executions int) {
 				o := test.options(b)

@@ -36,7 +36,7 @@ func TestWorkers(t *testing.T) {
 // TestWorkersOnClassics does so with searches that have work for several workers.
 func TestWorkersOnClassics(t *testing.T) {
 	p := buildExample(t, "classics")
-	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "18"}, {"indexer", "13"}} {
+	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "21"}, {"indexer", "13"}} {
 		t.Run(test[0], func(t *testing.T) {
 			o := Options{Program: p, Package: "classics", Args: test}
 			if ahead := sameWithWorkers(t, o, explore.DPOR); ahead == 0 {

@@ -165,8 +165,35 @@ func (b *bpor) choose(state int, g GoroutineID) bool {
 	return true
 }
 
-// beyond: what an execution adds to backtrack sets takes the trace to tell.
-func (b *bpor) beyond(*Schedule, *Execution) []Schedule { return nil }
+func (b *bpor) divide(least float64) *Part {
+	if len(b.trace.events)+1 < len(b.stack) {
+		return nil // it was resumed, and has executed nothing yet
+	}
+	p, inner := b.dfs.part(least)
+	if p == nil {
+		return nil
+	}
+	part := &bpor{dfs: *inner, trace: b.trace.prefix(p.node, newTrace()), sets: slices.Clone(b.sets[:p.node+1])}
+	for i := range part.sets {
+		part.sets[i].set = slices.Clip(part.sets[i].set)
+	}
+	p.Search, p.raw = part, part
+	return b.begin(p)
+}
+
+// join chooses what the part has chosen in addition. In between others may have been, which makes no difference to what it explores.
+func (b *bpor) join(p *Part) bool {
+	part := p.raw.(*bpor)
+	for i := range p.node + 1 {
+		for _, g := range part.sets[i].set {
+			b.choose(i, g)
+		}
+	}
+	b.sets[p.node].free = part.sets[p.node].free // of what the branch begins with
+	b.joinDFS(p, &part.dfs)
+	b.trace, b.sets = part.trace, append(b.sets[:p.node+1], part.sets[p.node+1:]...)
+	return true
+}
 
 // save writes no trace: it is that of the first execution after a resume.
 func (b *bpor) save(e *encoder) {

@@ -48,7 +48,7 @@ func (d *dpor) clearlyCovered(f *reversible) bool {
 		case b == nil:
 			return false
 		case len(b.below.branches) == 0 || o.isEmpty():
-			return true
+			return int(f.event) >= d.floor || b.below.owner != d.owner // else to be told, see insertAt
 		}
 		w = &b.below
 	}

@@ -17,20 +17,20 @@ type dfs struct {
 	stack  []branching
 	begun  bool
 	sizes  subtrees
+	division
 }
 
 // branching is a state on the path with what can be picked there.
 type branching struct {
 	enabled []Alternative
 	todo    []Action // not picked yet
-	ahead   int      // so many of them Ahead has listed
 }
 
 func (d *dfs) Next() (Schedule, bool) {
 	d.ask()
 	if !d.begun {
 		d.begun = true
-		return Schedule{WantEnabled: true}, true
+		return Schedule{Prefix: d.prefix, WantEnabled: true}, true
 	}
 	top := d.last()
 	if top < 0 {
@@ -40,17 +40,19 @@ func (d *dfs) Next() (Schedule, bool) {
 	d.prefix[top] = b.todo[0]
 	d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
 	d.sizes.turn(top, d.counts.Executions)
-	b.todo, b.ahead = b.todo[1:], max(b.ahead-1, 0)
+	b.todo = b.todo[1:]
+	d.arrive(top, func(p *Part) bool { return p.begins == d.prefix[top] })
 	return Schedule{Prefix: d.prefix, WantEnabled: true}, true
 }
 
 // last is the last state on the path where something is left to do, -1 if there is none.
 func (d *dfs) last() int {
-	top := len(d.stack) - 1
-	for top >= 0 && len(d.stack[top].todo) == 0 {
-		top--
+	for top := len(d.stack) - 1; top >= d.floor; top-- {
+		if len(d.stack[top].todo) > 0 {
+			return top
+		}
 	}
-	return top
+	return -1
 }
 
 func (d *dfs) Report(e Execution) error {
@@ -70,6 +72,7 @@ func (d *dfs) follow(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
+	d.leave()
 	if err := checkActions(d.prefix, e.Transitions); err != nil {
 		return err
 	}
@@ -81,43 +84,43 @@ func (d *dfs) follow(e Execution) error {
 	return nil
 }
 
-// ahead: whatever is left to do on the path will be done.
-func (d *dfs) ahead(n, within int) (list []Schedule) {
-	for i := len(d.stack) - 1; i >= 0 && within > 0; i-- {
-		b := &d.stack[i]
-		within -= len(b.todo)
-		for ; b.ahead < len(b.todo); b.ahead++ {
-			if len(list) == n {
-				return list
-			}
-			prefix := append(slices.Clone(d.prefix[:i]), b.todo[b.ahead])
-			list = append(list, Schedule{Prefix: prefix, WantEnabled: true})
-		}
+func (d *dfs) divide(least float64) *Part {
+	p, part := d.part(least)
+	if p == nil {
+		return nil
 	}
-	return list
+	p.Search, p.raw = part, part
+	return d.begin(p)
 }
 
-// beyond: what could have been picked after the prefix will be, the last place first.
-func (d *dfs) beyond(schedule *Schedule, e *Execution) (list []Schedule) {
-	for i := len(e.Transitions) - 1; i >= len(schedule.Prefix); i-- {
-		t := &e.Transitions[i]
-		for _, alternative := range t.Enabled {
-			for choice := range alternative.Choices {
-				if a := (Action{alternative.Goroutine, choice}); a != t.Action {
-					list = append(list, Schedule{Prefix: append(actionsOf(e.Transitions[:i]), a), WantEnabled: true})
-				}
-			}
-		}
+// part makes a part; nil if there is nothing to take.
+func (d *dfs) part(least float64) (*Part, *dfs) {
+	untaken := func(i int) int {
+		return slices.IndexFunc(d.stack[i].todo, func(a Action) bool { return !d.has(i, func(p *Part) bool { return p.begins == a }) })
 	}
-	return list
+	node := d.sizes.divide(len(d.stack), d.counts.Executions, least, func(i int) bool { return untaken(i) >= 0 })
+	if node < 0 {
+		return nil, nil
+	}
+	p := &Part{node: node, begins: d.stack[node].todo[untaken(node)]}
+	part := &dfs{stack: slices.Clone(d.stack[:node+1]), prefix: append(slices.Clone(d.prefix[:node]), p.begins)}
+	for i := range part.stack {
+		part.stack[i].todo = nil
+	}
+	part.floor = node + 1
+	return p, part
 }
 
-func actionsOf(transitions []Transition) []Action {
-	list := make([]Action, len(transitions), len(transitions)+1)
-	for i := range transitions {
-		list[i] = transitions[i].Action
-	}
-	return list
+// join: what is to do up to where the part turns off is the search's own.
+func (d *dfs) join(p *Part) bool {
+	d.joinDFS(p, p.raw.(*dfs))
+	return true
+}
+
+func (d *dfs) joinDFS(p *Part, part *dfs) {
+	d.sizes.join(&part.sizes, p.node, d.counts.Executions)
+	d.tally.join(p)
+	d.stack, d.prefix, d.due = append(d.stack[:p.node+1], part.stack[p.node+1:]...), part.prefix, nil
 }
 
 // push puts the state before transition t on the stack.

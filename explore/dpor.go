@@ -16,7 +16,11 @@ import "slices"
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
 func DPOR() Search {
-	return &dpor{short: short, trace: newTrace(), counters: make(map[int32]int32), accounts: make(map[int32]*account)}
+	return newDPOR(newTrace())
+}
+
+func newDPOR(t *trace) *dpor {
+	return &dpor{short: short, owner: &owner{}, trace: t, counters: make(map[int32]int32), accounts: make(map[int32]*account)}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -39,6 +43,14 @@ type dpor struct {
 	// What the nodes point into, one after the other.
 	sleep []Sleeper
 
+	owner *owner // of the wakeup trees, since the search was last divided
+	division
+	spare *dpor // a part that was joined: its memory is for the next one
+
+	// Of a part, what concerns the search that it is a part of:
+	told    told    // to be inserted there
+	depends []int32 // nodes: see depend
+
 	choosing  []int32      // events of which an alternative is neither asleep nor to do, in order
 	unsettled []reversible // see unsettled.go, in the order in which they were found
 	short     int          // see clearlyCovered
@@ -51,7 +63,6 @@ type dpor struct {
 
 	reversal reversal   // that was planned last
 	outlined outline    // likewise, without a plan
-	forecast forecast   // for ahead
 	pruned   []*Sleeper // for prune
 	scratch  []int32
 	limits   []int32            // for gather
@@ -94,7 +105,7 @@ func (d *dpor) choose() bool {
 		d.begun, d.settled = true, true
 		return true
 	}
-	for top := len(d.nodes) - 1; top >= 0; top-- {
+	for top := len(d.nodes) - 1; top >= d.floor; top-- {
 		n := &d.nodes[top]
 		if n.todo.empty() {
 			continue
@@ -107,7 +118,9 @@ func (d *dpor) choose() bool {
 			d.nodes, d.path = d.nodes[:top+1], d.path[:top]
 			d.sizes.turn(top, d.counts.Executions)
 			d.forget(top)
-			d.descend(n.todo.pop())
+			b := n.todo.pop()
+			d.descend(b)
+			d.come(top, b)
 			d.settled = true
 			return true
 		}
@@ -135,6 +148,7 @@ func (d *dpor) prepare(top int) bool {
 			return false
 		}
 		for _, r := range postponed {
+			r = r.detach()
 			r.node = int32(top)
 			d.insert(r)
 		}
@@ -143,12 +157,13 @@ func (d *dpor) prepare(top int) bool {
 }
 
 // prune takes out of what is to do at a node what begins with something asleep.
-func (d *dpor) prune(n *node) bool {
+func (d *dpor) prune(n *node) (some bool) {
 	d.pruned = d.pruned[:0]
 	for i := n.sleepBegin; i < n.sleepEnd; i++ {
 		d.pruned = append(d.pruned, &d.sleep[i])
 	}
-	return n.todo.prune(d.pruned)
+	n.todo, some = n.todo.prune(d.pruned)
+	return some
 }
 
 // descend appends to the path a branch and the way from it to its first leaf.
@@ -187,6 +202,7 @@ func (d *dpor) Report(e Execution) error {
 	if err := d.take(e); err != nil {
 		return err
 	}
+	d.leave()
 	if err := d.checkPath(e.Transitions); err != nil {
 		return err
 	}
@@ -227,17 +243,15 @@ func (d *dpor) cutOff(i int) {
 	if i == len(d.path) {
 		return
 	}
-	above := (*branch)(nil)
-	b := d.chosen
-	for range i - (len(d.nodes) - 1) {
-		if above = b; len(b.below.branches) > 0 {
-			b = b.below.branches[0]
-		}
-	}
-	if above == nil {
+	if followed := i - (len(d.nodes) - 1); followed == 0 {
 		d.chosen = nil
 	} else {
-		above.below.pop()
+		d.chosen = d.chosen.owned(d.owner)
+		last := d.chosen
+		for range followed - 1 {
+			last = last.below.ownBranch(0, d.owner)
+		}
+		last.below.pop()
 	}
 	d.path, d.given = d.path[:i], i
 }

@@ -13,7 +13,7 @@
 //	Replay  one given schedule
 //
 // MaxExecutions, UntilViolation and Until bound any of them, MaxPreemptions all but Replay, MaxDelays
-// all but DPOR and Replay. A Search is used by one goroutine at a time; Ahead has work for
+// all but DPOR and Replay. A Search is used by one goroutine at a time; Divide and Ahead have work for
 // several workers.
 package explore
 

@@ -19,6 +19,8 @@ func (b *bounded) expected() float64 { return Forecast(b.Search) }
 
 func (l *limited) expected() float64 { return Forecast(l.Search) }
 
+func (p *Part) expected() float64 { return Forecast(p.Search) }
+
 func (d *dfs) expected() float64 {
 	top := len(d.stack) - 1
 	if top < 0 {

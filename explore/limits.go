@@ -61,13 +61,8 @@ func (l *limited) Next() (Schedule, bool) {
 	return s, true
 }
 
-func (l *limited) ahead(n, within int) []Schedule { return l.limitAll(Ahead(l.Search, n, within)) }
-
-func (l *limited) beyond(s *Schedule, e *Execution) []Schedule {
-	return l.limitAll(Beyond(l.Search, s, e))
-}
-
-func (l *limited) limitAll(list []Schedule) []Schedule {
+func (l *limited) ahead(n int) []Schedule {
+	list := Ahead(l.Search, n)
 	for i := range list {
 		l.limit(&list[i].Limits)
 	}

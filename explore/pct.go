@@ -118,9 +118,7 @@ func (p *pct) Report(e Execution) error {
 }
 
 // ahead sees to the end of the leg.
-func (p *pct) ahead(n, within int) []Schedule { return p.leg.ahead(n, within) }
-
-func (p *pct) beyond(*Schedule, *Execution) []Schedule { return nil }
+func (p *pct) ahead(n int) []Schedule { return p.leg.ahead(n) }
 
 func (p *pct) Verdict() Verdict {
 	v := p.verdict(fmt.Sprintf("%d schedules of PCT make nothing certain about the others", p.counts.Executions))

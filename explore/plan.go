@@ -94,6 +94,7 @@ func (d *dpor) addAlternative(i int32, a Action) bool {
 	if d.asleep(n, a) {
 		return true
 	}
+	d.depend(i)
 	d.insert(d.alternative(i, a))
 	return n.todo.begins(a)
 }
@@ -112,6 +113,7 @@ func (d *dpor) insertPostponed(i int32) {
 	postponed := n.todo.postponed
 	n.todo.postponed = nil
 	for _, r := range postponed {
+		r = r.detach()
 		r.node = i
 		executed := step{Action: d.path[i], Accesses: d.trace.accessesOf(i)}
 		relation, first := r.relate(&executed)
@@ -124,6 +126,7 @@ func (d *dpor) insertPostponed(i int32) {
 		}
 		if int(i)+1 < d.given && r.left() > 0 {
 			below := &d.nodes[i+1].todo
+			below.own(d.owner)
 			below.postponed = append(below.postponed, r.detach())
 		}
 	}
@@ -165,6 +168,7 @@ func (d *dpor) goOnWithout(pending []Pending) {
 
 // insertFirst inserts the first reversal that is new, if nothing is to do at the node.
 func (d *dpor) insertFirst(node int32, reversals []*reversal) {
+	d.depend(node)
 	for i := 0; i < len(reversals) && len(d.nodes[node].todo.branches) == 0; i++ {
 		if d.insert(reversals[i]) {
 			return

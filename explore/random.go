@@ -53,7 +53,7 @@ func (r *random) Next() (Schedule, bool) {
 }
 
 // ahead lists what comes next: it does not depend on what is reported.
-func (r *random) ahead(n, _ int) (list []Schedule) {
+func (r *random) ahead(n int) (list []Schedule) {
 	if r.listed == 0 {
 		r.foreseen = r.seeds
 	}
@@ -63,8 +63,6 @@ func (r *random) ahead(n, _ int) (list []Schedule) {
 	}
 	return list
 }
-
-func (r *random) beyond(*Schedule, *Execution) []Schedule { return nil }
 
 // split takes the first n schedules away from a stretch.
 func (s *stretch) split(n int) stretch {

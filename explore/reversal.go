@@ -10,16 +10,23 @@ type reversal struct {
 	// whole tells that the steps are everything in a maximal execution that could run
 	// instead of the event: what commutes with all of them may run first.
 	whole   bool
-	removed []bool    // for each step
-	head    int       // the first that is left
-	gone    int       // how many are removed
-	passed  []*branch // below which it is inserted
+	removed []bool // for each step
+	head    int    // the first that is left
+	gone    int    // how many are removed
+	passed  []int  // the branches below which it is inserted
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
-	// operation at the end), or when there is none it lists for each step those before it.
+	// operation at the end), or when there is none it lists for each step those before it, or has its clock.
 	trace  *trace
 	events []int32
 	before [][]int
+	clocks []stamp
+}
+
+// stamp is where in a trace an event was, and what happened before it.
+type stamp struct {
+	goroutine, ordinal int32
+	clock              clock // nil: it is the operation at the end
 }
 
 // maxSteps limits a reversal. A longer one consists of what is needed only, and is cut off
@@ -99,9 +106,11 @@ func (r *reversal) first(i int) bool {
 // ordered reports whether step j, which is an earlier one, has to run before step i.
 func (r *reversal) ordered(j, i int) bool {
 	switch {
-	case r.trace == nil:
+	case r.clocks != nil && r.clocks[i].clock != nil:
+		return r.clocks[j].ordinal <= r.clocks[i].clock.of(r.clocks[j].goroutine)
+	case r.before != nil:
 		return slices.Contains(r.before[i], j)
-	case r.events[i] < 0:
+	case r.clocks != nil || r.events[i] < 0:
 		return r.steps[j].is(needed)
 	}
 	return r.trace.includes(r.trace.clockOf(r.events[i]), r.events[j])

@@ -384,26 +384,31 @@ func (t *trace) pop(e int32) {
 			}
 		}
 	}
-	for n := len(t.objects); n > 0 && len(t.objects[n-1].uses) == 0; n = len(t.objects) {
-		delete(t.objectOf, t.objects[n-1].id)
-		t.objects = t.objects[:n-1]
-	}
 	for _, id := range t.startsOf(e) {
 		woken := &t.goroutines[t.goroutineOf[id]]
 		woken.wakes = woken.wakes[:len(woken.wakes)-1]
 	}
 	log := &t.goroutines[x.goroutine]
 	log.events = log.events[:len(log.events)-1]
-	for n := len(t.goroutines); n > 0 && t.goroutines[n-1].unused(); n = len(t.goroutines) {
-		delete(t.goroutineOf, t.goroutines[n-1].id)
-		t.goroutines = t.goroutines[:n-1]
-	}
+	t.dropUnused()
 	if x.barrier {
 		t.barriers = t.barriers[:len(t.barriers)-1]
 	}
 	t.clocks, t.accesses, t.needs = t.clocks[:begin.clocks], t.accesses[:begin.accesses], t.needs[:begin.needs]
 	t.uses, t.starts = t.uses[:begin.uses], t.starts[:begin.starts]
 	t.events = t.events[:e]
+}
+
+// dropUnused drops the last goroutines and objects that are in no event.
+func (t *trace) dropUnused() {
+	for n := len(t.objects); n > 0 && len(t.objects[n-1].uses) == 0; n = len(t.objects) {
+		delete(t.objectOf, t.objects[n-1].id)
+		t.objects = t.objects[:n-1]
+	}
+	for n := len(t.goroutines); n > 0 && t.goroutines[n-1].unused(); n = len(t.goroutines) {
+		delete(t.goroutineOf, t.goroutines[n-1].id)
+		t.goroutines = t.goroutines[:n-1]
+	}
 }
 
 func (g *goroutineLog) unused() bool {

@@ -5,20 +5,49 @@ import "slices"
 // wakeups is a wakeup tree (POPL 2014, section 6.2): what is to be explored from a
 // node, in order. Each leaf is an execution to be run; on the way there nothing ends
 // up asleep, so that it is not redundant.
+//
+// A search and its parts share what was there when they were divided, so that nobody may change it: the
+// lists are only changed by their owner, and so are the branches that have lists of his below them. Others copy.
 type wakeups struct {
 	branches []*branch
 	// postponed are reversals of which it is not known whether a branch covers them,
 	// before that has been executed and its accesses are known.
 	postponed []*reversal
+	owner     *owner
 }
+
+// owner is a search between two divisions.
+type owner struct{ _ byte } // not empty, so that no two are the same
 
 // branch is a step and what follows it. It shares no memory with the trace.
 type branch struct {
 	step
-	below  wakeups
-	begun  bool // Ahead has listed its first leaf
-	ahead  bool // and all others:
-	leaves int  // so many, beyond that of what is above it
+	below wakeups
+	since int // of a node: so many executions there had been when it was inserted, or something below it
+}
+
+// own makes the lists those of an owner.
+func (w *wakeups) own(by *owner) {
+	if w.owner != by {
+		w.branches, w.postponed, w.owner = slices.Clone(w.branches), slices.Clone(w.postponed), by
+	}
+}
+
+// ownBranch makes branch i that of an owner.
+func (w *wakeups) ownBranch(i int, by *owner) *branch {
+	w.own(by)
+	w.branches[i] = w.branches[i].owned(by)
+	return w.branches[i]
+}
+
+// owned is a branch that its owner may change: the same one, if it is his.
+func (b *branch) owned(by *owner) *branch {
+	if b.below.owner == by {
+		return b
+	}
+	c := *b
+	c.below.own(by)
+	return &c
 }
 
 // step is an action, and what its transition accesses.
@@ -91,7 +120,29 @@ func (d *dpor) choicesAsleep(n *node, steps []step) int {
 }
 
 func (d *dpor) insertAt(n *node, r *reversal) bool {
-	return !d.coveredAsleep(n, r) && n.todo.insert(r)
+	if d.coveredAsleep(n, r) {
+		return false
+	}
+	r.passed = r.passed[:0]
+	found := n.todo.find(r, 0)
+	if int(r.node) < d.floor && (!found.covered || found.at.owner == d.owner) {
+		if d.tell(r, &found); !d.inserts(r.node) {
+			return !found.covered
+		}
+	}
+	return !found.covered && d.insertIn(n, r, &found)
+}
+
+// insertIn inserts a reversal in the place that was found for it.
+func (d *dpor) insertIn(n *node, r *reversal, found *place) bool {
+	n.todo.insert(r, found, d.owner)
+	if len(r.passed) > 0 {
+		n.todo.branches[r.passed[0]].since = d.counts.Executions
+		d.giveUpChanged(int(r.node))
+	} else if !found.postpone {
+		n.todo.branches[len(n.todo.branches)-1].since = d.counts.Executions
+	}
+	return true
 }
 
 // coveredAsleep reports whether something asleep at a node covers a reversal.
@@ -102,45 +153,69 @@ func (d *dpor) coveredAsleep(n *node, r *reversal) bool {
 	})
 }
 
-func (w *wakeups) insert(r *reversal) bool {
-	for r.passed = r.passed[:0]; ; {
-		b, postpone := w.follow(r)
-		switch {
-		case postpone:
-			w.postponed = append(w.postponed, r.detach())
-			return true
-		case b == nil:
-			w.append(r)
-			for _, b := range r.passed {
-				b.ahead = false
-			}
-			return true
-		case len(b.below.branches) == 0 || r.left() == 0:
-			return false
+// place is where a reversal belongs in a wakeup tree.
+type place struct {
+	at       *wakeups
+	covered  bool // by the leaf above
+	postpone bool // nobody knows yet
+}
+
+// find finds the place of a reversal below those branches that it has passed, and of these not below the first so many. It takes the way there out of it.
+func (w *wakeups) find(r *reversal, from int) place {
+	for _, i := range r.passed {
+		w = &w.branches[i].below
+	}
+	for ; ; from = 0 {
+		i, postpone := w.follow(r, from)
+		if i < 0 {
+			return place{w, false, postpone}
 		}
-		w, r.passed = &b.below, append(r.passed, b)
+		b := w.branches[i]
+		if w, r.passed = &b.below, append(r.passed, i); len(b.below.branches) == 0 || r.left() == 0 {
+			return place{w, true, false}
+		}
 	}
 }
 
-// follow returns the first branch that is a weak initial of a reversal, which it is
-// then taken out of, or tells that this is not known yet.
-func (w *wakeups) follow(r *reversal) (b *branch, postpone bool) {
-	for _, b := range w.branches {
+// insert inserts a reversal in the place that was found for it.
+func (w *wakeups) insert(r *reversal, found *place, by *owner) {
+	for _, i := range r.passed {
+		w = &w.ownBranch(i, by).below
+	}
+	w.add(r, found.postpone, by)
+}
+
+// add adds what is left of a reversal.
+func (w *wakeups) add(r *reversal, postpone bool, by *owner) {
+	if w.own(by); postpone {
+		w.postponed = append(w.postponed, r.detach())
+	} else {
+		w.append(r)
+	}
+}
+
+// follow returns which branch, of those from one on, is the first that is a weak initial of a reversal, which it is
+// then taken out of, or -1; that may be because it is not known yet.
+func (w *wakeups) follow(r *reversal, from int) (branch int, postpone bool) {
+	for n := from; n < len(w.branches); n++ {
+		b := w.branches[n]
 		switch relation, i := r.relate(&b.step); {
 		case relation == initial && r.whole && b.is(guessed) && r.steps[i].is(guessed) && r.left() > 1:
-			return nil, true
+			return -1, true
 		case relation == initial:
 			r.remove(i)
-			return b, false
+			return n, false
+		case relation == commuting && r.whole && b.is(guessed):
+			return -1, true
 		case relation == commuting && r.whole:
-			return b, b.is(guessed)
+			return n, false
 		}
 	}
-	return nil, false
+	return -1, false
 }
 
 // append adds a branch that consists of the steps that are left of a reversal, one after the other. They are
-// made at once: most reversals are long.
+// made at once: most reversals are long. The lists are the caller's, and so is what is below the branch.
 func (w *wakeups) append(r *reversal) {
 	chain, links := make([]branch, r.left()), make([]*branch, r.left())
 	accesses := make([]Access, 0, r.accesses())
@@ -153,6 +228,7 @@ func (w *wakeups) append(r *reversal) {
 		b.step = r.steps[i]
 		accesses = append(accesses, b.Accesses...)
 		b.Accesses = accesses[from:len(accesses):len(accesses)]
+		b.below.owner = w.owner
 		if links[n] = b; n == 0 {
 			w.branches = append(w.branches, b)
 		} else {
@@ -180,22 +256,29 @@ func (w *wakeups) pop() *branch {
 }
 
 // prune takes out the first leaves, as long as there is something asleep on the way to them:
-// it is a weak initial of that way, so that what begins there has been explored. It reports
-// whether there is a leaf left, or something postponed. What is asleep may be overwritten behind its end.
-func (w *wakeups) prune(asleep []*Sleeper) bool {
-	for len(w.branches) > 0 {
+// it is a weak initial of that way, so that what begins there has been explored. It returns what is left, and
+// whether that has a leaf, or something postponed. What is asleep may be overwritten behind its end.
+func (w wakeups) prune(asleep []*Sleeper) (left wakeups, some bool) {
+	for ; len(w.branches) > 0; w.branches = w.branches[1:] {
 		b := w.branches[0]
-		if !slices.ContainsFunc(asleep, func(s *Sleeper) bool { return s.Action == b.Action }) {
-			if len(b.below.branches) == 0 || len(asleep) == 0 {
-				return true
-			}
-			if b.below.prune(b.step.wake(asleep)) || len(b.below.postponed) > 0 {
-				return true
-			}
+		if slices.ContainsFunc(asleep, func(s *Sleeper) bool { return s.Action == b.Action }) {
+			continue
 		}
-		w.branches = w.branches[1:]
+		if len(b.below.branches) == 0 || len(asleep) == 0 {
+			return w, true
+		}
+		below, some := b.below.prune(b.step.wake(asleep))
+		if !some && len(below.postponed) == 0 {
+			continue
+		}
+		if len(below.branches) != len(b.below.branches) || len(below.branches) > 0 && below.branches[0] != b.below.branches[0] {
+			first := *b
+			first.below = below
+			w.branches, w.owner = append([]*branch{&first}, w.branches[1:]...), nil
+		}
+		return w, true
 	}
-	return false
+	return w, false
 }
 
 // wake returns, behind some sleepers, those of them that still sleep after a step.

@@ -183,13 +183,19 @@ func TestWakeupTrees(t *testing.T) {
 		})
 		p := straight(rapid.SliceOfN(rapid.SliceOfN(access, 1, 3), 2, 4).Draw(t, "program"))
 		var w wakeups
+		var mine owner
 		for range rapid.IntRange(2, 8).Draw(t, "sequences") {
 			sequence := p.sequence(t)
 			if len(sequence) == 0 {
 				continue
 			}
 			before := w.leaves(nil)
-			isNew := w.insert(p.reversalOf(sequence))
+			r := p.reversalOf(sequence)
+			found := w.find(r, 0)
+			isNew := !found.covered
+			if isNew {
+				w.insert(r, &found, &mine)
+			}
 			after := w.leaves(nil)
 			p.check(t, &w)
 			if old := slices.DeleteFunc(slices.Clone(after), func(leaf []turn) bool { return !contains(before, leaf) }); len(old) != len(before) ||

@@ -1,0 +1,67 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// TestPartNotes: what is nothing but counts is added up, what somebody may want to see is kept in order, and the part rests where that may end the search.
+func TestPartNotes(t *testing.T) {
+	p := &part{outcomes: map[explore.Outcome]int{}}
+	for i, f := range []*finding{
+		nil, {checked: true, counts: Counts{Hits: 2}}, {limited: "here"}, {limited: "there", counts: Counts{Misses: 3}}, {kind: "known", isViolation: true},
+	} {
+		if p.note(explore.Completed, f) {
+			t.Errorf("the part rests after finding %d", i)
+		}
+	}
+	if !p.note(explore.Deadlock, &finding{kind: "new", kept: &violation{}}) {
+		t.Error("the part goes on after a violation that nobody knew")
+	}
+	if p.executions != 6 || p.outcomes[explore.Completed] != 5 || p.outcomes[explore.Deadlock] != 1 {
+		t.Errorf("%d executions, %v", p.executions, p.outcomes)
+	}
+	if p.counts.Hits != 2 || p.counts.SelfChecked != 1 || p.counts.Misses != 3 {
+		t.Errorf("%+v is counted", p.counts)
+	}
+	if len(p.findings) != 3 || p.findings[0].limited != "here" || p.findings[1].kind != "known" || p.findings[2].kind != "new" {
+		t.Errorf("%d findings are kept", len(p.findings))
+	}
+}
+
+// TestPartsInTheirPlaces: an executor gets no part that was given up or that the search has come to; it hears of those that it has. Of those that nobody explores any more
+// only the counts are left.
+func TestPartsInTheirPlaces(t *testing.T) {
+	p := newParts()
+	var all []*part
+	for range 4 {
+		t := &part{Part: &explore.Part{}, executions: 1, findings: []*finding{{counts: Counts{Hits: 1}}}}
+		p.add(t)
+		all = append(all, t)
+	}
+	if p.room(4) || !p.room(5) {
+		t.Error("with four parts waiting there is room for four executors, or none for five")
+	}
+	j := &job{}
+	p.await(j, all[0].Part)
+	p.giveUp([]*explore.Part{all[1].Part, {}})
+	if j.part != all[0] || j.state != finished {
+		t.Errorf("the search waits for a part that nobody has begun with, in state %d", j.state)
+	}
+	if got := p.pop(); got != all[2] || got.ends.Load() {
+		t.Error("the third part is not next")
+	}
+	p.giveUp([]*explore.Part{all[2].Part})
+	p.await(&job{}, all[3].Part)
+	if !all[2].ends.Load() || !all[3].ends.Load() || p.pop() != nil {
+		t.Error("parts go on that were given up, or that the search has come to")
+	}
+	p.room(1)
+	if len(p.all) != 3 || p.vain.InVain != 1 || p.vain.Hits != 1 {
+		t.Errorf("%d parts are left, %+v is counted", len(p.all), p.vain)
+	}
+	if findings := p.rest(); len(findings) != 3 || p.vain.InVain != 4 {
+		t.Errorf("%d findings are left, %d executions were in vain", len(findings), p.vain.InVain)
+	}
+}

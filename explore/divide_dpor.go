@@ -1,0 +1,177 @@
+package explore
+
+import "slices"
+
+func (d *dpor) full() bool { return d.told.full() }
+
+func (d *dpor) divide(least float64) *Part {
+	if d.restored != nil {
+		return nil
+	}
+	node, i := d.untaken(least, settledFor)
+	if node < 0 {
+		if node, i = d.untaken(least, 0); node < 0 {
+			return nil
+		}
+	}
+	b := d.nodes[node].todo.branches[i]
+	p := &Part{node: node, begins: b.Action, branch: b, several: d.several, base: make([]wakeups, node+1)}
+	for j := range p.base {
+		p.base[j] = d.nodes[j].todo
+	}
+	p.base[node].branches = p.base[node].branches[i+1:]
+	d.owner = &owner{}
+	part := d.part(p, i)
+	p.Search, p.raw = part, part
+	return d.begin(p)
+}
+
+// settledFor is after how many executions in which nothing was inserted below a branch it is likely to stay as it is.
+const settledFor = 8
+
+// untaken returns which branch of which node is to be made a part (Divide), if nothing was inserted below it in so many executions. The
+// node is -1 if there is none.
+func (d *dpor) untaken(least float64, executions int) (node, place int) {
+	of := func(i int) int {
+		if len(d.nodes[i].todo.postponed) > 0 {
+			return -1
+		}
+		return slices.IndexFunc(d.nodes[i].todo.branches, func(b *branch) bool {
+			return d.counts.Executions-b.since >= executions && !d.has(i, func(p *Part) bool { return p.branch == b })
+		})
+	}
+	if node = d.sizes.divide(len(d.nodes), d.counts.Executions, least, func(i int) bool { return of(i) >= 0 }); node >= 0 {
+		place = of(node)
+	}
+	return node, place
+}
+
+// part is the search through branch i of a node.
+func (d *dpor) part(p *Part, i int) *dpor {
+	node := p.node
+	spare := d.spare
+	if d.spare = nil; spare == nil {
+		spare = newDPOR(newTrace())
+	}
+	part := newDPOR(d.trace.prefix(node, spare.trace))
+	part.told = spare.told.reset()
+	part.floor, part.begun, part.settled = node+1, true, true
+	part.short, part.several = d.short, d.several
+	part.path, part.nodes = refill(nil, d.path[:node], cap(d.path)), refill(nil, d.nodes[:node+1], cap(d.nodes))
+	part.sleep = refill(nil, d.sleep[:d.nodes[node].sleepEnd], cap(d.sleep))
+	if node < len(d.trace.events) {
+		part.sleep = append(part.sleep, d.sleeper(node))
+	} else if d.chosen != nil { // it is being executed
+		part.sleep = append(part.sleep, d.chosen.sleeper())
+	}
+	for _, b := range d.nodes[node].todo.branches[:i] {
+		part.sleep = append(part.sleep, b.sleeper())
+	}
+	n := &part.nodes[node]
+	n.sleepEnd, n.vague, n.todo = len(part.sleep), false, p.base[node]
+	p.assumed = slices.Clone(part.sleepOf(n))
+	part.choosing = slices.DeleteFunc(slices.Clone(d.choosing), func(e int32) bool { return int(e) >= node })
+	for _, f := range d.unsettled {
+		if int(f.found) < node {
+			part.keep(f)
+		}
+	}
+	part.descend(p.branch)
+	return part
+}
+
+// sleeper is what the first step of a branch will be when it is asleep, for all that is known.
+func (b *branch) sleeper() Sleeper {
+	return Sleeper{Action: b.Action, Accesses: accumulate(slices.Clone(b.Accesses)), choices: 1}
+}
+
+// come notes which part the search has come to, if any, now that it goes on with a branch of a node.
+func (d *dpor) come(node int, b *branch) {
+	d.arrive(node, func(p *Part) bool { return p.branch == b })
+	if d.due != nil && !d.agrees(d.due) {
+		d.leave()
+	}
+	d.giveUpChanged(node)
+}
+
+// giveUpChanged gives up the parts of a node of which the branch is not there any more: something was inserted below it, so that another one is
+// in its place, or it is not to be explored.
+func (d *dpor) giveUpChanged(node int) {
+	d.giveUp(func(p *Part) bool {
+		return p.node == node && !slices.Contains(d.nodes[node].todo.branches, p.branch)
+	})
+}
+
+// agrees reports whether what a part that is due began with is what the search would begin with now.
+func (d *dpor) agrees(p *Part) bool {
+	n := &d.nodes[p.node]
+	return p.several == d.several && len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, Sleeper.same)
+}
+
+// same reports whether a search sees no difference.
+func (s Sleeper) same(t Sleeper) bool {
+	return s.alike(t) && s.choices == t.choices && s.vague == t.vague &&
+		slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool { return a.Ready&CountsWaiting == b.Ready&CountsWaiting })
+}
+
+func (d *dpor) join(p *Part) bool {
+	part, node := p.raw.(*dpor), p.node
+	if !d.merges(p, part) {
+		d.leave()
+		return false
+	}
+	for i := range node + 1 {
+		d.nodes[i].vague = d.nodes[i].vague || part.nodes[i].vague
+	}
+	for i := range part.told.all {
+		d.hear(&part.told, i)
+	}
+	d.sizes.join(&part.sizes, node, d.counts.Executions)
+	d.tally.join(p)
+	end := d.nodes[node].sleepEnd
+	d.sleep, d.nodes = append(d.sleep[:end], part.sleep[end:]...), append(d.nodes[:node+1], part.nodes[node+1:]...)
+	d.inheritFrom(node)
+	part.trace, d.trace, d.spare = d.trace, part.trace, part
+	d.path, d.chosen, d.given = part.path, part.chosen, part.given
+	d.choosing = append(slices.DeleteFunc(d.choosing, func(e int32) bool { return !slices.Contains(part.choosing, e) }),
+		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
+	d.unsettled, d.several = part.unsettled, part.several
+	d.settled, d.due = false, nil
+	return true
+}
+
+// inheritFrom gives the sleepers after a node the accesses that they have there: the part could only assume some of what they find. Nodes where
+// nothing is left to do may have lost theirs (putToSleep).
+func (d *dpor) inheritFrom(node int) {
+	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
+		n, before := &d.nodes[i], d.sleepOf(&d.nodes[i-1])
+		for j := n.sleepBegin; j < n.sleepBegin+n.inherited; j++ {
+			is := func(s Sleeper) bool { return s.Action == d.sleep[j].Action }
+			if k := slices.IndexFunc(before, is); k >= 0 {
+				d.sleep[j].Accesses = before[k].Accesses
+			}
+		}
+	}
+}
+
+// merges reports whether the wakeup trees on which it depends what a part has inserted are as it found them.
+func (d *dpor) merges(p *Part, part *dpor) bool {
+	return !slices.ContainsFunc(part.depends, func(i int32) bool { return !d.nodes[i].todo.is(&p.base[i]) })
+}
+
+// inserts reports whether a part inserts itself what the search is to insert at one of its nodes, since it makes a difference to what it does.
+func (d *dpor) inserts(node int32) bool {
+	return int(node) == d.floor-1 || slices.Contains(d.depends, node)
+}
+
+// depend notes that what is inserted at a node is not only up to the wakeup tree there.
+func (d *dpor) depend(node int32) {
+	if int(node) < d.floor && !slices.Contains(d.depends, node) {
+		d.depends = append(d.depends, node)
+	}
+}
+
+// is reports whether two trees are one, in which nothing was changed meanwhile.
+func (w *wakeups) is(other *wakeups) bool {
+	return slices.Equal(w.branches, other.branches) && slices.Equal(w.postponed, other.postponed)
+}

@@ -1,0 +1,247 @@
+package explore
+
+import (
+	"flag"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// divided runs a search and its parts, in turns that chance decides. Now and then the search is saved, and goes on without its parts.
+type divided struct {
+	Search
+	another func() Search
+	t       rapid.TB
+	program *program
+	chance  func(n int) int // less than n
+	parts   []*partial
+	list    []executed
+
+	joined, refused, gone, finished, resumed int
+}
+
+// partial is a part and what has been executed of it.
+type partial struct {
+	*Part
+	list []executed
+}
+
+// step runs one execution of a part; false if it goes no further.
+func (d *divided) step(p *partial) bool {
+	if last := len(p.list) - 1; last >= 0 && p.list[last].Outcome.Violation() {
+		return false // where the search may stop
+	}
+	schedule, more := p.Next()
+	if more {
+		d.execute(p, schedule, &p.list)
+	}
+	return more
+}
+
+// execute runs an execution of a search, and adds it to a list.
+func (d *divided) execute(s Search, schedule Schedule, list *[]executed) {
+	log := run(d.program, schedule, 0).log
+	if err := s.Report(log); err != nil {
+		d.t.Fatalf("execution %d: %v\n%v", len(*list), err, d.program)
+	}
+	x := executed{Outcome: log.Outcome}
+	for _, transition := range log.Transitions {
+		x.Actions = append(x.Actions, transition.Action)
+	}
+	*list = append(*list, x)
+}
+
+// others divides the search, and has parts go on.
+func (d *divided) others() {
+	if d.chance(60) == 0 {
+		Save(d.Search) // which makes no difference
+	}
+	for range d.chance(3) {
+		if p := Divide(d.Search, float64(d.chance(10))); p != nil {
+			d.parts = append(d.parts, &partial{Part: p})
+		}
+	}
+	known := len(d.parts)
+	d.parts = slices.DeleteFunc(d.parts, func(p *partial) bool { return p.gone })
+	d.gone += known - len(d.parts)
+	for _, p := range d.parts {
+		for range d.chance(8) {
+			if !d.step(p) {
+				break
+			}
+		}
+	}
+}
+
+// searchAll runs everything, and lists it in the order of the search.
+func (d *divided) searchAll() ([]executed, Verdict) {
+	for len(d.list) < dfsBudget {
+		d.others()
+		schedule, more := d.Next()
+		if !more {
+			return d.list, d.Verdict()
+		}
+		d.others()
+		if d.chance(40) == 0 {
+			d.Search, d.parts = saved(d.t, d.Search, d.another()), nil
+			d.resumed++
+			continue
+		}
+		due := Due(d.Search)
+		if due == nil || d.chance(8) == 0 {
+			d.execute(d.Search, schedule, &d.list)
+			continue
+		}
+		p := d.parts[slices.IndexFunc(d.parts, func(p *partial) bool { return p.Part == due })]
+		for d.chance(4) > 0 {
+			if !d.step(p) {
+				d.finished++
+				break
+			}
+		}
+		if Join(d.Search, due) {
+			d.list = append(d.list, p.list...)
+			d.joined++
+		} else {
+			d.execute(d.Search, schedule, &d.list)
+			d.refused++
+		}
+		d.parts = slices.DeleteFunc(d.parts, func(q *partial) bool { return p == q })
+	}
+	d.t.Fatalf("there are more executions than without parts\n%v", d.program)
+	return nil, Verdict{}
+}
+
+// TestDivide: a search that is divided wherever and whenever, and joins the parts when they have ended or before, or does not, executes the
+// same in the same order, and comes to the same verdict with the same estimate.
+func TestDivide(t *testing.T) {
+	everything := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}
+	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long"} {
+		newSearch := saveables[name]
+		if name == "long" {
+			newSearch = func() Search { d := newDPOR(newTrace()); d.short = 0; return d }
+		}
+		t.Run(name, func(t *testing.T) {
+			var joined, refused, gone, finished, resumed int
+			if name != "dfs" { // which takes many executions
+				many(t, 1000)
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				everything := everything
+				if name == "dpor" || name == "long" {
+					everything.size = rapid.SampledFrom([]int{3, 3, 5}).Draw(t, "size")
+				}
+				p := everything.generate(t)
+				want, verdict := record(t, newSearch(), p, never)
+				d := &divided{Search: newSearch(), another: newSearch, t: t, program: p}
+				seed := seeds{rapid.Uint64().Draw(t, "chance")}
+				d.chance = func(n int) int { return int(seed.seed() % uint64(n)) }
+				got, inParts := d.searchAll()
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("executions (-whole +divided):\n%s%v", diff, p)
+				}
+				if diff := cmp.Diff(verdict, inParts); diff != "" {
+					t.Fatalf("verdict (-whole +divided):\n%s%v", diff, p)
+				}
+				joined, refused, gone, finished, resumed = joined+d.joined, refused+d.refused, gone+d.gone, finished+d.finished, resumed+d.resumed
+			})
+			t.Logf("%d parts joined, %d of them or of those refused had ended; %d refused when they were due, %d given up before; %d times the search was resumed",
+				joined, finished, refused, gone, resumed)
+			if joined == 0 || finished == 0 || resumed == 0 || joined < refused {
+				t.Errorf("%d parts were joined, %d had ended, %d were refused; %d times the search was resumed", joined, finished, refused, resumed)
+			}
+		})
+	}
+}
+
+// many has rapid draw so many programs in a test, unless more are asked for: what is rare is what goes wrong.
+func many(t *testing.T, programs int) {
+	f := flag.Lookup("rapid.checks")
+	before := f.Value.String()
+	if n, err := strconv.Atoi(before); err == nil && n < programs && !testing.Short() {
+		f.Value.Set(strconv.Itoa(programs))
+		t.Cleanup(func() { f.Value.Set(before) })
+	}
+}
+
+// begunWith is a search that has executed a program once, and a part of it that has, too.
+func begunWith(t *testing.T, s Search) (*program, *Part) {
+	t.Helper()
+	p := parseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
+	executeOne(t, s, p)
+	part := Divide(s, 1000) // the largest
+	if part == nil {
+		t.Fatal("there is nothing to take")
+	}
+	executeOne(t, part, p)
+	return p, part
+}
+
+func executeOne(t *testing.T, s Search, p *program) {
+	t.Helper()
+	schedule, more := s.Next()
+	if !more {
+		t.Fatal("there is nothing to execute")
+	}
+	if err := s.Report(run(p, schedule, 0).log); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPartThatIsFull: a part goes no further when it has much to tell.
+func TestPartThatIsFull(t *testing.T) {
+	_, part := begunWith(t, DPOR())
+	part.raw.(*dpor).told.clocks = make([]int32, maxTold)
+	if _, more := part.Next(); more {
+		t.Error("it goes on")
+	}
+}
+
+// TestPartInVain: a search that executes a branch itself gives the part up, tells so once, and does not join it. Nor does it join one that has
+// executed nothing, or takes it over its bound.
+func TestPartInVain(t *testing.T) {
+	for name, test := range map[string]struct {
+		search   Search
+		executes int  // the part, more
+		itself   bool // the search executes the branch
+	}{
+		"dfs": {DFS(), 0, true}, "dpor": {DPOR(), 0, true}, "bounded": {MaxExecutions(DFS(), 3), 1, false},
+	} {
+		s := test.search
+		p, part := begunWith(t, s)
+		for range test.executes {
+			executeOne(t, part, p)
+		}
+		schedule, more := s.Next()
+		for ; more && Due(s) != part; schedule, more = s.Next() {
+			if err := s.Report(run(p, schedule, 0).log); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !more {
+			t.Fatal(name, "never comes to the part")
+		}
+		if !test.itself && Join(s, part) {
+			t.Error(name, "joins what goes beyond its bound")
+		}
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+		if list := Dropped(s); len(list) != 1 || list[0] != part {
+			t.Errorf("%s: %d parts are given up", name, len(list))
+		}
+		if len(Dropped(s)) > 0 || Join(s, part) {
+			t.Error(name, "gives the part up again, or joins it")
+		}
+	}
+	s := DFS()
+	p := parseProgram("main: go p; store x 1\np: store x 2")
+	executeOne(t, s, p)
+	part := Divide(s, 1)
+	if s.Next(); Due(s) != part || Join(s, part) {
+		t.Error("a part that has executed nothing is not due, or joined")
+	}
+}
