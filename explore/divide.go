@@ -17,9 +17,9 @@ package explore
 // used by one goroutine. When it has ended or is no longer to go on, which is between Report and Next, it can be joined. It must not be after an error.
 type Part struct {
 	Search
-	raw    divisible // without decorators
-	before Verdict   // the counts before the last execution that was asked for
-	gone   bool      // it was given up; of the search that it is a part of
+	raw    undecorated
+	before Verdict // the counts before the last execution that was asked for
+	gone   bool    // it was given up; of the search that it is a part of
 
 	node   int    // of the path of the search that it is a part of, where it turns off
 	begins Action // there
@@ -87,7 +87,12 @@ type divisible interface {
 	join(*Part) bool
 	drop() []*Part
 	counted() Verdict
-	full() bool // of what a part has to tell
+}
+
+// undecorated is the search of a part.
+type undecorated interface {
+	divisible
+	full() bool // of what it has to tell
 }
 
 // A part is not bounded: join sees to it that the bound was not reached on the way.
@@ -116,10 +121,6 @@ func (l *limited) arrived() *Part { return Due(l.Search) }
 func (l *limited) join(p *Part) bool { return Join(l.Search, p) }
 
 func (l *limited) drop() []*Part { return Dropped(l.Search) }
-
-func (b *bounded) full() bool { return false }
-
-func (l *limited) full() bool { return false }
 
 // division is what a search knows of its parts.
 type division struct {
