@@ -126,7 +126,7 @@ func (p *pool) join(j *job) bool {
 		delete(p.parts.all, t.Part)
 		p.asked = nil
 	} else {
-		p.parts.inVain(t)
+		t.givenUp = true
 		j.part, j.state, j.forecast = nil, queued, explore.Forecast(p.run.search)
 	}
 	return true
@@ -159,13 +159,19 @@ type parts struct {
 
 func newParts() parts { return parts{all: map[*explore.Part]*part{}} }
 
-// room reports whether there is to be another one for so many executors, and drops those that were given up.
-func (p *parts) room(executors int) bool {
+// clear drops those that were given up, or not joined, and that nobody explores any more, and returns them.
+func (p *parts) clear() (list []*explore.Part) {
 	for _, t := range p.all {
 		if t.givenUp && t.state == finished {
 			p.inVain(t)
+			list = append(list, t.Part)
 		}
 	}
+	return list
+}
+
+// room reports whether there is to be another one for so many executors.
+func (p *parts) room(executors int) bool {
 	return len(p.queue) < executors && len(p.all) < maxParts*executors
 }
 

@@ -57,7 +57,9 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	if !all[2].ends.Load() || !all[3].ends.Load() || p.pop() != nil {
 		t.Error("parts go on that were given up, or that the search has come to")
 	}
-	p.room(1)
+	if list := p.clear(); len(list) != 1 || list[0] != all[1].Part {
+		t.Errorf("%d parts are cleared", len(list))
+	}
 	if len(p.all) != 3 || p.vain.InVain != 1 || p.vain.Hits != 1 {
 		t.Errorf("%d parts are left, %+v is counted", len(p.all), p.vain)
 	}

@@ -332,10 +332,13 @@ func (p *pool) foresee() {
 func (p *pool) forecast() {
 	p.mu.Lock()
 	n := len(p.executors)
-	missing, room := p.early.missing(n), p.parts.room(n)
+	unused, missing, room := p.parts.clear(), p.early.missing(n), p.parts.room(n)
 	p.mu.Unlock()
 	if n == 1 {
 		return
+	}
+	for _, part := range unused {
+		explore.Reuse(p.run.search, part)
 	}
 	jobs := newJobs(explore.Ahead(p.run.search, missing))
 	var found *part

@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // Additions to a counter commute, until one takes it below zero: a Done that
 // overtakes the Add it answers panics. An addition that does is logged as a Write;
 // what remains to be found is a deficit: in an execution in which none does, another
@@ -30,40 +32,81 @@ type take struct {
 // give is an event that adds to the counter, or what was there before: event -1.
 type give struct {
 	event   int32
-	free    int32         // not matched yet
-	taken   map[int]int32 // what is, by take
-	visited int           // round in which it was last looked at
+	free    int32   // not matched yet
+	taken   []match // what is, in the order of the takes
+	visited int     // round in which it was last looked at
+}
+
+// match is how much of a give goes to a take.
+type match struct {
+	take   int
+	amount int32
+}
+
+// accounts are those of objects in one execution. The memory is used again for the next one.
+type accounts struct {
+	of  map[int32]*account
+	all []*account // of which so many are in use
+}
+
+func (a *accounts) reset() { clear(a.of) }
+
+// open returns an account without anything in it.
+func (a *accounts) open(object int32, t *trace) *account {
+	if len(a.of) == len(a.all) {
+		a.all = append(a.all, &account{})
+	}
+	opened := a.all[len(a.of)]
+	*opened = account{trace: t, takes: opened.takes[:0], gives: opened.gives[:0], overdrawn: opened.overdrawn[:0]}
+	a.of[object] = opened
+	return opened
 }
 
 // accountOf returns the settled account of an object.
 func (d *dpor) accountOf(object int32) *account {
-	a := d.accounts[object]
+	a := d.accounts.of[object]
 	if a == nil {
-		a = d.trace.newAccount(&d.trace.objects[object])
+		a = d.accounts.open(object, d.trace)
+		a.enter(&d.trace.objects[object])
 		a.settle()
-		d.accounts[object] = a
 	}
 	return a
 }
 
-// newAccount opens the account of an object, up to where it is overdrawn already.
-func (t *trace) newAccount(object *objectLog) *account {
-	a := &account{trace: t}
+// enter enters the uses of an object, up to where it is overdrawn already.
+func (a *account) enter(object *objectLog) {
+	t := a.trace
 	if first := t.uses[object.uses[0].use]; first.count > 0 {
-		a.gives = append(a.gives, give{event: -1, free: first.count, taken: map[int]int32{}})
+		a.give(-1, first.count)
 	}
 	for _, x := range object.uses {
 		switch u := t.uses[x.use]; {
 		case u.count < 0 || u.kinds&(1<<Write) != 0 && u.delta < 0:
-			return a
+			return
 		case u.delta > 0:
-			a.gives = append(a.gives, give{event: x.event, free: u.delta, taken: map[int]int32{}})
+			a.give(x.event, u.delta)
 		case u.delta < 0:
 			a.takes = append(a.takes, take{event: x.event, amount: -u.delta, past: t.clockOf(x.event)})
 		}
 	}
 	a.balanced = true
-	return a
+}
+
+func (a *account) give(event, amount int32) {
+	a.gives = extend(a.gives)
+	g := &a.gives[len(a.gives)-1]
+	*g = give{event: event, free: amount, taken: g.taken[:0]}
+}
+
+// add has more of a give, or less, go to a take.
+func (g *give) add(take int, amount int32) {
+	i, found := slices.BinarySearchFunc(g.taken, take, func(m match, take int) int { return m.take - take })
+	if !found {
+		g.taken = slices.Insert(g.taken, i, match{take: take})
+	}
+	if g.taken[i].amount += amount; g.taken[i].amount == 0 {
+		g.taken = slices.Delete(g.taken, i, i+1)
+	}
 }
 
 // settle matches what is taken, and finds out how the account is overdrawn. A take that can
@@ -107,7 +150,7 @@ func (a *account) match(i int, want int32, round int) int32 {
 		if g := &a.gives[j]; g.free > 0 && a.mayMatch(i, g) {
 			got := min(want, g.free)
 			g.free -= got
-			g.taken[i] += got
+			g.add(i, got)
 			return got
 		}
 	}
@@ -117,14 +160,10 @@ func (a *account) match(i int, want int32, round int) int32 {
 			continue
 		}
 		g.visited = round
-		for other := range a.takes {
-			n := g.taken[other]
-			if n == 0 {
-				continue
-			}
-			if got := a.match(other, min(want, n), round); got > 0 {
-				g.taken[other] -= got
-				g.taken[i] += got
+		for _, other := range g.taken {
+			if got := a.match(other.take, min(want, other.amount), round); got > 0 {
+				g.add(other.take, -got)
+				g.add(i, got)
 				return got
 			}
 		}
@@ -146,10 +185,8 @@ func (a *account) reached(i, round int) clock {
 	include(&a.takes[i])
 	for j := range a.gives {
 		if g := &a.gives[j]; g.visited == round {
-			for other, n := range g.taken {
-				if n > 0 {
-					include(&a.takes[other])
-				}
+			for _, m := range g.taken {
+				include(&a.takes[m.take])
 			}
 		}
 	}

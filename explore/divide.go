@@ -79,6 +79,13 @@ func Dropped(s Search) []*Part {
 	return nil
 }
 
+// Reuse tells a search that a part which it has given up, or not joined, is not used any more: its memory is for others.
+func Reuse(s Search, p *Part) {
+	if d, ok := s.(divisible); ok {
+		d.reuse(p)
+	}
+}
+
 // divisible is a search that can be divided, or a decorator of one.
 type divisible interface {
 	Search
@@ -86,6 +93,7 @@ type divisible interface {
 	arrived() *Part
 	join(*Part) bool
 	drop() []*Part
+	reuse(*Part)
 	counted() Verdict
 }
 
@@ -106,6 +114,8 @@ func (b *bounded) join(p *Part) bool {
 	return b.stop(v) == "" && Join(b.Search, p)
 }
 
+func (b *bounded) reuse(p *Part) { Reuse(b.Search, p) }
+
 func (b *bounded) drop() []*Part { return Dropped(b.Search) }
 
 func (l *limited) divide(least float64) *Part {
@@ -119,6 +129,8 @@ func (l *limited) divide(least float64) *Part {
 func (l *limited) arrived() *Part { return Due(l.Search) }
 
 func (l *limited) join(p *Part) bool { return Join(l.Search, p) }
+
+func (l *limited) reuse(p *Part) { Reuse(l.Search, p) }
 
 func (l *limited) drop() []*Part { return Dropped(l.Search) }
 
@@ -176,6 +188,8 @@ func (d *division) arrive(node int, is func(*Part) bool) {
 }
 
 func (d *division) arrived() *Part { return d.due }
+
+func (d *division) reuse(*Part) {}
 
 func (d *division) full() bool { return false }
 

@@ -49,16 +49,13 @@ func (d *dpor) untaken(least float64, executions int) (node, place int) {
 // part is the search through branch i of a node.
 func (d *dpor) part(p *Part, i int) *dpor {
 	node := p.node
-	spare := d.spare
-	if d.spare = nil; spare == nil {
-		spare = newDPOR(newTrace())
-	}
+	spare := d.spare()
 	part := newDPOR(d.trace.prefix(node, spare.trace))
 	part.told = spare.told.reset()
 	part.floor, part.begun, part.settled = node+1, true, true
 	part.short, part.several = d.short, d.several
-	part.path, part.nodes = refill(nil, d.path[:node], cap(d.path)), refill(nil, d.nodes[:node+1], cap(d.nodes))
-	part.sleep = refill(nil, d.sleep[:d.nodes[node].sleepEnd], cap(d.sleep))
+	part.path, part.nodes = refill(spare.path, d.path[:node], len(d.path)), refill(spare.nodes, d.nodes[:node+1], len(d.nodes))
+	part.sleep = refill(spare.sleep, d.sleep[:d.nodes[node].sleepEnd], len(d.sleep))
 	if node < len(d.trace.events) {
 		part.sleep = append(part.sleep, d.sleeper(node))
 	} else if d.chosen != nil { // it is being executed
@@ -131,13 +128,33 @@ func (d *dpor) join(p *Part) bool {
 	end := d.nodes[node].sleepEnd
 	d.sleep, d.nodes = append(d.sleep[:end], part.sleep[end:]...), append(d.nodes[:node+1], part.nodes[node+1:]...)
 	d.inheritFrom(node)
-	part.trace, d.trace, d.spare = d.trace, part.trace, part
-	d.path, d.chosen, d.given = part.path, part.chosen, part.given
+	part.trace, d.trace = d.trace, part.trace
+	part.path, d.path = d.path, part.path
+	d.chosen, d.given = part.chosen, part.given
 	d.choosing = append(slices.DeleteFunc(d.choosing, func(e int32) bool { return !slices.Contains(part.choosing, e) }),
 		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
 	d.unsettled, d.several = part.unsettled, part.several
 	d.settled, d.due = false, nil
+	d.reuse(p)
 	return true
+}
+
+// reuse: there are never more of them than there were parts at a time.
+func (d *dpor) reuse(p *Part) {
+	part := p.raw.(*dpor)
+	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them
+	d.spares = append(d.spares, part)
+}
+
+// spare is a search that is not needed any more, or a new one.
+func (d *dpor) spare() *dpor {
+	n := len(d.spares)
+	if n == 0 {
+		return newDPOR(newTrace())
+	}
+	s := d.spares[n-1]
+	d.spares = d.spares[:n-1]
+	return s
 }
 
 // inheritFrom gives the sleepers after a node the accesses that they have there: the part could only assume some of what they find. Nodes where

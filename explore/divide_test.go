@@ -65,7 +65,12 @@ func (d *divided) others() {
 		}
 	}
 	known := len(d.parts)
-	d.parts = slices.DeleteFunc(d.parts, func(p *partial) bool { return p.gone })
+	d.parts = slices.DeleteFunc(d.parts, func(p *partial) bool {
+		if p.gone && d.chance(2) == 0 {
+			Reuse(d.Search, p.Part)
+		}
+		return p.gone
+	})
 	d.gone += known - len(d.parts)
 	for _, p := range d.parts {
 		for range d.chance(8) {
@@ -106,6 +111,7 @@ func (d *divided) searchAll() ([]executed, Verdict) {
 			d.list = append(d.list, p.list...)
 			d.joined++
 		} else {
+			Reuse(d.Search, due)
 			d.execute(d.Search, schedule, &d.list)
 			d.refused++
 		}

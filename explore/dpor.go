@@ -20,7 +20,7 @@ func DPOR() Search {
 }
 
 func newDPOR(t *trace) *dpor {
-	return &dpor{short: short, owner: &owner{}, trace: t, counters: make(map[int32]int32), accounts: make(map[int32]*account)}
+	return &dpor{short: short, owner: &owner{}, trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -45,7 +45,7 @@ type dpor struct {
 
 	owner *owner // of the wakeup trees, since the search was last divided
 	division
-	spare *dpor // a part that was joined: its memory is for the next one
+	spares []*dpor // parts that nobody needs any more: their memory is for others
 
 	// Of a part, what concerns the search that it is a part of:
 	told    told    // to be inserted there
@@ -61,13 +61,13 @@ type dpor struct {
 	maximal    bool  // nothing could have gone on at its end
 	ender      int32 // the event that ended the program while others might have gone on, or -1
 
-	reversal reversal   // that was planned last
-	outlined outline    // likewise, without a plan
-	pruned   []*Sleeper // for prune
+	reversal reversal // that was planned last
+	outlined outline  // likewise, without a plan
+	pruned   sleepers // for prune
 	scratch  []int32
-	limits   []int32            // for gather
-	counters map[int32]int32    // of objects, in compose
-	accounts map[int32]*account // of objects, in reverse
+	limits   []int32         // for gather
+	counters map[int32]int32 // of objects, in compose
+	accounts accounts        // in reverse
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -162,7 +162,7 @@ func (d *dpor) prune(n *node) (some bool) {
 	for i := n.sleepBegin; i < n.sleepEnd; i++ {
 		d.pruned = append(d.pruned, &d.sleep[i])
 	}
-	n.todo, some = n.todo.prune(d.pruned)
+	n.todo, some = n.todo.prune(&d.pruned, 0)
 	return some
 }
 

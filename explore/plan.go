@@ -29,7 +29,7 @@ func (d *dpor) find(races []race, f int32) {
 // the other way round.
 func (d *dpor) reverse(from int, e *Execution) error {
 	d.classify(e)
-	clear(d.accounts)
+	d.accounts.reset()
 	for i := from; i < len(d.trace.events); i++ {
 		d.insertPostponed(int32(i))
 		if d.trace.events[i].choices > 1 {

@@ -76,6 +76,14 @@ func (c clock) of(g int32) int32 {
 	return c[g]
 }
 
+// trimmed is the clock without zeros at its end.
+func (c clock) trimmed() clock {
+	for len(c) > 0 && c[len(c)-1] == 0 {
+		c = c[:len(c)-1]
+	}
+	return c
+}
+
 // use sums up the accesses of one event to one object.
 type use struct {
 	object int32
@@ -310,7 +318,7 @@ func (t *trace) record(g int32, x *Transition) {
 	log := &t.goroutines[g]
 	log.events = append(log.events, e)
 	t.now[g] = int32(len(log.events))
-	t.clocks = append(t.clocks, t.now...)
+	t.clocks = append(t.clocks, t.now.trimmed()...)
 	t.accesses = append(t.accesses, x.Accesses...)
 	t.needs = append(t.needs, x.Needs...)
 	t.starts = append(t.starts, x.Starts...)

@@ -255,10 +255,14 @@ func (w *wakeups) pop() *branch {
 	return b
 }
 
+// sleepers are lists of what is asleep, one behind the other.
+type sleepers []*Sleeper
+
 // prune takes out the first leaves, as long as there is something asleep on the way to them:
 // it is a weak initial of that way, so that what begins there has been explored. It returns what is left, and
-// whether that has a leaf, or something postponed. What is asleep may be overwritten behind its end.
-func (w wakeups) prune(asleep []*Sleeper) (left wakeups, some bool) {
+// whether that has a leaf, or something postponed. What is asleep is the last of the lists.
+func (w wakeups) prune(all *sleepers, last int) (left wakeups, some bool) {
+	asleep := (*all)[last:]
 	for ; len(w.branches) > 0; w.branches = w.branches[1:] {
 		b := w.branches[0]
 		if slices.ContainsFunc(asleep, func(s *Sleeper) bool { return s.Action == b.Action }) {
@@ -267,7 +271,10 @@ func (w wakeups) prune(asleep []*Sleeper) (left wakeups, some bool) {
 		if len(b.below.branches) == 0 || len(asleep) == 0 {
 			return w, true
 		}
-		below, some := b.below.prune(b.step.wake(asleep))
+		end := len(*all)
+		all.wake(last, &b.step)
+		below, some := b.below.prune(all, end)
+		*all = (*all)[:end]
 		if !some && len(below.postponed) == 0 {
 			continue
 		}
@@ -281,13 +288,11 @@ func (w wakeups) prune(asleep []*Sleeper) (left wakeups, some bool) {
 	return w, false
 }
 
-// wake returns, behind some sleepers, those of them that still sleep after a step.
-func (s *step) wake(asleep []*Sleeper) []*Sleeper {
-	all := asleep
-	for _, a := range asleep {
+// wake appends the list of those that still sleep after a step, of the last list.
+func (all *sleepers) wake(last int, s *step) {
+	for _, a := range (*all)[last:] {
 		if a.Goroutine != s.Goroutine && !a.Wakes(s.Accesses) {
-			all = append(all, a)
+			*all = append(*all, a)
 		}
 	}
-	return all[len(asleep):]
 }

@@ -97,9 +97,9 @@ func (a *account) unmatched(set clock) (event int32, some bool) {
 			continue
 		}
 		free := g.free
-		for j, n := range g.taken {
-			if !a.trace.includes(set, a.takes[j].event) {
-				free += n
+		for _, m := range g.taken {
+			if !a.trace.includes(set, a.takes[m.take].event) {
+				free += m.amount
 			}
 		}
 		if free > 0 {
