@@ -46,7 +46,7 @@ type match struct {
 // accounts are those of objects in one execution. The memory is used again for the next one.
 type accounts struct {
 	of  map[int32]*account
-	all []*account // of which so many are in use
+	all []*account // the first len(of) are in use
 }
 
 func (a *accounts) reset() { clear(a.of) }

@@ -139,9 +139,14 @@ func (d *dpor) join(p *Part) bool {
 	return true
 }
 
-// reuse: there are never more of them than there were parts at a time.
+// reuse: there are never more of them than there were parts at a time. From now on who uses the part, or has it used again, panics: two would
+// share what they change.
 func (d *dpor) reuse(p *Part) {
+	if slices.Contains(d.parts, p) {
+		panic("explore: a part is to be used again that the search may still join")
+	}
 	part := p.raw.(*dpor)
+	p.Search, p.raw = nil, nil
 	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them
 	d.spares = append(d.spares, part)
 }

@@ -206,6 +206,33 @@ func TestPartThatIsFull(t *testing.T) {
 	}
 }
 
+// TestReuse: a part is used again once, and only when the search does not want it any more.
+func TestReuse(t *testing.T) {
+	panics := func(what string, f func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic:", what)
+			}
+		}()
+		f()
+	}
+	s := DPOR()
+	p, part := begunWith(t, s)
+	panics("the search may still join it", func() { Reuse(s, part) })
+	schedule, more := s.Next()
+	for ; more && Due(s) != part; schedule, more = s.Next() {
+		if err := s.Report(run(p, schedule, 0).log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !Join(s, part) {
+		t.Fatal("the part is not joined")
+	}
+	panics("it was joined", func() { Reuse(s, part) })
+	panics("it goes on", func() { part.Next() })
+}
+
 // TestPartInVain: a search that executes a branch itself gives the part up, tells so once, and does not join it. Nor does it join one that has
 // executed nothing, or takes it over its bound.
 func TestPartInVain(t *testing.T) {
