@@ -31,7 +31,7 @@ const (
 	partSize  = 32 // executions that a part has at least, as far as can be told: it takes the time of one or two to make it
 	partTime  = 5 * time.Second
 	partMost  = 1 << 14 // executions
-	partShare = 32      // one in so many of the executions so far; but not less than:
+	partShare = 128     // one in so many of the executions so far; but not less than:
 	partLeast = 64
 	maxParts  = 16 // for each executor
 )
