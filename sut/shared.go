@@ -328,6 +328,7 @@ type shared struct {
 	raceWatch       uint32 // note the stack of raceEarlier when it happens
 	backup          uint64 // where the worker has mapped the area for saved pages
 	backupBytes     uint64
+	ownCode         uint64 // the worker is to have code and constants of its own; before it starts
 	taken           uint64 // the snapshot has been
 	regions         uint64
 	region          [maxRegions]region

@@ -90,6 +90,9 @@ func (w *Worker) launch() error {
 	}
 	w.shared = (*shared)(unsafe.Pointer(&w.memory[0]))
 	w.shared.backupBytes = backupBytes
+	if w.options.Processor > 1 { // the first has the file
+		w.shared.ownCode = 1
+	}
 	if err := w.options.World.describe(&w.shared.world); err != nil {
 		w.release()
 		return err

@@ -10,7 +10,9 @@ const (
 	tandemRead       = 0
 	tandemWrite      = 1
 	tandemMmap       = 9
+	tandemMprotect   = 10
 	tandemMunmap     = 11
+	tandemMremap     = 25
 	tandemPause      = 34
 	tandemGetpid     = 39
 	tandemClone      = 56
@@ -67,6 +69,9 @@ func tandemServe() {
 		tandemAnswer(answerReady)
 		tandemForkLoop()
 	} else {
+		if sh.ownCode != 0 {
+			tandemOwnCode()
+		}
 		sh.backup = uint64(uintptr(tandemMap(uintptr(sh.backupBytes), mapSharedAnonymous, -1)))
 		systemstack(tandemLoop)
 	}
