@@ -31,7 +31,7 @@ const (
 	partSize  = 32 // executions that a part has at least, as far as can be told: it takes the time of one or two to make it
 	partTime  = 5 * time.Second
 	partMost  = 1 << 14 // executions
-	partShare = 128     // one in so many of the executions so far; but not less than:
+	partShare = 16      // one in so many of the executions so far, and of those that a bound leaves room for; but not less than:
 	partLeast = 64
 	maxParts  = 16 // for each executor
 )
@@ -46,7 +46,8 @@ func (r *run) newPart() *part {
 	for _, n := range r.outcomes {
 		executions += n
 	}
-	return &part{Part: p, most: min(partMost, max(partLeast, executions/partShare)), outcomes: map[explore.Outcome]int{}}
+	most := explore.Room(r.search, min(executions, partMost*partShare)) / partShare
+	return &part{Part: p, most: max(partLeast, most), outcomes: map[explore.Outcome]int{}}
 }
 
 // explore has an executor explore a part until the search wants it or gives it up, it has ended, or has become large, or somebody may

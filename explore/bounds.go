@@ -30,6 +30,29 @@ func UntilViolation(s Search) Search {
 	})
 }
 
+// Room is the largest of most, most/2, most/4, ... more executions after which the bounds of a search do not end it; 0 if it is at its
+// end. What they do not count, as time, is not foreseen.
+func Room(s Search, most int) int {
+	if r, ok := s.(roomy); ok && most > 0 {
+		return r.room(most)
+	}
+	return most
+}
+
+// roomy is a decorator of a search.
+type roomy interface{ room(most int) int }
+
+func (b *bounded) room(most int) int {
+	for n := Room(b.Search, most); ; n /= 2 {
+		v := counted(b.Search)
+		if v.Executions += n; n == 0 || b.stop(v) == "" {
+			return n
+		}
+	}
+}
+
+func (l *limited) room(most int) int { return Room(l.Search, most) }
+
 type bounded struct {
 	Search
 	stop   func(Verdict) string

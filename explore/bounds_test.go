@@ -21,6 +21,27 @@ func TestMaxExecutions(t *testing.T) {
 	}
 }
 
+func TestRoom(t *testing.T) {
+	s := MaxExecutions(MaxPreemptions(MaxExecutions(DFS(), 5), 1), 3)
+	for i, want := range [][]int{ // for 8, 4, 3, 2, 1, 0
+		{2, 2, 1, 2, 1, 0},
+		{1, 1, 1, 1, 1, 0},
+		{0, 0, 0, 0, 0, 0},
+	} {
+		var got []int
+		for _, most := range []int{8, 4, 3, 2, 1, 0} {
+			got = append(got, Room(s, most))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %d executions there is room for %v, want %v", i, got, want)
+		}
+		executeOne(t, s, parseProgram(threeWriters))
+	}
+	if got := Room(UntilViolation(DPOR()), 1000); got != 1000 {
+		t.Errorf("without a bound there is room for %d of 1000", got)
+	}
+}
+
 // certain is a verdict without its estimate.
 func certain(v Verdict) Verdict {
 	v.Estimate = Estimate{}
