@@ -520,3 +520,17 @@ func TestRequestsForAGroupKeepTheirOrder(t *testing.T) {
 		t.Errorf("%d queues are kept for one open group", len(q))
 	}
 }
+
+// TestPeersThatStartAtATime: what one peer starts does not get the process ID that is meant for another, which begins at the same time.
+func TestPeersThatStartAtATime(t *testing.T) {
+	c := spawn(t, Options{})
+	group := shell("mkfifo wait/fifo; i=0; while [ $i -lt 40 ]; do (read x <>wait/fifo) & i=$((i+1)); done" + forever)
+	for i := range 10 {
+		group.Peers = append(group.Peers, peers.Peer{Name: fmt.Sprint("another", i), Command: []string{"sh", "-c", forever}})
+	}
+	for range 10 {
+		if err := start(t, c, group).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

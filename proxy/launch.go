@@ -70,7 +70,9 @@ func (l *launcher) do(f func() error) error {
 	return <-l.outcomes
 }
 
+// startFirst has no peer run before all have their process IDs: a thread that one makes meanwhile could get that of the next, and keep it.
 func (l *launcher) startFirst() error {
+	started := make([]int, len(l.config.Peers)) // pids; 0: on demand
 	for i, p := range l.config.Peers {
 		if p.OnDemand {
 			if _, err := lookPath(p); err != nil { // somebody should hear of that at once
@@ -78,8 +80,18 @@ func (l *launcher) startFirst() error {
 			}
 			continue
 		}
-		if err := l.start(i); err != nil {
-			return err
+		pid, err := l.execute(i, p)
+		if err != nil {
+			return fmt.Errorf("start peer %s: %w", p.Name, err)
+		}
+		started[i] = pid
+	}
+	for i, p := range l.config.Peers {
+		if started[i] == 0 {
+			continue
+		}
+		if err := begin(started[i], p); err != nil {
+			return fmt.Errorf("start peer %s: %w", p.Name, err)
 		}
 	}
 	if !slices.ContainsFunc(l.config.Peers, func(p Command) bool { return p.OnDemand }) {
@@ -100,7 +112,10 @@ func (l *launcher) reserve() error { return setLastGiven(pidOf(len(l.config.Peer
 
 func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
-	err := l.execute(i, p)
+	pid, err := l.execute(i, p)
+	if err == nil {
+		err = begin(pid, p)
+	}
 	if err == nil && p.OnDemand {
 		err = l.reserve()
 	}
@@ -110,40 +125,48 @@ func (l *launcher) start(i int) error {
 	return nil
 }
 
-func (l *launcher) execute(i int, p Command) error {
+// begin lets a peer go that stands at its first instruction.
+func begin(pid int, p Command) error {
+	var err error
+	if p.VDSO != nil {
+		err = replaceVDSO(pid, p.VDSO)
+	} else {
+		err = unix.PtraceDetach(pid)
+	}
+	if err != nil {
+		return fmt.Errorf("execute %s: %w", p.Args[0], err)
+	}
+	return nil
+}
+
+// execute has a peer stand at its first instruction.
+func (l *launcher) execute(i int, p Command) (pid int, err error) {
 	file, err := lookPath(p)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no directory %s for it to run in", p.Dir)
+		return 0, fmt.Errorf("there is no directory %s for it to run in", p.Dir)
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open /dev/null: %w", err)
+		return 0, fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
 	files := []uintptr{uintptr(null), 1, 2}
 	if p.Output != 0 {
 		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
 	}
-	pid, err := executeAs(pidOf(i), file, p, &syscall.ProcAttr{
+	pid, err = executeAs(pidOf(i), file, p, &syscall.ProcAttr{
 		Dir:   p.Dir,
 		Env:   p.Env,
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: true},
 	})
-	switch {
-	case err != nil:
-	case p.VDSO != nil:
-		err = replaceVDSO(pid, p.VDSO)
-	default:
-		err = unix.PtraceDetach(pid)
-	}
 	if err != nil {
-		return fmt.Errorf("execute %s: %w", file, err)
+		return 0, fmt.Errorf("execute %s: %w", file, err)
 	}
-	return nil
+	return pid, nil
 }
 
 // executeAs executes a file with the process ID want and returns when it stands at its first
