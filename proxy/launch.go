@@ -103,7 +103,7 @@ func (l *launcher) startFirst() error {
 // The process ID of a peer is the same whenever it is started.
 const firstPID, pidsPerPeer = 100, 20
 
-// pidOf is the process ID of peer number i. It has those up to that of the next.
+// pidOf is the process ID of peer number i. What peers start gets IDs after those of all that run from the beginning.
 func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 
 // reserve keeps the process IDs of peers that do not run from being given to others, such

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// tandemOwnCode gives the worker code and constants of its own, where those of the file are. Several workers
-// would read the same memory, each on its processor: what one of them has in its caches, another is given from
-// there, which takes longer than from the memory that both have. It is a matter of speed only: where it cannot be done, nothing happens.
+// tandemOwnCode gives the worker code and constants of its own, where those of the file are. Workers that execute
+// the same memory, each on its processor, are slower: it seems that what one has in its caches another is given from
+// there, which takes longer than from the cache that both have. It is a matter of speed only: where it cannot be done, nothing happens.
 func tandemOwnCode() {
 	const read, execute = 1, 4
 	m := &firstmoduledata
