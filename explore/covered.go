@@ -86,7 +86,7 @@ func (d *dpor) overdrawnWithout(e int32) bool {
 func (d *dpor) clearlyAsleep(f *reversible) bool {
 	t, e := d.trace, f.event
 	for _, s := range d.sleepOf(&d.nodes[e]) {
-		if g, known := t.goroutineOf[s.Goroutine]; known {
+		if g, known := t.goroutineOf.of(s.Goroutine); known {
 			x, some := t.firstAfter(g, e)
 			if some && !t.includes(t.clockOf(x), e) {
 				if d.path[x] == s.Action && t.initial(x, e) {
@@ -139,7 +139,7 @@ const ofOperation = -1
 // relate is as reversal.relate. Of what is initial it returns the goroutine, or ofOperation.
 func (o *outline) relate(a *step) (relation, int) {
 	t := o.trace
-	if g, known := t.goroutineOf[a.Goroutine]; known && o.next[g] < o.limits[g] {
+	if g, known := t.goroutineOf.of(a.Goroutine); known && o.next[g] < o.limits[g] {
 		x := t.goroutines[g].events[o.next[g]]
 		if t.events[x].Choice == a.Choice && o.mayBegin(x) {
 			return initial, int(g)
@@ -187,7 +187,7 @@ func (o *outline) has(x *event) bool {
 func (o *outline) conflicts(accesses []Access) bool {
 	t := o.trace
 	for _, a := range accesses {
-		number, known := t.objectOf[a.Object]
+		number, known := t.objectOf.of(a.Object)
 		if a.Object == 0 || !known {
 			continue
 		}

@@ -21,7 +21,7 @@ func Fingerprint(e Execution) uint64 {
 		past := uint64(0)
 		for g, n := range t.clockOf(int32(i)) {
 			if n > 0 {
-				past += mix(mix(uint64(t.goroutines[g].id)) + uint64(n))
+				past += mix(mix(uint64(t.goroutineOf.ids[g])) + uint64(n))
 			}
 		}
 		total += mix(mix(mix(past)+uint64(e.Goroutine)) + uint64(e.Choice))

@@ -14,25 +14,25 @@ func (t *trace) prefix(n int, of *trace) *trace {
 	p.accesses, p.needs = refill(p.accesses, t.accesses[:end.accesses], int(all.accesses)), refill(p.needs, t.needs[:end.needs], int(all.needs))
 	p.uses, p.starts = refill(p.uses, t.uses[:end.uses], int(all.uses)), refill(p.starts, t.starts[:end.starts], int(all.starts))
 	p.barriers, p.counting = before(p.barriers, t.barriers, n), before(p.counting, t.counting, n)
-	clear(p.goroutineOf)
-	clear(p.objectOf)
+	p.goroutineOf.clear()
+	p.objectOf.clear()
 	p.goroutines, p.objects = p.goroutines[:0], p.objects[:0]
 	for i := range t.goroutines {
 		g := &t.goroutines[i]
 		p.goroutines = extend(p.goroutines)
 		log := &p.goroutines[i]
-		log.id, log.events, log.wakes = g.id, before(log.events, g.events, n), before(log.wakes, g.wakes, n)
-		p.goroutineOf[g.id] = int32(i)
+		log.events, log.wakes = before(log.events, g.events, n), before(log.wakes, g.wakes, n)
+		p.goroutineOf.add(t.goroutineOf.ids[i])
 	}
 	for i := range t.objects {
 		o := &t.objects[i]
 		p.objects = extend(p.objects)
 		log := &p.objects[i]
-		log.id, log.seen, log.uses = o.id, 0, refill(log.uses, o.uses[:o.firstFrom(int32(n))], len(o.uses))
+		log.seen, log.uses = 0, refill(log.uses, o.uses[:o.firstFrom(int32(n))], len(o.uses))
 		for kind := range o.byKind {
 			log.byKind[kind] = before(log.byKind[kind], o.byKind[kind], n)
 		}
-		p.objectOf[o.id] = int32(i)
+		p.objectOf.add(t.objectOf.ids[i])
 	}
 	p.dropUnused()
 	return p

@@ -188,7 +188,7 @@ func (t *trace) exchangeable(e int32, op operation) answer {
 
 // holdsBefore is exchangeable for one of the conditions that the operation waits for.
 func (t *trace) holdsBefore(e int32, need Need, op operation) answer {
-	o, known := t.objectOf[need.Object]
+	o, known := t.objectOf.of(need.Object)
 	if !known {
 		return no // a condition of an object that nobody used holds for ever, or never
 	}
@@ -272,7 +272,8 @@ func (t *trace) counterBefore(object *objectLog, i int) int32 {
 // counterOf returns the object of which an operation waits for the counter to be zero.
 func (t *trace) counterOf(op operation) int32 {
 	i := slices.IndexFunc(op.needs, func(n Need) bool { return n.Mask&ReadyExclusive != 0 })
-	return t.objectOf[op.needs[i].Object]
+	o, _ := t.objectOf.of(op.needs[i].Object)
+	return o
 }
 
 // zeros returns n zeros in the memory of s if it suffices.
@@ -289,7 +290,7 @@ func zeros(s []int32, n int) []int32 {
 // event e, or there is none.
 func (t *trace) heldBefore(e int32, op operation) bool {
 	for _, n := range op.needs {
-		o, known := t.objectOf[n.Object]
+		o, known := t.objectOf.of(n.Object)
 		if !known {
 			continue
 		}
@@ -360,7 +361,7 @@ func (t *trace) initial(x, e int32) bool {
 // more events use the same objects than are looked at.
 func (t *trace) conflictsAfter(e int32, accesses []Access) bool {
 	for _, a := range accesses {
-		o, known := t.objectOf[a.Object]
+		o, known := t.objectOf.of(a.Object)
 		if a.Object == 0 || !known {
 			continue
 		}

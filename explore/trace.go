@@ -23,8 +23,8 @@ type trace struct {
 	objects     []objectLog
 	barriers    []int32 // events
 	counting    []int32 // events that change counters, once for each
-	goroutineOf map[GoroutineID]int32
-	objectOf    map[ObjectID]int32
+	goroutineOf numbering[GoroutineID]
+	objectOf    numbering[ObjectID]
 
 	// Slabs that the events point into.
 	clocks   []int32
@@ -97,13 +97,11 @@ type use struct {
 func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiting == 0 }
 
 type goroutineLog struct {
-	id     GoroutineID
 	events []int32
 	wakes  []int32 // events that created or woke it
 }
 
 type objectLog struct {
-	id     ObjectID
 	uses   []objectUse
 	byKind [accessKinds][]int32 // events with an access of that kind
 
@@ -119,9 +117,7 @@ type objectUse struct {
 	steps int32
 }
 
-func newTrace() *trace {
-	return &trace{goroutineOf: make(map[GoroutineID]int32), objectOf: make(map[ObjectID]int32)}
-}
+func newTrace() *trace { return &trace{} }
 
 // begin returns where in the slabs the part of event e begins.
 func (t *trace) begin(e int32) extent {
@@ -183,26 +179,24 @@ func (t *trace) firstAfter(g, e int32) (int32, bool) {
 
 // goroutine returns the number of a goroutine.
 func (t *trace) goroutine(id GoroutineID) int32 {
-	g, ok := t.goroutineOf[id]
+	g, ok := t.goroutineOf.of(id)
 	if !ok {
-		g = int32(len(t.goroutines))
-		t.goroutineOf[id] = g
+		g = t.goroutineOf.add(id)
 		t.goroutines = extend(t.goroutines)
 		log := &t.goroutines[g]
-		log.id, log.events, log.wakes = id, log.events[:0], log.wakes[:0]
+		log.events, log.wakes = log.events[:0], log.wakes[:0]
 	}
 	return g
 }
 
 // object returns the number of an object.
 func (t *trace) object(id ObjectID) int32 {
-	o, ok := t.objectOf[id]
+	o, ok := t.objectOf.of(id)
 	if !ok {
-		o = int32(len(t.objects))
-		t.objectOf[id] = o
+		o = t.objectOf.add(id)
 		t.objects = extend(t.objects)
 		log := &t.objects[o]
-		log.id, log.uses = id, log.uses[:0]
+		log.uses = log.uses[:0]
 		for kind := range log.byKind {
 			log.byKind[kind] = log.byKind[kind][:0]
 		}
@@ -279,7 +273,7 @@ func (t *trace) joinPast(id GoroutineID, needs []Need) error {
 func (t *trace) joinPastBefore(e int32, id GoroutineID, needs []Need) error {
 	t.now = zeros(t.now, len(t.goroutines))
 	t.deferred = t.deferred[:0]
-	if g, known := t.goroutineOf[id]; known {
+	if g, known := t.goroutineOf.of(id); known {
 		log, last := &t.goroutines[g], int32(-1)
 		if n := len(log.events); n > 0 {
 			last = log.events[n-1]
@@ -393,7 +387,7 @@ func (t *trace) pop(e int32) {
 		}
 	}
 	for _, id := range t.startsOf(e) {
-		woken := &t.goroutines[t.goroutineOf[id]]
+		woken := &t.goroutines[t.goroutine(id)]
 		woken.wakes = woken.wakes[:len(woken.wakes)-1]
 	}
 	log := &t.goroutines[x.goroutine]
@@ -410,11 +404,11 @@ func (t *trace) pop(e int32) {
 // dropUnused drops the last goroutines and objects that are in no event.
 func (t *trace) dropUnused() {
 	for n := len(t.objects); n > 0 && len(t.objects[n-1].uses) == 0; n = len(t.objects) {
-		delete(t.objectOf, t.objects[n-1].id)
+		t.objectOf.drop()
 		t.objects = t.objects[:n-1]
 	}
 	for n := len(t.goroutines); n > 0 && t.goroutines[n-1].unused(); n = len(t.goroutines) {
-		delete(t.goroutineOf, t.goroutines[n-1].id)
+		t.goroutineOf.drop()
 		t.goroutines = t.goroutines[:n-1]
 	}
 }

@@ -64,7 +64,7 @@ func (t *trace) lockedAfter(set clock, f *reversible) bool {
 		return t.uses[uses[last+1].use].ready&(ReadyExclusive|ReadyShared) == 0
 	}
 	return !slices.ContainsFunc(f.op.Accesses, func(a Access) bool {
-		return a.Object == t.objects[f.counter].id && a.Ready&(ReadyExclusive|ReadyShared) != 0
+		return a.Object == t.objectOf.ids[f.counter] && a.Ready&(ReadyExclusive|ReadyShared) != 0
 	})
 }
 
