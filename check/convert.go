@@ -74,7 +74,7 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	return out
 }
 
-var accessKinds = map[explore.AccessKind]sut.AccessKind{
+var accessKinds = [...]sut.AccessKind{
 	explore.Read: sut.Read, explore.Write: sut.Write, explore.Commute: sut.Commute,
 }
 
@@ -111,17 +111,18 @@ func (t *translator) log(l *sut.Log) (explore.Execution, error) {
 func (t *translator) event(e *sut.Event) {
 	switch e.Kind {
 	case sut.Stepped:
-		t.begin(explore.Transition{
-			Action:  explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)},
-			Choices: int(e.Choices), Barrier: e.Operation == sut.Exit,
-		})
+		x := t.begin()
+		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
+		x.Barrier, x.Forced = e.Operation == sut.Exit, false
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.Number == sut.TickEarly {
 			return // a part of the transition that has begun
 		}
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
-		t.begin(explore.Transition{Choices: 1, Barrier: true, Forced: e.Number == sut.TickForced})
+		x := t.begin()
+		x.Action, x.Choices = explore.Action{}, 1
+		x.Barrier, x.Forced = true, e.Number == sut.TickForced
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:
@@ -188,10 +189,13 @@ func channelOperation(o sut.Operation) bool {
 	return o == sut.ChannelSend || o == sut.ChannelReceive || o == sut.Select
 }
 
-func (t *translator) begin(x explore.Transition) {
-	t.execution.Transitions = append(t.execution.Transitions, x)
-	t.isPending = false
+// begin begins a transition, which is still what was in its place in the log before; cut sets what it does not return.
+func (t *translator) begin() *explore.Transition {
+	list := slices.Grow(t.execution.Transitions, 1)
+	list = list[:len(list)+1]
+	t.execution.Transitions, t.isPending = list, false
 	t.spans = append(t.spans, span{accesses: len(t.accesses), starts: len(t.starts), enabled: len(t.enabled), needs: len(t.needs)})
+	return &list[len(list)-1]
 }
 
 // cut hands each transition its accesses, starts and partners, which follow its

@@ -1,7 +1,5 @@
 package explore
 
-import "slices"
-
 // AccessKind says what an access conflicts with.
 type AccessKind uint8
 
@@ -79,11 +77,21 @@ func (a Access) withdraws() bool {
 // Wakes reports whether a sleeper depends on a transition that has just made some
 // accesses: they conflict, or it would now take a counter below zero.
 func (s *Sleeper) Wakes(made []Access) bool {
-	return Conflict(s.Accesses, made) || slices.ContainsFunc(s.Accesses, func(a Access) bool {
-		return a.Kind == Commute && a.Ready&CountsWaiting == 0 && slices.ContainsFunc(made, func(b Access) bool {
-			return a.Object == b.Object && b.Kind == Commute && b.Count+b.Delta+a.Delta < 0
-		})
-	})
+	for i := range s.Accesses {
+		a := &s.Accesses[i]
+		for j := range made {
+			b := &made[j]
+			if a.Object == b.Object && a.Object != 0 && (conflicts[a.Kind][b.Kind] || a.overdraws(b)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overdraws reports whether an access would take a counter below zero after another one that goes well with it.
+func (a *Access) overdraws(b *Access) bool {
+	return a.Kind == Commute && b.Kind == Commute && a.Ready&CountsWaiting == 0 && b.Count+b.Delta+a.Delta < 0
 }
 
 // accumulate turns the deltas of the accesses of a transition into what its

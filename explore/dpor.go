@@ -320,9 +320,10 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 	if last < 0 {
 		return sleep
 	}
-	for _, s := range d.sleepOf(&d.nodes[last]) {
-		if s.Goroutine != d.path[last].Goroutine && !s.Wakes(d.trace.accessesOf(int32(last))) {
-			sleep = append(sleep, s)
+	before, made := d.sleepOf(&d.nodes[last]), d.trace.accessesOf(int32(last))
+	for i := range before {
+		if s := &before[i]; s.Goroutine != d.path[last].Goroutine && !s.Wakes(made) {
+			sleep = append(sleep, *s)
 		}
 	}
 	return sleep
@@ -338,7 +339,13 @@ func (d *dpor) asleepAtEnd() []Sleeper {
 }
 
 func (d *dpor) asleep(n *node, a Action) bool {
-	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool { return s.Action == a })
+	sleep := d.sleepOf(n)
+	for i := range sleep {
+		if sleep[i].Action == a {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *dpor) Verdict() Verdict {
