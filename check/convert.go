@@ -23,14 +23,31 @@ type translator struct {
 	pending   []pending
 	isPending bool // what was begun last is the last of these, no transition
 	partners  []explore.Pending
+	partnered int // how many there are to be
 	prefix    []sut.Choice
 	sleep     []sut.Sleeper
 	asleep    []sut.Access // of sleepers
+	from      source       // of the log that it holds; else zero
 }
 
-// span says where in the translator's slices the part of a transition begins, and
-// how many needs and partners it has; they are cut only when they have stopped growing.
-type span struct{ accesses, starts, enabled, needs, needed, partners int }
+// source is where a log comes from. Most logs begin as the one before of the same worker, and are translated from there on.
+type source struct {
+	worker       *sut.Worker
+	number, same int // Worker.LastLog
+}
+
+// span says where in the translator's slices the part of a transition begins, and what was
+// known there; they are cut only when they have stopped growing.
+type span struct {
+	lengths
+	event  int // that begins it
+	turn   turn
+	needed int // so many needs are its own
+	chosen int // how many alternatives there are with its own, which precede it
+}
+
+// lengths are how long the translator's slices are before an event.
+type lengths struct{ accesses, starts, enabled, needs, pending, intended, partners int }
 
 // pending is an operation that was pending: at the end, or until a transition
 // completed it as that of a partner.
@@ -89,29 +106,58 @@ func searchKind(k sut.AccessKind) explore.AccessKind {
 }
 
 // log turns the events of an execution into transitions.
-func (t *translator) log(l *sut.Log) (explore.Execution, error) {
+func (t *translator) log(l *sut.Log, from source) (explore.Execution, error) {
 	outcome, err := searchOutcome(l)
 	if err != nil {
 		return explore.Execution{}, err
 	}
-	x := &t.execution
-	x.Outcome, x.Weight = outcome, l.Weight
-	x.Transitions, x.Pending = x.Transitions[:0], x.Pending[:0]
-	t.accesses, t.starts, t.enabled, t.spans = t.accesses[:0], t.starts[:0], t.enabled[:0], t.spans[:0]
-	t.needs, t.pending, t.partners, t.intended = t.needs[:0], t.pending[:0], t.partners[:0], t.intended[:0]
-	t.turn = turn{}
-	for i := range l.Events {
-		t.event(&l.Events[i])
+	same := 0
+	if t.from.worker == from.worker && t.from.number+1 == from.number {
+		same = from.same
+	}
+	t.from = from
+	t.execution.Outcome, t.execution.Weight = outcome, l.Weight
+	kept, next := t.goBack(same)
+	capacities := t.capacities()
+	for i := next; i < len(l.Events); i++ {
+		t.event(&l.Events[i], i)
 		t.turn.take(&l.Events[i])
 	}
-	t.cut()
-	return *x, nil
+	t.cut(kept, capacities)
+	return t.execution, nil
 }
 
-func (t *translator) event(e *sut.Event) {
+// goBack empties the translator but for those transitions that were made of the first events, as many as given. It returns how many
+// these are, and which event comes next.
+func (t *translator) goBack(events int) (kept, next int) {
+	for kept = len(t.spans) - 1; kept >= 0 && t.spans[kept].event >= events; kept-- {
+	}
+	var at span // the last transition that begins with one of them may go on in another way
+	if kept >= 0 {
+		at = t.spans[kept]
+	}
+	kept = max(kept, 0)
+	t.execution.Transitions, t.spans = t.execution.Transitions[:kept], t.spans[:kept]
+	t.accesses, t.starts, t.enabled = t.accesses[:at.accesses], t.starts[:at.starts], t.enabled[:at.enabled]
+	t.needs, t.pending, t.intended = t.needs[:at.needs], t.pending[:at.pending], t.intended[:at.intended]
+	t.partnered, t.turn = at.partners, at.turn
+	return kept, at.event
+}
+
+// lengths are those of now.
+func (t *translator) lengths() lengths {
+	return lengths{len(t.accesses), len(t.starts), len(t.enabled), len(t.needs), len(t.pending), len(t.intended), t.partnered}
+}
+
+// capacities are how long slices of which transitions have parts can become without moving.
+func (t *translator) capacities() [5]int {
+	return [...]int{cap(t.accesses), cap(t.starts), cap(t.enabled), cap(t.needs), cap(t.partners)}
+}
+
+func (t *translator) event(e *sut.Event, i int) {
 	switch e.Kind {
 	case sut.Stepped:
-		x := t.begin()
+		x := t.begin(i)
 		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
 		x.Barrier, x.Forced = e.Operation == sut.Exit, false
 		t.need(e, e.Object)
@@ -119,8 +165,9 @@ func (t *translator) event(e *sut.Event) {
 		if e.Number == sut.TickEarly {
 			return // a part of the transition that has begun
 		}
+		x := t.begin(i)
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
-		x := t.begin()
+		t.spans[len(t.spans)-1].chosen++
 		x.Action, x.Choices = explore.Action{}, 1
 		x.Barrier, x.Forced = true, e.Number == sut.TickForced
 	case sut.Accessed:
@@ -150,7 +197,7 @@ func (t *translator) pend(e *sut.Event, partner bool) {
 	if partner {
 		s := &t.spans[len(t.spans)-1]
 		if p.late = slices.Contains(t.starts[s.starts:], p.Goroutine); !p.late {
-			s.partners++
+			t.partnered++
 		}
 	}
 	t.pending, t.isPending = append(t.pending, p), true
@@ -190,17 +237,43 @@ func channelOperation(o sut.Operation) bool {
 }
 
 // begin begins a transition, which is still what was in its place in the log before; cut sets what it does not return.
-func (t *translator) begin() *explore.Transition {
+func (t *translator) begin(event int) *explore.Transition {
 	list := slices.Grow(t.execution.Transitions, 1)
 	list = list[:len(list)+1]
 	t.execution.Transitions, t.isPending = list, false
-	t.spans = append(t.spans, span{accesses: len(t.accesses), starts: len(t.starts), enabled: len(t.enabled), needs: len(t.needs)})
+	t.spans = append(t.spans, span{lengths: t.lengths(), event: event, turn: t.turn, chosen: len(t.enabled)})
 	return &list[len(list)-1]
 }
 
 // cut hands each transition its accesses, starts and partners, which follow its
-// beginning in the log, and its alternatives, which precede it.
-func (t *translator) cut() {
+// beginning in the log, and its alternatives, which precede it. The first ones have theirs, unless slices have moved.
+func (t *translator) cut(kept int, before [5]int) {
+	t.cutPending()
+	if t.capacities() != before {
+		kept = 0
+	}
+	first := 0
+	if kept > 0 {
+		first = t.spans[kept-1].chosen
+	}
+	for i := kept; i < len(t.spans); i++ {
+		s, end := &t.spans[i], t.lengths()
+		if i+1 < len(t.spans) {
+			end = t.spans[i+1].lengths
+		}
+		x := &t.execution.Transitions[i]
+		x.Accesses = t.accesses[s.accesses:end.accesses:end.accesses]
+		x.Starts = t.starts[s.starts:end.starts:end.starts]
+		x.Enabled = t.enabled[first:s.chosen:s.chosen]
+		x.Needs = t.needs[s.needs : s.needs+s.needed : s.needs+s.needed]
+		x.Partners = t.partners[s.partners:end.partners:end.partners]
+		first = s.chosen
+	}
+}
+
+// cutPending hands each pending operation what it waited for and would have accessed, and tells partners from the others.
+func (t *translator) cutPending() {
+	t.partners, t.execution.Pending = t.partners[:0], t.execution.Pending[:0]
 	for i := range t.pending {
 		p := &t.pending[i]
 		p.Needs = t.needs[p.needs : p.needs+p.needed : p.needs+p.needed]
@@ -212,23 +285,6 @@ func (t *translator) cut() {
 		default:
 			t.execution.Pending = append(t.execution.Pending, p.Pending)
 		}
-	}
-	partners := t.partners
-	for i, s := range t.spans {
-		end := span{accesses: len(t.accesses), starts: len(t.starts)}
-		if i+1 < len(t.spans) {
-			end = t.spans[i+1]
-		}
-		first := 0
-		if i > 0 {
-			first = t.spans[i-1].enabled
-		}
-		x := &t.execution.Transitions[i]
-		x.Accesses = t.accesses[s.accesses:end.accesses:end.accesses]
-		x.Starts = t.starts[s.starts:end.starts:end.starts]
-		x.Enabled = t.enabled[first:s.enabled:s.enabled]
-		x.Needs = t.needs[s.needs : s.needs+s.needed : s.needs+s.needed]
-		x.Partners, partners = partners[:s.partners:s.partners], partners[s.partners:]
 	}
 }
 

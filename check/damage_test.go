@@ -31,7 +31,7 @@ func FuzzDamagedLog(f *testing.F) {
 				Ready: data[3], Number: uint32(data[4]), Choices: uint32(data[5]), Subject: uint64(data[6]), Object: uint64(data[7]),
 			}
 			// What the reader of the worker's memory does not let through:
-			isStep, isPending := e.Kind == sut.Stepped || e.Kind == sut.Ticked, e.Kind == sut.Pending || e.Kind == sut.Partnered
+			isStep, isPending := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Number != sut.TickEarly, e.Kind == sut.Pending || e.Kind == sut.Partnered
 			if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !pending ||
 				!transition && !isStep && e.Kind != sut.Pending && e.Kind != sut.Enabled {
 				continue
@@ -40,7 +40,7 @@ func FuzzDamagedLog(f *testing.F) {
 			log.Events = append(log.Events, e)
 		}
 		var translate translator
-		if x, err := translate.log(log); err == nil {
+		if x, err := translate.log(log, source{}); err == nil {
 			for _, s := range []explore.Search{explore.DPOR(), explore.DFS()} {
 				s.Next()
 				if s.Report(x) == nil {

@@ -23,6 +23,8 @@ type logReader struct {
 	records []record // of the last log, as they were read
 	events  []Event  // what they say
 	onlyEnd bool     // it began anywhere
+	number  int      // of the last log
+	same    int      // how many of its records, from the first on, are those of the log before
 }
 
 // read reads the log of an execution that has ended, but for its output. The events are
@@ -41,7 +43,7 @@ func (l *logReader) read(s *shared) (*Log, error) {
 		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
 	}
 	if err := l.readEvents(s.record[:records], s.onlyEnd != 0); err != nil {
-		*l = logReader{}
+		*l = logReader{number: l.number}
 		return nil, err
 	}
 	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
@@ -63,7 +65,8 @@ func (l *logReader) readEvents(records []record, onlyEnd bool) error {
 	if l.onlyEnd == onlyEnd {
 		known = commonPrefix(l.records, records)
 	}
-	l.onlyEnd = onlyEnd
+	l.onlyEnd, l.same = onlyEnd, known
+	l.number++
 	l.records = append(l.records[:known], records[known:]...)
 	l.events = slices.Grow(l.events[:known], len(records)-known)[:len(records)]
 	in := placeAfter(l.events[:known], onlyEnd)
@@ -101,11 +104,11 @@ type place struct {
 // begins anywhere.
 func placeAfter(events []Event, onlyEnd bool) (p place) {
 	for _, e := range slices.Backward(events) {
-		switch e.Kind {
-		case Stepped, Ticked:
+		switch {
+		case e.begins():
 			p.transition = true
 			return p
-		case Pending, Partnered:
+		case e.Kind == Pending || e.Kind == Partnered:
 			p.pending = true
 		}
 	}
@@ -113,12 +116,17 @@ func placeAfter(events []Event, onlyEnd bool) (p place) {
 }
 
 func (p *place) enter(e *Event) {
-	switch e.Kind {
-	case Stepped, Ticked:
+	switch {
+	case e.begins():
 		*p = place{transition: true}
-	case Pending, Partnered:
+	case e.Kind == Pending || e.Kind == Partnered:
 		p.pending = true
 	}
+}
+
+// begins reports whether an event begins a transition.
+func (e *Event) begins() bool {
+	return e.Kind == Stepped || e.Kind == Ticked && e.Number != TickEarly
 }
 
 // problem says what no record has; "" if it may be one.
@@ -134,7 +142,7 @@ func (p *place) problem(e *Event) string {
 		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)
 	}
 	switch e.Kind {
-	case Accessed, Spawned, Woke, Exchanged, Partnered, Signalled:
+	case Accessed, Spawned, Woke, Exchanged, Partnered, Signalled, Ticked:
 		if !p.transition {
 			return "it belongs to no transition"
 		}

@@ -149,6 +149,10 @@ func (w *Worker) finish() (*Log, error) {
 	return log, nil
 }
 
+// LastLog tells of the log that Run has returned last its number, which is higher by one than that of the log before, and how many
+// events, from the first on, are those of the log before.
+func (w *Worker) LastLog() (number, same int) { return w.reader.number, w.reader.same }
+
 func (w *Worker) log() (*Log, error) {
 	l, err := w.reader.read(w.shared)
 	if err != nil {
