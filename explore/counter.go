@@ -19,6 +19,7 @@ type account struct {
 	// account to be overdrawn.
 	overdrawn []clock
 	balanced  bool // it is not, in any order
+	mixed     bool // something else than an addition has changed the counter
 }
 
 // take is an event that takes from the counter.
@@ -47,9 +48,14 @@ type match struct {
 type accounts struct {
 	of  map[int32]*account
 	all []*account // the first len(of) are in use
+	// overdrawn tells whether one of them, or one that has not been opened, may be overdrawn.
+	overdrawn answer
 }
 
-func (a *accounts) reset() { clear(a.of) }
+func (a *accounts) reset() {
+	clear(a.of)
+	a.overdrawn = perhaps
+}
 
 // open returns an account without anything in it.
 func (a *accounts) open(object int32, t *trace) *account {
@@ -73,6 +79,36 @@ func (d *dpor) accountOf(object int32) *account {
 	return a
 }
 
+// mayOverdraw reports whether a counter may get below zero in another order of the events. For the many executions in which none
+// may, that is found out once.
+func (d *dpor) mayOverdraw() bool {
+	if d.accounts.overdrawn == perhaps {
+		d.accounts.overdrawn = no
+		if !d.allBalanced() {
+			d.accounts.overdrawn = yes
+		}
+	}
+	return d.accounts.overdrawn == yes
+}
+
+func (d *dpor) allBalanced() bool {
+	last := int32(-1)
+	for _, x := range d.trace.counting {
+		for _, u := range d.trace.usesOf(x) {
+			if !u.counts() || u.object == last {
+				continue
+			}
+			if last = u.object; !d.accountOf(last).isSafe() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isSafe reports whether nothing of what overdraws looks for can be found.
+func (a *account) isSafe() bool { return a.balanced && !a.mixed }
+
 // enter enters the uses of an object, up to where it is overdrawn already.
 func (a *account) enter(object *objectLog) {
 	t := a.trace
@@ -80,7 +116,9 @@ func (a *account) enter(object *objectLog) {
 		a.give(-1, first.count)
 	}
 	for _, x := range object.uses {
-		switch u := t.uses[x.use]; {
+		u := t.uses[x.use]
+		a.mixed = a.mixed || u.delta != 0 && u.kinds != 1<<Commute
+		switch {
 		case u.count < 0 || u.kinds&(1<<Write) != 0 && u.delta < 0:
 			return
 		case u.delta > 0:

@@ -62,7 +62,7 @@ func (d *dpor) isPlain(f *reversible) bool {
 // overdrawnWithout reports whether a counter gets below zero without event e and what depends on it.
 func (d *dpor) overdrawnWithout(e int32) bool {
 	t := d.trace
-	if !t.countsFrom(e) {
+	if !t.countsFrom(e) || !d.mayOverdraw() {
 		return false
 	}
 	clear(d.counters)

@@ -313,13 +313,13 @@ func (d *dpor) compose(e int32, events []int32, past clock) (r *reversal, ends b
 	r.reset(e, t, d.maximal)
 	r.grow(len(events) + 1)
 	clear(d.counters)
-	incomplete := false
+	incomplete, counts := false, t.countsFrom(e) && d.mayOverdraw()
 	for _, x := range events {
 		s := step{Action: t.events[x].Action, Accesses: t.accessesOf(x)}
 		if t.includes(past, x) {
 			s.marks = needed
 		}
-		fatal := x == d.ender || d.overdraws(e, x)
+		fatal := x == d.ender || counts && d.overdraws(e, x)
 		incomplete = incomplete || fatal
 		if s.is(needed) || !incomplete {
 			r.add(s, x)
