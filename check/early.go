@@ -70,8 +70,12 @@ func (e *early) idle() bool {
 	return len(e.queue) == 0
 }
 
-// remove takes out the job with a schedule, which has a hash; nil if there is none.
-func (e *early) remove(s *explore.Schedule, hash uint64) *job {
+// remove takes out the job with a schedule; nil if there is none.
+func (e *early) remove(s *explore.Schedule) *job {
+	if len(e.jobs) == 0 {
+		return nil
+	}
+	hash := s.Hash()
 	j := e.jobs[hash]
 	if j == nil || !j.schedule.Equal(s) {
 		return nil

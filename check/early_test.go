@@ -29,12 +29,12 @@ func TestEarlyInOrder(t *testing.T) {
 	e := newEarly()
 	e.add(newJobs([]explore.Schedule{{Seed: 1}, {Seed: 2}, {Seed: 3}}))
 	second := &explore.Schedule{Seed: 2}
-	if j := e.remove(second, second.Hash()); j == nil {
+	if j := e.remove(second); j == nil {
 		t.Error("it is not there")
 	} else {
 		j.state = running
 	}
-	if e.remove(second, second.Hash()) != nil {
+	if e.remove(second) != nil {
 		t.Error("it is still there")
 	}
 	for _, want := range []uint64{1, 3} {

@@ -295,7 +295,7 @@ func (p *pool) ask() bool {
 		return !over
 	}
 	schedule, more := p.run.search.Next() // without mu, which the others may want meanwhile
-	due, dropped, hash := explore.Due(p.run.search), explore.Dropped(p.run.search), schedule.Hash()
+	due, dropped := explore.Due(p.run.search), explore.Dropped(p.run.search)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parts.giveUp(dropped)
@@ -303,7 +303,7 @@ func (p *pool) ask() bool {
 		p.finish(nil)
 		return false
 	}
-	if p.asked = p.early.remove(&schedule, hash); p.asked == nil {
+	if p.asked = p.early.remove(&schedule); p.asked == nil {
 		p.asked, p.run.begun = &job{schedule: schedule, first: !p.run.begun}, true
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++

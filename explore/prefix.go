@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"slices"
-	"sort"
-)
+import "slices"
 
 // prefix is a trace of the first n events, with room for as many as there are. It shares no memory with the trace, and is made of another one that is
 // not needed any more.
@@ -43,5 +40,6 @@ func refill[T any](s, from []T, n int) []T { return append(slices.Grow(s[:0], n)
 
 // before makes s a copy of those events that are among the first n.
 func before(s, events []int32, n int) []int32 {
-	return refill(s, events[:sort.Search(len(events), func(i int) bool { return int(events[i]) >= n })], len(events))
+	i, _ := slices.BinarySearch(events, int32(n))
+	return refill(s, events[:i], len(events))
 }

@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // Limits on what one execution may take. Reaching one is a LogError.
@@ -165,7 +164,8 @@ func (t *trace) after(g, e int32) int {
 	if len(events) == 0 || events[len(events)-1] <= e {
 		return len(events)
 	}
-	return sort.Search(len(events), func(i int) bool { return events[i] > e })
+	i, _ := slices.BinarySearch(events, e+1)
+	return i
 }
 
 // firstAfter returns the first event of goroutine g after event e.
