@@ -51,7 +51,8 @@ func (d *dpor) part(p *Part, i int) *dpor {
 	node := p.node
 	spare := d.spare()
 	part := newDPOR(d.trace.prefix(node, spare.trace))
-	part.told = spare.told.reset()
+	part.told = spare.told
+	part.told.empty()
 	part.floor, part.begun, part.settled = node+1, true, true
 	part.short, part.several = d.short, d.several
 	part.path, part.nodes = refill(spare.path, d.path[:node], len(d.path)), refill(spare.nodes, d.nodes[:node+1], len(d.nodes))

@@ -200,7 +200,7 @@ func executeOne(t *testing.T, s Search, p *program) {
 // TestPartThatIsFull: a part goes no further when it has much to tell.
 func TestPartThatIsFull(t *testing.T) {
 	_, part := begunWith(t, DPOR())
-	part.raw.(*dpor).told.clocks = make([]int32, maxTold)
+	part.raw.(*dpor).told.clocks.take(maxTold)
 	if _, more := part.Next(); more {
 		t.Error("it goes on")
 	}
