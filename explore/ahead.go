@@ -26,12 +26,12 @@ func (b *bounded) ahead(n int) []Schedule { return Ahead(b.Search, n) }
 // Equal reports whether two schedules ask a worker for the same execution.
 func (s *Schedule) Equal(t *Schedule) bool {
 	return s.Seed == t.Seed && s.SleepFrom == t.SleepFrom && s.Tentative == t.Tentative && s.WantEnabled == t.WantEnabled &&
-		slices.Equal(s.Prefix, t.Prefix) && slices.EqualFunc(s.Sleep, t.Sleep, Sleeper.alike) &&
+		slices.Equal(s.Prefix, t.Prefix) && slices.EqualFunc(s.Sleep, t.Sleep, (*Sleeper).alike) &&
 		s.Priorities.equal(t.Priorities) && s.Limits.equal(t.Limits)
 }
 
 // alike reports whether a worker sees no difference: whether the same wakes them.
-func (s Sleeper) alike(t Sleeper) bool {
+func (s *Sleeper) alike(t *Sleeper) bool {
 	return s.Action == t.Action && slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool {
 		return a.Object == b.Object && a.Kind == b.Kind && a.Delta == b.Delta
 	})

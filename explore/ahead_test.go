@@ -84,7 +84,7 @@ func TestScheduleEqual(t *testing.T) {
 	list := []Schedule{
 		{}, {Seed: 1}, {SleepFrom: 1}, {Tentative: true}, {WantEnabled: true},
 		{Prefix: []Action{{Goroutine: 1}}}, {Prefix: []Action{{Goroutine: 2}}}, {Prefix: []Action{{Goroutine: 1, Choice: 1}}},
-		{Sleep: []Sleeper{{Action: Action{Goroutine: 1}}}}, {Sleep: []Sleeper{{Accesses: []Access{{Object: 1}}}}},
+		{Sleep: []*Sleeper{{Action: Action{Goroutine: 1}}}}, {Sleep: []*Sleeper{{Accesses: []Access{{Object: 1}}}}},
 		{Priorities: &Priorities{}}, {Priorities: &Priorities{Changes: []int{1}}},
 		{Limits: Limits{Preemptions: &one}}, {Limits: Limits{Preemptions: &two}}, {Limits: Limits{Delays: &one}},
 	}

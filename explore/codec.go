@@ -83,7 +83,7 @@ func (e *encoder) accesses(list []Access) {
 	}
 }
 
-func (e *encoder) sleepers(list []Sleeper) {
+func (e *encoder) sleepers(list []*Sleeper) {
 	e.number(uint64(len(list)))
 	for _, s := range list {
 		e.action(s.Action)
@@ -218,10 +218,10 @@ func (d *decoder) accesses() []Access {
 // maxDelta bounds counters of objects.
 const maxDelta = 1<<31 - 1
 
-func (d *decoder) sleepers() []Sleeper {
-	var list []Sleeper
+func (d *decoder) sleepers() []*Sleeper {
+	var list []*Sleeper
 	for range d.length() {
-		list = append(list, Sleeper{d.action(), d.accesses(), d.count(maxChoices), d.truth()})
+		list = append(list, &Sleeper{d.action(), d.accesses(), d.count(maxChoices), d.truth()})
 	}
 	return list
 }

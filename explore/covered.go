@@ -33,7 +33,7 @@ func (d *dpor) clearlyCovered(f *reversible) bool {
 	}
 	n, o := &d.nodes[f.event], d.outline(f)
 	sleepers := d.sleepOf(n)
-	if slices.ContainsFunc(sleepers, func(s Sleeper) bool { return s.Goroutine == f.op.Goroutine && s.choices >= 2 }) {
+	if slices.ContainsFunc(sleepers, func(s *Sleeper) bool { return s.Goroutine == f.op.Goroutine && s.choices >= 2 }) {
 		return false // there may be several to insert: choicesAsleep
 	}
 	for _, s := range sleepers {

@@ -25,10 +25,10 @@ type Part struct {
 	begins Action // there
 
 	// Of DPOR:
-	branch  *branch   // that begins there
-	base    []wakeups // of the nodes up to there, as it found them
-	assumed []Sleeper // at its node
-	several bool      // as it found it
+	branch  *branch    // that begins there
+	base    []wakeups  // of the nodes up to there, as it found them
+	assumed []*Sleeper // at its node
+	several bool       // as it found it
 }
 
 // Next is that of the search through the branch, until it has ended or there is so much to tell the other one that this is to join it.

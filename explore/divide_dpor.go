@@ -79,8 +79,8 @@ func (d *dpor) part(p *Part, i int) *dpor {
 }
 
 // sleeper is what the first step of a branch will be when it is asleep, for all that is known.
-func (b *branch) sleeper() Sleeper {
-	return Sleeper{Action: b.Action, Accesses: accumulate(slices.Clone(b.Accesses)), choices: 1}
+func (b *branch) sleeper() *Sleeper {
+	return &Sleeper{Action: b.Action, Accesses: accumulate(slices.Clone(b.Accesses)), choices: 1}
 }
 
 // come notes which part the search has come to, if any, now that it goes on with a branch of a node.
@@ -103,11 +103,11 @@ func (d *dpor) giveUpChanged(node int) {
 // agrees reports whether what a part that is due began with is what the search would begin with now.
 func (d *dpor) agrees(p *Part) bool {
 	n := &d.nodes[p.node]
-	return p.several == d.several && len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, Sleeper.same)
+	return p.several == d.several && len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, (*Sleeper).same)
 }
 
 // same reports whether a search sees no difference.
-func (s Sleeper) same(t Sleeper) bool {
+func (s *Sleeper) same(t *Sleeper) bool {
 	return s.alike(t) && s.choices == t.choices && s.vague == t.vague &&
 		slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool { return a.Ready&CountsWaiting == b.Ready&CountsWaiting })
 }
@@ -169,9 +169,10 @@ func (d *dpor) inheritFrom(node int) {
 	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
 		n, before := &d.nodes[i], d.sleepOf(&d.nodes[i-1])
 		for j := n.sleepBegin; j < n.sleepBegin+n.inherited; j++ {
-			is := func(s Sleeper) bool { return s.Action == d.sleep[j].Action }
-			if k := slices.IndexFunc(before, is); k >= 0 {
-				d.sleep[j].Accesses = before[k].Accesses
+			s := *d.sleep[j]
+			if k := slices.IndexFunc(before, func(b *Sleeper) bool { return b.Action == s.Action }); k >= 0 {
+				s.Accesses = before[k].Accesses
+				d.sleep[j] = &s
 			}
 		}
 	}

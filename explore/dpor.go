@@ -41,7 +41,7 @@ type dpor struct {
 	restored *restored // what the next execution has to show after a resume; else nil
 
 	// What the nodes point into, one after the other.
-	sleep []Sleeper
+	sleep []*Sleeper // which are the same at many nodes
 
 	owner *owner // of the wakeup trees, since the search was last divided
 	division
@@ -158,10 +158,7 @@ func (d *dpor) prepare(top int) bool {
 
 // prune takes out of what is to do at a node what begins with something asleep.
 func (d *dpor) prune(n *node) (some bool) {
-	d.pruned = d.pruned[:0]
-	for i := n.sleepBegin; i < n.sleepEnd; i++ {
-		d.pruned = append(d.pruned, &d.sleep[i])
-	}
+	d.pruned = append(d.pruned[:0], d.sleepOf(n)...)
 	n.todo, some = n.todo.prune(&d.pruned, 0)
 	return some
 }
@@ -185,8 +182,8 @@ func (d *dpor) putToSleep(i int) {
 }
 
 // sleeper is what the explored action at node i is when it is asleep.
-func (d *dpor) sleeper(i int) Sleeper {
-	return Sleeper{
+func (d *dpor) sleeper(i int) *Sleeper {
+	return &Sleeper{
 		Action:   d.path[i],
 		Accesses: accumulate(slices.Clone(d.trace.accessesOf(int32(i)))),
 		choices:  d.trace.events[i].choices,
@@ -194,7 +191,7 @@ func (d *dpor) sleeper(i int) Sleeper {
 	}
 }
 
-func (d *dpor) sleepOf(n *node) []Sleeper {
+func (d *dpor) sleepOf(n *node) []*Sleeper {
 	return d.sleep[n.sleepBegin:n.sleepEnd]
 }
 
@@ -308,22 +305,24 @@ func (d *dpor) addNode(i int, leaf bool) {
 	n.inherited = n.sleepEnd - n.sleepBegin
 	if n.leaf = leaf; leaf {
 		for j := n.sleepBegin; j < n.sleepEnd; j++ {
-			d.sleep[j].vague = true
+			vague := *d.sleep[j]
+			vague.vague = true
+			d.sleep[j] = &vague
 		}
 	}
 }
 
 // appendInherited appends the sleep set after the last event: of the sleepers
 // before it, those that do not depend on it.
-func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
+func (d *dpor) appendInherited(sleep []*Sleeper) []*Sleeper {
 	last := len(d.trace.events) - 1
 	if last < 0 {
 		return sleep
 	}
-	before, made := d.sleepOf(&d.nodes[last]), d.trace.accessesOf(int32(last))
-	for i := range before {
-		if s := &before[i]; s.Goroutine != d.path[last].Goroutine && !s.Wakes(made) {
-			sleep = append(sleep, *s)
+	made := d.trace.accessesOf(int32(last))
+	for _, s := range d.sleepOf(&d.nodes[last]) {
+		if s.Goroutine != d.path[last].Goroutine && !s.Wakes(made) {
+			sleep = append(sleep, s)
 		}
 	}
 	return sleep
@@ -331,7 +330,7 @@ func (d *dpor) appendInherited(sleep []Sleeper) []Sleeper {
 
 // asleepAtEnd is the sleep set after the last event. That may be the one before the node
 // that the path turns off at, if nothing was executed there.
-func (d *dpor) asleepAtEnd() []Sleeper {
+func (d *dpor) asleepAtEnd() []*Sleeper {
 	if last := len(d.trace.events); last < len(d.nodes) {
 		return d.sleepOf(&d.nodes[last])
 	}
@@ -339,13 +338,7 @@ func (d *dpor) asleepAtEnd() []Sleeper {
 }
 
 func (d *dpor) asleep(n *node, a Action) bool {
-	sleep := d.sleepOf(n)
-	for i := range sleep {
-		if sleep[i].Action == a {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.sleepOf(n), func(s *Sleeper) bool { return s.Action == a })
 }
 
 func (d *dpor) Verdict() Verdict {

@@ -41,7 +41,7 @@ type Schedule struct {
 	// Sleep is the sleep set in the state before action SleepFrom of Prefix. From
 	// that action on, every executed transition wakes (removes) the sleepers of
 	// its own goroutine and those that depend on it (Sleeper.Wakes).
-	Sleep     []Sleeper
+	Sleep     []*Sleeper // which nobody changes
 	SleepFrom int
 	// Tentative tells that the actions from SleepFrom on have not been executed in this
 	// order yet. If one of them cannot be, Prefix ends before it.

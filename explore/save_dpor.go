@@ -12,9 +12,9 @@ import (
 
 // restored is what the first execution after a resume has to show.
 type restored struct {
-	explored [][]Sleeper // from each node
-	digests  []uint64    // of the transitions at all nodes but the last
-	sleep    []Sleeper   // at the last node
+	explored [][]*Sleeper // from each node
+	digests  []uint64     // of the transitions at all nodes but the last
+	sleep    []*Sleeper   // at the last node
 }
 
 func (d *dpor) save(e *encoder) {
@@ -112,13 +112,16 @@ func (d *dpor) rebuild(transitions []Transition) error {
 	}
 	d.chosen, d.reversible = chosen, d.reversible[:0]
 	top := &d.nodes[len(nodes)-1]
-	if got := d.sleepOf(top); !slices.EqualFunc(got, r.sleep, Sleeper.equal) {
+	if got := d.sleepOf(top); !slices.EqualFunc(got, r.sleep, (*Sleeper).equal) {
 		return &DivergenceError{Step: len(nodes) - 1, Want: fmt.Sprintf("the sleep set %v", r.sleep), Got: fmt.Sprint(got)}
 	}
 	return nil
 }
 
-func (s Sleeper) equal(other Sleeper) bool {
+// String is for errors.
+func (s *Sleeper) String() string { return fmt.Sprintf("%v with %v", s.Action, s.Accesses) }
+
+func (s *Sleeper) equal(other *Sleeper) bool {
 	return s.Action == other.Action && slices.Equal(s.Accesses, other.Accesses)
 }
 

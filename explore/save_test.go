@@ -298,3 +298,11 @@ func BenchmarkSave(b *testing.B) {
 		})
 	}
 }
+
+// TestSleepSetInWords: an error that shows a sleep set shows what is in it.
+func TestSleepSetInWords(t *testing.T) {
+	list := []*Sleeper{{Action: Action{Goroutine: 7, Choice: 1}, Accesses: []Access{{Object: 9, Kind: Write}}}}
+	if got, want := fmt.Sprint(list), fmt.Sprintf("[%v with %v]", list[0].Action, list[0].Accesses); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -147,7 +147,7 @@ func (d *dpor) insertIn(n *node, r *reversal, found *place) bool {
 
 // coveredAsleep reports whether something asleep at a node covers a reversal.
 func (d *dpor) coveredAsleep(n *node, r *reversal) bool {
-	return slices.ContainsFunc(d.sleepOf(n), func(s Sleeper) bool {
+	return slices.ContainsFunc(d.sleepOf(n), func(s *Sleeper) bool {
 		relation, _ := r.relate(&step{Action: s.Action, Accesses: s.Accesses})
 		return relation == initial || relation == commuting && r.whole && !s.vague
 	})

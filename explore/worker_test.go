@@ -16,7 +16,7 @@ type worker struct {
 	objectID   func(int) ObjectID // names objects
 	goroutines []*simGoroutine    // in the order of creation
 	objects    []simObject        // as in program.objects
-	sleep      []Sleeper          // who is asleep
+	sleep      []*Sleeper         // who is asleep
 	log        Execution
 	current    *Transition   // being executed
 	running    *simGoroutine // executed last
@@ -127,7 +127,7 @@ func (w *worker) step() bool {
 	w.current = &t
 	w.execute(action)
 	w.log.Transitions = append(w.log.Transitions, t)
-	w.sleep = slices.DeleteFunc(w.sleep, func(s Sleeper) bool {
+	w.sleep = slices.DeleteFunc(w.sleep, func(s *Sleeper) bool {
 		return s.Goroutine == t.Goroutine || s.Wakes(t.Accesses)
 	})
 	return !w.ended
@@ -266,7 +266,7 @@ func (w *worker) pick(n int, enabled, affordable []Alternative) (Action, bool) {
 	for _, e := range affordable {
 		for choice := range e.Choices {
 			a := Action{e.Goroutine, choice}
-			if !slices.ContainsFunc(w.sleep, func(s Sleeper) bool { return s.Action == a }) {
+			if !slices.ContainsFunc(w.sleep, func(s *Sleeper) bool { return s.Action == a }) {
 				awake = append(awake, a)
 			}
 		}
