@@ -99,3 +99,26 @@ func TestMayOverdraw(t *testing.T) {
 		t.Errorf("in %d of 600 programs a counter may get below zero, in %d one does: the test says little", may, below)
 	}
 }
+
+// TestCountBefore: a writer that announces itself while a reader is inside does not say so.
+func TestCountBefore(t *testing.T) {
+	d := DPOR().(*dpor)
+	d.Next()
+	transition := func(g GoroutineID, a Access) Transition {
+		a.Object = 1
+		return Transition{Action: Action{Goroutine: g}, Choices: 1, Accesses: []Access{a}}
+	}
+	err := d.Report(Execution{Outcome: Completed, Transitions: []Transition{
+		transition(1, Access{Kind: Commute, Delta: 1}),
+		transition(2, Access{Kind: Write}),
+		transition(1, Access{Kind: Commute, Delta: -1, Count: 1}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, want := range []int32{0, 1, 1} {
+		if got := d.trace.countBefore(&d.trace.objects[0], int32(e)); got != want {
+			t.Errorf("before event %d the counter is %d, want %d", e, got, want)
+		}
+	}
+}

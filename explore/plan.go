@@ -342,8 +342,7 @@ func (d *dpor) overdraws(e, x int32) bool {
 		}
 		counter, known := d.counters[u.object]
 		if !known {
-			object := &d.trace.objects[u.object]
-			counter = d.trace.uses[object.uses[object.firstFrom(e)].use].count
+			counter = d.trace.countBefore(&d.trace.objects[u.object], e)
 		}
 		d.counters[u.object] = counter + u.delta
 		if counter+u.delta < 0 {

@@ -211,6 +211,16 @@ func (o *objectLog) firstFrom(e int32) int {
 	return sort.Search(len(o.uses), func(i int) bool { return o.uses[i].event >= e })
 }
 
+// countBefore returns the counter of an object in the state before event e, from which on something counts. Only what counts
+// tells it: a writer that locks does not say how many readers there are.
+func (t *trace) countBefore(o *objectLog, e int32) int32 {
+	i := o.firstFrom(e)
+	for !t.uses[o.uses[i].use].counts() {
+		i++
+	}
+	return t.uses[o.uses[i].use].count
+}
+
 // onlyFalls reports whether e uses the object and, like all uses after it, only
 // takes its counter down; from is firstFrom(e).
 func (o *objectLog) onlyFalls(from int, e int32) bool {
