@@ -92,7 +92,8 @@ func TestDamageIsNamed(t *testing.T) {
 		"too-many-records": "records of at most", "long-message": "a message has", "long-stack": "a stack has", "unknown-outcome": "outcome 255",
 		"unknown-kind": "record 0 of 1, its kind is 200", "unknown-operation": "its operation is 255", "unknown-access": "its kind of access is 9",
 		"impossible-alternative": "it takes alternative 3 of 2", "access-outside": "it belongs to no transition",
-		"need-of-nothing": "it belongs to no operation", "intention-of-nobody": "it belongs to no pending operation",
+		"early-tick-outside": "record 0 of 3, it belongs to no transition",
+		"need-of-nothing":    "it belongs to no operation", "intention-of-nobody": "it belongs to no pending operation",
 	} {
 		text, err := os.ReadFile(filepath.Join("testdata/fuzz/FuzzLog", seed))
 		if err != nil {
