@@ -48,13 +48,13 @@ type match struct {
 type accounts struct {
 	of  map[int32]*account
 	all []*account // the first len(of) are in use
-	// overdrawn tells whether one of them, or one that has not been opened, may be overdrawn.
-	overdrawn answer
+	// safe tells whether all are, those that have not been opened too; perhaps: nobody has asked yet.
+	safe answer
 }
 
 func (a *accounts) reset() {
 	clear(a.of)
-	a.overdrawn = perhaps
+	a.safe = perhaps
 }
 
 // open returns an account without anything in it.
@@ -82,16 +82,16 @@ func (d *dpor) accountOf(object int32) *account {
 // mayOverdraw reports whether a counter may get below zero in another order of the events. For the many executions in which none
 // may, that is found out once.
 func (d *dpor) mayOverdraw() bool {
-	if d.accounts.overdrawn == perhaps {
-		d.accounts.overdrawn = no
-		if !d.allBalanced() {
-			d.accounts.overdrawn = yes
+	if d.accounts.safe == perhaps {
+		d.accounts.safe = no
+		if d.allSafe() {
+			d.accounts.safe = yes
 		}
 	}
-	return d.accounts.overdrawn == yes
+	return d.accounts.safe != yes
 }
 
-func (d *dpor) allBalanced() bool {
+func (d *dpor) allSafe() bool {
 	last := int32(-1)
 	for _, x := range d.trace.counting {
 		for _, u := range d.trace.usesOf(x) {
