@@ -36,6 +36,13 @@ type source struct {
 	number, same int // Worker.LastLog
 }
 
+// sourceOf is where the log comes from that a worker has returned last.
+func sourceOf(w *sut.Worker) source {
+	s := source{worker: w}
+	s.number, s.same = w.LastLog()
+	return s
+}
+
 // span says where in the translator's slices the part of a transition begins, and what was
 // known there; they are cut only when they have stopped growing.
 type span struct {

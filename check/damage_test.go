@@ -24,20 +24,15 @@ func FuzzDamagedLog(f *testing.F) {
 		if log.Outcome == sut.DataRace {
 			log.Race = &sut.Race{}
 		}
-		transition, pending := false, false
+		var at admitted
 		for ; len(data) >= 8 && len(log.Events) < 1000; data = data[8:] {
 			e := sut.Event{
 				Kind: sut.Stepped + sut.EventKind(data[0]-1)%sut.Left, Operation: sut.Operation(data[1] % 30), Access: sut.AccessKind(data[2] % 3),
 				Ready: data[3], Number: uint32(data[4]), Choices: uint32(data[5]), Subject: uint64(data[6]), Object: uint64(data[7]),
 			}
-			// What the reader of the worker's memory does not let through:
-			isStep, isPending := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Number != sut.TickEarly, e.Kind == sut.Pending || e.Kind == sut.Partnered
-			if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !pending ||
-				!transition && !isStep && e.Kind != sut.Pending && e.Kind != sut.Enabled {
-				continue
+			if at.admits(e) {
+				log.Events = append(log.Events, e)
 			}
-			transition, pending = transition || isStep, isPending || pending && !isStep
-			log.Events = append(log.Events, e)
 		}
 		var translate translator
 		if x, err := translate.log(log, source{}); err == nil {

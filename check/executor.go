@@ -98,7 +98,11 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}
-	execution, err := x.translator.log(log, x.source(checked))
+	from := sourceOf(x.worker)
+	if checked {
+		from = source{} // a copy of an earlier log
+	}
+	execution, err := x.translator.log(log, from)
 	if err == nil {
 		err = x.auditSample(schedule, len(execution.Transitions))
 	}
@@ -110,15 +114,6 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 		return execution, nil, err
 	}
 	return execution, &f, err
-}
-
-// source is where the log of the execution that was run last comes from.
-func (x *executor) source(checked bool) (s source) {
-	if !checked { // else it is a copy of an earlier one
-		s.worker = x.worker
-		s.number, s.same = x.worker.LastLog()
-	}
-	return s
 }
 
 // runOne runs a schedule, and if it is to be checked, once and again.

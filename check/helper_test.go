@@ -200,13 +200,6 @@ func eachExecution(p *sut.Program, o sut.Options, s explore.Search, visit func(*
 	return eachExecutionWith(func() sut.Peers { return nil }, p, o, s, visit)
 }
 
-// sourceOf is where the last log of a worker comes from.
-func sourceOf(w *sut.Worker) source {
-	s := source{worker: w}
-	s.number, s.same = w.LastLog()
-	return s
-}
-
 // eachExecutionWith does so with peers that are made anew for each of them.
 func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
 	w, err := sut.Start(p, o)
