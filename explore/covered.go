@@ -42,15 +42,14 @@ func (d *dpor) clearlyCovered(f *reversible) bool {
 			return true
 		}
 	}
-	for w := &n.todo; ; {
-		b := o.follow(w)
-		switch {
-		case b == nil:
+	for at := (spot{list: &n.todo}); ; {
+		i := o.follow(&at)
+		if i < 0 {
 			return false
-		case len(b.below.branches) == 0 || o.isEmpty():
-			return int(f.event) >= d.floor || b.below.owner != d.owner // else to be told, see insertAt
 		}
-		w = &b.below
+		if at = at.after(i); at.branches() == 0 || o.isEmpty() {
+			return int(f.event) >= d.floor || at.owner() != d.owner // else to be told, see insertAt
+		}
 	}
 }
 
@@ -204,24 +203,25 @@ func (o *outline) conflicts(accesses []Access) bool {
 	return false
 }
 
-// follow is as wakeups.follow. It returns nil, too, where that postpones.
-func (o *outline) follow(w *wakeups) *branch {
-	for _, b := range w.branches {
-		switch relation, g := o.relate(&b.step); {
+// follow is as spot.follow. It returns -1, too, where that postpones.
+func (o *outline) follow(at *spot) (branch int) {
+	for n := range at.branches() {
+		a := at.first(n)
+		switch relation, g := o.relate(a); {
 		case relation == initial && g == ofOperation:
-			if b.is(guessed) && o.left() > 1 {
-				return nil
+			if a.is(guessed) && o.left() > 1 {
+				return -1
 			}
 			o.goneOp = true
-			return b
+			return n
 		case relation == initial:
 			o.next[g]++
-			return b
-		case relation == commuting && b.is(guessed):
-			return nil
+			return n
+		case relation == commuting && a.is(guessed):
+			return -1
 		case relation == commuting:
-			return b
+			return n
 		}
 	}
-	return nil
+	return -1
 }

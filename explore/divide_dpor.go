@@ -15,12 +15,12 @@ func (d *dpor) divide(least float64) *Part {
 		}
 	}
 	b := d.nodes[node].todo.branches[i]
-	p := &Part{node: node, begins: b.Action, branch: b, several: d.several, base: make([]wakeups, node+1)}
+	p := &Part{node: node, begins: b.first().Action, branch: b, several: d.several, base: make([]wakeups, node+1)}
 	for j := range p.base {
 		p.base[j] = d.nodes[j].todo
 	}
 	p.base[node].branches = p.base[node].branches[i+1:]
-	d.owner = &owner{}
+	d.owner = &owner{stock: d.owner.stock}
 	part := d.part(p, i)
 	p.Search, p.raw = part, part
 	return d.begin(p)
@@ -51,7 +51,7 @@ func (d *dpor) part(p *Part, i int) *dpor {
 	node := p.node
 	spare := d.spare()
 	part := newDPOR(d.trace.prefix(node, spare.trace))
-	part.told = spare.told
+	part.told, part.owner = spare.told, &owner{stock: spare.owner.stock}
 	part.told.empty()
 	part.floor, part.begun, part.settled = node+1, true, true
 	part.short, part.several = d.short, d.several
@@ -80,7 +80,8 @@ func (d *dpor) part(p *Part, i int) *dpor {
 
 // sleeper is what the first step of a branch will be when it is asleep, for all that is known.
 func (b *branch) sleeper() *Sleeper {
-	return &Sleeper{Action: b.Action, Accesses: accumulate(slices.Clone(b.Accesses)), choices: 1}
+	s := b.first()
+	return &Sleeper{Action: s.Action, Accesses: accumulate(slices.Clone(s.Accesses)), choices: 1}
 }
 
 // come notes which part the search has come to, if any, now that it goes on with a branch of a node.
@@ -131,7 +132,7 @@ func (d *dpor) join(p *Part) bool {
 	d.inheritFrom(node)
 	part.trace, d.trace = d.trace, part.trace
 	part.path, d.path = d.path, part.path
-	d.chosen, d.given = part.chosen, part.given
+	d.chosen, d.followed, d.given = part.chosen, part.followed, part.given
 	d.choosing = append(slices.DeleteFunc(d.choosing, func(e int32) bool { return !slices.Contains(part.choosing, e) }),
 		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
 	d.unsettled, d.several = part.unsettled, part.several

@@ -20,7 +20,7 @@ func DPOR() Search {
 }
 
 func newDPOR(t *trace) *dpor {
-	return &dpor{short: short, owner: &owner{}, trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
+	return &dpor{short: short, owner: &owner{stock: &stock{}}, trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
 }
 
 // dpor is the search. trace, path and nodes run in parallel: element i is the
@@ -36,6 +36,7 @@ type dpor struct {
 	sizes subtrees
 
 	chosen   *branch   // the one executed at the last node; nil beyond those that were to do
+	followed int       // how many steps of it were executed before
 	given    int       // how long path was then
 	settled  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
@@ -165,10 +166,11 @@ func (d *dpor) prune(n *node) (some bool) {
 
 // descend appends to the path a branch and the way from it to its first leaf.
 func (d *dpor) descend(b *branch) {
-	d.chosen, d.path = b, append(d.path, b.Action)
-	for len(b.below.branches) > 0 {
-		b = b.below.branches[0]
-		d.path = append(d.path, b.Action)
+	d.chosen, d.followed = b, 0
+	for ; b != nil; b = b.below.top() {
+		for _, s := range b.steps {
+			d.path = append(d.path, s.Action)
+		}
 	}
 	d.given = len(d.path)
 }
@@ -244,11 +246,7 @@ func (d *dpor) cutOff(i int) {
 		d.chosen = nil
 	} else {
 		d.chosen = d.chosen.owned(d.owner)
-		last := d.chosen
-		for range followed - 1 {
-			last = last.below.ownBranch(0, d.owner)
-		}
-		last.below.pop()
+		d.chosen.cutOff(followed, d.owner)
 	}
 	d.path, d.given = d.path[:i], i
 }
@@ -292,9 +290,11 @@ func (d *dpor) addNode(i int, leaf bool) {
 	n := &d.nodes[i]
 	*n = node{}
 	if d.chosen != nil {
-		n.todo, d.chosen = d.chosen.below, nil
-		if i < d.given {
-			d.chosen = n.todo.pop()
+		if d.followed++; d.followed == len(d.chosen.steps) {
+			n.todo, d.chosen, d.followed = d.chosen.below, nil, 0
+			if i < d.given {
+				d.chosen = n.todo.pop()
+			}
 		}
 	}
 	if i > 0 {

@@ -47,7 +47,7 @@ func TestReversalThroughCounter(t *testing.T) {
 		for i, want := range test.want {
 			got := map[GoroutineID]bool{}
 			for _, s := range d.nodes[i].todo.branches {
-				got[s.Goroutine] = true
+				got[s.first().Goroutine] = true
 			}
 			if len(got) != len(want) {
 				t.Errorf("%s: to do at step %d: %v, want %v", test.name, i, got, want)

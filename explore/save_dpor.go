@@ -163,14 +163,21 @@ func (e *encoder) wakeups(w *wakeups) {
 
 // branch writes the steps that go on in one way only as a list: there may be very many.
 func (e *encoder) branch(b *branch) {
-	last, more := b, 0
+	last, more := b, len(b.steps)-1
 	for len(last.below.branches) == 1 && len(last.below.postponed) == 0 {
-		last, more = last.below.branches[0], more+1
+		last = last.below.branches[0]
+		more += len(last.steps)
 	}
-	e.step(&b.step)
-	for e.number(uint64(more)); b != last; {
+	e.step(b.first())
+	e.number(uint64(more))
+	for rest := b.steps[1:]; ; rest = b.steps {
+		for _, s := range rest {
+			e.step(s)
+		}
+		if b == last {
+			break
+		}
 		b = b.below.branches[0]
-		e.step(&b.step)
 	}
 	e.wakeups(&last.below)
 }
@@ -211,15 +218,14 @@ func (d *decoder) branch(level int) *branch {
 	if level > maxLevels {
 		d.fail("it is damaged: what is to do branches at more than %d levels", maxLevels)
 	}
-	first := &branch{step: d.step()}
-	last := first
+	first := d.step()
+	b := &branch{steps: []*step{&first}}
 	for range d.length() {
-		next := &branch{step: d.step()}
-		last.below.branches = []*branch{next}
-		last = next
+		next := d.step()
+		b.steps = append(b.steps, &next)
 	}
-	last.below = d.wakeups(level)
-	return first
+	b.below = d.wakeups(level)
+	return b
 }
 
 func (d *decoder) step() step {

@@ -210,10 +210,15 @@ func TestNothingLeft(t *testing.T) {
 
 // TestLongSequences: what is to do may be as long as an execution.
 func TestLongSequences(t *testing.T) {
-	long := &branch{}
+	long := &branch{steps: []*step{{}}}
 	for last, i := long, 0; i < 1<<17; i++ {
-		last.below.branches = []*branch{{step: step{Action: Action{Goroutine: GoroutineID(i % 3)}}}}
-		last = last.below.branches[0]
+		next := &step{Action: Action{Goroutine: GoroutineID(i % 3)}}
+		if i%2 == 0 {
+			last.steps = append(last.steps, next)
+		} else {
+			last.below.branches = []*branch{{steps: []*step{next}}}
+			last = last.below.branches[0]
+		}
 	}
 	e := &encoder{}
 	e.branch(long)

@@ -57,7 +57,7 @@ func (d *dpor) tell(r *reversal, found *place) {
 	c.passed = t.passed.copy(r.passed)
 	from := 0
 	if !found.postpone {
-		from = len(found.at.branches)
+		from = found.at.branches()
 	}
 	t.from = append(t.from, from)
 }

@@ -17,11 +17,12 @@ type wakeups struct {
 }
 
 // owner is a search between two divisions.
-type owner struct{ _ byte } // not empty, so that no two are the same
+type owner struct{ stock *stock }
 
-// branch is a step and what follows it. It shares no memory with the trace.
+// branch is a sequence of steps, and what follows the last of them: most of what is to do is long, and little
+// branches off it. Between the steps is a tree, too, of which the one branch is the rest of the steps.
 type branch struct {
-	step
+	steps []*step // at least one, which nobody changes
 	below wakeups
 	since int // of a node: so many executions there had been when it was inserted, or something below it
 }
@@ -48,6 +49,15 @@ func (b *branch) owned(by *owner) *branch {
 	c := *b
 	c.below.own(by)
 	return &c
+}
+
+// first is the step that a branch begins with.
+func (b *branch) first() *step { return b.steps[0] }
+
+// split is a branch of so many steps of a branch, fewer than it has, with the rest of it as the one branch below.
+func (b *branch) split(n int, by *owner) *branch {
+	rest := &branch{steps: b.steps[n:], below: b.below}
+	return &branch{steps: b.steps[:n:n], below: wakeups{branches: []*branch{rest}, owner: by}, since: b.since}
 }
 
 // step is an action, and what its transition accesses.
@@ -125,7 +135,7 @@ func (d *dpor) insertAt(n *node, r *reversal) bool {
 	}
 	r.passed = r.passed[:0]
 	found := n.todo.find(r, 0)
-	if int(r.node) < d.floor && (!found.covered || found.at.owner == d.owner) {
+	if int(r.node) < d.floor && (!found.covered || found.at.owner() == d.owner) {
 		if d.tell(r, &found); !d.inserts(r.node) {
 			return !found.covered
 		}
@@ -153,34 +163,83 @@ func (d *dpor) coveredAsleep(n *node, r *reversal) bool {
 	})
 }
 
+// spot is a tree in a wakeup tree: a list of branches or, between two steps of a branch, the rest of that.
+type spot struct {
+	list   *wakeups // nil: it is between two steps
+	branch *branch
+	passed int // how many steps of the branch there are before
+}
+
+// branches is how many branches there are.
+func (s *spot) branches() int {
+	if s.list == nil {
+		return 1
+	}
+	return len(s.list.branches)
+}
+
+// first is the step that a branch begins with.
+func (s *spot) first(branch int) *step {
+	if s.list == nil {
+		return s.branch.steps[s.passed]
+	}
+	return s.list.branches[branch].first()
+}
+
+// after is the tree after the first step of a branch.
+func (s *spot) after(branch int) spot {
+	after := spot{branch: s.branch, passed: s.passed + 1}
+	if s.list != nil {
+		after = spot{branch: s.list.branches[branch], passed: 1}
+	}
+	if after.passed == len(after.branch.steps) {
+		return spot{list: &after.branch.below}
+	}
+	return after
+}
+
+func (s *spot) owner() *owner {
+	if s.list == nil {
+		return s.branch.below.owner
+	}
+	return s.list.owner
+}
+
 // place is where a reversal belongs in a wakeup tree.
 type place struct {
-	at       *wakeups
+	at       spot
 	covered  bool // by the leaf above
 	postpone bool // nobody knows yet
 }
 
-// find finds the place of a reversal below those branches that it has passed, and of these not below the first so many. It takes the way there out of it.
+// find finds the place of a reversal below those steps that it has passed, and of these not below the first so many branches. It takes the way there out of it.
 func (w *wakeups) find(r *reversal, from int) place {
+	at := spot{list: w}
 	for _, i := range r.passed {
-		w = &w.branches[i].below
+		at = at.after(i)
 	}
 	for ; ; from = 0 {
-		i, postpone := w.follow(r, from)
+		i, postpone := at.follow(r, from)
 		if i < 0 {
-			return place{w, false, postpone}
+			return place{at, false, postpone}
 		}
-		b := w.branches[i]
-		if w, r.passed = &b.below, append(r.passed, i); len(b.below.branches) == 0 || r.left() == 0 {
-			return place{w, true, false}
+		at, r.passed = at.after(i), append(r.passed, i)
+		if at.branches() == 0 || r.left() == 0 {
+			return place{at, true, false}
 		}
 	}
 }
 
 // insert inserts a reversal in the place that was found for it.
 func (w *wakeups) insert(r *reversal, found *place, by *owner) {
-	for _, i := range r.passed {
-		w = &w.ownBranch(i, by).below
+	for passed := r.passed; len(passed) > 0; {
+		i := passed[0]
+		if b := w.branches[i]; len(passed) < len(b.steps) {
+			w.own(by)
+			w.branches[i] = b.split(len(passed), by)
+		}
+		b := w.ownBranch(i, by)
+		w, passed = &b.below, passed[len(b.steps):]
 	}
 	w.add(r, found.postpone, by)
 }
@@ -190,22 +249,33 @@ func (w *wakeups) add(r *reversal, postpone bool, by *owner) {
 	if w.own(by); postpone {
 		w.postponed = append(w.postponed, r.detach())
 	} else {
-		w.append(r)
+		w.branches = append(w.branches, r.branch(by))
 	}
+}
+
+// branch is one that consists of the steps that are left of a reversal, one after the other.
+func (r *reversal) branch(by *owner) *branch {
+	b := &branch{steps: make([]*step, 0, r.left()), below: wakeups{owner: by}}
+	for i := r.head; i < len(r.steps); i++ {
+		if !r.removed[i] {
+			b.steps = append(b.steps, by.stock.step(&r.steps[i]))
+		}
+	}
+	return b
 }
 
 // follow returns which branch, of those from one on, is the first that is a weak initial of a reversal, which it is
 // then taken out of, or -1; that may be because it is not known yet.
-func (w *wakeups) follow(r *reversal, from int) (branch int, postpone bool) {
-	for n := from; n < len(w.branches); n++ {
-		b := w.branches[n]
-		switch relation, i := r.relate(&b.step); {
-		case relation == initial && r.whole && b.is(guessed) && r.steps[i].is(guessed) && r.left() > 1:
+func (s *spot) follow(r *reversal, from int) (branch int, postpone bool) {
+	for n := from; n < s.branches(); n++ {
+		a := s.first(n)
+		switch relation, i := r.relate(a); {
+		case relation == initial && r.whole && a.is(guessed) && r.steps[i].is(guessed) && r.left() > 1:
 			return -1, true
 		case relation == initial:
 			r.remove(i)
 			return n, false
-		case relation == commuting && r.whole && b.is(guessed):
+		case relation == commuting && r.whole && a.is(guessed):
 			return -1, true
 		case relation == commuting && r.whole:
 			return n, false
@@ -214,45 +284,41 @@ func (w *wakeups) follow(r *reversal, from int) (branch int, postpone bool) {
 	return -1, false
 }
 
-// append adds a branch that consists of the steps that are left of a reversal, one after the other. They are
-// made at once: most reversals are long. The lists are the caller's, and so is what is below the branch.
-func (w *wakeups) append(r *reversal) {
-	chain, links := make([]branch, r.left()), make([]*branch, r.left())
-	accesses := make([]Access, 0, r.accesses())
-	n := 0
-	for i := r.head; i < len(r.steps); i++ {
-		if r.removed[i] {
-			continue
-		}
-		b, from := &chain[n], len(accesses)
-		b.step = r.steps[i]
-		accesses = append(accesses, b.Accesses...)
-		b.Accesses = accesses[from:len(accesses):len(accesses)]
-		b.below.owner = w.owner
-		if links[n] = b; n == 0 {
-			w.branches = append(w.branches, b)
-		} else {
-			chain[n-1].below.branches = links[n : n+1 : n+1]
-		}
-		n++
-	}
-}
-
 // begins reports whether a branch begins with an action.
 func (w *wakeups) begins(a Action) bool {
-	return slices.ContainsFunc(w.branches, func(b *branch) bool { return b.Action == a })
+	return slices.ContainsFunc(w.branches, func(b *branch) bool { return b.first().Action == a })
 }
 
 func (w *wakeups) empty() bool { return len(w.branches) == 0 && len(w.postponed) == 0 }
 
-// pop takes out the first branch; nil if there is none.
-func (w *wakeups) pop() *branch {
+// top is the first branch; nil if there is none.
+func (w *wakeups) top() *branch {
 	if len(w.branches) == 0 {
 		return nil
 	}
-	b := w.branches[0]
-	w.branches = w.branches[1:]
+	return w.branches[0]
+}
+
+// pop takes out the first branch; nil if there is none.
+func (w *wakeups) pop() *branch {
+	b := w.top()
+	if b != nil {
+		w.branches = w.branches[1:]
+	}
 	return b
+}
+
+// cutOff takes out of a branch, which is its owner's, what comes after the first so many steps of the way to its first leaf, there.
+func (b *branch) cutOff(steps int, by *owner) {
+	for steps > len(b.steps) {
+		steps -= len(b.steps)
+		b = b.below.ownBranch(0, by)
+	}
+	if steps < len(b.steps) {
+		b.steps, b.below = b.steps[:steps:steps], wakeups{owner: by}
+	} else {
+		b.below.pop()
+	}
 }
 
 // sleepers are lists of what is asleep, one behind the other.
@@ -262,19 +328,18 @@ type sleepers []*Sleeper
 // it is a weak initial of that way, so that what begins there has been explored. It returns what is left, and
 // whether that has a leaf, or something postponed. What is asleep is the last of the lists.
 func (w wakeups) prune(all *sleepers, last int) (left wakeups, some bool) {
-	asleep := (*all)[last:]
+	end := len(*all)
 	for ; len(w.branches) > 0; w.branches = w.branches[1:] {
 		b := w.branches[0]
-		if slices.ContainsFunc(asleep, func(s *Sleeper) bool { return s.Action == b.Action }) {
+		*all = append((*all)[:end], (*all)[last:end]...)
+		blocked := all.follow(end, b.steps)
+		if blocked {
 			continue
 		}
-		if len(b.below.branches) == 0 || len(asleep) == 0 {
+		if len(b.below.branches) == 0 || len(*all) == end {
 			return w, true
 		}
-		end := len(*all)
-		all.wake(last, &b.step)
 		below, some := b.below.prune(all, end)
-		*all = (*all)[:end]
 		if !some && len(below.postponed) == 0 {
 			continue
 		}
@@ -288,11 +353,24 @@ func (w wakeups) prune(all *sleepers, last int) (left wakeups, some bool) {
 	return w, false
 }
 
-// wake appends the list of those that still sleep after a step, of the last list.
-func (all *sleepers) wake(last int, s *step) {
-	for _, a := range (*all)[last:] {
-		if a.Goroutine != s.Goroutine && !a.Wakes(s.Accesses) {
-			*all = append(*all, a)
+// follow makes the last list that of those that still sleep after some steps, and reports whether one of these is asleep.
+func (all *sleepers) follow(last int, steps []*step) (blocked bool) {
+	for _, s := range steps {
+		list := (*all)[last:]
+		if len(list) == 0 {
+			return false
 		}
+		if slices.ContainsFunc(list, func(a *Sleeper) bool { return a.Action == s.Action }) {
+			return true
+		}
+		left := last
+		for _, a := range list {
+			if a.Goroutine != s.Goroutine && !a.Wakes(s.Accesses) {
+				(*all)[left] = a
+				left++
+			}
+		}
+		*all = (*all)[:left]
 	}
+	return false
 }

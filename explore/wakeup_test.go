@@ -133,7 +133,10 @@ func permutations(s []turn) [][]turn {
 // leaves are the ways to the leaves of a wakeup tree, in order.
 func (w *wakeups) leaves(way []turn) (all [][]turn) {
 	for _, b := range w.branches {
-		to := append(slices.Clone(way), turn(b.Goroutine)-1)
+		to := slices.Clone(way)
+		for _, s := range b.steps {
+			to = append(to, turn(s.Goroutine)-1)
+		}
 		if len(b.below.branches) == 0 {
 			all = append(all, to)
 		} else {
@@ -183,7 +186,7 @@ func TestWakeupTrees(t *testing.T) {
 		})
 		p := straight(rapid.SliceOfN(rapid.SliceOfN(access, 1, 3), 2, 4).Draw(t, "program"))
 		var w wakeups
-		var mine owner
+		mine := owner{stock: &stock{}}
 		for range rapid.IntRange(2, 8).Draw(t, "sequences") {
 			sequence := p.sequence(t)
 			if len(sequence) == 0 {

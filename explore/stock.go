@@ -1,0 +1,55 @@
+package explore
+
+import "slices"
+
+// stock has each step once that wakeup trees consist of: there are few that differ, and very many branches. Nobody changes
+// them, so that trees of all searches may have them. The zero value is empty.
+type stock struct {
+	number numbering[uint64] // by their hashes
+	all    []*step
+}
+
+// maxStock is how many steps may be kept: then it begins anew.
+const maxStock = 1 << 16
+
+// step is the one that is equal to s, as far as trees are concerned: of a step in a tree only whether it is a guess matters.
+func (k *stock) step(s *step) *step {
+	c := step{Action: s.Action, Accesses: s.Accesses, marks: s.marks & guessed}
+	hash := c.hash()
+	n, known := k.number.of(hash)
+	switch {
+	case !known:
+		return k.add(hash, c.clone())
+	case k.all[n].equal(&c):
+		return k.all[n]
+	}
+	return c.clone() // another one has its place
+}
+
+func (k *stock) add(hash uint64, s *step) *step {
+	if len(k.all) == maxStock {
+		k.number.clear()
+		clear(k.all)
+		k.all = k.all[:0]
+	}
+	k.number.add(hash)
+	k.all = append(k.all, s)
+	return s
+}
+
+func (s *step) clone() *step {
+	return &step{Action: s.Action, Accesses: slices.Clone(s.Accesses), marks: s.marks}
+}
+
+func (s *step) equal(other *step) bool {
+	return s.Action == other.Action && s.marks == other.marks && slices.Equal(s.Accesses, other.Accesses)
+}
+
+func (s *step) hash() uint64 {
+	h := mix(uint64(s.Goroutine) + uint64(s.Choice)<<8 + uint64(s.marks))
+	for _, a := range s.Accesses {
+		h = mix(h + uint64(a.Object) + uint64(a.Kind)<<8 + uint64(a.Ready))
+		h += uint64(uint32(a.Delta))<<32 + uint64(uint32(a.Count))
+	}
+	return h
+}
