@@ -138,7 +138,7 @@ const ofOperation = -1
 // relate is as reversal.relate. Of what is initial it returns the goroutine, or ofOperation.
 func (o *outline) relate(a *step) (relation, int) {
 	t := o.trace
-	if g, known := t.goroutineOf.of(a.Goroutine); known && o.next[g] < o.limits[g] {
+	if g, known := t.goroutineOf.near(a.goroutine, a.Goroutine); known && o.next[g] < o.limits[g] {
 		x := t.goroutines[g].events[o.next[g]]
 		if t.events[x].Choice == a.Choice && o.mayBegin(x) {
 			return initial, int(g)

@@ -19,6 +19,14 @@ func (n *numbering[ID]) of(id ID) (number int32, known bool) {
 	return number, number >= 0
 }
 
+// near is as of, for an ID that is likely to have a certain number.
+func (n *numbering[ID]) near(likely int32, id ID) (number int32, known bool) {
+	if int(likely) < len(n.ids) && n.ids[likely] == id {
+		return likely, true
+	}
+	return n.of(id)
+}
+
 // slot is where an ID is, or would be.
 func (n *numbering[ID]) slot(id ID) int {
 	mask := uint(len(n.slots) - 1)

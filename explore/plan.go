@@ -178,7 +178,7 @@ func (d *dpor) insertFirst(node int32, reversals []*reversal) {
 
 // single is the reversal that has one step.
 func single(node int32, a Action, accesses []Access, m marks) *reversal {
-	return &reversal{node: node, steps: []step{{a, accesses, needed | m}}, removed: make([]bool, 1), before: make([][]int, 1)}
+	return &reversal{node: node, steps: []step{{Action: a, Accesses: accesses, marks: needed | m}}, removed: make([]bool, 1), before: make([][]int, 1)}
 }
 
 // reverseRace sees to it that a race is also explored the other way round.
@@ -315,7 +315,7 @@ func (d *dpor) compose(e int32, events []int32, past clock) (r *reversal, ends b
 	clear(d.counters)
 	incomplete, counts := false, t.countsFrom(e) && d.mayOverdraw()
 	for _, x := range events {
-		s := step{Action: t.events[x].Action, Accesses: t.accessesOf(x)}
+		s := step{Action: t.events[x].Action, Accesses: t.accessesOf(x), goroutine: t.events[x].goroutine}
 		if t.includes(past, x) {
 			s.marks = needed
 		}

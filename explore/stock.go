@@ -14,7 +14,7 @@ const maxStock = 1 << 16
 
 // step is the one that is equal to s, as far as trees are concerned: of a step in a tree only whether it is a guess matters.
 func (k *stock) step(s *step) *step {
-	c := step{Action: s.Action, Accesses: s.Accesses, marks: s.marks & guessed}
+	c := step{s.Action, s.Accesses, s.marks & guessed, s.goroutine}
 	hash := c.hash()
 	n, known := k.number.of(hash)
 	switch {
@@ -38,7 +38,7 @@ func (k *stock) add(hash uint64, s *step) *step {
 }
 
 func (s *step) clone() *step {
-	return &step{Action: s.Action, Accesses: slices.Clone(s.Accesses), marks: s.marks}
+	return &step{s.Action, slices.Clone(s.Accesses), s.marks, s.goroutine}
 }
 
 func (s *step) equal(other *step) bool {

@@ -63,8 +63,9 @@ func (b *branch) split(n int, by *owner) *branch {
 // step is an action, and what its transition accesses.
 type step struct {
 	Action
-	Accesses []Access
-	marks    marks
+	Accesses  []Access
+	marks     marks
+	goroutine int32 // the number that the goroutine had in the trace where the step comes from
 }
 
 // marks are what else is known of a step, as bits.
