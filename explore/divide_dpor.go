@@ -123,7 +123,7 @@ func (d *dpor) join(p *Part) bool {
 		d.nodes[i].vague = d.nodes[i].vague || part.nodes[i].vague
 	}
 	for i := range part.told.all {
-		d.hear(&part.told, i)
+		d.hear(&part.told.all[i])
 	}
 	d.sizes.join(&part.sizes, node, d.counts.Executions)
 	d.tally.join(p)

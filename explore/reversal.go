@@ -10,10 +10,11 @@ type reversal struct {
 	// whole tells that the steps are everything in a maximal execution that could run
 	// instead of the event: what commutes with all of them may run first.
 	whole   bool
-	removed []bool // for each step
-	head    int    // the first that is left
-	gone    int    // how many are removed
-	passed  []int  // the branches below which it is inserted
+	removed []bool  // for each step
+	head    int     // the first that is left
+	gone    int     // how many are removed
+	kept    []*step // the steps as they are in trees, if that is known
+	passed  []int   // the branches below which it is inserted
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
 	// operation at the end), or when there is none it lists for each step those before it, or has its clock.
@@ -128,16 +129,6 @@ func (r *reversal) conflicts(accesses []Access, n int) bool {
 
 // left is how many steps are left.
 func (r *reversal) left() int { return len(r.steps) - r.gone }
-
-// accesses is how many accesses these make.
-func (r *reversal) accesses() (n int) {
-	for i := r.head; i < len(r.steps); i++ {
-		if !r.removed[i] {
-			n += len(r.steps[i].Accesses)
-		}
-	}
-	return n
-}
 
 // detach returns what is left of a reversal, to be kept without the trace.
 func (r *reversal) detach() *reversal {

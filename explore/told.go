@@ -5,24 +5,32 @@ import "unsafe"
 // told is what a part tells the search that it is a part of: the reversals, in order, that are to be inserted at nodes which are the
 // search's. It is memory of its own, used again for other parts.
 type told struct {
-	all      []reversal
-	from     []int // for each, as find
-	steps    slab[step]
-	removed  slab[bool]
-	accesses slab[Access]
-	stamps   slab[stamp]
-	clocks   slab[int32]
-	passed   slab[int]
-	copied   copied
+	all    []tidings
+	steps  slab[*step]
+	marks  slab[marks]
+	stamps slab[stamp]
+	clocks slab[int32]
+	passed slab[int]
+	copied copied
 }
 
-// copied are copies of all accesses and clocks of some events, one after the other as they are in the trace: those of most reversals are
+// tidings are a reversal, and what the part knows of its place.
+type tidings struct {
+	node   int32
+	whole  bool
+	steps  []*step // of the part's stock, so that the branch that it becomes has them too
+	marks  []marks // that they have in the reversal
+	clocks []stamp
+	passed []int
+	from   int // as find
+}
+
+// copied are copies of all clocks of some events, one after the other as they are in the trace: those of most reversals are
 // close together, and what is told of one execution mostly are the same.
 type copied struct {
 	execution int
 	from, to  int32 // from one event to before another
-	begin     extent
-	accesses  []Access
+	begin     int32
 	clocks    []int32
 }
 
@@ -30,15 +38,15 @@ type copied struct {
 const maxTold = 8 << 20
 
 func (t *told) full() bool {
-	return t.steps.given*int(unsafe.Sizeof(step{})+unsafe.Sizeof(stamp{}))+t.accesses.given*int(unsafe.Sizeof(Access{}))+4*t.clocks.given >= maxTold
+	const forStep = unsafe.Sizeof(&step{}) + unsafe.Sizeof(marks(0)) + unsafe.Sizeof(stamp{})
+	return t.steps.given*int(forStep)+4*t.clocks.given >= maxTold
 }
 
 // empty forgets everything, but not the memory.
 func (t *told) empty() {
-	t.all, t.from, t.copied = t.all[:0], t.from[:0], copied{}
+	t.all, t.copied = t.all[:0], copied{}
 	t.steps.empty()
-	t.removed.empty()
-	t.accesses.empty()
+	t.marks.empty()
 	t.stamps.empty()
 	t.clocks.empty()
 	t.passed.empty()
@@ -47,30 +55,26 @@ func (t *told) empty() {
 // tell has the search insert a reversal, later, at one of its nodes, for which a place was found. The branches that it has passed are the search's, too, where
 // a part inserts nothing itself; there may be more after those that it knows.
 func (d *dpor) tell(r *reversal, found *place) {
-	t, whole := &d.told, d.inserts(r.node)
-	if whole {
-		t.add(r, len(r.steps), d.counts.Executions, func(int) bool { return true })
-		t.from = append(t.from, 0)
+	if d.inserts(r.node) {
+		d.tellSteps(r, len(r.steps), func(int) bool { return true })
 		return
 	}
-	c := t.add(r, r.left(), d.counts.Executions, func(i int) bool { return !r.removed[i] })
-	c.passed = t.passed.copy(r.passed)
-	from := 0
+	c := d.tellSteps(r, r.left(), func(i int) bool { return !r.removed[i] })
+	c.passed = d.told.passed.copy(r.passed)
 	if !found.postpone {
-		from = found.at.branches()
+		c.from = found.at.branches()
 	}
-	t.from = append(t.from, from)
 }
 
-// add adds a reversal that consists of some steps, so many, of one of the execution that is being reported.
-func (t *told) add(r *reversal, n, execution int, some func(step int) bool) *reversal {
-	t.copy(r, execution, some)
-	c := reversal{node: r.node, whole: r.whole, steps: t.steps.take(n), removed: t.removed.take(n), clocks: t.stamps.take(n)}
-	clear(c.removed)
+// tellSteps tells some steps, so many, of a reversal of the execution that is being reported.
+func (d *dpor) tellSteps(r *reversal, n int, some func(step int) bool) *tidings {
+	t := &d.told
+	t.copy(r, d.counts.Executions, some)
+	c := tidings{node: r.node, whole: r.whole, steps: t.steps.take(n), marks: t.marks.take(n), clocks: t.stamps.take(n)}
 	n = 0
 	for i := range r.steps {
-		if some(i) {
-			c.steps[n], c.clocks[n] = t.step(r, i)
+		if s := &r.steps[i]; some(i) {
+			c.steps[n], c.marks[n], c.clocks[n] = d.owner.stock.step(s), s.marks, t.stamp(r, i)
 			n++
 		}
 	}
@@ -78,7 +82,7 @@ func (t *told) add(r *reversal, n, execution int, some func(step int) bool) *rev
 	return &t.all[len(t.all)-1]
 }
 
-// copy copies the events of a reversal, unless they have been, or too many others are in between.
+// copy copies the clocks of the events of a reversal, unless they have been, or too many others are in between.
 func (t *told) copy(r *reversal, execution int, some func(step int) bool) {
 	from, to, n := int32(maxTransitions), int32(0), 0
 	for i, e := range r.events {
@@ -93,38 +97,38 @@ func (t *told) copy(r *reversal, execution int, some func(step int) bool) {
 	if r.trace == nil || n == 0 || int(to-from) > sparse*n || t.copied.from <= from && to <= t.copied.to {
 		return
 	}
-	begin, end := r.trace.begin(from), r.trace.events[to-1].end
-	t.copied = copied{execution, from, to, begin,
-		t.accesses.copy(r.trace.accesses[begin.accesses:end.accesses]), t.clocks.copy(r.trace.clocks[begin.clocks:end.clocks])}
+	begin, end := r.trace.begin(from).clocks, r.trace.events[to-1].end.clocks
+	t.copied = copied{execution, from, to, begin, t.clocks.copy(r.trace.clocks[begin:end])}
 }
 
-// step returns a copy of step i of a reversal.
-func (t *told) step(r *reversal, i int) (step, stamp) {
-	s, e := r.steps[i], int32(-1)
-	if r.trace != nil {
-		e = r.events[i]
+// stamp returns where step i of a reversal was.
+func (t *told) stamp(r *reversal, i int) stamp {
+	if r.trace == nil || r.events[i] < 0 {
+		return stamp{}
 	}
-	if e < 0 {
-		s.Accesses = t.accesses.copy(s.Accesses)
-		return s, stamp{}
-	}
-	x, c := &r.trace.events[e], &t.copied
+	e, c := r.events[i], &t.copied
+	x := &r.trace.events[e]
 	at := stamp{goroutine: x.goroutine, ordinal: x.ordinal}
 	if e < c.from || e >= c.to {
-		s.Accesses, at.clock = t.accesses.copy(r.trace.accessesOf(e)), t.clocks.copy(r.trace.clockOf(e))
-		return s, at
+		at.clock = t.clocks.copy(r.trace.clockOf(e))
+		return at
 	}
-	begin, end := r.trace.begin(e), x.end
-	s.Accesses = c.accesses[begin.accesses-c.begin.accesses : end.accesses-c.begin.accesses : end.accesses-c.begin.accesses]
-	at.clock = c.clocks[begin.clocks-c.begin.clocks : end.clocks-c.begin.clocks : end.clocks-c.begin.clocks]
-	return s, at
+	begin, end := r.trace.begin(e).clocks-c.begin, x.end.clocks-c.begin
+	at.clock = c.clocks[begin:end:end]
+	return at
 }
 
-// hear inserts reversal i of those that a part has told.
-func (d *dpor) hear(t *told, i int) {
-	r := &t.all[i]
+// hear inserts a reversal that a part has told.
+func (d *dpor) hear(told *tidings) {
+	r := &d.reversal
+	r.reset(told.node, nil, told.whole)
+	r.kept, r.clocks, r.passed = told.steps, told.clocks, append(r.passed, told.passed...)
+	for i, s := range told.steps {
+		r.steps, r.removed = append(r.steps, *s), append(r.removed, false)
+		r.steps[i].marks = told.marks[i]
+	}
 	n := &d.nodes[r.node]
-	if found := n.todo.find(r, t.from[i]); !found.covered {
+	if found := n.todo.find(r, told.from); !found.covered {
 		d.insertIn(n, r, &found)
 	}
 }

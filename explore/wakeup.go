@@ -258,7 +258,11 @@ func (w *wakeups) add(r *reversal, postpone bool, by *owner) {
 func (r *reversal) branch(by *owner) *branch {
 	b := &branch{steps: make([]*step, 0, r.left()), below: wakeups{owner: by}}
 	for i := r.head; i < len(r.steps); i++ {
-		if !r.removed[i] {
+		switch {
+		case r.removed[i]:
+		case r.kept != nil:
+			b.steps = append(b.steps, r.kept[i])
+		default:
 			b.steps = append(b.steps, by.stock.step(&r.steps[i]))
 		}
 	}
