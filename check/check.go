@@ -404,11 +404,11 @@ func (r *run) place(stack []uint64) string {
 }
 
 // How often what happens now and then happens, and when the workers after the first
-// one start: small searches are over by then.
+// one start: after about as long as it takes to start one. Small searches are over by then.
 const (
 	roundInterval    = 50 * time.Millisecond
 	progressInterval = 200 * time.Millisecond
-	lateStart        = 10 * time.Millisecond
+	lateStart        = 5 * time.Millisecond
 )
 
 // rounds does what has to be done now and then: see that the peers live even
