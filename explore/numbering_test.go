@@ -36,6 +36,10 @@ func TestNumbering(t *testing.T) {
 				if got, known := n.of(id); got != want || known != (want >= 0) {
 					t.Fatalf("ID %d of %d has number %d, %v", i, len(list), got, known)
 				}
+				likely := rapid.Int32Range(0, int32(len(ids))).Draw(t, "likely")
+				if got, known := n.near(likely, id); got != want || known != (want >= 0) {
+					t.Fatalf("ID %d of %d has number %d near %d, %v", i, len(list), got, likely, known)
+				}
 			}
 		}
 	})

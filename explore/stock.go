@@ -48,7 +48,7 @@ func (s *step) equal(other *step) bool {
 func (s *step) hash() uint64 {
 	h := mix(uint64(s.Goroutine) + uint64(s.Choice)<<8 + uint64(s.marks))
 	for _, a := range s.Accesses {
-		h = mix(h + uint64(a.Object) + uint64(a.Kind)<<8 + uint64(a.Ready))
+		h = mix(h + uint64(a.Object) + uint64(a.Kind)<<56 + uint64(a.Ready)<<48) // above what addresses have
 		h += uint64(uint32(a.Delta))<<32 + uint64(uint32(a.Count))
 	}
 	return h
