@@ -14,7 +14,7 @@ type reversal struct {
 	head    int     // the first that is left
 	gone    int     // how many are removed
 	kept    []*step // the steps as they are in trees, if that is known
-	passed  []int   // the branches below which it is inserted
+	passed  []int   // the branch at each step of the way to where it is inserted
 
 	// The order of the steps. It comes from the trace in which they are events (-1 is an
 	// operation at the end), or when there is none it lists for each step those before it, or has its clock.

@@ -337,8 +337,7 @@ func (w wakeups) prune(all *sleepers, last int) (left wakeups, some bool) {
 	for ; len(w.branches) > 0; w.branches = w.branches[1:] {
 		b := w.branches[0]
 		*all = append((*all)[:end], (*all)[last:end]...)
-		blocked := all.follow(end, b.steps)
-		if blocked {
+		if all.wake(end, b.steps) {
 			continue
 		}
 		if len(b.below.branches) == 0 || len(*all) == end {
@@ -358,8 +357,8 @@ func (w wakeups) prune(all *sleepers, last int) (left wakeups, some bool) {
 	return w, false
 }
 
-// follow makes the last list that of those that still sleep after some steps, and reports whether one of these is asleep.
-func (all *sleepers) follow(last int, steps []*step) (blocked bool) {
+// wake makes the last list that of those that still sleep after some steps, and reports whether one of these is asleep.
+func (all *sleepers) wake(last int, steps []*step) (blocked bool) {
 	for _, s := range steps {
 		list := (*all)[last:]
 		if len(list) == 0 {
