@@ -9,8 +9,8 @@ type stock struct {
 	all    []*step
 }
 
-// maxStock is how many steps may be kept: then it begins anew.
-const maxStock = 1 << 16
+// maxStock is how many steps may be kept: then it begins anew. Each part of a search has a stock, and there may be many.
+const maxStock = 1 << 13
 
 // step is the one that is equal to s, as far as trees are concerned: of a step in a tree only whether it is a guess matters.
 func (k *stock) step(s *step) *step {
