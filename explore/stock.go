@@ -12,9 +12,13 @@ type stock struct {
 // maxStock is how many steps may be kept: then it begins anew. Each part of a search has a stock, and there may be many.
 const maxStock = 1 << 13
 
-// step is the one that is equal to s, as far as trees are concerned: of a step in a tree only whether it is a guess matters.
-func (k *stock) step(s *step) *step {
+// step is the one that is equal to s, as far as trees are concerned: of a step in a tree only whether it is a guess matters. If
+// it is the likely one, which may be nil, it is not looked for, which takes several times as long as to compare it.
+func (k *stock) step(s, likely *step) *step {
 	c := step{s.Action, s.Accesses, s.marks & guessed, s.goroutine}
+	if likely != nil && likely.equal(&c) {
+		return likely
+	}
 	hash := c.hash()
 	n, known := k.number.of(hash)
 	switch {

@@ -7,11 +7,14 @@ func TestStock(t *testing.T) {
 	accesses := []Access{{Object: 1, Kind: Write, Ready: ReadyShared, Delta: -1, Count: 2}}
 	first := step{Action: Action{Goroutine: 7, Choice: 1}, Accesses: accesses, marks: guessed | needed}
 	k := &stock{}
-	one := k.step(&first)
+	one := k.step(&first, nil)
 	same := first
 	same.marks = guessed | open
-	if k.step(&same) != one || len(k.all) != 1 {
+	if k.step(&same, nil) != one || k.step(&same, one) != one || len(k.all) != 1 {
 		t.Errorf("a step is there twice: %v", k.all)
+	}
+	if likely := one.clone(); k.step(&same, likely) != likely {
+		t.Error("a step is looked for although it is the likely one")
 	}
 	accesses[0].Object = 2
 	if one.Accesses[0].Object != 1 {
@@ -33,7 +36,7 @@ func TestStock(t *testing.T) {
 		other := first.clone()
 		change(other)
 		known := len(k.all)
-		if got := k.step(other); got == one || !got.equal(&step{Action: other.Action, Accesses: other.Accesses, marks: other.marks & guessed}) || len(k.all) != known+1 {
+		if got := k.step(other, one); got == one || !got.equal(&step{Action: other.Action, Accesses: other.Accesses, marks: other.marks & guessed}) || len(k.all) != known+1 {
 			t.Errorf("%s: %v is in stock as %v", name, *other, *got)
 		}
 	}
@@ -44,14 +47,14 @@ func TestStockFull(t *testing.T) {
 	k, other := &stock{}, step{Action: Action{Goroutine: 2}}
 	s := step{Action: Action{Goroutine: 1}}
 	k.add(s.hash(), &other)
-	if got := k.step(&s); got.Goroutine != 1 || len(k.all) != 1 {
+	if got := k.step(&s, nil); got.Goroutine != 1 || len(k.all) != 1 {
 		t.Errorf("%v is in stock as %v", s, *got)
 	}
 	k = &stock{}
 	for i := range maxStock + 10 {
 		s := step{Action: Action{Goroutine: GoroutineID(i)}}
-		one := k.step(&s)
-		if one.Goroutine != s.Goroutine || k.step(&s) != one {
+		one := k.step(&s, nil)
+		if one.Goroutine != s.Goroutine || k.step(&s, nil) != one {
 			t.Fatalf("step %d is in stock as %v", i, *one)
 		}
 	}

@@ -74,7 +74,7 @@ func (d *dpor) tellSteps(r *reversal, n int, some func(step int) bool) *tidings 
 	n = 0
 	for i := range r.steps {
 		if s := &r.steps[i]; some(i) {
-			c.steps[n], c.marks[n], c.clocks[n] = d.owner.stock.step(s), s.marks, t.stamp(r, i)
+			c.steps[n], c.marks[n], c.clocks[n] = r.keep(i, d.owner.stock), s.marks, t.stamp(r, i)
 			n++
 		}
 	}

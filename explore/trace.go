@@ -98,6 +98,7 @@ func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiti
 type goroutineLog struct {
 	events []int32
 	wakes  []int32 // events that created or woke it
+	kept   []*step // for each event, one that it may be in wakeup trees; not those of a truncated one only
 }
 
 type objectLog struct {
@@ -411,6 +412,15 @@ func (t *trace) dropUnused() {
 		t.goroutineOf.drop()
 		t.goroutines = t.goroutines[:n-1]
 	}
+}
+
+// keptFor is where the step is kept that an event, or the one that was in its place before, is in wakeup trees.
+func (t *trace) keptFor(e int32) **step {
+	log, i := &t.goroutines[t.events[e].goroutine], int(t.events[e].ordinal)-1
+	for len(log.kept) <= i {
+		log.kept = append(log.kept, nil)
+	}
+	return &log.kept[i]
 }
 
 func (g *goroutineLog) unused() bool {

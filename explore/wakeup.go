@@ -258,15 +258,24 @@ func (w *wakeups) add(r *reversal, postpone bool, by *owner) {
 func (r *reversal) branch(by *owner) *branch {
 	b := &branch{steps: make([]*step, 0, r.left()), below: wakeups{owner: by}}
 	for i := r.head; i < len(r.steps); i++ {
-		switch {
-		case r.removed[i]:
-		case r.kept != nil:
-			b.steps = append(b.steps, r.kept[i])
-		default:
-			b.steps = append(b.steps, by.stock.step(&r.steps[i]))
+		if !r.removed[i] {
+			b.steps = append(b.steps, r.keep(i, by.stock))
 		}
 	}
 	return b
+}
+
+// keep returns a step as it is in trees. Most goroutines do the same there as they did in an execution before.
+func (r *reversal) keep(i int, in *stock) *step {
+	if r.kept != nil {
+		return r.kept[i]
+	}
+	if r.trace == nil || r.events[i] < 0 {
+		return in.step(&r.steps[i], nil)
+	}
+	likely := r.trace.keptFor(r.events[i])
+	*likely = in.step(&r.steps[i], *likely)
+	return *likely
 }
 
 // follow returns which branch, of those from one on, is the first that is a weak initial of a reversal, which it is
