@@ -63,7 +63,7 @@ func TestSwapsAgainstTwin(t *testing.T) {
 }
 
 // TestWhatProgramsAsk: a program is told of several processors; its environment is read and set by calls that
-// others may get in between; and one whose stack overflows is violated, and shown, though each time that is the end of a process
+// others may get in between; to swap what is at nil is a panic; and one whose stack overflows is violated, and shown, though each time that is the end of a process
 // with other addresses.
 func TestWhatProgramsAsk(t *testing.T) {
 	p, err := buildProgram("testdata/asks", filepath.Join(tree, "asks"))
@@ -72,7 +72,7 @@ func TestWhatProgramsAsk(t *testing.T) {
 	}
 	for mode, says := range map[string]string{
 		"workers": "lost update", "limit": "two at a time", "variable": "somebody else's", "announced": "set already",
-		"endless": "stack", "set": "",
+		"endless": "stack", "set": "", "nowhere": "nil pointer dereference", "caught": "",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			for name, search := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 func main() {
@@ -15,7 +16,7 @@ func main() {
 		swaps(strings.Split(os.Args[1], "/"))
 		return
 	}
-	map[string]func(){"workers": workers, "limit": limit, "variable": variable, "announced": announced, "endless": endless, "set": set, "winners": winners, "spin": spin}[os.Args[1]]()
+	map[string]func(){"workers": workers, "limit": limit, "variable": variable, "announced": announced, "endless": endless, "set": set, "winners": winners, "spin": spin, "nowhere": nowhere, "caught": caught}[os.Args[1]]()
 }
 
 // workers are as many as there are processors. They lose an update.
@@ -149,3 +150,25 @@ type node struct{ next *node }
 func (n *node) String() string { return fmt.Sprintf("%v", n) }
 
 func endless() { fmt.Println(&node{}) }
+
+// nowhere swaps what there is not.
+func nowhere() {
+	var n *int32
+	atomic.CompareAndSwapInt32(n, 0, 1)
+}
+
+// caught holds: to swap what there is not is a panic like any other.
+func caught() {
+	var n *int64
+	var p *unsafe.Pointer
+	for _, swap := range []func(){nowhere, func() { atomic.CompareAndSwapInt64(n, 0, 1) }, func() { atomic.CompareAndSwapPointer(p, nil, nil) }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					panic("nothing was swapped, and nobody told")
+				}
+			}()
+			swap()
+		}()
+	}
+}

@@ -191,8 +191,12 @@ func tandemReady(t *tandemG) uint8 {
 	return ready
 }
 
-// tandemSwapFails reports whether the pending operation is a CompareAndSwap that would not find what it expects now.
+// tandemSwapFails reports whether the pending operation is a CompareAndSwap that would not find what it expects now. One
+// of what is at nil is to fault in the program, not here.
 func tandemSwapFails(t *tandemG) bool {
+	if t.object < minLegalPointer {
+		return false
+	}
 	switch object := unsafe.Pointer(t.object); t.width {
 	case 4:
 		return *(*uint32)(object) != uint32(t.expected)
