@@ -98,7 +98,7 @@ func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiti
 type goroutineLog struct {
 	events []int32
 	wakes  []int32 // events that created or woke it
-	kept   []*step // for each event, one that it may be in wakeup trees; not those of a truncated one only
+	kept   []*step // of wakeup trees: for each event what it, or one truncated in its place, was last; may be nil
 }
 
 type objectLog struct {
@@ -414,7 +414,7 @@ func (t *trace) dropUnused() {
 	}
 }
 
-// keptFor is where the step is kept that an event, or the one that was in its place before, is in wakeup trees.
+// keptFor is where the step is that an event, or one in its place before, was last in a wakeup tree.
 func (t *trace) keptFor(e int32) **step {
 	log, i := &t.goroutines[t.events[e].goroutine], int(t.events[e].ordinal)-1
 	for len(log.kept) <= i {
