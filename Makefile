@@ -81,8 +81,8 @@ soak: setup build
 	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
 
 fuzz: build
-	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x || exit 1; done
-	for decoder in DecodeMessage ReceiveMessage DecodeSpec; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x || exit 1; done
+	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
+	for decoder in DecodeMessage ReceiveMessage DecodeSpec; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000

@@ -12,7 +12,7 @@ func tandemOwnCode() {
 	const read, execute = 1, 4
 	m := &firstmoduledata
 	tandemOwn(m.text, m.etext, read|execute)
-	tandemOwn(min(m.types, m.rodata), m.epclntab, read)
+	tandemOwn(min(m.types, m.rodata), tandemConstantsEnd(), read)
 }
 
 // tandemOwn replaces the pages from one address to another by pages of the process with the same contents.
