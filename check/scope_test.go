@@ -175,7 +175,7 @@ func TestDownload(t *testing.T) {
 // scope group says of them counts.
 func TestAutoFallsBack(t *testing.T) {
 	o := randomAlphabet.inMemory(t)
-	o.Args = []string{"-connections", "2", "-requests", "1"}
+	o.Args = []string{"-connections", "2", "-requests", "2"}
 	why := auditing(&o)
 	result := check(t, o)
 	if result.Verdict.Kind != explore.Holds || *why == nil || result.Counts.Audits > 0 {
