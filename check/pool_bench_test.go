@@ -21,8 +21,7 @@ import (
 // with two, which take turns, and the ratio. It needs two processors that are idle. What can be
 // expected of two at most is the ratio @apart/@1: two checks that have nothing in common, at the same time.
 // Where the processors are threads of one core, that is much less than two. All are medians of b.N rounds: a processor of which others have a part may be
-// half as fast from one second to the next. @2/@1(idle) is the median of the rounds in which the processors were idle, as many as rounds(idle): two checks apart were
-// twice as fast as one, or nearly.
+// half as fast from one second to the next.
 func BenchmarkWorkers(b *testing.B) {
 	classic := func(name, size string, limit int) func(testing.TB) Options {
 		return func(t testing.TB) Options {
@@ -70,13 +69,9 @@ func BenchmarkWorkers(b *testing.B) {
 				add("@2/@1", two/one)
 				add("@apart/@1", apart/one)
 				add("@2/@apart", two/apart)
-				if twice := apart / one; twice >= 1.9 && twice <= 2.1 {
-					add("@2/@1(idle)", two/one)
-				}
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(executions), "executions")
-			b.ReportMetric(float64(len(figures["@2/@1(idle)"])), "rounds(idle)")
 			for unit, of := range figures {
 				slices.Sort(of)
 				b.ReportMetric((of[(len(of)-1)/2]+of[len(of)/2])/2, unit)
