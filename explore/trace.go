@@ -98,7 +98,7 @@ func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiti
 type goroutineLog struct {
 	events []int32
 	wakes  []int32 // events that created or woke it
-	kept   []*step // of wakeup trees: for each event what it, or one truncated in its place, was last; may be nil
+	kept   []*step // for each event, see keptFor: nil, or from its place in this execution or an earlier one
 }
 
 type objectLog struct {
@@ -414,7 +414,8 @@ func (t *trace) dropUnused() {
 	}
 }
 
-// keptFor is where the step is that an event, or one in its place before, was last in a wakeup tree.
+// keptFor is where the step is noted that was last put in a wakeup tree for an event, or for that of an earlier execution in the
+// same place of the goroutine: most likely they are equal. There are no more of them than a goroutine has had events.
 func (t *trace) keptFor(e int32) **step {
 	log, i := &t.goroutines[t.events[e].goroutine], int(t.events[e].ordinal)-1
 	for len(log.kept) <= i {

@@ -2,5 +2,5 @@
 
 package runtime
 
-// tandemConstantsEnd is where the constants of the program end, as far as it reads many of them.
+// tandemConstantsEnd is where the constants of the program end that are copied: what follows the tables of its functions is little.
 func tandemConstantsEnd() uintptr { return firstmoduledata.epclntab }
