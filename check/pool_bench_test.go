@@ -21,7 +21,8 @@ import (
 // with two, which take turns, and the ratio. It needs two processors that are idle. What can be
 // expected of two at most is the ratio @apart/@1: two checks that have nothing in common, at the same time.
 // Where the processors are threads of one core, that is much less than two. All are medians of b.N rounds: a processor of which others have a part may be
-// half as fast from one second to the next.
+// half as fast from one second to the next. A virtual machine knows when it was kept waiting for a processor: rounds in which it was do not
+// count, unless that was so in all; idle-rounds are those that do.
 func BenchmarkWorkers(b *testing.B) {
 	classic := func(name, size string, limit int) func(testing.TB) Options {
 		return func(t testing.TB) Options {
@@ -56,28 +57,78 @@ func BenchmarkWorkers(b *testing.B) {
 				return
 			}
 			others := []*other{startOther(b, 0), startOther(b, 1)}
-			executions, figures := 0, map[string][]float64{}
-			add := func(unit string, figure float64) { figures[unit] = append(figures[unit], figure) }
+			executions, all := 0, []round{}
 			for b.Loop() {
+				before := processorTime(b)
 				one, n := run(1)
 				two, _ := run(2)
 				apart := askOthers(b, others)
 				executions = n
-				add("executions/s@1", one)
-				add("executions/s@2", two)
-				add("executions/s@apart", apart)
-				add("@2/@1", two/one)
-				add("@apart/@1", apart/one)
-				add("@2/@apart", two/apart)
+				all = append(all, round{one, two, apart, processorTime(b).since(before).stolen()})
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(executions), "executions")
-			for unit, of := range figures {
-				slices.Sort(of)
-				b.ReportMetric((of[(len(of)-1)/2]+of[len(of)/2])/2, unit)
-			}
+			reportRounds(b, all)
 		})
 	}
+}
+
+// round is how many executions there were in a second, and the part of the processors' time that was stolen.
+type round struct{ one, two, apart, stolen float64 }
+
+func reportRounds(b *testing.B, all []round) {
+	const most = 0.01
+	idle := slices.DeleteFunc(slices.Clone(all), func(r round) bool { return r.stolen > most })
+	b.ReportMetric(float64(len(idle)), "idle-rounds")
+	if len(idle) == 0 {
+		idle = all
+	}
+	for unit, figure := range map[string]func(round) float64{
+		"executions/s@1":     func(r round) float64 { return r.one },
+		"executions/s@2":     func(r round) float64 { return r.two },
+		"executions/s@apart": func(r round) float64 { return r.apart },
+		"@2/@1":              func(r round) float64 { return r.two / r.one },
+		"@apart/@1":          func(r round) float64 { return r.apart / r.one },
+		"@2/@apart":          func(r round) float64 { return r.two / r.apart },
+	} {
+		of := make([]float64, len(idle))
+		for i, r := range idle {
+			of[i] = figure(r)
+		}
+		slices.Sort(of)
+		b.ReportMetric((of[(len(of)-1)/2]+of[len(of)/2])/2, unit)
+	}
+}
+
+// ticks is the time of all processors by what they did, as proc(5) has it for /proc/stat.
+type ticks [8]int64
+
+// processorTime is that since the machine was started.
+func processorTime(b *testing.B) (t ticks) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]); err != nil {
+		b.Fatalf("/proc/stat begins with %.80q: %v", text, err)
+	}
+	return t
+}
+
+func (t ticks) since(before ticks) ticks {
+	for i := range t {
+		t[i] -= before[i]
+	}
+	return t
+}
+
+// stolen is the part in which there was something to do but no processor of the machine below to do it.
+func (t ticks) stolen() float64 {
+	total := int64(0)
+	for _, n := range t {
+		total += n
+	}
+	return float64(t[7]) / float64(total)
 }
 
 // inAnother is set in the environment of another process that runs the same benchmark.
