@@ -121,7 +121,7 @@ func (d *decoder) number() uint64 {
 
 func (d *decoder) signed(limit int64) int64 {
 	n, length := binary.Varint(d.data)
-	if length <= 0 || n > limit || n < -limit {
+	if length <= 0 || n > limit || n < -limit-1 {
 		d.fail("it is cut off or damaged")
 		return 0
 	}
@@ -215,7 +215,7 @@ func (d *decoder) accesses() []Access {
 	return list
 }
 
-// maxDelta bounds counters of objects.
+// maxDelta bounds counters of objects: numbers of 32 bits.
 const maxDelta = 1<<31 - 1
 
 func (d *decoder) sleepers() []*Sleeper {

@@ -119,7 +119,7 @@ func (a *account) enter(object *objectLog) {
 		u := t.uses[x.use]
 		a.mixed = a.mixed || u.delta != 0 && u.kinds != 1<<Commute
 		switch {
-		case u.count < 0 || u.kinds&(1<<Write) != 0 && u.delta < 0:
+		case u.count < 0 || u.kinds&(1<<Write) != 0 && u.delta < -u.count:
 			return
 		case u.delta > 0:
 			a.give(x.event, u.delta)

@@ -50,7 +50,8 @@ var conflicts = [accessKinds][accessKinds]bool{
 		Read:  true, // as above
 		Write: true, // as above
 		// Addition commutes, and its result is not looked at. An addition that takes the
-		// counter below zero is a Write; for those that would in another order see deficit.
+		// counter below zero is a Write; for those that would in another order see deficit. So is one by which
+		// the counter could overflow in another order: of a large number, or to one.
 		Commute: false,
 	},
 }

@@ -28,7 +28,6 @@ type Part struct {
 	branch  *branch    // that begins there
 	base    []wakeups  // of the nodes up to there, as it found them
 	assumed []*Sleeper // at its node
-	several bool       // as it found it
 }
 
 // Next is that of the search through the branch, until it has ended or there is so much to tell the other one that this is to join it.

@@ -15,7 +15,7 @@ func (d *dpor) divide(least float64) *Part {
 		}
 	}
 	b := d.nodes[node].todo.branches[i]
-	p := &Part{node: node, begins: b.first().Action, branch: b, several: d.several, base: make([]wakeups, node+1)}
+	p := &Part{node: node, begins: b.first().Action, branch: b, base: make([]wakeups, node+1)}
 	for j := range p.base {
 		p.base[j] = d.nodes[j].todo
 	}
@@ -54,7 +54,7 @@ func (d *dpor) part(p *Part, i int) *dpor {
 	part.told, part.owner = spare.told, &owner{stock: spare.owner.stock}
 	part.told.empty()
 	part.floor, part.begun, part.settled = node+1, true, true
-	part.short, part.several = d.short, d.several
+	part.short = d.short
 	part.path, part.nodes = refill(spare.path, d.path[:node], len(d.path)), refill(spare.nodes, d.nodes[:node+1], len(d.nodes))
 	part.sleep = refill(spare.sleep, d.sleep[:d.nodes[node].sleepEnd], len(d.sleep))
 	if node < len(d.trace.events) {
@@ -104,7 +104,7 @@ func (d *dpor) giveUpChanged(node int) {
 // agrees reports whether what a part that is due began with is what the search would begin with now.
 func (d *dpor) agrees(p *Part) bool {
 	n := &d.nodes[p.node]
-	return p.several == d.several && len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, (*Sleeper).same)
+	return len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, (*Sleeper).same)
 }
 
 // same reports whether a search sees no difference.
@@ -135,7 +135,7 @@ func (d *dpor) join(p *Part) bool {
 	d.chosen, d.followed, d.given = part.chosen, part.followed, part.given
 	d.choosing = append(slices.DeleteFunc(d.choosing, func(e int32) bool { return !slices.Contains(part.choosing, e) }),
 		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
-	d.unsettled, d.several = part.unsettled, part.several
+	d.unsettled = part.unsettled
 	d.settled, d.due = false, nil
 	d.reuse(p)
 	return true

@@ -55,7 +55,6 @@ type dpor struct {
 	choosing  []int32      // events of which an alternative is neither asleep nor to do, in order
 	unsettled []reversible // see unsettled.go, in the order in which they were found
 	short     int          // see clearlyCovered
-	several   bool         // a transition has been seen that makes several accesses
 
 	// Of the execution that is being reported:
 	reversible []reversible
@@ -279,7 +278,6 @@ func (d *dpor) extend(i int, x *Transition) error {
 	if err != nil {
 		return err
 	}
-	d.several = d.several || len(x.Accesses) > 1
 	d.find(races, int32(i))
 	return d.findPartners(i, x)
 }

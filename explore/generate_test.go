@@ -28,6 +28,9 @@ var (
 	choices  = []string{"choose r0 2", "choose r1 3"}
 	times    = []string{"sleep 1", "sleep 2"}
 	branches = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc y r0"}
+	// Of these, nothing is sealed that is always executed, and every transition up to that is a single access.
+	ifs = []string{"store x 1", "store y 1", "store z 1", "load r0 x", "load r2 z", "load r0 x; skip r0 1 1; .store y 3", "load r0 x; skip r0 1 1; .load r1 y",
+		"load r1 y; skip r1 1 1; .store x 3", "load r1 y; skip r1 1 1; .store z 2", "load r2 z; skip r2 1 1; .store x 2"}
 	// Of these, with sealed operations, little is certain about what a transition would have done in another place.
 	meetings = []string{"store x 1", "load r0 x", "send c 1", "send d 2", "recv r0 c", "recv r1 d", "select r2 c d", "either r2 c d 4",
 		"either r2 d c 5", "poll r0 c", "offer r1 c 3", "offer r0 d 7", "lock m; |; unlock m"}

@@ -30,6 +30,7 @@ var profiles = []struct {
 	{name: "meetings and more", profile: profile{blocks: join(meetings, channels, choices, waitGroups[:1], times), seal: true, size: 5}},
 	{name: "buffers", profile: profile{blocks: buffers, seal: true, apart: true, size: 5}},
 	{name: "ways to go on", profile: profile{blocks: ways, seal: true, apart: true, size: 5}},
+	{name: "sealed at times", profile: profile{blocks: ifs, apart: true, size: 4}},
 	{name: "sealed locks", profile: profile{blocks: join(variables[:2], mutexes, rwmutexes, waitGroups), seal: true, apart: true, size: 5}, coarse: true},
 }
 
@@ -95,6 +96,18 @@ func (o *optimality) add(t *testing.T, p *program) {
 	}
 	if !slices.Equal(sortedKeys(all.states), sortedKeys(some.states)) || all.verdict.Kind != some.verdict.Kind {
 		t.Errorf("other final states, or another verdict:\n%s", p)
+	}
+}
+
+// TestSealedForTheFirstTime does so on programs in which a transition goes on, sealed, only where another one has run before it, and none did
+// before.
+func TestSealedForTheFirstTime(t *testing.T) {
+	for _, text := range []string{
+		"main: go q; go r; go p\np: store x 1; load r1 y; skip r1 1 1; .store x 3\nq: store y 1; store x 1\nr: store x 1; store x 1",
+		"main: go r; go p; go q\np: load r0 x; skip r0 1 1; .store y 3; store y 1; store x 1\nq: store y 1\nr: store x 1; store x 1",
+		"main: go s; go q; go r; go p\np: store x 1; load r2 z; skip r2 1 1; .store x 2\nq: store x 1\nr: load r0 x; store x 4\ns: load r1 y; store z 1",
+	} {
+		compare(t, parseProgram(text))
 	}
 }
 

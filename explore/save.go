@@ -6,7 +6,7 @@ import (
 )
 
 // stateVersion is that of the format of Save. States of other versions are refused.
-const stateVersion = 4
+const stateVersion = 5
 
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;
@@ -147,11 +147,14 @@ func (r *random) save(e *encoder) {
 	r.by.save(e)
 }
 
-// resume: there may be more schedules than before, at the end.
+// resume: there may be more schedules than before, at the end, or fewer.
 func (r *random) resume(d *decoder) {
 	r.tally.resume(d, "random")
-	more := max(0, r.all-d.count(maxCount))
+	more := r.all - d.count(maxCount)
 	r.stretch = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount) + more}
+	if r.left < 0 {
+		r.all, r.left = r.all-r.left, 0 // there were that many already
+	}
 	r.probes.resume(d)
 	r.by.resume(d)
 }

@@ -25,7 +25,6 @@ func (d *dpor) save(e *encoder) {
 	}
 	top := len(d.nodes) - 1
 	d.sizes.save(e)
-	e.truth(d.several)
 	e.number(uint64(len(d.nodes)))
 	for i := range d.nodes {
 		n := &d.nodes[i]
@@ -61,7 +60,6 @@ func (d *dpor) save(e *encoder) {
 func (d *dpor) resume(from *decoder) {
 	d.tally.resume(from, "dpor")
 	d.sizes.resume(from)
-	d.several = from.truth()
 	length := from.length()
 	if length == 0 {
 		return
@@ -80,7 +78,12 @@ func (d *dpor) resume(from *decoder) {
 	d.restored.sleep = slices.Clone(d.sleep)
 	d.nodes[length-1].sleepEnd = len(d.sleep)
 	for range from.length() {
-		d.choosing = append(d.choosing, int32(from.count(uint64(length-1))))
+		i := int32(from.count(uint64(length - 1)))
+		if int(i) == length-1 || len(d.choosing) > 0 && i <= d.choosing[len(d.choosing)-1] {
+			from.fail("it is damaged: there are alternatives at node %d", i)
+			return
+		}
+		d.choosing = append(d.choosing, i)
 	}
 	d.descend(chosen)
 }

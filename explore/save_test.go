@@ -3,8 +3,10 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -309,5 +311,74 @@ func TestSleepSetInWords(t *testing.T) {
 	list := []*Sleeper{{Action: Action{Goroutine: 7, Choice: 1}, Accesses: []Access{{Object: 9, Kind: Write}}}}
 	if got, want := fmt.Sprint(list), fmt.Sprintf("[%v with %v]", list[0].Action, list[0].Accesses); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestResumeGreatestNumbers: what a counter can be added can be saved.
+func TestResumeGreatestNumbers(t *testing.T) {
+	for _, delta := range []int32{math.MinInt32, math.MaxInt32} {
+		search := DPOR()
+		search.Next()
+		add := func(g GoroutineID) Transition {
+			return Transition{Action: Action{Goroutine: g}, Choices: 1, Accesses: []Access{{Object: 1, Kind: Write, Delta: delta, Count: delta}}}
+		}
+		if err := search.Report(Execution{Transitions: []Transition{add(1), add(2)}}); err != nil {
+			t.Fatal(err)
+		}
+		state, err := Save(search)
+		if err == nil {
+			err = Resume(DPOR(), state)
+		}
+		if err != nil {
+			t.Errorf("%d: %v", delta, err)
+		}
+	}
+}
+
+// TestResumeAlternativesNowhere: a damaged state that has alternatives where nothing was executed is refused.
+func TestResumeAlternativesNowhere(t *testing.T) {
+	search := DPOR().(*dpor)
+	p := parseProgram("main: go p; go q\np: store x 1\nq: store x 2")
+	executeOne(t, search, p)
+	search.Next()
+	top := len(search.nodes) - 1
+	for name, nodes := range map[string][]byte{"the last node": {byte(top)}, "one twice": {0, 0}} {
+		state, err := Save(search)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = append(append(state[:len(state)-1], byte(len(nodes))), nodes...)
+		if err := Resume(DPOR(), state); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestResumeFewer: a search for fewer random executions than before ends, and one for as many as at first has no more than that.
+func TestResumeFewer(t *testing.T) {
+	executions, state := 0, []byte(nil)
+	for _, part := range []struct{ all, run int }{{100, 50}, {60, 5}, {30, 5}, {100, 1000}} {
+		search := Random(part.all, 1)
+		if state != nil {
+			if err := Resume(search, state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range part.run {
+			if _, more := search.Next(); !more {
+				break
+			}
+			if err := search.Report(Execution{Transitions: []Transition{{Action: Action{Goroutine: 1}, Choices: 1}}}); err != nil {
+				t.Fatal(err)
+			}
+			executions++
+		}
+		var err error
+		if state, err = Save(search); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if executions != 100 {
+		t.Errorf("%d executions, want 100", executions)
 	}
 }

@@ -39,7 +39,8 @@ const maxTold = 8 << 20
 
 func (t *told) full() bool {
 	const forStep = unsafe.Sizeof(&step{}) + unsafe.Sizeof(marks(0)) + unsafe.Sizeof(stamp{})
-	return t.steps.given*int(forStep)+4*t.clocks.given >= maxTold
+	const forPassed, forEach = unsafe.Sizeof(int(0)), unsafe.Sizeof(tidings{})
+	return t.steps.given*int(forStep)+4*t.clocks.given+t.passed.given*int(forPassed)+len(t.all)*int(forEach) >= maxTold
 }
 
 // empty forgets everything, but not the memory.

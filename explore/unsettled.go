@@ -16,8 +16,8 @@ import "slices"
 //
 // But f may be another transition before e, of which only what is foreseeable is known: one that is
 // sealed may have been cut short, or have gone on. What is new in w may then conflict with it, though not with f as it was:
-// such a race is unsettled, and looked at again in every execution that adds something to v. (Not in a program in which
-// every transition so far was a single access: nothing is sealed there.) So is one with what a partner would have
+// such a race is unsettled, and looked at again in every execution that adds something to v. (That every transition so far was a
+// single access does not say that nothing is sealed: one may go on for the first time before e.) So is one with what a partner would have
 // done by itself, which was not executed. (What is pending at the end is found anew in every execution.)
 //
 // For the same reason something may be taken for a weak initial of v that is not. Let d(e) be how many of its accesses
@@ -63,7 +63,7 @@ func (d *dpor) keep(f reversible) {
 // add something.
 func (d *dpor) reverseUnsettled(from int) {
 	for i := range d.unsettled {
-		if f := &d.unsettled[i]; (d.several || f.without >= 0) && d.adds(from, f) {
+		if f := &d.unsettled[i]; d.adds(from, f) {
 			d.reverseRace(*f)
 		}
 	}

@@ -208,6 +208,9 @@ func tandemSwapFails(t *tandemG) bool {
 
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
+	// So much is added at once to so much by what commutes: in as many transitions as an execution may have at most, 10 million, a counter of 32 bits does not
+	// overflow.
+	const tandemCommuting, tandemCommutingCount = 64, 1 << 30
 	switch t.op {
 	case opLoad, opWeak, opReadClock, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
 		return accessRead
@@ -218,8 +221,12 @@ func tandemAccessKind(t *tandemG) uint8 {
 			return accessRead
 		}
 	case opAdd, opReadLock, opReadUnlock:
-		if tandemCounter(t)+tandemDelta(t) < 0 {
+		count, delta := tandemCounter(t), tandemDelta(t)
+		if count+delta < 0 {
 			return accessWrite // misuse: whether it is depends on the others
+		}
+		if delta > tandemCommuting || delta < -tandemCommuting || count > tandemCommutingCount {
+			return accessWrite // whether the sum of all gets too large may depend on their order
 		}
 		return accessCommute
 	case opConnect:
