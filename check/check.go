@@ -156,6 +156,7 @@ type Result struct {
 	Blind          []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
+	Unused         []string               // peers that had no part in any execution, a line each
 	Scope          string                 // of the I/O cache, and what is known about it, in words
 	// Outcomes is how many executions ended in which way, since the check was begun or gone on with.
 	Outcomes map[explore.Outcome]int
@@ -295,7 +296,7 @@ type run struct {
 	started    time.Time
 	told       time.Time // when Progress last was
 	violations []*violation
-	unclaimed  []*violation // run ahead of the search, when it was interrupted
+	unclaimed  []*finding // violations that were run ahead of the search, when it was interrupted
 	// kind says which executions are alike: the first of each kind is judged, those of kind ""
 	// are not. With nil, violations are told apart as far as they are looked for.
 	kind func(*sut.Log, explore.Outcome) string
@@ -448,7 +449,7 @@ func (r *run) alive() error {
 func (r *run) endedBy(reason string) (*Result, error) {
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, reason
-	found := slices.Concat(r.violations, r.unclaimed)
+	found := r.withUnclaimed()
 	if len(found) > 0 {
 		result.Verdict.Kind = explore.Violated
 		r.executor.renew()
@@ -466,6 +467,9 @@ func (r *run) known() *Result {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored
 		result.Scope = r.options.scope(r.counts)
+		if r.before == 0 { // else it is not known of those before
+			result.Unused = r.peers.unused()
+		}
 	}
 	return result
 }

@@ -57,7 +57,9 @@ func TestReplayNoticesDifferences(t *testing.T) {
 	o := scpTo.options(t)
 	result := check(t, o)
 	spoil := map[string]func(*report.Recording){
-		"the program differs":           func(r *report.Recording) { r.Program.Build = "0" },
+		"the program differs":           func(r *report.Recording) { r.Program.Build, r.Expect.Steps = "0", "1" },
+		"and the recorded schedule":     func(r *report.Recording) { r.Program.Build, r.Schedule[9].Goroutine = "0", r.Schedule[9].Goroutine+1 },
+		"its steps differ":              func(r *report.Recording) { r.Program.Build, r.Expect.Steps = "0", "" }, // of before there were any
 		"differs from the one recorded": func(r *report.Recording) { r.Exchanges[3].Input.Data[0]++ },
 		"made more than the":            func(r *report.Recording) { r.Exchanges = r.Exchanges[:5] },
 		"recorded is":                   func(r *report.Recording) { r.Expect.Outcome = "deadlock" },

@@ -448,13 +448,13 @@ func (n *narrator) outcome() string {
 	}
 	switch l.Outcome {
 	case sut.Deadlock:
-		return "deadlock: no goroutine can go on, and no timer is set"
+		return "deadlock: no goroutine can go on, and no timer is set" + printedBefore(string(l.Stderr))
 	case sut.Leaked:
-		return n.leak()
+		return n.leak() + printedBefore(string(l.Stderr))
 	case sut.AssertionFailed:
-		return "assertion failed: " + l.Message
+		return "assertion failed: " + l.Message + printedBefore(string(l.Stderr))
 	case sut.DataRace:
-		return "data race: nothing orders two accesses to the same memory"
+		return "data race: nothing orders two accesses to the same memory" + printedBefore(string(l.Stderr))
 	case sut.Exited:
 		if l.Message != "" {
 			return strings.TrimSpace(fmt.Sprintf("ended by signal %s\n%s", l.Message, said))

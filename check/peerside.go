@@ -46,6 +46,7 @@ type peerSide struct {
 	moved     string                    // how the group was brought back, until the next answer is recorded
 	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
 	outputs   outputLog
+	dealings  map[dealing]bool
 }
 
 // conversation is the peers' side of the executions of one executor. All share the cache,
@@ -96,7 +97,7 @@ func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s 
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
 		cache: newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
-		reads: peers.Summary{}, blind: map[string]bool{},
+		reads: peers.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
 	}
 }
 
@@ -153,6 +154,7 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 			out.Name = strconv.FormatUint(in.Name, 16)
 		}
 		p.connections = append(p.connections, out.Name)
+		p.noteDealing(out)
 	case sut.Send:
 		out.Kind = iocache.Send
 	case sut.Shutdown:

@@ -16,9 +16,10 @@ import (
 // its schedules beforehand is not divided: the others run them early (explore.Ahead), and what came of it is kept until the search gets there. So what
 // is reported to it, and in which order, does not depend on who does what when.
 type pool struct {
-	run   *run
-	ended chan struct{} // closed when all is over
-	busy  sync.WaitGroup
+	run     *run
+	ended   chan struct{} // closed when all is over
+	busy    sync.WaitGroup
+	filling sync.Mutex // held while executors are made
 
 	// advancing is held by whoever advances the search, and by those who want it at rest.
 	advancing sync.Mutex
@@ -91,9 +92,11 @@ func (p *pool) add(x *executor) {
 	go p.serve(x)
 }
 
-// fill adds as many executors as there are to be.
+// fill adds as many executors as there are to be, until all is over.
 func (p *pool) fill() {
-	for number := 1; number < p.run.options.Workers; number++ {
+	p.filling.Lock()
+	defer p.filling.Unlock()
+	for number := 1; number < p.run.options.Workers && !p.isOver(); number++ {
 		x, err := p.run.newExecutor(number)
 		if err != nil {
 			p.stop(fmt.Errorf("worker %d of %d: %w", number+1, p.run.options.Workers, err))
@@ -101,6 +104,12 @@ func (p *pool) fill() {
 		}
 		p.add(x)
 	}
+}
+
+func (p *pool) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
 }
 
 // stop ends everything early.
@@ -400,7 +409,7 @@ func (p *pool) account(f *finding) error {
 }
 
 // leave ends an executor with which an execution has failed. That error is told when the
-// search waits for it; without any executor that is now. The caller holds mu.
+// search waits for it; without any executor that is as soon as what others have run is reported. The caller holds mu.
 func (p *pool) leave(x *executor, err error) {
 	x.failed = true
 	if p.leader == x {
@@ -412,7 +421,24 @@ func (p *pool) leave(x *executor, err error) {
 			return
 		}
 	}
-	p.finish(err)
+	p.busy.Add(1)
+	go p.conclude(err)
+}
+
+// conclude takes the search as far as it gets without executors, and ends it: with an error, unless it comes to its end.
+func (p *pool) conclude(err error) {
+	defer p.busy.Done()
+	p.advancing.Lock()
+	defer p.advancing.Unlock()
+	for p.ask() {
+		p.mu.Lock()
+		done := p.asked.state == finished
+		p.mu.Unlock()
+		if !done || !p.report(p.asked) {
+			break
+		}
+	}
+	p.stop(err)
 }
 
 // finish ends everything. The caller holds mu.
@@ -435,6 +461,8 @@ func (p *pool) finish(err error) {
 // there is one, and what the search has found out. When it was interrupted, that is
 // also what has been run ahead of it.
 func (p *pool) wait() error {
+	p.filling.Lock() // nobody is added from now on
+	defer p.filling.Unlock()
 	p.busy.Wait()
 	var usable *executor
 	for _, x := range p.executors {
@@ -448,6 +476,8 @@ func (p *pool) wait() error {
 	r.verdict = r.search.Verdict()
 	if usable != nil {
 		r.executor = usable
+	} else if p.err == nil {
+		r.executor.renew()
 	}
 	findings := p.parts.rest()
 	r.vain.add(p.parts.vain)
@@ -461,7 +491,7 @@ func (p *pool) wait() error {
 	}
 	for _, f := range findings {
 		if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
-			r.unclaimed = append(r.unclaimed, f.kept)
+			r.unclaimed = append(r.unclaimed, f)
 		}
 	}
 	return p.err

@@ -2,7 +2,9 @@ package check
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,4 +104,62 @@ func random(t *testing.T, flavour string, number uint64) Options {
 		built["programs"] = p
 	}
 	return Options{Program: p, Package: "programs", Args: []string{drawProgram(flavour, number).String()}}
+}
+
+// TestAllWorkersFail: what was run before the last of them failed is reported, and may be a violation; if not, the check ends with an error.
+func TestAllWorkersFail(t *testing.T) {
+	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated, explore.Completed: explore.Unknown} {
+		r := &run{search: explore.UntilViolation(explore.Random(10, 1)), outcomes: map[explore.Outcome]int{}, ctx: t.Context()}
+		p := newPool(r)
+		p.executors = []*executor{{run: r}, {run: r}}
+		if !p.ask() {
+			t.Fatal("there is nothing to do")
+		}
+		p.asked.state = finished
+		p.asked.execution = explore.Execution{Transitions: []explore.Transition{{Action: explore.Action{Goroutine: 1}, Choices: 1}}, Outcome: outcome}
+		p.mu.Lock()
+		for _, x := range p.executors {
+			p.leave(x, errors.New("refused"))
+		}
+		p.mu.Unlock()
+		p.busy.Wait()
+		if got := r.search.Verdict().Kind; !p.over || got != want || (p.err != nil) != (want == explore.Unknown) {
+			t.Errorf("after %v: %v, want %v; error %v, over: %v", outcome, got, want, p.err, p.over)
+		}
+	}
+}
+
+// TestNobodyIsAddedAfterTheEnd: no worker is started that nobody will need.
+func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
+	p := newPool(&run{options: Options{Workers: 64}}) // which could start none: it has no program
+	p.finish(nil)
+	p.fill()
+	if len(p.executors) > 0 || p.err != nil {
+		t.Errorf("%d executors, error %v", len(p.executors), p.err)
+	}
+}
+
+// TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are as many as were looked for, each once.
+func TestRunAheadOfTheEnd(t *testing.T) {
+	a, b, c := &violation{}, &violation{}, &violation{}
+	ahead := []*finding{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}}, {kind: "c", kept: c}}
+	for name, test := range map[string]struct {
+		most  int
+		found []*violation
+		want  []*violation
+	}{
+		"one":            {1, nil, []*violation{a}},
+		"one, found":     {1, []*violation{c}, []*violation{c}},
+		"all":            {10, nil, []*violation{a, b, c}},
+		"all, one known": {10, []*violation{b}, []*violation{b, a, c}},
+		"two":            {2, []*violation{b}, []*violation{b, a}},
+	} {
+		r := &run{options: Options{Violations: test.most}, unclaimed: ahead, violations: test.found, distinct: map[string]*violation{}}
+		for _, v := range test.found {
+			r.distinct[map[*violation]string{b: "b", c: "c"}[v]] = v
+		}
+		if got := r.withUnclaimed(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %d violations, want %d", name, len(got), len(test.want))
+		}
+	}
 }

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -29,7 +31,7 @@ func Summary(o Options, result *Result) report.Run {
 		method, _ = o.Client.Quiescence()
 	}
 	return report.Run{
-		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: details(v),
+		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: append(details(v), result.Unused...),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
@@ -116,7 +118,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 			Peers: r.peers != nil, Backend: Assumptions(r.options).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
-		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events)},
+		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events), Steps: stepsHash(p, log.Events)},
 	}
 	for _, c := range v.prefix {
 		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: c.Goroutine, Choice: c.Alternative})
@@ -211,12 +213,51 @@ func eventHash(events []sut.Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Replay runs a recorded counterexample again, without peers, times times. The
-// error says in which run and at which event or exchange it went another way.
-func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
-	if p.Hash != rec.Program.Build {
-		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s): the recorded schedule means nothing to it; check it again", rec.Program.GoVersion)
+// stepsHash is equal for two logs if the same steps happen at the same lines in both. Where things are in memory
+// is left out: the paths of source files are a part of an executable, and what follows them lies elsewhere.
+func stepsHash(p *sut.Program, events []sut.Event) string {
+	h := sha256.New()
+	objects, lines := map[uint64]int{}, map[uint64]string{}
+	for i := range events {
+		e := &events[i]
+		if _, known := objects[e.Object]; !known {
+			objects[e.Object] = len(objects)
+		}
+		if _, known := lines[e.PC]; !known {
+			at, _ := p.Position(e.PC)
+			lines[e.PC] = fmt.Sprint(at.Function, " ", filepath.Base(at.File), " ", at.Line)
+		}
+		fmt.Fprintln(h, e.Kind, e.Operation, e.Access, e.Ready, e.Number, e.Choices, e.Subject, objects[e.Object], lines[e.PC])
 	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// asRecorded tells in what a log differs from what was recorded.
+func asRecorded(p *sut.Program, rec *report.Recording, log *sut.Log) error {
+	switch got := log.Outcome.String(); {
+	case got != rec.Expect.Outcome:
+		return fmt.Errorf("ended with %q, recorded is %q", got, rec.Expect.Outcome)
+	case p.Hash == rec.Program.Build && eventHash(log.Events) != rec.Expect.EventLog:
+		return errors.New("the event log differs from the one recorded")
+	case p.Hash != rec.Program.Build && stepsHash(p, log.Events) != rec.Expect.Steps:
+		return errors.New("its steps differ from those recorded")
+	}
+	return nil
+}
+
+// Replay runs a recorded counterexample again, without peers, times times. The
+// error says in which run and at which event or exchange it went another way. Another build of the
+// program than the one recorded will do if it takes the same steps.
+func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
+	shown, err := replay(p, rec, times)
+	if err != nil && p.Hash != rec.Program.Build {
+		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s), and the recorded schedule does not lead to the same steps in it: check it again (%w)",
+			rec.Program.GoVersion, err)
+	}
+	return shown, err
+}
+
+func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
 	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, World: rec.Program.World})
 	if err != nil {
 		return nil, err
@@ -241,11 +282,8 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 		if err != nil {
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
 		}
-		if got := log.Outcome.String(); got != rec.Expect.Outcome {
-			return nil, fmt.Errorf("run %d of %d ended with %q, recorded is %q", i+1, times, got, rec.Expect.Outcome)
-		}
-		if eventHash(log.Events) != rec.Expect.EventLog {
-			return nil, fmt.Errorf("run %d of %d: the event log differs from the one recorded", i+1, times)
+		if err := asRecorded(p, rec, log); err != nil {
+			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
 		}
 		if shown == nil {
 			kept := keep(log)

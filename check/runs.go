@@ -45,12 +45,20 @@ const (
 // NewSavedRun is a run that will be saved in a directory, which is made when there is
 // something to save. It is an error if another run is there.
 func NewSavedRun(dir string) (*SavedRun, error) {
-	for _, name := range []string{stateFile, previousFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return nil, fmt.Errorf("%s has a saved run: go on with it (--resume %s), or remove it", dir, dir)
-		}
+	if err := isFree(dir); err != nil {
+		return nil, err
 	}
 	return &SavedRun{path: dir}, nil
+}
+
+// isFree returns an error if a directory has a saved run.
+func isFree(dir string) error {
+	for _, name := range []string{stateFile, previousFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("%s has a saved run: go on with it (--resume %s), or remove it", dir, dir)
+		}
+	}
+	return nil
 }
 
 // OpenSavedRun opens a saved run, to go on with it. If its state is damaged, that from the
@@ -283,6 +291,10 @@ func (r *SavedRun) create() error {
 		return err
 	}
 	if err := r.takeLock(); err != nil {
+		return err
+	}
+	if err := isFree(r.path); err != nil { // another check was faster
+		r.Close()
 		return err
 	}
 	if r.root != "" {

@@ -386,3 +386,29 @@ func TestForgottenRun(t *testing.T) {
 		t.Errorf("after another check, state %d with %d bytes of answers", again.saved.Executions, again.end)
 	}
 }
+
+// TestTwoChecksInOneDirectory: what one has saved is not replaced by another that began before it was.
+func TestTwoChecksInOneDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	faster, err1 := NewSavedRun(dir)
+	slower, err2 := NewSavedRun(dir)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if err := faster.create(); err != nil {
+		t.Fatal(err)
+	}
+	if err := faster.replace([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	if err := slower.create(); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("while it goes on: %v", err)
+	}
+	faster.Close() // it was killed
+	if err := slower.create(); err == nil || !strings.Contains(err.Error(), "has a saved run") {
+		t.Errorf("after that: %v", err)
+	}
+	if state, err := os.ReadFile(filepath.Join(dir, stateFile)); string(state) != "state" {
+		t.Errorf("the state is %q, %v", state, err)
+	}
+}

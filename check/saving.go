@@ -263,7 +263,7 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 	}
 	switch {
 	case err != nil:
-		if s.Run.lock != nil { // what was saved last stays
+		if s.Run.saved != nil { // what was saved last stays
 			result.Saved = s.Run.path
 		}
 	case (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) && r.save():

@@ -118,10 +118,15 @@ func lastWords(text string) (before, last string) {
 // lastWordsFirst is standard error with what the runtime has printed at its beginning.
 func lastWordsFirst(text string) string {
 	before, last := lastWords(text)
-	if before = strings.TrimSpace(before); before != "" {
-		before = "\n\nprinted before:\n" + before
+	return strings.TrimSpace(last) + printedBefore(before)
+}
+
+// printedBefore is what a program has written to standard error before its end, to be added to what that was.
+func printedBefore(text string) string {
+	if text = strings.TrimSpace(text); text != "" {
+		text = "\n\nprinted before:\n" + text
 	}
-	return strings.TrimSpace(last) + before
+	return text
 }
 
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,

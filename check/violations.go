@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -43,6 +44,17 @@ func (r *run) collect(f *finding, executions int) {
 		r.violations = append(r.violations, f.kept)
 	}
 	known.executions += executions
+}
+
+// withUnclaimed are the violations of the search and, as far as others are looked for, those that were run ahead of it.
+func (r *run) withUnclaimed() []*violation {
+	list, known := slices.Clone(r.violations), map[string]bool{}
+	for _, f := range r.unclaimed {
+		if len(list) < max(r.options.Violations, 1) && !known[f.kind] && r.distinct[f.kind] == nil {
+			list, known[f.kind] = append(list, f.kept), true
+		}
+	}
+	return list
 }
 
 // signature tells what violation an execution is. A data race takes another run, in which the

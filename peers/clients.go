@@ -16,8 +16,14 @@ func (p Peer) IsClient() bool { return p.After != "" }
 // Waits reports whether the peer is a client that waits for the system under test to listen
 // on the port.
 func (p Peer) Waits(port uint16) bool {
+	n, waits := p.WaitsFor()
+	return waits && n == port
+}
+
+// WaitsFor is the port that a client waits for the system under test to listen on.
+func (p Peer) WaitsFor() (port uint16, waits bool) {
 	n, err := numberAfter(p.After, "listen", 1<<16-1)
-	return err == nil && n == int(port)
+	return uint16(n), err == nil
 }
 
 // Contradicts says how the end of a client, whose status this is, differs from what is expected of

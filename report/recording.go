@@ -107,6 +107,9 @@ type Delivery struct {
 type Expectation struct {
 	Outcome  string `json:"outcome"`   // "panic", "deadlock"
 	EventLog string `json:"event_log"` // hash of the event log
+	// Steps is a hash of what another build of the program, in another directory, has in common with this one. Recordings
+	// of before have none: they are for one build.
+	Steps string `json:"steps,omitempty"`
 }
 
 // version of the format. Files of other versions are refused.
@@ -240,19 +243,19 @@ func checkFrame(text []byte) (body []byte, err error) {
 		return nil, errors.New("this is no recording of Tandem")
 	}
 	if err := json.Unmarshal(firstLine, &mark); err != nil {
-		return nil, errors.New("the recording is damaged or cut off in its first line; record it again")
+		return nil, errors.New("the recording is damaged or cut off in its first line; check the program again")
 	}
 	if mark.Version != version {
-		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; record it again", mark.Version, version)
+		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; check the program again", mark.Version, version)
 	}
 	whole, ended := bytes.CutSuffix(text, []byte("\n"))
 	start := bytes.LastIndexByte(whole, '\n') + 1
 	var last part
 	if !ended || json.Unmarshal(whole[start:], &last) != nil || last.Sum == "" {
-		return nil, errors.New("the recording is cut off: its last line is not the sum; record it again")
+		return nil, errors.New("the recording is cut off: its last line is not the sum; check the program again")
 	}
 	if last.Sum != sumOf(text[:start]) {
-		return nil, errors.New("the recording is damaged: its sum is wrong; record it again")
+		return nil, errors.New("the recording is damaged: its sum is wrong; check the program again")
 	}
 	return text[:start], nil
 }
