@@ -108,7 +108,7 @@ func (p *printer) verdict(run Run) {
 		p.line(plain, "  "+printable(line))
 	}
 	if run.CutOff != "" && run.Verdict == Unknown {
-		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits?")
+		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits, or is --depth too low?")
 	}
 }
 
@@ -147,6 +147,9 @@ func (p *printer) failure(c *Counterexample) {
 	listed := 0
 	for _, g := range c.Goroutines {
 		if g.Blocked != "" && c.Race == nil && listed < maxListed {
+			if listed == 0 && strings.Contains(c.Outcome, "\n\n") {
+				p.line(plain, "") // else it looks as if the program had printed that
+			}
 			p.linef(plain, "  %-12s waits: %s", printable(g.Name), printable(g.Blocked))
 			listed++
 		}

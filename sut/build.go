@@ -96,6 +96,9 @@ func (p *listedPackage) cgoLine() string {
 // Build compiles a main package, or the tests of a package. Programs that need
 // cgo are refused.
 func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
+	if strings.Contains(o.Package, "...") {
+		return nil, fmt.Errorf("%s may be several packages: name one", o.Package)
+	}
 	packages, err := t.list(ctx, o)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,8 @@ type checkFlags struct {
 	cache        string
 	saveTo       string
 	saveInterval time.Duration
-	elapsed      time.Duration // before the run was resumed
+	elapsed      time.Duration  // before the run was resumed
+	within       configs.Bounds // of the file and the flags
 }
 
 func checkCommand() *cobra.Command {
@@ -144,11 +145,15 @@ func (f *checkFlags) run(c *cobra.Command, pkg string, args []string, r *resumed
 	if err := f.sameAs(r, c.Flags(), config); err != nil {
 		return err
 	}
+	f.within = config.Bounds
 	options, err := f.options(pkg, config)
 	if err != nil {
 		return err
 	}
 	if options.Violations, err = parseViolations(f.violations); err != nil {
+		return err
+	}
+	if err := writable(f.out); err != nil {
 		return err
 	}
 	log := newLog(f.verbose)

@@ -118,6 +118,9 @@ func (f *compareFlags) combinations(config configs.Config) ([]configs.Config, er
 	if f.csv != "" && f.csv == f.svg {
 		return nil, fmt.Errorf("--csv and --svg name the same file, %s", f.csv)
 	}
+	if err := writable(f.csv, f.svg); err != nil {
+		return nil, err
+	}
 	var list []configs.Config
 	for _, scope := range orDefault(f.scopes, config.Scope) {
 		for _, backend := range orDefault(f.backends, config.Backend) {

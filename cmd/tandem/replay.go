@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,13 +25,22 @@ func replayCommand() *cobra.Command {
 			if times < 1 {
 				return errors.New("--times must be at least 1")
 			}
+			if err := writable(page); err != nil {
+				return err
+			}
 			recording, err := report.Load(args[0])
 			if err != nil {
 				return err
 			}
 			if dir == "" {
 				dir = recording.Program.Directory
+			} else if dir, err = filepath.Abs(dir); err != nil {
+				return err
 			}
+			if _, err := os.Stat(dir); err != nil {
+				return fmt.Errorf("the directory that the program was checked from: %w; say with --dir where that is now", err)
+			}
+			recording.Program.Directory = dir
 			program, clean, err := buildProgram(c.Context(), sut.BuildOptions{
 				Dir: dir, Package: recording.Program.Package, Tests: recording.Program.Tests, PreemptIn: recording.Program.Preemptible,
 				Races: recording.Program.Races,
@@ -50,12 +60,16 @@ func replayCommand() *cobra.Command {
 			if err := writePage(page, shown); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, every event as recorded\n", times, times)
+			as := "every event as recorded"
+			if program.Hash != recording.Program.Build {
+				as = "every step as recorded, by another build of the program"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, %s\n", times, times, as)
 			return verdictError(exitViolated)
 		},
 	}
 	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
-	c.Flags().StringVar(&dir, "dir", "", "where the package is, if not where it was")
+	c.Flags().StringVar(&dir, "dir", "", "`directory` that tandem check was called in, if not where it was")
 	c.Flags().StringVar(&page, "html", "", "write the counterexample to `file` as a page, with the goroutines as columns")
 	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
 	return c

@@ -309,4 +309,16 @@ func resumeCommand(dir string) string {
 	return "tandem check --resume " + name
 }
 
+// raised are the flags with which a search that a bound has ended gets any further: ten times as far.
+func raised(b configs.Bounds, result *check.Result) string {
+	const by = 10
+	switch {
+	case result.Verdict.Executions >= b.Executions && b.Executions < configs.MaxExecutions:
+		return fmt.Sprint(" --executions ", min(by*b.Executions, configs.MaxExecutions))
+	case result.Counts.Elapsed >= b.Time && b.Time < configs.MaxTime:
+		return fmt.Sprint(" --time ", min(by*b.Time, configs.MaxTime))
+	}
+	return ""
+}
+
 var errResumeArgs = errors.New("--resume goes on with a run that has its package and arguments: leave them out")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,13 +41,13 @@ func parseViolations(text string) (int, error) {
 
 // show prints the result and keeps the counterexamples.
 func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Result) error {
-	saveError := f.saveAll(o, result)
+	saveError := f.saveAll(c.ErrOrStderr(), o, result)
 	if err := f.print(c, o, result); err != nil {
 		return err
 	}
 	switch {
 	case saveError != nil:
-		return fmt.Errorf("keeping the counterexample: %w", saveError)
+		return saveError
 	case len(result.Violations) > 0:
 		return verdictError(exitViolated)
 	case result.Verdict.Kind == explore.Holds:
@@ -58,7 +59,7 @@ func (f *checkFlags) show(c *cobra.Command, o check.Options, result *check.Resul
 func (f *checkFlags) print(c *cobra.Command, o check.Options, result *check.Result) error {
 	out, run := c.OutOrStdout(), check.Summary(o, result)
 	if result.Saved != "" {
-		run.ResumeCommand = resumeCommand(result.Saved)
+		run.ResumeCommand = resumeCommand(result.Saved) + raised(f.within, result)
 	}
 	var list []report.Violation
 	for _, v := range result.Violations {
@@ -77,7 +78,7 @@ func (f *checkFlags) print(c *cobra.Command, o check.Options, result *check.Resu
 
 // saveAll keeps each counterexample in a file: the only one that was looked for in the
 // one that is named, others in NAME.1.counterexample and so on.
-func (f *checkFlags) saveAll(o check.Options, result *check.Result) error {
+func (f *checkFlags) saveAll(warn io.Writer, o check.Options, result *check.Result) error {
 	const suffix = ".counterexample"
 	name := f.out
 	if name == "" {
@@ -89,7 +90,8 @@ func (f *checkFlags) saveAll(o check.Options, result *check.Result) error {
 		if o.Violations > 1 {
 			file = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, suffix), i+1, suffix)
 		}
-		if err := report.Save(file, v.Recording); err != nil {
+		file, err := keepRecording(warn, file, v.Recording)
+		if err != nil {
 			return err
 		}
 		v.Summary.File, v.Counterexample.ReplayCommand = file, "tandem replay "+file

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -72,6 +73,9 @@ func likeGoTest(args []string) []string {
 
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	dir, err := os.Getwd()
+	if err == nil {
+		err = writable(f.junit)
+	}
 	if err != nil {
 		return err
 	}
@@ -164,7 +168,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string)
 	err = f.withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
 		options.Client = client
 		return check.Tests(c.Context(), f.testOptions(options, config), func(v check.TestVerdict) error {
-			if err := f.keep(p, &v); err != nil {
+			if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
 				return err
 			}
 			result.Tests = append(result.Tests, v.Test)
@@ -188,7 +192,7 @@ func (f *testFlags) testOptions(o check.Options, config configs.Config) check.Te
 }
 
 // keep writes the counterexample of a violated test to a file named after it.
-func (f *testFlags) keep(p sut.Package, v *check.TestVerdict) error {
+func (f *testFlags) keep(warn io.Writer, p sut.Package, v *check.TestVerdict) error {
 	if v.Recording == nil {
 		return nil
 	}
@@ -200,8 +204,9 @@ func (f *testFlags) keep(p sut.Package, v *check.TestVerdict) error {
 	}
 	name := strings.Map(letters, path.Base(p.ImportPath)+"."+v.Name)
 	file := name[:min(len(name), 200)] + ".counterexample"
-	if err := report.Save(file, v.Recording); err != nil {
-		return fmt.Errorf("keeping the counterexample: %w", err)
+	file, err := keepRecording(warn, file, v.Recording)
+	if err != nil {
+		return err
 	}
 	v.Counterexample.ReplayCommand = "tandem replay " + file
 	return nil
