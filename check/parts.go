@@ -64,8 +64,8 @@ func (t *part) explore(x *executor, p *pool) {
 		execution, f, err := x.execute(schedule, false, p.known)
 		if err == nil {
 			err = t.Report(execution)
-		} else {
-			x.broken = err
+		} else if x.broken = err; x.run.auditor != nil && contradicts(err) {
+			p.stop(err) // audits are samples: if somebody else explores the part anew, this one may not be taken again
 		}
 		if t.failed = err != nil; t.failed || t.note(execution.Outcome, f) || time.Now().After(end) {
 			return

@@ -174,12 +174,14 @@ func TestDownload(t *testing.T) {
 // TestAutoFallsBack: where answers are random they differ as soon as they are asked for again, and what
 // scope group says of them counts.
 func TestAutoFallsBack(t *testing.T) {
-	o := randomAlphabet.inMemory(t)
-	o.Args = []string{"-connections", "2", "-requests", "2"}
-	why := auditing(&o)
-	result := check(t, o)
-	if result.Verdict.Kind != explore.Holds || *why == nil || result.Counts.Audits > 0 {
-		t.Errorf("%v after %v, and then %d audits", result.Verdict, *why, result.Counts.Audits)
+	for _, workers := range []int{1, 2} {
+		o := randomAlphabet.inMemory(t)
+		o.Args, o.Workers = []string{"-connections", "2", "-requests", "2"}, workers
+		why := auditing(&o)
+		result := check(t, o)
+		if result.Verdict.Kind != explore.Holds || *why == nil || result.Counts.Audits > 0 {
+			t.Errorf("%d workers: %v after %v, and then %d audits", workers, result.Verdict, *why, result.Counts.Audits)
+		}
 	}
 }
 
