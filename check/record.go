@@ -217,17 +217,26 @@ func eventHash(events []sut.Event) string {
 // is left out: the paths of source files are a part of an executable, and what follows them lies elsewhere.
 func stepsHash(p *sut.Program, events []sut.Event) string {
 	h := sha256.New()
-	objects, lines := map[uint64]int{}, map[uint64]string{}
+	numbers, lines := map[uint64]uint64{}, map[uint64]string{}
+	number := func(place uint64) uint64 {
+		if _, known := numbers[place]; !known {
+			numbers[place] = uint64(len(numbers))
+		}
+		return numbers[place]
+	}
 	for i := range events {
-		e := &events[i]
-		if _, known := objects[e.Object]; !known {
-			objects[e.Object] = len(objects)
+		e := events[i]
+		switch e.Kind {
+		case sut.Accessed, sut.Needed, sut.Intended:
+			e.Subject = number(e.Subject)
+		case sut.Stepped, sut.Spawned, sut.Pending, sut.Partnered:
+			e.Object = number(e.Object)
 		}
 		if _, known := lines[e.PC]; !known {
 			at, _ := p.Position(e.PC)
 			lines[e.PC] = fmt.Sprint(at.Function, " ", filepath.Base(at.File), " ", at.Line)
 		}
-		fmt.Fprintln(h, e.Kind, e.Operation, e.Access, e.Ready, e.Number, e.Choices, e.Subject, objects[e.Object], lines[e.PC])
+		fmt.Fprintln(h, e.Kind, e.Operation, e.Access, e.Ready, e.Number, e.Choices, e.Subject, e.Object, lines[e.PC])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
