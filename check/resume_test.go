@@ -289,4 +289,10 @@ func TestUnsaved(t *testing.T) {
 	if len(said) != 1 || s.answers != nil || !s.lost {
 		t.Errorf("%q, %d bytes kept", said, len(s.answers))
 	}
+
+	s = &saver{Saving: s.Saving, answers: make([]byte, maxUnsaved), kept: maxUnsaved} // what was known before does not count
+	s.record(connected)
+	if len(said) != 1 || s.lost {
+		t.Errorf("with answers that were kept: %q", said)
+	}
 }

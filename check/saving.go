@@ -39,6 +39,7 @@ type saver struct {
 
 	mu      sync.Mutex // guards what follows
 	answers []byte     // of the peers, since the last save
+	kept    int        // bytes of them that were there from the start: those of --cache
 	settled int        // bytes of them that were there when an execution was last reported
 	failed  bool       // Failed was told
 	lost    bool       // answers were dropped, so that nothing can be saved any more
@@ -61,7 +62,8 @@ func (r *run) startSaving(saving Saving) error {
 	case saving.Run.saved != nil:
 		return r.peers.keepOn(kept, &r.options)
 	default:
-		_, err := kept.read(nil, func(e iocache.Entry) error { s.record(e); return nil })
+		_, err := kept.read(nil, func(e iocache.Entry) error { s.append(e); return nil })
+		s.kept = len(s.answers)
 		return err
 	}
 	return nil
@@ -74,13 +76,18 @@ func (s *saver) record(e iocache.Entry) {
 	if s.lost {
 		return
 	}
-	if len(s.answers) == 0 && s.Run.end == 0 {
-		s.answers = iocache.AppendHeader(nil, "answers of the peers of a saved run")
-	}
-	if s.answers = iocache.AppendEntry(s.answers, e); len(s.answers) > maxUnsaved {
+	if s.append(e); len(s.answers)-s.kept > maxUnsaved {
 		s.fail(fmt.Errorf("what the peers have answered since the last save takes more than %d bytes", maxUnsaved))
 		s.answers, s.lost = nil, true
 	}
+}
+
+// append adds an answer to those that are to be saved. The caller holds mu, or nobody records yet.
+func (s *saver) append(e iocache.Entry) {
+	if len(s.answers) == 0 && s.Run.end == 0 {
+		s.answers = iocache.AppendHeader(nil, "answers of the peers of a saved run")
+	}
+	s.answers = iocache.AppendEntry(s.answers, e)
 }
 
 func (s *saver) fail(err error) {
@@ -139,7 +146,7 @@ func (r *run) save() bool {
 		s.fail(err)
 		return s.Run.saved != nil // what was saved before stays
 	}
-	s.answers = s.answers[:copy(s.answers, s.answers[s.settled:])]
+	s.answers, s.kept = s.answers[:copy(s.answers, s.answers[s.settled:])], max(0, s.kept-s.settled)
 	s.settled = 0
 	return true
 }
