@@ -147,7 +147,7 @@ func (p *printer) failure(c *Counterexample) {
 	listed := 0
 	for _, g := range c.Goroutines {
 		if g.Blocked != "" && c.Race == nil && listed < maxListed {
-			if listed == 0 && strings.Contains(c.Outcome, "\n\n") {
+			if listed == 0 && strings.Contains(c.Outcome, "\n\nprinted before:") {
 				p.line(plain, "") // else it looks as if the program had printed that
 			}
 			p.linef(plain, "  %-12s waits: %s", printable(g.Name), printable(g.Blocked))
