@@ -3,8 +3,8 @@ package explore
 import "slices"
 
 // Additions to a counter commute, until one takes it below zero: a Done that
-// overtakes the Add it answers panics. An addition that does is logged as a Write;
-// what remains to be found is a deficit: in an execution in which none does, another
+// overtakes the Add it answers panics. An addition that does is logged as a Write
+// (as is one of a large number, which counts here as the others do); what remains to be found is a deficit: in an execution in which none does, another
 // order of the same events in which one would. By Hall's theorem there is one
 // exactly if what is taken cannot all be matched with what was added before, where
 // before means happens-before. The events that lead there are then a set closed
