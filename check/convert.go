@@ -166,7 +166,7 @@ func (t *translator) event(e *sut.Event, i int) {
 	case sut.Stepped:
 		x := t.begin(i)
 		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
-		x.Barrier, x.Forced = e.Operation == sut.Exit, false
+		x.Barrier, x.Forced, x.Settled = e.Operation == sut.Exit, false, e.Settled()
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.Number == sut.TickEarly {
@@ -176,7 +176,7 @@ func (t *translator) event(e *sut.Event, i int) {
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.spans[len(t.spans)-1].chosen++
 		x.Action, x.Choices = explore.Action{}, 1
-		x.Barrier, x.Forced = true, e.Number == sut.TickForced
+		x.Barrier, x.Forced, x.Settled = true, e.Number == sut.TickForced, false
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:

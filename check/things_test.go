@@ -25,6 +25,7 @@ var things = map[string]string{
 	"files":    "WARTUMSX",
 	"closed":   "WARCCT",
 	"maps":     "mgqDnk",
+	"settled":  "aNlNaNWARCmgkrscez", // after atomic operations
 	"all":      "rspwzflacdeWARTUMSXmgqDk",
 }
 

@@ -39,7 +39,7 @@ func turns(goroutines, transitions int, common bool) Execution {
 		if !common {
 			o += ObjectID(g)
 		}
-		t := Transition{Action: Action{Goroutine: GoroutineID(g + 1)}, Choices: 1}
+		t := Transition{Action: Action{Goroutine: GoroutineID(g + 1)}, Choices: 1, Settled: true}
 		if i%2 == 0 {
 			t.Needs = []Need{{Object: o, Mask: ReadyExclusive}}
 			t.Accesses = []Access{{Object: o, Kind: Write, Ready: ReadyExclusive}}

@@ -161,6 +161,10 @@ type Transition struct {
 	// Forced tells of a barrier that goroutines were enabled, but only looked again and
 	// again at what did not change: they too are ordered after it.
 	Forced bool
+	// Settled tells that the transition makes one access at most, and would make none to anything else after whatever others had
+	// executed before, as long as its goroutine did the same up to here. That it ends where its goroutine waits for a partner, and says so,
+	// does not count.
+	Settled bool
 }
 
 // Alternative is a goroutine that could have been picked, with the number of

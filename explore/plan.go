@@ -13,6 +13,7 @@ type reversible struct {
 	// there is none.
 	without int32
 	found   int32 // event with which the race was found
+	settled bool  // the transition that op begins is Settled
 }
 
 // find notes the races that end in event f.
@@ -21,6 +22,7 @@ func (d *dpor) find(races []race, f int32) {
 	for _, r := range races {
 		r := reversible{race: r, op: step{Action: d.path[f]}, without: -1, found: f}
 		r.op.Accesses = foreseeable(t.accessesOf(f), t.needsOf(f), t.accessesOf(r.event))
+		r.settled = t.events[f].settled
 		d.reversible, d.unsettled = append(d.reversible, r), append(d.unsettled, r)
 	}
 }

@@ -10,7 +10,8 @@ func (t *trace) prefix(n int, of *trace) *trace {
 	p.clocks, p.pasts = refill(p.clocks, t.clocks[:end.clocks], int(all.clocks)), refill(p.pasts, t.pasts[:end.pasts], int(all.pasts))
 	p.accesses, p.needs = refill(p.accesses, t.accesses[:end.accesses], int(all.accesses)), refill(p.needs, t.needs[:end.needs], int(all.needs))
 	p.uses, p.starts = refill(p.uses, t.uses[:end.uses], int(all.uses)), refill(p.starts, t.starts[:end.starts], int(all.starts))
-	p.barriers, p.counting = before(p.barriers, t.barriers, n), before(p.counting, t.counting, n)
+	p.barriers = before(p.barriers, t.barriers, n)
+	p.counting, p.meeting = before(p.counting, t.counting, n), before(p.meeting, t.meeting, n)
 	p.goroutineOf.clear()
 	p.objectOf.clear()
 	p.goroutines, p.objects = p.goroutines[:0], p.objects[:0]

@@ -70,6 +70,15 @@ var syntax = [operators]string{
 
 func (o operator) local() bool { return o >= opGo }
 
+// settles reports whether the operation makes one access, to its object, whatever it finds.
+func (in *instruction) settles() bool {
+	switch in.op {
+	case opLoad, opStore, opInc, opLock, opUnlock, opRLock, opRUnlock, opAdd, opDone, opWait:
+		return true
+	}
+	return false
+}
+
 // parseProgram reads the text form.
 func parseProgram(text string) *program {
 	p := &program{}

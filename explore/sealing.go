@@ -5,7 +5,7 @@ package explore
 // In sealed packages goroutines are not preempted (Ball, Burckhardt, Coons, Musuvathi,
 // Qadeer: Preemption Sealing for Efficient Concurrency Testing, TACAS 2010): an operation
 // that is called there has no scheduling point, unless it is the first in a call from elsewhere, has to wait or has several
-// alternatives, or follows one that has. Whoever notices first that a peer has accepted or answered has had to wait. So a transition may consist of several operations. What is explored is the
+// alternatives, or follows one that has, or one after which a transition is over (Transition.Settled). Whoever notices first that a peer has accepted or answered has had to wait. So a transition may consist of several operations. What is explored is the
 // program of these larger transitions, whose executions are some of those of the program.
 // Verdicts are about them, and reports name the packages that were open. What that leaves out are
 // violations that need a preemption inside a sealed package.

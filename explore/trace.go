@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Limits on what one execution may take. Reaching one is a LogError.
 const (
@@ -22,6 +19,7 @@ type trace struct {
 	objects     []objectLog
 	barriers    []int32 // events
 	counting    []int32 // events that change counters, once for each
+	meeting     []int32 // events that access counters of goroutines that wait, once for each
 	goroutineOf numbering[GoroutineID]
 	objectOf    numbering[ObjectID]
 
@@ -50,6 +48,7 @@ type event struct {
 	ordinal   int32 // 1 for the first event of the goroutine
 	barrier   bool
 	forced    bool
+	settled   bool
 	end       extent
 }
 
@@ -94,6 +93,9 @@ type use struct {
 
 // counts reports whether it changes a counter that must not get below zero (dpor.overdraws).
 func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiting == 0 }
+
+// meets reports whether it is of a counter of goroutines that wait for partners.
+func (u use) meets() bool { return u.ready&CountsWaiting != 0 }
 
 type goroutineLog struct {
 	events []int32
@@ -318,7 +320,7 @@ func (t *trace) record(g int32, x *Transition) {
 	t.needs = append(t.needs, x.Needs...)
 	t.starts = append(t.starts, x.Starts...)
 	t.events = append(t.events, event{
-		Action: x.Action, choices: x.Choices, barrier: x.Barrier, forced: x.Forced,
+		Action: x.Action, choices: x.Choices, barrier: x.Barrier, forced: x.Forced, settled: x.Settled,
 		goroutine: g, ordinal: t.now[g],
 		end: t.end(),
 	})
@@ -333,6 +335,9 @@ func (t *trace) record(g int32, x *Transition) {
 		t.objects[t.uses[i].object].append(e, i, t.uses[i])
 		if t.uses[i].counts() {
 			t.counting = append(t.counting, e)
+		}
+		if t.uses[i].meets() {
+			t.meeting = append(t.meeting, e)
 		}
 	}
 }
@@ -378,6 +383,9 @@ func (t *trace) pop(e int32) {
 	for _, u := range t.usesOf(e) {
 		if u.counts() {
 			t.counting = t.counting[:len(t.counting)-1]
+		}
+		if u.meets() {
+			t.meeting = t.meeting[:len(t.meeting)-1]
 		}
 		o := &t.objects[u.object]
 		o.uses = o.uses[:len(o.uses)-1]
@@ -426,62 +434,4 @@ func (t *trace) keptFor(e int32) **step {
 
 func (g *goroutineLog) unused() bool {
 	return len(g.events) == 0 && len(g.wakes) == 0
-}
-
-// validate checks what can be checked of a transition by itself.
-func (t *trace) validate(x *Transition) error {
-	step := len(t.events)
-	problem := ""
-	switch {
-	case step >= maxTransitions:
-		problem = fmt.Sprintf("more than %d transitions in one execution; lower the step limit", maxTransitions)
-	case len(t.clocks)+len(t.goroutines) >= maxClockEntries || len(t.pasts) >= maxClockEntries:
-		problem = fmt.Sprintf("more than %d transitions x goroutines, or races x goroutines; lower the step limit", maxClockEntries)
-	case x.Choices < 1 || x.Choice < 0 || x.Choice >= x.Choices:
-		problem = fmt.Sprintf("%s is not one of %d choices", x.Action, x.Choices)
-	}
-	if problem != "" {
-		return logError(step, "%s", problem)
-	}
-	for i, a := range x.Accesses {
-		if a.Kind >= accessKinds {
-			return logError(step, "access %d is of unknown kind %d", i, a.Kind)
-		}
-	}
-	for _, n := range x.Needs {
-		if n.Mask == 0 || n.Mask >= readyMasks {
-			return logError(step, "unknown wait condition %#x", n.Mask)
-		}
-	}
-	if len(x.Needs) > 0 && !slices.ContainsFunc(x.Needs, func(n Need) bool { return metBy(n, x.Accesses) }) {
-		return logError(step, "%s ran although nothing that it waited for held: %v", x.Action, x.Needs)
-	}
-	return nil
-}
-
-// metBy reports whether the first access to the object of a need found it to hold.
-func metBy(n Need, accesses []Access) bool {
-	i := slices.IndexFunc(accesses, func(a Access) bool { return a.Object == n.Object })
-	return i >= 0 && n.holds(accesses[i].Ready, accesses[i].Count)
-}
-
-// checkReplay compares event e with what the replay of its action was.
-func (t *trace) checkReplay(e int32, x *Transition) error {
-	event := &t.events[e]
-	diverged := func(want, got any) error {
-		return &DivergenceError{Step: int(e), Want: fmt.Sprintf("%s with %v", x.Action, want), Got: fmt.Sprint(got)}
-	}
-	switch accesses, needs, starts := t.accessesOf(e), t.needsOf(e), t.startsOf(e); {
-	case event.choices != x.Choices:
-		return diverged(fmt.Sprint(event.choices, " choices"), x.Choices)
-	case !slices.Equal(needs, x.Needs):
-		return diverged(needs, x.Needs)
-	case event.barrier != x.Barrier:
-		return diverged(fmt.Sprint("barrier ", event.barrier), x.Barrier)
-	case !slices.Equal(accesses, x.Accesses):
-		return diverged(accesses, x.Accesses)
-	case !slices.Equal(starts, x.Starts):
-		return diverged(starts, x.Starts)
-	}
-	return nil
 }

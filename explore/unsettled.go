@@ -16,9 +16,14 @@ import "slices"
 //
 // But f may be another transition before e, of which only what is foreseeable is known: one that is
 // sealed may have been cut short, or have gone on. What is new in w may then conflict with it, though not with f as it was:
-// such a race is unsettled, and looked at again in every execution that adds something to v. (That every transition so far was a
-// single access does not say that nothing is sealed: one may go on for the first time before e.) So is one with what a partner would have
+// such a race is unsettled, and looked at again in every execution that adds something to v. So is one with what a partner would have
 // done by itself, which was not executed. (What is pending at the end is found anew in every execution.)
+//
+// That f was a single access does not say that it is one before e. Where the worker knows that (Transition.Settled), the race is settled,
+// even if f finds something else there and accesses its object in another way: something new in w that conflicts with f then accesses that
+// object too, as e does, and does not conflict with e. So both read, or both add to its counter; and as e conflicts with f as it was, so does
+// what is new. There is one exception: before e, f may end where it waits for a partner, and say so. Only what looks for partners conflicts
+// with that: where an execution adds such an event to v, the race is looked at again.
 //
 // For the same reason something may be taken for a weak initial of v that is not. Let d(e) be how many of its accesses
 // f makes, before e, up to the first that conflicts with e: these are foreseeable. If c keeps v out although it conflicts with f, then
@@ -47,7 +52,7 @@ func (d *dpor) findPartners(i int, x *Transition) error {
 			return err
 		}
 		for _, r := range races {
-			d.keep(reversible{r, p.step(), int32(i), int32(i)})
+			d.keep(reversible{race: r, op: p.step(), without: int32(i), found: int32(i)})
 		}
 	}
 	return nil
@@ -62,23 +67,33 @@ func (d *dpor) keep(f reversible) {
 // reverseUnsettled plans the reversals of unsettled races to which events from event from on
 // add something.
 func (d *dpor) reverseUnsettled(from int) {
+	first, _ := slices.BinarySearch(d.trace.meeting, int32(from))
+	meeting := d.trace.meeting[first:]
 	for i := range d.unsettled {
-		if f := &d.unsettled[i]; d.adds(from, f) {
+		switch f := &d.unsettled[i]; {
+		case f.settled && len(meeting) == 0:
+		case int(f.found) >= from:
+			if f.without >= 0 {
+				d.reverseRace(*f)
+			}
+		case f.settled && slices.ContainsFunc(meeting, func(x int32) bool { return d.adds(x, f) }), !f.settled && d.addsAny(from, f):
 			d.reverseRace(*f)
 		}
 	}
 }
 
-// adds reports whether one of the events from event from on belongs to the reversal of an unsettled race.
-func (d *dpor) adds(from int, f *reversible) bool {
-	if int(f.found) >= from {
-		return f.without >= 0
-	}
-	t := d.trace
-	for x := int32(from); x < int32(len(t.events)); x++ {
-		if c := t.clockOf(x); !t.includes(c, f.event) && (f.without < 0 || !t.includes(c, f.without)) {
+// addsAny reports whether one of the events from event from on belongs to the reversal of a race.
+func (d *dpor) addsAny(from int, f *reversible) bool {
+	for x := int32(from); x < int32(len(d.trace.events)); x++ {
+		if d.adds(x, f) {
 			return true
 		}
 	}
 	return false
+}
+
+// adds reports whether event x belongs to the reversal of a race.
+func (d *dpor) adds(x int32, f *reversible) bool {
+	c := d.trace.clockOf(x)
+	return !d.trace.includes(c, f.event) && (f.without < 0 || !d.trace.includes(c, f.without))
 }

@@ -296,7 +296,8 @@ func (w *worker) execute(a Action) {
 		return
 	}
 	w.current.Needs = w.needs(g)
-	_, visible := w.pending(g)
+	in, visible := w.pending(g)
+	w.current.Settled = visible && in.settles() && !g.goesOn(g.pc+1)
 	g.continuing = false
 	if visible {
 		w.operate(g, a.Choice)
@@ -323,6 +324,19 @@ func (w *worker) execute(a Action) {
 		w.operate(g, 0)
 	}
 	g.returned = g.pc == len(g.body) && !g.main && !g.blocked
+}
+
+// goesOn reports whether a transition that has come to the instruction at pc may go on with a visible operation.
+func (g *simGoroutine) goesOn(pc int) bool {
+	switch {
+	case pc >= len(g.body):
+		return false
+	case g.body[pc].op == opSkip && g.goesOn(pc+1+g.body[pc].other):
+		return true
+	case g.body[pc].op.local():
+		return g.goesOn(pc + 1)
+	}
+	return g.body[pc].sealed
 }
 
 // tick advances the clock to the next time at which a goroutine is to wake.

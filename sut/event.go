@@ -6,7 +6,7 @@ import "fmt"
 type Event struct {
 	Kind      EventKind
 	Operation Operation
-	Access    AccessKind // Accessed, Pending
+	Access    AccessKind // Accessed, Pending; Stepped: see Settled
 	Ready     uint8      // Accessed: the wait conditions that held before; Stepped, Pending: those needed
 	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Accessed: the delta of a Commute
 	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
@@ -15,6 +15,10 @@ type Event struct {
 	Open      uint64     // Stepped, Accessed: program counter of the nearest call that is not sealed
 	PC        uint64     // where the operation was called
 }
+
+// Settled reports whether an event begins a transition that is its operation and nothing else, whatever was executed before: it makes
+// one access, to the object that it makes it to now.
+func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == stepSettled }
 
 // EventKind says what an event tells.
 type EventKind uint8

@@ -223,7 +223,17 @@ func buildOperations(t *testing.T, races ...string) *sut.Program {
 // perform runs the program of an operation and returns what the log has of it.
 func perform(t *testing.T, program *sut.Program, row operationRow, world sut.World) string {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: []string{row.name}, World: world})
+	log := runOperation(t, program, sut.Options{Args: []string{row.name}, World: world})
+	if refused := log.Outcome == sut.Refused; refused != (row.treatment == "refused") || !refused && log.Outcome != sut.Completed {
+		t.Errorf("%s: %v, though it is %s: %s%s", row.name, log.Outcome, row.treatment, log.Message, log.Stderr)
+		return "-"
+	}
+	return loggedBetweenMarks(log.Events)
+}
+
+func runOperation(t *testing.T, program *sut.Program, o sut.Options) *sut.Log {
+	t.Helper()
+	w, err := sut.Start(program, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +242,70 @@ func perform(t *testing.T, program *sut.Program, row operationRow, world sut.Wor
 	if err != nil {
 		t.Fatal(err)
 	}
-	if refused := log.Outcome == sut.Refused; refused != (row.treatment == "refused") || !refused && log.Outcome != sut.Completed {
-		t.Errorf("%s: %v, though it is %s: %s%s", row.name, log.Outcome, row.treatment, log.Message, log.Stderr)
-		return "-"
+	return log
+}
+
+// TestSettled: a transition that is settled is an operation and nothing else, whatever comes after it; and where a package does more in one
+// call, it is not.
+func TestSettled(t *testing.T) {
+	for _, races := range [][]string{nil, {sut.RacesMain}} {
+		program := buildOperations(t, races...)
+		_, rows := readOperations(t)
+		settled := map[string]bool{}
+		for _, row := range rows {
+			if row.treatment == "refused" {
+				continue
+			}
+			log := runOperation(t, program, sut.Options{Args: []string{row.name, "after an addition"}})
+			if log.Outcome != sut.Completed {
+				t.Errorf("%s: %v: %s%s", row.name, log.Outcome, log.Message, log.Stderr)
+			}
+			settled[row.name] = settledAfterAddition(t, row.name, log.Events)
+		}
+		for name, want := range map[string]bool{
+			"sync.Mutex.Lock": true, "sync.RWMutex.Lock": true, "sync.WaitGroup.Add": true, "sync/atomic.Int64.CompareAndSwap": true, "sync.Once.Do": true,
+			"sync/atomic.Value.Load": false, "sync/atomic.Value.Store": false, "sync/atomic.Value.Swap": false, "sync.Map.Load": false,
+			"chan send": false, "sync.Cond.Wait": false, "time.Sleep": false,
+		} {
+			if settled[name] != want {
+				t.Errorf("%s: settled: %v, want %v", name, settled[name], want)
+			}
+		}
 	}
-	return loggedBetweenMarks(log.Events)
+}
+
+// settledAfterAddition reports whether the first transition is settled that main begins after the addition, which is. It has an
+// error if one that is settled goes on.
+func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settled bool) {
+	t.Helper()
+	step, accesses, marks := sut.Event{}, 0, 0
+	after := -1 // how many transitions of main have begun since the addition
+	for _, e := range events {
+		switch {
+		case e.Kind == sut.Stepped || e.Kind == sut.Ticked:
+			if step, accesses = e, 0; e.Subject != events[0].Subject {
+				continue
+			}
+			switch {
+			case e.Operation == sut.Yield:
+				marks++
+			case marks == 1 && e.Operation != sut.Resume:
+				if after++; after == 0 && !e.Settled() {
+					t.Errorf("%s: the addition before it is not settled", name)
+				} else if after == 1 {
+					settled = e.Settled()
+				}
+			}
+		case e.Kind == sut.Accessed && step.Settled():
+			if accesses++; accesses > 1 && e.Access != sut.Commute {
+				t.Errorf("%s: %v goes on with %v", name, step.Operation, e.Operation)
+			}
+		}
+	}
+	if after < 0 {
+		t.Errorf("%s: there is no addition", name)
+	}
+	return settled
 }
 
 // loggedBetweenMarks lists the operations that the main goroutine performs between

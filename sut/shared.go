@@ -87,7 +87,7 @@ type sharedAccess struct {
 
 // Kinds of records.
 const (
-	recordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16
+	recordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16, flag stepSettled
 	recordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b counter before
 	recordSpawn               // a the new goroutine, b entry of its function
 	recordWake                // a the goroutine that was blocked
@@ -104,6 +104,9 @@ const (
 	recordSignal              // a the signal that arrives, 0 for none
 	recordKinds
 )
+
+// stepSettled is a flag of a transition: it is one operation, which accesses one object, wherever it is executed.
+const stepSettled = 1
 
 // record is one entry of the log of an execution.
 type record struct {

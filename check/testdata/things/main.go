@@ -109,6 +109,10 @@ func onFiles(operation byte, i, goroutine int) (saw string, ok bool) {
 	case 'A':
 		_, err := files[i].Write([]byte{byte('a' + goroutine)})
 		return failure(err), true
+	case 'N':
+		n := fired.Add(1)
+		_, err := files[i].Write([]byte{byte('0' + n)})
+		return failure(err), true
 	case 'R':
 		content, err := os.ReadFile(names[i])
 		return fmt.Sprintf("%q %v", content, err != nil), true

@@ -21,6 +21,8 @@ type tandemG struct {
 	parked     bool
 	sealed     bool  // the pending operation is sealed: others do not get in before it
 	hidden     bool  // nobody can notice it
+	direct     bool  // an open package performs it, and it is not one of several operations in one call
+	settled    bool  // its transition is an operation and nothing else: see tandemSettles
 	background bool  // started by package initialisation
 	raw        int8  // how deep it is in functions that must not wait for a socket
 	origin     uint8 // class of the caller of the go statement
@@ -155,11 +157,17 @@ func tandemConsider() {
 		return
 	}
 	t.begun = 0
+	settled := t.settled
+	t.settled = false
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
+		if settled {
+			throw("tandem: a transition goes on that was over")
+		}
 		t.guarded = false
 		tandemLogOperation(t)
 		return
 	}
+	t.sealed = t.sealed && !settled
 	if t.chose && (t.sealed || t.announces()) {
 		t.rests, t.parked = true, true
 		return
@@ -327,11 +335,15 @@ func tandemPick() *g {
 func tandemBegin(gp *g) {
 	t := &gp.tandem
 	t.chose = t.choices > 1 || t.op == opFault || t.op == opShort
+	t.settled = tandemSettles(gp)
 	tandemNoteTurn(gp)
 	tandemClock.reads = 0
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}
+	if t.settled {
+		r.flag = stepSettled
+	}
 	if need := tandemNeed(t.op); need != 0 {
 		r.ready, r.b = need, tandemObject(t)
 	}
@@ -427,64 +439,4 @@ func tandemLogFull() {
 	}
 	tandem.sh.records-- // room for what the end has to say
 	tandemEnd(outcomeLogFull)
-}
-
-// tandemSpawn is called when newg has been made by parent, before it runs.
-func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
-	newg.tandem = tandemG{}
-	if !tandem.on || isSystemGoroutine(newg, false) {
-		return
-	}
-	id, nth := uint64(0), uint64(0)
-	if parent.tandem.id != 0 {
-		parent.tandem.children++
-		id, nth = parent.tandem.id, parent.tandem.children
-	} else { // a timer's function: the clock is its parent
-		tandem.ticks++
-		nth = tandem.ticks
-	}
-	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
-	newg.tandem.origin = tandemOrigin(parent, pc)
-	newg.tandem.op, newg.tandem.call = opStart, tandemNoCall
-	newg.tandem.caller = pc
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc), open: uint64(parent.tandem.open)})
-}
-
-// tandemAdopt puts a goroutine under control.
-func tandemAdopt(gp *g, id uint64) {
-	tandem.spawned++
-	gp.tandem.id, gp.tandem.seed, gp.tandem.order = id, id, tandem.spawned
-}
-
-// tandemWoken is called when a goroutine that was blocked becomes runnable. One
-// that was blocked in a select no longer waits on any of its channels.
-func tandemWoken(gp *g) {
-	t := &gp.tandem
-	if !tandem.on || t.id == 0 {
-		return
-	}
-	tandemRecord(record{kind: recordWake, a: t.id})
-	if t.cases != 0 {
-		tandemAccessArms(t)
-		t.cases = 0
-	}
-}
-
-// tandemStackMoved is called when a stack has been copied to where there is more room:
-// what a pending operation knows of it has moved along.
-func tandemStackMoved(gp *g, old stack, delta uintptr) {
-	t := &gp.tandem
-	for _, p := range [...]*uintptr{&t.cases, &t.frame} {
-		if old.lo <= *p && *p < old.hi {
-			*p += delta
-		}
-	}
-}
-
-// tandemGone is called when a goroutine has ended, on the system stack.
-func tandemGone(gp *g) {
-	if tandem.on && gp.tandem.id != 0 {
-		tandemRecord(record{kind: recordEnd, a: gp.tandem.id})
-	}
-	gp.tandem = tandemG{}
 }

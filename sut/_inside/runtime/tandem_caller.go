@@ -22,6 +22,7 @@ const (
 	callerInside  // part of something that has its own point, or needs none
 	callerHidden  // what it does cannot be told from its doing nothing: sync.Pool
 	callerAtomic  // package sync/atomic
+	callerValue   // its Value, whose operations consist of several
 	callerChecker // not the program at all, but what was added to it
 
 	callerPrivate = 1 << 7 // | one of the above: its atomic operations are part of something else
@@ -83,21 +84,23 @@ func (p *tandemPatterns) match(pkg string) bool {
 func tandemFindCaller(gp *g) {
 	t := &gp.tandem
 	if t.op == opPeerTimer || t.op == opPass { // not the program
-		t.caller, t.open, t.sealed, t.hidden = 0, 0, false, false
+		t.caller, t.open, t.sealed, t.hidden, t.direct = 0, 0, false, false, false
 		return
 	}
 	parts := tandemParts(t.op)
 	pc, fp, last, from := t.caller, t.frame, t.caller, uintptr(0)
+	t.direct = true
 	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
-		if atomic && class != callerAtomic && class != callerChecker {
+		if atomic && class != callerAtomic && class != callerValue && class != callerChecker {
 			if atomic = false; class&callerPrivate != 0 {
 				t.hidden = true // it only orders accesses to memory
 				return
 			}
 		}
 		class &^= callerPrivate
+		t.direct = t.direct && class != callerValue
 		inside := parts>>class&1 != 0
 		if inside && fp == 0 { // pc is in goexit
 			class, pc = t.origin, last
@@ -117,6 +120,7 @@ func tandemFindCaller(gp *g) {
 func tandemSeal(gp *g, class uint8, from, fp uintptr) {
 	t := &gp.tandem
 	t.sealed, t.hidden = class != callerOpen, class == callerHidden
+	t.direct = t.direct && !t.sealed
 	switch class {
 	case callerOpen:
 		t.open, t.call = t.caller, 0
@@ -141,7 +145,7 @@ func tandemLeavesProgram(op uint8) bool {
 
 // tandemParts is the set of the classes that are part of an operation.
 func tandemParts(op uint8) uint32 {
-	parts := uint32(1<<callerRuntime | 1<<callerAtomic | 1<<callerChecker)
+	parts := uint32(1<<callerRuntime | 1<<callerAtomic | 1<<callerValue | 1<<callerChecker)
 	switch {
 	case tandemIsSocketOp(op):
 		parts |= 1<<callerSystem | 1<<callerSocket | 1<<callerFile
@@ -210,7 +214,7 @@ func tandemClassify(pc uintptr) uint8 {
 		return callerChecker
 	}
 	class := tandemClassifyLibrary(name, pkg)
-	if class != callerAtomic && tandemCallers.private.match(pkg) {
+	if class != callerAtomic && class != callerValue && tandemCallers.private.match(pkg) {
 		class |= callerPrivate
 	}
 	return class
@@ -240,6 +244,9 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		}
 		return callerRuntime
 	case "sync/atomic":
+		if stringslite.HasPrefix(name, "sync/atomic.(*Value)") {
+			return callerValue
+		}
 		return callerAtomic
 	case "runtime", "sync", "context", "weak", "github.com/tandem-mc/tandem",
 		"golang.org/x/sync/errgroup", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight", "golang.org/x/time/rate":

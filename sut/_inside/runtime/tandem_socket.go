@@ -258,6 +258,7 @@ func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
 		tandemRaceTouch(getg(), object, kind)
 	}
 	t := &getg().tandem
+	tandemNotSettled()
 	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
 
@@ -272,6 +273,7 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) && !tandemIsPlainFile(fd) {
 		return
 	}
+	tandemSettle()
 	tandemTouchName(opDescriptorUse, tandemName(uintptr(file)), accessRead)
 	if lock != nil {
 		tandemTouchName(opDescriptorUse, tandemName(uintptr(lock)), accessWrite)

@@ -1,5 +1,6 @@
-// Command operations performs the one operation that its argument names, between
-// two calls of runtime.Gosched, which mark its place in the log.
+// Command operations performs the one operation that its first argument names, between
+// two calls of runtime.Gosched, which mark its place in the log; with a second argument, after an
+// addition to a variable.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"sync/atomic"
 )
 
 // prepared returns the operation that is to be looked at. What it does before
@@ -14,6 +16,8 @@ import (
 type prepared func() func()
 
 func just(operation func()) prepared { return func() func() { return operation } }
+
+var before atomic.Int32
 
 func main() {
 	all := map[string]prepared{}
@@ -27,6 +31,9 @@ func main() {
 	}
 	operation := prepare()
 	runtime.Gosched()
+	if len(os.Args) > 2 {
+		before.Add(1)
+	}
 	operation()
 	runtime.Gosched()
 }
