@@ -258,10 +258,10 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	err := r.loop(ctx)
 	defer func() { r.executor.close() }()
 	switch {
-	case ctx.Err() != nil && err != nil: // else the search had ended by then
+	case err != nil && interrupted(ctx, err): // else the search had ended by then
 		result, err = r.endedBy("it was interrupted")
 	case err == nil:
-		if result, err = r.result(); err != nil && ctx.Err() != nil { // it ended while violations were explained
+		if result, err = r.result(); err != nil && interrupted(ctx, err) { // it ended while violations were explained
 			result, err = r.endedBy("it was interrupted")
 		}
 	case len(r.violations) > 0:

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -45,5 +46,28 @@ func TestInterruptAfterViolation(t *testing.T) {
 	}
 	if v := result.Verdict; v.Kind != explore.Violated || v.Reason != "it was interrupted" || len(result.Violations) == 0 {
 		t.Errorf("%+v with %d violations, want those that were found", v, len(result.Violations))
+	}
+}
+
+// contradicted is a search to which, at the moment of a signal, an execution contradicts an earlier one.
+type contradicted struct {
+	explore.Search
+	signal func()
+}
+
+func (c contradicted) Report(explore.Execution) error {
+	c.signal()
+	return &explore.DivergenceError{}
+}
+
+// TestInterruptHidesNothing: what contradicts itself does not do so because the check is interrupted just then.
+func TestInterruptHidesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := httpGet.options(t)
+	o.Search = contradicted{o.Search, cancel}
+	var contradiction *explore.DivergenceError
+	if result, err := Run(ctx, o); !errors.As(err, &contradiction) {
+		t.Errorf("%+v, %v, want the contradiction", result, err)
 	}
 }

@@ -165,7 +165,7 @@ func (p *pool) finished(x *executor, j *job) {
 		p.leave(x, j.err)
 	}
 	if j.asked && p.leader == x && !p.taken {
-		return // it is reported next, before mu is free
+		return // it is reported by this executor next, since no other one leads
 	}
 	p.early.keep(j, x)
 	if j.asked {

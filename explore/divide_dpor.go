@@ -8,7 +8,7 @@ func (d *dpor) divide(least float64) *Part {
 	if d.restored != nil {
 		return nil
 	}
-	node, i := d.untaken(least, settledFor)
+	node, i := d.untaken(least, quietFor)
 	if node < 0 {
 		if node, i = d.untaken(least, 0); node < 0 {
 			return nil
@@ -26,8 +26,8 @@ func (d *dpor) divide(least float64) *Part {
 	return d.begin(p)
 }
 
-// settledFor is after how many executions in which nothing was inserted below a branch it is likely to stay as it is.
-const settledFor = 8
+// quietFor is after how many executions in which nothing was inserted below a branch it is likely to stay as it is.
+const quietFor = 8
 
 // untaken returns which branch of which node is to be made a part (Divide), if nothing was inserted below it in so many executions. The
 // node is -1 if there is none.
@@ -53,7 +53,7 @@ func (d *dpor) part(p *Part, i int) *dpor {
 	part := newDPOR(d.trace.prefix(node, spare.trace))
 	part.told, part.owner = spare.told, &owner{stock: spare.owner.stock}
 	part.told.empty()
-	part.floor, part.begun, part.settled = node+1, true, true
+	part.floor, part.begun, part.decided = node+1, true, true
 	part.short = d.short
 	part.path, part.nodes = refill(spare.path, d.path[:node], len(d.path)), refill(spare.nodes, d.nodes[:node+1], len(d.nodes))
 	part.sleep = refill(spare.sleep, d.sleep[:d.nodes[node].sleepEnd], len(d.sleep))
@@ -136,7 +136,7 @@ func (d *dpor) join(p *Part) bool {
 	d.choosing = append(slices.DeleteFunc(d.choosing, func(e int32) bool { return !slices.Contains(part.choosing, e) }),
 		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
 	d.unsettled = part.unsettled
-	d.settled, d.due = false, nil
+	d.decided, d.due = false, nil
 	d.reuse(p)
 	return true
 }
@@ -164,8 +164,9 @@ func (d *dpor) spare() *dpor {
 	return s
 }
 
-// inheritFrom gives the sleepers after a node the accesses that they have there: the part could only assume some of what they find. Nodes where
-// nothing is left to do may have lost theirs (putToSleep).
+// inheritFrom gives the sleepers at the nodes of a part that has been joined the accesses that they have at the node where it begins. What the
+// branches before it (Part.assumed) would access there was foreseen when it began, and has been executed since. Nodes where
+// nothing is left to do may have lost their sleepers (putToSleep).
 func (d *dpor) inheritFrom(node int) {
 	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
 		n, before := &d.nodes[i], d.sleepOf(&d.nodes[i-1])

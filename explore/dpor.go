@@ -35,10 +35,13 @@ type dpor struct {
 	begun bool
 	sizes subtrees
 
-	chosen   *branch   // the one executed at the last node; nil beyond those that were to do
-	followed int       // how many steps of it were executed before
-	given    int       // how long path was then
-	settled  bool      // it has been decided what to execute next, or it is being executed
+	// The way to the leaf that is executed next: path[:given] leads to it. Of that, path[len(nodes)-1:] is what is left of branch chosen, of
+	// which so many steps were followed before, and then of those below it, down to the leaf.
+	chosen   *branch // nil beyond the leaf
+	followed int
+	given    int
+
+	decided  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
 
 	// What the nodes point into, one after the other.
@@ -98,11 +101,11 @@ func (d *dpor) Next() (Schedule, bool) {
 	return Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top, Tentative: true}, true
 }
 
-// choose decides what to execute next, unless that is settled, and reports whether there
+// choose decides what to execute next, unless it has been decided, and reports whether there
 // is anything.
 func (d *dpor) choose() bool {
-	if d.settled || !d.begun {
-		d.begun, d.settled = true, true
+	if d.decided || !d.begun {
+		d.begun, d.decided = true, true
 		return true
 	}
 	for top := len(d.nodes) - 1; top >= d.floor; top-- {
@@ -121,7 +124,7 @@ func (d *dpor) choose() bool {
 			b := n.todo.pop()
 			d.descend(b)
 			d.come(top, b)
-			d.settled = true
+			d.decided = true
 			return true
 		}
 	}
@@ -207,7 +210,7 @@ func (d *dpor) Report(e Execution) error {
 	if err := d.checkReplay(e.Transitions); err != nil {
 		return err
 	}
-	d.settled = false
+	d.decided = false
 	from := len(d.trace.events)
 	d.reversible = d.reversible[:0]
 	for i := from; i < len(e.Transitions); i++ {

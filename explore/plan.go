@@ -38,7 +38,7 @@ func (d *dpor) reverse(from int, e *Execution) error {
 			d.choosing = append(d.choosing, int32(i))
 		}
 	}
-	d.addAlternatives()
+	d.addAlternatives() // before any race is reversed: what a part then inserts itself has to be known (inserts)
 	for i := range e.Pending {
 		if err := d.findPending(&e.Pending[i], e.Outcome); err != nil {
 			return err

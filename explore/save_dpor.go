@@ -64,7 +64,7 @@ func (d *dpor) resume(from *decoder) {
 	if length == 0 {
 		return
 	}
-	d.begun, d.settled, d.restored = true, true, &restored{}
+	d.begun, d.decided, d.restored = true, true, &restored{}
 	for i := range length {
 		d.nodes = append(d.nodes, node{todo: from.wakeups(0), vague: from.truth(), leaf: from.truth()})
 		d.restored.explored = append(d.restored.explored, from.sleepers())
@@ -147,8 +147,10 @@ func (t *trace) digest(e int32) uint64 {
 	for _, g := range t.startsOf(e) {
 		add(uint64(g))
 	}
-	if x.barrier {
-		add(1)
+	for bit, is := range [...]bool{x.barrier, x.forced, x.settled} {
+		if is {
+			add(1 << bit)
+		}
 	}
 	return h
 }

@@ -65,8 +65,9 @@ func (t *trace) checkReplay(e int32, x *Transition) error {
 		return diverged(fmt.Sprint(event.choices, " choices"), x.Choices)
 	case !slices.Equal(needs, x.Needs):
 		return diverged(needs, x.Needs)
-	case event.barrier != x.Barrier || event.settled != x.Settled:
-		return diverged(fmt.Sprint("barrier ", event.barrier, ", settled ", event.settled), fmt.Sprint(x.Barrier, ", ", x.Settled))
+	case event.barrier != x.Barrier || event.forced != x.Forced || event.settled != x.Settled:
+		return diverged(fmt.Sprintf("barrier %v, forced %v, settled %v", event.barrier, event.forced, event.settled),
+			fmt.Sprintf("%v, %v, %v", x.Barrier, x.Forced, x.Settled))
 	case !slices.Equal(accesses, x.Accesses):
 		return diverged(accesses, x.Accesses)
 	case !slices.Equal(starts, x.Starts):
