@@ -165,7 +165,7 @@ func (d *dpor) spare() *dpor {
 }
 
 // inheritFrom gives the sleepers at the nodes of a part that has been joined the accesses that they have at the node where it begins. What the
-// branches before it (Part.assumed) would access there was foreseen when it began, and has been executed since. Nodes where
+// branches before it (Part.assumed) would access there was foreseen when it began, and has been executed since: what that finds may differ, but not what it accesses (agrees). Nodes where
 // nothing is left to do may have lost their sleepers (putToSleep).
 func (d *dpor) inheritFrom(node int) {
 	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
