@@ -112,6 +112,27 @@ func (p *peerSide) lastWords(err error) error {
 	return fmt.Errorf("%w%s", err, text.String())
 }
 
+// lastInputs adds to an error that says who died what the group was given on this branch, the input that it died of in the end.
+func (p *peerSide) lastInputs(err error, last iocache.Input) error {
+	var died *peers.Died
+	if !errors.As(err, &died) || p.at == nil {
+		return err
+	}
+	steps := p.cache.Missing(iocache.Vector{iocache.Root}, p.at)
+	var text strings.Builder
+	if cut := len(steps) + 1 - maxLastInputs; cut > 0 {
+		steps = steps[cut:]
+		fmt.Fprintf(&text, "\n  ... (%s before)", count(cut, "input"))
+	}
+	for _, s := range steps {
+		fmt.Fprintf(&text, "\n  %v", s.Input)
+	}
+	return fmt.Errorf("%w\nthe peers had been given, connections by number:%s\n  %v, of which it died", err, text.String(), last)
+}
+
+// maxLastInputs is how many of the inputs of a group an error shows.
+const maxLastInputs = 40
+
 // maxLastWords bounds what an error shows of the output of a peer, in bytes.
 const maxLastWords = 4 << 10
 

@@ -29,7 +29,7 @@ func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err 
 			err = p.lastWords(err)
 		}
 		if !wereKilled(err) || attempt == maxAttempts || p.ctx.Err() != nil {
-			return reaction, err
+			return reaction, p.lastInputs(err, in)
 		}
 		p.noteKilled(err)
 	}
