@@ -41,7 +41,7 @@ const maxSubtests = 10_000
 // its own, since an order of it and of its siblings does not exist. Parallel
 // siblings are explored together; each has the verdict of its own failures.
 // Errors are those of Run. When ctx ends, the verdict of what is under way is
-// Unknown, and the tests after it have none.
+// Unknown, and so is that of each test function after it.
 func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) error {
 	alternatives := splitPattern(o.Run)
 	for _, pattern := range alternatives {
@@ -55,21 +55,26 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 	if err != nil {
 		return err
 	}
-	t := &testRun{options: o, tell: tell}
+	t := &testRun{options: o, tell: tell, told: map[string]bool{}}
+	matched := false
 	for _, name := range names {
 		below, ok := patternsBelow(alternatives, name)
 		if !ok {
 			continue
 		}
-		t.matched = true
-		if _, err := t.check(ctx, name, below); err != nil {
-			return err
+		matched = true
+		if ctx.Err() == nil {
+			if _, err := t.check(ctx, name, below); err != nil {
+				return err
+			}
 		}
-		if ctx.Err() != nil {
-			return nil
+		if ctx.Err() != nil && !t.told[name] {
+			if err := tell(TestVerdict{Test: report.Test{Name: name, Verdict: report.Unknown, Reason: "the check was interrupted before"}}); err != nil {
+				return err
+			}
 		}
 	}
-	if !t.matched {
+	if !matched {
 		return fmt.Errorf("%s: %w: %d test functions, none matches %q", o.Package, ErrNoMatch, len(names), o.Run)
 	}
 	return nil
@@ -79,7 +84,7 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 type testRun struct {
 	options TestOptions
 	tell    func(TestVerdict) error
-	matched bool
+	told    map[string]bool // the verdicts on these tests
 }
 
 // check checks a test or subtest: first its serial subtests, one by one, then
@@ -115,6 +120,7 @@ func (t *testRun) check(ctx context.Context, name string, patterns []string) (ex
 			if err := t.tell(v); err != nil {
 				return worst, err
 			}
+			t.told[v.Name] = true
 			worst = worse(worst, verdictKinds[v.Verdict])
 		}
 		return worst, nil

@@ -87,7 +87,7 @@ func TestTestsThatDoNotMatch(t *testing.T) {
 	}
 }
 
-// TestInterruptTests: the test under way is unknown, and the next one is not begun.
+// TestInterruptTests: the test under way is unknown, and those after it, none of which is begun.
 func TestInterruptTests(t *testing.T) {
 	o := testBinary(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,7 +104,19 @@ func TestInterruptTests(t *testing.T) {
 	if err := Tests(ctx, o, func(v TestVerdict) error { got = append(got, v); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 1 || got[0].Name != "TestMany" || got[0].Verdict != report.Unknown || got[0].Reason != "it was interrupted" {
-		t.Errorf("%+v, want only TestMany, unknown since it was interrupted", got)
+	if len(got) < 2 || got[0].Name != "TestMany" || got[0].Verdict != report.Unknown || got[0].Reason != "it was interrupted" {
+		t.Fatalf("%+v, want TestMany, unknown since it was interrupted, and the others", got)
+	}
+	names, err := listTests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got[1:] {
+		if v.Name != names[i+1] || v.Verdict != report.Unknown || v.Reason != "the check was interrupted before" || v.Executions > 0 {
+			t.Errorf("%+v, want %s, unknown since it was not begun", v, names[i+1])
+		}
+	}
+	if len(got) != len(names) {
+		t.Errorf("%d verdicts, want %d", len(got), len(names))
 	}
 }

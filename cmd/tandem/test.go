@@ -89,7 +89,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	}
 	var results []report.TestPackage
 	tested, matched := false, false
-	for _, p := range packages {
+	for i, p := range packages {
 		result, err := f.packageTests(c, p, args)
 		switch {
 		case errors.Is(err, sut.ErrNoTests), errors.Is(err, check.ErrNoMatch):
@@ -101,6 +101,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 		}
 		tested, matched = true, true
 		if results = append(results, result); c.Context().Err() != nil {
+			notReached(c.ErrOrStderr(), packages[i+1:])
 			break
 		}
 	}
@@ -114,6 +115,13 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 		return fmt.Errorf("no test matches -run %s", f.pattern)
 	}
 	return exitOf(results, c.Context().Err() != nil)
+}
+
+// notReached says which packages an interrupted run has not come to.
+func notReached(out io.Writer, packages []sut.Package) {
+	for _, p := range packages {
+		fmt.Fprintf(out, "tandem: %s was not reached: the check was interrupted before\n", p.ImportPath)
+	}
 }
 
 // exitOf is the worst verdict of all. Tests that an interrupted run has not come to

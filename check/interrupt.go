@@ -1,0 +1,16 @@
+package check
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// interrupted reports whether an error is one that a check may have had because it was interrupted. What contradicts itself
+// does so anyway.
+func interrupted(ctx context.Context, err error) bool {
+	var divergence *explore.DivergenceError
+	var log *explore.LogError
+	return ctx.Err() != nil && !errors.As(err, &divergence) && !errors.As(err, &log)
+}
