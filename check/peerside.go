@@ -208,6 +208,7 @@ func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) err
 func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
 	p.spent.inputs++
 	step := strategy.Step{Kind: strategyKinds[in.Kind]}
+	step.Answered = r.Refused != 0 || len(r.Deliveries)+len(r.Opened)+len(r.Ended) > 0
 	for _, d := range r.Deliveries {
 		step.ResponseBytes += len(d.Data)
 	}

@@ -18,6 +18,9 @@ import (
 // quiescenceLimit bounds the wait for the peers' reaction to one input.
 const quiescenceLimit = 30 * time.Second
 
+// maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and a record of the cache.
+const maxReaction = 256 << 20
+
 // longestWait is the most that passes until a timer of the peers is due: what is set for later is as good as never.
 const longestWait = 366 * 24 * time.Hour
 
@@ -135,6 +138,7 @@ type reaction struct {
 	refused int
 	opened  []int
 	list    []iocache.Delivery
+	size    int // bytes in it
 	ended   []iocache.Ending
 }
 
@@ -217,6 +221,9 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 			if stuck.IsZero() {
 				stuck = time.Now()
 			}
+			if r.p.ctx.Err() != nil {
+				return r.p.ctx.Err()
+			}
 			if time.Since(stuck) > quiescenceLimit {
 				return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, len(data), len(in.Data))
 			}
@@ -260,6 +267,9 @@ func (r *reaction) drain() (progress bool, err error) {
 			progress = true
 			switch {
 			case err == nil && n > 0:
+				if err := r.take(number, n); err != nil {
+					return progress, err
+				}
 				r.add(number, slices.Clone(buffer[:n]), iocache.StillOpen)
 			case err == nil:
 				r.add(number, nil, iocache.EOF)
@@ -273,6 +283,15 @@ func (r *reaction) drain() (progress bool, err error) {
 		}
 	}
 	return progress, nil
+}
+
+// take counts bytes that have arrived on a connection.
+func (r *reaction) take(connection, n int) error {
+	if r.size += n; r.size > maxReaction {
+		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, and have not waited for the next one: "+
+			"what can be done about peers that do not is in docs/limits.md", maxReaction>>20, connection)
+	}
+	return r.p.ctx.Err() // they may send as fast as they are read
 }
 
 // noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent

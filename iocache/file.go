@@ -223,12 +223,28 @@ func decodeFrame(frame []byte) (Entry, bool) {
 func HasRecord(data []byte) bool {
 	for ; len(data) >= frameHeader; data = data[1:] {
 		length := int64(binary.LittleEndian.Uint32(data))
-		if end := frameHeader + length; end <= int64(len(data)) &&
+		if end := frameHeader + length; end <= int64(len(data)) && mayBegin(data[frameHeader:end]) &&
 			checksum(data[:4], data[frameHeader:end]) == binary.LittleEndian.Uint32(data[4:]) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayBegin reports whether content may be that of a record, from what it begins with: to sum it up takes long.
+func mayBegin(content []byte) bool {
+	f := &fields{data: content}
+	f.number(math.MaxInt32)
+	kind := Kind(f.number(uint64(kinds - 1)))
+	f.number(math.MaxInt32)
+	switch kind {
+	case Connect, Listen:
+		f.bytes()
+		f.bytes()
+	case Send:
+		f.bytes()
+	}
+	return !f.bad && kind >= Connect
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -26,8 +26,11 @@ func (c *Cache) same(at NodeID, want, got Reaction) bool {
 	if len(c.masks) == 0 {
 		return false
 	}
-	blank := func([]byte) []byte { return []byte{0} }
-	return c.masked(at, want, blank).equal(c.masked(at, got, blank))
+	blanks := [2]int{} // what is in their place may also be in the answers
+	blank := func(i int) func([]byte) []byte {
+		return func([]byte) []byte { blanks[i]++; return []byte{0} }
+	}
+	return c.masked(at, want, blank(0)).equal(c.masked(at, got, blank(1))) && blanks[0] == blanks[1]
 }
 
 // unmasked is a reaction with what may differ as it is in another one, of which it may be the

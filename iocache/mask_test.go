@@ -41,6 +41,16 @@ func TestMaskedFieldMayDiffer(t *testing.T) {
 	}
 }
 
+// TestMasksAndZeros: a zero byte is no match.
+func TestMasksAndZeros(t *testing.T) {
+	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("ask")}, []Reaction{{}, says("OK\nDate: Monday\nbody")})
+	c.SetMasks([]Mask{dates})
+	var differs *Inconsistency
+	if _, err := c.Record(cursors[1], send("ask"), says("OK\n\x00\nbody")); !errors.As(err, &differs) {
+		t.Errorf("%v, want an inconsistency", err)
+	}
+}
+
 // TestMasksAreOfOneAddress: a rule for another peer does not count.
 func TestMasksAreOfOneAddress(t *testing.T) {
 	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("ask")}, []Reaction{{}, says("Date: 1\n")})

@@ -126,8 +126,7 @@ func readAll(file string, limit int) ([]byte, error) {
 }
 
 func sendHello(h hello) error {
-	h.Error = h.Error[:min(len(h.Error), maxHello/2)]
-	b, err := json.Marshal(h)
+	b, err := encodeHello(h)
 	if err != nil {
 		return err
 	}
@@ -135,6 +134,17 @@ func sendHello(h hello) error {
 		return fmt.Errorf("greet on the command channel: %w", err)
 	}
 	return nil
+}
+
+// encodeHello has so much of an error as a message takes: of a byte, up to six may be made.
+func encodeHello(h hello) ([]byte, error) {
+	for {
+		b, err := json.Marshal(h)
+		if err != nil || len(b) <= maxHello || h.Error == "" {
+			return b, err
+		}
+		h.Error = strings.ToValidUTF8(h.Error[:len(h.Error)/2], "")
+	}
 }
 
 // ReceiveHello waits on the checker's end of the channel, a blocking descriptor, for a

@@ -209,6 +209,19 @@ func TestProxySaysWhyItCannotStart(t *testing.T) {
 	}
 }
 
+// TestLongHello: of an error that does not fit into a message, the beginning arrives, whatever is in it.
+func TestLongHello(t *testing.T) {
+	for _, text := range []string{strings.Repeat("<", 10_000), strings.Repeat("\x01", 900), strings.Repeat("\u00e9", 5000)} {
+		b, err := encodeHello(hello{Error: "start peer x: " + text})
+		if err != nil || len(b) > maxHello {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+		if _, err := decodeHello(b); err == nil || !strings.HasPrefix(err.Error(), "start peer x: "+text[:400]) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestHelloThatDoesNotCome(t *testing.T) {
 	ours, theirs := channelPair(t)
 	defer ours.Close()

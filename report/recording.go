@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tandem-mc/tandem/sut"
@@ -298,6 +299,9 @@ func (r *Recording) validate() error {
 	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
 		return errors.New("package, build and Go version must be named")
 	}
+	if strings.HasPrefix(r.Program.Package, "-") {
+		return fmt.Errorf("package %q, want one that does not begin with a dash", r.Program.Package)
+	}
 	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible, r.Program.Races) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
@@ -307,8 +311,8 @@ func (r *Recording) validate() error {
 		return errors.New("the outcome and the hash of the event log must be named")
 	}
 	for i, chosen := range r.Schedule {
-		if chosen.Choice < 0 {
-			return fmt.Errorf("choice %d: alternative %d, want 0 or more", i, chosen.Choice)
+		if chosen.Choice < 0 || chosen.Choice >= maxAlternatives {
+			return fmt.Errorf("choice %d: alternative %d, want 0 or more, and less than %d", i, chosen.Choice, maxAlternatives)
 		}
 	}
 	for i, exchange := range r.Exchanges {
@@ -318,6 +322,9 @@ func (r *Recording) validate() error {
 	}
 	return nil
 }
+
+// maxAlternatives is how many alternatives an operation can have.
+const maxAlternatives = 1 << 16
 
 func (e Exchange) validate() error {
 	opens := false
@@ -351,8 +358,14 @@ func (e Exchange) validate() error {
 	return nil
 }
 
-// writeAtomically puts a complete file in the place of path.
+// writeAtomically puts a complete file in the place of path, or of what that links to. What is no file, such as /dev/stdout, is written to.
 func writeAtomically(path string, text []byte) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeTo(path, text)
+	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -368,4 +381,13 @@ func writeAtomically(path string, text []byte) (err error) {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
+}
+
+func writeTo(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -74,6 +77,36 @@ func TestSaveReplacesAFileAndLeavesNothingElse(t *testing.T) {
 	}
 }
 
+// TestSaveWhereNoFileIs: what is a link stays one, and what is no file is written to.
+func TestSaveWhereNoFileIs(t *testing.T) {
+	dir := t.TempDir()
+	target, link, fifo := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink(target, link), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(link, example()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
+		t.Errorf("the link has become %v, %v", info.Mode(), err)
+	}
+	if _, err := Load(target); err != nil {
+		t.Error(err)
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Save(fifo, example()); err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 1)
+	if _, err := reader.Read(first); err != nil || first[0] != '{' {
+		t.Errorf("%q was written, %v", first, err)
+	}
+}
+
 func TestSaveFailsWithoutATrace(t *testing.T) {
 	dir := t.TempDir()
 	if err := Save(filepath.Join(dir, "absent", "file"), example()); err == nil {
@@ -101,6 +134,8 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{`"\xff" is not valid UTF-8`, func(r *Recording) { r.Program.Args = []string{"\xff"} }},
 		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.Outcome = "" }},
 		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.EventLog = "" }},
+		{`package "-toolexec=x", want one that does not begin with a dash`, func(r *Recording) { r.Program.Package = "-toolexec=x" }},
+		{"choice 1: alternative 4611686018427387904", func(r *Recording) { r.Schedule[1].Choice = 1 << 62 }},
 		{"choice 1: alternative -1", func(r *Recording) { r.Schedule[1].Choice = -1 }},
 		{`exchange 0: input "jump"`, func(r *Recording) { r.Exchanges[0].Input.Kind = "jump" }},
 		{"exchange 1: connection -1", func(r *Recording) { r.Exchanges[1].Input.Conn = -1 }},

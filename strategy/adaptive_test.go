@@ -99,7 +99,7 @@ func (m *model) discover(n *modelNode) {
 		step.Kind = Connect
 	}
 	if n.answered {
-		step.ResponseBytes = 10
+		step.ResponseBytes, step.Answered = 10, true
 	}
 	step.SincePhysical, step.Depth = since(n)
 	step.Cost = m.known()

@@ -28,6 +28,8 @@ type Strategy interface {
 type Step struct {
 	Kind          Kind
 	ResponseBytes int // what the peers sent until they were quiescent, in bytes
+	// Answered says that they did something that the program can notice: sent something, ended, broke, refused or opened a connection, or ended.
+	Answered      bool
 	Depth         int // inputs since the peers were started, this one included
 	SincePhysical int // inputs since the nearest physical checkpoint, this one included
 	// Reads counts the calls by which the peers have read the time or random numbers since

@@ -28,6 +28,7 @@ func TestTable(t *testing.T) {
 		{Kind: Send, Reads: 2},
 		{Kind: Send, ResponseBytes: 5, Reads: 1},
 		{Kind: Send, Blind: true},
+		{Kind: Send, Blind: true, Answered: true}, // by the end of the connection
 	}
 	names := append(Names(), "after-io,every=3", "always,images=4", "always,every=2,images=3")
 	var b strings.Builder
@@ -38,6 +39,7 @@ func TestTable(t *testing.T) {
 	b.WriteByte('\n')
 	since, images := make([]int, len(names)), make([]int, len(names))
 	for i, step := range dialogue {
+		step.Answered = step.Answered || step.ResponseBytes > 0
 		step.Depth, step.Inputs, step.Returns, step.Cost = i, i, i/4, 3*time.Millisecond
 		reads := fmt.Sprint(step.Reads)
 		if step.Blind {

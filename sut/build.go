@@ -96,6 +96,9 @@ func (p *listedPackage) cgoLine() string {
 // Build compiles a main package, or the tests of a package. Programs that need
 // cgo are refused.
 func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
+	if strings.HasPrefix(o.Package, "-") { // the go command would take it for a flag
+		return nil, fmt.Errorf("%q is no package: its name begins with a dash", o.Package)
+	}
 	if strings.Contains(o.Package, "...") {
 		return nil, fmt.Errorf("%s may be several packages: name one", o.Package)
 	}

@@ -271,6 +271,7 @@ func editScheduler(e *editor) {
 	e.enter("goexit0", "tandemGone(gp)")
 	e.enter("ready", "tandemWoken(gp)")
 	e.point("Gosched", opYield, "nil", "nil")
+	e.enter("procPin", "tandemSettle()")
 	e.before("main", "fn := main_main", "tandemServe()")
 	e.before("main", "exitHooksRun := false", "tandemBeforeExit(0)")
 	e.enter("os_beforeExit", "tandemBeforeExit(exitCode)")

@@ -67,7 +67,7 @@ var operationNames = [opCount]string{
 	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
 	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
 	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShort: "choose how much to read or write", opDescriptorUse: "use connection",
-	opDescriptorClose: "close", opFault: "network", opPeerTimer: "timers of the peers", opPass: "time passes for the peers",
+	opDescriptorClose: "close", opFault: "network", opPeerTimer: "timers of the peers", opPass: "time passes for the peers", opGoOn: "go on",
 	opSignalSend: "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
 }
 

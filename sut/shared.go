@@ -189,6 +189,7 @@ const (
 	opFault     // a choice: what goes wrong with a connection to a peer
 	opPeerTimer // a choice: whether the peers' time passes before the program's
 	opPass      // it passes until a timer of theirs is due
+	opGoOn      // nothing: what follows is no part of the transition before
 	opCount
 )
 

@@ -160,9 +160,6 @@ func tandemConsider() {
 	settled := t.settled
 	t.settled = false
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
-		if settled {
-			throw("tandem: a transition goes on that was over")
-		}
 		t.guarded = false
 		tandemLogOperation(t)
 		return

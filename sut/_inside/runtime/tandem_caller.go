@@ -140,14 +140,14 @@ func tandemSeal(gp *g, class uint8, from, fp uintptr) {
 // tandemLeavesProgram reports whether an operation is a system call: what makes it is rarely
 // that alone.
 func tandemLeavesProgram(op uint8) bool {
-	return tandemIsSocketOp(op) || op >= opFileRead && op <= opSignalSend
+	return tandemIsSocketOp(op) || op >= opFileRead && op <= opSignalSend || op == opGoOn
 }
 
 // tandemParts is the set of the classes that are part of an operation.
 func tandemParts(op uint8) uint32 {
 	parts := uint32(1<<callerRuntime | 1<<callerAtomic | 1<<callerValue | 1<<callerChecker)
 	switch {
-	case tandemIsSocketOp(op):
+	case tandemIsSocketOp(op) || op == opGoOn:
 		parts |= 1<<callerSystem | 1<<callerSocket | 1<<callerFile
 	case tandemLeavesProgram(op):
 		parts |= 1<<callerSystem | 1<<callerFile

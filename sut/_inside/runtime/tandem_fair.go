@@ -33,7 +33,7 @@ func tandemNoteTurn(gp *g) {
 	tandem.barren++
 	t := &gp.tandem
 	switch {
-	case t.op == opResume: // after Gosched
+	case t.op == opResume || t.op == opGoOn: // after Gosched, or a look
 	case !tandemFruitless(t):
 		f.rounds, tandem.barren = 0, 0
 	case f.rounds == 0:
@@ -96,7 +96,7 @@ func tandemOnlySpins() bool {
 		if t.op == opExit || t.op == opAdvance || !tandemEnabled(t) {
 			continue
 		}
-		if t.op != opResume && !tandemFruitless(t) {
+		if t.op != opResume && t.op != opGoOn && !tandemFruitless(t) {
 			return false
 		}
 		enabled++

@@ -1,6 +1,9 @@
 package runtime
 
-import "unsafe"
+import (
+	"internal/runtime/sys"
+	"unsafe"
+)
 
 // tandemPlain are operations that never have alternatives, nor a counter. Most of those
 // of sealed packages are such.
@@ -15,22 +18,26 @@ const tandemSettling tandemOperations = tandemPlain | 1<<opTryLock | 1<<opReadLo
 // executed. So whatever follows begins another one, even if it is sealed.
 func tandemSettles(gp *g) bool {
 	t := &gp.tandem
-	return t.direct && tandemSettling.has(t.op) && t.choices == 1 && tandem.sh.world.earlyTimers == 0
+	if t.op == opAdd && t.delta > 0 { // it may have alternatives: see tandemCountLate
+		return false
+	}
+	return t.direct && tandemSettling.has(t.op) && tandem.sh.world.earlyTimers == 0
 }
 
-// tandemSettle ends a transition that is settled, before an access that has no point of its own.
+// tandemSettle ends a transition that is settled, before what may access something without a point of its own: a system call, the use of a
+// descriptor, and whatever is done while the goroutine is pinned, when it cannot be preempted any more. Pointers that are
+// arguments of a system call are numbers yet: the stack is not to be moved meanwhile.
+//
+//go:linkname tandemSettle syscall.tandemSettle
+//go:nosplit
 func tandemSettle() {
-	if t := &getg().tandem; t.settled {
-		t.op, t.object, t.state, t.choices, t.settled, t.guarded = opResume, 0, 0, 1, false, false
-		mcall(tandemPark)
+	gp := getg()
+	if !gp.tandem.settled || gp != gp.m.curg || gp.m.locks != 0 {
+		return
 	}
-}
-
-// tandemNotSettled is for what accesses something in the course of a transition.
-func tandemNotSettled() {
-	if getg().tandem.settled {
-		throw("tandem: an access in a transition that was over")
-	}
+	gp.parkingOnChan.Store(true) // which keeps the garbage collector from doing so
+	tandemPointAt(opGoOn, nil, nil, sys.GetCallerPC(), getcallerfp())
+	gp.parkingOnChan.Store(false)
 }
 
 // tandemGoesAhead has an operation of a sealed package go ahead, if it can and there is

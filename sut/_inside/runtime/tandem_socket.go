@@ -258,7 +258,6 @@ func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
 		tandemRaceTouch(getg(), object, kind)
 	}
 	t := &getg().tandem
-	tandemNotSettled()
 	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
 
