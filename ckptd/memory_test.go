@@ -138,6 +138,7 @@ func TestMemoryRefuses(t *testing.T) {
 		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
 		"System V shared memory": "the group has System V shared memory (1)", "POSIX message queue": "a POSIX message queue, letters",
 		"socket filter": "has a filter", "expired timerfd": "has expired", "no capabilities": "has dropped the capability",
+		"chroot": "has a root directory of its own, ",
 	} {
 		t.Run(role, func(t *testing.T) {
 			g := start(t, c, ownPeer(role))

@@ -188,6 +188,9 @@ func (p *process) examine() error {
 	if strings.HasSuffix(p.directory, " (deleted)") {
 		return refuse("the directory of process %d was deleted", p.pid)
 	}
+	if root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.pid)); err != nil || root != "/" {
+		return errors.Join(err, refuse("process %d has a root directory of its own, %s (chroot)", p.pid, root))
+	}
 	return nil
 }
 
@@ -221,7 +224,7 @@ func (t *thread) examine(pid int, vector []byte) (err error) {
 }
 
 // statusOfAll are the lines of /proc/PID/status that all threads must have in common.
-var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:"}
+var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Umask:"}
 
 // examineStatus reads what there is in /proc/PID/status.
 func (p *process) examineStatus(t *thread, first bool) error {

@@ -150,6 +150,10 @@ var refused = map[string]func(){
 		}
 		must(unix.Close(int(fd)))
 	},
+	"chroot": func() {
+		must(os.Mkdir("jail", 0o700))
+		must(unix.Chroot("jail"))
+	},
 	"no capabilities": func() {
 		must(unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0))
 		must(syscall.Setuid(1))
