@@ -69,11 +69,7 @@ func (d *dpor) part(p *Part, i int) *dpor {
 	n.sleepEnd, n.vague, n.todo = len(part.sleep), false, p.base[node]
 	p.assumed = slices.Clone(part.sleepOf(n))
 	part.choosing = slices.DeleteFunc(slices.Clone(d.choosing), func(e int32) bool { return int(e) >= node })
-	for _, f := range d.unsettled {
-		if int(f.found) < node {
-			part.keep(f)
-		}
-	}
+	part.unsettled = d.unsettledBefore(node)
 	part.descend(p.branch)
 	return part
 }

@@ -64,6 +64,33 @@ func (d *dpor) keep(f reversible) {
 	d.unsettled = append(d.unsettled, f)
 }
 
+// unsettledBefore are copies of the unsettled races that were found before an event, which share no memory with the trace.
+func (d *dpor) unsettledBefore(event int) []reversible {
+	n, clocks, accesses := 0, 0, 0
+	for ; n < len(d.unsettled) && int(d.unsettled[n].found) < event; n++ {
+		f := &d.unsettled[n]
+		clocks, accesses = clocks+len(f.past)+len(f.within), accesses+len(f.op.Accesses)
+	}
+	list := slices.Clone(d.unsettled[:n])
+	numbers, all := make(clock, 0, clocks), make([]Access, 0, accesses)
+	for i := range list {
+		f := &list[i]
+		f.past, numbers = moved(f.past, numbers)
+		f.within, numbers = moved(f.within, numbers)
+		f.op.Accesses, all = moved(f.op.Accesses, all)
+	}
+	return list
+}
+
+// moved is a copy of a list, at the end of others. Nil stays nil.
+func moved[S ~[]E, E any](list, others S) (c, all S) {
+	if list == nil {
+		return nil, others
+	}
+	all = append(others, list...)
+	return all[len(others):len(all):len(all)], all
+}
+
 // reverseUnsettled plans the reversals of unsettled races to which events from event from on
 // add something.
 func (d *dpor) reverseUnsettled(from int) {
