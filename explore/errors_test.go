@@ -37,6 +37,8 @@ func TestDivergence(t *testing.T) {
 		"barrier":  func(e *Execution) { e.Transitions[1].Barrier = true },
 		"object":   func(e *Execution) { e.Transitions[1].Accesses[0].Object++ },
 		"accesses": func(e *Execution) { e.Transitions[1].Accesses = nil },
+		"forced":   func(e *Execution) { e.Transitions[1].Forced = true },
+		"settled":  func(e *Execution) { x := &e.Transitions[1]; x.Settled = !x.Settled },
 		"starts":   func(e *Execution) { e.Transitions[1].Starts = []GoroutineID{9} },
 		"end":      func(e *Execution) { e.Transitions = e.Transitions[:1] },
 	} {
@@ -86,8 +88,12 @@ func TestWrongLogs(t *testing.T) {
 		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Needs[0].Mask = readyMasks }},
 		"need not accessed": {1, func(e *Execution) { e.Transitions[1].Needs[0].Object = 6 }},
 		"need not ready":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Ready = 0 }},
-		"redundant":         {2, func(e *Execution) { e.Outcome = Redundant }},
-		"outcome":           {2, func(e *Execution) { e.Outcome = outcomes }},
+		"more than one access although settled": {1, func(e *Execution) {
+			x := &e.Transitions[1]
+			x.Settled, x.Accesses = true, append(x.Accesses, Access{Object: 6, Kind: Read})
+		}},
+		"redundant": {2, func(e *Execution) { e.Outcome = Redundant }},
+		"outcome":   {2, func(e *Execution) { e.Outcome = outcomes }},
 		"pending kind": {2, func(e *Execution) {
 			e.Pending = []Pending{{Goroutine: 2, Accesses: []Access{{Object: 5, Kind: accessKinds}}}}
 		}},

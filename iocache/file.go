@@ -234,17 +234,7 @@ func HasRecord(data []byte) bool {
 // mayBegin reports whether content may be that of a record, from what it begins with: to sum it up takes long.
 func mayBegin(content []byte) bool {
 	f := &fields{data: content}
-	f.number(math.MaxInt32)
-	kind := Kind(f.number(uint64(kinds - 1)))
-	f.number(math.MaxInt32)
-	switch kind {
-	case Connect, Listen:
-		f.bytes()
-		f.bytes()
-	case Send:
-		f.bytes()
-	}
-	return !f.bad && kind >= Connect
+	return f.question().Input.Kind >= Connect && !f.bad
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -279,9 +269,8 @@ func (f *fields) bytes() []byte {
 	return b
 }
 
-// decodeEntry reads a record; what it returns shares memory with the content.
-func decodeEntry(content []byte) (e Entry, ok bool) {
-	f := &fields{data: content}
+// question reads what a record begins with: the place, and the input there.
+func (f *fields) question() (e Entry) {
 	e.At = NodeID(f.number(math.MaxInt32))
 	e.Input.Kind = Kind(f.number(uint64(kinds - 1)))
 	e.Input.Conn = f.number(math.MaxInt32)
@@ -291,6 +280,13 @@ func decodeEntry(content []byte) (e Entry, ok bool) {
 	case Send:
 		e.Input.Data = f.bytes()
 	}
+	return e
+}
+
+// decodeEntry reads a record; what it returns shares memory with the content.
+func decodeEntry(content []byte) (e Entry, ok bool) {
+	f := &fields{data: content}
+	e = f.question()
 	e.Reaction.Refused = f.number(math.MaxInt32)
 	for range f.number(uint64(len(f.data))) {
 		e.Reaction.Opened = append(e.Reaction.Opened, f.number(math.MaxInt32))

@@ -203,6 +203,21 @@ func pad(text string, n int) string {
 	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
 }
 
+// Printable replaces what a terminal would act on, but for the ends of lines and tabs, by its escape sequence in Go. Errors name files of the
+// peers, and what recordings of others hold.
+func Printable(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(text, "\n\t")
+		if i < 0 {
+			b.WriteString(printable(text))
+			return b.String()
+		}
+		b.WriteString(printable(text[:i]) + text[i:i+1])
+		text = text[i+1:]
+	}
+}
+
 // printable replaces what a terminal would act on by its escape sequence in Go.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, isUnprintable) && utf8.ValidString(text) {

@@ -229,6 +229,16 @@ func TestLongScheduleKeepsItsEnds(t *testing.T) {
 
 // No text, wherever it comes from, reaches the terminal in a form it acts on, or leaves the columns of
 // the schedule.
+func TestPrintableLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "one\n\ttwo\n": "one\n\ttwo\n", "a\x1b[31m\nb\xff\t": "a\\x1b[31m\nb\\xff\t",
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestAnyTextIsPrintable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, name)) }

@@ -151,3 +151,11 @@ func TestProgramNames(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsAreNoPackages: a package may come from somebody else's recording, and the go command runs what -toolexec names.
+func TestFlagsAreNoPackages(t *testing.T) {
+	_, err := new(Toolchain).Build(t.Context(), BuildOptions{Package: "-toolexec=x"})
+	if err == nil || !strings.Contains(err.Error(), `"-toolexec=x" is no package`) {
+		t.Error(err)
+	}
+}

@@ -9,14 +9,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/report"
 )
 
 // Exit codes.
@@ -84,19 +82,6 @@ func run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil { // what was started for it, such as the compiler, was ended with it
 		err = fmt.Errorf("interrupted: %w", err)
 	}
-	fmt.Fprintln(os.Stderr, "tandem:", printable(err.Error()))
+	fmt.Fprintln(os.Stderr, "tandem:", report.Printable(err.Error()))
 	return exitError
-}
-
-// printable replaces what a terminal would act on: errors name files of the peers, and what recordings of others hold.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }
