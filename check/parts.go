@@ -31,7 +31,8 @@ const (
 	partSize  = 32 // executions that a part has at least, as far as can be told: it takes the time of one or two to make it
 	partTime  = 5 * time.Second
 	partMost  = 1 << 14 // executions
-	partShare = 16      // one in so many of the executions so far, and of those that a bound leaves room for; but not less than:
+	partShare = 16      // one in so many of the executions so far,
+	roomShare = 64      // and of those that a bound leaves room for, where all that was not joined is in vain; but not less than:
 	partLeast = 64
 	maxParts  = 16 // for each executor
 )
@@ -46,7 +47,7 @@ func (r *run) newPart() *part {
 	for _, n := range r.outcomes {
 		executions += n
 	}
-	most := explore.Room(r.search, min(executions, partMost*partShare)) / partShare
+	most := min(executions/partShare, explore.Room(r.search, partMost*roomShare)/roomShare)
 	return &part{Part: p, most: max(partLeast, most), outcomes: map[explore.Outcome]int{}}
 }
 
