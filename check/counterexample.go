@@ -109,6 +109,7 @@ type narrator struct {
 	ended     []bool            // whether each goroutine has
 	last      []report.Step     // what each goroutine did last
 	objects   map[uint64]string // what objects are called
+	holders   holders           // what is locked
 	counted   map[string]int
 	ticks     int
 	// preempting: for each of the transitions of goroutines to come, whether another one
@@ -120,7 +121,7 @@ type narrator struct {
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
-		names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{},
+		names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{}, holders: newHolders(),
 	}
 }
 
@@ -328,6 +329,7 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	if goroutine < 0 {
 		return
 	}
+	n.hold(goroutine, e)
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	if s.Object == "" && s.Operation == e.Operation.String() {
 		s.Object = n.object(e) + n.meets
@@ -420,7 +422,7 @@ func (n *narrator) blocked() {
 		switch {
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
 		case parked && e.Number == 0:
-			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
+			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC)) + n.because(i, &e)
 		case isLeft && n.last[i].Source != n.source(leak.PC): // blocked in no operation, as in select {}
 			n.result.Goroutines[i].Blocked = describe("blocked", "", n.source(leak.PC))
 		case !parked && n.last[i].Source != "" && (isLeft || n.log.Outcome == sut.Deadlock):

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// holders tells who holds which locks, and what the counters of wait groups are at: what a goroutine that is blocked waits for.
+type holders struct {
+	locks  map[uint64][]holder // by object
+	counts map[uint64]int64    // of wait groups
+}
+
+// holder is a goroutine that holds a lock.
+type holder struct {
+	goroutine int
+	as        role
+	since     string // where it was locked
+}
+
+// role is what a goroutine holds a lock as.
+type role int
+
+const (
+	owner    role = iota // of a mutex, or as the writer
+	reader               // as one of several
+	claimant             // the writer that waits for readers, and whom later ones wait for
+)
+
+func newHolders() holders {
+	return holders{locks: map[uint64][]holder{}, counts: map[uint64]int64{}}
+}
+
+// take takes the next access.
+func (h holders) take(goroutine int, e *sut.Event, since string) {
+	hold := func(as role) {
+		h.locks[e.Subject] = append(h.locks[e.Subject], holder{goroutine, as, since})
+	}
+	switch e.Operation {
+	case sut.Lock:
+		hold(owner)
+	case sut.TryLock, sut.TryWriteLock:
+		if e.Access == sut.Write { // else it has failed
+			hold(owner)
+		}
+	case sut.ReadLock:
+		hold(reader)
+	case sut.TryReadLock:
+		if e.Access == sut.Commute {
+			hold(reader)
+		}
+	case sut.WriteLock:
+		if hold(claimant); !h.hasReaders(e.Subject) {
+			h.own(e.Subject)
+		}
+	case sut.WriteWait:
+		h.own(e.Subject)
+	case sut.Unlock, sut.WriteUnlock:
+		delete(h.locks, e.Subject)
+	case sut.ReadUnlock:
+		h.leave(goroutine, e.Subject)
+	case sut.Add:
+		if h.counts[e.Subject] = int64(int32(e.Object)) + int64(int32(e.Number)); e.Access != sut.Commute {
+			delete(h.counts, e.Subject) // how much was added is not known
+		}
+	}
+}
+
+func (h holders) hasReaders(lock uint64) bool {
+	return slices.ContainsFunc(h.locks[lock], func(x holder) bool { return x.as == reader })
+}
+
+// own makes the writer that was waiting the owner.
+func (h holders) own(lock uint64) {
+	for i := range h.locks[lock] {
+		if x := &h.locks[lock][i]; x.as == claimant {
+			x.as = owner
+		}
+	}
+}
+
+// leave takes a reader away. Any goroutine may unlock what another has locked: where it has not locked it itself, one of the others
+// has done so.
+func (h holders) leave(goroutine int, lock uint64) {
+	list := h.locks[lock]
+	i := slices.Index(goroutines(list), goroutine)
+	if i < 0 || list[i].as != reader {
+		i = slices.IndexFunc(list, func(x holder) bool { return x.as == reader })
+	}
+	if i >= 0 {
+		h.locks[lock] = slices.Delete(list, i, i+1)
+	}
+}
+
+func goroutines(list []holder) (of []int) {
+	for _, x := range list {
+		of = append(of, x.goroutine)
+	}
+	return of
+}
+
+// why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a count. It is empty where
+// that is not known.
+func (h holders) why(waiting int, e *sut.Event, nameOf func(int) string) string {
+	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
+		return fmt.Sprintf("its counter is %d", count)
+	}
+	const shown = 3
+	var said []string
+	list := h.locks[e.Object]
+	for _, x := range list[:min(shown, len(list))] {
+		if x.goroutine == waiting && x.as == claimant {
+			continue // it is what waits
+		}
+		said = append(said, x.say(nameOf(x.goroutine), x.goroutine == waiting))
+	}
+	if more := len(list) - shown; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, ", ")
+}
+
+func (x holder) say(name string, itself bool) string {
+	if itself {
+		name += " itself"
+	}
+	does := map[role]string{owner: "has held it", reader: "has held it for reading", claimant: "has waited to write"}[x.as]
+	if x.since == "" {
+		return name + " " + does
+	}
+	return fmt.Sprintf("%s %s since %s", name, does, x.since)
+}
+
+// hold notes what an access has to do with locks.
+func (n *narrator) hold(goroutine int, e *sut.Event) {
+	since := ""
+	if at, ok := n.own(e); ok {
+		since = shortSource(at)
+	}
+	n.holders.take(goroutine, e, since)
+}
+
+// because is the end of the sentence that says what a goroutine is blocked in: who keeps it waiting.
+func (n *narrator) because(waiting int, e *sut.Event) string {
+	why := n.holders.why(waiting, e, func(goroutine int) string {
+		if name := n.result.Goroutines[goroutine].Name; !n.ended[goroutine] {
+			return name
+		} else {
+			return name + ", which has ended,"
+		}
+	})
+	if why == "" {
+		return ""
+	}
+	return "; " + why
+}
