@@ -365,7 +365,8 @@ func TestPeersRules(t *testing.T) {
 	for text, want := range map[string]string{
 		"peers:\n- name: a\n  command: [a]\n  listen: here": "x.yaml:2: peers[0]: ",
 		peer + "binds:\n  /root: here":                      `x.yaml:3: binds["/root"]: `,
-		peer + "files:\n- {path: ../x, content: a}":         "x.yaml:3: files[0]: ",
+		peer + "files:\n- {path: ../x, content: a}":         `x.yaml:3: files[0].path: path "../x" does not name a file below {scratch}`,
+		"peers: [{profile: redis}, {profile: dropbear}]\nfiles:\n- {path: x, content: a}\n- {path: ../x, content: a}": `x.yaml:4: files[1].path: path "../x" does`,
 	} {
 		_, err := parse("x.yaml", []byte(text), beside{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

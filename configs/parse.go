@@ -217,6 +217,11 @@ func (d document) group(b beside) (peers.Group, []Problem) {
 	own := peers.Group{Binds: map[string]string{}}
 	for i, entry := range d.Files {
 		files, key, err := entry.files(b)
+		for _, f := range files { // now, when it is known which entry it is: the group has files of profiles, too
+			if _, wrong := f.Below(peers.Scratch); wrong != nil && err == nil {
+				key, err = ".path", wrong
+			}
+		}
 		if err != nil {
 			problems = append(problems, Problem{Key: fmt.Sprintf("files[%d]%s", i, key), What: err.Error()})
 			continue
