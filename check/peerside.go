@@ -72,6 +72,7 @@ type socket struct {
 	fd      int
 	ended   bool // the peer's stream has ended
 	shut    bool // nothing can be sent any more: the program has shut it down, or it was reset
+	broken  bool // what was sent met a reset: what the peer sent before may still be there, and then the stream ends with the reset
 	listens bool // it is a listener
 }
 

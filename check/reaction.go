@@ -191,6 +191,7 @@ func (r *reaction) open(in iocache.Input, listens bool, how func(context.Context
 		return err
 	}
 	err = how(p.ctx, id)
+	r.past.next++ // one that is refused has a number, too
 	var refused *proxy.SocketError
 	if errors.As(err, &refused) {
 		unix.Close(fd)
@@ -202,7 +203,6 @@ func (r *reaction) open(in iocache.Input, listens bool, how func(context.Context
 		return err
 	}
 	p.sockets[in.Conn] = &socket{fd: fd, listens: listens}
-	r.past.next++
 	return nil
 }
 
@@ -235,8 +235,9 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 				return err
 			}
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
-			r.add(in.Conn, nil, iocache.Reset)
-			s.ended, s.shut = true, true
+			if s.shut, s.broken = true, !s.ended; s.ended {
+				r.add(in.Conn, nil, iocache.Reset)
+			}
 			return nil
 		default:
 			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
@@ -271,10 +272,10 @@ func (r *reaction) drain() (progress bool, err error) {
 					return progress, err
 				}
 				r.add(number, slices.Clone(buffer[:n]), iocache.StillOpen)
-			case err == nil:
+			case err == nil && !s.broken:
 				r.add(number, nil, iocache.EOF)
 				s.ended = true
-			case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
+			case err == nil || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
 				r.add(number, nil, iocache.Reset)
 				s.ended, s.shut = true, true
 			default:
