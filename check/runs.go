@@ -364,13 +364,16 @@ func (root Runs) New(name string) (*SavedRun, error) {
 	return r, err
 }
 
-// Open opens the run of a name, or that in a directory.
+// Open opens the run of a name, or that in a directory; where there is no run of the name, the directory of the name is meant.
 func (root Runs) Open(name string) (*SavedRun, error) {
 	dir := name
 	if !strings.ContainsRune(name, filepath.Separator) {
 		dir = filepath.Join(string(root), name)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no saved run %s in %s%s", name, root, root.list())
+			if here, err := os.Stat(name); err != nil || !here.IsDir() {
+				return nil, fmt.Errorf("there is no saved run %s in %s%s", name, root, root.list())
+			}
+			dir = name
 		}
 	}
 	r, err := OpenSavedRun(dir)
