@@ -65,11 +65,11 @@ func (h *hosted) putBackFiles(i *image) error {
 	}
 }
 
-// cannotStore tells whether it is the store's fault that an image could not be written to
+// cannotStore tells whether it is the store's fault, or that of the files that are to be kept there, that an image could not be written to
 // a directory. CRIU does not say so where it cannot write its log either.
 func cannotStore(directory string, err error) bool {
-	for _, errno := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO} {
-		if errors.Is(err, errno) {
+	for _, cause := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENAMETOOLONG, errNotCopied} {
+		if errors.Is(err, cause) {
 			return true
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errNotCopied: there is no copy of what is in the scratch directory.
+var errNotCopied = errors.New("the peers' files cannot be copied")
+
 // treeCopy makes one directory a copy of another: contents, owners, modes, times and hard
 // links. Sockets are left out: CRIU makes them again. Nobody may write to either meanwhile.
 type treeCopy struct {
@@ -117,7 +120,7 @@ func (c treeCopy) copyEntry(name string, e fs.DirEntry) (err error) {
 	case kind == fs.ModeNamedPipe:
 		err = unix.Mkfifo(to, 0o600)
 	default:
-		return fmt.Errorf("%s is a %v: a peer may have files, directories, links, pipes and sockets in its scratch directory", from, kind)
+		return fmt.Errorf("%w: %s is a %v: a peer may have files, directories, links, pipes and sockets in its scratch directory", errNotCopied, from, kind)
 	}
 	return errors.Join(err, copyAttributes(from, to))
 }
