@@ -86,20 +86,13 @@ func (h holders) own(lock uint64) {
 // has done so.
 func (h holders) leave(goroutine int, lock uint64) {
 	list := h.locks[lock]
-	i := slices.Index(goroutines(list), goroutine)
-	if i < 0 || list[i].as != reader {
+	i := slices.IndexFunc(list, func(x holder) bool { return x.as == reader && x.goroutine == goroutine })
+	if i < 0 {
 		i = slices.IndexFunc(list, func(x holder) bool { return x.as == reader })
 	}
 	if i >= 0 {
 		h.locks[lock] = slices.Delete(list, i, i+1)
 	}
-}
-
-func goroutines(list []holder) (of []int) {
-	for _, x := range list {
-		of = append(of, x.goroutine)
-	}
-	return of
 }
 
 // why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a count. It is empty where
@@ -146,11 +139,11 @@ func (n *narrator) hold(goroutine int, e *sut.Event) {
 // because is the end of the sentence that says what a goroutine is blocked in: who keeps it waiting.
 func (n *narrator) because(waiting int, e *sut.Event) string {
 	why := n.holders.why(waiting, e, func(goroutine int) string {
-		if name := n.result.Goroutines[goroutine].Name; !n.ended[goroutine] {
-			return name
-		} else {
-			return name + ", which has ended,"
+		name := n.result.Goroutines[goroutine].Name
+		if n.ended[goroutine] {
+			name += ", which has ended,"
 		}
+		return name
 	})
 	if why == "" {
 		return ""
