@@ -106,7 +106,7 @@ var patches = []patch{
 	{"runtime/time.go", func(e *editor) {
 		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandemWallClock() }")
 		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandem.now }")
-		e.enter("timeSleep", "tandemReadClock()")
+		e.enter("timeSleep", "tandemReadClock(); tandemSleeps()")
 		e.enter("timer.modify", "tandemSetTimer(t)")
 		e.enter("timer.stop", "tandemSetTimer(t)")
 		e.swap("timer.needsAdd", "t.blocked > 0)", "t.blocked > 0 || tandemKeepsTimer())")

@@ -70,6 +70,22 @@ func tandemReadClock() {
 	}
 }
 
+// tandemSleeps notes where the present goroutine goes on when it has slept: where the function was called that calls this one.
+//
+//go:nosplit
+func tandemSleeps() {
+	if t := &getg().tandem; tandem.on && t.id != 0 {
+		t.frame = getcallerfp()
+		systemstack(tandemFindSleeper)
+	}
+}
+
+func tandemFindSleeper() {
+	gp := getg().m.curg
+	t := &gp.tandem
+	t.caller, t.open = tandemReturnAddress(gp, t.frame), tandemOpenCaller(gp, t.frame)
+}
+
 // tandemClockPatience is how often a goroutine may look at the clock without doing anything
 // else that is visible: about as often as it can in a second.
 const tandemClockPatience = 1 << 25
