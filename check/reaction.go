@@ -150,7 +150,9 @@ func (r *reaction) give(in iocache.Input) error {
 	case iocache.Listen:
 		return r.listen(in)
 	case iocache.Pass:
-		_, err := p.group.Pass(p.ctx, longestWait)
+		ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
+		defer cancel()
+		_, err := p.group.Pass(ctx, longestWait)
 		return err
 	}
 	s := p.sockets[in.Conn]

@@ -3,7 +3,6 @@ package peers
 import (
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,15 +33,9 @@ var timedCalls = map[int]timedCall{
 
 // callOf is the system call that a thread is in, with what ends it without any input.
 func (w *Watch) callOf(pid, tid int) string {
-	b, err := w.proc.read(strconv.Itoa(tid), "syscall")
+	number, arguments, err := w.proc.systemCall(tid)
 	if err != nil {
 		return ""
-	}
-	var number int
-	var arguments [6]uint64
-	if _, err := fmt.Sscanf(string(b), "%d %v %v %v %v %v %v", &number,
-		&arguments[0], &arguments[1], &arguments[2], &arguments[3], &arguments[4], &arguments[5]); err != nil {
-		return "" // it runs
 	}
 	call, known := timedCalls[number]
 	if !known {
@@ -66,6 +59,25 @@ func (w *Watch) callOf(pid, tid int) string {
 		fraction *= time.Microsecond
 	}
 	return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(binary.NativeEndian.Uint64(words[:]))*time.Second+fraction)
+}
+
+// onlySleeps tells whether a thread that the kernel has wait for one of some descriptors waits for none, but for a time.
+// Where a kernel does not tell in which system call, it does not seem so.
+func (p *procfs) onlySleeps(tid int) bool {
+	number, arguments, err := p.systemCall(tid)
+	if err != nil {
+		return err == errRuns // it has been woken
+	}
+	switch number {
+	case unix.SYS_POLL:
+		return arguments[1] == 0 && int32(arguments[2]) >= 0
+	case unix.SYS_PPOLL:
+		return arguments[1] == 0 && arguments[2] != 0
+	case unix.SYS_SELECT, unix.SYS_PSELECT6:
+		sets := arguments[1] | arguments[2] | arguments[3]
+		return (int32(arguments[0]) == 0 || sets == 0) && arguments[4] != 0
+	}
+	return false
 }
 
 // timedCall is a system call that may end by itself.

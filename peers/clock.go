@@ -15,7 +15,7 @@ const wakeSignal = 64
 
 // Pass lets time pass on the clocks of those peers whose clock is virtual. Those that wait no longer
 // than d go on: wait until the group is quiescent. It must be quiescent now. With 0 they only note
-// in the page how long they wait: see Page.Next.
+// in the page how long they wait, and nothing ends that is overdue: see Page.Next.
 func (w *Watch) Pass(d time.Duration) error {
 	last := -1
 	return w.walk(func(t task) error {
@@ -34,18 +34,31 @@ func (w *Watch) Pass(d time.Duration) error {
 }
 
 // hasClock reports whether the process handles the shim's signal, which would kill another one.
+// It is an error if it blocks it, past the shim: it would wait for ever.
 func (w *Watch) hasClock(pid int) (bool, error) {
 	b, err := w.proc.read(strconv.Itoa(pid), "status")
 	if err != nil {
 		return false, err
 	}
-	for line := range bytes.Lines(b) {
-		if mask, ok := bytes.CutPrefix(line, []byte("SigCgt:")); ok {
-			caught, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
-			return caught>>(wakeSignal-1)&1 == 1, err
+	has := func(set string) (bool, error) {
+		for line := range bytes.Lines(b) {
+			if mask, ok := bytes.CutPrefix(line, []byte(set)); ok {
+				signals, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+				return signals>>(wakeSignal-1)&1 == 1, err
+			}
 		}
+		return false, nil
 	}
-	return false, nil
+	caught, err := has("SigCgt:")
+	if err != nil || !caught {
+		return false, err
+	}
+	blocked, err := has("SigBlk:")
+	if err == nil && blocked {
+		err = fmt.Errorf("process %d blocks signal %d by a system call of its own, and no time can pass for it: "+
+			"give its peer the clock of the machine (clock: machine)", pid, wakeSignal)
+	}
+	return !blocked, err
 }
 
 // wake sends the signal, with a duration as its value, to the first thread of a process. The

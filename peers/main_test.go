@@ -63,17 +63,21 @@ var roles = map[string]func(net.Conn){
 	// One answer for each byte, after some work and through another process.
 	"answer": answer,
 	// Answers after having slept in the kernel.
-	"sleeper": func(c net.Conn) {
-		b := make([]byte, 1)
-		for {
-			if _, err := c.Read(b); err != nil {
-				return
-			}
-			t := unix.NsecToTimespec(20e6)
-			unix.Nanosleep(&t, nil)
-			c.Write([]byte("done"))
-		}
-	},
+	"sleeper": sleeper(func() {
+		t := unix.NsecToTimespec(20e6)
+		unix.Nanosleep(&t, nil)
+	}),
+	"sleeper by poll":  sleeper(func() { unix.Poll(nil, 20) }),
+	"sleeper by ppoll": sleeper(func() { unix.Ppoll(nil, &unix.Timespec{Nsec: 20e6}, nil) }),
+	"sleeper by select": sleeper(func() {
+		unix.Select(0, nil, nil, nil, &unix.Timeval{Usec: 20_000})
+	}),
+	"sleeper by select of no set": sleeper(func() {
+		unix.Select(16, nil, nil, nil, &unix.Timeval{Usec: 20_000})
+	}),
+	"sleeper by pselect": sleeper(func() {
+		unix.Pselect(0, nil, nil, nil, &unix.Timespec{Nsec: 20e6}, nil)
+	}),
 	// Never stops running once it got something.
 	"spinner": func(c net.Conn) {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
@@ -134,6 +138,19 @@ var roles = map[string]func(net.Conn){
 		c.(*net.TCPConn).SetLinger(0)
 		c.Close()
 	},
+}
+
+func sleeper(sleep func()) func(net.Conn) {
+	return func(c net.Conn) {
+		b := make([]byte, 1)
+		for {
+			if _, err := c.Read(b); err != nil {
+				return
+			}
+			sleep()
+			c.Write([]byte("done"))
+		}
+	}
 }
 
 // endingThread is the name of the thread in role "thread".

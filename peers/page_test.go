@@ -65,7 +65,8 @@ func TestPageCountsReads(t *testing.T) {
 	library, file := shim(t)
 	page := openPage(t, file)
 	group := []Process{{Peer: Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
-	for range 2 {
+	for _, own := range []string{"", strings.Repeat(":", 1000)} { // the second as if the user had many libraries of his own
+		group[0].Env = append(group[0].Env, "LD_PRELOAD="+own)
 		runWatched(t, group[0].Peer, library, file, "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null")
 		reads := page.Reads(group)
 		s := Summary{}

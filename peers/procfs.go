@@ -155,3 +155,27 @@ func (p *procfs) ran(tid int) (string, error) {
 	b, err := p.read(strconv.Itoa(tid), "schedstat")
 	return string(b), err
 }
+
+// errRuns says that a thread is in no system call, or about to leave it.
+var errRuns = errors.New("the thread runs")
+
+// systemCall is the number of the system call that a thread waits in, with its arguments.
+func (p *procfs) systemCall(tid int) (number int, arguments [6]uint64, err error) {
+	b, err := p.read(strconv.Itoa(tid), "syscall")
+	if err != nil {
+		return 0, arguments, err
+	}
+	fields := bytes.Fields(b)
+	if len(fields) <= len(arguments) {
+		return 0, arguments, errRuns
+	}
+	if number, err = strconv.Atoi(string(fields[0])); err != nil {
+		return 0, arguments, errRuns
+	}
+	for i := range arguments {
+		if arguments[i], err = strconv.ParseUint(string(fields[i+1]), 0, 64); err != nil {
+			return 0, arguments, fmt.Errorf("/proc/%d/syscall: %w", tid, err)
+		}
+	}
+	return number, arguments, nil
+}

@@ -196,11 +196,7 @@ func (w *Watch) look(t task) (ran string, err error) {
 	case s.threads != t.listed: // the list breaks off where a thread ends
 		return "", errAwake
 	case s.state != 'Z':
-		channel, err := w.proc.waitChannel(t.tid)
-		if err == nil && !waitsForInput(s.state, channel) {
-			err = errAwake
-		}
-		return ran, err
+		return ran, w.waits(t.tid, s.state)
 	case t.tid != t.pid: // only first threads stay like that: it is just ending, and the process may be about to
 		return "", errAwake
 	}
@@ -212,6 +208,18 @@ const (
 	MethodProcfs = "procfs" // by looking at /proc twice, and again
 	MethodEBPF   = "ebpf"   // by looking once, while wake-ups are counted
 )
+
+// waits returns errAwake unless a thread in this state waits for input.
+func (w *Watch) waits(tid int, state byte) error {
+	channel, err := w.proc.waitChannel(tid)
+	if err != nil {
+		return err
+	}
+	if !waitsForInput(state, channel) || strings.HasPrefix(channel, pollChannel) && w.proc.onlySleeps(tid) {
+		return errAwake
+	}
+	return nil
+}
 
 // orAwake takes a thread that has just ended for one that runs.
 func orAwake(err error) error {
@@ -232,6 +240,9 @@ func orAwake(err error) error {
 func waitsForInput(state byte, channel string) bool {
 	return state == 'S' && channel != noChannel && channel != "hrtimer_nanosleep" && !strings.HasSuffix(channel, "pipe_write")
 }
+
+// pollChannel is where poll and select sleep. Programs, and libraries that have to be portable, sleep by them, too, with nothing to wait for.
+const pollChannel = "poll_schedule_timeout"
 
 // noChannel is what /proc shows of a thread that is on a run queue.
 const noChannel = "0"

@@ -46,17 +46,21 @@ func nothingComesAfterQuiescence(t *testing.T, run runner) {
 func TestPeerThatSleepsIsNotQuiescent(t *testing.T) { bothMethods(t, peerThatSleepsIsNotQuiescent) }
 
 func peerThatSleepsIsNotQuiescent(t *testing.T, run runner) {
-	w, c := run(t, "sleeper")
-	fd := connect(t, w, c)
-	for range 3 {
-		var got strings.Builder
-		send(t, fd, 'x')
-		if err := w.Quiesce(testContext(t), drainer(fd, &got)); err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != "done" {
-			t.Errorf("when the group was quiescent the answer was %q", got.String())
-		}
+	for _, role := range []string{"sleeper", "sleeper by poll", "sleeper by ppoll", "sleeper by select", "sleeper by select of no set", "sleeper by pselect"} {
+		t.Run(role, func(t *testing.T) {
+			w, c := run(t, role)
+			fd := connect(t, w, c)
+			for range 3 {
+				var got strings.Builder
+				send(t, fd, 'x')
+				if err := w.Quiesce(testContext(t), drainer(fd, &got)); err != nil {
+					t.Fatal(err)
+				}
+				if got.String() != "done" {
+					t.Errorf("when the group was quiescent the answer was %q", got.String())
+				}
+			}
+		})
 	}
 }
 

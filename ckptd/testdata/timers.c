@@ -1,12 +1,14 @@
 /* Waits for a time in all ways that there are, and says how long each has taken by its clock. */
 #include <pthread.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -117,6 +119,93 @@ static int in_timerfd(int s)
 	return 0;
 }
 
+static int in_pause(int s)
+{
+	must(alarm(s) == 0);
+	must(pause() == -1);
+	return alarm(0);
+}
+
+static int in_sigsuspend(int s)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	must(alarm(s) == 0);
+	must(sigsuspend(&all) == -1);
+	return alarm(0);
+}
+
+/* with all signals blocked, which may mean that of the checker, too, for all that a program knows */
+static int in_sigwait(int s)
+{
+	sigset_t all, before;
+	int number = 0;
+	sigfillset(&all);
+	must(sigprocmask(SIG_SETMASK, &all, &before) == 0);
+	must(alarm(s / 2) == 0 && sigwait(&all, &number) == 0 && number == SIGALRM);
+	must(alarm(s - s / 2) == 0 && sigwaitinfo(&all, NULL) == SIGALRM);
+	return sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static int in_sigtimedwait(int s)
+{
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	return sigtimedwait(&one, NULL, &(struct timespec){s, 0}) == -1 ? 0 : -1;
+}
+
+static int in_signalfd(int s)
+{
+	sigset_t all;
+	sigfillset(&all);
+	must(alarm(s) == 0);
+	int fd = signalfd(-1, &all, 0);
+	must(poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) == -1); /* SIGALRM is not blocked */
+	close(fd);
+	return alarm(0);
+}
+
+/* An interval that has come twice while nobody waited for it, and then a timer that is no more. */
+static int in_late(int s)
+{
+	uint64_t times;
+	struct itimerspec t = {.it_value.tv_nsec = 1000000, .it_interval.tv_nsec = 1000000};
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	timerfd_settime(fd, 0, &t, NULL);
+	gettimeofday(NULL, NULL);
+	double began = now();
+	usleep(2500);
+	must(read(fd, &times, sizeof times) == sizeof times);
+	must(read(fd, &times, sizeof times) == sizeof times);
+	must(now() - began < 0.0035);
+	close(fd);
+	return in_poll(s);
+}
+
+static jmp_buf out;
+
+static void leave(int number)
+{
+	(void)number;
+	siglongjmp(out, 1);
+}
+
+/* Who leaves a wait by a jump waits no longer, and its time is passed to once. */
+static int in_jump(int s)
+{
+	if (!sigsetjmp(out, 1)) {
+		signal(SIGALRM, leave);
+		alarm(s);
+		in_poll(s + 1);
+		return -1;
+	}
+	signal(SIGALRM, on_alarm);
+	in_poll(2);
+	return 0;
+}
+
 int main(void)
 {
 	static const struct {
@@ -125,6 +214,8 @@ int main(void)
 	} all[] = {
 		{"poll", in_poll}, {"ppoll", in_ppoll}, {"select", in_select}, {"pselect", in_pselect}, {"epoll", in_epoll},
 		{"condition", in_condition}, {"thread", in_thread}, {"alarm", in_alarm}, {"interval", in_interval}, {"timerfd", in_timerfd},
+		{"pause", in_pause}, {"sigsuspend", in_sigsuspend}, {"sigwait", in_sigwait}, {"sigtimedwait", in_sigtimedwait},
+		{"signalfd", in_signalfd}, {"late", in_late}, {"jump", in_jump},
 	};
 	must(pipe(ends) == 0);
 	signal(SIGALRM, on_alarm);

@@ -76,8 +76,9 @@ int gettimeofday(struct timeval *to, void *zone)
 		virtual_time(&t);
 	else
 		kernel_time(CLOCK_REALTIME, &t);
-	to->tv_sec = t.tv_sec;
-	to->tv_usec = t.tv_nsec / 1000;
+	__asm__("" : "+r"(to)); /* its declaration says that it is not null; the kernel takes it so */
+	if (to)
+		*to = (struct timeval){t.tv_sec, t.tv_nsec / 1000};
 	if (zone)
 		memset(zone, 0, sizeof(struct timezone));
 	return 0;

@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -527,13 +528,13 @@ SPAWN(posix_spawnp)
  * clock of the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
 __attribute__((constructor)) static void begin(void)
 {
-	static char kept_settings[256], kept_preload[512];
+	static char kept_settings[256];
 	const char *s = getenv("TANDEM_ND"), *l = getenv("LD_PRELOAD");
 	char file[128], clock[16];
 	unsigned number;
 	unsigned long long seed;
 	real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-	if (!s || !l || strlen(s) > 200 || strlen(l) > 400)
+	if (!s || !l || strlen(s) > 200)
 		return;
 	int fields = sscanf(s, "%127s %u %15s %llu", file, &number, clock, &seed);
 	if (fields < 3)
@@ -551,11 +552,11 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	void *at = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	if (at == MAP_FAILED)
+	char *kept_preload;
+	if (at == MAP_FAILED || asprintf(&kept_preload, "LD_PRELOAD=%s", l) < 0)
 		return;
 	page = at;
 	snprintf(kept_settings, sizeof kept_settings, "TANDEM_ND=%s", s);
-	snprintf(kept_preload, sizeof kept_preload, "LD_PRELOAD=%s", l);
 	settings = kept_settings;
 	preload = kept_preload;
 	pthread_atfork(before_fork, NULL, after_fork);

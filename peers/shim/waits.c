@@ -17,6 +17,7 @@ enum { WAITS = 256, TIMERS = 64 };
 static struct wait {
 	uint32_t tid; /* 0: free */
 	uint64_t until;
+	bool ended; /* it has been told; who does not go on then has left the wait, by longjmp for instance */
 	pthread_cond_t *condition; /* that it waits on, if it does */
 } waits[WAITS];
 
@@ -26,8 +27,8 @@ static struct timer {
 	uint64_t until, interval; /* 0: it is not set; it comes once */
 } timers[TIMERS] = {{.fd = -1}};
 
-/* What the last signal of the checker has done to this thread. */
-static __thread bool woken, alarmed;
+/* What the last signal of the checker has done to this thread; asked: it only wants to know how long it waits. */
+static __thread bool woken, alarmed, asked;
 
 static uint64_t nanoseconds(const struct timespec *t)
 {
@@ -61,6 +62,7 @@ static struct wait *begin_wait(uint64_t until, pthread_cond_t *condition)
 		if (!__atomic_compare_exchange_n(&w->tid, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		w->condition = condition;
+		w->ended = false;
 		w->until = until;
 		return w;
 	}
@@ -82,7 +84,7 @@ static bool is_over(const struct wait *w) { return w && w->until <= now(); }
  * because its time had come, and so is to be begun again. */
 static bool goes_on(int result, const struct wait *w)
 {
-	return result < 0 && errno == EINTR && woken && !alarmed && !is_over(w);
+	return result < 0 && errno == EINTR && woken && !alarmed && (asked || !is_over(w));
 }
 
 /* WAIT_VIRTUALLY is the result of `forever`, which waits for input, or once ns have passed on the
@@ -93,7 +95,7 @@ static bool goes_on(int result, const struct wait *w)
 		struct wait *wait_ = most_ >= 0 ? begin_wait(now() + most_, NULL) : NULL; \
 		int result_;                                                             \
 		do {                                                                     \
-			woken = alarmed = false;                                         \
+			woken = alarmed = asked = false;                                 \
 			result_ = (forever);                                             \
 		} while (goes_on(result_, wait_));                                       \
 		if (result_ < 0 && errno == EINTR && woken && !alarmed)                  \
@@ -107,9 +109,13 @@ static bool goes_on(int result, const struct wait *w)
 /* WAKE is the last signal, which hardly anybody uses. peers/clock.go knows its number. */
 enum { WAKE = 64 };
 
+/* expire sets a timer to the next time at which it is due that has not come. */
 static void expire(struct timer *t)
 {
-	t->until = t->interval ? t->until + t->interval : 0;
+	if (t->interval)
+		t->until += ((now() - t->until) / t->interval + 1) * t->interval;
+	else
+		t->until = 0;
 	if (t->fd < 0) {
 		alarmed = true;
 		syscall(SYS_kill, getpid(), SIGALRM);
@@ -119,26 +125,46 @@ static void expire(struct timer *t)
 	syscall(SYS_timerfd_settime, t->fd, 0, &soon, NULL);
 }
 
-/* end_waits ends those whose time has come, and returns when the next one's comes, 0 for never. */
-static uint64_t end_waits(void)
+/* is_closed tells whether the descriptor of a timer is that of a timer no longer. */
+static bool is_closed(const struct timer *t)
+{
+	struct itimerspec left;
+	return t->fd >= 0 && syscall(SYS_timerfd_gettime, t->fd, &left) < 0;
+}
+
+/* end_waits ends those whose time has come. */
+static void end_waits(void)
+{
+	for (struct timer *t = timers; t < timers + TIMERS; t++)
+		if (t->until && t->until <= now())
+			expire(t);
+	for (struct wait *w = waits; w < waits + WAITS; w++) {
+		uint32_t who = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+		if (!who || w->ended || !is_over(w))
+			continue;
+		w->ended = true;
+		if (who != tid)
+			syscall(SYS_tgkill, getpid(), who, WAKE);
+	}
+}
+
+/* next_wait is how many ns it is until the first wait ends, 0 if there is none; 1 for one whose time has come by
+ * readings of the clock, and that nobody has ended yet. */
+static uint64_t next_wait(void)
 {
 	uint64_t next = 0;
 	for (struct timer *t = timers; t < timers + TIMERS; t++) {
-		if (t->until && t->until <= now())
-			expire(t);
+		if (t->until && is_closed(t))
+			t->until = 0;
 		if (t->until && (!next || t->until < next))
 			next = t->until;
 	}
-	for (struct wait *w = waits; w < waits + WAITS; w++) {
-		uint32_t who = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
-		if (!who)
-			continue;
-		if (w->until > now())
-			next = !next || w->until < next ? w->until : next;
-		else if (who != tid)
-			syscall(SYS_tgkill, getpid(), who, WAKE);
-	}
-	return next;
+	for (struct wait *w = waits; w < waits + WAITS; w++)
+		if (__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) && !w->ended && (!next || w->until < next))
+			next = w->until;
+	if (!next)
+		return 0;
+	return next > now() ? next - now() : 1;
 }
 
 /* wake_conditions wakes this thread if it waits on a condition, and with it, which a program has to
@@ -150,23 +176,33 @@ static void wake_conditions(void)
 			pthread_cond_broadcast(w->condition);
 }
 
+/* tell writes into the page how long the process waits. */
+static void tell(uint64_t next)
+{
+	if (page && (!own || own->tid != tid || own->peer != peer))
+		own = claim();
+	if (page && own)
+		__atomic_store_n(&own->next, next, __ATOMIC_RELEASE);
+}
+
 static void on_wake(int number, siginfo_t *info, void *context)
 {
 	int error = errno;
 	(void)number;
 	(void)context;
+	uint64_t passes = info->si_code == SI_QUEUE ? (uint64_t)(uintptr_t)info->si_value.sival_ptr : 0;
 	woken = true;
+	asked = info->si_code == SI_QUEUE && passes == 0;
 	if (!tid)
 		tid = syscall(SYS_gettid);
-	if (info->si_code == SI_QUEUE) {
-		let_pass((uint64_t)(uintptr_t)info->si_value.sival_ptr);
-		uint64_t next = end_waits();
-		if (page && (!own || own->tid != tid || own->peer != peer))
-			own = claim();
-		if (page && own)
-			__atomic_store_n(&own->next, next ? next - now() : 0, __ATOMIC_RELEASE);
+	if (passes) {
+		let_pass(passes);
+		end_waits();
 	}
-	wake_conditions();
+	if (asked)
+		tell(next_wait());
+	else
+		wake_conditions();
 	errno = error;
 }
 
@@ -189,8 +225,13 @@ static void forget_waits(void)
 static void begin_waits(void)
 {
 	struct sigaction action = {.sa_sigaction = on_wake, .sa_flags = SA_SIGINFO | SA_RESTART};
-	if (frozen)
-		sigaction(WAKE, &action, NULL);
+	sigset_t set;
+	if (!frozen)
+		return;
+	sigaction(WAKE, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, WAKE);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* --- waiting for input --- */
@@ -279,6 +320,62 @@ int epoll_pwait2(int fd, struct epoll_event *to, int n, const struct timespec *m
 	return WAIT_VIRTUALLY(most ? (int64_t)nanoseconds(most) : -1, NEXT(epoll_pwait2)(fd, to, n, NULL, mask), NEXT(epoll_pwait2)(fd, to, n, &none, mask));
 }
 
+/* --- waiting for signals: that of the checker is none that a program can wait for, or block --- */
+
+int pause(void)
+{
+	return frozen ? WAIT_VIRTUALLY(-1, NEXT(pause)(), -1) : NEXT(pause)();
+}
+
+int sigsuspend(const sigset_t *mask)
+{
+	sigset_t open;
+	mask = open_mask(mask, &open);
+	return frozen ? WAIT_VIRTUALLY(-1, NEXT(sigsuspend)(mask), -1) : NEXT(sigsuspend)(mask);
+}
+
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
+{
+	static const struct timespec none;
+	sigset_t open;
+	set = open_mask(set, &open);
+	if (!frozen || (most && nanoseconds(most) == 0))
+		return NEXT(sigtimedwait)(set, info, most);
+	int64_t until = most ? (int64_t)(now() + nanoseconds(most)) : -1, left;
+	int result;
+	do {
+		left = until - (int64_t)now();
+		result = WAIT_VIRTUALLY(!most ? -1 : left > 0 ? left : 0, NEXT(sigtimedwait)(set, info, NULL), NEXT(sigtimedwait)(set, info, &none));
+	} while (result < 0 && errno == EINTR && alarmed && sigismember(set, SIGALRM)); /* it is there now */
+	return result;
+}
+
+int sigwaitinfo(const sigset_t *set, siginfo_t *info) { return sigtimedwait(set, info, NULL); }
+
+int sigwait(const sigset_t *set, int *number)
+{
+	sigset_t open;
+	return NEXT(sigwait)(open_mask(set, &open), number);
+}
+
+int signalfd(int fd, const sigset_t *set, int flags)
+{
+	sigset_t open;
+	return NEXT(signalfd)(fd, open_mask(set, &open), flags);
+}
+
+int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+	sigset_t open;
+	return NEXT(sigprocmask)(how, how == SIG_UNBLOCK ? set : open_mask(set, &open), before);
+}
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+	sigset_t open;
+	return NEXT(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : open_mask(set, &open), before);
+}
+
 /* --- waiting for other threads --- */
 
 static int wait_on_condition(pthread_cond_t *c, pthread_mutex_t *m, uint64_t until)
@@ -360,9 +457,11 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct
 	uint64_t ns = nanoseconds(t);
 	if (flags & TIMER_ABSTIME)
 		ns = since_start(t) > now() ? since_start(t) - now() : 0;
-	struct timespec length = timespec_of(ns);
-	int error = NEXT(clock_nanosleep)(CLOCK_MONOTONIC, 0, &length, left);
-	let_pass(ns);
+	struct timespec length = timespec_of(ns), rest = {0};
+	int error = NEXT(clock_nanosleep)(CLOCK_MONOTONIC, 0, &length, &rest);
+	let_pass(error == EINTR ? ns - nanoseconds(&rest) : ns);
+	if (error == EINTR && left && !(flags & TIMER_ABSTIME))
+		*left = rest;
 	return error;
 }
 
