@@ -198,6 +198,8 @@ func TestGroupThatCannotStart(t *testing.T) {
 		}(), `do not become quiescent \(peer shell: thread \d+ \(sh\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for .* \(user .*, system .*\)\): context deadline exceeded`},
 		"bind over nothing": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/no/such/place": "{scratch}/x"} }),
 			`bind over /no/such/place: this machine does not have it`},
+		"bind over a link to /run": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/var/run": "{scratch}"} }),
+			`bind over /var/run, which leads to /run: /run of a group is set up by tandem`},
 		"bind of nothing": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/mnt": "/no/such/place"} }),
 			`bind /no/such/place over /mnt: .*no such file`},
 		"invalid": {peers.Group{}, `peers: there are 0, allowed are 1 to 64`},
@@ -243,6 +245,50 @@ func TestBindOfTheMachineIsReadOnly(t *testing.T) {
 			t.Errorf("write %s in a restored group: %v", file, err)
 			os.Remove(inside(g, file))
 		}
+	}
+}
+
+// TestBindOverALink: what is bound over a symbolic link, also an absolute one, is over what the link leads to.
+func TestBindOverALink(t *testing.T) { bothBackends(t, bindOverALink) }
+
+func bindOverALink(t *testing.T, c *Client) {
+	of := t.TempDir()
+	if err := os.Chmod(of, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"file": "the machine's", "source": "bound"} {
+		if err := os.WriteFile(filepath.Join(of, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"absolute": of + "/file", "relative": "absolute"} {
+		if err := os.Symlink(target, filepath.Join(of, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, link := range []string{"absolute", "relative"} {
+		group := shell("cat " + of + "/file" + forever)
+		group.Binds = map[string]string{filepath.Join(of, link): filepath.Join(of, "source")}
+		g := start(t, c, group)
+		await(t, "the output is read", func() bool { return len(g.Output()) > 0 })
+		if out := string(g.Output()); out != "bound" {
+			t.Errorf("a peer reads %q, not what is bound over the link %s", out, link)
+		}
+		image, err := g.Checkpoint(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Restore(testContext(t), image.ID); err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(inside(g, of+"/file")); err != nil || string(content) != "bound" {
+			t.Errorf("after a restore there is %q over the link %s: %v", content, link, err)
+		}
+	}
+	twice := shell("true" + forever)
+	twice.Binds = map[string]string{of + "/absolute": of + "/source", of + "/file": of + "/source"}
+	if _, err := c.Start(testContext(t), twice); err == nil || !strings.Contains(err.Error(), "both are "+of+"/file") {
+		t.Errorf("two binds over one file: %v", err)
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -94,18 +97,57 @@ func (h *hosted) planMounts(binds map[string]string, scratch string) error {
 		{Source: devicesDirectory, Target: "/dev"},
 		{Source: h.directory, Target: runDirectory},
 	}
+	over := map[string]string{} // place → the target that leads there
 	for _, target := range slices.Sorted(maps.Keys(binds)) {
-		info, err := os.Stat(filepath.Join(rootDirectory, target))
+		place, err := insideRoot(rootDirectory, target)
 		if err != nil {
 			return fmt.Errorf("bind over %s: this machine does not have it: bind a directory above it, or create it: %w", target, err)
+		}
+		if err := peers.ValidateTarget(place); err != nil {
+			return fmt.Errorf("bind over %s, which leads to %s: %w", target, place, err)
+		}
+		if other, taken := over[place]; taken {
+			return fmt.Errorf("bind over %s and %s: both are %s: name one of them", other, target, place)
+		}
+		over[place] = target
+	}
+	for _, place := range slices.Sorted(maps.Keys(over)) {
+		target := over[place]
+		info, err := os.Stat(filepath.Join(rootDirectory, place))
+		if err != nil {
+			return fmt.Errorf("bind over %s: %w", target, err)
 		}
 		source, err := h.bindSource(binds[target], scratch, len(h.mounts), info.IsDir())
 		if err != nil {
 			return fmt.Errorf("bind %s over %s: %w", binds[target], target, err)
 		}
-		h.mounts = append(h.mounts, proxy.Mount{Source: source, Target: target})
+		h.mounts = append(h.mounts, proxy.Mount{Source: source, Target: place})
 	}
 	return nil
+}
+
+// insideRoot returns where a path leads for who has the given root directory, without
+// symbolic links: a mount over one that is absolute would be made outside.
+func insideRoot(root, path string) (string, error) {
+	top, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &fs.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer unix.Close(top)
+	fd, err := openBelow(top, path, unix.O_PATH, 0, false)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return "", err
+	}
+	below, ok := strings.CutPrefix(at, root)
+	if !ok || !strings.HasPrefix(below, "/") {
+		return "", fmt.Errorf("%s is at %s, outside of %s", path, at, root)
+	}
+	return below, nil
 }
 
 // bindSource returns the path of what is to be bound, as the daemon sees it. What does

@@ -249,7 +249,9 @@ func (f File) Below(scratch string) (string, error) {
 	return clean, nil
 }
 
-func validateBind(target, source string) error {
+// ValidateTarget checks that something may be bound over a path of the group: what a symbolic link leads to
+// is to be checked like the link.
+func ValidateTarget(target string) error {
 	for _, reserved := range []string{"/proc", "/dev", "/run"} {
 		if target == reserved || strings.HasPrefix(target, reserved+"/") {
 			return fmt.Errorf("%s of a group is set up by tandem: bind another path", reserved)
@@ -257,6 +259,13 @@ func validateBind(target, source string) error {
 	}
 	if !path.IsAbs(target) || path.Clean(target) != target || target == "/" {
 		return errors.New("the path is not absolute, or not in its shortest form, or is /")
+	}
+	return nil
+}
+
+func validateBind(target, source string) error {
+	if err := ValidateTarget(target); err != nil {
+		return err
 	}
 	below, inScratch := strings.CutPrefix(source, Scratch)
 	if inScratch && (below == "" || (below[0] == '/' && path.Clean(below) == below)) {
