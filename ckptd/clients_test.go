@@ -191,3 +191,34 @@ func TestClientsStart(t *testing.T) {
 		t.Errorf("a command that there is not: %v", err)
 	}
 }
+
+// TestClientThatCannotBeStarted: what cannot be there is said when the group starts, the rest with its reason.
+func TestClientThatCannotBeStarted(t *testing.T) {
+	c := spawn(t, Options{})
+	client := func(command string) peers.Group {
+		return peers.Group{
+			Peers: []peers.Peer{{Name: "asker", Command: []string{command}, After: "listen 8080"}},
+			Files: []peers.File{{Path: "{scratch}/asker", Content: []byte("no script"), Mode: 0o755}},
+		}
+	}
+	for command, want := range map[string]string{
+		"no-such-client": `start peer asker: no command "no-such-client" in its PATH`,
+		"/no/such":       "start peer asker: execute /no/such: no such file or directory",
+		"{scratch}/no":   "start peer asker: execute /run/tandem/no: no such file or directory",
+		"/etc/passwd":    "start peer asker: execute /etc/passwd: permission denied",
+	} {
+		if _, err := c.Start(testContext(t), client(command)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", command, err, want)
+		}
+	}
+	for _, command := range []string{"{scratch}/asker", "./asker"} {
+		g := start(t, c, client(command))
+		err := g.StartClient(testContext(t), 0)
+		if err == nil || !strings.Contains(err.Error(), "exec format error") {
+			t.Errorf("a file that is no program: %v", err)
+		}
+		if err := g.Quiesce(testContext(t), nil); err != nil {
+			t.Errorf("after a client that could not be started: %v", err)
+		}
+	}
+}

@@ -169,8 +169,13 @@ func (g *Group) StartClient(ctx context.Context, peer int) error {
 	if err != nil {
 		return err
 	}
+	g.outputs[0].take()
 	if err := g.current().proxy.Start(ctx, peer); err != nil {
-		return fmt.Errorf("start %s: %w", g.processes[peer].Name, g.because(err))
+		err = g.because(err)
+		if why := bytes.TrimSpace(g.outputs[0].take()); len(why) > 0 {
+			err = fmt.Errorf("%w: %s", err, why)
+		}
+		return fmt.Errorf("start %s: %w", g.processes[peer].Name, err)
 	}
 	return g.because(watch.Started())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -278,6 +279,13 @@ func lookPath(c Command) (string, error) {
 	}
 	name := c.Args[0]
 	if strings.Contains(name, "/") {
+		file := name
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(c.Dir, name)
+		}
+		if err := unix.Access(file, unix.X_OK); err != nil {
+			return "", fmt.Errorf("execute %s: %w", name, err)
+		}
 		return name, nil
 	}
 	path := ""

@@ -70,7 +70,7 @@ func (r refusal) String() string {
 		"another command arrived while it waited",
 		"there is no peer with this number that is started on demand",
 		"the peer runs already, or has ended and is still there",
-		"the peer could not be started: the output of the group says why",
+		"the peer could not be started",
 	}[r]
 }
 
