@@ -3,6 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -80,8 +81,11 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	if err != nil {
 		return g, ".profile", err
 	}
+	if len(e.Command) > 0 && len(e.Arguments) > 0 {
+		return g, ".arguments", errors.New("the command is used as it is, instead of that of the profile: add them to it")
+	}
 	a := peers.Parameters{Name: e.Name, Arguments: e.Arguments}
-	if e.Port != nil {
+	if a.Port = e.place(); e.Port != nil {
 		if a.Port = *e.Port; a.Port == 0 {
 			return g, ".port", errors.New("0 is not allowed: give one from 1 to 65535")
 		}
@@ -98,6 +102,15 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	}
 	g, err = p.Expand(a)
 	return g, ".profile", err
+}
+
+// place is the port of which listen or after speaks; 0 if neither does, or not as it should.
+func (e peerEntry) place() int {
+	if at, err := netip.ParseAddrPort(e.Listen); err == nil {
+		return int(at.Port())
+	}
+	port, _ := peers.Peer{After: e.After}.WaitsFor()
+	return int(port)
 }
 
 // override returns the variables of a profile with those of an entry, which replace them.

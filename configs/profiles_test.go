@@ -72,6 +72,8 @@ func TestProfilesInAFile(t *testing.T) {
 			}
 		}),
 		"peers: [{profile: curl, port: 90, after: listen 91, expect: exit 22}]": changed(expanded(t, "curl", peers.Parameters{Port: 90}), func(g *peers.Group) { g.Peers[0].After, g.Peers[0].Expect = "listen 91", "exit 22" }),
+		"peers: [{profile: curl, after: listen 91}]":                            expanded(t, "curl", peers.Parameters{Port: 91}),
+		"peers: [{profile: redis, listen: '127.0.0.1:7000'}]":                   expanded(t, "redis", peers.Parameters{Port: 7000}),
 		"peers: [{profile: redis-cli, program: p, expect: any}]":                changed(expanded(t, "redis-cli", peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Expect = "" }),
 		"peers: [{name: a, command: [a]}]\nfiles: [{path: x, from: directory}]": {
 			Peers: []peers.Peer{{Name: "a", Command: []string{"a"}}}, ReadyTimeout: peers.DefaultReadyTimeout, Binds: map[string]string{},
@@ -101,6 +103,8 @@ func TestBadProfiles(t *testing.T) {
 		"peers:\n- {profile: redis, port: 70000}":                                  "x.yaml:2: peers[0].profile: profile redis: port 70000 is not allowed",
 		"peers:\n- {profile: redis, directory: directory}":                         "x.yaml:2: peers[0].profile: profile redis: it takes no directory",
 		"peers:\n- {profile: merecat, directory: elsewhere}":                       "x.yaml:2: peers[0].directory: there is no directory elsewhere",
+		"peers:\n- {profile: curl, command: [a], arguments: [b]}":                  "x.yaml:2: peers[0].arguments: the command is used as it is",
+		"peers:\n- {profile: redis, listen: '127.0.0.1:07000'}":                    `x.yaml:2: peers[0]: peer redis: write listen "127.0.0.1:07000" as 127.0.0.1:7000`,
 		"peers:\n- {profile: go}":                                                  "x.yaml:2: peers[0].profile: profile go: it needs a program",
 		"peers:\n- {name: a, command: [a], port: 1}":                               "x.yaml:2: peers[0].port: it is for a profile",
 		"peers:\n- {name: a, command: [a], arguments: [x]}":                        "x.yaml:2: peers[0].arguments: it is for a profile",

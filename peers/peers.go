@@ -196,6 +196,9 @@ func (p Peer) validate() error {
 	if err != nil || !a.Addr().Is4() || a.Port() == 0 {
 		return fmt.Errorf("peer %s: listen %q is not an IPv4 address and port such as 127.0.0.1:2222", p.Name, p.Listen)
 	}
+	if shortest := a.String(); shortest != p.Listen { // it is compared as a text
+		return fmt.Errorf("peer %s: write listen %q as %s", p.Name, p.Listen, shortest)
+	}
 	if !a.Addr().IsLoopback() && !a.Addr().IsUnspecified() {
 		return fmt.Errorf("peer %s: listen %q: a group has no network but loopback, 127.0.0.0/8", p.Name, p.Listen)
 	}
