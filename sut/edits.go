@@ -61,6 +61,13 @@ var patches = []patch{
 		e.swap("unwinder.resolveInternal", "lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, *(*uintptr)(unsafe.Pointer(lrPtr)))")
 	}},
+	// What these measure would be the checking, with threads of their own.
+	{"runtime/trace.go", func(e *editor) {
+		e.enter("StartTrace", `if tandem.serving { tandemRefuseCall("tracing the execution (runtime/trace)") }`)
+	}},
+	{"runtime/cpuprof.go", func(e *editor) {
+		e.enter("SetCPUProfileRate", `if tandem.serving && hz > 0 { tandemRefuseCall("profiling the processor (runtime/pprof)") }`)
+	}},
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},
