@@ -169,7 +169,7 @@ func (g *Group) StartClient(ctx context.Context, peer int) error {
 	if err != nil {
 		return err
 	}
-	g.outputs[0].take()
+	g.outputs[0].take() // then what is there afterwards is about this start
 	if err := g.current().proxy.Start(ctx, peer); err != nil {
 		err = g.because(err)
 		if why := bytes.TrimSpace(g.outputs[0].take()); len(why) > 0 {

@@ -126,8 +126,8 @@ func (h *hosted) planMounts(binds map[string]string, scratch string) error {
 	return nil
 }
 
-// insideRoot returns where a path leads for who has the given root directory, without
-// symbolic links: a mount over one that is absolute would be made outside.
+// insideRoot returns where a path leads, symbolic links followed, for who has the given root
+// directory: a mount over a link that is absolute would be made outside.
 func insideRoot(root, path string) (string, error) {
 	top, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -84,8 +84,8 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	if len(e.Command) > 0 && len(e.Arguments) > 0 {
 		return g, ".arguments", errors.New("the command is used as it is, instead of that of the profile: add them to it")
 	}
-	a := peers.Parameters{Name: e.Name, Arguments: e.Arguments}
-	if a.Port = e.place(); e.Port != nil {
+	a := peers.Parameters{Name: e.Name, Port: e.impliedPort(), Arguments: e.Arguments}
+	if e.Port != nil {
 		if a.Port = *e.Port; a.Port == 0 {
 			return g, ".port", errors.New("0 is not allowed: give one from 1 to 65535")
 		}
@@ -104,8 +104,8 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	return g, ".profile", err
 }
 
-// place is the port of which listen or after speaks; 0 if neither does, or not as it should.
-func (e peerEntry) place() int {
+// impliedPort is the port of which listen or after speaks; 0 if neither does, or not as it should.
+func (e peerEntry) impliedPort() int {
 	if at, err := netip.ParseAddrPort(e.Listen); err == nil {
 		return int(at.Port())
 	}
