@@ -6,7 +6,9 @@ import (
 	"sync"
 )
 
-func main() { deadlocks[os.Args[1]]() }
+func main() {
+	deadlocks[os.Args[1]]()
+}
 
 var deadlocks = map[string]func(){
 	"ended": func() {

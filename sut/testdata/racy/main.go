@@ -35,7 +35,9 @@ func fork(functions ...func()) {
 	}
 }
 
-func increment() { number++ }
+func increment() {
+	number++
+}
 
 var scenarios = map[string]func(){
 	"racy write and write":     func() { fork(increment, increment) },
