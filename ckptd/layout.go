@@ -19,6 +19,10 @@ import (
 
 // layOut makes the group's /run with its scratch directory, files and the proxy.
 func (h *hosted) layOut(g peers.Group) error {
+	owners, err := ownersOf(g.Peers)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	own := filepath.Join(h.directory, proxyDirectory)
 	scratch := filepath.Join(h.directory, filepath.Base(scratchDirectory))
 	if err := errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(scratch, 0o755)); err != nil {
@@ -43,6 +47,9 @@ func (h *hosted) layOut(g peers.Group) error {
 	if err := h.planMounts(g.Binds, scratch); err != nil {
 		return err
 	}
+	if err := owners.give(scratch); err != nil {
+		return fmt.Errorf("give the peers their files: %w", err)
+	}
 	replaced, err := h.replacements(g)
 	if err != nil {
 		return fmt.Errorf("choose what the peers read of the random devices: %w", err)
@@ -64,8 +71,13 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 	}
 	const firstOutput = proxy.Channel + 1
 	for i, p := range started {
+		who, err := p.Identity()
+		if err != nil {
+			return fmt.Errorf("%w: peer %s: %w", ErrInvalid, p.Name, err)
+		}
 		config.Peers = append(config.Peers, proxy.Command{
-			Name: p.Name, Args: p.Command, Env: p.Env, Dir: p.Directory, Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
+			Name: p.Name, Args: p.Command, Env: p.Env, Dir: p.Directory, UID: who.UID, GID: who.GID, Groups: who.Groups,
+			Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
 		})
 	}
 	text, err := json.Marshal(config)

@@ -56,9 +56,10 @@ func TestExample(t *testing.T) {
 				Name:      "merecat",
 				Command:   []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
 				Directory: "{scratch}",
-				Env:       []string{"TZ=UTC"},
-				Listen:    "127.0.0.1:8080",
-				Choices:   2, VirtualClock: true,
+				User:      "root", Group: "root",
+				Env:     []string{"TZ=UTC"},
+				Listen:  "127.0.0.1:8080",
+				Choices: 2, VirtualClock: true,
 			}, {
 				Name:    "curl",
 				Command: []string{"curl", "--silent", "--fail", "http://{sut}:9090/"},
@@ -233,7 +234,7 @@ var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, clock, command, directory, env, expect, listen, name, port, profile, program, working_directory"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, clock, command, directory, env, expect, group, listen, name, port, profile, program, user, working_directory"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +

@@ -52,6 +52,8 @@ type peerEntry struct {
 	Clock   string
 
 	WorkingDirectory string `mapstructure:"working_directory"`
+	User             string
+	Group            string
 	After            string
 	Expect           string
 

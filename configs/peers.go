@@ -47,6 +47,12 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 	if e.WorkingDirectory != "" {
 		p.Directory = e.WorkingDirectory
 	}
+	if e.User != "" {
+		p.User, p.Group = e.User, ""
+	}
+	if e.Group != "" {
+		p.Group = e.Group
+	}
 	p.Env = override(p.Env, env)
 	if e.After != "" {
 		p.After = e.After

@@ -23,6 +23,8 @@ type peerText struct {
 	Name    string
 	Command []string          `yaml:",flow"`
 	Where   string            `yaml:"working_directory,omitempty"`
+	User    string            `yaml:",omitempty"`
+	Group   string            `yaml:",omitempty"`
 	Env     map[string]string `yaml:",omitempty"`
 	Listen  string            `yaml:",omitempty"`
 	After   string            `yaml:",omitempty"`
@@ -57,7 +59,10 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 			name, value, _ := strings.Cut(e, "=")
 			env[name] = value
 		}
-		t := peerText{Name: peer.Name, Command: peer.Command, Where: peer.Directory, Env: env, Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices}
+		t := peerText{
+			Name: peer.Name, Command: peer.Command, Where: peer.Directory, User: peer.User, Group: peer.Group, Env: env,
+			Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices,
+		}
 		if peer.VirtualClock {
 			t.Clock = "virtual"
 		}

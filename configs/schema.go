@@ -54,6 +54,8 @@ var schema = field{shape: record, fields: map[string]field{
 		"listen":  {shape: text},
 
 		"working_directory": {shape: text},
+		"user":              {shape: text},
+		"group":             {shape: text},
 
 		"choices": {shape: integer},
 		"clock":   {shape: text},

@@ -48,7 +48,7 @@ type Group struct {
 }
 
 // Peer is one process. It must stay in the foreground: its end is the peer's death, but for
-// that of a client. It runs as root, with nothing in its environment but Env
+// that of a client. It has nothing in its environment but Env
 // and defaults for PATH, HOME, LANG and GODEBUG.
 type Peer struct {
 	Name    string
@@ -56,7 +56,9 @@ type Peer struct {
 	// Directory is where it runs: below Scratch, where it is created if it is missing, or absolute. Empty: Scratch.
 	Directory string
 	Env       []string // "NAME=value"
-	Listen    string   // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+	// User and Group are what it runs as, by name or number: see Peer.Identity. Empty: root, and all groups of the user.
+	User, Group string
+	Listen      string // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
 
 	// After makes the peer a client of the system under test: "listen 8080" has it started
 	// when that begins to listen on the port, for the first time. A client may end.
@@ -189,6 +191,9 @@ func (p Peer) validate() error {
 	if err := p.validateClient(); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
+	if _, err := p.Identity(); err != nil {
+		return fmt.Errorf("peer %s: %w", p.Name, err)
+	}
 	if p.Listen == "" {
 		return nil
 	}
@@ -294,6 +299,9 @@ func (g Group) In(scratch string) Group {
 		q.Directory = replace(cmp.Or(p.Directory, Scratch))
 		for _, s := range p.Command {
 			q.Command = append(q.Command, replace(s))
+		}
+		if who, err := p.Identity(); err == nil && !who.IsRoot() {
+			q.Env = setVariable(q.Env, "HOME="+who.Home)
 		}
 		for _, s := range p.Env {
 			q.Env = setVariable(q.Env, replace(s))

@@ -157,17 +157,34 @@ func (l *launcher) execute(i int, p Command) (pid int, err error) {
 	files := []uintptr{uintptr(null), 1, 2}
 	if p.Output != 0 {
 		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
+		if err := unix.Fchown(p.Output, int(p.UID), int(p.GID)); err != nil { // it may open /dev/stdout
+			return 0, fmt.Errorf("give its output to it: %w", err)
+		}
 	}
 	pid, err = executeAs(pidOf(i), file, p, &syscall.ProcAttr{
 		Dir:   p.Dir,
 		Env:   p.Env,
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Setsid: true, Ptrace: true},
+		Sys:   p.attributes(),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("execute %s: %w", file, err)
 	}
 	return pid, nil
+}
+
+// attributes are those of the process. One of another user keeps the capability that it takes to make the process again
+// at a restore of a checkpoint in memory: a fork of it has to enter namespaces, and gets its process ID.
+func (c Command) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Ptrace: true}
+	if c.UID == 0 && c.GID == 0 && len(c.Groups) == 0 {
+		return a
+	}
+	a.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID, Groups: c.Groups}
+	if c.UID != 0 {
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	}
+	return a
 }
 
 // executeAs executes a file with the process ID want and returns when it stands at its first

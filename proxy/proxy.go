@@ -78,6 +78,10 @@ type Command struct {
 	Args []string // Args[0] is looked up in the PATH of Env
 	Env  []string
 	Dir  string // where it runs
+	// UID, GID and Groups are what it runs as.
+	UID    uint32   `json:",omitempty"`
+	GID    uint32   `json:",omitempty"`
+	Groups []uint32 `json:",omitempty"`
 	// SameAddresses turns off the randomization of the address space.
 	SameAddresses bool
 	// OnDemand has it started by Client.Start and not with the group.
