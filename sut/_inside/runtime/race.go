@@ -14,7 +14,8 @@ import (
 const raceenabled = true
 
 // What the compiler inserts into instrumented packages. The address of a
-// variable of a basic type stands for all of it.
+// variable of a basic type stands for all of it. A range of size 0 is no access:
+// its address may be that of something else.
 
 //go:nosplit
 func racefuncenter(callpc uintptr) {}
@@ -31,7 +32,7 @@ func raceread(addr uintptr) {
 	if raceKnown(addr, raceRead) {
 		return
 	}
-	raceAccess(addr, 0, raceRead, sys.GetCallerPC(), getcallerfp())
+	raceAccess(addr, raceBasic, raceRead, sys.GetCallerPC(), getcallerfp())
 }
 
 //go:nosplit
@@ -40,19 +41,23 @@ func racewrite(addr uintptr) {
 	if raceKnown(addr, raceWrite) {
 		return
 	}
-	raceAccess(addr, 0, raceWrite, sys.GetCallerPC(), getcallerfp())
+	raceAccess(addr, raceBasic, raceWrite, sys.GetCallerPC(), getcallerfp())
 }
 
 //go:nosplit
 //go:noinline
 func racereadrange(addr, size uintptr) {
-	raceAccess(addr, size, raceRead, sys.GetCallerPC(), getcallerfp())
+	if size != 0 {
+		raceAccess(addr, size, raceRead, sys.GetCallerPC(), getcallerfp())
+	}
 }
 
 //go:nosplit
 //go:noinline
 func racewriterange(addr, size uintptr) {
-	raceAccess(addr, size, raceWrite, sys.GetCallerPC(), getcallerfp())
+	if size != 0 {
+		raceAccess(addr, size, raceWrite, sys.GetCallerPC(), getcallerfp())
+	}
 }
 
 // What the runtime calls on behalf of its callers. On the system stack, it
@@ -61,7 +66,7 @@ func racewriterange(addr, size uintptr) {
 //go:nosplit
 //go:noinline
 func racereadpc(addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), 0, raceRead, getcallerfp())
+	raceForCaller(uintptr(addr), raceBasic, raceRead, getcallerfp())
 }
 
 //go:nosplit
@@ -70,19 +75,19 @@ func racewritepc(addr unsafe.Pointer, callerpc, pc uintptr) {
 	if pc == abi.FuncPCABIInternal(closechan) {
 		return // a send that might come later is an operation too: it panics in some schedule
 	}
-	raceForCaller(uintptr(addr), 0, raceWrite, getcallerfp())
+	raceForCaller(uintptr(addr), raceBasic, raceWrite, getcallerfp())
 }
 
 //go:nosplit
 //go:noinline
 func racereadrangepc(addr unsafe.Pointer, sz, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), sz, raceRead, getcallerfp())
+	raceRangeForCaller(uintptr(addr), sz, raceRead, getcallerfp())
 }
 
 //go:nosplit
 //go:noinline
 func racewriterangepc(addr unsafe.Pointer, sz, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), sz, raceWrite, getcallerfp())
+	raceRangeForCaller(uintptr(addr), sz, raceWrite, getcallerfp())
 }
 
 //go:nosplit
@@ -92,22 +97,33 @@ func raceForCaller(addr, size uintptr, kind uint64, fp uintptr) {
 	}
 }
 
+// raceRangeForCaller is raceForCaller for so many bytes, of which there may be none.
+//
+//go:nosplit
+func raceRangeForCaller(addr, size uintptr, kind uint64, fp uintptr) {
+	if size != 0 {
+		raceForCaller(addr, size, kind, fp)
+	}
+}
+
 //go:noinline
 func raceReadObjectPC(t *_type, addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), raceObjectSize(t), raceRead, getcallerfp())
+	raceObjectForCaller(t, uintptr(addr), raceRead, getcallerfp())
 }
 
 //go:noinline
 func raceWriteObjectPC(t *_type, addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), raceObjectSize(t), raceWrite, getcallerfp())
+	raceObjectForCaller(t, uintptr(addr), raceWrite, getcallerfp())
 }
 
-// raceObjectSize is 0 for an object whose first byte stands for all of it.
-func raceObjectSize(t *_type) uintptr {
-	if kind := t.Kind(); kind == abi.Array || kind == abi.Struct {
-		return t.Size_
+// raceObjectForCaller is an access to a variable of a type: the first byte of a basic one stands
+// for all of it.
+func raceObjectForCaller(t *_type, addr uintptr, kind uint64, fp uintptr) {
+	if k := t.Kind(); k == abi.Array || k == abi.Struct {
+		raceRangeForCaller(addr, t.Size_, kind, fp)
+	} else {
+		raceForCaller(addr, raceBasic, kind, fp)
 	}
-	return 0
 }
 
 // Memory and goroutines.
@@ -187,22 +203,24 @@ func racereleasemergeg(gp *g, addr unsafe.Pointer) { raceSynchronise(gp, addr, r
 
 //go:nosplit
 //go:noinline
-func RaceRead(addr unsafe.Pointer) { raceForCaller(uintptr(addr), 0, raceRead, getcallerfp()) }
+func RaceRead(addr unsafe.Pointer) { raceForCaller(uintptr(addr), raceBasic, raceRead, getcallerfp()) }
 
 //go:nosplit
 //go:noinline
-func RaceWrite(addr unsafe.Pointer) { raceForCaller(uintptr(addr), 0, raceWrite, getcallerfp()) }
+func RaceWrite(addr unsafe.Pointer) {
+	raceForCaller(uintptr(addr), raceBasic, raceWrite, getcallerfp())
+}
 
 //go:nosplit
 //go:noinline
 func RaceReadRange(addr unsafe.Pointer, len int) {
-	raceForCaller(uintptr(addr), uintptr(len), raceRead, getcallerfp())
+	raceRangeForCaller(uintptr(addr), uintptr(len), raceRead, getcallerfp())
 }
 
 //go:nosplit
 //go:noinline
 func RaceWriteRange(addr unsafe.Pointer, len int) {
-	raceForCaller(uintptr(addr), uintptr(len), raceWrite, getcallerfp())
+	raceRangeForCaller(uintptr(addr), uintptr(len), raceWrite, getcallerfp())
 }
 
 // RaceErrors is zero: the first race ends the execution.
@@ -226,49 +244,51 @@ func RaceEnable() { getg().raceignore-- }
 //go:linkname race_Read internal/race.Read
 //go:nosplit
 //go:noinline
-func race_Read(addr unsafe.Pointer) { raceForCaller(uintptr(addr), 0, raceRead, getcallerfp()) }
+func race_Read(addr unsafe.Pointer) { raceForCaller(uintptr(addr), raceBasic, raceRead, getcallerfp()) }
 
 //go:linkname race_Write internal/race.Write
 //go:nosplit
 //go:noinline
-func race_Write(addr unsafe.Pointer) { raceForCaller(uintptr(addr), 0, raceWrite, getcallerfp()) }
+func race_Write(addr unsafe.Pointer) {
+	raceForCaller(uintptr(addr), raceBasic, raceWrite, getcallerfp())
+}
 
 //go:linkname race_ReadRange internal/race.ReadRange
 //go:nosplit
 //go:noinline
 func race_ReadRange(addr unsafe.Pointer, len int) {
-	raceForCaller(uintptr(addr), uintptr(len), raceRead, getcallerfp())
+	raceRangeForCaller(uintptr(addr), uintptr(len), raceRead, getcallerfp())
 }
 
 //go:linkname race_WriteRange internal/race.WriteRange
 //go:nosplit
 //go:noinline
 func race_WriteRange(addr unsafe.Pointer, len int) {
-	raceForCaller(uintptr(addr), uintptr(len), raceWrite, getcallerfp())
+	raceRangeForCaller(uintptr(addr), uintptr(len), raceWrite, getcallerfp())
 }
 
 //go:linkname race_ReadPC internal/race.ReadPC
 //go:noinline
 func race_ReadPC(addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), 0, raceRead, getcallerfp())
+	raceForCaller(uintptr(addr), raceBasic, raceRead, getcallerfp())
 }
 
 //go:linkname race_WritePC internal/race.WritePC
 //go:noinline
 func race_WritePC(addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), 0, raceWrite, getcallerfp())
+	raceForCaller(uintptr(addr), raceBasic, raceWrite, getcallerfp())
 }
 
 //go:linkname race_ReadObjectPC internal/race.ReadObjectPC
 //go:noinline
 func race_ReadObjectPC(t *abi.Type, addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), raceObjectSize(t), raceRead, getcallerfp())
+	raceObjectForCaller(t, uintptr(addr), raceRead, getcallerfp())
 }
 
 //go:linkname race_WriteObjectPC internal/race.WriteObjectPC
 //go:noinline
 func race_WriteObjectPC(t *abi.Type, addr unsafe.Pointer, callerpc, pc uintptr) {
-	raceForCaller(uintptr(addr), raceObjectSize(t), raceWrite, getcallerfp())
+	raceObjectForCaller(t, uintptr(addr), raceWrite, getcallerfp())
 }
 
 //go:linkname race_Errors internal/race.Errors

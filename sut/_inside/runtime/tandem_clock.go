@@ -277,7 +277,7 @@ func tandemAtomic(addr unsafe.Pointer, kind uint8) {
 	if gp := getg(); gp.racectx == 0 || gp.raceignore != 0 {
 		return
 	}
-	raceForCaller(uintptr(addr), 0, uint64(kind&memoryWrite)|memoryAtomic, getcallerfp())
+	raceForCaller(uintptr(addr), raceBasic, uint64(kind&memoryWrite)|memoryAtomic, getcallerfp())
 	switch kind {
 	case atomicLoad:
 		raceacquire(addr)

@@ -162,7 +162,10 @@ func raceKnown(addr uintptr, kind uint64) bool {
 	return cell[0] == word|raceWrite || kind == raceRead && (cell[0] == word || cell[1] == word)
 }
 
-// raceAccess is an access to memory. Size 0 is a variable of a basic type.
+// raceBasic is in place of the size of a variable of a basic type.
+const raceBasic = 0
+
+// raceAccess is an access to memory of a size that is not 0, or raceBasic.
 //
 //go:nosplit
 func raceAccess(addr, size uintptr, kind uint64, pc, fp uintptr) {
