@@ -7,7 +7,8 @@ import (
 )
 
 // editAtomics gives the functions of sync/atomic, which are assembly, bodies in
-// Go that begin with a point.
+// Go that begin with a point. The compiler knows these functions by name, and has
+// instructions in their place unless it is told not to: see compilerFlags.
 func editAtomics(e *editor, first bool) {
 	for _, d := range e.tree.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -28,9 +29,78 @@ func editAtomics(e *editor, first bool) {
 		e.add(pointDeclaration)
 		e.add("//go:linkname tandemPointToSwap\n//go:noescape\nfunc tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8)")
 		e.add(fmt.Sprintf(atomicKinds, atomicLoad, atomicStore, atomicUpdate))
+		e.add(loadPointer)
 		return
 	}
 	e.swap("", "package atomic\n", "package atomic\n\n"+imports+"\t\"unsafe\"\n)\n")
+}
+
+// editAtomicTypes has the methods of the types of sync/atomic perform their operations
+// themselves. They used to call the functions, which the compiler replaces by instructions wherever a
+// method is inlined. Of the instances of a generic function that uses them, such as the methods of
+// Pointer, the linker keeps that of any package: not one may be without its point.
+func editAtomicTypes(e *editor) {
+	for _, d := range e.tree.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil {
+			continue
+		}
+		receiver := f.Recv.List[0].Type.(*ast.StarExpr).X
+		if index, ok := receiver.(*ast.IndexExpr); ok {
+			receiver = index.X
+		}
+		typ := receiver.(*ast.Ident).Name
+		switch basic := strings.ToLower(typ); {
+		case atomicTypes[basic].operand != "":
+			body := strings.TrimSpace(atomicOperation(f.Name.Name, basic, "&x.v"))
+			e.replace(e.offset(f.Body.Pos()), e.offset(f.Body.End()), body)
+			if results := f.Type.Results; results != nil && results.List[0].Names == nil {
+				at := results.List[0].Type
+				e.replace(e.offset(at.Pos()), e.offset(at.End()), "(val "+basic+")")
+			}
+		case typ == "Bool":
+			e.callMethod(f, f.Name.Name+"Uint32", "(*Uint32)(unsafe.Pointer(x))."+f.Name.Name)
+		case typ == "Pointer" && f.Name.Name == "Load":
+			if call := e.onlyCall(f, "LoadPointer"); call != nil {
+				e.replace(e.offset(call.Pos()), e.offset(call.Lparen), "tandemLoadPointer")
+			}
+		case typ != "Pointer":
+			continue
+		}
+		e.replace(e.offset(f.Pos()), e.offset(f.Pos()), "//go:noinline\n")
+	}
+	e.swap("", "import \"unsafe\"\n", "import (\n\t\"internal/race\"\n\tia \"internal/runtime/atomic\"\n\t\"unsafe\"\n)\n")
+}
+
+// callMethod replaces the call of a function, and its first argument, by that of a method.
+func (e *editor) callMethod(f *ast.FuncDecl, name, method string) {
+	call := e.onlyCall(f, name)
+	if call == nil {
+		return
+	}
+	rest := call.Rparen
+	if len(call.Args) > 1 {
+		rest = call.Args[1].Pos()
+	}
+	e.replace(e.offset(call.Pos()), e.offset(rest), method+"(")
+}
+
+// onlyCall finds the one call of a function in another, or notes that it is not there.
+func (e *editor) onlyCall(f *ast.FuncDecl, name string) *ast.CallExpr {
+	var found []*ast.CallExpr
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == name {
+				found = append(found, call)
+			}
+		}
+		return true
+	})
+	if len(found) != 1 {
+		e.do(&anchorError{e.path, f.Name.Name + ": " + name, len(found)})
+		return nil
+	}
+	return found[0]
 }
 
 // dropNoescape turns go:noescape, which only functions without a body may have,
@@ -63,32 +133,41 @@ func atomicBody(f *ast.FuncDecl) string {
 		if name != "LoadPointer" {
 			return ""
 		}
-		return " { " + pointCall(opLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
+		return " { return tandemLoadPointer(addr) }"
 	}
-	t := atomicTypes[pointer.Name]
-	operation := name[:strings.IndexAny(name, "IU")]
-	addr := "(*" + t.operand + ")(unsafe.Pointer(addr))"
+	return atomicOperation(name[:strings.IndexAny(name, "IU")], pointer.Name, "addr")
+}
+
+// loadPointer is LoadPointer with a name that the compiler does not know.
+var loadPointer = "//go:nosplit\n//go:noinline\nfunc tandemLoadPointer(addr *unsafe.Pointer) (val unsafe.Pointer) { " +
+	pointCall(opLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
+
+// atomicOperation is the body of a function that performs an operation of sync/atomic on the
+// variable of a type at address. Its results have the names that they have in doc.go.
+func atomicOperation(operation, typ, address string) string {
+	t := atomicTypes[typ]
+	addr := "(*" + t.operand + ")(unsafe.Pointer(" + address + "))"
 	convert := func(x string) string { return t.operand + "(" + x + ")" }
 	op, kind, body, point := opUpdate, "atomicUpdate", "", ""
 	switch operation {
 	case "Load":
-		op, kind, body = opLoad, "atomicLoad", "val = "+pointer.Name+"(ia.Load"+t.suffix+"("+addr+"))"
+		op, kind, body = opLoad, "atomicLoad", "val = "+typ+"(ia.Load"+t.suffix+"("+addr+"))"
 	case "Store":
 		op, kind, body = opStore, "atomicStore", "ia.Store"+t.suffix+"("+addr+", "+convert("val")+")"
 	case "Swap":
-		body = "old = " + pointer.Name + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
+		body = "old = " + typ + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
-		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(addr), uint64(%s), %s)", convert("old"), t.size)
+		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(%s), uint64(%s), %s)", address, convert("old"), t.size)
 		kind, body = "atomicSwapKind(swapped)", "swapped = ia.Cas"+t.suffix+"("+addr+", "+convert("old")+", "+convert("new")+")"
 	case "Add":
-		body = "new = " + pointer.Name + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
+		body = "new = " + typ + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
 	case "And", "Or":
-		body = "old = " + pointer.Name + "(ia." + operation + t.mask + "(" + addr + ", " + convert("mask") + "))"
+		body = "old = " + typ + "(ia." + operation + t.mask + "(" + addr + ", " + convert("mask") + "))"
 	}
 	if point == "" {
-		point = pointCall(op, "addr", "nil")
+		point = pointCall(op, address, "nil")
 	}
-	return " { " + point + "; " + body + "; " + atomicNote("race.Enabled", "addr", kind) + "; return }"
+	return " { " + point + "; " + body + "; " + atomicNote("race.Enabled", address, kind) + "; return }"
 }
 
 // atomicNote tells the race detector, if there is one, what has been done.

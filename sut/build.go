@@ -65,6 +65,7 @@ type listedPackage struct {
 	Dir        string
 	Name       string
 	Standard   bool
+	GoFiles    []string
 	CgoFiles   []string
 	Imports    []string
 	Module     *struct {
@@ -128,7 +129,11 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		command = []string{"test", "-c", "-vet=off"}
 	}
 	args := append(append(command, "-o", o.Output), tags(o)...)
-	args = append(args, compilerFlags(packages, p.Open, o.Races)...)
+	instances, err := atomicInstances(packages)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, compilerFlags(packages, instances, p.Open, o.Races)...)
 	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
 		return nil, fmt.Errorf("building %s: %w", o.Package, err)
 	}
@@ -177,7 +182,7 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 }
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,CgoFiles,Imports,Module,Error"}
+	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,Imports,Module,Error"}
 	args = append(args, tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")

@@ -160,6 +160,12 @@ var patches = []patch{
 	{"runtime/atomic_pointer.go", editAtomicPointers},
 	{"sync/atomic/doc.go", func(e *editor) { editAtomics(e, true) }},
 	{"sync/atomic/doc_64.go", func(e *editor) { editAtomics(e, false) }},
+	{"sync/atomic/type.go", editAtomicTypes},
+	{"sync/atomic/value.go", func(e *editor) { // wherever these were inlined, their loads would be instructions
+		for _, f := range []string{"Load", "Store", "Swap", "CompareAndSwap"} {
+			e.swap("Value."+f, "func (v *Value) "+f+"(", "//go:noinline\nfunc (v *Value) "+f+"(")
+		}
+	}},
 	{"sync/atomic/asm.s", func(e *editor) {
 		e.replace(0, len(e.text), "// The functions of this package have Go bodies here. This file lets others have none.\n")
 	}},

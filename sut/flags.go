@@ -31,15 +31,18 @@ func (p *listedPackage) watched(races []string) bool {
 // line. The first is safe only together with the second: without intrinsics, some
 // functions of the standard library must not be inlined into others.
 //
+// Generic functions are compiled where they are instantiated: packages in instances have what
+// atomicInstances says.
+//
 // Where data races are looked for, the compiler marks the accesses to memory.
 // All atomics order them, even those that are no operations of their own.
-func compilerFlags(packages []listedPackage, open, races []string) []string {
+func compilerFlags(packages []listedPackage, instances map[string]bool, open, races []string) []string {
 	const visible = "-d=ssa/intrinsics/off"
 	flags := []string{"-gcflags=sync/atomic=" + visible}
 	for _, p := range packages {
 		var f string
 		atomics := slices.Contains(p.Imports, "sync/atomic") && (len(races) > 0 && !matchesAny(lowest, p.ImportPath) || !matchesAny(private, p.ImportPath))
-		if atomics || matchesAny(open, p.ImportPath) {
+		if atomics || instances[p.ImportPath] || matchesAny(open, p.ImportPath) {
 			f = visible + " -l"
 		}
 		if p.watched(races) {

@@ -215,10 +215,7 @@ func (w *Worker) environment() []string {
 	fixed := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent", "TZ=UTC", "LANG=C",
 		"GOGC=off", "GOTRACEBACK=single",
-		"TANDEM_WORKER=" + mode, "TANDEM_OPEN=" + strings.Join(w.program.Open, ","),
-	}
-	if len(w.program.Races) > 0 {
-		fixed = append(fixed, "TANDEM_PRIVATE="+strings.Join(private, ","))
+		"TANDEM_WORKER=" + mode, "TANDEM_OPEN=" + strings.Join(w.program.Open, ","), "TANDEM_PRIVATE=" + strings.Join(private, ","),
 	}
 	return append(fixed, w.options.Env...)
 }

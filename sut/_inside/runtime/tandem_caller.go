@@ -42,7 +42,7 @@ type tandemPatterns struct {
 
 var tandemCallers struct {
 	open    tandemPatterns // goroutines may be preempted there
-	private tandemPatterns // see callerPrivate; only in programs built for race detection
+	private tandemPatterns // see callerPrivate
 	// cache is in memory that is not put back after an execution: what a program
 	// counter means does not change.
 	cache *[tandemCallerCache]tandemCaller
@@ -90,7 +90,7 @@ func tandemFindCaller(gp *g) {
 	parts := tandemParts(t.op)
 	pc, fp, last, from := t.caller, t.frame, t.caller, uintptr(0)
 	t.direct = true
-	atomic := raceenabled && t.op >= opLoad && t.op <= opUpdate
+	atomic := t.op >= opLoad && t.op <= opUpdate
 	for {
 		class := tandemClass(pc)
 		if atomic && class != callerAtomic && class != callerValue && class != callerChecker {
