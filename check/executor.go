@@ -242,7 +242,15 @@ func (r *run) consider(f *finding) error {
 	return nil
 }
 
-// refusal says what the program did that cannot be checked, and where.
+// refusalError says what the program did that cannot be checked, and where.
+type refusalError struct {
+	text   string
+	stdout []byte // of the execution that did it
+}
+
+func (e *refusalError) Error() string { return e.text }
+
 func (r *run) refusal(log *sut.Log) error {
-	return fmt.Errorf("%s cannot be checked: %s%s", r.options.Package, log.Message, r.place(log.Stack))
+	text := fmt.Sprintf("%s cannot be checked: %s%s", r.options.Package, log.Message, r.place(log.Stack))
+	return &refusalError{text, slices.Clone(log.Stdout)}
 }

@@ -28,6 +28,20 @@ type testGroup struct {
 // that it has shown are to be searched by themselves.
 var errSerialSubtests = errors.New("there are subtests to be checked first")
 
+// serialAfter lists the serial subtests to be searched by themselves first, after a search that has ended with
+// this error. An execution that did what cannot be checked shows some, too: it may be one of them that did it.
+func (g *testGroup) serialAfter(failure error) []string {
+	var refused *refusalError
+	if !errors.As(failure, &refused) {
+		if errors.Is(failure, errSerialSubtests) {
+			return g.serial
+		}
+		return nil
+	}
+	progress := readTests(refused.stdout)
+	return slices.DeleteFunc(progress.serialChildren(g.name), func(name string) bool { return slices.Contains(g.done, name) })
+}
+
 // kind tells executions apart that say different things about the tests.
 func (g *testGroup) kind(log *sut.Log, outcome explore.Outcome) string {
 	if outcome == explore.Redundant {
@@ -97,8 +111,12 @@ func (g *testGroup) enough(explore.Verdict) string {
 }
 
 // verdicts says what a finished search has found out, subtests before what they
-// are part of. serial is the worst verdict of the subtests that are done.
-func (g *testGroup) verdicts(result *Result, serial explore.VerdictKind, elapsed time.Duration) []TestVerdict {
+// are part of. failure is the error that it ended with, if any: there may be no result then.
+// serial is the worst verdict of the subtests that are done.
+func (g *testGroup) verdicts(result *Result, failure error, serial report.Verdict, elapsed time.Duration) []TestVerdict {
+	if result == nil {
+		result = &Result{}
+	}
 	names := slices.Clone(g.tests)
 	if !slices.Contains(names, g.name) {
 		names = append(names, g.name)
@@ -106,16 +124,16 @@ func (g *testGroup) verdicts(result *Result, serial explore.VerdictKind, elapsed
 	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	var list []TestVerdict
 	for _, name := range names {
-		below := explore.Holds
+		below := report.Holds
 		if name == g.name {
 			below = serial
 		}
 		for _, v := range list {
 			if strings.HasPrefix(v.Name, name+"/") {
-				below = worse(below, verdictKinds[v.Verdict])
+				below = worse(below, v.Verdict)
 			}
 		}
-		v := g.verdict(name, result, below)
+		v := g.verdict(name, result, failure, below)
 		v.Executions, v.Elapsed = result.Verdict.Executions, elapsed
 		list = append(list, v)
 	}
@@ -123,7 +141,7 @@ func (g *testGroup) verdicts(result *Result, serial explore.VerdictKind, elapsed
 }
 
 // verdict says what is known of one test. below is the worst verdict of its subtests.
-func (g *testGroup) verdict(name string, result *Result, below explore.VerdictKind) TestVerdict {
+func (g *testGroup) verdict(name string, result *Result, failure error, below report.Verdict) TestVerdict {
 	v := TestVerdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
 	own, failed := g.failed[name]
 	switch {
@@ -131,11 +149,15 @@ func (g *testGroup) verdict(name string, result *Result, below explore.VerdictKi
 		found := result.Violations[own]
 		v.Verdict, v.Reason = report.Violated, result.Verdict.Reason
 		v.Counterexample, v.Recording = found.Counterexample, found.Recording
-	case below == explore.Violated:
+	case below == report.Violated:
 		v.Verdict, v.Reason = report.Violated, "a subtest is violated"
+	case failure != nil:
+		v.Verdict, v.Reason = report.Errored, failure.Error()
+	case below == report.Errored:
+		v.Verdict, v.Reason = report.Errored, "a subtest could not be checked"
 	case !result.Verdict.Complete:
 		v.Verdict, v.Reason = report.Unknown, result.Verdict.Reason
-	case below == explore.Unknown:
+	case below == report.Unknown:
 		v.Verdict, v.Reason = report.Unknown, "what a subtest does is unknown"
 	default:
 		v.Verdict, v.Reason = report.Holds, result.Verdict.Covered()

@@ -40,8 +40,10 @@ const maxSubtests = 10_000
 // soon as it is known. A subtest that does not call t.Parallel has a search of
 // its own, since an order of it and of its siblings does not exist. Parallel
 // siblings are explored together; each has the verdict of its own failures.
-// Errors are those of Run. When ctx ends, the verdict of what is under way is
-// Unknown, and so is that of each test function after it.
+// A test that cannot be checked, for a reason that would be an error of Run, has
+// the verdict Errored, and the others are checked. When ctx ends, the verdict of what
+// is under way is Unknown, and so is that of each test function after it. Errors are
+// those of tell, and those that leave nothing to check.
 func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) error {
 	alternatives := splitPattern(o.Run)
 	for _, pattern := range alternatives {
@@ -89,51 +91,56 @@ type testRun struct {
 
 // check checks a test or subtest: first its serial subtests, one by one, then
 // what is left of it. Which subtests it has shows when it runs. Patterns select
-// among its subtests; it returns the worst verdict.
-func (t *testRun) check(ctx context.Context, name string, patterns []string) (explore.VerdictKind, error) {
+// among its subtests; it returns the worst verdict. Errors are those of tell.
+func (t *testRun) check(ctx context.Context, name string, patterns []string) (report.Verdict, error) {
 	started := time.Now()
-	worst := explore.Holds
+	worst := report.Holds
 	var done []string
 	for {
 		g := &testGroup{name: name, done: done}
-		result, err := t.search(ctx, g, patterns)
-		if errors.Is(err, errSerialSubtests) {
-			for _, child := range g.serial {
-				verdict, err := t.check(ctx, child, below(patterns, child))
-				if err != nil {
-					return worst, err
-				}
-				worst = worse(worst, verdict)
-				if ctx.Err() != nil {
-					return worst, nil
-				}
+		result, failure := t.search(ctx, g, patterns)
+		if serial := g.serialAfter(failure); len(serial) > 0 && len(done) < maxSubtests {
+			verdict, err := t.checkSubtests(ctx, serial, patterns)
+			worst = worse(worst, verdict)
+			if err != nil || ctx.Err() != nil {
+				return worst, err
 			}
-			if done = append(done, g.serial...); len(done) > maxSubtests {
-				return worst, fmt.Errorf("%s has more than %d subtests", name, maxSubtests)
-			}
+			done = append(done, serial...)
 			continue
 		}
-		if err != nil {
-			return worst, fmt.Errorf("%s: %w", name, err)
+		if failure != nil && interrupted(ctx, failure) {
+			return worst, nil
 		}
-		for _, v := range g.verdicts(result, worst, time.Since(started)) {
+		if errors.Is(failure, errSerialSubtests) {
+			failure = fmt.Errorf("there are more than %d subtests", maxSubtests)
+		}
+		for _, v := range g.verdicts(result, failure, worst, time.Since(started)) {
 			if err := t.tell(v); err != nil {
 				return worst, err
 			}
 			t.told[v.Name] = true
-			worst = worse(worst, verdictKinds[v.Verdict])
+			worst = worse(worst, v.Verdict)
 		}
 		return worst, nil
 	}
 }
 
-var verdictKinds = map[report.Verdict]explore.VerdictKind{
-	report.Holds: explore.Holds, report.Violated: explore.Violated, report.Unknown: explore.Unknown,
+// checkSubtests checks serial subtests, one after the other, and returns the worst verdict.
+func (t *testRun) checkSubtests(ctx context.Context, names, patterns []string) (report.Verdict, error) {
+	worst := report.Holds
+	for _, name := range names {
+		verdict, err := t.check(ctx, name, below(patterns, name))
+		worst = worse(worst, verdict)
+		if err != nil || ctx.Err() != nil {
+			return worst, err
+		}
+	}
+	return worst, nil
 }
 
 // worse of two verdicts; violated is the worst.
-func worse(a, b explore.VerdictKind) explore.VerdictKind {
-	order := []explore.VerdictKind{explore.Holds, explore.Unknown, explore.Violated}
+func worse(a, b report.Verdict) report.Verdict {
+	order := []report.Verdict{report.Holds, report.Unknown, report.Errored, report.Violated}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // The format that JUnit's XML reporter made common: a suite for each package, a
-// case for each test. What is unknown is an error there, what is violated a failure.
+// case for each test. What is violated is a failure there; what is unknown, or could not be checked, an error.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -47,6 +47,9 @@ type (
 	}
 )
 
+// packageCase is the name of the case that stands for a package which could not be checked.
+const packageCase = "[package]"
+
 // WriteJUnit writes the verdicts in the XML format of JUnit, which most systems
 // for continuous integration read. The error is the writer's.
 func WriteJUnit(w io.Writer, packages []TestPackage) error {
@@ -81,13 +84,25 @@ func junitPackage(p TestPackage) junitSuite {
 		case t.Verdict == Unknown:
 			suite.Errors++
 			c.Error = &junitResult{Message: printable(t.Reason)}
+		case t.Verdict == Errored:
+			suite.Errors++
+			c.Error = junitError(t.Reason)
 		case t.Skipped:
 			suite.Skipped++
 			c.Skipped = &junitResult{Message: "the test skipped itself"}
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
+	if p.Error != "" {
+		suite.Tests++
+		suite.Errors++
+		suite.Cases = append(suite.Cases, junitCase{Class: p.Name, Name: packageCase, Time: suite.Time, Error: junitError(p.Error)})
+	}
 	return suite
+}
+
+func junitError(text string) *junitResult {
+	return &junitResult{Message: oneLine(text), Text: strings.ToValidUTF8(text, "?")}
 }
 
 // junitAssumptions names what was not sealed, and the rest; nil if nothing is known.

@@ -15,11 +15,13 @@ import (
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Unknown always has a reason: the bound or budget that ended the search.
+// The verdicts. Unknown always has a reason: the bound or budget that ended the search. Errored is that of a
+// test which could not be checked, with the reason; the error of a check as a whole has no verdict.
 const (
 	Holds    Verdict = "holds"
 	Violated Verdict = "violated"
 	Unknown  Verdict = "unknown"
+	Errored  Verdict = "error"
 )
 
 // Run is a check as a whole: what was checked, the verdict, and what it rests on.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 type Test struct {
 	Name           string // as go test prints it, e.g. "TestGet/empty"
 	Verdict        Verdict
-	Reason         string // one line
+	Reason         string // one line; of Errored, lines after the first tell where
 	Skipped        bool   // it skipped itself
 	Executions     int    // of the search that it was part of
 	Elapsed        time.Duration
@@ -25,10 +26,16 @@ func WriteTest(w io.Writer, t Test, options Options) error {
 		verdict = "skipped"
 	}
 	text := fmt.Sprintf("--- %s: %s (%s, %.2fs)", verdict, printable(t.Name), countOf(t.Executions, "execution"), t.Elapsed.Seconds())
-	if t.Verdict == Unknown {
-		text += ": " + printable(t.Reason)
+	reason, where, _ := strings.Cut(t.Reason, "\n")
+	if t.Verdict == Unknown || t.Verdict == Errored {
+		text += ": " + printable(reason)
 	}
 	p.line(verdictStyles[t.Verdict], text)
+	if t.Verdict == Errored && where != "" {
+		for line := range strings.SplitSeq(where, "\n") {
+			p.line(plain, "    "+printable(strings.TrimSpace(line)))
+		}
+	}
 	_, err := w.Write(p.text.Bytes())
 	return err
 }
@@ -37,6 +44,7 @@ func WriteTest(w io.Writer, t Test, options Options) error {
 type TestPackage struct {
 	Name        string // import path
 	Tests       []Test // subtests before the tests that they are part of
+	Error       string // why the package could not be checked to its end; "" if it was
 	Elapsed     time.Duration
 	Assumptions Assumptions
 }
@@ -55,8 +63,12 @@ func WriteTestPackage(w io.Writer, t TestPackage, options Options) error {
 			p.line(plain, "")
 		}
 	}
-	p.linef(plain, "%s: %s: %s, %s violated, %s unknown, in %.2fs", printable(t.Name), countOf(len(t.Tests), "test"),
-		holding(counts[Holds]), count(counts[Violated]), count(counts[Unknown]), t.Elapsed.Seconds())
+	errored := ""
+	if counts[Errored] > 0 {
+		errored = ", " + countOf(counts[Errored], "error")
+	}
+	p.linef(plain, "%s: %s: %s, %s violated, %s unknown%s, in %.2fs", printable(t.Name), countOf(len(t.Tests), "test"),
+		holding(counts[Holds]), count(counts[Violated]), count(counts[Unknown]), errored, t.Elapsed.Seconds())
 	if counts[Violated] == 0 {
 		p.assumptions(t.Assumptions)
 	}

@@ -26,6 +26,7 @@ func somePackage() TestPackage {
 			{Name: "TestB", Verdict: Violated, Reason: "a subtest is violated", Executions: 2},
 			{Name: "TestC\x1b", Verdict: Unknown, Reason: "the limit of 3 executions was reached", Executions: 3},
 			{Name: "TestD", Verdict: Holds, Skipped: true, Executions: 1},
+			{Name: "TestE", Verdict: Errored, Reason: "q cannot be checked: starting a subprocess\n\tat q_test.go:9"},
 		},
 	}
 }
@@ -42,6 +43,8 @@ func TestWriteTest(t *testing.T) {
 --- violated: TestB (2 executions, 0.00s)
 --- unknown: TestC\x1b (3 executions, 0.00s): the limit of 3 executions was reached
 --- skipped: TestD (1 execution, 0.00s)
+--- error: TestE (0 executions, 0.00s): q cannot be checked: starting a subprocess
+    at q_test.go:9
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
@@ -57,7 +60,7 @@ func TestWriteTestPackage(t *testing.T) {
 	text := b.String()
 	for _, want := range []string{
 		"\n=== TestB/x\nVIOLATED: exit status 1: \\x1b[31m q_test.go:7: <wrong> ]]> \\xff\n  example.com/q TestB/x\n",
-		"\n  tandem replay q.TestB_x.counterexample\n\nexample.com/q: 5 tests: 2 hold, 2 violated, 1 unknown, in 1.50s\n",
+		"\n  tandem replay q.TestB_x.counterexample\n\nexample.com/q: 6 tests: 2 hold, 2 violated, 1 unknown, 1 error, in 1.50s\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
@@ -86,7 +89,7 @@ func TestWriteJUnit(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, &b)
 	}
 	suite := read.Suites[0]
-	if suite.Tests != 5 || suite.Failures != 2 || suite.Errors != 1 || suite.Skipped != 1 || suite.Time != "1.500" {
+	if suite.Tests != 6 || suite.Failures != 2 || suite.Errors != 2 || suite.Skipped != 1 || suite.Time != "1.500" {
 		t.Errorf("the counts are wrong: %+v", suite)
 	}
 	if p := somePackage().Assumptions; len(p.Preemptible) == 0 || suite.Properties == nil ||
@@ -97,8 +100,27 @@ func TestWriteJUnit(t *testing.T) {
 	if failed.Name != "TestB/x" || failed.Class != "example.com/q" || !strings.Contains(failed.Failure.Text, `<wrong> ]]> \xff`) {
 		t.Errorf("the failure is not what was written: %+v", failed)
 	}
-	if suite.Cases[0].Failure != nil || suite.Cases[3].Error == nil || suite.Cases[4].Skipped == nil {
+	if suite.Cases[0].Failure != nil || suite.Cases[3].Error == nil || suite.Cases[4].Skipped == nil || suite.Cases[5].Error == nil {
 		t.Errorf("the results are wrong: %+v", suite.Cases)
+	}
+}
+
+// TestWriteJUnitOfABrokenPackage: a package that could not be checked is an error, beside the tests that were.
+func TestWriteJUnitOfABrokenPackage(t *testing.T) {
+	p := somePackage()
+	p.Error = "q_test.go:5:31: undefined: nonsense\nq_test.go:6:1: <more>"
+	var b bytes.Buffer
+	if err := WriteJUnit(&b, []TestPackage{p}); err != nil {
+		t.Fatal(err)
+	}
+	var read junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &read); err != nil {
+		t.Fatalf("%v in\n%s", err, &b)
+	}
+	suite := read.Suites[0]
+	last := suite.Cases[len(suite.Cases)-1]
+	if suite.Tests != 7 || suite.Errors != 3 || last.Name != packageCase || last.Error == nil || last.Error.Text != p.Error {
+		t.Errorf("the error is not what was written: %+v, %+v", suite, last)
 	}
 }
 

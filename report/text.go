@@ -22,7 +22,7 @@ const (
 	maxLine      = 2000
 )
 
-var verdictStyles = map[Verdict]style{Holds: green, Violated: red, Unknown: yellow}
+var verdictStyles = map[Verdict]style{Holds: green, Violated: red, Unknown: yellow, Errored: red}
 
 // printer collects the text of a report.
 type printer struct {

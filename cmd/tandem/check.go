@@ -224,16 +224,21 @@ func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 
 // load reads the configuration, of a package in this directory, and lets the flags have the last word.
 func (f *checkFlags) load(dir string, given func(flag string) bool) (configs.Config, error) {
-	config := configs.Default()
 	file := f.config
 	if file == "" {
 		beside := filepath.Join(dir, "tandem.yaml")
 		if _, err := os.Stat(beside); err == nil {
 			file = beside
 		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			return config, err
+			return configs.Default(), err
 		}
 	}
+	return f.loadFile(file, given)
+}
+
+// loadFile is load of a file; none, if it has no name.
+func (f *checkFlags) loadFile(file string, given func(flag string) bool) (configs.Config, error) {
+	config := configs.Default()
 	if file != "" {
 		var err error
 		if config, err = configs.Load(file); err != nil {

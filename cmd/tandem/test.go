@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,9 @@ type testFlags struct {
 	pattern string
 	short   bool
 	junit   string
+
+	names map[string]string // of packages, in those of files
+	files map[string]bool   // with counterexamples of this run
 }
 
 func testCommand() *cobra.Command {
@@ -87,6 +89,10 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.validate(c.Flags().Changed); err != nil {
+		return err
+	}
+	f.names, f.files = shortNames(packages), map[string]bool{}
 	var results []report.TestPackage
 	tested, matched := false, false
 	for i, p := range packages {
@@ -96,8 +102,11 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 			tested = tested || errors.Is(err, check.ErrNoMatch)
 			fmt.Fprintln(c.OutOrStdout(), err)
 			continue
+		case err != nil && c.Context().Err() != nil || errors.Is(err, errOutput):
+			return errors.Join(err, f.writeJUnit(results))
 		case err != nil:
-			return err
+			result.Error = err.Error()
+			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, report.Printable(result.Error))
 		}
 		tested, matched = true, true
 		if results = append(results, result); c.Context().Err() != nil {
@@ -124,27 +133,55 @@ func notReached(out io.Writer, packages []sut.Package) {
 	}
 }
 
-// exitOf is the worst verdict of all. Tests that an interrupted run has not come to
-// are unknown.
+// exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an interrupted
+// run has not come to are unknown.
 func exitOf(packages []report.TestPackage, interrupted bool) error {
 	code := exitHolds
 	if interrupted {
 		code = exitUnknown
 	}
+	var failed []string
 	for _, p := range packages {
+		if p.Error != "" {
+			failed = append(failed, p.Name)
+		}
 		for _, t := range p.Tests {
 			switch {
+			case t.Verdict == report.Errored:
+				failed = append(failed, p.Name+" "+t.Name)
 			case t.Verdict == report.Violated:
-				return verdictError(exitViolated)
-			case t.Verdict == report.Unknown:
+				code = exitViolated
+			case t.Verdict == report.Unknown && code == exitHolds:
 				code = exitUnknown
 			}
 		}
 	}
-	if code == exitHolds {
+	switch {
+	case len(failed) > 0:
+		return unchecked(failed)
+	case code == exitHolds:
 		return nil
 	}
 	return verdictError(code)
+}
+
+// unchecked names what could not be checked, or some of it.
+func unchecked(failed []string) error {
+	const most = 5
+	more := ""
+	if n := len(failed) - most; n > 0 {
+		failed, more = failed[:most], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("could not be checked: %s%s", strings.Join(failed, ", "), more)
+}
+
+// validate refuses what would be wrong in every package: flags, and a configuration that is for all of them.
+func (f *testFlags) validate(given func(flag string) bool) error {
+	config, err := f.loadFile(f.config, given)
+	if err == nil {
+		_, err = f.options(".", config)
+	}
+	return err
 }
 
 // packageTests checks the tests of one package and prints what it finds.
@@ -177,19 +214,29 @@ func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string)
 		options.Client = client
 		return check.Tests(c.Context(), f.testOptions(options, config), func(v check.TestVerdict) error {
 			if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
-				return err
+				return output(err)
 			}
 			result.Tests = append(result.Tests, v.Test)
 			status.pause()
-			return report.WriteTest(c.OutOrStdout(), v.Test, report.Options{})
+			return output(report.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
 		})
 	})
 	result.Elapsed = time.Since(started)
 	result.Assumptions = check.Assumptions(options)
-	if err != nil {
+	if err != nil && len(result.Tests) == 0 {
 		return result, err
 	}
-	return result, report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
+	return result, errors.Join(err, output(report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})))
+}
+
+// errOutput is the kind of error that ends a run, since its results cannot be told.
+var errOutput = errors.New("the results could not be written")
+
+func output(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errOutput, err)
 }
 
 func (f *testFlags) testOptions(o check.Options, config configs.Config) check.TestOptions {
@@ -210,14 +257,37 @@ func (f *testFlags) keep(warn io.Writer, p sut.Package, v *check.TestVerdict) er
 		}
 		return r
 	}
-	name := strings.Map(letters, path.Base(p.ImportPath)+"."+v.Name)
-	file := name[:min(len(name), 200)] + ".counterexample"
+	name := strings.Map(letters, f.names[p.ImportPath]+"."+v.Name)
+	name = name[:min(len(name), 200)]
+	file := name + ".counterexample"
+	for n := 2; f.files[file]; n++ {
+		file = fmt.Sprintf("%s.%d.counterexample", name, n) // of another test, with a name that is as good as the same
+	}
+	f.files[file] = true
 	file, err := keepRecording(warn, file, v.Recording)
 	if err != nil {
 		return err
 	}
 	v.Counterexample.ReplayCommand = "tandem replay " + file
 	return nil
+}
+
+// shortNames gives each package the last elements of its path, as many as it takes to tell it from the others.
+func shortNames(packages []sut.Package) map[string]string {
+	names := map[string]string{}
+	for _, p := range packages {
+		elements := strings.Split(p.ImportPath, "/")
+		for n := 1; n <= len(elements); n++ {
+			names[p.ImportPath] = strings.Join(elements[len(elements)-n:], "/")
+			alike := func(other sut.Package) bool {
+				return other.ImportPath != p.ImportPath && strings.HasSuffix("/"+other.ImportPath, "/"+names[p.ImportPath])
+			}
+			if !slices.ContainsFunc(packages, alike) {
+				break
+			}
+		}
+	}
+	return names
 }
 
 func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
