@@ -97,6 +97,7 @@ type Counts struct {
 	Checkpoints    int
 	InMemory       int // of the checkpoints: those that CRIU was not needed for
 	Unstored       int // checkpoints that could not be kept
+	Skipped        int // checkpoints that were not tried, since something waited that they cannot hold
 	Killed         int // how often the peers were lost, as if they had been killed, and brought back
 	Restores       int
 	Restarts       int // of the peers, from nothing
@@ -129,6 +130,7 @@ func (c *Counts) add(other Counts) {
 	c.Checkpoints += other.Checkpoints
 	c.InMemory += other.InMemory
 	c.Unstored += other.Unstored
+	c.Skipped += other.Skipped
 	c.Killed += other.Killed
 	c.Restores += other.Restores
 	c.Restarts += other.Restarts
@@ -156,6 +158,7 @@ type Result struct {
 	Blind          []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
+	Skipped        string                 // what the first of those that were not tried could not have held
 	Unused         []string               // peers that had no part in any execution, a line each
 	Scope          string                 // of the I/O cache, and what is known about it, in words
 	// Outcomes is how many executions ended in which way, since the check was begun or gone on with.
@@ -465,7 +468,7 @@ func (r *run) known() *Result {
 	result := &Result{Verdict: r.verdict, Counts: counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
-		result.Refusal, result.Unstored = r.peers.refusal, r.peers.unstored
+		result.Refusal, result.Unstored, result.Skipped = r.peers.refusal, r.peers.unstored, r.peers.skipped
 		result.Scope = r.options.scope(r.counts)
 		if r.before == 0 { // else it is not known of those before
 			result.Unused = r.peers.unused()

@@ -41,6 +41,7 @@ type peerSide struct {
 	spent     expense
 	refusal   string                    // why the memory backend does not hold the group
 	unstored  string                    // why the first checkpoint that is missing could not be stored
+	skipped   string                    // what the first checkpoint that was not tried could not have held
 	*standing                           // of the group that behaves as it is needed now
 	standings []behaving                // of all groups, that first
 	moved     string                    // how the group was brought back, until the next answer is recorded
@@ -242,7 +243,12 @@ func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
 func (p *conversation) save() error {
 	started := time.Now()
 	image, err := p.group.Checkpoint(p.ctx)
-	if errors.Is(err, ckptd.ErrNotStored) || wereKilled(err) {
+	switch {
+	case errors.Is(err, ckptd.ErrUnsavable):
+		p.counts.Skipped++
+		p.skipped = cmp.Or(p.skipped, err.Error())
+		return nil
+	case errors.Is(err, ckptd.ErrNotStored) || wereKilled(err):
 		p.goOnWithout(err)
 		return nil
 	}
@@ -303,6 +309,8 @@ func (p *conversation) stand(to iocache.Vector) error {
 				err = answeredEarlier(err, p.earlier)
 			case p.lost != "" || p.unstored != "":
 				err = answeredAnew(err, cmp.Or(p.lost, p.unstored))
+			case p.skipped != "":
+				err = answeredUnsaved(err, p.skipped)
 			}
 			return err
 		}

@@ -121,7 +121,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	}
 	p.counts.note(p.group.TakeEffort())
 	if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
-		err = fmt.Errorf("%w, within %v: peers have to accept connections, to read what they are sent, and then to wait for more. "+
+		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they were sent. "+
 			"What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func Summary(o Options, result *Result) report.Run {
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
-			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored, Killed: c.Killed,
+			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, WhySkipped: result.Skipped, Killed: c.Killed,
 			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
 		Assumptions: assumptions,

@@ -79,3 +79,14 @@ func answeredAnew(err error, lost string) error {
 	return fmt.Errorf("checkpoints of the peers were lost (%s): that may be why they were given inputs again from further back, and they do not repeat what they "+
 		"answered before; give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
 }
+
+// answeredUnsaved explains an inconsistency of peers of which some checkpoints were not tried. Whether this place would have
+// had one is not known.
+func answeredUnsaved(err error, skipped string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("not all checkpoints of the peers could be taken (%s): that may be why they were given inputs again from further back, and they do not repeat what they "+
+		"answered before; with choices under the peer it does\n%w", skipped, err)
+}

@@ -85,6 +85,7 @@ var (
 	ErrInvalid      = errors.New("invalid request")
 	ErrNoCRIU       = errors.New("no usable CRIU")
 	ErrNotQuiescent = errors.New("the peer group is not quiescent")
+	ErrUnsavable    = errors.New("the peer group cannot be saved as it is now") // see Group.Checkpoint
 )
 
 // Image is a physical checkpoint: a saved state of a group, its scratch directory included.

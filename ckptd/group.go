@@ -204,7 +204,8 @@ func (g *Group) watch() (*peers.Watch, error) {
 
 // Checkpoint saves the state of the group, which goes on. The group must be quiescent,
 // with the checker's own descriptors drained; ErrNotQuiescent says that it is not, and
-// changes nothing. After ErrNotStored the group may go on or be down: see Check. Other
+// changes nothing. So does ErrUnsavable: the group is quiescent, but connections that nobody has accepted, or
+// data that nobody has read, cannot be saved. After ErrNotStored the group may go on or be down: see Check. Other
 // errors mean that it is down: see Restore.
 func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	g.operation.Lock()
@@ -217,7 +218,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		return Image{}, g.because(err)
 	}
 	// CRIU loses data and connections that are under way, and says nothing.
-	busy, err := watch.InFlight()
+	busy, waiting, err := watch.InFlight()
 	if err != nil {
 		return Image{}, err
 	}
@@ -226,6 +227,9 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 			return Image{}, g.because(died)
 		}
 		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
+	}
+	if waiting != "" {
+		return Image{}, fmt.Errorf("%w: %s", ErrUnsavable, waiting)
 	}
 	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {

@@ -96,6 +96,7 @@ var codes = []struct {
 	{"group down", ErrGroupDown},
 	{"invalid", ErrInvalid},
 	{"busy", ErrNotQuiescent},
+	{"unsavable", ErrUnsavable},
 }
 
 // What a reply may hold of what can be of any length, in bytes of the message.

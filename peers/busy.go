@@ -68,12 +68,12 @@ func (w *Watch) describe(since *activity) string {
 	if err != nil {
 		return err.Error()
 	}
-	all, err := w.diagnosis.sockets()
+	traffic, err := w.traffic()
 	if err != nil {
 		return err.Error()
 	}
-	if s := inFlight(all); s != "" {
-		busy = append(busy, s)
+	if traffic.underWay != "" {
+		busy = append(busy, traffic.underWay)
 	}
 	if len(busy) == 0 {
 		return "peers kept running for short moments"

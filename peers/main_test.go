@@ -86,6 +86,10 @@ var roles = map[string]func(net.Conn){
 		}
 	},
 	"deaf": func(net.Conn) { select {} },
+	// Greets whoever connects, and answers each byte.
+	"greeter": greetAll,
+	// The same, but accepts connections only once there are data on them.
+	"deferring": greetAll,
 	// Ends as the byte that it gets says; k is for killed.
 	"mortal": func(c net.Conn) {
 		b := make([]byte, 1)
@@ -140,6 +144,13 @@ var roles = map[string]func(net.Conn){
 	},
 }
 
+// greetAll sends a greeting, and "done" for each byte until the connection ends.
+func greetAll(c net.Conn) {
+	c.Write([]byte("hello"))
+	sleeper(func() {})(c)
+	c.Close()
+}
+
 func sleeper(sleep func()) func(net.Conn) {
 	return func(c net.Conn) {
 		b := make([]byte, 1)
@@ -174,14 +185,34 @@ func play(role string) {
 	}
 	l, err := net.Listen("tcp4", testAddress.String())
 	fail(err)
-	if role == "closed" { // does not accept
+	switch role {
+	case "closed": // does not accept
 		select {}
+	case "deferring":
+		fail(deferAccept(l))
+	}
+	if role == "one at a time" { // works off one client before it accepts the next
+		serve = nil
 	}
 	for {
 		c, err := l.Accept()
 		fail(err)
+		if serve == nil {
+			greetAll(c)
+			continue
+		}
 		go serve(c)
 	}
+}
+
+func deferAccept(l net.Listener) error {
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 30) })
+	return errors.Join(err, failed)
 }
 
 // crowd is a process of many threads that wait, once it has written a byte.

@@ -157,7 +157,13 @@ func port(n uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), n)
 }
 
-func TestInFlight(t *testing.T) {
+// owned says of sockets whose they are, by inode.
+type owned struct{ checker, deferring uint32 }
+
+func (o owned) isChecker(inode uint32) bool { return inode == o.checker }
+func (o owned) defers(listener uint32) bool { return listener == o.deferring }
+
+func TestTraffic(t *testing.T) {
 	listener := socket{state: tcpListen, local: port(80), inode: 1}
 	here := socket{state: tcpEstablished, local: port(80), remote: port(9), inode: 2}
 	there := socket{state: tcpEstablished, local: port(9), remote: port(80), inode: 3}
@@ -166,17 +172,39 @@ func TestInFlight(t *testing.T) {
 		return s
 	}
 	const closeWait, finWait2 = 8, 5
+	half := with(here, func(s *socket) { s.state, s.inode = tcpSynRecv, 0 })
 	for want, all := range map[string][]socket{
 		"": {listener, here, there},
-		"3 connections to 127.0.0.1:80 wait to be accepted":                     {with(listener, func(s *socket) { s.unread = 3 })},
-		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made":           {with(here, func(s *socket) { s.state = tcpSynSent })},
-		"a connection from 127.0.0.1:9 to 127.0.0.1:80 is being made":           {with(there, func(s *socket) { s.state = tcpNewSynRecv })},
-		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                {with(here, func(s *socket) { s.unsent = 5 }), there},
-		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read":                 {here, with(there, func(s *socket) { s.unread = 6 })},
-		"the end of the connection from 127.0.0.1:9 to 127.0.0.1:80 is under w": {listener, here},
+		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made": {with(here, func(s *socket) { s.state = tcpSynSent })},
+		"a connection from 127.0.0.1:9 to 127.0.0.1:80 is being made": {with(there, func(s *socket) { s.state = tcpNewSynRecv })},
+		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made, and the backlog of the listener is full (3)": {
+			half, there, with(listener, func(s *socket) { s.unread, s.unsent = 3, 2 })},
+		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                  {with(here, func(s *socket) { s.unsent = 5 }), there},
+		"the end of the connection from 127.0.0.1:9 to 127.0.0.1:80 is under way": {listener, here},
+		"6 bytes from 127.0.0.1:9 to 127.0.0.1:80 are not read":                   {with(here, func(s *socket) { s.inode, s.unread = 7, 6 }), there},
 	} {
-		if got := inFlight(all); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+		if got := trafficOf(all, owned{checker: 7}).underWay; got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	deferring := with(listener, func(s *socket) { s.inode = 8 })
+	for want, all := range map[string][]socket{
+		"": {listener, here, there},
+		"3 connections to 127.0.0.1:80 wait to be accepted":                                                       {with(listener, func(s *socket) { s.unread = 3 })},
+		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read":                                                   {here, with(there, func(s *socket) { s.unread = 6 })},
+		"the connection from 127.0.0.1:9 to 127.0.0.1:80 waits for data, since its listener has TCP_DEFER_ACCEPT": {deferring, half, there},
+	} {
+		if got := trafficOf(all, owned{deferring: 8}); got.waiting != want || got.underWay != "" {
+			t.Errorf("%+v, want that %q", got, want)
+		}
+	}
+	for name, all := range map[string][]socket{
+		"the listener takes connections at once": {listener, half, there},
+		"the client has it not made":             {deferring, half, with(there, func(s *socket) { s.state = tcpSynSent })},
+		"there is no listener any more":          {half, there},
+	} {
+		if got := trafficOf(all, owned{deferring: 8}); got.waiting != "" || got.underWay == "" {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	for name, all := range map[string][]socket{
@@ -185,8 +213,8 @@ func TestInFlight(t *testing.T) {
 		"closed":      {{state: tcpClose, unread: 7}},
 		"none":        nil,
 	} {
-		if got := inFlight(all); got != "" {
-			t.Errorf("%s: %q", name, got)
+		if got := trafficOf(all, unknownOwners{}); got != (traffic{}) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
@@ -308,7 +336,7 @@ func FuzzParseSockets(f *testing.F) {
 		if len(all)*(16+replySize) > len(b) {
 			t.Errorf("%d sockets in %d bytes", len(all), len(b))
 		}
-		inFlight(all)
+		trafficOf(all, unknownOwners{})
 	})
 }
 

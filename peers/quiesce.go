@@ -15,10 +15,11 @@ import (
 // and when ctx ends an error that wraps ctx's and says which peer is doing what.
 //
 // drain reads what there is on the checker's own descriptors, each until EAGAIN or end of
-// file, and tells whether there was anything; nil means that the checker has none. Data
+// file, and tells whether there was anything; nil means that the checker has none. Data on them
 // that nobody drains keeps the group from being quiescent, as does a peer that sleeps for
 // a time (nanosleep): it will go on by itself. One that waits for input with a time-out
-// counts as waiting.
+// counts as waiting. Connections that no peer accepts, and data that no peer reads, do not keep
+// the group from being quiescent where all peers wait for something else: see waiting.go.
 //
 // The rule is a consistent cut in two passes over all threads: when each sleeps in both
 // passes and none ran in between, and the sockets held nothing at a moment in between,
@@ -47,10 +48,10 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 				return err
 			}
 		}
-		if quietCuts++; !quiet {
-			quietCuts = 0
+		if quietCuts, err = w.confirm(quiet, quietCuts); err != nil {
+			return err
 		}
-		if quietCuts == confirmations || quietCuts > 0 && w.wakings != nil {
+		if quietCuts == confirmations {
 			// A reset that came after the checker had looked is on no queue.
 			if progress, err = drain(); err != nil {
 				return fmt.Errorf("read what the peers sent: %w", err)
@@ -69,6 +70,21 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		nap(pause)
 		pause = min(pause+pause/2, maxPause)
 	}
+}
+
+// confirm returns how many cuts in a row have found the group asleep, with the last one. Where wake-ups are
+// counted, one is as good as enough of them. Where something waits, there must have been one before loopback was flushed, and
+// nobody may have run since.
+func (w *Watch) confirm(quiet bool, before int) (int, error) {
+	switch {
+	case !quiet:
+		return 0, nil
+	case !w.last.waiting && w.wakings == nil:
+		return before + 1, nil
+	case !w.last.waiting, before > 0 && w.last.waited && w.last.undisturbed:
+		return confirmations, nil
+	}
+	return 1, flushLoopback()
 }
 
 // confirmations is how many cuts in a row must find the group asleep.
@@ -131,8 +147,8 @@ func (w *Watch) cut() (bool, error) {
 	if asleep, err := w.pass(0); err != nil || !asleep {
 		return false, err
 	}
-	all, err := w.diagnosis.sockets()
-	if err != nil || inFlight(all) != "" {
+	traffic, err := w.traffic()
+	if err != nil || traffic.underWay != "" {
 		return false, err
 	}
 	if asleep, err := w.pass(1); err != nil || !asleep {
@@ -147,6 +163,7 @@ func (w *Watch) cut() (bool, error) {
 			return false, nil
 		}
 	}
+	w.last.note(traffic.waiting, 0, second)
 	return true, nil
 }
 
@@ -159,12 +176,16 @@ func (w *Watch) cutByCount() (bool, error) {
 	if asleep, err := w.pass(1); err != nil || !asleep {
 		return false, err
 	}
-	all, err := w.diagnosis.sockets()
-	if err != nil || inFlight(all) != "" {
+	traffic, err := w.traffic()
+	if err != nil || traffic.underWay != "" {
 		return false, err
 	}
 	after, err := w.wakings.value()
-	return before == after, err
+	if err != nil || before != after {
+		return false, err
+	}
+	w.last.note(traffic.waiting, after, nil)
+	return true, nil
 }
 
 // pass records every thread; it stops early, with false, where one is awake.

@@ -44,6 +44,7 @@ type Watch struct {
 	looked    map[int]looked // by host pid; see Blind
 	effort    Effort
 	wakings   *wakingCount // nil: every cut looks twice
+	last      rest         // the last cut that found the group asleep
 }
 
 // task is one thread of the group at one moment.
@@ -193,13 +194,11 @@ func (w *Watch) deathOf(pid int, s stat) error {
 	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
 }
 
-// InFlight says what is under way between the sockets of the group; empty for nothing.
-func (w *Watch) InFlight() (string, error) {
-	all, err := w.diagnosis.sockets()
-	if err != nil {
-		return "", err
-	}
-	return inFlight(all), nil
+// InFlight says what is under way between the sockets of the group, and what waits for a peer to
+// take it although none is about to; both are empty for nothing.
+func (w *Watch) InFlight() (underWay, waiting string, err error) {
+	t, err := w.traffic()
+	return t.underWay, t.waiting, err
 }
 
 // proxyGone asks the kernel, not /proc, where the pid may be somebody else's by now.

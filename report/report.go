@@ -54,6 +54,8 @@ type Counts struct {
 	Refusal     string   // why it was, if it was to do without
 	Unstored    int      // checkpoints that could not be kept
 	WhyUnstored string   // the first of them
+	Skipped     int      // checkpoints that were not tried, since something waited that they cannot hold
+	WhySkipped  string   // the first of them
 	Killed      int      // how often the peers were lost, as if they had been killed, and brought back
 	Restores    int
 	Replayed    int // inputs given again to restored peers

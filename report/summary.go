@@ -69,6 +69,9 @@ func (p *printer) peers(n Counts) {
 	if n.Unstored > 0 {
 		p.linef(plain, "  %s could not be stored, the first since %s", countOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
 	}
+	if n.Skipped > 0 {
+		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s", countOf(n.Skipped, "time"), printable(n.WhySkipped))
+	}
 	if n.Killed > 0 {
 		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back: is there enough memory?", countOf(n.Killed, "time"))
 	}
