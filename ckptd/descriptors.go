@@ -27,6 +27,7 @@ type descriptor struct {
 	watched  []registration // of an epoll instance
 	isOutput bool           // of the group
 	pair     [2]uint64      // of a socketpair: inodes of this end and the other
+	locks    []lock         // on its file
 }
 
 // maker opens a file as it was; of is what it opens it for.
@@ -72,7 +73,7 @@ func (m *memoryImage) describeFiles(h *hosted, p *process) error {
 		if err != nil {
 			return err
 		}
-		d := descriptor{number: number, flags: f.flags &^ unix.O_CLOEXEC, closeOnExec: f.flags&unix.O_CLOEXEC != 0, twin: -1}
+		d := descriptor{number: number, flags: f.flags &^ unix.O_CLOEXEC, closeOnExec: f.flags&unix.O_CLOEXEC != 0, twin: -1, locks: f.locks}
 		if d.twin, err = f.findTwin(all); err != nil {
 			return err
 		}
@@ -81,6 +82,7 @@ func (m *memoryImage) describeFiles(h *hosted, p *process) error {
 			if err := m.describe(h, p, &d, f); err != nil {
 				return err
 			}
+			d.make = f.locking(d.make)
 		}
 		p.descriptors = append(p.descriptors, d)
 	}
@@ -96,6 +98,7 @@ type openFile struct {
 	link               string
 	flags              int
 	position           int64
+	locks              []lock
 	info               []string // other lines of fdinfo
 }
 
@@ -119,7 +122,11 @@ func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 			flags, err = strconv.ParseInt(value, 8, 64)
 			f.flags = int(flags)
 		case "lock":
-			return f, refuse("descriptor %d of process %d, %s, holds a lock", number, pid, f.link)
+			l, ok := parseLock(value)
+			if !ok {
+				return f, refuse("descriptor %d of process %d, %s, holds a lock of another kind: %s", number, pid, f.link, value)
+			}
+			f.locks = append(f.locks, l)
 		case "mnt_id", "ino":
 		default:
 			f.info = append(f.info, line)
@@ -182,7 +189,7 @@ func (m *memoryImage) describe(h *hosted, p *process, d *descriptor, f openFile)
 	case kind == "socket:":
 		return m.describeSocket(d, f)
 	case strings.HasPrefix(f.link, "/"):
-		return describePath(d, f)
+		return m.describePath(d, f)
 	case f.link == "anon_inode:[eventpoll]":
 		return describeEpoll(d, f)
 	case f.link == "anon_inode:[eventfd]":
@@ -198,7 +205,13 @@ func (m *memoryImage) describe(h *hosted, p *process, d *descriptor, f openFile)
 // harmless are the devices whose files have no state.
 var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-func describePath(d *descriptor, f openFile) error {
+// onlyAtOpen are flags that matter when a file is opened for the first time.
+const onlyAtOpen = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
+
+// flagTemporary is O_TMPFILE without O_DIRECTORY, which comes with it.
+const flagTemporary = unix.O_TMPFILE &^ unix.O_DIRECTORY
+
+func (m *memoryImage) describePath(d *descriptor, f openFile) error {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
 	if err != nil {
 		return err
@@ -206,8 +219,8 @@ func describePath(d *descriptor, f openFile) error {
 	path, deleted := strings.CutSuffix(f.link, " (deleted)")
 	kind := info.Mode().Type()
 	switch {
-	case strings.HasPrefix(path, "/memfd:"):
-		return refuse("descriptor %d of process %d is memory, %s", f.number, f.pid, path)
+	case kind == 0 && isUnnamed(f.link):
+		return m.describeUnnamed(d, f)
 	case deleted:
 		return refuse("descriptor %d of process %d is %s, which was deleted", f.number, f.pid, path)
 	case kind == fs.ModeDir, kind == 0, slices.Contains(harmless, path):
@@ -218,7 +231,6 @@ func describePath(d *descriptor, f openFile) error {
 	default:
 		return refuse("descriptor %d of process %d, %s, is a %v", f.number, f.pid, path, kind)
 	}
-	const onlyAtOpen = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 	flags := d.flags &^ onlyAtOpen
 	d.make = func(of *revival) (int, error) {
 		return openBelow(of.root, path, flags, f.position, kind == 0 || kind == fs.ModeDir)

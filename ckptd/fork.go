@@ -200,6 +200,9 @@ func (r *revival) revive(p *process) (*process, error) {
 		q.generation = 0
 	}
 	for _, m := range renewed {
+		if m.shared {
+			continue
+		}
 		if err := m.copyOwn(p.pid, q.pid); err != nil {
 			return nil, err
 		}
@@ -319,6 +322,7 @@ func (p *process) install(b *batch, count int, renewed []renewal) {
 			b.add("duplicate a descriptor", unix.SYS_DUP3, uint64(p.descriptors[d.twin].number), uint64(d.number), closeOnExecFlag(d))
 		}
 	}
+	defer p.lockFiles(b)
 	for _, d := range p.descriptors {
 		for _, w := range d.watched {
 			event := binary.NativeEndian.AppendUint32(nil, w.events)

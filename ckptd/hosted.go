@@ -59,6 +59,7 @@ type hosted struct {
 	revival     *revival       // between stop and revive
 	parked      *parked        // holds the copies once CRIU has brought back another incarnation
 	numbers     numbers        // for copies
+	objects     objects        // that images hold
 	refusal     error          // why the memory backend does not hold the group
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Semaphores, messages and memory of System V, and message queues of POSIX, belong to a
 // namespace and not to processes: they live on when the peers go back. The memory backend
-// refuses a group that has any.
+// refuses a group that has any, but for memory that processes are attached to (segments.go).
 //
 // Only a thread that is in a namespace sees what it holds. The tracer enters that of its
 // group, and stays: to go there and back at each checkpoint would take longer than to look.
@@ -64,11 +64,6 @@ var objectsOfSystemV = []struct {
 	{"message queues", func(i *ipcInfo) unix.Errno {
 		const info = 12 // MSG_INFO
 		_, _, errno := unix.RawSyscall(unix.SYS_MSGCTL, 0, info, uintptr(unsafe.Pointer(i)))
-		return errno
-	}, 0},
-	{"shared memory", func(i *ipcInfo) unix.Errno {
-		const info = 14 // SHM_INFO
-		_, _, errno := unix.RawSyscall(unix.SYS_SHMCTL, 0, info, uintptr(unsafe.Pointer(i)))
 		return errno
 	}, 0},
 }

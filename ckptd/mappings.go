@@ -18,7 +18,8 @@ type mapping struct {
 	shared                      bool
 	name                        string // of the file, or of what else it is
 	flags                       []string
-	touched                     bool // it has pages of the process's own
+	touched                     bool    // it has pages of the process's own
+	object                      *object // of which it shows a part, if that has no name
 }
 
 func (m *mapping) end() uint64 { return m.from + m.length }
@@ -54,7 +55,7 @@ func (p *process) examineMemory() (err error) {
 
 // examineFlags does so with all that the kernel tells.
 func (p *process) examineFlags() error {
-	p.private = 0
+	p.private, p.unnamed = 0, nil
 	text, err := readRoom(fmt.Sprintf("/proc/%d/smaps", p.pid), 16*roomForMaps)
 	if err != nil {
 		return err
@@ -138,7 +139,10 @@ func (p *process) examineMapping(m *mapping) error {
 	}
 	writable := m.protection&unix.PROT_WRITE != 0
 	switch {
-	case m.shared && (writable || m.inGroup() || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
+	case isUnnamed(m.name):
+		p.unnamed = append(p.unnamed, m)
+	case m.shared && m.inGroup(): // the file goes back by itself
+	case m.shared && (writable || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
 		return refuse("process %d has shared memory at %#x %s", p.pid, m.from, m.name)
 	case m.name != "/dev/zero" && strings.HasPrefix(m.name, "/dev/"):
 		return refuse("memory of process %d at %#x is that of a device, %s", p.pid, m.from, m.name)

@@ -45,6 +45,11 @@ type memoryImage struct {
 	last      int              // process ID that was given last
 	clock     time.Duration    // monotonic, as the peers saw it
 	offset    time.Duration    // of that to the machine's
+
+	mu       sync.Mutex // guards held while the group is looked at from several threads
+	held     []held     // what has no name, and what it held
+	fresh    int64      // bytes of that which no earlier image holds
+	segments []segment  // of System V shared memory
 }
 
 // save implements backend.
@@ -76,7 +81,13 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 				h.nothingUnderWay)
 		}
 		if err == nil {
-			err = sideBySide(func() error { return b.capture(m, frozen) }, func() error { return h.saveFiles(i) })
+			err = m.keepMapped(frozen)
+		}
+		if err == nil {
+			err = m.checkSegments(frozen)
+		}
+		if err == nil {
+			err = sideBySide(func() error { return b.capture(m, frozen) }, func() error { return h.saveFiles(i) }, m.saveObjects)
 		}
 		if err != nil {
 			h.tracer.kill(m.pids())
@@ -92,6 +103,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		return err
 	})
 	if err != nil {
+		m.releaseObjects()
 		return err
 	}
 	h.daemon.store.hold(i, m, m.bytes())
@@ -173,8 +185,20 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && domain == unix.AF_UNIX {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return err
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	switch {
+	case err != nil:
+		return err
+	case domain == unix.AF_UNIX:
 		return m.describeUnix(d, f, fd)
+	case domain == unix.AF_NETLINK:
+		return describeNetlink(d, f, fd, kind)
+	case kind == unix.SOCK_DGRAM:
+		return describeUDP(d, f, fd, domain)
 	}
 	n, err := m.addSocket(fd)
 	d.make = func(of *revival) (int, error) { return unix.FcntlInt(uintptr(of.sockets[n]), unix.F_DUPFD_CLOEXEC, 0) }
@@ -184,6 +208,10 @@ func (m *memoryImage) describeSocket(d *descriptor, f openFile) error {
 // examineAll is called on the tracer's thread.
 func (m *memoryImage) examineAll(frozen []*process) error {
 	if err := m.tracer.refuseIPC(); err != nil {
+		return err
+	}
+	var err error
+	if m.segments, err = listSegments(); err != nil {
 		return err
 	}
 	for _, p := range frozen {
@@ -331,6 +359,7 @@ func (m *memoryImage) bytes() int64 {
 
 // fixed is the part of bytes, and of weigh, that no other image can share.
 func (m *memoryImage) fixed() (total int64) {
+	total = m.fresh
 	for _, p := range m.processes {
 		total += copyOverhead + p.tables
 	}
@@ -370,4 +399,5 @@ func (m *memoryImage) alive() bool {
 func (m *memoryImage) end() {
 	// It fails where the group has ended, and all copies with it.
 	_ = m.tracer.do(func() error { m.tracer.kill(m.pids()); return nil })
+	m.releaseObjects()
 }

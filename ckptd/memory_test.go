@@ -132,11 +132,11 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 func TestMemoryRefuses(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	for role, want := range map[string]string{
-		"inotify": "anon_inode:inotify", "shared memory": "shared memory at", "memfd": "is memory, /memfd:x", "pidfd": "[pidfd]", "UDP": "type 2, protocol 17: not TCP",
-		"Unix socket": "is a Unix socket", "half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes", "deleted file": "x, which was deleted", "file lock": "x, holds a lock",
+		"inotify": "anon_inode:inotify", "pidfd": "[pidfd]", "raw socket": "protocol 1", "lease": "holds a lock of another kind", "netlink of audit": "netlink, of protocol 9",
+		"half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes",
 		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
 		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
-		"System V shared memory": "the group has System V shared memory (1)", "POSIX message queue": "a POSIX message queue, letters",
+		"System V shared memory": "to which no process is attached", "POSIX message queue": "a POSIX message queue, letters",
 		"socket filter": "has a filter", "expired timerfd": "has expired", "no capabilities": "has dropped the capability",
 		"chroot": "has a root directory of its own, ",
 	} {

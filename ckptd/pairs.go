@@ -24,6 +24,9 @@ func (m *memoryImage) describeUnix(d *descriptor, f openFile, fd int) error {
 	if err != nil {
 		return err
 	}
+	if _, err := unix.Getpeername(fd); err == unix.ENOTCONN {
+		return m.describeLonely(d, f, fd, kind)
+	}
 	number, err := inode(fd)
 	if err != nil {
 		return err
@@ -99,13 +102,22 @@ const (
 
 // unixPeer asks for the inode of the socket at the other end of one that is in a network.
 func unixPeer(network *os.File, number uint64) (peer uint64, err error) {
+	answer, err := askUnix(network, number, diagShowPeer)
+	if err != nil {
+		return 0, err
+	}
+	return parseUnixPeer(answer)
+}
+
+// askUnix asks the kernel for some of what it knows of a Unix socket in a network.
+func askUnix(network *os.File, number uint64, what uint32) (answer []byte, err error) {
 	fd := -1
 	err = inNetwork(network, func() (err error) {
 		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer unix.Close(fd)
 	b := binary.NativeEndian.AppendUint32(nil, diagHeader+24)
@@ -113,18 +125,15 @@ func unixPeer(network *os.File, number uint64) (peer uint64, err error) {
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST)
 	b = append(b, make([]byte, 8)...) // sequence number, port
 	b = append(b, unix.AF_UNIX, 0, 0, 0)
-	for _, word := range []uint32{^uint32(0), uint32(number), diagShowPeer, ^uint32(0), ^uint32(0)} { // states, inode, what, any cookie
+	for _, word := range []uint32{^uint32(0), uint32(number), what, ^uint32(0), ^uint32(0)} { // states, inode, what, any cookie
 		b = binary.NativeEndian.AppendUint32(b, word)
 	}
 	if err := unix.Sendto(fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return 0, err
+		return nil, err
 	}
-	answer := make([]byte, 4096)
+	answer = make([]byte, 4096)
 	n, err := unix.Read(fd, answer)
-	if err != nil {
-		return 0, err
-	}
-	return parseUnixPeer(answer[:n])
+	return answer[:max(n, 0)], err
 }
 
 // parseUnixPeer reads the answer: one message, and in it attributes.

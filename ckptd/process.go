@@ -37,6 +37,7 @@ type process struct {
 	renewed bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []page
+	unnamed     []*mapping // what it has mapped that is shared and has no name
 	mappings    []*mapping
 	generation  int // forks since it shared no page with another
 	descriptors []descriptor

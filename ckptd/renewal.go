@@ -40,7 +40,11 @@ func (r *revival) renewals(p *process) (list []renewal, fds []int, err error) {
 		fd := -1
 		switch {
 		case replaced:
-			fd, err = openBelow(r.root, m.name, unix.O_RDONLY, 0, false)
+			access := unix.O_RDONLY
+			if m.shared {
+				access = unix.O_RDWR
+			}
+			fd, err = openBelow(r.root, m.name, access, 0, false)
 		case !p.renews(n):
 			continue
 		case m.inode != 0:
@@ -140,6 +144,9 @@ func (m *mapping) lastingName() string {
 // mapAnew adds the calls that make a mapping anew.
 func (b *batch) mapAnew(m renewal, fd uint64) {
 	flags, protection := uint64(unix.MAP_PRIVATE|unix.MAP_FIXED), m.protection
+	if m.shared {
+		flags = unix.MAP_SHARED | unix.MAP_FIXED
+	}
 	if !m.fromFile {
 		flags |= unix.MAP_ANONYMOUS
 	}

@@ -161,6 +161,12 @@ func (r *revival) renewProxy(visitor *proxy.Visitor) error {
 func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
 	err = h.tracer.do(func() (err error) {
+		if err := r.image.putBackSegments(); err != nil {
+			return err
+		}
+		if err := r.image.putBackObjects(); err != nil {
+			return err
+		}
 		var leave func()
 		if r.here, leave, err = stay(); err != nil {
 			return err

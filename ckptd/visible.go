@@ -356,10 +356,17 @@ func (v *visibleProcess) descriptor(number string) {
 		switch name, value, _ := strings.Cut(line, ":"); name {
 		case "mnt_id", "ino", "eventfd-id":
 			continue
+		case "lock": // its place on the list, and numbers of the process and the file, are other ones
+			if f := strings.Fields(value); len(f) == 8 {
+				line = fmt.Sprint("lock: ", f[1:4], f[6:])
+			}
 		case "flags":
 			flags, err := strconv.ParseUint(strings.TrimSpace(value), 8, 64)
 			if err != nil {
 				v.fail(err)
+			}
+			if flags&unix.O_TMPFILE == unix.O_TMPFILE { // which mattered when it was made
+				flags &^= unix.O_TMPFILE
 			}
 			line = fmt.Sprintf("flags: %#o", flags&^flagLarge)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // changingOfIPC are the columns of /proc/sysvipc that may differ: times, who was last, and where pages are.
-var changingOfIPC = []string{"otime", "ctime", "stime", "rtime", "atime", "dtime", "cpid", "lpid", "lspid", "lrpid", "rss", "swap"}
+var changingOfIPC = []string{"otime", "ctime", "stime", "rtime", "atime", "dtime", "cpid", "lpid", "lspid", "lrpid", "rss", "swap", "nattch"}
 
 // visibleIPC describes the System V objects in the namespace that a process is in.
 func visibleIPC(pid int) (state []string, err error) {
