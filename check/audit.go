@@ -87,6 +87,10 @@ func (x *executor) auditSample(s explore.Schedule, transitions int) error {
 // transition or at none. In a row of seeds they take turns.
 func otherOrder(seed uint64, transitions int) sut.Schedule {
 	s := sut.Schedule{Seed: seed<<1 | 1}
+	for kind := range sut.RareKinds { // one of each, wherever that is possible
+		point := 1 + int(seed*uint64(2*kind+3)%uint64(max(transitions, 1)))
+		s.Rare = append(s.Rare, sut.Rare{Kind: sut.RareKind(kind), At: point})
+	}
 	switch seed % 3 {
 	case 1:
 		s.Priorities = &sut.Priorities{}

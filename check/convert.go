@@ -84,6 +84,9 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	if s.Priorities != nil {
 		out.Priorities = &sut.Priorities{Changes: s.Priorities.Changes}
 	}
+	for _, r := range s.Rare {
+		out.Rare = append(out.Rare, sut.Rare{Kind: rareKinds[r.Kind], At: r.At})
+	}
 	t.sleep, t.asleep = t.sleep[:0], t.asleep[:0]
 	for _, sleeper := range s.Sleep {
 		from := len(t.asleep)
@@ -96,6 +99,11 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	}
 	out.Sleep = t.sleep
 	return out
+}
+
+var rareKinds = [explore.RareKinds]sut.RareKind{
+	explore.NetworkFault: sut.RareFault, explore.ShortRead: sut.RareShortRead, explore.ShortWrite: sut.RareShortWrite,
+	explore.EarlyTimer: sut.RareEarlyTimer, explore.SignalArrival: sut.RareSignal,
 }
 
 var accessKinds = [...]sut.AccessKind{
@@ -124,6 +132,9 @@ func (t *translator) log(l *sut.Log, from source) (explore.Execution, error) {
 	}
 	t.from = from
 	t.execution.Outcome, t.execution.Weight = outcome, l.Weight
+	for kind, of := range rareKinds {
+		t.execution.RarePoints[kind] = l.RarePoints[of]
+	}
 	kept, next := t.goBack(same)
 	capacities := t.capacities()
 	for i := next; i < len(l.Events); i++ {

@@ -26,7 +26,7 @@ func (b *bounded) ahead(n int) []Schedule { return Ahead(b.Search, n) }
 // Equal reports whether two schedules ask a worker for the same execution.
 func (s *Schedule) Equal(t *Schedule) bool {
 	return s.Seed == t.Seed && s.SleepFrom == t.SleepFrom && s.Tentative == t.Tentative && s.WantEnabled == t.WantEnabled &&
-		slices.Equal(s.Prefix, t.Prefix) && slices.EqualFunc(s.Sleep, t.Sleep, (*Sleeper).alike) &&
+		slices.Equal(s.Prefix, t.Prefix) && slices.Equal(s.Rare, t.Rare) && slices.EqualFunc(s.Sleep, t.Sleep, (*Sleeper).alike) &&
 		s.Priorities.equal(t.Priorities) && s.Limits.equal(t.Limits)
 }
 

@@ -49,6 +49,7 @@ type Schedule struct {
 	WantEnabled bool   // fill Transition.Enabled
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
 	Priorities  *Priorities
+	Rare        []Rare // with a Seed: the rare events, in no order; at other points none happens, if anything else can
 	Limits      Limits
 }
 
@@ -192,6 +193,8 @@ type Execution struct {
 	Pending     []Pending
 	Outcome     Outcome
 	// Weight is, with a Seed and without Priorities, the product of the numbers of goroutines and of
-	// alternatives among which was picked: one over the probability of the execution.
+	// alternatives among which was picked: one over the probability of the execution, if there were no RarePoints.
 	Weight float64
+	// RarePoints is, with a Seed, at how many points each kind of rare event could have happened.
+	RarePoints [RareKinds]int
 }

@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // PCT returns a search that runs n executions with random priorities (Burckhardt,
 // Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler with Probabilistic Guarantees
@@ -19,9 +16,7 @@ import (
 // seed and of the place in the spawn tree, so that any order of those that there
 // are is as likely as any other.
 func PCT(n, depth int, seed uint64) Search {
-	p := &pct{all: n, rest: stretch{left: n, seeds: seeds{seed}}, length: 1}
-	p.begin(&priorities{depth: max(depth, 1)})
-	return p
+	return newSampling("pct", n, seed, &priorities{depth: max(depth, 1)})
 }
 
 // Guarantee is what PCT promises: each execution shows a bug of a certain depth with a
@@ -56,83 +51,6 @@ func (g Guarantee) String() string {
 
 // MaxDepth is the greatest depth of a search by PCT.
 const MaxDepth = 64
-
-// pct goes from leg to leg. In a leg the transitions among which priorities change are as
-// many as the longest execution before it had, so that its schedules are known before it begins.
-type pct struct {
-	tally
-	all    int     // schedules, of the whole search
-	rest   stretch // after the present leg
-	leg    *random
-	length int   // schedules that the leg has if there are as many
-	sizes  sizes // before the leg
-	drawn  int   // executions of earlier legs with the same number of transitions
-}
-
-// The first leg is one execution, to find out how long they are. The numbers of schedules of the
-// others grow between these two.
-const (
-	firstLeg = 16
-	lastLeg  = 4096
-)
-
-func (p *pct) Next() (Schedule, bool) {
-	p.ask()
-	s, more := p.leg.Next()
-	if !more && p.rest.left > 0 {
-		p.goOn()
-		s, more = p.leg.Next()
-	}
-	if !more {
-		return p.end()
-	}
-	return s, true
-}
-
-// goOn begins the next leg.
-func (p *pct) goOn() {
-	by := p.leg.by
-	p.sizes.join(by.sizes)
-	if p.drawn += p.leg.counts.Executions; p.sizes.transitions != by.length {
-		p.drawn = 0
-	}
-	if by = by.anew(); p.length < firstLeg {
-		p.length = firstLeg
-	} else {
-		p.length = min(4*p.length, lastLeg)
-	}
-	by.length = p.sizes.transitions
-	p.begin(by)
-}
-
-func (p *pct) begin(by *priorities) {
-	n := min(p.length, p.rest.left)
-	p.leg = &random{all: n, stretch: p.rest.split(n), by: by}
-}
-
-func (p *pct) Report(e Execution) error {
-	if err := p.take(e); err != nil {
-		return err
-	}
-	return p.leg.Report(e)
-}
-
-// ahead sees to the end of the leg.
-func (p *pct) ahead(n int) []Schedule { return p.leg.ahead(n) }
-
-func (p *pct) Verdict() Verdict {
-	v := p.verdict(fmt.Sprintf("%d schedules of PCT make nothing certain about the others", p.counts.Executions))
-	by, seen, drawn := p.leg.by, p.sizes, p.drawn+p.leg.counts.Executions
-	if seen.join(by.sizes); by.length == 0 || drawn == 0 {
-		return v
-	}
-	each := 1 / (float64(seen.goroutines) * math.Pow(float64(by.length), float64(by.depth-1)))
-	v.Guarantee = Guarantee{
-		Depth: by.depth, Goroutines: seen.goroutines, Transitions: by.length, Drawn: drawn, Choices: seen.choices,
-		Each: each, All: -math.Expm1(float64(drawn) * math.Log1p(-each)),
-	}
-	return v
-}
 
 // priorities is how a random search picks by priority, and what it has seen. Its methods
 // do nothing without it.

@@ -1,25 +1,141 @@
 package explore
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Random returns a search that runs n executions with pseudo-random schedules,
 // the same ones for the same seed. It can find violations but not exclude them.
-func Random(n int, seed uint64) Search {
-	return &random{all: n, stretch: stretch{left: n, seeds: seeds{seed}}}
+//
+// Rare events (Rare) come about once in an execution, in this search and in PCT, wherever they can.
+func Random(n int, seed uint64) Search { return newSampling("random", n, seed, nil) }
+
+// sampling is a search by schedules that are drawn at random. It goes from leg to leg. What has been
+// measured in the executions before a leg, and in no others, decides about the schedules in it, so that all of
+// these are known before it begins.
+type sampling struct {
+	tally
+	name   string
+	all    int     // schedules, of the whole search
+	rest   stretch // after the present leg
+	leg    *leg
+	length int   // schedules that the leg has if there are as many
+	sizes  sizes // before the leg
+	drawn  int   // executions of earlier legs with the same number of transitions
+	rare   rare
+	probes probes
+	biased bool // probes are not known: alternatives were not picked uniformly
 }
 
-type random struct {
-	tally
-	all int // schedules, of the whole search
+// The first leg is one execution, to find out how long they are. The numbers of schedules of the
+// others grow between these two.
+const (
+	firstLeg = 16
+	lastLeg  = 4096
+)
+
+func newSampling(name string, n int, seed uint64, by *priorities) *sampling {
+	s := &sampling{name: name, all: n, rest: stretch{left: n, seeds: seeds{seed}}, length: 1}
+	s.begin(by)
+	return s
+}
+
+func (s *sampling) Next() (Schedule, bool) {
+	s.ask()
+	schedule, more := s.leg.next()
+	if !more && s.rest.left > 0 {
+		s.goOn()
+		schedule, more = s.leg.next()
+	}
+	if !more {
+		return s.end()
+	}
+	return schedule, true
+}
+
+// goOn begins the next leg.
+func (s *sampling) goOn() {
+	by := s.leg.by
+	if by != nil {
+		s.sizes.join(by.sizes)
+		if s.drawn += s.leg.done(); s.sizes.transitions != by.length {
+			s.drawn = 0
+		}
+		by = by.anew()
+		by.length = s.sizes.transitions
+	}
+	if s.length < firstLeg {
+		s.length = firstLeg
+	} else {
+		s.length = min(4*s.length, lastLeg)
+	}
+	s.rare.goOn()
+	s.begin(by)
+}
+
+func (s *sampling) begin(by *priorities) {
+	n := min(s.length, s.rest.left)
+	s.leg = &leg{all: n, stretch: s.rest.split(n), by: by, rare: &s.rare}
+}
+
+func (s *sampling) Report(e Execution) error {
+	if err := s.take(e); err != nil {
+		return err
+	}
+	if s.biased = s.biased || e.hasRarePoints(); !s.biased {
+		s.probes.add(e.Weight)
+	}
+	s.leg.by.measure(e)
+	s.rare.measure(&s.leg.last, e)
+	return nil
+}
+
+// ahead sees to the end of the leg.
+func (s *sampling) ahead(n int) []Schedule { return s.leg.ahead(n) }
+
+func (s *sampling) Verdict() Verdict {
+	by := s.leg.by
+	if by == nil {
+		v := s.verdict(fmt.Sprintf("%d random schedules show nothing about the others", s.counts.Executions))
+		if !s.biased {
+			v.Estimate = s.probes.estimate()
+		}
+		return v
+	}
+	v := s.verdict(fmt.Sprintf("%d schedules of PCT make nothing certain about the others", s.counts.Executions))
+	reported := s.leg.done()
+	if s.waiting {
+		reported--
+	}
+	seen, drawn := s.sizes, s.drawn+reported
+	if seen.join(by.sizes); by.length == 0 || drawn == 0 {
+		return v
+	}
+	each := 1 / (float64(seen.goroutines) * math.Pow(float64(by.length), float64(by.depth-1)))
+	v.Guarantee = Guarantee{
+		Depth: by.depth, Goroutines: seen.goroutines, Transitions: by.length, Drawn: drawn, Choices: seen.choices,
+		Each: each, All: -math.Expm1(float64(drawn) * math.Log1p(-each)),
+	}
+	return v
+}
+
+// leg is a part of a sampling whose schedules are known when it begins.
+type leg struct {
+	all int // schedules
 	stretch
 	before   seeds // those before the last one
 	listed   int   // by Ahead, of those that come next
 	foreseen seeds // after them
 
-	probes probes
-	by     *priorities // nil: whatever can be picked is as likely as anything else
-	drawn  Priorities  // last
+	by    *priorities // nil: whatever can be picked is as likely as anything else
+	rare  *rare
+	drawn Priorities // of the last schedule
+	last  Schedule
 }
+
+// done is how many of its schedules have been asked for.
+func (l *leg) done() int { return l.all - l.left }
 
 // stretch is a number of schedules, one after the other.
 type stretch struct {
@@ -40,26 +156,26 @@ func (s *seeds) seed() uint64 {
 	}
 }
 
-func (r *random) Next() (Schedule, bool) {
-	r.ask()
-	if r.left <= 0 {
-		return r.end()
+func (l *leg) next() (Schedule, bool) {
+	if l.left <= 0 {
+		return Schedule{}, false
 	}
-	r.left--
-	r.listed = max(r.listed-1, 0)
-	r.before = r.seeds
-	seed := r.seed()
-	return Schedule{Seed: seed, Priorities: r.by.draw(seed, &r.drawn)}, true
+	l.left--
+	l.listed = max(l.listed-1, 0)
+	l.before = l.seeds
+	seed := l.seed()
+	l.last = Schedule{Seed: seed, Priorities: l.by.draw(seed, &l.drawn), Rare: l.rare.draw(seed, l.last.Rare[:0])}
+	return l.last, true
 }
 
 // ahead lists what comes next: it does not depend on what is reported.
-func (r *random) ahead(n int) (list []Schedule) {
-	if r.listed == 0 {
-		r.foreseen = r.seeds
+func (l *leg) ahead(n int) (list []Schedule) {
+	if l.listed == 0 {
+		l.foreseen = l.seeds
 	}
-	for ; len(list) < n && r.listed < r.left; r.listed++ {
-		seed := r.foreseen.seed()
-		list = append(list, Schedule{Seed: seed, Priorities: r.by.draw(seed, &Priorities{})})
+	for ; len(list) < n && l.listed < l.left; l.listed++ {
+		seed := l.foreseen.seed()
+		list = append(list, Schedule{Seed: seed, Priorities: l.by.draw(seed, &Priorities{}), Rare: l.rare.draw(seed, nil)})
 	}
 	return list
 }
@@ -72,21 +188,6 @@ func (s *stretch) split(n int) stretch {
 		s.seed()
 	}
 	return first
-}
-
-func (r *random) Report(e Execution) error {
-	if err := r.take(e); err != nil {
-		return err
-	}
-	r.probes.add(e.Weight)
-	r.by.measure(e)
-	return nil
-}
-
-func (r *random) Verdict() Verdict {
-	v := r.verdict(fmt.Sprintf("%d random schedules show nothing about the others", r.counts.Executions))
-	v.Estimate = r.probes.estimate()
-	return v
 }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable

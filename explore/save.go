@@ -6,7 +6,7 @@ import (
 )
 
 // stateVersion is that of the format of Save. States of other versions are refused.
-const stateVersion = 6
+const stateVersion = 7
 
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;
@@ -133,60 +133,60 @@ func (l *limited) resume(d *decoder) {
 }
 
 // save: however many schedules there were, there are more.
-func (r *random) save(e *encoder) {
-	r.tally.save(e, "random")
+func (s *sampling) save(e *encoder) {
+	s.tally.save(e, s.name)
 	e.ended = false
-	now := r.stretch
-	if r.waiting { // what is being executed is still to do
-		now = stretch{left: r.left + 1, seeds: r.before}
-	}
-	e.count(r.all)
-	e.fixed(now.state)
-	e.count(now.left)
-	r.probes.save(e)
-	r.by.save(e)
-}
-
-// resume: there may be more schedules than before, at the end, or fewer.
-func (r *random) resume(d *decoder) {
-	r.tally.resume(d, "random")
-	more := r.all - d.count(maxCount)
-	r.stretch = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount) + more}
-	if r.left < 0 {
-		r.all, r.left = r.all-r.left, 0 // there were that many already
-	}
-	r.probes.resume(d)
-	r.by.resume(d)
-}
-
-func (p *pct) save(e *encoder) {
-	p.tally.save(e, "pct")
-	for _, n := range p.saved() {
+	for _, n := range s.saved() {
 		e.count(*n)
 	}
-	e.fixed(p.rest.state)
-	p.sizes.save(e)
-	p.leg.save(e) // says that there are more schedules
+	e.fixed(s.rest.state)
+	s.sizes.save(e)
+	s.rare.save(e)
+	s.probes.save(e)
+	e.truth(s.biased)
+	s.leg.save(e, s.waiting)
 }
 
 // resume: there may be more schedules than before, first in the leg, if that was cut short.
-func (p *pct) resume(d *decoder) {
-	all := p.all
-	p.tally.resume(d, "pct")
-	for _, n := range p.saved() {
+func (s *sampling) resume(d *decoder) {
+	all := s.all
+	s.tally.resume(d, s.name)
+	for _, n := range s.saved() {
 		*n = d.count(maxCount)
 	}
-	more := max(0, all-p.all)
-	p.rest = stretch{seeds: seeds{d.fixed()}, left: p.rest.left + more}
-	p.sizes.resume(d)
-	p.all += more
-	grow := max(0, min(more, p.length-p.leg.all, lastLeg))
-	p.rest.split(grow)
-	p.leg.all += grow
-	p.leg.resume(d)
+	more := max(0, all-s.all)
+	s.rest = stretch{seeds: seeds{d.fixed()}, left: s.rest.left + more}
+	s.sizes.resume(d)
+	s.rare.resume(d)
+	s.probes.resume(d)
+	s.biased = d.truth()
+	s.all += more
+	grow := max(0, min(more, s.length-s.leg.all, lastLeg))
+	s.rest.split(grow)
+	s.leg.resume(d, grow)
 }
 
-func (p *pct) saved() []*int { return []*int{&p.all, &p.rest.left, &p.length, &p.drawn, &p.leg.all} }
+func (s *sampling) saved() []*int {
+	return []*int{&s.all, &s.rest.left, &s.length, &s.drawn, &s.leg.all}
+}
+
+// save of a leg: what is being executed is still to do.
+func (l *leg) save(e *encoder, waiting bool) {
+	now := l.stretch
+	if waiting {
+		now = stretch{left: l.left + 1, seeds: l.before}
+	}
+	e.fixed(now.state)
+	e.count(now.left)
+	l.by.save(e)
+}
+
+// resume has a leg go on with so many schedules more than it had.
+func (l *leg) resume(d *decoder, more int) {
+	l.all += more
+	l.stretch = stretch{seeds: seeds{d.fixed()}, left: d.count(maxCount) + more}
+	l.by.resume(d)
+}
 
 // save writes nothing for a search without priorities.
 func (b *priorities) save(e *encoder) {

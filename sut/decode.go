@@ -52,6 +52,9 @@ func (l *logReader) read(s *shared) (*Log, error) {
 	} else {
 		log.Weight = math.Inf(1)
 	}
+	for kind, n := range s.rarePoints {
+		log.RarePoints[kind] = int(n)
+	}
 	log.Message = string(s.message[:messageLength])
 	log.Stack = append(log.Stack, s.stack[:stackLength]...)
 	if log.Outcome == DataRace {

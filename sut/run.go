@@ -120,6 +120,13 @@ func (sh *shared) guide(s Schedule) error {
 		}
 		sh.changes = uint32(len(p.Changes))
 	}
+	if len(s.Rare) > maxRare {
+		return fmt.Errorf("the schedule has %d rare events; the limit is %d", len(s.Rare), maxRare)
+	}
+	for i, r := range s.Rare {
+		sh.rare[i] = sharedRare{kind: uint32(r.Kind), at: uint32(r.At)}
+	}
+	sh.rares, sh.rarePoints = uint32(len(s.Rare)), [rareKinds]uint32{}
 	limit := func(n *int) uint32 {
 		if n == nil || uint64(*n) > math.MaxUint32 {
 			return math.MaxUint32

@@ -22,6 +22,7 @@ const (
 	maxSignals       = 16      // kinds of signals that can arrive
 	hostsBytes       = 1 << 14 // of names that can be looked up
 	maxChanges       = 1 << 6  // transitions at which priorities change
+	maxRare          = 1 << 8  // rare events of a schedule
 )
 
 // outputNotice takes the place of what is printed beyond outputBytes.
@@ -78,6 +79,22 @@ type sharedWeight struct {
 	exponent uint32
 	_        uint32
 }
+
+// sharedRare has a rare event happen at a point; those of each kind are counted from 1.
+type sharedRare struct {
+	kind uint32
+	at   uint32
+}
+
+// Kinds of rare events.
+const (
+	rareFault = iota // of the network
+	rareShortRead
+	rareShortWrite
+	rareEarlyTimer
+	rareSignal
+	rareKinds
+)
 
 type sharedAccess struct {
 	object uint64
@@ -327,7 +344,9 @@ type shared struct {
 	byPriority      uint32 // pick by priority
 	changes         uint32
 	change          [maxChanges]uint32 // transitions, counted from 1, at which priorities change
-	preemptionLimit uint32             // 1<<32-1: none
+	rares           uint32
+	rare            [maxRare]sharedRare
+	preemptionLimit uint32 // 1<<32-1: none
 	delayLimit      uint32
 	raceWatch       uint32 // note the stack of raceEarlier when it happens
 	backup          uint64 // where the worker has mapped the area for saved pages
@@ -353,6 +372,7 @@ type shared struct {
 	steps         uint32
 	position      uint32 // where the schedule could not be followed
 	weight        sharedWeight
+	rarePoints    [rareKinds]uint32 // beyond the schedule, where goroutines are picked at random
 	now           int64
 	records       uint32
 	messageLength uint32

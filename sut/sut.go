@@ -25,11 +25,12 @@ type Schedule struct {
 	Lenient     bool   // pass over what Prefix asks for and cannot be done; else the execution ends as Diverged
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
 	Priorities  *Priorities
-	Preemptions *int // greatest number beyond Prefix; nil: any
-	Delays      *int // likewise
-	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
-	Steps       int  // limit on transitions; 0: the greatest that there is
-	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
+	Rare        []Rare // with a Seed: rare events, in no order
+	Preemptions *int   // greatest number beyond Prefix; nil: any
+	Delays      *int   // likewise
+	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
+	Steps       int    // limit on transitions; 0: the greatest that there is
+	OnlyEnd     bool   // however long the execution is, keep an end of its log, and set no limit
 	// Watch is the earlier access of a data race that the same choices led to: its
 	// stack is noted this time.
 	Watch *MemoryAccess
@@ -43,6 +44,27 @@ type Priorities struct {
 	// them then has priority i, which is less than that of any that has executed none.
 	Changes []int
 }
+
+// Rare has an event happen at a point where it can, if those of its kind are counted from 1. Faults of the network and
+// short reads and writes happen nowhere else where alternatives are picked at random. Early timers and signals happen elsewhere only
+// if nothing else can be picked, or by Priorities: they then have no points.
+type Rare struct {
+	Kind RareKind
+	At   int
+}
+
+// RareKind is a kind of rare event.
+type RareKind uint32
+
+// The kinds of rare events.
+const (
+	RareFault      RareKind = rareFault
+	RareShortRead  RareKind = rareShortRead
+	RareShortWrite RareKind = rareShortWrite
+	RareEarlyTimer RareKind = rareEarlyTimer
+	RareSignal     RareKind = rareSignal
+	RareKinds               = rareKinds
+)
 
 // Choice picks a goroutine and one of its alternatives.
 type Choice struct {
@@ -95,8 +117,10 @@ type Log struct {
 	// Weight is, if there was a Seed and no Priorities, one over the probability of the execution;
 	// +Inf if it is too large.
 	Weight float64
-	Stdout []byte
-	Stderr []byte
+	// RarePoints is, if there was a Seed, how many points there were for each kind of rare event.
+	RarePoints [RareKinds]int
+	Stdout     []byte
+	Stderr     []byte
 }
 
 // Outcome is how an execution ended.

@@ -25,18 +25,32 @@ func tandemWeigh(n uint32) {
 	}
 }
 
-// tandemRandomPick draws one of the goroutines that can be picked, and one of its alternatives.
+// tandemRandomPick draws one of the goroutines that can be picked, and one of its alternatives. The clock, and the
+// arrival of a signal, are among them only if there is nobody else, or at the points that the schedule names.
 func tandemRandomPick() *g {
-	candidates := uint32(0)
+	candidates, sources := uint32(0), uint32(0)
 	for i := range tandem.nparked {
-		if tandemCandidate(tandem.parked[i].ptr()) {
-			candidates++
+		if gp := tandem.parked[i].ptr(); tandemCandidate(gp) {
+			if tandemRareSource(gp) != rareKinds {
+				sources++
+			} else {
+				candidates++
+			}
 		}
+	}
+	if candidates > 0 && sources > 0 {
+		if gp := tandemRareArrival(); gp != nil {
+			return gp
+		}
+	}
+	fromSources := candidates == 0
+	if fromSources {
+		candidates = sources
 	}
 	n := uint32(tandemMix(tandem.sh.seed+uint64(tandem.position)) % uint64(candidates))
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
-		if !tandemCandidate(gp) {
+		if !tandemCandidate(gp) || tandemRareSource(gp) != rareKinds != fromSources {
 			continue
 		}
 		if n == 0 {
@@ -52,7 +66,67 @@ func tandemRandomPick() *g {
 }
 
 func tandemRandomChoice(t *tandemG) {
-	t.choice = uint32(tandemMix(tandem.sh.seed^tandemMix(uint64(tandem.position))) % uint64(t.choices))
+	random := tandemMix(tandem.sh.seed ^ tandemMix(uint64(tandem.position)))
+	kind := tandemRareChoice(t)
+	switch {
+	case kind == rareKinds:
+		t.choice = uint32(random % uint64(t.choices))
+	case t.choices > 1 && tandemRareNow(kind):
+		t.choice = 1 + uint32(random%uint64(t.choices-1))
+	default:
+		t.choice = 0
+	}
+}
+
+// tandemRareChoice is the kind of rare event that an operation has alternatives for; rareKinds: none.
+func tandemRareChoice(t *tandemG) uint32 {
+	switch t.op {
+	case opFault:
+		return rareFault
+	case opShort:
+		return rareShortRead + t.faults
+	}
+	return rareKinds
+}
+
+// tandemRareSource is the kind of rare event that it is for a goroutine to be picked; rareKinds: none.
+func tandemRareSource(gp *g) uint32 {
+	switch gp.tandem.op {
+	case opAdvance:
+		return rareEarlyTimer
+	case opSignalArrive:
+		return rareSignal
+	}
+	return rareKinds
+}
+
+// tandemRareNow counts a point of a kind of rare event, and reports whether the event happens there.
+func tandemRareNow(kind uint32) bool {
+	sh := tandem.sh
+	sh.rarePoints[kind]++
+	for i := range sh.rares {
+		if sh.rare[i].kind == kind && sh.rare[i].at == sh.rarePoints[kind] {
+			return true
+		}
+	}
+	return false
+}
+
+// tandemRareArrival is the clock, or who has a signal arrive, if that happens now although goroutines can go on.
+func tandemRareArrival() (now *g) {
+	for i := range tandem.nparked {
+		gp := tandem.parked[i].ptr()
+		if kind := tandemRareSource(gp); kind != rareKinds && tandemCandidate(gp) && tandemRareNow(kind) && now == nil {
+			now = gp
+		}
+	}
+	if now != nil && now.tandem.op == opSignalArrive { // one of the signals, and not none
+		random := tandemMix(tandem.sh.seed ^ tandemMix(uint64(tandem.position)))
+		now.tandem.choice = uint32(random % uint64(max(now.tandem.choices, 2)-1))
+	} else if now != nil {
+		now.tandem.choice = 0
+	}
+	return now
 }
 
 // tandemCandidate reports whether a goroutine, not main at its end, can be picked.
