@@ -37,7 +37,8 @@ func (r *run) explain(v *violation, result *Result) error {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
 	if at := firstDifference(v.events, log.Events); at >= 0 {
-		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at event %d of %d%s", at, len(v.events), r.eventPlace(log.Events, at))
+		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at event %d of %d%s%s",
+			at+1, len(v.events), r.eventPlace(log.Events, at), r.differingFields(v.events, log.Events, at))
 	}
 	for i := range exchanges {
 		exchanges[i].cached = v.hits[i] // in the second run, all are

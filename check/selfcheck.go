@@ -3,7 +3,9 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"regexp"
+	"strings"
 
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
@@ -55,8 +57,8 @@ func (x *executor) otherWorker() (*sut.Worker, error) {
 // second may have been cut off by an input to the peers that the first did not have.
 func (r *run) difference(first, again *sut.Log, cut error) string {
 	if at := firstDifference(first.Events, again.Events); at >= 0 {
-		return fmt.Sprintf("event %d of %d\n\tfirst: %s\n\tagain: %s", at+1, len(first.Events),
-			r.tell(first, at, nil), r.tell(again, at, cut))
+		return fmt.Sprintf("event %d of %d\n\tfirst: %s\n\tagain: %s%s", at+1, len(first.Events),
+			r.tell(first, at, nil), r.tell(again, at, cut), r.differingFields(first.Events, again.Events, at))
 	}
 	switch {
 	case first.Outcome != again.Outcome || first.ExitCode != again.ExitCode || first.Message != again.Message:
@@ -68,6 +70,27 @@ func (r *run) difference(first, again *sut.Log, cut error) string {
 		return "its standard error" + differingBytes(first.Stderr, again.Stderr)
 	}
 	return ""
+}
+
+// differingFields says in what two logs differ at an event, since the words for both may be the same.
+func (r *run) differingFields(first, again []sut.Event, at int) string {
+	if at >= min(len(first), len(again)) {
+		return ""
+	}
+	var b strings.Builder
+	a, c := reflect.ValueOf(first[at]), reflect.ValueOf(again[at])
+	for i := range a.NumField() {
+		x, y := a.Field(i).Interface(), c.Field(i).Interface()
+		if x == y {
+			continue
+		}
+		form := "%v"
+		if a.Field(i).Kind() == reflect.Uint64 { // the name of something, or a place in the program
+			form = "%#x"
+		}
+		fmt.Fprintf(&b, "\n\tdiffering: %s "+form+", again "+form, strings.ToLower(a.Type().Field(i).Name), x, y)
+	}
+	return b.String()
 }
 
 var address = regexp.MustCompile(`0x[0-9a-f]+`)

@@ -418,7 +418,7 @@ type deliveryHeader struct {
 type socketQueue struct {
 	object         uint64 // its name in the log
 	readable       bool
-	awaited        bool  // a peer has answered, and who notices first would have waited for it
+	awaited        bool  // a peer has answered or connected, and who notices first would have waited for it
 	room           int32 // bytes, or more than can ever be wanted
 	want           int32 // room that the write which waits needs
 	reader, writer int32 // descriptors of its two ends, whose deadlines count; 0: none

@@ -298,3 +298,28 @@ func TestOutputIsCut(t *testing.T) {
 		}
 	}
 }
+
+// TestPendingResume: a goroutine that rests before an operation on a connection is pending at nothing yet: a
+// descriptor's number is not the name of anything.
+func TestPendingResume(t *testing.T) {
+	w := start(t, sut.Snapshot, "greeted")
+	resting := 0
+	for seed := range uint64(40) {
+		log := run(t, w, sut.Schedule{Seed: seed}, &echoServer{silent: true})
+		if log.Outcome != sut.Exited {
+			t.Fatalf("seed %d: %v %s", seed, log.Outcome, log.Stderr)
+		}
+		for _, e := range log.Events {
+			if e.Kind != sut.Pending || e.Operation != sut.Resume {
+				continue
+			}
+			resting++
+			if e.Object != 0 || e.Ready != 0 {
+				t.Errorf("seed %d: a resume is pending on object %#x, needs %d", seed, e.Object, e.Ready)
+			}
+		}
+	}
+	if resting == 0 {
+		t.Error("no goroutine rests at the end of an execution")
+	}
+}

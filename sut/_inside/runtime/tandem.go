@@ -52,7 +52,7 @@ type tandemG struct {
 	announced  bool    // its partners know
 	passive    bool    // it is to wait for its partner
 	meets      bool    // its partner runs first
-	chose      bool    // its transition is an operation with several alternatives
+	chose      bool    // its transition is an operation with several alternatives, or a connect to a peer
 	rests      bool    // and ends before this operation
 	begun      uint8   // what has had its point already, or 0: tandemSocketBefore
 	begunOn    uintptr // the descriptor of that

@@ -70,16 +70,30 @@ func tandemGoesAhead(t *tandemG) bool {
 	return true
 }
 
-// tandemAwaitsPeer reports whether an operation on a connection would have waited for a
-// peer to accept it or to answer, had the peer taken any time: others can go on meanwhile,
-// whatever package it is called from.
+// tandemAwaitsPeer reports whether an operation would have waited for a peer to open a connection,
+// to accept one or to answer, had the peer taken any time: others can go on meanwhile, whatever
+// package it is called from.
 func tandemAwaitsPeer(t *tandemG) bool {
 	switch t.op {
-	case opSocketRead:
+	case opSocketRead, opAccept:
 		return (*socketQueue)(unsafe.Pointer(t.state)).awaited
 	case opSocketWrite:
 		out := tandemSockets[t.object].out
 		return out != nil && out.awaited
 	}
 	return false
+}
+
+// tandemHasWaited is called when a connect to a peer is over, in which the goroutine would have waited had the peer
+// taken any time. In a sealed package the transition ends at the next operation, so that others can go on as
+// they can after a choice. It returns false in an open one, where every operation begins a transition.
+//
+//go:linkname tandemHasWaited syscall.tandemHasWaited
+func tandemHasWaited() bool {
+	t := &getg().tandem
+	if t.id == 0 || t.caller == t.open {
+		return false
+	}
+	t.chose = true
+	return true
 }

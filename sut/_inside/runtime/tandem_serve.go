@@ -274,7 +274,7 @@ func tandemRecordPending() {
 		if t.op != opExit && tandemEnabled(t) { // somebody else was picked: main could not have returned
 			r.number = 1
 		}
-		if t.object != 0 {
+		if t.object != 0 && t.op != opResume { // that is on nothing: the object is of the operation after it
 			r.ready, r.b, r.flag = tandemNeed(t.op), tandemObject(t), tandemAccessKind(t)
 		}
 		r.number |= t.choices << 16

@@ -67,6 +67,7 @@ func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 	e.refresh()
 	tandemTouch(op, &l.in.queue, accessWrite)
 	l.waiting = append(l.waiting, e)
+	l.in.queue.awaited = true
 	l.refresh()
 }
 
@@ -86,12 +87,13 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
+	waited := tandemHasWaited()
 	tandemInput(opConnect, &out.queue, number, nil)
 	tandemPeersHear(tandemPass)
 	if errno == 0 {
 		e.connected, e.remote = true, a
 		e.in, e.out = in, out
-		e.out.queue.awaited = true
+		e.out.queue.awaited = !waited
 		e.setForeign(number)
 		e.register()
 		e.refresh()

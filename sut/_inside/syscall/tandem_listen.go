@@ -67,6 +67,7 @@ func tandemAccept(fd int, to unsafe.Pointer, length *uint32, flags int) (int, Er
 	if errno != 0 {
 		return 0, errno
 	}
+	l.in.queue.awaited = false
 	e := l.waiting[0]
 	l.waiting = append(l.waiting[:0:0], l.waiting[1:]...)
 	l.refresh()

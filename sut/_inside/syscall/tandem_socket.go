@@ -47,6 +47,9 @@ func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32)
 //go:linkname tandemShort
 func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool
 
+//go:linkname tandemHasWaited
+func tandemHasWaited() bool
+
 //go:linkname tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr)
 

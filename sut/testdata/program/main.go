@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/smtp"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,8 +33,17 @@ var scenarios = map[string]func(){
 		for start := time.Now(); time.Since(start) < time.Second; {
 		}
 	},
-	"nil":          func() { var p *int; *p = 1 },
-	"exit":         func() { os.Exit(3) },
+	"nil":  func() { var p *int; *p = 1 },
+	"exit": func() { os.Exit(3) },
+	"greeted": func() { // by a server that says nothing
+		go smtp.Dial("127.0.0.1:7777")
+		wait := make(chan int, 1)
+		for range 4 {
+			wait <- 0
+			<-wait
+		}
+		os.Exit(3)
+	},
 	"assert":       func() { tandem.Assert(1 > 2, "one is ", "small") },
 	"fatal":        func() { var m sync.Mutex; m.Unlock() },
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
