@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -57,11 +58,39 @@ func details(v explore.Verdict) (lines []string) {
 	return lines
 }
 
+// racesIn says on one line where data races are looked for.
+func racesIn(p *sut.Program) string {
+	const room = 100 // for the names of modules
+	where := slices.Clone(p.Races)
+	for i, pattern := range where {
+		if pattern != sut.RacesDirect {
+			continue
+		}
+		where[i] = "main and its direct dependencies"
+		if len(p.Direct) == 0 {
+			continue
+		}
+		list := ""
+		for j, module := range p.Direct {
+			if j > 0 && len(list)+len(module) > room {
+				list += fmt.Sprintf(" and %d more", len(p.Direct)-j)
+				break
+			}
+			if j > 0 {
+				list += ", "
+			}
+			list += module
+		}
+		where[i] += " (" + list + ")"
+	}
+	return strings.Join(where, ", ")
+}
+
 // Assumptions is what the verdict of a check rests on, for a report.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
 	if len(o.Program.Races) > 0 {
-		a.Other = []string{"data races are looked for in: " + strings.Join(o.Program.Races, ", ")}
+		a.Other = []string{"data races are looked for in: " + racesIn(o.Program)}
 	} else {
 		a.Other = []string{"there are no data races: they are not looked for"}
 	}

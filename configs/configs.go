@@ -38,7 +38,7 @@ type Config struct {
 	Masks      []Mask // fields in the answers of the peers that may differ
 	Bounds     Bounds
 	Leaks      bool      // goroutines that are left blocked for ever at the end are a violation
-	Races      []string  // packages where data races are looked for: main, all, PATH, PATH/...; empty: nowhere
+	Races      []string  // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
 	SelfCheck  int       // one execution of so many is run again, to compare; 0: none
 	Workers    int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
 	World      sut.World // hosts are those of the file, then the peers'
@@ -92,7 +92,7 @@ var Scopes = []string{"group", "connection", "auto"}
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{"main"}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -297,7 +297,7 @@ func ParseRaces(list string) ([]string, error) {
 	patterns := strings.Split(list, ",")
 	for i, pattern := range patterns {
 		if patterns[i] = strings.TrimSpace(pattern); !validPackage(patterns[i]) || patterns[i] == "off" {
-			return nil, fmt.Errorf("%.64q is not allowed: give main (the main module), all, off, or import paths with commas in between, "+
+			return nil, fmt.Errorf("%.64q is not allowed: give direct (the main module and its direct dependencies), main, all, off, or import paths with commas in between, "+
 				"each as in an import declaration or with /... at its end for all packages below", list)
 		}
 	}

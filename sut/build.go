@@ -27,14 +27,15 @@ type BuildOptions struct {
 	Output    string   // the file to write
 	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
 	// Races says in which packages accesses to memory are watched for data races:
-	// PATH, PATH/..., RacesMain or RacesAll. Empty: nowhere.
+	// PATH, PATH/..., RacesMain, RacesDirect or RacesAll. Empty: nowhere.
 	Races []string
 }
 
 // Patterns of packages in BuildOptions.Races.
 const (
-	RacesMain = "main" // those of the main module, and what the standard library has for data: lists, buffers, encoders
-	RacesAll  = "all"  // all of the standard library and of other modules
+	RacesMain   = "main"   // those of the main module, and what the standard library has for data: lists, buffers, encoders
+	RacesDirect = "direct" // these, and those of the modules that a main module requires directly
+	RacesAll    = "all"    // all of the standard library and of other modules
 )
 
 // Program is a program built to be run by workers.
@@ -47,6 +48,7 @@ type Program struct {
 	Hash       string   // of the executable
 	Open       []string // package patterns in which goroutines may be preempted
 	Races      []string // as in BuildOptions
+	Direct     []string // modules that are watched as direct dependencies, sorted
 	symbols    *symbols
 }
 
@@ -69,8 +71,9 @@ type listedPackage struct {
 	CgoFiles   []string
 	Imports    []string
 	Module     *struct {
-		Path string
-		Main bool
+		Path     string
+		Main     bool
+		Indirect bool // no main module requires it directly
 	}
 	Error *struct{ Err string }
 }
@@ -114,15 +117,15 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	case main.Name != "main":
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
 	}
-	if pattern, ok := unmatched(packages, o.PreemptIn); ok {
+	if pattern, ok := unmatched(packages, o.PreemptIn, "main"); ok {
 		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there", pattern, o.Package)
 	}
-	if pattern, ok := unmatched(packages, o.Races); ok && pattern != RacesAll {
+	if pattern, ok := unmatched(packages, o.Races, RacesMain, RacesDirect, RacesAll); ok {
 		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for there", pattern, o.Package)
 	}
 	p := &Program{
 		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
-		Open: openPatterns(packages, o.PreemptIn), Races: o.Races,
+		Open: openPatterns(packages, o.PreemptIn), Races: o.Races, Direct: directModules(packages, o.Races),
 	}
 	command := []string{"build", "-buildvcs=false"}
 	if o.Tests {
@@ -243,10 +246,10 @@ func openPatterns(packages []listedPackage, more []string) []string {
 	return open
 }
 
-// unmatched is a pattern that names no package of the program.
-func unmatched(packages []listedPackage, patterns []string) (string, bool) {
+// unmatched is a pattern that names no package of the program, and is none of the special ones.
+func unmatched(packages []listedPackage, patterns []string, special ...string) (string, bool) {
 	for _, pattern := range patterns {
-		if pattern != "main" && !slices.ContainsFunc(packages, func(p listedPackage) bool {
+		if !slices.Contains(special, pattern) && !slices.ContainsFunc(packages, func(p listedPackage) bool {
 			return matchesAny([]string{pattern}, p.ImportPath)
 		}) {
 			return pattern, true

@@ -16,13 +16,33 @@ func (p *listedPackage) isOwn() bool {
 	return p.Module != nil && p.Module.Main && p.ImportPath != annotations
 }
 
+// isDirect reports whether a package is in a module that a main module requires directly.
+func (p *listedPackage) isDirect() bool {
+	return p.Module != nil && !p.Module.Main && !p.Module.Indirect && p.ImportPath != annotations
+}
+
+// directModules are the modules of a program that are watched as direct dependencies.
+func directModules(packages []listedPackage, races []string) (modules []string) {
+	if !slices.Contains(races, RacesDirect) {
+		return nil
+	}
+	for _, p := range packages {
+		if p.isDirect() {
+			modules = append(modules, p.Module.Path)
+		}
+	}
+	slices.Sort(modules)
+	return slices.Compact(modules)
+}
+
 // watched reports whether accesses to memory in a package are looked at.
 func (p *listedPackage) watched(races []string) bool {
 	if matchesAny(lowest, p.ImportPath) || matchesAny(patched, p.ImportPath) {
 		return false
 	}
-	own := slices.Contains(races, RacesMain) && (p.isOwn() || p.Name == "main" || p.Standard && matchesAny(data, p.ImportPath))
-	return own || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
+	direct := slices.Contains(races, RacesDirect)
+	own := (direct || slices.Contains(races, RacesMain)) && (p.isOwn() || p.Name == "main" || p.Standard && matchesAny(data, p.ImportPath))
+	return own || direct && p.isDirect() || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
 }
 
 // compilerFlags make the atomics of the program visible: those of the packages

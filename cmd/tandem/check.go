@@ -127,7 +127,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for the peers whose clock is virtual, until a timer of theirs is due")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
-	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: main (those of the main module, and what the standard library has for data), all, off, or PATH or PATH/... (default main)")
+	p.StringVar(&f.races, "races", "", "`packages` whose accesses to memory are watched for data races: direct (those of the main module and of the modules that it requires directly, and what the standard library has for data), main (the same without the other modules), all, off, or PATH or PATH/... (default direct)")
 	p.IntVar(&f.workers, "workers", 0, "greatest `number` of executions at the same time (default: that of the processors; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", "which executions to run again and compare: all, off, or one of `n` (default 1000)")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
