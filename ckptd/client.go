@@ -342,6 +342,10 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	if g.Chosen() && c.noShim != nil {
 		return nil, fmt.Errorf("the behaviour of a peer cannot be chosen: %w", c.noShim)
 	}
+	g, err := prepare(ctx, g)
+	if err != nil {
+		return nil, fmt.Errorf("start the peer group: %w", err)
+	}
 	group, err := c.launch(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("start the peer group: %w", err)

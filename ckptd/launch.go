@@ -4,11 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
 )
+
+// prepare makes what is to be there before the peers start, where it was not made before.
+func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
+	if len(g.Prepare) == 0 {
+		return g, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return g, fmt.Errorf("a place for what is prepared: %w", err)
+	}
+	g.Prepared = map[string]string{}
+	for _, p := range g.Prepare {
+		if g.Prepared[p.Path], err = p.Make(ctx, filepath.Join(cache, "tandem", "prepared"), scratchDirectory); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
 
 // launch starts a group without waiting for its peers to be ready.
 func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {

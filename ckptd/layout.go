@@ -28,6 +28,9 @@ func (h *hosted) layOut(g peers.Group) error {
 	if err := errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(scratch, 0o755)); err != nil {
 		return err
 	}
+	if err := copyPrepared(g.Prepared, scratch); err != nil {
+		return err
+	}
 	for _, f := range g.Files {
 		below, err := f.Below(scratchDirectory)
 		if err != nil {
@@ -55,6 +58,24 @@ func (h *hosted) layOut(g peers.Group) error {
 		return fmt.Errorf("choose what the peers read of the random devices: %w", err)
 	}
 	return h.installProxy(own, g.Peers, replaced)
+}
+
+// copyPrepared copies directories of the machine to their places in the scratch directory.
+func copyPrepared(prepared map[string]string, scratch string) error {
+	for _, place := range slices.Sorted(maps.Keys(prepared)) {
+		below, err := (peers.File{Path: place}).Below(scratchDirectory)
+		if err != nil {
+			return fmt.Errorf("%w: what is prepared: %w", ErrInvalid, err)
+		}
+		to := filepath.Join(scratch, below)
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		if err := (treeCopy{from: prepared[place], to: to}).save(); err != nil {
+			return fmt.Errorf("copy what was prepared for %s: %w", place, err)
+		}
+	}
+	return nil
 }
 
 // installProxy puts the proxy and its configuration into the group's /run.

@@ -66,6 +66,11 @@ func TestExample(t *testing.T) {
 				After:   "listen 9090",
 				Expect:  "exit 0",
 			}, cache.Peers[0]},
+			Prepare: []peers.Preparation{{
+				Path:     "{scratch}/dictionary",
+				Command:  []string{"sh", "-c", "mkdir dictionary && seq 1000 | sort >dictionary/words"},
+				Programs: []string{"/usr/bin/sort"},
+			}},
 			Files: []peers.File{
 				cache.Files[0],
 				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"), Mode: 0o600},

@@ -22,11 +22,12 @@ type document struct {
 	Args         []string
 	Env          []pair
 	Peers        []peerEntry
+	Prepare      []peers.Preparation
 	Files        []fileEntry
 	Hosts        []pair
 	Binds        []pair
-	ReadyTimeout time.Duration `mapstructure:"ready_timeout"`
-	AnyArrival   bool          `mapstructure:"any_arrival"`
+	ReadyTimeout *time.Duration `mapstructure:"ready_timeout"`
+	AnyArrival   bool           `mapstructure:"any_arrival"`
 	Strategy     string
 	Backend      string
 	Quiescence   string
@@ -151,7 +152,6 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("bounds.executions", defaults.Bounds.Executions)
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
 	v.SetDefault("bounds.time", defaults.Bounds.Time)
-	v.SetDefault("ready_timeout", peers.DefaultReadyTimeout)
 	v.SetDefault("hostname", defaults.World.Hostname)
 	v.SetDefault("disk_mib", defaults.World.Disk>>20)
 	v.SetDefault("memory_mib", defaults.World.Memory>>20)
@@ -202,6 +202,9 @@ func (d document) config(b beside) (Config, []Problem) {
 	if len(d.Binds) > 0 {
 		problems = append(problems, Problem{Key: "binds", What: lonely})
 	}
+	if len(d.Prepare) > 0 {
+		problems = append(problems, Problem{Key: "prepare", What: lonely})
+	}
 	return c, problems
 }
 
@@ -209,14 +212,14 @@ func (d document) group(b beside) (peers.Group, []Problem) {
 	if len(d.Peers) == 0 {
 		return peers.Group{}, nil
 	}
-	g := peers.Group{ReadyTimeout: d.ReadyTimeout, AnyArrival: d.AnyArrival}
+	g := peers.Group{AnyArrival: d.AnyArrival}
 	var problems []Problem
 	for i, p := range d.Peers {
 		one, more := p.group(fmt.Sprintf("peers[%d]", i), b)
 		problems = append(problems, more...)
 		g = g.Join(one)
 	}
-	own := peers.Group{Binds: map[string]string{}}
+	own := peers.Group{Prepare: d.Prepare, Binds: map[string]string{}}
 	for i, entry := range d.Files {
 		files, key, err := entry.files(b)
 		for _, f := range files { // now, when it is known which entry it is: the group has files of profiles, too
@@ -233,7 +236,14 @@ func (d document) group(b beside) (peers.Group, []Problem) {
 	for _, b := range d.Binds {
 		own.Binds[b.Key] = b.Value
 	}
-	return g.Join(own), problems
+	g = g.Join(own)
+	switch {
+	case d.ReadyTimeout != nil:
+		g.ReadyTimeout = *d.ReadyTimeout
+	case g.ReadyTimeout == 0:
+		g.ReadyTimeout = peers.DefaultReadyTimeout
+	}
+	return g, problems
 }
 
 // files gets the content of a file, or of all files of a directory; an error is about the

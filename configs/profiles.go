@@ -14,23 +14,32 @@ import (
 
 // profileText is what a profile expands to, in the order in which people read it.
 type profileText struct {
-	Peers []peerText
-	Files []fileText        `yaml:",omitempty"`
-	Binds map[string]string `yaml:",omitempty"`
+	Peers   []peerText
+	Prepare []prepareText     `yaml:",omitempty"`
+	Files   []fileText        `yaml:",omitempty"`
+	Binds   map[string]string `yaml:",omitempty"`
+
+	ReadyTimeout string `yaml:"ready_timeout,omitempty"`
 }
 
 type peerText struct {
 	Name    string
-	Command []string          `yaml:",flow"`
-	Where   string            `yaml:"working_directory,omitempty"`
-	User    string            `yaml:",omitempty"`
-	Group   string            `yaml:",omitempty"`
-	Env     map[string]string `yaml:",omitempty"`
-	Listen  string            `yaml:",omitempty"`
-	After   string            `yaml:",omitempty"`
-	Expect  string            `yaml:",omitempty"`
-	Choices int               `yaml:",omitempty"`
-	Clock   string            `yaml:",omitempty"`
+	Command []string   `yaml:",flow"`
+	Where   string     `yaml:"working_directory,omitempty"`
+	User    string     `yaml:",omitempty"`
+	Group   string     `yaml:",omitempty"`
+	Env     *yaml.Node `yaml:",omitempty"`
+	Listen  string     `yaml:",omitempty"`
+	After   string     `yaml:",omitempty"`
+	Expect  string     `yaml:",omitempty"`
+	Choices int        `yaml:",omitempty"`
+	Clock   string     `yaml:",omitempty"`
+}
+
+type prepareText struct {
+	Path     string
+	Command  []string `yaml:",flow"`
+	Programs []string `yaml:",flow"`
 }
 
 type fileText struct {
@@ -53,14 +62,15 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 		return nil, err
 	}
 	text := profileText{Binds: g.Binds}
+	if g.ReadyTimeout != 0 {
+		text.ReadyTimeout = g.ReadyTimeout.String()
+	}
+	for _, prepared := range g.Prepare {
+		text.Prepare = append(text.Prepare, prepareText(prepared))
+	}
 	for _, peer := range g.Peers {
-		env := map[string]string{}
-		for _, e := range peer.Env {
-			name, value, _ := strings.Cut(e, "=")
-			env[name] = value
-		}
 		t := peerText{
-			Name: peer.Name, Command: peer.Command, Where: peer.Directory, User: peer.User, Group: peer.Group, Env: env,
+			Name: peer.Name, Command: peer.Command, Where: peer.Directory, User: peer.User, Group: peer.Group, Env: inOrder(peer.Env),
 			Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices,
 		}
 		if peer.VirtualClock {
@@ -87,4 +97,22 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), encoder.Close()
+}
+
+// inOrder is a mapping from the names of variables to their values, in the order in which they are given: that of a
+// map would be another, and the order of variables is a part of what a peer sees. nil if there are none.
+func inOrder(variables []string) *yaml.Node {
+	if len(variables) == 0 {
+		return nil
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		for _, text := range []string{name, value} {
+			scalar := &yaml.Node{}
+			scalar.SetString(text)
+			n.Content = append(n.Content, scalar)
+		}
+	}
+	return n
 }

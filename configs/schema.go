@@ -68,6 +68,11 @@ var schema = field{shape: record, fields: map[string]field{
 		"program":   {shape: text},
 		"arguments": {shape: texts},
 	}},
+	"prepare": {shape: records, fields: map[string]field{
+		"path":     {shape: text},
+		"command":  {shape: texts},
+		"programs": {shape: texts},
+	}},
 	"files": {shape: records, fields: map[string]field{
 		"path":    {shape: text},
 		"content": {shape: text},

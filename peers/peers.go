@@ -34,13 +34,18 @@ const Scratch = "{scratch}"
 // an own /run, both part of every checkpoint.
 type Group struct {
 	Peers []Peer
-	Files []File
+	// Prepare is made, or copied from where it was made before, ahead of Files.
+	Prepare []Preparation
+	Files   []File
 	// Binds puts the directory or file that is the value over the path that is the key,
 	// inside the group only. A directory below Scratch is created where it is missing.
 	Binds map[string]string
 	// ReadyTimeout bounds the time from the start until all peers are ready;
 	// 0 means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
+	// Prepared are directories of the machine, by the Path of the Preparation that has made them. Whoever starts
+	// the group fills it in.
+	Prepared map[string]string
 	// AnyArrival makes the order in which clients connect a part of the group's behaviour, and
 	// Arrival is the one that it starts with, from 0 on: see Arrivals.
 	AnyArrival bool
@@ -116,6 +121,14 @@ func (g Group) Validate() error {
 	}
 	if n := g.Behaviours(); n > MaxChoices {
 		report("peers: their choices, and the orders of clients, together make %d behaviours, allowed are %d", n, MaxChoices)
+	}
+	if n := len(g.Prepare); n > MaxPreparations {
+		report("prepare: there are %d, allowed are %d", n, MaxPreparations)
+	}
+	for i, p := range g.Prepare {
+		if err := p.validate(); err != nil {
+			report("prepare[%d]: %w", i, err)
+		}
 	}
 	wrong = append(wrong, g.validateFiles()...)
 	if n := len(g.Binds); n > proxy.MaxMounts/2 {
@@ -320,6 +333,10 @@ func (g Group) In(scratch string) Group {
 	}
 	for target, source := range g.Binds {
 		out.Binds[target] = replace(source)
+	}
+	out.Prepared = map[string]string{}
+	for below, directory := range g.Prepared {
+		out.Prepared[replace(below)] = directory
 	}
 	return out
 }

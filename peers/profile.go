@@ -25,6 +25,8 @@ type Profile struct {
 	Serves string
 	// Runs says what Parameters.Program is; empty: it takes none.
 	Runs string
+	// Offers says what a server has from the beginning, and how a client logs in; empty: nothing that needs words.
+	Offers string
 	// Asks says what the Parameters.Arguments of a client are; empty: it is a server.
 	Asks string
 
@@ -185,9 +187,13 @@ func (g Group) Join(more Group) Group {
 		replaced[f.place()] = true
 	}
 	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.place()] })
-	out := Group{Peers: slices.Concat(g.Peers, more.Peers), Files: append(files, more.Files...), Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout, AnyArrival: g.AnyArrival || more.AnyArrival}
-	if more.ReadyTimeout != 0 {
-		out.ReadyTimeout = more.ReadyTimeout
+	out := Group{
+		Peers:        slices.Concat(g.Peers, more.Peers),
+		Prepare:      slices.Concat(g.Prepare, more.Prepare),
+		Files:        append(files, more.Files...),
+		Binds:        map[string]string{},
+		ReadyTimeout: max(g.ReadyTimeout, more.ReadyTimeout),
+		AnyArrival:   g.AnyArrival || more.AnyArrival,
 	}
 	maps.Copy(out.Binds, g.Binds)
 	maps.Copy(out.Binds, more.Binds)

@@ -1,0 +1,187 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Preparation makes a directory of a group that takes long to make and is the same each time, such as that of
+// an empty database. It is made once, kept in the user's cache, and copied into each group that has it.
+type Preparation struct {
+	// Path is the directory that Command makes: below Scratch, and not there before.
+	Path string
+	// Command runs as root, in Scratch, with what a peer has: the machine's files, which it can only read, directories
+	// of its own at Scratch and /tmp, and no network. It has made the directory when it exits with 0.
+	Command []string
+	// Programs are files, or patterns of package path/filepath, that the result depends on. When one of them
+	// changes, such as by a newer release, it is made anew.
+	Programs []string
+}
+
+const (
+	// MaxPreparations bounds Group.Prepare.
+	MaxPreparations = 16
+	// preparationTimeout is how long Command may take.
+	preparationTimeout = 5 * time.Minute
+	// preparedUnused is how long a result is kept that no group uses.
+	preparedUnused = 7 * 24 * time.Hour
+	// madeAnew counts what else may make a result another one: how commands are run.
+	madeAnew = "1"
+)
+
+func (p Preparation) validate() error {
+	below, err := File{Path: p.Path}.Below(Scratch)
+	switch {
+	case err != nil:
+		return err
+	case p.Path != Scratch+"/"+below:
+		return fmt.Errorf("path %q is not %s/..., in its shortest form", p.Path, Scratch)
+	case len(p.Command) == 0 || p.Command[0] == "":
+		return fmt.Errorf("there is no command that makes %s", p.Path)
+	case slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }):
+		return fmt.Errorf("the command that makes %s contains a zero byte", p.Path)
+	}
+	for _, pattern := range p.Programs {
+		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
+			return fmt.Errorf("the program %q is neither an absolute path nor a pattern of one", pattern)
+		}
+	}
+	return nil
+}
+
+// key tells results apart. Of programs their paths, sizes and times count: to read a server takes as long as to start it.
+func (p Preparation) key() (string, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", madeAnew, text)
+	for _, pattern := range p.Programs {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return "", err
+		}
+		if len(files) == 0 {
+			return "", fmt.Errorf("there is no %s, which makes %s: install it", pattern, p.Path)
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(sum, "%q %d %d\n", file, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:32], nil
+}
+
+// Make returns the directory with the result on this machine: in a cache, where it is made if it is missing.
+// Several processes may do so at the same time. The scratch directory of groups is at scratch.
+func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, error) {
+	key, err := p.key()
+	if err != nil {
+		return "", err
+	}
+	whole := filepath.Join(cache, key)
+	below, err := File{Path: p.Path}.Below(Scratch)
+	if err != nil {
+		return "", err
+	}
+	result := filepath.Join(whole, "tree", below)
+	if _, err := os.Stat(result); err == nil {
+		return result, touch(whole)
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	forgetUnused(cache)
+	work, err := os.MkdirTemp(cache, "making-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	tree := filepath.Join(work, "tree")
+	if err := errors.Join(os.Chmod(work, 0o755), os.Mkdir(tree, 0o755)); err != nil {
+		return "", err
+	}
+	if err := p.run(ctx, tree, scratch); err != nil {
+		return "", fmt.Errorf("prepare %s: %w", p.Path, err)
+	}
+	if info, err := os.Stat(filepath.Join(tree, below)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("prepare %s: %q has exited with 0, and not made this directory", p.Path, p.Command)
+	}
+	if err := os.Rename(work, whole); err != nil && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+		return "", err
+	}
+	return result, touch(whole) // where another process was faster, it is that one's
+}
+
+// enter makes the file system of a group around a directory, and executes a command there. It has the
+// directory opened before anything is mounted over where that may be.
+const enter = `cd "$0" && scratch=$1 && shift && mount --make-rprivate / && mount -t proc proc /proc &&
+mount -t tmpfs -o mode=755 tandem /run && mkdir "$scratch" && mount --bind . "$scratch" &&
+mount -t tmpfs -o mode=1777 tandem /tmp && mount -o remount,bind,ro / && cd "$scratch" && exec "$@"`
+
+// run runs the command with tree as its scratch directory. What it has started ends with it.
+func (p Preparation) run(ctx context.Context, tree, scratch string) error {
+	ctx, cancel := context.WithTimeout(ctx, preparationTimeout)
+	defer cancel()
+	arguments := []string{"-c", enter, tree, scratch}
+	for _, a := range p.Command {
+		arguments = append(arguments, strings.ReplaceAll(a, Scratch, scratch))
+	}
+	cmd := exec.CommandContext(ctx, "/bin/sh", arguments...)
+	var output bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = defaultEnvironment, "/", &output, &output
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	runtime.LockOSThread() // with whose end the command ends: see Pdeathsig
+	defer runtime.UnlockOSThread()
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		return nil
+	}
+	const most = 4 << 10
+	text := bytes.TrimSpace(output.Bytes())
+	return fmt.Errorf("%.200q: %w; it wrote: %s", p.Command, err, text[max(0, len(text)-most):])
+}
+
+func touch(file string) error {
+	now := time.Now()
+	return os.Chtimes(file, now, now)
+}
+
+// forgetUnused removes what no group has used for long, and what was left half made.
+func forgetUnused(cache string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > preparedUnused {
+			os.RemoveAll(filepath.Join(cache, e.Name())) // or it is tried again
+		}
+	}
+}
