@@ -50,7 +50,7 @@ func TestProfilesAsTheyArePrinted(t *testing.T) {
 		if diff := cmp.Diff(short, got); diff != "" {
 			t.Errorf("%s (-short +printed)\n%s\n%s", p.Name, diff, text)
 		}
-		if bytes.Count(text, []byte("\n")) > 60 {
+		if bytes.Count(text, []byte("\n")) > 80 {
 			t.Errorf("%s: what it stands for is no page:\n%s", p.Name, text)
 		}
 	}
@@ -98,7 +98,7 @@ func changed(g peers.Group, change func(*peers.Group)) peers.Group {
 
 func TestBadProfiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of curl, `,
+		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of apache, `,
 		"peers:\n- {profile: redis, port: 0}":                                      "x.yaml:2: peers[0].port: 0 is not allowed",
 		"peers:\n- {profile: redis, port: 70000}":                                  "x.yaml:2: peers[0].profile: profile redis: port 70000 is not allowed",
 		"peers:\n- {profile: redis, directory: directory}":                         "x.yaml:2: peers[0].profile: profile redis: it takes no directory",

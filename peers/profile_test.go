@@ -40,6 +40,9 @@ func TestProfilesAreValid(t *testing.T) {
 		if p.Title == "" || p.Port == 0 || (p.Package == "") != (p.Program == "" || p.Advice != "") {
 			t.Errorf("%s: it does not say all that a list of profiles shows: %+v", p.Name, p)
 		}
+		if p.Asks == "" && p.Serves == "" && p.Offers == "" && p.Runs == "" && !slices.Contains([]string{"memcached", "mosquitto", "redis"}, p.Name) {
+			t.Errorf("%s: it does not say what it has, and how to log in", p.Name)
+		}
 		for _, f := range g.Files {
 			if own := Scratch + "/" + p.Name + "/"; !strings.HasPrefix(f.Path, own) {
 				t.Errorf("%s: the file %s is outside of %s", p.Name, f.Path, own)

@@ -44,6 +44,21 @@ openssh-server /usr/sbin/sshd
 mosquitto /usr/sbin/mosquitto
 memcached /usr/bin/memcached
 python3 /usr/bin/python3
+postgresql /usr/lib/postgresql
+mariadb-server /usr/sbin/mariadbd
+dnsmasq-base /usr/sbin/dnsmasq
+unbound /usr/sbin/unbound
+bind9 /usr/sbin/named
+vsftpd /usr/sbin/vsftpd
+opensmtpd /usr/sbin/smtpd
+dovecot-imapd /usr/lib/dovecot/imap
+dovecot-pop3d /usr/lib/dovecot/pop3
+slapd /usr/sbin/slapd
+rabbitmq-server /usr/sbin/rabbitmq-server
+nats-server /usr/sbin/nats-server
+etcd-server /usr/bin/etcd
+apache2-bin /usr/sbin/apache2
+websocketd /usr/bin/websocketd
 END
 }
 

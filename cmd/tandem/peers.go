@@ -68,6 +68,9 @@ func showProfile(c *cobra.Command, p peers.Profile) error {
 	if p.Runs != "" {
 		fmt.Fprintf(out, "#       program: FILE         # %s\n", p.Runs)
 	}
+	if p.Offers != "" {
+		fmt.Fprintf(out, "# It has %s.\n", p.Offers)
+	}
 	_, err = fmt.Fprintf(out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s", sentence(findingOf(p)), text)
 	return err
 }
