@@ -150,7 +150,7 @@ func (c *Counts) add(other Counts) {
 type Result struct {
 	Verdict        explore.Verdict
 	Counts         Counts
-	CutOff         string                 // where the first execution was that had too many transitions
+	CutOff         string                 // which limits cut executions off, and where the first was of each, a line each
 	Counterexample *report.Counterexample // of the first violation
 	Recording      *report.Recording      // the same, to be replayed
 	Violations     []Violation            // all that were kept, the first included
@@ -308,7 +308,7 @@ type run struct {
 	judge    func(log *sut.Log, isViolation bool) (tests []string, err error)
 	distinct map[string]*violation               // by kind, if several are looked for
 	blame    func(log *sut.Log) (tests []string) // that a violation is one of
-	limited  string                              // where the first execution was that was cut off
+	limited  string                              // Result.CutOff
 	saver    *saver                              // nil: the check is not saved
 	before   time.Duration                       // that the check took before it was resumed
 }
@@ -359,19 +359,6 @@ func (r *run) loop(ctx context.Context) error {
 // maxRounds is how often a goroutine goes round a loop that waits, without any
 // effect, while others can go on. More rounds than this are not explored.
 const maxRounds = 32
-
-// lastPlace is where in the program an execution was at its end.
-func (r *run) lastPlace(log *sut.Log) string {
-	for _, e := range slices.Backward(log.Events) {
-		if e.Kind != sut.Stepped {
-			continue
-		}
-		if at, ok := r.options.Program.Position(e.PC); ok && r.options.Program.IsOwn(at) {
-			return fmt.Sprintf("%v, in %s", at, at.Function)
-		}
-	}
-	return ""
-}
 
 func keep(log *sut.Log) *violation {
 	v := &violation{log: *log, events: withoutEnabled(log.Events)}

@@ -337,7 +337,7 @@ func searchOutcome(l *sut.Log) (explore.Outcome, error) {
 		return explore.DataRace, nil
 	case sut.Redundant:
 		return explore.Redundant, nil
-	case sut.StepLimit, sut.LogLimit, sut.RoundLimit:
+	case sut.StepLimit, sut.LogLimit, sut.RoundLimit, sut.OtherLimit:
 		return explore.StepLimit, nil
 	case sut.Diverged:
 		return 0, fmt.Errorf("the program is not deterministic: the schedule could not be followed at choice %d; something reaches it that is not controlled", l.Position)

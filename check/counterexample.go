@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -204,8 +203,8 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.last = append(n.last, report.Step{})
 }
 
-// started is what a goroutine runs: the function, or the call in the go
-// statement where the compiler made a function of it.
+// started is what a goroutine runs: the function, or what the go statement calls
+// where the compiler made a function of it.
 func (n *narrator) started(spawn sut.Event) string {
 	at, ok := n.program.Position(spawn.Object + 1)
 	if !ok {
@@ -218,23 +217,17 @@ func (n *narrator) started(spawn sut.Event) string {
 		return at.Function
 	}
 	where, _ := n.program.Position(spawn.PC)
-	if call, ok := strings.CutPrefix(sourceLine(where), "go "); ok {
-		return call
+	callee, literal := calledByGo(where)
+	switch {
+	case literal > 0: // the compiler numbers those of a function; its line tells which it is
+		if name, ok := n.program.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
+			return name
+		}
+		return outerFunction(at.Function) + ".func"
+	case callee != "":
+		return callee
 	}
 	return at.Function
-}
-
-// sourceLine is a line of the program's source, empty if it cannot be read.
-func sourceLine(at sut.Position) string {
-	text, err := os.ReadFile(at.File)
-	if err != nil {
-		return ""
-	}
-	lines := strings.Split(string(text), "\n")
-	if at.Line < 1 || at.Line > len(lines) {
-		return ""
-	}
-	return strings.TrimSpace(lines[at.Line-1])
 }
 
 func (n *narrator) spawn(parent int, e *sut.Event) {
@@ -322,7 +315,8 @@ func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
 	if at, ok := n.program.Position(e.Open); ok {
 		return at, true
 	}
-	return n.program.Position(e.PC)
+	at, ok := n.program.Position(e.PC)
+	return at, ok && !strings.HasPrefix(filepath.Base(at.File), "tandem_") // the end of main is in no line of the program
 }
 
 // access completes the step that it belongs to: the first one tells the object.

@@ -79,7 +79,8 @@ type finding struct {
 	kind        string     // what is to be judged; "" if nothing is
 	kept        *violation // the execution, unless one of its kind has been reported
 	isViolation bool
-	limited     string // where it was when it was cut off, unless another was reported that was
+	limit       string // that cut it off, unless another was reported that it had cut off
+	limited     string // the same, and where it was then
 	checked     bool   // it was run twice more
 	counts      Counts // of work with the peers
 }
@@ -162,8 +163,10 @@ func sampled(s explore.Schedule, n int) bool {
 // find returns what there is to know of an execution. The log may be invalid afterwards.
 func (x *executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (finding, error) {
 	var f finding
-	if outcome == explore.StepLimit && !known(cutOff) {
-		f.limited = x.run.lastPlace(log)
+	if outcome == explore.StepLimit {
+		if limit, whole := x.run.limit(log); !known(cutOff + limit) {
+			f.limit, f.limited = limit, whole
+		}
 	}
 	kept, err := x.classify(log, outcome, &f)
 	if err != nil || f.kind == "" || known(f.kind) {
@@ -193,7 +196,7 @@ func (x *executor) classify(log *sut.Log, outcome explore.Outcome, f *finding) (
 	return kept, err
 }
 
-// cutOff is the kind of the first execution that was.
+// cutOff begins the kind of the first execution that a limit cut off.
 const cutOff = "cut off"
 
 // violated is the kind of all violations, where one of them is enough.
@@ -217,9 +220,7 @@ func (r *run) account(f *finding) error {
 	if f.checked {
 		r.counts.SelfChecked++
 	}
-	if r.limited == "" {
-		r.limited = f.limited
-	}
+	r.noteLimit(f)
 	if f.kind == "" {
 		return nil
 	}

@@ -34,24 +34,20 @@ func newHolders() holders {
 	return holders{locks: map[uint64][]holder{}, counts: map[uint64]int64{}}
 }
 
-// take takes the next access.
+// take takes the next access. One that only looks at a lock, since that is not free, takes nothing: so goroutines do
+// that find a lock taken in a package where they are not preempted, before they wait for it.
 func (h holders) take(goroutine int, e *sut.Event, since string) {
+	if looks(e) {
+		return
+	}
 	hold := func(as role) {
 		h.locks[e.Subject] = append(h.locks[e.Subject], holder{goroutine, as, since})
 	}
 	switch e.Operation {
-	case sut.Lock:
+	case sut.Lock, sut.TryLock, sut.TryWriteLock:
 		hold(owner)
-	case sut.TryLock, sut.TryWriteLock:
-		if e.Access == sut.Write { // else it has failed
-			hold(owner)
-		}
-	case sut.ReadLock:
+	case sut.ReadLock, sut.TryReadLock:
 		hold(reader)
-	case sut.TryReadLock:
-		if e.Access == sut.Commute {
-			hold(reader)
-		}
 	case sut.WriteLock:
 		if hold(claimant); !h.hasReaders(e.Subject) {
 			h.own(e.Subject)
@@ -67,6 +63,14 @@ func (h holders) take(goroutine int, e *sut.Event, since string) {
 			delete(h.counts, e.Subject) // how much was added is not known
 		}
 	}
+}
+
+// looks reports whether an access is one to a lock that is not taken or released by it.
+func looks(e *sut.Event) bool {
+	if e.Operation == sut.WriteWait { // which is a look in any case
+		return e.Ready&sut.Free == 0
+	}
+	return e.Access == sut.Read
 }
 
 func (h holders) hasReaders(lock uint64) bool {

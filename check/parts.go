@@ -81,10 +81,10 @@ func (t *part) note(outcome explore.Outcome, f *finding) (ends bool) {
 	if f == nil {
 		return false
 	}
-	if f.limited != "" && slices.ContainsFunc(t.findings, func(f *finding) bool { return f.limited != "" }) {
-		f.limited = ""
+	if f.limit != "" && slices.ContainsFunc(t.findings, func(other *finding) bool { return other.limit == f.limit }) {
+		f.limit, f.limited = "", ""
 	}
-	if f.kind != "" || f.limited != "" {
+	if f.kind != "" || f.limit != "" {
 		t.findings = append(t.findings, f)
 		return f.kept != nil
 	}

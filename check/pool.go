@@ -401,8 +401,8 @@ func (p *pool) account(f *finding) error {
 	if f.kind != "" {
 		p.seen[f.kind] = true
 	}
-	if f.limited != "" {
-		p.seen[cutOff] = true
+	if f.limit != "" {
+		p.seen[cutOff+f.limit] = true
 	}
 	p.mu.Unlock()
 	return p.run.account(f)

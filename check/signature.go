@@ -188,7 +188,11 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 				delete(last, e.Subject) // it could go on
 			}
 		case sut.Left:
-			left[e.Subject] = placeAt(p, "blocked", e.PC)
+			at := placeAt(p, "blocked", e.PC)
+			left[e.Subject] = at
+			if was := last[e.Subject]; was.File != at.File || was.Line != at.Line { // it is in no operation, as in select {}
+				last[e.Subject] = at
+			}
 		}
 	}
 	if log.Outcome == sut.Deadlock {

@@ -157,6 +157,9 @@ func (g *testGroup) verdict(name string, result *Result, failure error, below re
 		v.Verdict, v.Reason = report.Errored, "a subtest could not be checked"
 	case !result.Verdict.Complete:
 		v.Verdict, v.Reason = report.Unknown, result.Verdict.Reason
+		if first, _, _ := strings.Cut(result.CutOff, "\n"); first != "" {
+			v.Reason += ": " + first
+		}
 	case below == report.Unknown:
 		v.Verdict, v.Reason = report.Unknown, "what a subtest does is unknown"
 	default:

@@ -71,7 +71,7 @@ type Bounds struct {
 // slips of the hand.
 const (
 	MaxExecutions   = 1_000_000_000
-	MaxDepth        = 10_000_000
+	MaxDepth        = 1_000_000
 	MaxTime         = 30 * 24 * time.Hour
 	MaxWorkers      = 256
 	MaxReadyTimeout = 10 * time.Minute

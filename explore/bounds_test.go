@@ -79,7 +79,7 @@ func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Verdict{Kind: Unknown, Reason: "1 of 1 executions were cut off at the step limit", Executions: 1, Limited: 1, Transitions: 4, Last: 4, Deepest: 4}
+	want := Verdict{Kind: Unknown, Reason: "1 of 1 executions were cut off", Executions: 1, Limited: 1, Transitions: 4, Last: 4, Deepest: 4}
 	if certain(f.verdict) != want {
 		t.Errorf("%+v, want %+v", f.verdict, want)
 	}

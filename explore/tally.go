@@ -71,7 +71,7 @@ func (t *tally) verdict(gap string) Verdict {
 	case gap != "":
 		v.Reason = gap
 	case v.Limited > 0:
-		v.Reason = fmt.Sprintf("%d of %d executions were cut off at the step limit", v.Limited, v.Executions)
+		v.Reason = fmt.Sprintf("%d of %d executions were cut off", v.Limited, v.Executions)
 	default:
 		v.Kind, v.Reason = Holds, v.Covered()
 	}

@@ -31,7 +31,7 @@ type Run struct {
 	Verdict     Verdict
 	Reason      string   // one line: what ended the search
 	Details     []string // more of what the search can tell, a line each
-	CutOff      string   // where the first execution was that had too many transitions; empty if none had
+	CutOff      string   // which limits cut executions off, and where the first one was of each, a line each
 	Counts      Counts
 	Assumptions Assumptions
 	// ResumeCommand is how to go on with a search that has not ended; empty: that cannot be done.

@@ -108,7 +108,9 @@ func (p *printer) verdict(run Run) {
 		p.line(plain, "  "+printable(line))
 	}
 	if run.CutOff != "" && run.Verdict == Unknown {
-		p.line(plain, "  executions were cut off, the first at "+printable(run.CutOff)+": a loop that waits, or is --depth too low?")
+		for line := range strings.Lines(run.CutOff) {
+			p.line(plain, "  cut off by "+printable(strings.TrimSuffix(line, "\n")))
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Program struct {
 	Races      []string // as in BuildOptions
 	Direct     []string // modules that are watched as direct dependencies, sorted
 	symbols    *symbols
+	modules    map[string]string // of packages that are neither of the standard library nor of a main module
 }
 
 // name is what the program is told to be its name: that of the file differs from
@@ -126,6 +127,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	p := &Program{
 		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
 		Open: openPatterns(packages, o.PreemptIn), Races: o.Races, Direct: directModules(packages, o.Races),
+		modules: modulesOf(packages),
 	}
 	command := []string{"build", "-buildvcs=false"}
 	if o.Tests {
@@ -224,6 +226,17 @@ func decodeList(out []byte) (packages []listedPackage, err error) {
 		p.ImportPath, _, _ = strings.Cut(p.ImportPath, " ")
 		packages = append(packages, p)
 	}
+}
+
+// modulesOf maps the packages of other modules to the paths of these.
+func modulesOf(packages []listedPackage) map[string]string {
+	list := map[string]string{}
+	for _, p := range packages {
+		if !p.Standard && p.Module != nil && !p.Module.Main {
+			list[p.ImportPath] = p.Module.Path
+		}
+	}
+	return list
 }
 
 // openPatterns says where goroutines may be preempted: in the main module and

@@ -37,7 +37,7 @@ const (
 	Needed    EventKind = recordNeed     // Subject: an object that the last step, partner or pending operation waited for
 	Partnered EventKind = recordPartner  // the step completes the operation of goroutine Subject, that was pending
 	Intended  EventKind = recordIntended // Subject: an object that the last partner or pending operation would have accessed
-	Left      EventKind = recordLeft     // Leaked: goroutine Subject was left blocked at PC
+	Left      EventKind = recordLeft     // Leaked, Deadlock: goroutine Subject was left blocked at PC
 	Signalled EventKind = recordSignal   // the last step was the arrival of signal Subject, or of none
 )
 
@@ -47,6 +47,9 @@ const (
 	TickEarly  = tickEarly  // it was picked; see Options
 	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
 )
+
+// Free, in Event.Ready, tells that a lock was free, or that no readers were inside.
+const Free = readyFree
 
 // Operation is a visible operation.
 type Operation uint8
@@ -94,7 +97,7 @@ func Fault(alternative, of int) string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race", "limit",
 }
 
 func (o Outcome) String() string {

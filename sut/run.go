@@ -95,17 +95,31 @@ func (w *Worker) load(s Schedule) error {
 	if s.Watch != nil {
 		sh.raceWatch, sh.raceEarlier = 1, s.Watch.encode()
 	}
-	sh.stepLimit = uint32(maxRecords)
-	if s.Steps > 0 && s.Steps < maxRecords {
+	sh.stepLimit = MaxSteps
+	if s.Steps > 0 && s.Steps < MaxSteps {
 		sh.stepLimit = uint32(s.Steps)
 	}
 	if sh.onlyEnd = flag(s.OnlyEnd); s.OnlyEnd {
 		sh.stepLimit = 1<<32 - 1
 	}
-	sh.recordLimit = maxRecords - 1<<13 // the end has to fit too
+	sh.recordLimit = uint32(s.MaxEvents())
 	sh.records, sh.steps, sh.outcome, sh.exitCode, sh.position = 0, 0, outcomeRunning, 0, 0
 	sh.messageLength, sh.stackLength = 0, 0
 	return nil
+}
+
+// MaxEvents is how many events the log of the execution can have, but for what its end has to say: so many that transitions of a usual
+// length fill it only after Steps of them, and those that are longer do not take all memory.
+func (s *Schedule) MaxEvents() int {
+	const least, perTransition = 1<<18 - 1<<13, 16
+	switch most := maxRecords - endRecords; {
+	case s.OnlyEnd:
+		return least
+	case s.Steps > 0:
+		return min(max(least, perTransition*s.Steps), most)
+	default:
+		return most
+	}
 }
 
 // guide says how goroutines are picked beyond the prefix.
@@ -279,7 +293,7 @@ func (w *Worker) fill(list []Delivery) []Delivery {
 // explain adds what is known about the end of the process to an error.
 func (w *Worker) explain(err error) error {
 	if at := w.hung.Load(); at != nil {
-		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a loop that waits without synchronisation): it cannot be controlled there\n\tat %v, in %s", w.options.Patience, *at, at.Function)
+		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a loop that waits without synchronisation): it cannot be controlled there%v", w.options.Patience, *at)
 	}
 	if !errors.Is(err, errWorkerGone) && !errors.Is(err, os.ErrClosed) && !isBrokenPipe(err) {
 		return err

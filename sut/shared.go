@@ -8,10 +8,11 @@ package sut
 // Limits of one execution. A worker that reaches one ends the execution with
 // the outcome that names it; nothing is cut off silently.
 const (
-	maxPrefix        = 1 << 16 // actions that a schedule prescribes
-	maxSleepers      = 1 << 12 // members of a sleep set
-	maxSleepAccesses = 1 << 17 // accesses of all sleepers together
-	maxRecords       = 1 << 18 // records of one log
+	maxPrefix        = 1 << 20 // actions that a schedule prescribes
+	maxSleepers      = 1 << 16 // members of a sleep set
+	maxSleepAccesses = 1 << 22 // accesses of all sleepers together
+	maxRecords       = 1 << 23 // records of one log
+	endRecords       = 1 << 16 // of them, kept for what the end of an execution has to say
 	maxRegions       = 1 << 12 // runs of pages that a snapshot holds
 	maxMappings      = 1 << 8  // mappings made during one execution
 	exchangeBytes    = 1 << 18 // bytes that one exchange can carry
@@ -117,7 +118,7 @@ const (
 	recordNeed                // of the last step, partner or pending operation: a object, ready what it waits for there, number how often it counts itself
 	recordPartner             // the step completes an operation that was pending: as recordPending, open as recordStep
 	recordIntended            // of the last partner or pending operation: an access that it would have made
-	recordLeft                // a goroutine that is left blocked when the program ends
+	recordLeft                // a goroutine that is left blocked when the program ends, or, not at a point, in a deadlock
 	recordSignal              // a the signal that arrives, 0 for none
 	recordKinds
 )
@@ -267,6 +268,7 @@ const (
 	outcomeLeaked
 	outcomeRounds
 	outcomeRace
+	outcomeLimit // the message says which
 )
 
 // Bits of a memory access.

@@ -72,6 +72,9 @@ type Choice struct {
 	Alternative int
 }
 
+// MaxSteps is how many transitions an execution can have, since a schedule cannot prescribe more.
+const MaxSteps = maxPrefix
+
 // Turn is how many transitions in a row a goroutine makes before, beyond the end of the
 // schedule, the others have their turn.
 const Turn = turnLength
@@ -111,8 +114,8 @@ type Log struct {
 	Outcome  Outcome
 	ExitCode int
 	Position int      // Diverged: the choice of the prefix that could not be followed
-	Message  string   // Refused, AssertionFailed: in words; Exited: the signal that ended it, if one did
-	Stack    []uint64 // Refused, AssertionFailed: program counters of the calls that led there
+	Message  string   // Refused, AssertionFailed, OtherLimit: in words; Exited: the signal that ended it, if one did
+	Stack    []uint64 // Refused, AssertionFailed, OtherLimit: program counters of the calls that led there
 	Race     *Race    // DataRace
 	// Weight is, if there was a Seed and no Priorities, one over the probability of the execution;
 	// +Inf if it is too large.
@@ -134,7 +137,8 @@ const (
 	AssertionFailed Outcome = outcomeAssert // tandem.Assert
 	Redundant       Outcome = outcomeRedundant
 	StepLimit       Outcome = outcomeSteps
-	LogLimit        Outcome = outcomeLogFull
+	LogLimit        Outcome = outcomeLogFull  // the log can have no more events; it ends with the last transition that is whole
+	OtherLimit      Outcome = outcomeLimit    // another limit of an execution was reached: Message says which
 	Diverged        Outcome = outcomeDiverged // the schedule could not be followed
 	Fatal           Outcome = outcomeFatal    // a fatal error of the runtime, such as concurrent map writes
 	Refused         Outcome = outcomeRefused  // the program did what cannot be checked

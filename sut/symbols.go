@@ -9,7 +9,8 @@ import (
 
 // symbols resolves program counters of an executable.
 type symbols struct {
-	table *gosym.Table
+	table      *gosym.Table
+	returnStub uint64 // the entry of runtime.tandemReturn
 }
 
 // Position is a place in the program's source.
@@ -39,7 +40,11 @@ func readSymbols(path string) (*symbols, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &symbols{table: table}, nil
+	s := &symbols{table: table}
+	if f := table.LookupFunc("runtime.tandemReturn"); f != nil {
+		s.returnStub = f.Entry
+	}
+	return s, nil
 }
 
 // Position resolves the program counter of a call; ok is false if it is in no
@@ -53,6 +58,35 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 		return Position{}, false
 	}
 	return Position{Function: function.Name, File: file, Line: line}, true
+}
+
+// FunctionAt is the function whose name begins with that of outer and a dot, and whose code begins at a line of the source: a function
+// literal in outer.
+func (p *Program) FunctionAt(file string, line int, outer string) (name string, ok bool) {
+	for i := range p.symbols.table.Funcs {
+		f := &p.symbols.table.Funcs[i]
+		if !strings.HasPrefix(f.Name, outer+".") || strings.Contains(f.Name[len(outer):], ".gowrap") {
+			continue
+		}
+		if in, first, _ := p.symbols.table.PCToLine(f.Entry); in == file && first == line {
+			return f.Name, true
+		}
+	}
+	return "", false
+}
+
+// Module is the path of the module that a place is in, "" if that is a main module or the standard library.
+func (p *Program) Module(at Position) string { return p.modules[packageOf(at.Function)] }
+
+// packageOf is the import path in the name of a function, in which the linker escapes dots of the last element.
+func packageOf(function string) string {
+	path, _, _ := strings.Cut(function, "[") // type arguments have paths of their own
+	slash := strings.LastIndex(path, "/") + 1
+	dot := strings.Index(path[slash:], ".")
+	if dot < 0 {
+		return path
+	}
+	return strings.ReplaceAll(path[:slash+dot], "%2e", ".")
 }
 
 // IsOwn reports whether a place is in the code that goroutines may be preempted

@@ -1,31 +1,104 @@
 package sut
 
 import (
+	"encoding/binary"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// where looks at a process of the program and says where in the source it is
-// right now; the zero Position if that cannot be found out.
-func (p *Program) where(pid int) Position {
+// hangPlace is where a program was that had to be ended.
+type hangPlace struct {
+	own    Position // the innermost call in a package where goroutines may be preempted; zero if there is none
+	inside Position // the innermost call outside of the runtime
+}
+
+// String has a line for each place.
+func (h hangPlace) String() string {
+	text := ""
+	for _, at := range []Position{h.own, h.inside} {
+		if at != (Position{}) && (text == "" || at != h.own) {
+			text += "\n\tat " + at.String() + ", in " + at.Function
+		}
+	}
+	return text
+}
+
+// where looks at a process of the program and says where in the source it is right now. open is the program counter of the call of a
+// sealed package that the last operation was in, if there was one: such a call has the address of tandemReturn in the place of its own
+// return address while it is under way.
+func (p *Program) where(pid int, open uint64) (h hangPlace) {
+	for _, pc := range p.calls(pid) {
+		if pc == p.symbols.returnStub {
+			pc = open
+		}
+		at, ok := p.Position(pc)
+		if !ok || ofRuntime(at.Function) {
+			continue
+		}
+		if h.inside == (Position{}) {
+			h.inside = at
+		}
+		if p.IsOwn(at) {
+			h.own = at
+			return h
+		}
+	}
+	return h
+}
+
+// ofRuntime reports whether a function is of the runtime, or of what was added to the program to control it.
+func ofRuntime(function string) bool {
+	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/") || strings.HasPrefix(function, "gosave_")
+}
+
+// calls lists the program counters of the calls that a process is in, the innermost first, as return addresses; nil if it cannot
+// be looked at.
+func (p *Program) calls(pid int) []uint64 {
+	const most = 1000
 	runtime.LockOSThread() // ptrace is a matter between threads
 	defer runtime.UnlockOSThread()
 	if err := unix.PtraceSeize(pid); err != nil {
-		return Position{}
+		return nil
 	}
 	defer unix.PtraceDetach(pid)
 	if err := unix.PtraceInterrupt(pid); err != nil {
-		return Position{}
+		return nil
 	}
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil || !status.Stopped() {
-		return Position{}
+		return nil
 	}
 	var registers unix.PtraceRegs
 	if err := unix.PtraceGetRegs(pid, &registers); err != nil {
-		return Position{}
+		return nil
 	}
-	at, _ := p.Position(registers.Rip + 1) // not a return address
-	return at
+	list := []uint64{registers.Rip + 1} // not a return address
+	at, _ := p.Position(list[0])
+	word := func(at uint64) uint64 {
+		var b [8]byte
+		if n, err := unix.PtracePeekData(pid, uintptr(at), b[:]); err != nil || n != len(b) {
+			return 0
+		}
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	if ofRuntime(at.Function) { // most of what it calls so often has no frame of its own
+		list = append(list, word(registers.Rsp))
+	}
+	for frame := registers.Rbp; frame != 0 && len(list) < most; {
+		list = append(list, word(frame+8))
+		frame = word(frame)
+	}
+	return list
+}
+
+// openCall is the program counter of the last operation's call from a package where goroutines may be preempted; 0: not known.
+func (w *Worker) openCall() uint64 {
+	w.mapped.Lock()
+	defer w.mapped.Unlock()
+	if s := w.shared; s != nil && s.records > 0 && s.records <= maxRecords {
+		return s.record[s.records-1].open
+	}
+	return 0
 }

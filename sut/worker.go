@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,6 +53,7 @@ type Worker struct {
 	process *exec.Cmd
 	shared  *shared
 	memory  []byte
+	mapped  sync.Mutex // held while shared is taken away, and while watch looks at it
 	pages   *pageTable
 	cpu     processor
 	command *os.File
@@ -61,7 +63,7 @@ type Worker struct {
 	reader  logReader
 	started atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
 	running atomic.Pointer[os.Process]
-	hung    atomic.Pointer[Position] // where a worker was that had to be ended
+	hung    atomic.Pointer[hangPlace] // where a worker was that had to be ended
 	stop    chan struct{}
 }
 
@@ -323,7 +325,7 @@ func (w *Worker) watch(p *os.Process, stop chan struct{}) {
 		case <-tick.C:
 			since := w.started.Load()
 			if since != 0 && time.Now().UnixNano()-since > int64(w.options.Patience) {
-				at := w.program.where(p.Pid)
+				at := w.program.where(p.Pid, w.openCall())
 				w.hung.Store(&at)
 				p.Kill()
 				return
@@ -350,8 +352,10 @@ func (w *Worker) release() {
 	}
 	w.command, w.answer, w.stdout, w.stderr = nil, nil, nil, nil
 	if w.memory != nil {
+		w.mapped.Lock()
 		unix.Munmap(w.memory)
 		w.memory, w.shared = nil, nil
+		w.mapped.Unlock()
 	}
 	if w.stop != nil {
 		close(w.stop)

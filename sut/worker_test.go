@@ -33,8 +33,8 @@ func TestOutcomes(t *testing.T) {
 		{"threads", sut.Completed, "one thread"},
 		{"output", sut.Completed, "to stdout\nto stderr"},
 		{"environment", sut.Completed, "[x y]  /nonexistent 1000 8"},
-		{"goroutines", sut.Refused, "more than 4096 goroutines"},
-		{"endless", sut.LogLimit, ""},
+		{"goroutines", sut.OtherLimit, "more than 4096 goroutines"},
+		{"endless", sut.StepLimit, ""},
 		{"files", sut.Completed, "as it was"},
 		{"one file", sut.Completed, ""},
 		{"surroundings", sut.Completed, "tandem 999 1000 true <nil> program true 0 true UTC\n"},
@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 			t.Run(fmt.Sprint(isolation, "/", test.scenario), func(t *testing.T) {
 				w := start(t, isolation, test.scenario, "x", "y")
 				for i := range 3 { // the second and third time nothing must be left of the first
-					log := run(t, w, sut.Schedule{}, nil)
+					log := run(t, w, sut.Schedule{Steps: 50_000}, nil)
 					said := string(log.Stdout) + string(log.Stderr) + log.Message
 					if log.Outcome != test.want || !strings.Contains(said, test.says) {
 						t.Fatalf("run %d: %v, want %v; it said %q, want %q", i, log.Outcome, test.want, said, test.says)

@@ -270,6 +270,7 @@ func tandemAdvance(pp *p) {
 		tandemEnd(outcomeCompleted)
 	}
 	if when == 0 && !tandemForcePeerTimers() {
+		tandemRecordBlocked()
 		tandemEnd(outcomeDeadlock)
 	}
 	if when > tandem.now {
@@ -434,6 +435,6 @@ func tandemLogFull() {
 		tandem.sh.records = 0
 		return
 	}
-	tandem.sh.records-- // room for what the end has to say
+	tandem.sh.records = tandem.step // a transition of which a part is missing contradicts itself
 	tandemEnd(outcomeLogFull)
 }

@@ -45,7 +45,7 @@ func (v *raceClock) reserve(n uint32) {
 	n = (n + 7) &^ 7
 	s := races()
 	if s.clocks+n > raceClocks {
-		tandemRefuse("too many goroutines and objects that they synchronise with, with data races looked for" + raceAdvice)
+		tandemCutOff("too many goroutines and objects that they synchronise with, with data races looked for" + raceAdvice)
 	}
 	from := s.clocks
 	s.clocks += n
@@ -92,7 +92,7 @@ func raceEpoch(c *raceContext) uintptr {
 func (c *raceContext) advance() {
 	s := races()
 	if c.now++; c.now == 1<<31 {
-		tandemRefuse("too many operations, with data races looked for" + raceAdvice)
+		tandemCutOff("too many operations, with data races looked for" + raceAdvice)
 	}
 	s.ticks = max(s.ticks, uint64(c.now))
 	c.known.set(c.slot, c.now)
@@ -119,7 +119,7 @@ func raceStart() {
 	slot, clock := raceFreeSlot(parent), uint32(0)
 	if slot == 0 {
 		if s.slots == raceSlots {
-			tandemRefuse("more than 4095 goroutines that nothing orders, with data races looked for" + raceAdvice)
+			tandemCutOff("more than 4095 goroutines that nothing orders, with data races looked for" + raceAdvice)
 		}
 		slot = s.slots
 		s.slots++
@@ -259,7 +259,7 @@ func raceObjectAt(address uintptr) *raceObject {
 		}
 		if o.base != s.base {
 			if s.objects++; s.objects > raceObjects*3/4 {
-				tandemRefuse("too many objects that goroutines synchronise with, with data races looked for" + raceAdvice)
+				tandemCutOff("too many objects that goroutines synchronise with, with data races looked for" + raceAdvice)
 			}
 			*o = raceObject{address: address, base: s.base}
 			return o

@@ -115,7 +115,7 @@ var tandemPlainFiles [tandemMaxSockets]bool
 //go:linkname tandemMarkFile syscall.tandemMarkFile
 func tandemMarkFile(fd int, plain bool) {
 	if fd >= tandemMaxSockets {
-		tandemRefuse("more than 1024 descriptors")
+		tandemCutOff("more than 1024 descriptors")
 	}
 	tandemPlainFiles[fd] = plain
 }

@@ -11,6 +11,6 @@ func tandemHeapGrows(pages uintptr) {
 	}
 	tandemHeap += uint64(pages) * pageSize
 	if tandemHeap > tandem.sh.world.memoryBytes {
-		tandemRefuse("one execution needs more memory than it may have (memory_mib in the configuration allows more)")
+		tandemCutOff("one execution needs more memory than it may have (memory_mib in the configuration allows more)")
 	}
 }

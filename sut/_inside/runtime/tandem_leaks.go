@@ -32,13 +32,29 @@ func tandemTimersPending() bool {
 	return int32(ts.len.Load())-ts.zombies.Load() > 0
 }
 
+// tandemBlocking are the classes of the callers that are part of what a goroutine is blocked in.
+const tandemBlocking = 1<<callerRuntime | 1<<callerAtomic | 1<<callerValue | 1<<callerChecker | 1<<callerInside
+
+// tandemRecordBlocked records the goroutines that are blocked, but not at a point, where a record of their
+// pending operation says so: in select {}, or in Cond.Wait.
+func tandemRecordBlocked() {
+	forEachG(func(gp *g) {
+		t := &gp.tandem
+		if t.id == 0 || t.parked || readgstatus(gp)&^_Gscan != _Gwaiting {
+			return
+		}
+		at, open := tandemBlockedAt(gp)
+		tandemRecord(record{kind: recordLeft, op: t.op, a: t.id, pc: uint64(at), open: uint64(open)})
+	})
+}
+
 // tandemBlockedAt finds the call in which a goroutine is blocked, and the
 // nearest one around it that is not sealed, 0 if there is none.
 func tandemBlockedAt(gp *g) (at, open uintptr) {
 	for fp := gp.sched.bp; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
 		pc := tandemReturnAddress(gp, fp)
-		class := tandemClass(pc)
-		if at == 0 && class != callerRuntime {
+		class := tandemClass(pc) &^ callerPrivate
+		if at == 0 && tandemBlocking>>class&1 == 0 {
 			at = pc
 		}
 		if class == callerOpen {

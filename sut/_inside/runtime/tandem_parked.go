@@ -6,7 +6,7 @@ package runtime
 // tandemEnqueue puts a goroutine among them.
 func tandemEnqueue(gp *g) {
 	if tandem.nparked == tandemMaxGoroutines {
-		tandemRefuse("more than 4096 goroutines at once")
+		tandemCutOff("more than 4096 goroutines at once")
 	}
 	i := tandemFirstFrom(gp.tandem.order)
 	copy(tandem.parked[i+1:tandem.nparked+1], tandem.parked[i:tandem.nparked])

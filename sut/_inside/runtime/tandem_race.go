@@ -183,7 +183,7 @@ func raceAccessAll() {
 	a := &raceArguments
 	gp := getg().m.curg
 	if raceHeapEnd > raceHeapStart+raceHeapLimit {
-		tandemRefuse("more than 64 GiB of memory, with data races looked for" + raceAdvice)
+		tandemCutOff("more than 64 GiB of memory, with data races looked for" + raceAdvice)
 	}
 	if a.kind&raceByRuntime != 0 {
 		if tandemClass(a.pc)&^callerPrivate == callerChecker {
@@ -263,7 +263,7 @@ func raceNote(cell *raceCell, word uint64, c *raceContext) uint64 {
 func raceExtend(p *uint64, word uint64) {
 	s := races()
 	if s.blocks == raceBlocks {
-		tandemRefuse("too many goroutines that access the same memory, with data races looked for" + raceAdvice)
+		tandemCutOff("too many goroutines that access the same memory, with data races looked for" + raceAdvice)
 	}
 	b := &s.block[s.blocks]
 	*b = raceBlock{*p, word}

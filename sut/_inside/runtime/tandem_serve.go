@@ -293,6 +293,15 @@ func tandemRefuse(what string) {
 	tandemEnd(outcomeRefused)
 }
 
+// tandemCutOff ends the execution because it has reached a limit. Others may not reach it.
+func tandemCutOff(limit string) {
+	tandemMessage(limit)
+	tandemNoteStack()
+	tandemEnd(outcomeLimit)
+}
+
+func tandemTooManyMappings() { tandemCutOff("more than 256 mappings of memory") }
+
 // tandemNewThread is called where the runtime would start a thread.
 func tandemNewThread() {
 	if !tandem.on {
@@ -365,7 +374,7 @@ func tandemMapped(p unsafe.Pointer, n uintptr, flags int32) {
 	}
 	sh := tandem.sh
 	if sh.mappings == maxMappings {
-		throw("tandem: too many memory mappings in one execution")
+		systemstack(tandemTooManyMappings)
 	}
 	sh.mapping[sh.mappings] = region{address: uint64(uintptr(p)), length: uint64(n)}
 	sh.mappings++

@@ -32,7 +32,7 @@ func tandemIsOn() bool { return tandem.on && getg().tandem.id != 0 }
 //go:linkname tandemOpenSocket syscall.tandemOpenSocket
 func tandemOpenSocket(fd uintptr, in, out *socketQueue) {
 	if fd >= tandemMaxSockets {
-		tandemRefuse("more than 1024 descriptors")
+		tandemCutOff("more than 1024 descriptors")
 	}
 	s := &tandemSockets[fd]
 	if !s.virtual {

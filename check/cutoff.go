@@ -1,0 +1,79 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// limit says which limit cut an execution off, and where it was then. The limit alone tells kinds of limits apart: the whole begins
+// with it.
+func (r *run) limit(log *sut.Log) (limit, whole string) {
+	switch log.Outcome {
+	case sut.RoundLimit:
+		limit = "a loop that waits"
+	case sut.StepLimit:
+		limit = fmt.Sprintf("the limit of %s (--depth)", count(r.options.Depth, "transition"))
+	case sut.LogLimit:
+		limit = r.logLimit()
+	default:
+		limit = log.Message
+		for _, at := range innermost(r.options.Program, log.Stack) {
+			if r.options.Program.IsOwn(at.Position) {
+				return limit, fmt.Sprintf("%s, at %v, in %s", limit, at.Position, at.Function)
+			}
+		}
+	}
+	if at, ok := lastPlace(r.options.Program, log.Events); ok {
+		return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
+	}
+	return limit, limit
+}
+
+// logLimit says how long a log can be, and what makes room for a longer one.
+func (r *run) logLimit() string {
+	room := func(depth int) int { return (&sut.Schedule{Steps: depth}).MaxEvents() }
+	most := room(r.options.Depth)
+	limit := fmt.Sprintf("the length of its log (%s", count(most, "event"))
+	if most < room(sut.MaxSteps) {
+		return limit + "; a greater --depth makes room for more)"
+	}
+	return limit + ", which cannot be raised)"
+}
+
+// lastPlace is where in the program its last operations are. Of one in the standard library it is the call of that.
+func lastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
+	for i := range slices.Backward(events) {
+		e := &events[i]
+		if e.Kind != sut.Stepped && e.Kind != sut.Accessed {
+			continue
+		}
+		if at, ok := programPlace(p, e); ok {
+			return at, true
+		}
+	}
+	return sut.Position{}, false
+}
+
+// programPlace is where an operation is in the program or in a module that it uses, but not in the standard library; false if it is
+// called from there alone.
+func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
+	at, ok := p.Position(e.PC)
+	if ok && (p.IsOwn(at) || p.Module(at) != "") {
+		return at, true
+	}
+	return p.Position(e.Open)
+}
+
+// noteLimit takes over which limit cut an execution off, unless one of the same kind has.
+func (r *run) noteLimit(f *finding) {
+	if f.limit == "" || strings.Contains(r.limited, f.limit) {
+		return
+	}
+	if r.limited != "" {
+		r.limited += "\n"
+	}
+	r.limited += f.limited
+}

@@ -1,0 +1,60 @@
+package check
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"strings"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// calledByGo finds the go statement at a place of the source. It returns what that calls, without the arguments ("t.run"), or the line
+// of the function literal that it calls. Both are empty where there is no single go statement, or the source cannot be read.
+func calledByGo(at sut.Position) (callee string, literal int) {
+	text, err := os.ReadFile(at.File)
+	if err != nil {
+		return "", 0
+	}
+	files := token.NewFileSet()
+	file, _ := parser.ParseFile(files, at.File, text, parser.SkipObjectResolution) // as far as it is Go
+	if file == nil {
+		return "", 0
+	}
+	found := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		statement, ok := node.(*ast.GoStmt)
+		if !ok || !spans(files, statement, at.Line) {
+			return true
+		}
+		found++
+		if f, ok := statement.Call.Fun.(*ast.FuncLit); ok {
+			callee, literal = "", files.Position(f.Pos()).Line
+			return files.Position(statement.Pos()).Line != at.Line // what it does has statements of its own
+		}
+		callee, literal = types.ExprString(statement.Call.Fun), 0
+		return false
+	})
+	if found != 1 {
+		return "", 0
+	}
+	return callee, literal
+}
+
+// spans reports whether a go statement is at a line: its first one, or one of those of the call's arguments, where the program counter
+// may be.
+func spans(files *token.FileSet, s *ast.GoStmt, line int) bool {
+	first, last := files.Position(s.Pos()).Line, files.Position(s.End()).Line
+	if f, ok := s.Call.Fun.(*ast.FuncLit); ok && line != first {
+		return line > files.Position(f.End()).Line-1 && line <= last
+	}
+	return first <= line && line <= last
+}
+
+// outerFunction is the function that a function of the compiler's making is in: "p.F" of "p.F.gowrap1".
+func outerFunction(name string) string {
+	outer, _, _ := strings.Cut(name, ".gowrap")
+	return outer
+}
