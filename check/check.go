@@ -230,6 +230,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	}
 	if o.Group != nil {
 		o.World.Clients = o.Group.Clients()
+		o.World.NameServers = o.Group.ServesNames()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -20,17 +19,19 @@ import (
 // past is what has become of a group on the way to where it stands. Sockets are named by
 // their numbers in the group.
 type past struct {
-	next     int          // number of the next connection or listener, in group scope
-	open     map[int]bool // those that the proxy still has; whether it is a listener
-	finished map[int]bool // the stream of the peer has ended
-	shut     map[int]bool // nothing can be sent any more
-	ports    map[uint16]bool
-	ended    map[int]bool // clients
+	next     int                    // number of the next connection or listener, in group scope
+	open     map[int]bool           // those that the proxy still has; whether it is a listener
+	kinds    map[int]proxy.Address  // what they were opened with; of one that a peer has opened, the network
+	finished map[int]bool           // the stream of the peer has ended
+	shut     map[int]bool           // nothing can be sent any more
+	listened map[proxy.Address]bool // where the program has listened
+	ended    map[int]bool           // clients
 }
 
 // pastOf finds out how a group has come to some places.
 func (p *peerSide) pastOf(at iocache.Vector) past {
-	h := past{open: map[int]bool{}, finished: map[int]bool{}, shut: map[int]bool{}, ports: map[uint16]bool{}, ended: map[int]bool{}}
+	h := past{open: map[int]bool{}, finished: map[int]bool{}, shut: map[int]bool{}, ended: map[int]bool{},
+		kinds: map[int]proxy.Address{}, listened: map[proxy.Address]bool{}}
 	closed := map[int]bool{}
 	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
 		number := p.socketOf(s.Node, s.Input.Conn)
@@ -39,6 +40,7 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			h.next++
 			if s.Reaction.Refused == 0 {
 				h.open[number] = s.Input.Kind == iocache.Listen
+				h.kinds[number] = mustParse(s.Input.Addr)
 			}
 		case iocache.Shutdown:
 			h.shut[number] = true
@@ -46,14 +48,15 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			delete(h.open, number)
 			closed[number] = true
 		}
-		if s.Input.Kind == iocache.Listen && s.Reaction.Refused == 0 {
-			h.ports[portOf(s.Input)] = true
+		if at, listens := listensAt(s.Input); listens && s.Reaction.Refused == 0 {
+			h.listened[at] = true
 		}
-		for k := range s.Reaction.Opened {
+		for k, listener := range s.Reaction.Opened {
 			opened := h.next
 			if p.scope == iocache.Connection {
-				opened = p.socketOf(s.Node, 1+k)
+				listener, opened = number, p.socketOf(s.Node, 1+k)
 			}
+			h.kinds[opened] = proxy.Address{Network: h.kinds[listener].Network}
 			if !closed[opened] { // in connection scope, connections come in any order
 				h.open[opened] = false
 			}
@@ -71,36 +74,49 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 	return h
 }
 
-// portOf is where a Listen has the program listen.
-func portOf(in iocache.Input) uint16 {
-	at, err := netip.ParseAddrPort(in.Addr)
+// mustParse reads the address of an input, which the worker's side has written.
+func mustParse(text string) proxy.Address {
+	a, err := proxy.ParseAddress(text)
 	if err != nil {
-		panic("check: a listener at " + in.Addr)
+		panic("check: an input for " + text + ": " + err.Error())
 	}
-	return at.Port()
+	return a
+}
+
+// listensAt is where an input has the program listen, or have a datagram socket to which others can send.
+func listensAt(in iocache.Input) (at proxy.Address, listens bool) {
+	switch in.Kind {
+	case iocache.Listen:
+		return mustParse(in.Addr), true
+	case iocache.Connect:
+		a := mustParse(in.Addr)
+		at = proxy.Address{Network: a.Network, At: a.From, Path: a.FromPath}
+		return at, at.At.Port() != 0 || at.Path != ""
+	}
+	return at, false
 }
 
 // listen has the proxy listen for the program.
 func (r *reaction) listen(in iocache.Input) error {
-	at, err := netip.ParseAddrPort(in.Addr)
+	at, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
 		return err
 	}
-	return r.open(in, true, func(ctx context.Context, id proxy.ID) error {
-		return r.p.group.Proxy().Bind(ctx, id, at)
+	return r.open(in, at, func(ctx context.Context, id proxy.ID) error {
+		return r.p.group.Proxy().BindTo(ctx, id, at)
 	})
 }
 
 // startClients starts those that have waited for the program to listen, in the order that the group's
 // behaviour says, each when the one before it is quiescent: so the order in which they connect is always the same.
 func (r *reaction) startClients(ctx context.Context, in iocache.Input) error {
-	port := portOf(in)
-	if r.past.ports[port] {
-		return nil // they were started before
+	at, listens := listensAt(in)
+	if !listens || r.past.listened[at] {
+		return nil // or they were started before
 	}
 	g := r.p.spec.Behaving(r.p.standings[0].behaviour)
 	for _, i := range g.Arrivals() {
-		if !g.Peers[i].Waits(port) {
+		if !g.Peers[i].Waits(at) {
 			continue
 		}
 		if err := r.p.group.StartClient(ctx, i); err != nil {
@@ -130,7 +146,7 @@ func (r *reaction) accept() (progress bool, err error) {
 			if err != nil {
 				return progress, err
 			}
-			r.p.sockets[next] = &socket{fd: fd}
+			r.p.sockets[next] = &socket{fd: fd, kind: proxy.Address{Network: s.kind.Network}}
 			r.past.next++
 			r.opened, progress = append(r.opened, number), true
 		}

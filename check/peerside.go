@@ -71,10 +71,11 @@ type conversation struct {
 // socket is the checker's descriptor of a connection into the group.
 type socket struct {
 	fd      int
-	ended   bool // the peer's stream has ended
-	shut    bool // nothing can be sent any more: the program has shut it down, or it was reset
-	broken  bool // what was sent met a reset: what the peer sent before may still be there, and then the stream ends with the reset
-	listens bool // it is a listener
+	kind    proxy.Address // what it was opened with; of one that a peer has opened, the network
+	ended   bool          // the peer's stream has ended
+	shut    bool          // nothing can be sent any more: the program has shut it down, or it was reset
+	broken  bool          // what was sent met a reset: what the peer sent before may still be there, and then the stream ends with the reset
+	listens bool          // it is a listener
 }
 
 // exchange is an input with its answer, as a counterexample shows it.
@@ -413,11 +414,11 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(p.depth(at), "input"))
 	h := p.pastOf(at)
 	for number, listens := range h.open {
-		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number))
+		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number)) // it is there
 		if err != nil {
 			return err
 		}
-		p.sockets[number] = &socket{fd: fd, ended: h.finished[number], shut: h.shut[number], listens: listens}
+		p.sockets[number] = &socket{fd: fd, kind: h.kinds[number], ended: h.finished[number], shut: h.shut[number], listens: listens}
 	}
 	_, err := p.group.Reads() // before the next input
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -113,7 +112,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
 	defer cancel()
 	err := p.group.Quiesce(ctx, r.drain) // where a connection was refused, too: who should have accepted it may be dying
-	if err == nil && in.Kind == iocache.Listen && r.refused == 0 {
+	if err == nil && r.refused == 0 {
 		err = r.startClients(ctx, in)
 	}
 	if err == nil && clients {
@@ -161,6 +160,9 @@ func (r *reaction) give(in iocache.Input) error {
 	}
 	switch in.Kind {
 	case iocache.Send:
+		if s.kind.Network.KeepsBounds() {
+			return r.sendMessage(s, in)
+		}
 		return r.send(s, in)
 	case iocache.Shutdown:
 		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
@@ -176,19 +178,28 @@ func (r *reaction) give(in iocache.Input) error {
 }
 
 func (r *reaction) connect(in iocache.Input) error {
-	address, err := netip.ParseAddrPort(in.Addr)
+	address, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
 		return err
 	}
-	return r.open(in, false, func(ctx context.Context, id proxy.ID) error {
-		return r.p.group.Proxy().Connect(ctx, id, address)
+	commands := r.p.group.Proxy()
+	return r.open(in, address, func(ctx context.Context, id proxy.ID) error {
+		if address.From.IsValid() || address.FromPath != "" {
+			if err := commands.BindTo(ctx, id, address); err != nil {
+				return err
+			}
+		}
+		if !address.At.IsValid() && address.Path == "" {
+			return nil
+		}
+		return commands.ConnectTo(ctx, id, address)
 	})
 }
 
 // open makes a socket and then a connection or listener of it.
-func (r *reaction) open(in iocache.Input, listens bool, how func(context.Context, proxy.ID) error) error {
+func (r *reaction) open(in iocache.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
 	p, id := r.p, proxy.ID(in.Conn)
-	fd, err := p.group.Proxy().CreateSocket(p.ctx, id)
+	fd, err := p.group.Proxy().CreateSocketFor(p.ctx, id, kind)
 	if err != nil {
 		return err
 	}
@@ -204,7 +215,7 @@ func (r *reaction) open(in iocache.Input, listens bool, how func(context.Context
 		unix.Close(fd)
 		return err
 	}
-	p.sockets[in.Conn] = &socket{fd: fd, listens: listens}
+	p.sockets[in.Conn] = &socket{fd: fd, kind: kind, listens: in.Kind == iocache.Listen}
 	return nil
 }
 
@@ -223,17 +234,7 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 			if stuck.IsZero() {
 				stuck = time.Now()
 			}
-			if r.p.ctx.Err() != nil {
-				return r.p.ctx.Err()
-			}
-			if time.Since(stuck) > quiescenceLimit {
-				return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, len(data), len(in.Data))
-			}
-			if _, err := r.drain(); err != nil {
-				return err
-			}
-			poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
-			if _, err := unix.Poll(poll, 100); err != nil && !errors.Is(err, unix.EINTR) {
+			if err := r.awaitRoom(s, in, len(data), stuck); err != nil {
 				return err
 			}
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
@@ -244,6 +245,24 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 		default:
 			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
 		}
+	}
+	return nil
+}
+
+// awaitRoom waits a little until more can be sent. Since when that was not possible is given.
+func (r *reaction) awaitRoom(s *socket, in iocache.Input, left int, stuck time.Time) error {
+	if r.p.ctx.Err() != nil {
+		return r.p.ctx.Err()
+	}
+	if time.Since(stuck) > quiescenceLimit {
+		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, left, len(in.Data))
+	}
+	if _, err := r.drain(); err != nil {
+		return err
+	}
+	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
+	if _, err := unix.Poll(poll, 100); err != nil && !errors.Is(err, unix.EINTR) {
+		return err
 	}
 	return nil
 }
@@ -259,8 +278,15 @@ func (r *reaction) drain() (progress bool, err error) {
 			progress = r.noteReset(number, s) || progress
 			continue
 		}
+		if s.kind.Network.KeepsBounds() && !s.listens {
+			some, err := r.drainMessages(number, s)
+			if progress = progress || some; err != nil {
+				return progress, err
+			}
+			continue
+		}
 		for !s.ended && !s.listens {
-			n, err := unix.Read(s.fd, buffer[:])
+			n, err := s.read(buffer[:])
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}

@@ -3,11 +3,11 @@ package check
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // dealing is an address that the program has connected to, or listened at, in some execution.
@@ -32,21 +32,28 @@ func (p *peerSide) unused() (lines []string) {
 	if len(p.dealings) == maxDealings {
 		return nil
 	}
-	used := map[iocache.Kind]map[uint16]bool{iocache.Connect: {}, iocache.Listen: {}}
+	listened, connected := []proxy.Address{}, map[where]bool{}
+	everybody := map[proxy.Network]bool{} // whether a datagram socket could send to any
 	for d := range p.dealings {
-		if at, err := netip.ParseAddrPort(d.address); err == nil {
-			used[d.kind][at.Port()] = true
+		if at, listens := listensAt(iocache.Input{Kind: d.kind, Addr: d.address}); listens {
+			listened = append(listened, at)
+		}
+		if d.kind == iocache.Connect {
+			a := mustParse(d.address)
+			connected[whereOf(a)] = true
+			everybody[a.Network] = everybody[a.Network] || !a.At.IsValid() && a.Path == ""
 		}
 	}
 	var servers []string
 	reached := false
 	for _, peer := range p.spec.Peers {
-		if port, waits := peer.WaitsFor(); waits && !used[iocache.Listen][port] {
-			lines = append(lines, fmt.Sprintf("%s was never started: it waits until the program listens on port %d; %s", peer.Name, port, p.dealt(iocache.Listen, "it listened at", "it did not listen")))
+		if peer.IsClient() && !slices.ContainsFunc(listened, peer.Waits) {
+			lines = append(lines, fmt.Sprintf("%s was never started: it waits until the program listens %s; %s", peer.Name, peer.Awaited(), p.dealt(iocache.Listen, "it listened at", "it did not listen")))
 		}
-		if at, err := netip.ParseAddrPort(peer.Listen); err == nil {
+		addresses, _ := peer.Addresses() // they were validated
+		for _, at := range addresses {
 			servers = append(servers, fmt.Sprintf("%s at %s", peer.Name, at))
-			reached = reached || used[iocache.Connect][at.Port()]
+			reached = reached || connected[whereOf(at)] || everybody[at.Network]
 		}
 	}
 	if len(servers) > 0 && !reached {
@@ -54,6 +61,15 @@ func (p *peerSide) unused() (lines []string) {
 	}
 	return lines
 }
+
+// where is what of an address says who is there: a socket at all addresses has each of them.
+type where struct {
+	network proxy.Network
+	port    uint16
+	path    string
+}
+
+func whereOf(a proxy.Address) where { return where{a.Network, a.At.Port(), a.Path} }
 
 // dealt lists addresses of one kind, after what was done with them; none if there are none.
 func (p *peerSide) dealt(kind iocache.Kind, did, none string) string {

@@ -21,7 +21,7 @@ import (
 // Where a group finds its own things. The same for every group: each has its own /run.
 const (
 	runDirectory     = "/run"
-	scratchDirectory = "/run/tandem"
+	scratchDirectory = peers.ScratchDirectory
 	proxyDirectory   = ".proxy" // in /run, no part of a checkpoint
 	hostname         = "tandem"
 )

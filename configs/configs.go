@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -255,16 +256,17 @@ func (c Config) problems() []Problem {
 	return problems
 }
 
-// Listens is where a peer listens; empty if there is no such peer.
-func (c Config) Listens(peer string) string {
+// Listens is where a peer listens; none if there is no such peer.
+func (c Config) Listens(peer string) []proxy.Address {
 	if c.Group == nil {
-		return ""
+		return nil
 	}
 	i := slices.IndexFunc(c.Group.Peers, func(p peers.Peer) bool { return p.Name == peer })
 	if i < 0 {
-		return ""
+		return nil
 	}
-	return c.Group.Peers[i].Listen
+	addresses, _ := c.Group.Peers[i].Addresses() // they were validated
+	return addresses
 }
 
 func (c Config) maskProblems() []Problem {
@@ -330,14 +332,16 @@ func groupProblems(g peers.Group) []Problem {
 	var problems []Problem
 	taken := map[string]int{}
 	for i, p := range g.Peers {
-		if other, ok := taken[p.Listen]; ok && p.Listen != "" {
-			problems = append(problems, Problem{
-				Key:  fmt.Sprintf("peers[%d].listen", i),
-				What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", p.Listen, other),
-			})
-			continue
+		for _, address := range strings.Fields(p.Listen) {
+			if other, ok := taken[address]; ok && other != i {
+				problems = append(problems, Problem{
+					Key:  fmt.Sprintf("peers[%d].listen", i),
+					What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", address, other),
+				})
+			} else {
+				taken[address] = i
+			}
 		}
-		taken[p.Listen] = i
 	}
 	if g.ReadyTimeout <= 0 || g.ReadyTimeout > MaxReadyTimeout {
 		problems = append(problems, Problem{

@@ -320,7 +320,7 @@ var badFiles = []struct{ text, want string }{
 	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
 	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
 	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
-	{"peers:\n- {name: a, command: [a], after: 8080}", `x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080`},
+	{"peers:\n- {name: a, command: [a], after: 8080}", `x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path`},
 	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is expected to end: say after what it is started, such as after: listen 8080"},
 	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
 	{"peers:\n- {name: a, command: [a], clock: frozen}", "x.yaml:2: peers[0].clock: \"frozen\" is not allowed: choose machine or virtual"},

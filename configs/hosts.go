@@ -30,18 +30,35 @@ func (d document) hosts(group []peers.Peer) (lines []string, problems []Problem)
 		lines = append(lines, address.String()+" "+h.Key)
 	}
 	for _, p := range group {
-		listen, err := netip.ParseAddrPort(p.Listen)
-		if err != nil || !validHost(p.Name) || slices.Contains(names, p.Name) {
+		if !validHost(p.Name) || slices.Contains(names, p.Name) {
 			continue
 		}
-		address := listen.Addr()
-		if address.IsUnspecified() {
-			address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		for _, address := range reachedAt(p) {
+			names = append(names, p.Name)
+			lines = append(lines, address.String()+" "+p.Name)
 		}
-		names = append(names, p.Name)
-		lines = append(lines, address.String()+" "+p.Name)
 	}
 	return lines, problems
+}
+
+// reachedAt are the IP addresses where a peer listens, each once.
+func reachedAt(p peers.Peer) (all []netip.Addr) {
+	addresses, _ := p.Addresses() // what is wrong with them is found elsewhere
+	for _, a := range addresses {
+		ip := a.At.Addr()
+		switch ip {
+		case netip.Addr{}:
+			continue
+		case netip.IPv4Unspecified():
+			ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		case netip.IPv6Unspecified():
+			ip = netip.IPv6Loopback()
+		}
+		if !slices.Contains(all, ip) {
+			all = append(all, ip)
+		}
+	}
+	return all
 }
 
 // validHost reports whether a name can stand in a hosts file.

@@ -3,7 +3,6 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -112,8 +111,11 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 
 // impliedPort is the port of which listen or after speaks; 0 if neither does, or not as it should.
 func (e peerEntry) impliedPort() int {
-	if at, err := netip.ParseAddrPort(e.Listen); err == nil {
-		return int(at.Port())
+	addresses, _ := peers.Peer{Listen: e.Listen}.Addresses()
+	for _, at := range addresses {
+		if at.At.IsValid() {
+			return int(at.At.Port())
+		}
 	}
 	port, _ := peers.Peer{After: e.After}.WaitsFor()
 	return int(port)

@@ -25,6 +25,7 @@ const (
 	truth                 // true or false
 	duration              // such as 10s or 1h30m
 	texts                 // a list of text
+	words                 // a text, or a list of texts, which becomes one with blanks in between
 	pairs                 // a mapping from text to text; becomes a list of pair
 	record                // a mapping with the given fields
 	records               // a list of such mappings
@@ -37,6 +38,7 @@ func (s shape) String() string {
 		truth:    "true or false",
 		duration: "a duration such as 10s or 1h30m",
 		texts:    "a list of texts",
+		words:    "a text or a list of texts",
 		pairs:    "a mapping from text to text",
 		record:   "a mapping",
 		records:  "a list of mappings",
@@ -51,7 +53,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"name":    {shape: text},
 		"command": {shape: texts},
 		"env":     {shape: pairs},
-		"listen":  {shape: text},
+		"listen":  {shape: words},
 
 		"working_directory": {shape: text},
 		"user":              {shape: text},
@@ -142,6 +144,11 @@ func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 	switch f.shape {
 	case texts:
 		return r.texts(key, n)
+	case words:
+		if n.Kind == yaml.SequenceNode {
+			list, ok := r.texts(key, n)
+			return strings.Join(list.([]string), " "), ok
+		}
 	case pairs:
 		return r.pairs(key, n)
 	case record:

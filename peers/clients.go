@@ -8,22 +8,74 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // IsClient reports whether the peer is started when the system under test listens.
 func (p Peer) IsClient() bool { return p.After != "" }
 
-// Waits reports whether the peer is a client that waits for the system under test to listen
-// on the port.
-func (p Peer) Waits(port uint16) bool {
-	n, waits := p.WaitsFor()
-	return waits && n == port
+// Waits reports whether the peer is a client that waits for the system under test to listen at an address.
+func (p Peer) Waits(at proxy.Address) bool {
+	n, err := parseAfter(p.After)
+	if err != nil || n.IsUnix() != at.Network.IsUnix() {
+		return false
+	}
+	if n.IsUnix() {
+		return n.path == at.Path
+	}
+	return n.Network == at.Network && n.port == at.At.Port()
 }
 
 // WaitsFor is the port that a client waits for the system under test to listen on.
 func (p Peer) WaitsFor() (port uint16, waits bool) {
-	n, err := numberAfter(p.After, "listen", 1<<16-1)
-	return uint16(n), err == nil
+	n, err := parseAfter(p.After)
+	return n.port, err == nil && !n.IsUnix()
+}
+
+// Awaited says where a client waits for the system under test to listen.
+func (p Peer) Awaited() string {
+	switch e, _ := parseAfter(p.After); {
+	case e.IsUnix():
+		return "at " + proxy.Address{Network: proxy.Unix, Path: e.path}.String()
+	case e.Network == proxy.UDP:
+		return fmt.Sprintf("on port %d of UDP", e.port)
+	default:
+		return fmt.Sprintf("on port %d", e.port)
+	}
+}
+
+// event is what a client waits for: that the system under test listens.
+type event struct {
+	proxy.Network
+	port uint16
+	path string
+}
+
+// parseAfter reads listen and a port, or a network and a port or path.
+func parseAfter(text string) (event, error) {
+	wrong := fmt.Errorf("after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
+	word, what, ok := strings.Cut(text, " ")
+	if !ok || word != "listen" {
+		return event{}, wrong
+	}
+	if path, isUnix := strings.CutPrefix(what, "unix:"); isUnix {
+		a, err := proxy.ParseAddress("unix:" + strings.ReplaceAll(path, Scratch, ScratchDirectory))
+		if err != nil {
+			return event{}, fmt.Errorf("after %.64q: %w", text, err)
+		}
+		return event{Network: proxy.Unix, path: a.Path}, nil
+	}
+	e := event{}
+	if port, isUDP := strings.CutPrefix(what, "udp:"); isUDP {
+		e.Network, what = proxy.UDP, port
+	}
+	n, err := numberAfter("listen "+what, "listen", 1<<16-1)
+	if err != nil || n == 0 {
+		return event{}, wrong
+	}
+	e.port = uint16(n)
+	return e, nil
 }
 
 // Contradicts says how the end of a client, whose status this is, differs from what is expected of
@@ -55,8 +107,8 @@ func (p Peer) validateClient() error {
 		}
 		return nil
 	}
-	if n, err := numberAfter(p.After, "listen", 1<<16-1); err != nil || n == 0 {
-		return fmt.Errorf("after %.64q is not listen and a port, such as listen 8080", p.After)
+	if _, err := parseAfter(p.After); err != nil {
+		return err
 	}
 	if _, err := numberAfter(p.Expect, "exit", 255); p.Expect != "" && err != nil {
 		return fmt.Errorf("expect %.64q is not exit and a status, such as exit 0", p.Expect)

@@ -2,11 +2,14 @@ package peers
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 func TestClientDescriptions(t *testing.T) {
@@ -31,9 +34,21 @@ func TestClientDescriptions(t *testing.T) {
 		}
 	}
 	for port, waits := range map[uint16]bool{8080: true, 80: false} {
-		if client.Waits(port) != waits || (Peer{}).Waits(port) {
+		at := proxy.Address{At: netip.AddrPortFrom(netip.IPv6Loopback(), port)}
+		udp := at
+		udp.Network = proxy.UDP
+		if client.Waits(at) != waits || client.Waits(udp) || (Peer{}).Waits(at) {
 			t.Errorf("port %d", port)
 		}
+		client := client
+		client.After = "listen udp:8080"
+		if client.Waits(udp) != waits || client.Waits(at) {
+			t.Errorf("port %d of UDP", port)
+		}
+	}
+	client.After = "listen unix:{scratch}/socket"
+	if !client.Waits(proxy.Address{Network: proxy.Unixgram, Path: ScratchDirectory + "/socket"}) || client.Waits(proxy.Address{Network: proxy.Unix, Path: "/socket"}) || client.Waits(proxy.Address{}) {
+		t.Error("a Unix socket")
 	}
 	in := Group{Peers: []Peer{{Name: "curl", Command: []string{"curl", "http://{sut}/{scratch}"}, After: "listen 80", Expect: "exit 1", Choices: 3, Behaviour: 2}}}.In("/s").Peers[0]
 	if in.Command[1] != "http://127.0.0.1//s" || in.After != "listen 80" || in.Expect != "exit 1" || in.Choices != 3 || in.Behaviour != 2 {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -28,6 +27,9 @@ const addressOfSUT = "127.0.0.1"
 // Scratch stands for the scratch directory of the group wherever a path may occur:
 // in commands, environments, files and binds.
 const Scratch = "{scratch}"
+
+// ScratchDirectory is where the scratch directory is, as the peers see it.
+const ScratchDirectory = "/run/tandem"
 
 // Group is what is checkpointed together: peers, their files and the network between
 // them. Its file tree is that of the machine, read-only, with a scratch directory and
@@ -63,10 +65,13 @@ type Peer struct {
 	Env       []string // "NAME=value"
 	// User and Group are what it runs as, by name or number: see Peer.Identity. Empty: root, and all groups of the user.
 	User, Group string
-	Listen      string // IPv4 address and port, such as "127.0.0.1:2222"; empty for a client
+	// Listen is where it listens, for servers: addresses with blanks in between, such as "127.0.0.1:2222",
+	// "[::1]:80", "udp:127.0.0.1:53", "unix:{scratch}/socket", "unix:@abstract". See Addresses.
+	Listen string
 
 	// After makes the peer a client of the system under test: "listen 8080" has it started
-	// when that begins to listen on the port, for the first time. A client may end.
+	// when that begins to listen on the port, for the first time; "listen udp:8080" when that has a
+	// UDP socket there, and "listen unix:/path" a Unix socket of any kind. A client may end.
 	After string
 	// Expect says how a client has to end: "exit 0", or another status. Empty: in any way.
 	Expect string
@@ -207,18 +212,8 @@ func (p Peer) validate() error {
 	if _, err := p.Identity(); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
-	if p.Listen == "" {
-		return nil
-	}
-	a, err := netip.ParseAddrPort(p.Listen)
-	if err != nil || !a.Addr().Is4() || a.Port() == 0 {
-		return fmt.Errorf("peer %s: listen %q is not an IPv4 address and port such as 127.0.0.1:2222", p.Name, p.Listen)
-	}
-	if shortest := a.String(); shortest != p.Listen { // it is compared as a text
-		return fmt.Errorf("peer %s: write listen %q as %s", p.Name, p.Listen, shortest)
-	}
-	if !a.Addr().IsLoopback() && !a.Addr().IsUnspecified() {
-		return fmt.Errorf("peer %s: listen %q: a group has no network but loopback, 127.0.0.0/8", p.Name, p.Listen)
+	if _, err := p.Addresses(); err != nil {
+		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	return nil
 }

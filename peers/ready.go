@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // Ready waits until every peer listens where it says, and the group is quiescent.
@@ -39,15 +41,26 @@ func (w *Watch) notListening() ([]string, error) {
 	}
 	var missing []string
 	for _, p := range w.peers {
-		if p.Listen == "" {
-			continue
-		}
-		want, err := netip.ParseAddrPort(p.Listen)
+		addresses, err := p.Addresses()
 		if err != nil {
 			return nil, errors.New("peer " + p.Name + ": " + err.Error())
 		}
-		if !listens(all, want) {
-			missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v", p.Name, want))
+		for _, at := range addresses {
+			there := false
+			switch {
+			case at.Network == proxy.TCP:
+				there = listens(all, at.At)
+			case at.Network == proxy.UDP:
+				there, err = w.hasUDP(at.At)
+			default:
+				there, err = w.hasUnix(at)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if !there {
+				missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v", p.Name, at))
+			}
 		}
 	}
 	return missing, nil
@@ -56,10 +69,15 @@ func (w *Watch) notListening() ([]string, error) {
 // listens tells whether a connection to the address would find a listener.
 func listens(all []socket, at netip.AddrPort) bool {
 	for _, s := range all {
-		if s.state == tcpListen && s.local.Port() == at.Port() &&
-			(s.local.Addr() == at.Addr() || s.local.Addr().IsUnspecified()) {
+		if s.state == tcpListen && s.local.Port() == at.Port() && reaches(s.local.Addr(), at.Addr()) {
 			return true
 		}
 	}
 	return false
+}
+
+// reaches tells whether who is bound to an address gets what is sent to another one. Whether a socket of IPv6 has
+// IPv4 as well does not show; most have.
+func reaches(bound, at netip.Addr) bool {
+	return bound == at || bound == netip.IPv6Unspecified() || bound.IsUnspecified() && at.Is4()
 }

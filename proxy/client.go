@@ -19,12 +19,12 @@ import (
 type SocketError struct {
 	Command string
 	ID      ID
-	Address netip.AddrPort // of connect and bind
+	Address Address // of connect and bind
 	Errno   syscall.Errno
 }
 
 func (e *SocketError) Error() string {
-	if e.Address.IsValid() {
+	if e.Address != (Address{}) {
 		return fmt.Sprintf("%s of socket %d, %v: %v", e.Command, e.ID, e.Address, e.Errno)
 	}
 	return fmt.Sprintf("%s of socket %d: %v", e.Command, e.ID, e.Errno)
@@ -83,24 +83,39 @@ func (c *Client) interrupt() {
 
 // CreateSocket implements Commands.
 func (c *Client) CreateSocket(ctx context.Context, id ID) (int, error) {
-	_, fd, err := c.do(ctx, command{op: opCreateSocket, id: id}, true)
+	return c.CreateSocketFor(ctx, id, Address{})
+}
+
+// CreateSocketFor implements Commands.
+func (c *Client) CreateSocketFor(ctx context.Context, id ID, of Address) (int, error) {
+	_, fd, err := c.do(ctx, command{op: opCreateSocket, id: id, address: of.own()}, true)
 	return fd, err
 }
 
 // Connect implements Commands.
 func (c *Client) Connect(ctx context.Context, id ID, to netip.AddrPort) error {
-	return c.doAddress(ctx, command{op: opConnect, id: id, address: to})
+	return c.ConnectTo(ctx, id, Address{At: to})
+}
+
+// ConnectTo implements Commands.
+func (c *Client) ConnectTo(ctx context.Context, id ID, to Address) error {
+	return c.doAddress(ctx, command{op: opConnect, id: id, address: to.other()})
 }
 
 // Bind implements Commands.
 func (c *Client) Bind(ctx context.Context, id ID, at netip.AddrPort) error {
-	return c.doAddress(ctx, command{op: opBind, id: id, address: at})
+	return c.BindTo(ctx, id, Address{At: at})
+}
+
+// BindTo implements Commands.
+func (c *Client) BindTo(ctx context.Context, id ID, at Address) error {
+	return c.doAddress(ctx, command{op: opBind, id: id, address: at.own()})
 }
 
 // Accept implements Commands.
 func (c *Client) Accept(ctx context.Context, id, newID ID) (int, netip.AddrPort, error) {
 	r, fd, err := c.do(ctx, command{op: opAccept, id: id, newID: newID}, true)
-	return fd, r.address, err
+	return fd, r.address.At, err
 }
 
 // Close implements Commands.
@@ -117,8 +132,8 @@ func (c *Client) Start(ctx context.Context, peer int) error {
 }
 
 func (c *Client) doAddress(ctx context.Context, m command) error {
-	if a := m.address; !a.Addr().Unmap().Is4() {
-		return fmt.Errorf("%v: %v is not an IPv4 address and port, and the sockets of a group are IPv4", m, a)
+	if err := m.address.check(); err != nil {
+		return fmt.Errorf("%v: %w", m, err)
 	}
 	_, _, err := c.do(ctx, m, false)
 	return err
@@ -222,7 +237,7 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 }
 
 func (c *Client) receive(ctx context.Context) (reply, int, error) {
-	buffer := make([]byte, messageSize+1) // one more, to see that a message is too long
+	buffer := make([]byte, maxMessage+1) // one more, to see that a message is too long
 	control := make([]byte, unix.CmsgSpace(4))
 	var n, controlLength int
 	err := c.when(ctx, unix.POLLIN, func() (err error) {

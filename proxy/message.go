@@ -3,7 +3,6 @@ package proxy
 import (
 	"encoding/binary"
 	"fmt"
-	"net/netip"
 	"syscall"
 )
 
@@ -15,12 +14,14 @@ import (
 //	       4  4  sequence number of the command, repeated in its reply
 //	       8  4  command: socket id            reply: errno of the socket operation, or 0
 //	      12  4  command: accept's new id      reply: refusal, or 0
-//	      16  6  IPv4 address and port (connect, bind; accept's reply), else zero
+//	      16     an address (create_socket, connect, bind; accept's reply), if there is one: the network,
+//	             flags, 16 bytes of IP address, port (2); then the name of a Unix socket
 const (
-	magic       = 0x7450
-	version     = 1
-	messageSize = 22
-	replyBit    = 0x80
+	magic      = 0x7450
+	version    = 2
+	headerSize = 16
+	maxMessage = headerSize + addressSize + MaxPath
+	replyBit   = 0x80
 )
 
 type operation uint8
@@ -55,6 +56,7 @@ const (
 	refusedNotOnDemand
 	refusedRuns
 	refusedFailed
+	refusedOutside
 	refusalEnd
 )
 
@@ -71,6 +73,7 @@ func (r refusal) String() string {
 		"there is no peer with this number that is started on demand",
 		"the peer runs already, or has ended and is still there",
 		"the peer could not be started",
+		"the Unix socket at this path belongs to a process outside the group",
 	}[r]
 }
 
@@ -78,7 +81,7 @@ type command struct {
 	op        operation
 	sequence  uint32
 	id, newID ID
-	address   netip.AddrPort
+	address   Address
 }
 
 // String says what the command is about.
@@ -94,26 +97,24 @@ type reply struct {
 	sequence uint32
 	errno    syscall.Errno
 	refusal  refusal
-	address  netip.AddrPort
+	address  Address
 }
 
-func encode(op uint8, words [3]uint32, address netip.AddrPort) []byte {
-	b := binary.BigEndian.AppendUint16(make([]byte, 0, messageSize), magic)
+func encode(op uint8, words [3]uint32, address Address) []byte {
+	b := binary.BigEndian.AppendUint16(make([]byte, 0, maxMessage), magic)
 	b = append(b, version, op)
 	for _, w := range words {
 		b = binary.BigEndian.AppendUint32(b, w)
 	}
-	var ip [4]byte
-	if address.IsValid() {
-		ip = address.Addr().Unmap().As4()
+	if address == (Address{}) {
+		return b
 	}
-	b = append(b, ip[:]...)
-	return binary.BigEndian.AppendUint16(b, address.Port())
+	return address.appendTo(b)
 }
 
-func decode(b []byte) (op uint8, words [3]uint32, address netip.AddrPort, err error) {
-	if len(b) != messageSize {
-		return 0, words, address, fmt.Errorf("a message of %d bytes, not %d", len(b), messageSize)
+func decode(b []byte) (op uint8, words [3]uint32, address Address, err error) {
+	if len(b) < headerSize || len(b) > maxMessage {
+		return 0, words, address, fmt.Errorf("a message of %d bytes, not %d to %d", len(b), headerSize, maxMessage)
 	}
 	if m := binary.BigEndian.Uint16(b); m != magic {
 		return 0, words, address, fmt.Errorf("not a message of this protocol: it begins with %#04x", m)
@@ -124,8 +125,10 @@ func decode(b []byte) (op uint8, words [3]uint32, address netip.AddrPort, err er
 	for i := range words {
 		words[i] = binary.BigEndian.Uint32(b[4+4*i:])
 	}
-	ip := netip.AddrFrom4([4]byte(b[16:20]))
-	return b[3], words, netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[20:])), nil
+	if len(b) > headerSize {
+		address, err = readAddress(b[headerSize:])
+	}
+	return b[3], words, address, err
 }
 
 func (c command) encode() []byte {

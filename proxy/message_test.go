@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/netip"
 	"os"
@@ -15,9 +16,63 @@ import (
 	"github.com/tandem-mc/tandem/proxy/garble"
 )
 
-func drawAddress(t *rapid.T) netip.AddrPort {
-	ip := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip"))
-	return netip.AddrPortFrom(netip.AddrFrom4(ip), rapid.Uint16().Draw(t, "port"))
+// drawAddress draws an address as it is in a message: one side of it.
+func drawAddress(t *rapid.T) Address {
+	a := Address{Network: Network(rapid.IntRange(0, int(networks)-1).Draw(t, "network"))}
+	if a.Network.IsUnix() {
+		path := rapid.SliceOfN(rapid.Byte(), 1, MaxPath-1).Draw(t, "path")
+		if a.Path = "/" + strings.ReplaceAll(string(path), "\x00", ""); rapid.Bool().Draw(t, "abstract") {
+			a.Path = "\x00" + string(path)
+		}
+		return a
+	}
+	ip := netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "ip"))).Unmap()
+	if a.OnlySix = rapid.Bool().Draw(t, "only six") && ip.Is6(); rapid.Bool().Draw(t, "IPv4") && !a.OnlySix {
+		ip = netip.AddrFrom4([4]byte(ip.AsSlice()[:4]))
+	}
+	a.At = netip.AddrPortFrom(ip, rapid.Uint16().Draw(t, "port"))
+	return a
+}
+
+// TestAddressesSurviveAsText: what String writes, ParseAddress reads.
+func TestAddressesSurviveAsText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawAddress(t)
+		if a.Network.IsDatagram() && rapid.Bool().Draw(t, "from") {
+			from := drawAddress(t)
+			if from.Network.IsUnix() == a.Network.IsUnix() && from.At.Addr().Is4() == a.At.Addr().Is4() {
+				a.From, a.FromPath = from.At, from.Path
+				if rapid.Bool().Draw(t, "unconnected") {
+					a.At, a.Path = netip.AddrPort{}, ""
+				}
+			}
+		}
+		if got, err := ParseAddress(a.String()); err != nil || got != a {
+			t.Fatalf("%+v is %q and that is %+v, %v", a, a.String(), got, err)
+		}
+	})
+}
+
+func TestAddressesAsText(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1:80": "", "[::1]:80": "", "tcp6 [::]:80": "", "udp 127.0.0.1:53": "", "udp from 0.0.0.0:0": "",
+		"udp 127.0.0.1:53 from 127.0.0.1:5000": "", "unix /run/x.sock": "", "unix @name": "", "unixpacket /x": "", "unixgram /x from /y": "",
+		"udp:127.0.0.1:53": "udp 127.0.0.1:53", "unix:/run/x.sock": "unix /run/x.sock", "tcp:[::1]:80": "[::1]:80",
+		"tcp ::ffff:127.0.0.1:80": "error: not an IP address and port", "[::ffff:127.0.0.1]:80": "127.0.0.1:80",
+		"": "error: empty", "udp": "error: there is no address", "sctp 127.0.0.1:80": "error: not an IP address", "unix x.sock": "error: neither an absolute path",
+		"unix @": "error: empty", "127.0.0.1:80 from 127.0.0.1:81": "error: only datagram sockets", "udp 127.0.0.1:80 from [::1]:80": "error: not of one family",
+		"udp6 127.0.0.1:80": "error: not one of IPv6", "[fe80::1%lo]:80": "error: zone", "127.0.0.1:80 81": "error: more than an address",
+		"unix /" + strings.Repeat("x", MaxPath): "error: of at most 107", "unix6 /x": "error: not an IP address",
+	} {
+		a, err := ParseAddress(text)
+		got := a.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if wrong, isError := strings.CutPrefix(want, "error: "); isError != (err != nil) || isError && !strings.Contains(got, wrong) || !isError && got != cmp.Or(want, text) {
+			t.Errorf("%q is %q, want %q", text, got, cmp.Or(want, text))
+		}
+	}
 }
 
 func TestMessagesSurviveTheWire(t *testing.T) {
@@ -48,11 +103,17 @@ func TestBadMessages(t *testing.T) {
 		return b
 	}
 	for want, b := range map[string][]byte{
-		"a message of 0 bytes, not 22":             nil,
-		"a message of 21 bytes, not 22":            good[:21],
-		"a message of 23 bytes, not 22":            append(bytes.Clone(good), 0),
+		"a message of 0 bytes, not 16 to 143":      nil,
+		"a message of 15 bytes, not 16 to 143":     good[:15],
+		"a message of 144 bytes, not 16 to 143":    append(bytes.Clone(good), make([]byte, 128)...),
+		"an address of 1 bytes":                    append(bytes.Clone(good), 0),
+		"an address of network 5 with flags 0x0":   append(bytes.Clone(good), append([]byte{5, 0}, make([]byte, 18)...)...),
+		"an address of tcp with flags 0x4":         append(bytes.Clone(good), append([]byte{0, 4}, make([]byte, 18)...)...),
+		"a path on udp":                            append(bytes.Clone(good), append([]byte{1, 0}, make([]byte, 19)...)...),
+		"an IP address on unix":                    append(bytes.Clone(good), append([]byte{2, 1}, make([]byte, 19)...)...),
+		"the address :: with flags 0x1":            append(bytes.Clone(good), append([]byte{0, 1}, make([]byte, 18)...)...),
 		"it begins with 0xff50":                    change(0, 0xff),
-		"version 9 of the protocol, not 1: tandem": change(2, 9),
+		"version 9 of the protocol, not 2: tandem": change(2, 9),
 		"no command has number 0":                  change(3, 0),
 		"no command has number 8":                  change(3, 8),
 	} {
@@ -62,7 +123,7 @@ func TestBadMessages(t *testing.T) {
 	}
 	refused := reply{op: opBind}.encode()
 	refused[15] = byte(refusalEnd)
-	if _, err := decodeReply(refused); err == nil || !strings.Contains(err.Error(), "no refusal has number 8") {
+	if _, err := decodeReply(refused); err == nil || !strings.Contains(err.Error(), "no refusal has number 9") {
 		t.Errorf("%v", err)
 	}
 }
@@ -85,6 +146,10 @@ var decoders = map[string]decoder{
 	"message": {[][]byte{
 		command{op: opAccept, sequence: 7, id: 1, newID: 2}.encode(),
 		reply{op: opConnect, sequence: 7, errno: syscall.ECONNREFUSED}.encode(),
+		command{op: opCreateSocket, sequence: 7, id: 1, address: Address{Network: UDP, At: netip.MustParseAddrPort("[::]:0"), OnlySix: true}}.encode(),
+		command{op: opConnect, sequence: 7, id: 1, address: Address{At: netip.MustParseAddrPort("127.0.0.1:80")}}.encode(),
+		command{op: opBind, sequence: 7, id: 1, address: Address{Network: Unix, Path: "/run/x.sock"}}.encode(),
+		reply{op: opAccept, sequence: 7, address: Address{At: netip.MustParseAddrPort("[::1]:80")}}.encode(),
 	}, 1 << 10, tryMessage},
 	"hello": {[][]byte{[]byte(`{"Peers":[2,3]}`), []byte(`{"Error":"no such file"}`)}, 4 << 10, tryHello},
 	"visit": {[][]byte{

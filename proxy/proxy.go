@@ -30,11 +30,19 @@ type ID uint32
 type Commands interface {
 	// CreateSocket makes a TCP/IPv4 socket, or returns the one that id names already.
 	CreateSocket(ctx context.Context, id ID) (fd int, err error)
-	// Connect connects the socket and waits for the outcome. The local port follows from
-	// id alone where it is free: the peers see the same address in every execution.
+	// CreateSocketFor makes a socket of the network and family of an address, or returns the one that id names already.
+	CreateSocketFor(ctx context.Context, id ID, of Address) (fd int, err error)
+	// Connect is ConnectTo over TCP.
 	Connect(ctx context.Context, id ID, to netip.AddrPort) error
-	// Bind binds the socket to an address of the group and listens on it.
+	// ConnectTo connects the socket and waits for the outcome. The local port follows from
+	// id alone where it is free: the peers see the same address in every execution. A Unix socket of a process
+	// that is not of the group is refused.
+	ConnectTo(ctx context.Context, id ID, to Address) error
+	// Bind is BindTo over TCP.
 	Bind(ctx context.Context, id ID, at netip.AddrPort) error
+	// BindTo binds the socket to an address of the group, of which port 0 is one that follows from id,
+	// and listens on it if it is one for connections. Of a datagram socket it is its From.
+	BindTo(ctx context.Context, id ID, at Address) error
 	// Accept waits for a connection to the listening socket id and names it newID.
 	Accept(ctx context.Context, id, newID ID) (fd int, from netip.AddrPort, err error)
 	// Close closes the proxy's descriptor. The connection ends when the checker has

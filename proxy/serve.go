@@ -24,7 +24,7 @@ type server struct {
 // serve returns nil when the checker has closed its end of the channel.
 func (s *server) serve() error {
 	for {
-		b, fds, err := receiveRights(s.channel, messageSize, 1)
+		b, fds, err := receiveRights(s.channel, maxMessage, 1)
 		if err == io.EOF || errors.Is(err, unix.ECONNRESET) {
 			return nil
 		}
@@ -77,7 +77,7 @@ func (s *server) execute(c command) (r reply, fd int) {
 	socket, known := s.sockets[c.id]
 	if c.op == opCreateSocket {
 		if !known {
-			socket, r = s.create(c.id)
+			socket, r = s.create(c.id, c.address)
 		}
 		return r, socket
 	}
@@ -88,7 +88,7 @@ func (s *server) execute(c command) (r reply, fd int) {
 	case opConnect:
 		return s.connect(c.id, socket, c.address), -1
 	case opBind:
-		return reply{errno: number(listen(socket, c.address))}, -1
+		return reply{errno: number(bind(socket, c.id, c.address))}, -1
 	case opAccept:
 		return s.accept(socket, c.newID)
 	case opClose:
@@ -114,11 +114,25 @@ func (s *server) start(i int) refusal {
 	return accepted
 }
 
-func (s *server) create(id ID) (int, reply) {
+// create makes a socket of the kind that an address is for; without one it is of TCP and IPv4.
+func (s *server) create(id ID, of Address) (int, reply) {
 	if len(s.sockets) >= MaxSockets {
 		return -1, reply{refusal: refusedTooMany}
 	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	domain := unix.AF_INET
+	if of != (Address{}) {
+		domain = of.domain()
+	}
+	fd, err := unix.Socket(domain, of.kind()|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err == nil && domain == unix.AF_INET6 {
+		only := 0
+		if of.OnlySix {
+			only = 1
+		}
+		if err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only); err != nil {
+			unix.Close(fd)
+		}
+	}
 	if err != nil {
 		return -1, reply{errno: number(err)}
 	}
@@ -126,11 +140,15 @@ func (s *server) create(id ID) (int, reply) {
 	return fd, reply{}
 }
 
-func (s *server) connect(id ID, fd int, to netip.AddrPort) reply {
-	if err := bindLocalPort(fd, id); err != nil {
-		return reply{errno: number(err)}
+func (s *server) connect(id ID, fd int, to Address) reply {
+	if !to.Network.IsUnix() {
+		if err := bindLocalPort(fd, id); err != nil {
+			return reply{errno: number(err)}
+		}
+	} else if outside(to.Path) {
+		return reply{refusal: refusedOutside}
 	}
-	err := unix.Connect(fd, sockaddr(to))
+	err := unix.Connect(fd, to.sockaddr())
 	if err != unix.EINPROGRESS {
 		return reply{errno: number(err)}
 	}
@@ -138,7 +156,7 @@ func (s *server) connect(id ID, fd int, to netip.AddrPort) reply {
 		return r
 	}
 	// Asking again, rather than for SO_ERROR, also lets the socket connect anew if it failed.
-	return reply{errno: number(unix.Connect(fd, sockaddr(to)))}
+	return reply{errno: number(unix.Connect(fd, to.sockaddr()))}
 }
 
 // Local ports lie above the range from which the kernel gives ports to the peers.
@@ -149,25 +167,57 @@ const (
 	portAttempts   = 8
 )
 
-// bindLocalPort gives the socket a port that follows from its id, so that a replay shows
+// bindLocalPort gives a socket without a port one that follows from its id, so that a replay shows
 // the peers the same client address. A port that is taken or in TIME_WAIT is passed over.
 func bindLocalPort(fd int, id ID) error {
-	if sa, err := unix.Getsockname(fd); err != nil || sa.(*unix.SockaddrInet4).Port != 0 {
-		return err // bound by an earlier attempt to connect
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return err
+	}
+	return bindPortOf(fd, id, AddressOf(TCP, sa))
+}
+
+// bindPortOf is bindLocalPort at an IP address, unless that has a port already.
+func bindPortOf(fd int, id ID, at Address) error {
+	if at.At.Port() != 0 {
+		return nil // bound by an earlier attempt to connect, or as the program has asked for
 	}
 	err := error(unix.EADDRINUSE)
 	for attempt := uint64(0); attempt < portAttempts && err == unix.EADDRINUSE; attempt++ {
 		port := firstLocalPort + (uint64(id)+attempt*portStride)%localPorts
-		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port)})
+		err = bindTo(fd, at.At.Addr(), uint16(port))
 	}
 	return err
 }
 
-func listen(fd int, at netip.AddrPort) error {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+// bindTo binds a socket, which may be one of IPv6, to an address.
+func bindTo(fd int, ip netip.Addr, port uint16) error {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
 		return err
 	}
-	if err := unix.Bind(fd, sockaddr(at)); err != nil {
+	if domain == unix.AF_INET {
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: ip.As4(), Port: int(port)})
+	}
+	return unix.Bind(fd, &unix.SockaddrInet6{Addr: ip.As16(), Port: int(port)})
+}
+
+// bind binds a socket, and has it listen if it is one for connections.
+func bind(fd int, id ID, at Address) error {
+	switch {
+	case at.Network == UDP:
+		if at.At.Port() == 0 {
+			return bindPortOf(fd, id, at)
+		}
+		return bindTo(fd, at.At.Addr(), at.At.Port())
+	case at.Network == Unixgram:
+		return unix.Bind(fd, at.sockaddr())
+	case at.Network == TCP:
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+			return err
+		}
+	}
+	if err := unix.Bind(fd, at.sockaddr()); err != nil {
 		return err
 	}
 	return unix.Listen(fd, unix.SOMAXCONN)
@@ -185,8 +235,7 @@ func (s *server) accept(listener int, newID ID) (reply, int) {
 		switch err {
 		case nil:
 			s.sockets[newID] = fd
-			a := from.(*unix.SockaddrInet4)
-			return reply{address: netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))}, fd
+			return reply{address: AddressOf(TCP, from)}, fd
 		case unix.EAGAIN:
 			if r := s.wait(listener, unix.POLLIN); r != (reply{}) {
 				return r, -1
@@ -211,10 +260,6 @@ func (s *server) wait(fd int, events int16) reply {
 	default:
 		return reply{refusal: refusedInterrupted}
 	}
-}
-
-func sockaddr(a netip.AddrPort) unix.Sockaddr {
-	return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
 }
 
 // number is the errno in an error of a system call; 0 for nil.

@@ -108,11 +108,11 @@ func TestVisit(t *testing.T) {
 		t.Error(err)
 	}
 	// The checker is served again, over the same channel.
-	c := command{op: opBind, sequence: 7, id: 9999, address: netip.MustParseAddrPort("127.0.0.1:1")}
+	c := command{op: opBind, sequence: 7, id: 9999, address: Address{At: netip.MustParseAddrPort("127.0.0.1:1")}}
 	if err := sendRights(channel, c.encode(), nil); err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := receiveRights(channel, messageSize, 1)
+	b, _, err := receiveRights(channel, maxMessage, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package sut
 import (
 	"fmt"
 	"math"
-	"net/netip"
 	"slices"
 )
 
@@ -170,15 +169,14 @@ func (s *shared) readInput() (Input, error) {
 	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: s.data[:h.length:h.length]}
 	switch in.Kind {
 	case Connect, Listen:
-		if h.port > 1<<16-1 {
-			return Input{}, damage("a request is for port %d", h.port)
-		}
 		if in.Connection, in.Behaviour = 0, int(h.connection); in.Behaviour >= MaxBehaviours {
 			return Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
 		}
-		host := netip.AddrFrom4([4]byte{byte(h.address >> 24), byte(h.address >> 16), byte(h.address >> 8), byte(h.address)})
-		in.Name = h.name
-		in.Address = netip.AddrPortFrom(host, uint16(h.port)).String()
+		address, err := readAddress(h.address, in.Data)
+		if err != nil {
+			return Input{}, err
+		}
+		in.Name, in.Address, in.Data = h.name, address.String(), nil
 	case Send, Shutdown, Close:
 		if h.connection > 1<<31-1 {
 			return Input{}, damage("a request is for connection %d", h.connection)

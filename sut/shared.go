@@ -400,12 +400,52 @@ type exchangeHeader struct {
 	length     uint32
 	deliveries uint32
 	more       uint32
-	address    uint32 // IPv4, big endian
-	port       uint32
-	clients    uint32 // on the way back: of the peers, that have not ended
-	failed     uint32 // on the way back: the execution ends here, for the reason in message
-	name       uint64 // of a connect: of the connection, whatever the order in which others are opened
+	address    exchangeAddress // of a connect or listen
+	clients    uint32          // on the way back: of the peers, that have not ended
+	failed     uint32          // on the way back: the execution ends here, for the reason in message
+	name       uint64          // of a connect: of the connection, whatever the order in which others are opened
 }
+
+// exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is itself.
+type exchangeAddress struct {
+	network  uint32
+	flags    uint32
+	ip, from [16]byte // IPv4 mapped into IPv6
+	port     uint32   // of a Unix socket the length of its name, which is in data; then
+	fromPort uint32   // comes the other name
+}
+
+// Networks of an exchangeAddress, as in package proxy.
+const (
+	networkTCP = iota
+	networkUDP
+	networkUnix
+	networkUnixgram
+	networkUnixpacket
+	networkCount
+)
+
+// Flags of an exchangeAddress.
+const (
+	addressAt      = 1 << iota // it has an ip
+	addressFrom                // it has a from
+	addressOnlySix             // a socket of IPv6 that has nothing to do with IPv4
+	addressFlags
+)
+
+// What a message consists of, on connections that keep the bounds of messages: a byte that says what follows;
+// how long the address is, a byte; how long the data are, four bytes, big endian; the address; and the data. An
+// address is the 16 bytes of an IP address and two of a port, or the name of a Unix socket. It is left out where
+// the connection has only one other end.
+const (
+	messagePlain  = 'd' // a datagram, without address
+	messageIP     = 'i' // a datagram to, or from, an IP address
+	messagePath   = 'u' // a datagram to, or from, a Unix socket
+	messageError  = 'e' // the socket has an error, whose number takes the place of the length
+	messageFailed = 'f' // the message could not be sent, with an error as above
+	messageHeader = 6
+	messageIPSize = 18
+)
 
 // deliveryHeader precedes the bytes of one delivery in data.
 type deliveryHeader struct {
@@ -450,5 +490,6 @@ type sharedWorld struct {
 	behaviours     uint64    // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
 	clients        uint64    // of the peers, that connect to the program
 	peerTimers     uint64    // how often the peers' time can pass until a timer of theirs is due
+	nameServers    uint64    // there are peers that serve names
 	perConnection  uint64    // an input to the peers has no effect on other connections than its own
 }

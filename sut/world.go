@@ -42,6 +42,9 @@ type World struct {
 	// PeerTimers is how often in an execution time can pass for the peers until a timer of theirs is due. When is
 	// a choice. Where the program can do nothing else, it passes.
 	PeerTimers int `json:"peer_timers,omitempty"`
+	// NameServers says that there are peers that serve names: questions to port 53 go to them, and are
+	// else answered with: there is no such name.
+	NameServers bool `json:"name_servers,omitempty"`
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
 }
@@ -100,6 +103,7 @@ func (w World) describe(sh *sharedWorld) error {
 	}
 	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
 	sh.peerTimers = uint64(max(w.PeerTimers, 0))
+	sh.nameServers = uint64(flag(w.NameServers))
 	sh.perConnection = uint64(flag(w.PerConnection))
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil

@@ -307,7 +307,13 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	}
 	o.CacheBytes = int64(config.CacheMib) << 20
 	for _, m := range config.Masks {
-		o.Masks = append(o.Masks, iocache.Mask{Addr: config.Listens(m.Peer), Pattern: regexp.MustCompile(m.Pattern)})
+		pattern := regexp.MustCompile(m.Pattern)
+		if m.Peer == "" {
+			o.Masks = append(o.Masks, iocache.Mask{Pattern: pattern})
+		}
+		for _, at := range config.Listens(m.Peer) {
+			o.Masks = append(o.Masks, iocache.Mask{Addr: at.String(), Pattern: pattern})
+		}
 	}
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {
 		o.Scope = iocache.Connection

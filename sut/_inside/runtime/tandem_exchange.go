@@ -47,9 +47,12 @@ func tandemHash(p []byte) uint64 {
 // tandemExchange asks the checker; the answer is in the shared memory.
 //
 //go:linkname tandemExchange syscall.tandemExchange
-func tandemExchange(kind, connection, address, port uint32, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte) {
+func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte) {
 	sh := tandem.sh
-	sh.exchange = exchangeHeader{kind: kind, connection: connection, address: address, port: port, name: name}
+	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name}
+	if to != nil {
+		sh.exchange.address = *to
+	}
 	sh.exchange.length = uint32(copy(sh.data[:], p))
 	c := byte(answerRequest)
 	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)

@@ -62,6 +62,11 @@ func tandemNewName() uint64 {
 //go:linkname tandemHasPeers syscall.tandemHasPeers
 func tandemHasPeers() bool { return tandem.sh.peers != 0 }
 
+// tandemHasNameServers reports whether there are peers that serve names.
+//
+//go:linkname tandemHasNameServers syscall.tandemHasNameServers
+func tandemHasNameServers() bool { return tandemHasPeers() && tandem.sh.world.nameServers != 0 }
+
 // tandemHasClients reports whether there are peers that connect to the program.
 //
 //go:linkname tandemHasClients syscall.tandemHasClients

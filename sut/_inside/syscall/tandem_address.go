@@ -189,14 +189,28 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 		tandemTakePort(e, &a)
 	default:
 		place := tandemAddressQueue(e, &a)
-		tandemSocketPoint(opBind, uintptr(fd), place, 0)
+		e.pointBind(fd, place)
 		if !e.mayTake(&a) {
 			return EADDRINUSE
 		}
+		e.chosen = true
 	}
 	e.local, e.bound = a, true
 	tandemNames = append(tandemNames, e)
+	if e.chosen && e.toldWhenBound() {
+		return e.openDatagrams(opBind, nil)
+	}
 	return 0
+}
+
+// pointBind is the point of taking an address, which the peers may notice.
+func (e *tandemEndpoint) pointBind(fd int, place *socketQueue) {
+	if e.toldWhenBound() {
+		tandemSocketPoint(opBind, uintptr(fd), nil, 0)
+		tandemTouch(opBind, place, accessWrite)
+		return
+	}
+	tandemSocketPoint(opBind, uintptr(fd), place, 0)
 }
 
 // tandemTakePort chooses a port for a, by the goroutine that asks.

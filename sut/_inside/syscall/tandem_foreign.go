@@ -9,7 +9,7 @@ func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte)
 func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte)
 
 //go:linkname tandemExchange
-func tandemExchange(kind, connection, address, port uint32, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte)
+func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte)
 
 //go:linkname tandemBehaviour
 func tandemBehaviour() uint32
@@ -31,29 +31,35 @@ func (e *tandemEndpoint) setForeign(number uint32) {
 	tandemForeign[number] = e
 }
 
-// opensToPeers reports whether the peers notice when e begins to listen: they have IPv4.
+// opensToPeers reports whether the peers notice when e begins to listen.
 func (e *tandemEndpoint) opensToPeers() bool {
-	at := tandemAddress{ip: e.reachedAt()}
-	return tandemHasClients() && !e.listening && (e.domain == AF_INET || e.domain == AF_INET6) &&
-		at.isFour() && tandemCovers(&e.local, e, &at)
+	return tandemHasClients() && !e.listening && e.domain != AF_NETLINK
 }
 
-// reachedAt is where the peers reach a listener, if they can.
+// reachedAt is where the peers reach a listener: IPv4, if it has that.
 func (e *tandemEndpoint) reachedAt() [16]byte {
-	if e.local.isAny() {
+	four := tandemAddress{ip: tandemLoopFour}
+	switch {
+	case e.domain == AF_UNIX || !e.local.isAny():
+		return e.local.ip
+	case tandemCovers(&e.local, e, &four):
 		return tandemLoopFour
 	}
-	return e.local.ip
+	return tandemLoopSix
 }
 
 // listenForeign lets the peers connect: those that waited for it have reacted when it returns.
 func (e *tandemEndpoint) listenForeign() Errno {
-	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), e.local.four(), uint32(e.local.port), e.in.queue.object, nil)
+	to, names := e.outside(&e.local, nil)
+	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), &to, e.in.queue.object, names)
 	tandemInput(opBind, nil, number, nil)
 	tandemPeersHear(tandemPass)
-	if e.listening = errno == 0; e.listening {
+	if errno == 0 {
 		e.setForeign(number)
+	} else if e.domain == AF_UNIX { // they do not have the directory: nor can they look for it there
+		errno = 0
 	}
+	e.listening = errno == 0
 	tandemDeliver(opBind, deliveries, data)
 	return Errno(errno)
 }
@@ -61,8 +67,10 @@ func (e *tandemEndpoint) listenForeign() Errno {
 // tandemOpened adds a connection that a peer has opened to those that wait to be accepted.
 func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true, in: tandemNewFlow(0), out: tandemNewFlow(0)}
-	e.local.ip = l.reachedAt()
-	e.remote = tandemAddress{ip: tandemLoopFour, port: tandemFirstPort + int(number)%tandemPorts}
+	if l.domain != AF_UNIX {
+		e.local.ip = l.reachedAt()
+		e.remote = tandemAddress{ip: tandemLoopback(e.local.isFour()), port: tandemFirstPort + int(number)%tandemPorts}
+	}
 	e.setForeign(number)
 	e.refresh()
 	tandemTouch(op, &l.in.queue, accessWrite)
@@ -73,8 +81,8 @@ func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 
 // connectForeign connects to a peer: the peers have reacted when it returns.
 func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
-	if !e.bound {
-		local := tandemAddress{ip: tandemLoopFour}
+	if !e.bound && e.domain != AF_UNIX {
+		local := tandemAddress{ip: tandemLoopback(a.isFour())}
 		tandemTakePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
@@ -86,7 +94,8 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		return e.connectAlone(fd)
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), a.four(), uint32(a.port), in.queue.object, nil)
+	to, names := e.outside(&a, nil)
+	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &to, in.queue.object, names)
 	waited := tandemHasWaited()
 	tandemInput(opConnect, &out.queue, number, nil)
 	tandemPeersHear(tandemPass)
@@ -104,7 +113,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 
 // tandemPass has time pass for the peers, until a timer of theirs is due.
 func tandemPass() {
-	_, _, deliveries, data := tandemExchange(exchangePass, 0, 0, 0, 0, nil)
+	_, _, deliveries, data := tandemExchange(exchangePass, 0, nil, 0, nil)
 	tandemInput(opPass, nil, 0, nil)
 	tandemDeliver(opPass, deliveries, data)
 }
@@ -131,7 +140,7 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 		if !tandemExchangeMore() {
 			return
 		}
-		_, _, deliveries, data = tandemExchange(exchangeMore, 0, 0, 0, 0, nil)
+		_, _, deliveries, data = tandemExchange(exchangeMore, 0, nil, 0, nil)
 	}
 }
 
@@ -147,7 +156,11 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 		return
 	}
 	tandemDelivered(op, &e.in.queue, h.connection, h.end, p)
-	e.in.put(p)
+	if e.isMessages() {
+		e.takeMessages(p)
+	} else {
+		e.in.put(p)
+	}
 	e.in.queue.awaited = true
 	switch h.end {
 	case endOfStream:
@@ -178,7 +191,14 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	if !lost {
 		fault = tandemFault(2 * faultKinds)
 	}
-	b := e.perhapsShort(fd, p[:min(len(p), exchangeBytes)])
+	b := p
+	if e.isMessages() {
+		if len(p) > exchangeBytes-messageHeader {
+			return 0, EMSGSIZE
+		}
+	} else {
+		b = e.perhapsShort(fd, p[:min(len(p), exchangeBytes)])
+	}
 	tandemSocketPoint(opSocketWrite, uintptr(fd), nil, 0)
 	e.noteConnected()
 	switch {
@@ -193,11 +213,18 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return len(b), 0
 	}
 	e.mute = e.mute || fault != 0 // the peer's answer is lost
-	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, 0, 0, 0, b)
-	tandemInput(opSocketWrite, e.outQueue(), e.number, b)
+	sent := b
+	if e.isMessages() {
+		sent = tandemMessageTo(b, nil, AF_UNIX)
+	}
+	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, nil, 0, sent)
+	tandemInput(opSocketWrite, e.outQueue(), e.number, sent)
 	tandemDeliver(opSocketWrite, deliveries, data)
 	if errno != 0 {
 		return 0, Errno(errno)
+	}
+	if errno := e.takeFailed(); errno != 0 {
+		return 0, errno
 	}
 	if fault != 0 {
 		e.fail(opSocketWrite, fault-faultKinds)
@@ -215,7 +242,7 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 	if e.mute {
 		return 0
 	}
-	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, 0, 0, 0, nil)
+	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, nil, 0, nil)
 	tandemInput(opSocketShutdown, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketShutdown, deliveries, data)
 	return Errno(errno)
@@ -223,10 +250,13 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 
 // outQueue is the queue of what the program sends; nil for a listener.
 func (e *tandemEndpoint) outQueue() *socketQueue {
-	if e.out == nil {
-		return nil
+	switch {
+	case e.out != nil:
+		return &e.out.queue
+	case e.beyond != nil:
+		return &e.beyond.queue
 	}
-	return &e.out.queue
+	return nil
 }
 
 func tandemCloseForeign(e *tandemEndpoint) {
@@ -234,7 +264,7 @@ func tandemCloseForeign(e *tandemEndpoint) {
 	if e.mute && e.foreign { // not for a failure that the peer sees
 		return
 	}
-	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, 0, 0, 0, nil)
+	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, nil, 0, nil)
 	tandemInput(opSocketClose, e.outQueue(), e.number, nil)
 	tandemDeliver(opSocketClose, deliveries, data)
 }

@@ -135,7 +135,10 @@ func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 	switch {
 	case l != nil:
 		return e.connectTo(l, a)
-	case a.isFour() && tandemHasPeers():
+	case tandemHasPeers():
+		if errno := a.unreachable(); errno != 0 {
+			return errno
+		}
 		return e.connectForeign(fd, a)
 	case a.isOwn():
 		return ECONNREFUSED
@@ -157,7 +160,7 @@ func tandemLoopback(four bool) [16]byte {
 // to an address of the program or it is an input to the peers.
 func (e *tandemEndpoint) pointConnect(fd int, a *tandemAddress) {
 	queue := tandemAddressQueue(e, a)
-	if a.isFour() && tandemHasPeers() && tandemLookUp(e.kind, a, isListening) == nil {
+	if tandemHasPeers() && tandemLookUp(e.kind, a, isListening) == nil {
 		tandemSocketPoint(opConnect, uintptr(fd), nil, 0)
 		tandemTouch(opConnect, queue, accessRead)
 		return
@@ -166,9 +169,18 @@ func (e *tandemEndpoint) pointConnect(fd int, a *tandemAddress) {
 }
 
 func (e *tandemEndpoint) connectUnix(fd int, a tandemAddress) Errno {
-	tandemSocketPoint(opConnect, uintptr(fd), tandemAddressQueue(e, &a), 0)
+	queue := tandemAddressQueue(e, &a)
 	l, errno := tandemFindUnix(e.kind, &a)
+	if errno.isNobody() && tandemHasPeers() {
+		tandemSocketPoint(opConnect, uintptr(fd), nil, 0)
+		tandemTouch(opConnect, queue, accessRead)
+	} else {
+		tandemSocketPoint(opConnect, uintptr(fd), queue, 0)
+	}
+	l, errno = tandemFindUnix(e.kind, &a)
 	switch {
+	case errno.isNobody() && tandemHasPeers():
+		return tandemNearer(errno, e.connectForeign(fd, a))
 	case errno != 0:
 		return errno
 	case !l.listening:

@@ -34,6 +34,7 @@ func (e *tandemEndpoint) receiveMessage(fd int, p []byte, flags int) (n, length 
 	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
 		return 0, 0, nil, EAGAIN
 	}
+	e.in.queue.awaited = false
 	if e.kind == SOCK_DGRAM && e.fault != 0 || len(e.in.messages) == 0 {
 		return 0, 0, nil, e.takeFault()
 	}
@@ -52,6 +53,8 @@ func (e *tandemEndpoint) sendMessage(fd int, p []byte, flags int) (int, Errno) {
 	switch {
 	case e.out == nil:
 		return 0, ENOTCONN
+	case e.foreign:
+		return e.writeForeign(fd, p)
 	case len(p)+tandemMessageCost > tandemBufferBytes:
 		return 0, EMSGSIZE
 	case !tandemWait(opBufferWrite, fd, &e.out.queue, len(p)+tandemMessageCost, flags):
@@ -88,6 +91,8 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 		return 0, EMSGSIZE
 	case to.port == 0:
 		return 0, EINVAL
+	case to.isMulticast() && tandemHasPeers():
+		tandemRefuseCall("a datagram to several receivers (multicast, broadcast)")
 	case !to.isOwn():
 		return 0, ENETUNREACH
 	}
@@ -106,7 +111,11 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 			return !d.connected || d.remote.port == from.port && d.remote.ip == from.ip
 		})
 	}
-	e.pointSend(fd, to, find())
+	if d := find(); d == nil && to.maybeOfPeers() {
+		e.pointSendForeign(fd, to)
+	} else {
+		e.pointSend(fd, to, d)
+	}
 	tandemTouch(opSendTo, &e.in.queue, accessRead)
 	switch {
 	case tandemExpired(uintptr(fd), true):
@@ -117,9 +126,12 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 	case e.shut:
 		return 0, EPIPE
 	}
-	if d := find(); d != nil {
+	switch d := find(); {
+	case d != nil:
 		d.deliver(p, from)
-	} else {
+	case to.maybeOfPeers():
+		return e.sendForeign(p, to)
+	default:
 		e.undeliverable(p)
 	}
 	return len(p), 0
@@ -179,7 +191,13 @@ func (e *tandemEndpoint) sendUnixDatagram(fd int, p []byte, flags int, to *tande
 	if len(p)+tandemMessageCost > tandemBufferBytes {
 		return 0, EMSGSIZE
 	}
+	if e.foreign {
+		return e.sendUnixForeign(fd, p, to)
+	}
 	d, errno := tandemFindUnix(e.kind, to)
+	if errno.isNobody() && tandemHasPeers() {
+		tandemRefuseCall("sending datagrams to a Unix socket of the peers without connecting to it")
+	}
 	if errno == 0 {
 		if !tandemWait(opBufferWrite, fd, &d.in.queue, 1, flags) {
 			return 0, EAGAIN
@@ -197,7 +215,11 @@ func (e *tandemEndpoint) sendUnixDatagram(fd int, p []byte, flags int, to *tande
 // connectDatagram sets whom a datagram socket talks to.
 func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 	if e.domain == AF_UNIX {
-		if _, errno := tandemFindUnix(e.kind, &a); errno != 0 {
+		_, errno := tandemFindUnix(e.kind, &a)
+		if errno.isNobody() && tandemHasPeers() {
+			return tandemNearer(errno, e.connectUnixDatagrams(fd, a))
+		}
+		if errno != 0 {
 			return errno
 		}
 		e.remote, e.connected = a, true
@@ -205,6 +227,9 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 	}
 	if a.isAny() {
 		a.ip = tandemLoopback(a.isFour())
+	}
+	if a.isMulticast() && tandemHasPeers() {
+		tandemRefuseCall("datagrams to several receivers (multicast, broadcast)")
 	}
 	if !a.isOwn() {
 		return ENETUNREACH

@@ -29,6 +29,9 @@ func tandemHasPeers() bool
 //go:linkname tandemHasClients
 func tandemHasClients() bool
 
+//go:linkname tandemHasNameServers
+func tandemHasNameServers() bool
+
 //go:linkname tandemExpired
 func tandemExpired(fd uintptr, write bool) bool
 
@@ -67,6 +70,7 @@ type tandemEndpoint struct {
 	local        tandemAddress
 	remote       tandemAddress
 	bound        bool // local is taken
+	chosen       bool // by the program, and not its port by the kernel
 	connected    bool
 	in, out      *tandemFlow     // nil: nothing can come, or go, that way
 	other        *tandemEndpoint // at the other end, while it is open
@@ -83,6 +87,11 @@ type tandemEndpoint struct {
 	number  uint32
 	mute    bool // what the peer sends does not arrive, and from the next operation on nothing else does
 	alone   bool // nobody answers to its connect
+
+	beyond  *tandemFlow // of a datagram socket that the peers know: what it sends to them
+	open    bool        // it can send to any of them
+	partial []byte      // messages of which a part has arrived
+	failed  Errno       // of what was sent last
 }
 
 // tandemFlow is what is under way in one direction.
@@ -162,8 +171,7 @@ func (e *tandemEndpoint) register() {
 		in = &e.in.queue
 		in.reader = int32(e.fds[0])
 	}
-	if e.out != nil {
-		out = &e.out.queue
+	if out = e.outQueue(); out != nil {
 		out.writer = int32(e.fds[0])
 	}
 	for _, fd := range e.fds {

@@ -138,7 +138,7 @@ func (e *tandemEndpoint) shutdown(fd, how int) Errno {
 	switch {
 	case how == SHUT_RD:
 		return 0
-	case e.foreign:
+	case e.foreign && e.out != nil:
 		return e.shutdownForeign(fd)
 	case e.out == nil: // datagrams
 		tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.in.queue, 0)

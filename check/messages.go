@@ -1,0 +1,163 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Messages: over sockets that keep their bounds, each is read and written at once. Inputs and deliveries hold them as
+// sut.Message writes them. No such text is the beginning of another one, so that the cache, which takes both for
+// streams, keeps the bounds.
+
+// maxMessage is more than a message can have, in bytes.
+const maxMessage = 256 << 10
+
+// errDescriptors is why a check ends in which a peer hands out what only a process can have.
+var errDescriptors = errors.New("a peer passes descriptors over a Unix socket to the program, which is not supported: " +
+	"its files are those of another machine")
+
+// read reads from a stream.
+func (s *socket) read(b []byte) (int, error) {
+	if !s.kind.Network.IsUnix() {
+		return unix.Read(s.fd, b)
+	}
+	n, _, _, err := s.receive(b)
+	return n, err
+}
+
+// receive reads what has come at once, and from whom.
+func (s *socket) receive(b []byte) (n int, from unix.Sockaddr, truncated bool, err error) {
+	control := make([]byte, unix.CmsgSpace(253*4)) // the most descriptors that a message can have
+	n, m, flags, from, err := unix.Recvmsg(s.fd, b, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return 0, nil, false, err
+	}
+	messages, _ := unix.ParseSocketControlMessage(control[:m])
+	for _, c := range messages {
+		if fds, err := unix.ParseUnixRights(&c); err == nil {
+			for _, fd := range fds {
+				unix.Close(fd)
+			}
+			return 0, nil, false, errDescriptors
+		}
+	}
+	return n, from, flags&unix.MSG_TRUNC != 0, nil
+}
+
+// drainMessages reads all messages that have arrived on a connection.
+func (r *reaction) drainMessages(number int, s *socket) (progress bool, err error) {
+	buffer := make([]byte, maxMessage)
+	for !s.ended {
+		n, from, truncated, err := s.receive(buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return progress, nil
+		case errors.Is(err, errDescriptors) || truncated:
+			return progress, fmt.Errorf("reading from connection %d: %w", number, errors.Join(err, tooLong(truncated)))
+		}
+		progress = true
+		var errno unix.Errno
+		switch {
+		case errors.As(err, &errno) && s.kind.Network.IsDatagram():
+			r.add(number, sut.Message{Errno: int(errno)}.Append(nil), iocache.StillOpen)
+		case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
+			r.add(number, nil, iocache.Reset)
+			s.ended, s.shut = true, true
+		case err != nil:
+			return progress, fmt.Errorf("reading from connection %d: %w", number, err)
+		case n == 0 && !s.kind.Network.IsDatagram() && s.hungUp():
+			r.add(number, nil, iocache.EOF)
+			s.ended = true
+		default:
+			if err := r.take(number, n); err != nil {
+				return progress, err
+			}
+			m := sut.Message{Data: slices.Clone(buffer[:n])}
+			if s.unconnected() {
+				m.Address = proxy.AddressOf(s.kind.Network, from)
+			}
+			r.add(number, m.Append(nil), iocache.StillOpen)
+		}
+	}
+	return progress, nil
+}
+
+func tooLong(truncated bool) error {
+	if truncated {
+		return fmt.Errorf("a message of a peer has more than %d bytes", maxMessage)
+	}
+	return nil
+}
+
+// unconnected reports whether it is a datagram socket that talks to anybody.
+func (s *socket) unconnected() bool {
+	return s.kind.Network.IsDatagram() && !s.kind.At.IsValid() && s.kind.Path == ""
+}
+
+// hungUp reports whether nothing will come any more: else an empty message has come.
+func (s *socket) hungUp() bool {
+	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0
+}
+
+// sendMessage sends a message. That it cannot be sent is told to the program, as a part of the reaction.
+func (r *reaction) sendMessage(s *socket, in iocache.Input) error {
+	m, rest, ok := sut.ReadMessage(in.Data, s.kind.Network)
+	if !ok || len(rest) > 0 {
+		return fmt.Errorf("connection %d: what the program sends is no message", in.Conn)
+	}
+	to, err := s.receiver(m.Address)
+	if err != nil {
+		return fmt.Errorf("connection %d: %w", in.Conn, err)
+	}
+	stuck := time.Now()
+	for {
+		err := unix.Sendto(s.fd, m.Data, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, to)
+		var errno unix.Errno
+		switch {
+		case err == nil:
+			return nil
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			if err := r.awaitRoom(s, in, len(in.Data), stuck); err != nil {
+				return err
+			}
+		case err == unix.ECONNREFUSED && s.kind.Network == proxy.UDP: // to what was sent before
+			r.add(in.Conn, sut.Message{Errno: int(unix.ECONNREFUSED)}.Append(nil), iocache.StillOpen)
+		case !errors.As(err, &errno):
+			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
+		default:
+			r.add(in.Conn, sut.Message{Errno: int(errno), Failed: true}.Append(nil), iocache.StillOpen)
+			return nil
+		}
+	}
+}
+
+// receiver is to whom a message goes; nil: to whom the socket is connected.
+func (s *socket) receiver(a proxy.Address) (unix.Sockaddr, error) {
+	if !s.unconnected() {
+		return nil, nil
+	}
+	if !a.At.IsValid() {
+		return nil, fmt.Errorf("a datagram of a socket of %v without an address that can be reached", s.kind.Network)
+	}
+	domain, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return nil, err
+	}
+	if domain == unix.AF_INET6 {
+		return &unix.SockaddrInet6{Addr: a.At.Addr().As16(), Port: int(a.At.Port())}, nil
+	}
+	return &unix.SockaddrInet4{Addr: a.At.Addr().As4(), Port: int(a.At.Port())}, nil
+}
