@@ -31,8 +31,9 @@ const (
 
 // diagnosis is a sock_diag socket in the network namespace of a group.
 type diagnosis struct {
-	fd     int
-	buffer [32 << 10]byte
+	fd       int
+	loopback loopback
+	buffer   [32 << 10]byte
 }
 
 // openDiagnosis opens a sock_diag socket in the network namespace of process pid.
@@ -42,11 +43,19 @@ func openDiagnosis(pid int) (*diagnosis, error) {
 		return nil, fmt.Errorf("network namespace of the group: %w", err)
 	}
 	defer unix.Close(namespace)
-	return diagnosisOf(namespace)
+	d, err := diagnosisOf(namespace)
+	if err != nil {
+		return nil, err
+	}
+	if d.loopback, err = openLoopback(pid); err != nil {
+		unix.Close(d.fd)
+		return nil, err
+	}
+	return d, nil
 }
 
 func diagnosisOf(namespace int) (*diagnosis, error) {
-	d := &diagnosis{fd: -1}
+	d := &diagnosis{fd: -1, loopback: loopback{-1, -1, -1}}
 	err := InNetwork(namespace, func() (err error) {
 		d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
@@ -57,7 +66,10 @@ func diagnosisOf(namespace int) (*diagnosis, error) {
 	return d, nil
 }
 
-func (d *diagnosis) close() { unix.Close(d.fd) }
+func (d *diagnosis) close() {
+	unix.Close(d.fd)
+	d.loopback.close()
+}
 
 // askedStates are the states of TCP of which sockets are listed. Sockets that are only bound, to which nothing can be under way, are a
 // state of their own since Linux 6.8, number 13: for them it goes through the ports of the whole machine, which takes longer than all the rest.

@@ -59,7 +59,14 @@ func (w *Watch) traffic() (traffic, error) {
 	}
 	by := &ownersIn{watch: w}
 	t := trafficOf(all, by)
-	return t, by.err
+	if by.err != nil || t.underWay != "" {
+		return t, by.err
+	}
+	datagrams, err := w.diagnosis.loopback.underWay()
+	if datagrams {
+		t.moves("datagrams are under way")
+	}
+	return t, err
 }
 
 // ownersIn looks in /proc for those who have sockets, when it is asked for the first time.
