@@ -5,14 +5,11 @@ import "unsafe"
 // System calls that syscall gives no name.
 const (
 	tandemRenameat2    = 316
-	tandemStatx        = 332
 	tandemCopyRange    = 326
 	tandemPreadv2      = 327
 	tandemPwritev2     = 328
-	tandemOpenat2      = 437
 	tandemFaccessat2   = 439
 	tandemFchmodat2    = 452
-	tandemMemfdCreate  = 319
 	tandemOpenByHandle = 304
 )
 
@@ -114,8 +111,8 @@ func tandemChangeCall(trap, a1, a2, a3, a4, a5 uintptr) (r uintptr, e Errno, tak
 		e = tandemTruncate(unsafe.Pointer(a1), int64(a2))
 	case SYS_GETXATTR, SYS_LGETXATTR, SYS_LISTXATTR, SYS_LLISTXATTR, SYS_SETXATTR, SYS_LSETXATTR, SYS_REMOVEXATTR, SYS_LREMOVEXATTR:
 		e = EOPNOTSUPP
-	case SYS_MKNOD, SYS_MKNODAT, SYS_UTIME, SYS_UTIMES, SYS_FUTIMESAT, tandemStatx, tandemOpenat2, tandemOpenByHandle:
-		tandemRefuseCall("a system call on a path that is not supported (mknod, utimes, statx, openat2)")
+	case SYS_MKNOD, SYS_MKNODAT, SYS_UTIME, SYS_UTIMES, SYS_FUTIMESAT, tandemOpenByHandle:
+		tandemRefuseCall("a system call on a path that is not supported (mknod, utimes)")
 	default:
 		return 0, 0, false
 	}
@@ -236,8 +233,6 @@ func tandemFileCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, t
 		return tandemReturn(tandemMapFile(a2, int(a3), int(a4), int(int32(a5)), int64(a6)))
 	case SYS_UNAME:
 		return tandemReturn(0, tandemUname((*Utsname)(unsafe.Pointer(a1))))
-	case tandemMemfdCreate:
-		tandemRefuseCall("a file in memory (memfd_create)")
 	}
 	return tandemPathCall(trap, a1, a2, a3, a4, a5)
 }

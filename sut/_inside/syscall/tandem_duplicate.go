@@ -82,6 +82,8 @@ const (
 	tandemGetPosixLock = 5
 	tandemSetPosixLock = 6
 	tandemPosixWait    = 7
+	tandemSetOwner     = 8
+	tandemSetSignal    = 10
 )
 
 func tandemControl(fd int, what, argument uintptr, lock *Flock_t) (int, Errno) {
@@ -106,9 +108,12 @@ func tandemControl(fd int, what, argument uintptr, lock *Flock_t) (int, Errno) {
 		return 0, 0
 	case tandemSetPosixLock, tandemPosixWait:
 		return 0, 0
+	case tandemSetOwner, tandemSetSignal:
+		tandemRefuseCall("asking for signals about a file (fcntl)")
 	}
-	tandemRefuseCall("a call of fcntl on a file that is not supported")
-	return 0, ENOSYS
+	// Locks of descriptions, leases, hints, seals: Linux has learned them one by one. Libraries try whether they are
+	// there, some when they are initialised, and have another way.
+	return 0, EINVAL
 }
 
 func lockObject(n *tandemNode) uint64 { return tandemNamed(n.number, "lock") }

@@ -66,7 +66,7 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 //go:nosplit
 func tandemOtherCall(trap uintptr) (r uintptr, e Errno, taken bool) {
 	switch trap {
-	case SYS_SETSOCKOPT, SYS_FSTAT, SYS_IOCTL, tandemStatx:
+	case SYS_SETSOCKOPT, SYS_FSTAT, SYS_IOCTL:
 		return 0, 0, false
 	case SYS_LSEEK, SYS_PREAD64, SYS_PWRITE64:
 		return ^uintptr(0), ESPIPE, true
