@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,8 @@ type Options struct {
 	Saving *Saving
 	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0: 1 GiB.
 	CacheBytes int64
+	// CheckpointBytes is how much memory the checkpoints of Client may take, as messages say it; 0: ckptd.DefaultMaxBytes.
+	CheckpointBytes int64
 	// Kept has the answers of the peers in earlier checks, and those of this one are kept there; nil: none
 	// are. A saved run that is gone on with does without.
 	Kept *KeptCache
@@ -97,6 +100,7 @@ type Counts struct {
 	Checkpoints    int
 	InMemory       int // of the checkpoints: those that CRIU was not needed for
 	Unstored       int // checkpoints that could not be kept
+	MadeRoom       int // checkpoints that were dropped for others
 	Skipped        int // checkpoints that were not tried, since something waited that they cannot hold
 	Killed         int // how often the peers were lost, as if they had been killed, and brought back
 	Restores       int
@@ -131,6 +135,7 @@ func (c *Counts) add(other Counts) {
 	c.InMemory += other.InMemory
 	c.Unstored += other.Unstored
 	c.Skipped += other.Skipped
+	c.MadeRoom += other.MadeRoom
 	c.Killed += other.Killed
 	c.Restores += other.Restores
 	c.Restarts += other.Restarts
@@ -158,6 +163,7 @@ type Result struct {
 	Blind          []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
+	WhyKilled      string                 // what is known of the first time that the peers were lost
 	Skipped        string                 // what the first of those that were not tried could not have held
 	Unused         []string               // peers that had no part in any execution, a line each
 	Scope          string                 // of the I/O cache, and what is known about it, in words
@@ -243,6 +249,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 			r.peers.keep(o.Kept)
 		}
 		r.peers.limit(&o)
+		r.peers.room = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes)
 		if o.Audited {
 			r.auditor = newAuditor(ctx, o, r.peers)
 		}
@@ -259,6 +266,7 @@ func (o *Options) worker() sut.Options {
 // finish searches to the end and ends what takes part.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	var result *Result
+	var crowded *noRoom
 	err := r.loop(ctx)
 	defer func() { r.executor.close() }()
 	switch {
@@ -268,6 +276,8 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		if result, err = r.result(); err != nil && interrupted(ctx, err) { // it ended while violations were explained
 			result, err = r.endedBy("it was interrupted")
 		}
+	case errors.As(err, &crowded):
+		result, err = r.endedBy(crowded.Error())
 	case len(r.violations) > 0:
 		result, _ = r.endedBy("an error ended the search")
 	}
@@ -457,6 +467,7 @@ func (r *run) known() *Result {
 	if r.peers != nil {
 		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
 		result.Refusal, result.Unstored, result.Skipped = r.peers.refusal, r.peers.unstored, r.peers.skipped
+		result.WhyKilled = r.peers.killed
 		result.Scope = r.options.scope(r.counts)
 		if r.before == 0 { // else it is not known of those before
 			result.Unused = r.peers.unused()

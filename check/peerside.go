@@ -41,6 +41,9 @@ type peerSide struct {
 	spent     expense
 	refusal   string                    // why the memory backend does not hold the group
 	unstored  string                    // why the first checkpoint that is missing could not be stored
+	room      int64                     // how much memory checkpoints may take, in bytes
+	crowded   bool                      // checkpoints were dropped or not stored since there was no more
+	killed    string                    // how the peers were lost for the first time
 	skipped   string                    // what the first checkpoint that was not tried could not have held
 	*standing                           // of the group that behaves as it is needed now
 	standings []behaving                // of all groups, that first
@@ -265,6 +268,8 @@ func (p *conversation) save() error {
 	p.refusal = cmp.Or(p.refusal, image.Refusal)
 	p.counts.CheckpointTime += time.Since(started)
 	p.counts.ImageBytes += image.Bytes
+	p.counts.MadeRoom += len(image.Dropped)
+	p.crowded = p.crowded || len(image.Dropped) > 0
 	return nil
 }
 
@@ -308,6 +313,8 @@ func (p *conversation) stand(to iocache.Vector) error {
 			switch {
 			case p.earlier != "":
 				err = answeredEarlier(err, p.earlier)
+			case p.crowded && (p.lost != "" || p.unstored != ""):
+				err = p.withoutRoom(err)
 			case p.lost != "" || p.unstored != "":
 				err = answeredAnew(err, cmp.Or(p.lost, p.unstored))
 			case p.skipped != "":

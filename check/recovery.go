@@ -48,6 +48,7 @@ func wereKilled(err error) bool {
 // noteKilled has a group brought back when it is needed.
 func (p *conversation) noteKilled(err error) {
 	p.counts.Killed++
+	p.killed = cmp.Or(p.killed, err.Error())
 	p.lost = cmp.Or(p.lost, err.Error())
 	p.dropSockets()
 	p.at = nil
@@ -63,6 +64,7 @@ func (p *conversation) goOnWithout(err error) {
 	}
 	p.counts.Unstored++
 	p.unstored = cmp.Or(p.unstored, err.Error())
+	p.crowded = p.crowded || errors.Is(err, ckptd.ErrNoRoom)
 	if p.group.Check() != nil {
 		p.dropSockets()
 		p.at = nil
@@ -89,4 +91,26 @@ func answeredUnsaved(err error, skipped string) error {
 	}
 	return fmt.Errorf("not all checkpoints of the peers could be taken (%s): that may be why they were given inputs again from further back, and they do not repeat what they "+
 		"answered before; with choices under the peer it does\n%w", skipped, err)
+}
+
+// noRoom ends a search whose peers cannot be brought back to where they were, since checkpoints have no more room.
+type noRoom struct {
+	room int64 // in bytes
+	err  error
+}
+
+func (e *noRoom) Error() string {
+	return fmt.Sprintf("the checkpoints of the peers do not fit in %d MiB, and the peers do not repeat what they answered before where one is missing: "+
+		"give them more with --checkpoint-mib (checkpoint_mib in the configuration), or choices for the peers", e.room>>20)
+}
+
+func (e *noRoom) Unwrap() error { return e.err }
+
+// withoutRoom is the end of a search whose peers contradict themselves, after checkpoints had to go or could not be stored.
+func (p *peerSide) withoutRoom(err error) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return &noRoom{p.room, err}
 }

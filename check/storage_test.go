@@ -102,8 +102,8 @@ func TestFirstCheckpointIsNotStored(t *testing.T) {
 	}
 }
 
-// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints of them were lost, the error says so,
-// though the last one that was left has been restored meanwhile.
+// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints of them were lost, the error says so, and
+// where that is for lack of room, the verdict is unknown, and names the setting; though the last one that was left has been restored meanwhile.
 func TestLossIsNamed(t *testing.T) {
 	for name, harm := range map[string]func(images string){
 		"no room": func(images string) { fill(t, filepath.Join(images, "fill")) },
@@ -111,13 +111,20 @@ func TestLossIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := randomAlphabet.options(t)
-			_, err := trySabotage(t, ckptd.BackendCRIU, 1000, o, func(images string) strategy.Strategy {
+			got, err := trySabotage(t, ckptd.BackendCRIU, 1000, o, func(images string) strategy.Strategy {
 				return &saboteur{harm: func(input int) {
 					if input > 2 {
 						harm(images)
 					}
 				}}
 			})
+			if name == "no room" {
+				if err != nil || got.Verdict.Kind != explore.Unknown || !strings.Contains(got.Verdict.Reason, "do not fit in 1024 MiB") ||
+					!strings.Contains(got.Verdict.Reason, "--checkpoint-mib") {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return
+			}
 			var differs *iocache.Inconsistency
 			if !errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of the peers were lost") {
 				t.Error(err)

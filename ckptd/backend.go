@@ -30,21 +30,43 @@ type backend interface {
 func (h *hosted) save(ctx context.Context, i *image) error {
 	d := h.daemon
 	if d.memory == nil || h.refusal != nil {
-		i.backend = d.criu
-		return d.criu.save(ctx, h, i)
+		return h.saveByCRIU(ctx, i)
 	}
 	i.backend = d.memory
 	err := h.saveQuietly(ctx, i)
-	if err != nil && cannotStore(i.files(), err) {
-		return fmt.Errorf("%w: %w", ErrNotStored, err)
+	if err != nil {
+		if cannot := cannotStore(i.files(), err); cannot != nil {
+			return fmt.Errorf("%w: %w", cannot, err)
+		}
 	}
 	if d.always || !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) {
 		return err
 	}
 	h.refusal = err
 	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
+	if err := emptyDirectory(i.files()); err != nil {
+		return err
+	}
+	return h.saveByCRIU(ctx, i)
+}
+
+// saveByCRIU saves the group by CRIU, unless that is known to be in vain: an attempt that fails is the end of the group.
+func (h *hosted) saveByCRIU(ctx context.Context, i *image) error {
+	d := h.daemon
 	i.backend = d.criu
-	return errors.Join(emptyDirectory(i.files()), d.criu.save(ctx, h, i))
+	why, err := h.outOfReach()
+	if err == nil && why == "" {
+		why = d.dumps.hopeless()
+	}
+	if err != nil || why != "" {
+		if h.refusal != nil {
+			why = fmt.Sprintf("%s; and %v", why, h.refusal)
+		}
+		return errors.Join(err, fmt.Errorf("%w: %s", ErrUnsavable, why))
+	}
+	err = d.criu.save(ctx, h, i)
+	d.dumps.note(err)
+	return err
 }
 
 // saveQuietly saves by the memory backend, again where something stirred for a moment: a

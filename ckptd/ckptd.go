@@ -23,6 +23,7 @@ package ckptd
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -81,7 +82,8 @@ var (
 	ErrGroupDown    = errors.New("the peer group is not running")
 	ErrDiffers      = errors.New("the peer group differs from how it was saved") // see Options.Verify
 	ErrImageGone    = errors.New("there is no such image (any more)")
-	ErrNotStored    = errors.New("the image cannot be stored") // no budget, no room, or no writing
+	ErrNotStored    = errors.New("the image cannot be stored")                // no budget, no room, or no writing
+	ErrNoRoom       = fmt.Errorf("%w: there is no room for it", ErrNotStored) // within Options.MaxBytes and MaxImages
 	ErrInvalid      = errors.New("invalid request")
 	ErrNoCRIU       = errors.New("no usable CRIU")
 	ErrNotQuiescent = errors.New("the peer group is not quiescent")

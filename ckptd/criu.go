@@ -185,6 +185,9 @@ func receiveCRIU(socket int) (*rpc.CriuResp, error) {
 	return response, nil
 }
 
+// errCRIUFailed: CRIU has run, and said that it could not do what it was to.
+var errCRIUFailed = errors.New("CRIU failed")
+
 // outcome judges a finished operation.
 func (o *criuOperation) outcome(ctx context.Context, status unix.WaitStatus, response *rpc.CriuResp, err error) (int, error) {
 	name := strings.ToLower(o.kind.String())
@@ -198,7 +201,7 @@ func (o *criuOperation) outcome(ctx context.Context, status unix.WaitStatus, res
 	case response == nil:
 		return 0, fmt.Errorf("CRIU exited with status %d during a %s: %s", status.ExitStatus(), name, o.logErrors())
 	case !response.GetSuccess():
-		return 0, fmt.Errorf("CRIU failed to %s: %s", name, o.logErrors())
+		return 0, fmt.Errorf("%w to %s: %s", errCRIUFailed, name, o.logErrors())
 	case response.GetType() != o.kind:
 		return 0, fmt.Errorf("CRIU answered a request to %s with %v", name, response.GetType())
 	}

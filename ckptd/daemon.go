@@ -49,6 +49,7 @@ type daemon struct {
 	always  bool     // memory must do: CRIU does not stand in for it
 	verify  bool     // compare restored groups with their images
 	store   *store
+	dumps   dumps // of all groups, by CRIU
 	hasShim bool
 	vdso    *proxy.VDSO   // how to map that of the shim
 	spare   chan *os.File // network namespaces made ahead

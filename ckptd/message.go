@@ -91,6 +91,7 @@ var codes = []struct {
 	sentinel error
 }{
 	{"image gone", ErrImageGone},
+	{"no room", ErrNoRoom},
 	{"not stored", ErrNotStored},
 	{"differs", ErrDiffers},
 	{"group down", ErrGroupDown},

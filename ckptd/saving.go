@@ -38,14 +38,17 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 
 // notSaved says why the group was not saved. Where it may be in any state, it is ended.
 func (h *hosted) notSaved(i *image, err error) error {
+	if errors.Is(err, ErrUnsavable) {
+		return err // it was not tried
+	}
 	err = fmt.Errorf("checkpoint of group %d: %w", h.id, err)
 	cannot := cannotStore(i.pages(), err)
 	if !errors.Is(err, errRefused) && !errors.Is(err, ErrNotQuiescent) {
 		h.fail(err)
 		err = h.down
 	}
-	if cannot {
-		return fmt.Errorf("%w: %w", ErrNotStored, err)
+	if cannot != nil {
+		return fmt.Errorf("%w: %w", cannot, err)
 	}
 	return err
 }
@@ -65,16 +68,26 @@ func (h *hosted) putBackFiles(i *image) error {
 	}
 }
 
-// cannotStore tells whether it is the store's fault, or that of the files that are to be kept there, that an image could not be written to
-// a directory. CRIU does not say so where it cannot write its log either.
-func cannotStore(directory string, err error) bool {
-	for _, cause := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENAMETOOLONG, errNotCopied} {
+// cannotStore returns ErrNotStored or ErrNoRoom where it is the store's fault, or that of the files that are to be kept there, that an image
+// could not be written to a directory; else nil. CRIU does not say so where it cannot write its log either.
+func cannotStore(directory string, err error) error {
+	if errors.Is(err, unix.ENOSPC) {
+		return ErrNoRoom
+	}
+	for _, cause := range []error{unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENAMETOOLONG, errNotCopied} {
 		if errors.Is(err, cause) {
-			return true
+			return ErrNotStored
 		}
 	}
 	const enough = 64 << 10
 	probe := filepath.Join(directory, "probe")
 	defer os.Remove(probe)
-	return os.WriteFile(probe, make([]byte, enough), 0o600) != nil
+	err = os.WriteFile(probe, make([]byte, enough), 0o600)
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return ErrNoRoom
+	case err != nil:
+		return ErrNotStored
+	}
+	return nil
 }

@@ -265,7 +265,7 @@ func TestDeviceInScratchDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := treeCopy{from: live, to: image}.save()
-	if err == nil || !strings.Contains(err.Error(), "null is a Dc") || !cannotStore(image, err) {
+	if err == nil || !strings.Contains(err.Error(), "null is a Dc") || cannotStore(image, err) == nil {
 		t.Errorf("%v", err)
 	}
 }

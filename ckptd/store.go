@@ -70,7 +70,7 @@ func (s *store) create(group uint64, from history) (*image, []string, error) {
 	for len(s.images) >= s.maxImages {
 		id, err := s.dropLeastUseful()
 		if err != nil {
-			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrNotStored, len(s.images))
+			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", ErrNoRoom, len(s.images))
 		}
 		dropped = append(dropped, id)
 	}
@@ -149,7 +149,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: with an image of %d bytes it holds %d, allowed are %d, and no older image can be dropped: %w",
-				ErrNotStored, i.bytes, used, s.maxBytes, err)
+				ErrNoRoom, i.bytes, used, s.maxBytes, err)
 			return dropped, errors.Join(err, s.discard(i))
 		}
 		dropped = append(dropped, id)

@@ -34,15 +34,16 @@ type Config struct {
 	Backend  string       // what takes checkpoints: one of Backends
 	Scope    string       // of the I/O cache: one of Scopes
 	// Quiescence is how it is told that the peers are quiescent: one of Quiescences.
-	Quiescence string
-	CacheMib   int    // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
-	Masks      []Mask // fields in the answers of the peers that may differ
-	Bounds     Bounds
-	Leaks      bool      // goroutines that are left blocked for ever at the end are a violation
-	Races      []string  // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
-	SelfCheck  int       // one execution of so many is run again, to compare; 0: none
-	Workers    int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
-	World      sut.World // hosts are those of the file, then the peers'
+	Quiescence    string
+	CheckpointMib int    // memory that checkpoints of the peers and their files may take, MinCheckpointMiB to MaxMemoryMiB
+	CacheMib      int    // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
+	Masks         []Mask // fields in the answers of the peers that may differ
+	Bounds        Bounds
+	Leaks         bool      // goroutines that are left blocked for ever at the end are a violation
+	Races         []string  // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
+	SelfCheck     int       // one execution of so many is run again, to compare; 0: none
+	Workers       int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
+	World         sut.World // hosts are those of the file, then the peers'
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
 	SaveInterval time.Duration
@@ -93,7 +94,7 @@ var Scopes = []string{"group", "connection", "auto"}
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
@@ -207,6 +208,9 @@ func (c Config) problems() []Problem {
 	}
 	if err := within(c.CacheMib, MaxMemoryMiB); err != nil {
 		report("cache_mib", "%v", err)
+	}
+	if n := c.CheckpointMib; n < MinCheckpointMiB || n > MaxMemoryMiB {
+		report("checkpoint_mib", "%d is not allowed: give a number from %d to %d", n, MinCheckpointMiB, MaxMemoryMiB)
 	}
 	problems = slices.Concat(problems, c.limitProblems(), c.maskProblems(), c.peerTimerProblems())
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {

@@ -19,29 +19,30 @@ import (
 
 // document is a file whose keys and shapes are right, with defaults filled in.
 type document struct {
-	Args         []string
-	Env          []pair
-	Peers        []peerEntry
-	Prepare      []peers.Preparation
-	Files        []fileEntry
-	Hosts        []pair
-	Binds        []pair
-	ReadyTimeout *time.Duration `mapstructure:"ready_timeout"`
-	AnyArrival   bool           `mapstructure:"any_arrival"`
-	Strategy     string
-	Backend      string
-	Quiescence   string
-	Scope        string
-	Mask         []Mask
-	CacheMib     int `mapstructure:"cache_mib"`
-	Bounds       Bounds
-	PreemptIn    []string `mapstructure:"preempt_in"`
-	Leaks        bool
-	Races        string
-	SelfCheck    string        `mapstructure:"self_check"`
-	SaveInterval time.Duration `mapstructure:"save_interval"`
-	Workers      int
-	World        worldKeys `mapstructure:",squash"`
+	Args          []string
+	Env           []pair
+	Peers         []peerEntry
+	Prepare       []peers.Preparation
+	Files         []fileEntry
+	Hosts         []pair
+	Binds         []pair
+	ReadyTimeout  *time.Duration `mapstructure:"ready_timeout"`
+	AnyArrival    bool           `mapstructure:"any_arrival"`
+	Strategy      string
+	Backend       string
+	Quiescence    string
+	Scope         string
+	Mask          []Mask
+	CacheMib      int `mapstructure:"cache_mib"`
+	CheckpointMib int `mapstructure:"checkpoint_mib"`
+	Bounds        Bounds
+	PreemptIn     []string `mapstructure:"preempt_in"`
+	Leaks         bool
+	Races         string
+	SelfCheck     string        `mapstructure:"self_check"`
+	SaveInterval  time.Duration `mapstructure:"save_interval"`
+	Workers       int
+	World         worldKeys `mapstructure:",squash"`
 }
 
 type peerEntry struct {
@@ -146,6 +147,7 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("quiescence", defaults.Quiescence)
 	v.SetDefault("scope", defaults.Scope)
 	v.SetDefault("cache_mib", defaults.CacheMib)
+	v.SetDefault("checkpoint_mib", defaults.CheckpointMib)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("save_interval", defaults.SaveInterval)
@@ -177,7 +179,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

@@ -54,8 +54,11 @@ type Counts struct {
 	Refusal     string   // why it was, if it was to do without
 	Unstored    int      // checkpoints that could not be kept
 	WhyUnstored string   // the first of them
+	MadeRoom    int      // checkpoints that were dropped for others
+	Room        int64    // how much memory checkpoints may take, in bytes
 	Skipped     int      // checkpoints that were not tried, since something waited that they cannot hold
 	WhySkipped  string   // the first of them
+	WhyKilled   string   // what is known of the first time
 	Killed      int      // how often the peers were lost, as if they had been killed, and brought back
 	Restores    int
 	Replayed    int // inputs given again to restored peers

@@ -69,11 +69,19 @@ func (p *printer) peers(n Counts) {
 	if n.Unstored > 0 {
 		p.linef(plain, "  %s could not be stored, the first since %s", countOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
 	}
+	if n.MadeRoom > 0 {
+		p.linef(plain, "  %s made room for others: give them more than %d MiB with --checkpoint-mib", countOf(n.MadeRoom, "checkpoint"), n.Room>>20)
+	}
 	if n.Skipped > 0 {
 		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s", countOf(n.Skipped, "time"), printable(n.WhySkipped))
 	}
 	if n.Killed > 0 {
-		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back: is there enough memory?", countOf(n.Killed, "time"))
+		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back", countOf(n.Killed, "time"))
+		if n.WhyKilled != "" {
+			p.linef(plain, "    the first time: %s", printable(n.WhyKilled))
+		} else {
+			p.line(plain, "    is there enough memory?")
+		}
 	}
 	if n.Refusal != "" {
 		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))

@@ -53,14 +53,15 @@ type checkFlags struct {
 	verbose    bool
 
 	// Of tandem check only:
-	violations   string
-	json         bool
-	resume       string
-	cache        string
-	saveTo       string
-	saveInterval time.Duration
-	elapsed      time.Duration  // before the run was resumed
-	within       configs.Bounds // of the file and the flags
+	violations    string
+	json          bool
+	resume        string
+	cache         string
+	saveTo        string
+	saveInterval  time.Duration
+	elapsed       time.Duration // before the run was resumed
+	checkpointMiB int
+	within        configs.Bounds // of the file and the flags
 }
 
 func checkCommand() *cobra.Command {
@@ -113,6 +114,7 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.StringVarP(&f.config, "config", "c", "", "configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.ckptd, "ckptd", "", "use the shared checkpoint daemon that listens at `socket` (tandem ckptd), not one of its own")
+	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, checkpoints of the peers and their files may take (default %d)", configs.Default().CheckpointMib))
 	p.StringVar(&f.search, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of a search that is random")
@@ -255,7 +257,7 @@ func (f *checkFlags) loadFile(file string, given func(flag string) bool) (config
 	for flag, value := range map[string]struct{ to, from *int }{
 		"executions": {&config.Bounds.Executions, &f.bounds.Executions}, "depth": {&config.Bounds.Depth, &f.bounds.Depth},
 		"faults": {&config.World.Faults, &f.faults}, "early-timers": {&config.World.EarlyTimers, &f.early}, "peer-timers": {&config.World.PeerTimers, &f.peerTimers},
-		"workers": {&config.Workers, &f.workers},
+		"workers": {&config.Workers, &f.workers}, "checkpoint-mib": {&config.CheckpointMib, &f.checkpointMiB},
 	} {
 		if given(flag) {
 			*value.to = *value.from
@@ -305,7 +307,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		StrategyName: config.Strategy, BackendName: config.Backend, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, ownWorkers(config)),
 	}
-	o.CacheBytes = int64(config.CacheMib) << 20
+	o.CacheBytes, o.CheckpointBytes = int64(config.CacheMib)<<20, int64(config.CheckpointMib)<<20
 	for _, m := range config.Masks {
 		pattern := regexp.MustCompile(m.Pattern)
 		if m.Peer == "" {
@@ -373,7 +375,7 @@ func (f *checkFlags) withDaemon(ctx context.Context, config configs.Config, log 
 	}
 	var client *ckptd.Client
 	var err error
-	if o := (ckptd.Options{Backend: config.Backend, Quiescence: config.Quiescence, Log: logWriter{log}}); f.ckptd != "" {
+	if o := (ckptd.Options{Backend: config.Backend, MaxBytes: int64(config.CheckpointMib) << 20, Quiescence: config.Quiescence, Log: logWriter{log}}); f.ckptd != "" {
 		client, err = ckptd.Dial(ctx, f.ckptd, o)
 	} else {
 		client, err = ckptd.Spawn(ctx, o)

@@ -34,10 +34,10 @@ type asked struct {
 }
 
 // anew are the flags that may be given when a run goes on. The others are part of the run.
-var anew = []string{"resume", "executions", "time", "workers", "backend", "ckptd", "save-interval", "out", "shrink", "json", "unfold", "verbose"}
+var anew = []string{"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval", "out", "shrink", "json", "unfold", "verbose"}
 
 // notCompared are the keys of the configuration that may change between two sessions of a run.
-var notCompared = []string{"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib"}
+var notCompared = []string{"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib", "checkpoint_mib"}
 
 // request is a check that is to run.
 type request struct {

@@ -1,0 +1,39 @@
+package ckptd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestForeign(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n":   false,
+		"Uid:\t0\t0\t0\t7\nGid:\t0\t0\t0\t7\n":   false, // for files only
+		"Uid:\t0\t33\t0\t0\nGid:\t0\t0\t0\t0\n":  true,
+		"Uid:\t0\t0\t33\t0\nGid:\t0\t0\t0\t0\n":  true,
+		"Uid:\t0\t0\t0\t0\nGid:\t33\t0\t0\t0\n":  true,
+		"Uid:\t0\t0\t0\t0\nGid:\t0\t33\t33\t0\n": true,
+	} {
+		if got := foreign(status(text)); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// TestDumpsThatFail: after some failures of CRIU in a row no more are tried; others do not count.
+func TestDumpsThatFail(t *testing.T) {
+	var d dumps
+	failure := fmt.Errorf("%w to dump: no such thing", errCRIUFailed)
+	for _, err := range []error{failure, failure, nil, failure, errors.New("it was killed"), failure} {
+		d.note(err)
+		if why := d.hopeless(); why != "" {
+			t.Errorf("after %v: %s", err, why)
+		}
+	}
+	d.note(failure)
+	if why := d.hopeless(); !strings.Contains(why, "no such thing (3 times in a row") {
+		t.Errorf("%q", why)
+	}
+}
