@@ -371,30 +371,6 @@ func (r *run) loop(ctx context.Context) error {
 // effect, while others can go on. More rounds than this are not explored.
 const maxRounds = 32
 
-func keep(log *sut.Log) *violation {
-	v := &violation{log: *log, events: withoutEnabled(log.Events)}
-	v.log.Events = v.events
-	v.prefix = choices(v.events)
-	return v
-}
-
-// withoutEnabled is what happened, without what could have happened, which only
-// some searches want to know.
-func withoutEnabled(events []sut.Event) []sut.Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
-}
-
-// choices is the schedule that an execution followed, written out.
-func choices(events []sut.Event) []sut.Choice {
-	var list []sut.Choice
-	for i := range events {
-		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
-		}
-	}
-	return list
-}
-
 // place is the innermost call in a stack that is not in the standard library.
 func (r *run) place(stack []uint64) string {
 	for _, pc := range stack {

@@ -91,3 +91,27 @@ func (s signature) summary() report.Violation {
 	}
 	return report.Violation{Outcome: s.outcome, Message: message, Places: s.places}
 }
+
+func keep(log *sut.Log) *violation {
+	v := &violation{log: *log, events: withoutEnabled(log.Events)}
+	v.log.Events = v.events
+	v.prefix = choices(v.events)
+	return v
+}
+
+// withoutEnabled is what happened, without what could have happened, which only
+// some searches want to know.
+func withoutEnabled(events []sut.Event) []sut.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
+}
+
+// choices is the schedule that an execution followed, written out.
+func choices(events []sut.Event) []sut.Choice {
+	var list []sut.Choice
+	for i := range events {
+		if e := &events[i]; e.Kind == sut.Stepped {
+			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+		}
+	}
+	return list
+}
