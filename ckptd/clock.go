@@ -122,7 +122,7 @@ func joinClock(pid int, clock *os.File) error {
 }
 
 func (p *process) enterTime(clock *os.File) (err error) {
-	if err := p.inject(); err != nil {
+	if err := p.inject(0); err != nil {
 		return err
 	}
 	b := newProgram(p.injected).batch()

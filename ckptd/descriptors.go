@@ -22,12 +22,14 @@ type descriptor struct {
 	closeOnExec bool
 	flags       int // of the description
 	// twin is the index of an earlier descriptor of the same description, or -1.
-	twin     int
-	make     maker
-	watched  []registration // of an epoll instance
-	isOutput bool           // of the group
-	pair     [2]uint64      // of a socketpair: inodes of this end and the other
-	locks    []lock         // on its file
+	twin      int
+	make      maker
+	watched   []registration // of an epoll instance
+	isOutput  bool           // of the group
+	pair      [2]uint64      // of a socketpair: inodes of this end and the other
+	locks     []lock         // on its file
+	pipe      string         // that it is an end of
+	inherited bool           // the description is also that of a process described before
 }
 
 // maker opens a file as it was; of is what it opens it for.
@@ -43,53 +45,81 @@ type registration struct {
 // maxDescriptorsHeld is how many descriptors a peer may have: they travel in one message.
 const maxDescriptorsHeld = 240
 
-// describeFiles describes the open files of a frozen process.
-func (m *memoryImage) describeFiles(h *hosted, p *process) error {
+// describeFiles describes the open files of a frozen process, and returns what /proc tells of them; others are those of
+// processes that were described before.
+func (m *memoryImage) describeFiles(p *process, others []openFile) (all []openFile, err error) {
 	directory := fmt.Sprintf("/proc/%d/fd", p.pid)
 	entries, err := os.ReadDir(directory)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(entries) > maxDescriptorsHeld {
-		return refuse("process %d has %d open files, more than %d", p.pid, len(entries), maxDescriptorsHeld)
+		return nil, refuse("process %d has %d open files, more than %d", p.pid, len(entries), maxDescriptorsHeld)
 	}
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unix.Close(pidfd)
 	var numbers []int
 	for _, e := range entries {
 		number, err := strconv.Atoi(e.Name())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	var all []openFile
 	for _, number := range numbers {
 		f, err := openFileOf(p.pid, pidfd, number)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d := descriptor{number: number, flags: f.flags &^ unix.O_CLOEXEC, closeOnExec: f.flags&unix.O_CLOEXEC != 0, twin: -1, locks: f.locks}
 		if d.twin, err = f.findTwin(all); err != nil {
-			return err
+			return nil, err
+		}
+		if d.twin < 0 {
+			if f.description, err = m.describeOnce(p, &d, f, others); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, f)
-		if d.twin < 0 {
-			if err := m.describe(h, p, &d, f); err != nil {
-				return err
-			}
-			d.make = f.locking(d.make)
-		}
 		p.descriptors = append(p.descriptors, d)
 	}
-	if err := p.checkPairs(); err != nil {
-		return err
+	return all, nil
+}
+
+// describeOnce describes a description that may be one of another process, too, and returns its index.
+func (m *memoryImage) describeOnce(p *process, d *descriptor, f openFile, others []openFile) (description int, err error) {
+	n, err := f.findTwin(others)
+	if err != nil {
+		return -1, err
 	}
-	return p.checkPipes(all)
+	if n >= 0 {
+		d.inherited = true
+		description = others[n].description
+	} else {
+		description = len(m.makers)
+		if err := m.describe(m.group, p, d, f); err != nil {
+			return -1, err
+		}
+		m.makers = append(m.makers, f.locking(d.make))
+	}
+	d.make = func(of *revival) (int, error) { return of.once(description) }
+	return description, nil
+}
+
+// once makes a description, or gets a descriptor of it where it was made before.
+func (of *revival) once(description int) (int, error) {
+	if fd, made := of.made[description]; made {
+		return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	fd, err := of.image.makers[description](of)
+	if err == nil {
+		of.made[description] = fd
+	}
+	return fd, err
 }
 
 // openFile is what /proc tells of a descriptor.
@@ -100,6 +130,7 @@ type openFile struct {
 	position           int64
 	locks              []lock
 	info               []string // other lines of fdinfo
+	description        int      // its index in memoryImage.makers
 }
 
 func openFileOf(pid, pidfd, number int) (f openFile, err error) {
@@ -160,9 +191,9 @@ func (f openFile) findTwin(all []openFile) (int, error) {
 		if other.link != f.link {
 			continue
 		}
-		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(f.pid), uintptr(f.pid), kcmpFile, uintptr(other.number), uintptr(f.number), 0)
+		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(other.pid), uintptr(f.pid), kcmpFile, uintptr(other.number), uintptr(f.number), 0)
 		if errno != 0 {
-			return -1, fmt.Errorf("compare descriptors %d and %d of process %d: %w", other.number, f.number, f.pid, errno)
+			return -1, fmt.Errorf("compare descriptor %d of process %d with %d of process %d: %w", other.number, other.pid, f.number, f.pid, errno)
 		}
 		if r == 0 {
 			return n, nil
@@ -301,24 +332,26 @@ func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 	if d.flags&unix.O_ACCMODE == unix.O_WRONLY {
 		end = 1
 	}
-	key := fmt.Sprintf("%d %s", p.pid, f.link)
-	d.make = func(of *revival) (int, error) { return of.pipeEnd(key, end, f.flags) }
+	d.pipe = f.link
+	d.make = func(of *revival) (int, error) { return of.pipeEnd(f.link, end, f.flags) }
 	return nil
 }
 
-// checkPipes refuses a pipe of which another process may have an end.
-func (p *process) checkPipes(all []openFile) error {
+// checkPipes refuses a pipe of which somebody else may have an end.
+func checkPipes(all []*process) error {
 	ends := map[string][3]int{}
-	for n, f := range all {
-		if d := p.descriptors[n]; strings.HasPrefix(f.link, "pipe:") && d.twin < 0 && !d.isOutput {
-			count := ends[f.link]
-			count[f.flags&unix.O_ACCMODE]++
-			ends[f.link] = count
+	for _, p := range all {
+		for _, d := range p.descriptors {
+			if d.pipe != "" && d.twin < 0 && !d.inherited {
+				count := ends[d.pipe]
+				count[d.flags&unix.O_ACCMODE]++
+				ends[d.pipe] = count
+			}
 		}
 	}
 	for link, count := range ends {
 		if count != [3]int{1, 1, 0} {
-			return refuse("process %d has not both ends of %s, once each", p.pid, link)
+			return refuse("the peers have not both ends of %s, once each", link)
 		}
 	}
 	return nil

@@ -257,16 +257,8 @@ func (p *process) forkAgain(fork *batch, made int) (pid int, err error) {
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the namespaces to enter.
 func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
-	for _, d := range p.descriptors {
-		if d.twin >= 0 {
-			continue
-		}
-		fd, err := d.make(r)
-		if err != nil {
-			return nil, nil, fmt.Errorf("descriptor %d: %w", d.number, err)
-		}
-		r.keep(fd)
-		fds = append(fds, fd)
+	if fds, err = r.openAll(p); err != nil {
+		return nil, nil, err
 	}
 	renewed, files, err := r.renewals(p)
 	r.keep(files...)
@@ -275,6 +267,22 @@ func (r *revival) open(p *process) (fds []int, renewed []renewal, err error) {
 	}
 	fds = append(fds, files...)
 	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), renewed, nil
+}
+
+// openAll opens files like those that the process had, twins left out.
+func (r *revival) openAll(p *process) (fds []int, err error) {
+	for _, d := range p.descriptors {
+		if d.twin >= 0 {
+			continue
+		}
+		fd, err := d.make(r)
+		if err != nil {
+			return nil, fmt.Errorf("descriptor %d: %w", d.number, err)
+		}
+		r.keep(fd)
+		fds = append(fds, fd)
+	}
+	return fds, nil
 }
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them
@@ -288,12 +296,13 @@ func (p *process) install(b *batch, count int, renewed []renewal) {
 			first = append(first, d)
 		}
 	}
-	b.add("begin a session", unix.SYS_SETSID)
+	p.join(b)
 	b.add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
 	b.add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
 	b.receive(aside, count) // as 0, 1, 2, ...
 	b.add("close the socket", unix.SYS_CLOSE, aside)
 	file := uint64(len(first))
+	p.prepareMemory(b)
 	for _, m := range renewed {
 		b.mapAnew(m, file)
 		if m.fromFile {

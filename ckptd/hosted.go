@@ -49,18 +49,20 @@ type hosted struct {
 	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
 
 	// Of the memory backend.
-	innerPeers  []int          // pids of the peers in the group's pid namespace
-	clients     map[int]bool   // which of them may be absent
-	peers       []int          // of those that live, and as the daemon sees them; nil: not looked for
-	generations map[int]int    // of those, see process
-	waits       waits          // of their threads
-	tracer      *tracer        // nil while nothing is traced
-	visitor     *proxy.Visitor // while the peers are taken back
-	revival     *revival       // between stop and revive
-	parked      *parked        // holds the copies once CRIU has brought back another incarnation
-	numbers     numbers        // for copies
-	objects     objects        // that images hold
-	refusal     error          // why the memory backend does not hold the group
+	filters     map[int]int       // of system calls, that the proxy has installed for peers, by their pids in the group: none touches calls of a restore
+	innerPeers  []int             // pids of the peers in the group's pid namespace
+	clients     map[int]bool      // which of them may be absent
+	peers       []int             // of those that live, and as the daemon sees them; nil: not looked for
+	generations map[int]int       // of those, see process
+	waits       waits             // of their threads
+	tracer      *tracer           // nil while nothing is traced
+	visitor     *proxy.Visitor    // while the peers are taken back
+	revival     *revival          // between stop and revive
+	parked      *parked           // holds the copies once CRIU has brought back another incarnation
+	numbers     numbers           // for copies
+	objects     objects           // that images hold
+	pages       map[int][]ownPage // of processes that were forked, by their pids in the group, as they were last
+	refusal     error             // why the memory backend does not hold the group
 }
 
 // start starts the first incarnation. The descriptors are to be closed once handed over.
@@ -88,7 +90,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}
 	if err == nil {
-		h.innerPeers, h.clients = pids, clientsOf(g, pids)
+		h.innerPeers, h.clients, h.filters = pids, clientsOf(g, pids), h.filtersOf(g, pids)
 		descriptors, err = h.handOver(channel, append([]int{int(h.page.Fd())}, read...)...)
 	}
 	if err != nil {

@@ -296,11 +296,15 @@ func single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments 
 	return after.Rax, nil
 }
 
-// inject maps the code and room for lists into a frozen process.
-func (p *process) inject() error {
+// inject maps the code and room for lists into a frozen process, at an address that is free; 0: where the kernel likes it.
+func (p *process) inject(at uint64) error {
 	first := p.threads[0]
-	address, err := single(first.tid, first.registers, "map memory for calls", unix.SYS_MMAP, 0, injectionSize,
-		unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	flags := uint64(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS)
+	if at != 0 {
+		flags |= unix.MAP_FIXED_NOREPLACE
+	}
+	address, err := single(first.tid, first.registers, "map memory for calls", unix.SYS_MMAP, at, injectionSize,
+		unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, flags, ^uint64(0), 0)
 	if err != nil {
 		return err
 	}

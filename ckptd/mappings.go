@@ -5,6 +5,7 @@ package ckptd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,7 @@ func (p *process) examineMemory() (err error) {
 	if p.sizes, err = memorySizes(p.pid); err != nil {
 		return err
 	}
-	if p.generation+1 < maxGeneration { // else memory is mapped anew, which takes the flags
+	if p.parent == nil && len(p.children) == 0 && p.generation+1 < maxGeneration { // else memory is mapped anew, which takes the flags
 		if err := p.examinePages(); !errors.Is(err, errNoScan) {
 			return err
 		}
@@ -215,8 +216,23 @@ func (p *process) checkMappings(renewed bool) error {
 		return err
 	}
 	now, err := mappingsOf(p.pid, 0)
+	if err == nil && p.parent != nil { // the kernel may have joined some that it has kept apart in the process that there was
+		if !slices.Equal(joined(now), joined(p.maps)) {
+			err = fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
+		}
+		return err
+	}
 	if err == nil && withoutRenewed(now) != withoutRenewed(p.maps) {
 		err = fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
 	}
 	return err
+}
+
+// joined are the lines of /proc/PID/maps, one for mappings that continue each other.
+func joined(maps string) []string {
+	var lines []string
+	for line := range strings.Lines(withoutRenewed(maps)) {
+		lines = append(lines, "process 0: mapping "+strings.TrimSuffix(line, "\n"))
+	}
+	return joinMappings(lines)
 }

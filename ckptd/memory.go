@@ -46,6 +46,7 @@ type memoryImage struct {
 	clock     time.Duration    // monotonic, as the peers saw it
 	offset    time.Duration    // of that to the machine's
 
+	makers   []maker    // of all descriptions of open files
 	mu       sync.Mutex // guards held while the group is looked at from several threads
 	held     []held     // what has no name, and what it held
 	fresh    int64      // bytes of that which no earlier image holds
@@ -70,8 +71,8 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		defer leave()
 		frozen, err := freezeAll(pids, here)
 		h.waits = h.waits.note(frozen)
-		for n, p := range frozen {
-			p.generation = h.generations[pids[n]]
+		for _, p := range frozen {
+			p.generation = h.generations[p.pid]
 		}
 		if err == nil {
 			err = sideBySide(
@@ -130,8 +131,8 @@ func (h *hosted) trace() error {
 
 func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 	for _, pid := range pids {
-		p, err := freeze(pid, here)
-		all = append(all, p)
+		tree, err := freezeTree(pid, nil, here)
+		all = append(all, tree...)
 		if err != nil {
 			return all, err
 		}
@@ -215,6 +216,7 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 		return err
 	}
 	for _, p := range frozen {
+		p.filters = m.group.filters
 		if err := p.examine(); err != nil {
 			return err
 		}
@@ -246,10 +248,16 @@ func (m *memoryImage) describeAll(frozen []*process) error {
 	if err := m.visit(); err != nil {
 		return err
 	}
+	var all []openFile
 	for _, p := range frozen {
-		if err := m.describeFiles(m.group, p); err != nil {
+		files, err := m.describeFiles(p, all)
+		if err != nil {
 			return err
 		}
+		all = append(all, files...)
+	}
+	if err := errors.Join(checkPairs(frozen), checkPipes(frozen)); err != nil {
+		return err
 	}
 	return connectEnds(m.sockets)
 }
@@ -281,9 +289,22 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 	if err := m.readClock(clock); err != nil {
 		return err
 	}
-	for _, p := range frozen {
-		if err := p.inject(); err != nil {
+	at := uint64(0)
+	if slices.ContainsFunc(frozen, func(p *process) bool { return p.parent != nil }) {
+		var err error
+		if at, err = meetingPlace(frozen); err != nil {
 			return err
+		}
+	}
+	for _, p := range frozen {
+		if err := p.inject(at); err != nil {
+			return err
+		}
+		if p.parent != nil {
+			if err := m.saveChild(p); err != nil {
+				return err
+			}
+			continue
 		}
 		copied, err := m.copy(p, b.limbo)
 		if copied != nil {
@@ -297,6 +318,30 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 		}
 	}
 	return nil
+}
+
+// saveChild notes how a process that another one has forked differs from that.
+func (m *memoryImage) saveChild(p *process) error {
+	if err := p.interrogate(); err != nil {
+		return err
+	}
+	common, err := p.compareMappings()
+	if err != nil {
+		return err
+	}
+	fresh, err := p.savePages(common, m.group.pages[p.inner])
+	if errors.Is(err, errNoScan) {
+		err = fmt.Errorf("%w: process %d was started by another one: %w", errRefused, p.pid, err)
+	}
+	if err != nil {
+		return err
+	}
+	if m.group.pages == nil {
+		m.group.pages = map[int][]ownPage{}
+	}
+	m.group.pages[p.inner] = p.descent.memory.pages
+	m.fresh += fresh
+	return p.disturbed()
 }
 
 // copy forks a process. The ID that is chosen for the copy may be in use.

@@ -134,7 +134,7 @@ func TestMemoryRefuses(t *testing.T) {
 	for role, want := range map[string]string{
 		"inotify": "anon_inode:inotify", "pidfd": "[pidfd]", "raw socket": "protocol 1", "lease": "holds a lock of another kind", "netlink of audit": "netlink, of protocol 9",
 		"half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes",
-		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "started another process",
+		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "has executed a program",
 		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
 		"System V shared memory": "to which no process is attached", "POSIX message queue": "a POSIX message queue, letters",
 		"socket filter": "has a filter", "expired timerfd": "has expired", "no capabilities": "has dropped the capability",
@@ -225,11 +225,13 @@ func TestOwnRuns(t *testing.T) {
 	}
 }
 
-// TestAutoFallsBack has dropbear fork for its connection: from then on CRIU saves it. The
+// TestAutoFallsBack has a peer start dropbear for its connection: from then on CRIU saves it. The
 // image of before stays what it was, and good for any number of restores in between.
 func TestAutoFallsBack(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendAuto})
-	g := start(t, c, dropbear(t))
+	group, of := ownProgram(t, "inetd", "/usr/sbin/dropbear", "-i", "-r", "{scratch}/hostkey"), dropbear(t)
+	group.Files, group.Binds = append(group.Files, of.Files...), of.Binds
+	g := start(t, c, group)
 	ctx := testContext(t)
 	before := visible(t, g)
 	first, err := g.Checkpoint(ctx)
@@ -242,7 +244,7 @@ func TestAutoFallsBack(t *testing.T) {
 	talk := &conversation{t: t, group: g, id: 1}
 	connect := func() {
 		talk.obtain()
-		if err := g.Proxy().Connect(ctx, 1, dropbearAddress); err != nil {
+		if err := g.Proxy().Connect(ctx, 1, ownAddress); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,7 +259,7 @@ func TestAutoFallsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i.Backend != BackendCRIU || !strings.Contains(i.Refusal, "has started another process") {
+		if i.Backend != BackendCRIU || !strings.Contains(i.Refusal, "has executed a program") {
 			t.Errorf("an image of two processes is by %s: %s", i.Backend, i.Refusal)
 		}
 		images = append(images, i)

@@ -13,8 +13,8 @@ import (
 // Programs wake themselves by a pair of Unix sockets: libcurl does. Such a pair is made again like
 // a pipe.
 
-// describeUnix knows the ends of a socketpair(2) that is empty, and whose ends are both the
-// process's own: see checkPairs.
+// describeUnix knows the ends of a socketpair(2) that is empty, and whose ends are both of
+// the peers: see checkPairs.
 func (m *memoryImage) describeUnix(d *descriptor, f openFile, fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *memoryImage) describeUnix(d *descriptor, f openFile, fd int) error {
 		return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", errRefused, f.number, f.pid, err)
 	}
 	d.pair = [2]uint64{number, peer}
-	key, end := fmt.Sprintf("%d socketpair %d", f.pid, min(number, peer)), 0
+	key, end := fmt.Sprintf("socketpair %d", min(number, peer)), 0
 	if number > peer {
 		end = 1
 	}
@@ -55,14 +55,18 @@ func (m *memoryImage) describeUnix(d *descriptor, f openFile, fd int) error {
 }
 
 // checkPairs refuses a pair of which somebody else may have an end.
-func (p *process) checkPairs() error {
+func checkPairs(all []*process) error {
 	own := map[uint64]bool{}
-	for _, d := range p.descriptors {
-		own[d.pair[0]] = true
+	for _, p := range all {
+		for _, d := range p.descriptors {
+			own[d.pair[0]] = true
+		}
 	}
-	for _, d := range p.descriptors {
-		if d.pair[0] != 0 && !own[d.pair[1]] {
-			return refuse("descriptor %d of process %d is an end of a pair of Unix sockets whose other end it does not have", d.number, p.pid)
+	for _, p := range all {
+		for _, d := range p.descriptors {
+			if d.pair[0] != 0 && !own[d.pair[1]] {
+				return refuse("descriptor %d of process %d is an end of a pair of Unix sockets whose other end no peer has", d.number, p.pid)
+			}
 		}
 	}
 	return nil

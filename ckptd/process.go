@@ -13,8 +13,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/tandem-mc/tandem/peers"
 )
 
 // errRefused says that a backend cannot hold a group as it is. The text names what it is
@@ -37,7 +35,11 @@ type process struct {
 	renewed bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []page
-	unnamed     []*mapping // what it has mapped that is shared and has no name
+	filters     map[int]int // of system calls, that peers have from the beginning: see hosted
+	parent      *process    // nil: it is a peer
+	children    []*process  // that it has forked, in their order
+	descent     *descent    // nil: it is a peer
+	unnamed     []*mapping  // what it has mapped that is shared and has no name
 	mappings    []*mapping
 	generation  int // forks since it shared no page with another
 	descriptors []descriptor
@@ -168,13 +170,6 @@ func (p *process) examine() error {
 		if err := t.examine(p.pid, vector); err != nil {
 			return err
 		}
-		children, err := peers.Children(p.pid, t.tid)
-		if err != nil {
-			return err
-		}
-		if len(children) > 0 {
-			return refuse("process %d has started another process, %d", p.pid, children[0])
-		}
 		if err := p.examineStatus(t, n == 0); err != nil {
 			return err
 		}
@@ -235,21 +230,21 @@ func (p *process) examineStatus(t *thread, first bool) error {
 	}
 	lines := status(text)
 	t.name = lines.field("Name:")
-	inner := func(field string) int {
-		f := strings.Fields(lines.field(field))
-		n, _ := strconv.Atoi(f[max(len(f)-1, 0)])
-		return n
-	}
+	inner := func(field string) int { return innermost(lines, field) }
 	t.inner = inner("NSpid:")
 	if trap, _ := strconv.ParseUint(lines.field("SigIgn:"), 16, 64); trap&^blockAll != 0 {
 		return refuse("process %d ignores the signal SIGTRAP", p.pid)
 	}
 	if first {
 		p.inner = t.inner
-		if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
+		p.common = lines
+		if p.parent != nil {
+			if err := p.examineDescent(); err != nil {
+				return err
+			}
+		} else if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
 			return refuse("process %d is not the leader of its session", p.pid)
 		}
-		p.common = lines
 		p.tables = lines.bytes("VmPTE:")
 		if err := p.examineRights(); err != nil {
 			return err
@@ -270,7 +265,7 @@ func (p *process) examineRights() error {
 	if effective, err := strconv.ParseUint(p.common.field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {
 		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
 	}
-	if p.common.field("Seccomp:") != "0" && !(p.common.field("Seccomp_filters:") == "1" && p.hasOwnVDSO()) {
+	if p.common.field("Seccomp:") != "0" && p.common.field("Seccomp_filters:") != strconv.Itoa(p.filters[p.peer().inner]) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
 	}
 	return nil
@@ -287,6 +282,14 @@ func (p *process) examineKinds() error {
 		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	return nil
+}
+
+// peer is the process itself, or the peer by which it was started.
+func (p *process) peer() *process {
+	for p.parent != nil {
+		p = p.parent
+	}
+	return p
 }
 
 func robustList(tid int) (list [2]uint64, err error) {

@@ -1,7 +1,6 @@
 package ckptd
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -85,11 +84,15 @@ func key(behaviour, peer int) uint64 {
 	return rand.NewPCG(uint64(behaviour), uint64(peer)).Uint64()
 }
 
-// hasOwnVDSO reports whether the vDSO of a process was replaced, and with it a filter of
-// system calls was put in place, which does not touch those that a restore takes.
-func (p *process) hasOwnVDSO() bool {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
-	return err == nil && bytes.Contains(maps, []byte(vdsoInGroup))
+// filtersOf says how many filters of system calls the proxy installs for each peer, by their pids in the group.
+func (h *hosted) filtersOf(g peers.Group, pids []int) map[int]int {
+	all := map[int]int{}
+	for i, p := range g.Peers {
+		if p.Choices > 0 && h.daemon.hasShim {
+			all[pids[i]]++ // with the vDSO
+		}
+	}
+	return all
 }
 
 // chooseDevices puts a file of chosen bytes in the place of the random devices.

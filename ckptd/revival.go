@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,8 @@ type revival struct {
 	clock            *os.File // time namespace to be in
 	sockets          []int
 	pipes            map[string][2]int
-	root             int // root directory of the group
+	made             map[int]int // descriptions of open files, by their index
+	root             int         // root directory of the group
 	opened           []int
 	entered          func() error // waits for the proxy to have left the old network
 	here             *unix.CPUSet // where the peers run until they are released
@@ -61,8 +63,11 @@ func (b *memory) stop(h *hosted, i *image) error {
 	if err != nil {
 		return err
 	}
+	var below []int
 	if !ended {
-		if err := h.killPeers(); err != nil {
+		below, err = h.killPeers()
+		defer closeAll(below)
+		if err != nil {
 			return err
 		}
 	}
@@ -71,6 +76,16 @@ func (b *memory) stop(h *hosted, i *image) error {
 	err = h.prepare(i.memory)
 	if err := errors.Join(reaped(), err); err != nil {
 		return err
+	}
+	if len(below) > 0 { // they are the proxy's children now, and their IDs will be needed
+		for _, pidfd := range below {
+			if !awaitExit(pidfd, patience) {
+				return errors.New("a process that a peer has started survives SIGKILL")
+			}
+		}
+		if err := v.Reap(last); err != nil {
+			return err
+		}
 	}
 	if err := h.killOrphans(v, old, last); err != nil {
 		return err
@@ -81,16 +96,50 @@ func (b *memory) stop(h *hosted, i *image) error {
 	return nil
 }
 
-// killPeers kills the peers, if they run.
-func (h *hosted) killPeers() error {
+// killPeers kills the peers, if they run, and all that they have started, of which it returns pidfds.
+func (h *hosted) killPeers() (below []int, err error) {
 	pids, err := h.livePeers()
 	h.peers = nil
+	for _, pid := range pids {
+		started, e := descendantsOf(pid)
+		err = errors.Join(err, e)
+		below = append(below, started...)
+	}
 	for _, pid := range pids { // which the proxy does not reap before it is told to
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("end peer process %d: %w", pid, err)
+			return below, fmt.Errorf("end peer process %d: %w", pid, err)
 		}
 	}
-	return err
+	for _, pidfd := range below {
+		if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+			return below, fmt.Errorf("end what a peer has started: %w", err)
+		}
+	}
+	return below, err
+}
+
+// descendantsOf returns pidfds of what a process has started, parents first.
+func descendantsOf(pid int) (all []int, err error) {
+	children, err := childrenOf(pid)
+	if errors.Is(err, fs.ErrNotExist) { // it has ended
+		return nil, nil
+	}
+	for _, child := range children {
+		pidfd, err := unix.PidfdOpen(child, 0)
+		if err == unix.ESRCH {
+			continue
+		}
+		if err != nil {
+			return all, fmt.Errorf("look for what peers have started: %w", err)
+		}
+		all = append(all, pidfd)
+		below, err := descendantsOf(child)
+		all = append(all, below...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, err
 }
 
 // killOrphans kills what the peers, which are dead, have started: those are children of the
@@ -108,7 +157,7 @@ func (h *hosted) killOrphans(v *proxy.Visitor, network uint64, last int) error {
 
 // prepare makes the network that the group will be in, with its sockets, and the time.
 func (h *hosted) prepare(m *memoryImage) error {
-	r := &revival{image: m, pipes: map[string][2]int{}}
+	r := &revival{image: m, pipes: map[string][2]int{}, made: map[int]int{}}
 	var err error
 	r.checker, r.channel, err = h.renew(func() (err error) {
 		r.sockets, err = makeSockets(m.sockets)
@@ -172,22 +221,29 @@ func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err
 			return err
 		}
 		defer leave()
-		var revived []*process
+		var revived, roots []*process
 		for _, p := range r.image.processes {
 			if r.root, err = rootOf(p.pid); err != nil {
 				return err
 			}
 			q, err := r.revive(p)
+			if err == nil {
+				roots, revived = append(roots, q), append(revived, q)
+				var below []*process
+				below, err = r.reviveChildren(q, p.children)
+				revived = append(revived, below...)
+			}
 			unix.Close(r.root)
 			if err != nil {
 				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
 			}
-			revived = append(revived, q)
 		}
 		for _, q := range revived {
 			if err := q.release(); err != nil {
 				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
 			}
+		}
+		for _, q := range roots {
 			pids = append(pids, q.pid)
 			generations[q.pid] = q.generation
 		}

@@ -93,14 +93,18 @@ const (
 // knownTo leaves out what CRIU 4.2.1 is known to lose: that an eventfd is a semaphore, that a
 // file was opened as a directory, that what is executed from now on is to have the addresses
 // that it has always (personality), where one mapping ended and the next, just like it,
-// began, and sockets that no process has any more: data that reaches them is answered by a reset, and so
+// began, what memory that processes share is called, and sockets that no process has any more: data that reaches them is answered by a reset, and so
 // it is where there is none. The end of a stream they acknowledge; where there is none, that is reset, too.
 func knownTo(b backend, state []string) []string {
 	if b.name() != BackendCRIU {
+		if hasSeveral(state) { // whose mappings the memory backend makes anew
+			return joinMappings(slices.Clone(state))
+		}
 		return state
 	}
 	state = slices.DeleteFunc(slices.Clone(state), func(line string) bool { return strings.HasSuffix(line, ofNobody) })
 	for n, line := range state {
+		line = sharedMemory.ReplaceAllString(line, " 0 /dev/zero (deleted)")
 		state[n] = strings.Replace(line, "eventfd-semaphore: 1", "eventfd-semaphore: 0", 1)
 		state[n] = strings.Replace(state[n], `personality "00040000`, `personality "00000000`, 1)
 		if before, after, ok := strings.Cut(state[n], "flags: 0"); ok {
@@ -110,6 +114,22 @@ func knownTo(b backend, state []string) []string {
 		}
 	}
 	return joinMappings(state)
+}
+
+// hasSeveral tells whether there are several processes.
+func hasSeveral(state []string) bool {
+	first := ""
+	for _, line := range state {
+		name, _, _ := strings.Cut(line, ": ")
+		if !strings.HasPrefix(name, "process ") || name == first {
+			continue
+		}
+		if first != "" {
+			return true
+		}
+		first = name
+	}
+	return false
 }
 
 // joinMappings makes one line of those for mappings that continue each other. It needs them
@@ -326,7 +346,9 @@ var (
 	inodesInGroup = regexp.MustCompile(`^(\S+ \S+ \S+ \S+ )\d+ +(/run/)`)
 	// Numbers of the kernel's, and the time that is left.
 	numbersOfFiles = regexp.MustCompile(`pos:\S+ ino:\S+ sdev:\S+|it_value:.*|\s+`)
-	keptOfStatus   = regexp.MustCompile(`^(Name|Umask|State|NSpid|NSpgid|NSsid|Uid|Gid|Groups|VmLck|Threads|Sig(Pnd|Blk|Ign|Cgt)|ShdPnd|Cap.*|NoNewPrivs|Seccomp|Cpus_allowed|Mems_allowed_list|CoreDumping|THP_enabled):`)
+	// Memory that processes share, which CRIU makes by memfd_create(2).
+	sharedMemory = regexp.MustCompile(` \d+ +(/memfd:)?/dev/zero \(deleted\)`)
+	keptOfStatus = regexp.MustCompile(`^(Name|Umask|State|NSpid|NSpgid|NSsid|Uid|Gid|Groups|VmLck|Threads|Sig(Pnd|Blk|Ign|Cgt)|ShdPnd|Cap.*|NoNewPrivs|Seccomp|Cpus_allowed|Mems_allowed_list|CoreDumping|THP_enabled):`)
 )
 
 // names are those in a directory, numbers in their order.

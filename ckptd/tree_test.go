@@ -1,0 +1,62 @@
+//go:build amd64
+
+package ckptd
+
+import (
+	"testing"
+)
+
+// TestProcessesGoBack: a tree of processes with memory, signals, pipes and threads of their own.
+func TestProcessesGoBack(t *testing.T) {
+	for name, user := range map[string]string{"root": "", "another user": "nobody"} {
+		t.Run(name, func(t *testing.T) {
+			group := ownProgram(t, "forks")
+			group.Peers[0].User = user
+			wander(t, start(t, spawn(t, Options{Backend: BackendMemory}), group), 80)
+		})
+	}
+}
+
+// TestLongLineOfTrees goes on from restored processes again and again, beyond where memory is mapped anew.
+func TestLongLineOfTrees(t *testing.T) {
+	g := start(t, spawn(t, Options{Backend: BackendMemory}), ownProgram(t, "forks"))
+	talk := connectTo(t, g, ownAddress)
+	talk.ask("change\n")
+	for range maxGeneration + 2 {
+		if err := g.Restore(testContext(t), saved(t, g)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	talk.obtain()
+	if got := talk.ask("change\n"); got == "" {
+		t.Errorf("there is no answer any more; it wrote %q", g.Written())
+	}
+}
+
+// TestBackendsAgreeOnProcesses: with CRIU a tree of processes answers as it does with images in memory.
+func TestBackendsAgreeOnProcesses(t *testing.T) {
+	answers := map[string]string{}
+	bothBackends(t, func(t *testing.T, c *Client) {
+		g := start(t, c, ownProgram(t, "forks"))
+		talk := connectTo(t, g, ownAddress)
+		all := talk.ask("change\n")
+		image := saved(t, g)
+		for range 2 {
+			for range 3 {
+				all += talk.ask("change\n")
+			}
+			if err := g.Restore(testContext(t), image); err != nil {
+				t.Fatal(err)
+			}
+			talk.obtain()
+		}
+		answers[t.Name()] = all
+	})
+	first := ""
+	for name, all := range answers {
+		if first != "" && all != first {
+			t.Errorf("%s: %s\nthe other one: %s", name, all, first)
+		}
+		first = all
+	}
+}
