@@ -83,6 +83,7 @@ soak: setup build
 fuzz: build
 	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 	for decoder in DecodeMessage ReceiveMessage DecodeSpec; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
+	for decoder in Input Message; do $(GO) test ./sut -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000

@@ -115,13 +115,14 @@ type narrator struct {
 	// preempting: for each of the transitions of goroutines to come, whether another one
 	// could have gone on; nil if that is not known.
 	preempting []bool
+	networks   networks
 	meets      string // whose operation on a channel the present step completes, too
 }
 
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
-		names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{}, holders: newHolders(),
+		networks: networks{}, names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{}, holders: newHolders(),
 	}
 }
 
@@ -384,7 +385,7 @@ func (n *narrator) exchange() {
 	x := n.exchanges[0]
 	n.exchanges = n.exchanges[1:]
 	s := &n.result.Steps[len(n.result.Steps)-1]
-	s.IO = append(s.IO, messages(x)...)
+	s.IO = append(s.IO, n.networks.messages(x)...)
 	s.Cached = x.cached
 	for _, w := range x.wrote {
 		n.result.Outputs = append(n.result.Outputs, report.Output{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -189,8 +190,51 @@ func recordExchange(x exchange) report.Exchange {
 	return e
 }
 
+// networks are those of connections and listeners, by number.
+type networks map[int]proxy.Network
+
+// note notes what an exchange opens.
+func (n networks) note(x exchange) {
+	if x.input.Kind == iocache.Connect || x.input.Kind == iocache.Listen {
+		if a, err := proxy.ParseAddress(x.input.Addr); err == nil { // a recording may have any text there
+			n[x.input.Conn] = a.Network
+		}
+	}
+	for i, listener := range x.answer.Opened {
+		n[x.first+i] = n[listener]
+	}
+}
+
+// pieces are data that were sent one way: of a stream one, and else a message each.
+func (n networks) pieces(m report.Message) []report.Message {
+	network := n[m.Conn]
+	if !network.KeepsBounds() || len(m.Data) == 0 {
+		return []report.Message{m}
+	}
+	var list []report.Message
+	for left := m.Data; len(left) > 0; {
+		one, rest, ok := sut.ReadMessage(left, network)
+		if !ok {
+			return []report.Message{m}
+		}
+		piece := report.Message{Conn: m.Conn, ToPeer: m.ToPeer, Data: one.Data, Datagram: true}
+		if one.Address != (proxy.Address{}) {
+			piece.Address = one.Address.Text()
+		}
+		if one.Errno != 0 {
+			piece.Datagram, piece.Event = false, "error: "+unix.Errno(one.Errno).Error()
+		}
+		list, left = append(list, piece), rest
+	}
+	if m.Event != "" {
+		list = append(list, report.Message{Conn: m.Conn, ToPeer: m.ToPeer, Event: m.Event})
+	}
+	return list
+}
+
 // messages is an exchange as a counterexample shows it.
-func messages(x exchange) []report.Message {
+func (n networks) messages(x exchange) []report.Message {
+	n.note(x)
 	first := report.Message{Conn: x.input.Conn, ToPeer: true, Data: x.input.Data}
 	switch x.input.Kind {
 	case iocache.Connect:
@@ -204,7 +248,7 @@ func messages(x exchange) []report.Message {
 	case iocache.Pass:
 		first.About, first.Event = "peers", "time passes until a timer is due"
 	}
-	list := []report.Message{first}
+	list := n.pieces(first)
 	if x.answer.Refused != 0 {
 		list = append(list, report.Message{Conn: x.input.Conn, Event: "refused"})
 	}
@@ -219,7 +263,7 @@ func messages(x exchange) []report.Message {
 		case iocache.Reset:
 			m.Event = "reset"
 		}
-		list = append(list, m)
+		list = append(list, n.pieces(m)...)
 	}
 	for _, end := range x.ended {
 		list = append(list, report.Message{About: end.peer, Event: peers.Outcome(end.status)})

@@ -84,6 +84,14 @@ func (a Address) String() string {
 	return strings.Join(parts, " ")
 }
 
+// Text is the address without its network.
+func (a Address) Text() string {
+	if a.Network.IsUnix() && a.Path != "" {
+		return pathText(a.Path)
+	}
+	return a.At.String()
+}
+
 // pathText shows the name of a Unix socket without blanks; @ stands for the zero byte of abstract names.
 func pathText(path string) string {
 	text, abstract := strings.CutPrefix(path, "\x00")

@@ -184,6 +184,10 @@ type Message struct {
 	ToPeer bool
 	Data   []byte
 	Event  string // after Data: "end of stream", "reset", "refused"; empty if nothing
+	// Datagram says that Data, which may be empty, is a message of its own and no part of a stream. Address is
+	// that of its receiver or sender where the socket has several.
+	Datagram bool
+	Address  string
 }
 
 // Options say how text is written. The zero value is for files and pipes.

@@ -41,13 +41,28 @@ func newConversation() *conversation {
 // describe says what the bytes of a message are and what else happened.
 func (d decoders) describe(message Message) []string {
 	var lines []string
-	if len(message.Data) > 0 {
+	switch {
+	case message.Datagram:
+		lines = []string{datagram(message)}
+	case len(message.Data) > 0:
 		lines = d.of(message).feed(message.Data)
 	}
 	if message.Event != "" {
 		lines = append(lines, printable(message.Event))
 	}
 	return lines
+}
+
+// datagram says what a message of its own is.
+func datagram(m Message) string {
+	way := ""
+	switch {
+	case m.Address != "" && m.ToPeer:
+		way = " to " + printable(m.Address)
+	case m.Address != "":
+		way = " from " + printable(m.Address)
+	}
+	return "message" + way + ": " + raw{}.feed(m.Data)[0]
 }
 
 func (d decoders) of(message Message) decoder {
