@@ -50,6 +50,9 @@ func (h *hosted) layOut(g peers.Group) error {
 	if err := h.planMounts(g.Binds, scratch); err != nil {
 		return err
 	}
+	if err := h.planTemporary(g); err != nil {
+		return fmt.Errorf("give the peers directories for temporary files: %w", err)
+	}
 	if err := owners.give(scratch); err != nil {
 		return fmt.Errorf("give the peers their files: %w", err)
 	}
@@ -114,7 +117,13 @@ func writeFile(path string, f peers.File) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, f.Content, 0o600); err != nil {
+	var err error
+	if f.IsDirectory() {
+		err = os.MkdirAll(path, 0o755)
+	} else {
+		err = os.WriteFile(path, f.Content, 0o600)
+	}
+	if err != nil {
 		return err
 	}
 	if err := os.Chmod(path, f.Mode); err != nil {

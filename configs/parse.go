@@ -261,8 +261,11 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	switch {
 	case e.Path == "":
 		return nil, ".path", errors.New("it is missing or empty: say where the file goes, such as {scratch}/www/index.html")
+	case strings.HasSuffix(e.Path, "/") && sources > 0 && e.From == nil:
+		return nil, ".path", errors.New("it ends with a slash, so that it names an empty directory, which has no content: leave out one of them")
+	case strings.HasSuffix(e.Path, "/") && sources == 0: // an empty directory
 	case sources != 1:
-		return nil, "", errors.New("give either content, the text of the file, or from, the file or directory to copy (or base64)")
+		return nil, "", errors.New("give either content, the text of the file, or from, the file or directory to copy (or base64); or end the path with a slash for an empty directory")
 	case e.Content != nil:
 		f.Content = []byte(*e.Content)
 	case e.Base64 != nil:

@@ -90,10 +90,13 @@ type Peer struct {
 // File is put in place before the peers start. A relative path is below Scratch. Content that
 // holds a zero byte is no text: Scratch is not replaced there.
 type File struct {
-	Path    string
+	Path    string // one that ends with a slash is that of an empty directory
 	Content []byte
-	Mode    fs.FileMode // permission bits; 0 means 0644
+	Mode    fs.FileMode // permission bits; 0 means 0644, and 0755 for a directory
 }
+
+// IsDirectory tells whether it is an empty directory.
+func (f File) IsDirectory() bool { return strings.HasSuffix(f.Path, "/") }
 
 // ClockStart is when the clock of a peer starts whose behaviour is chosen or whose clock is virtual, and when the
 // files of all peers were changed last.
@@ -241,6 +244,9 @@ func (g Group) validateFiles() []error {
 		if _, err := f.Below(Scratch); err != nil {
 			wrong = append(wrong, fmt.Errorf("files[%d]: %w", i, err))
 		}
+		if f.IsDirectory() && len(f.Content) > 0 {
+			wrong = append(wrong, fmt.Errorf("files[%d]: the path %q is that of a directory, and there is content", i, f.Path))
+		}
 		if f.Mode&^fs.ModePerm != 0 {
 			wrong = append(wrong, fmt.Errorf("files[%d]: mode %v is more than permission bits", i, f.Mode))
 		}
@@ -319,6 +325,9 @@ func (g Group) In(scratch string) Group {
 	for _, f := range g.Files {
 		if f.Mode == 0 {
 			f.Mode = 0o644
+			if f.IsDirectory() {
+				f.Mode = 0o755
+			}
 		}
 		content := f.Content
 		if bytes.IndexByte(content, 0) < 0 { // a program that has the word in it would be damaged
