@@ -334,6 +334,9 @@ func AddressOf(n Network, from unix.Sockaddr) Address {
 		if a.Path = from.Name; strings.HasPrefix(a.Path, "@") {
 			a.Path = "\x00" + a.Path[1:]
 		}
+		if a.Path == "\x00" { // it has none
+			a.Path = ""
+		}
 	}
 	return a
 }

@@ -235,7 +235,8 @@ func (s *server) accept(listener int, newID ID) (reply, int) {
 		switch err {
 		case nil:
 			s.sockets[newID] = fd
-			return reply{address: AddressOf(TCP, from)}, fd
+			a := AddressOf(TCP, from)
+			return reply{address: Address{At: a.At}}, fd // of a Unix socket it is no use
 		case unix.EAGAIN:
 			if r := s.wait(listener, unix.POLLIN); r != (reply{}) {
 				return r, -1

@@ -12,6 +12,8 @@ func tandemLoad(dir *tandemNode, name string) (*tandemNode, Errno) {
 			return tandemProcess(name), 0
 		case dir.host == "/etc" && tandemIsResolver(name):
 			return tandemResolver(name), 0
+		case dir.host == "/run" && name == "tandem" && tandemHasPeers():
+			return tandemScratch(), 0
 		case dir.host == "/" && name == tandemPrograms:
 			return tandemProgram(dir), 0
 		}
@@ -92,6 +94,14 @@ func tandemProgram(root *tandemNode) *tandemNode {
 		f.programs.insert(0, name, exe)
 	}
 	return f.programs
+}
+
+// tandemScratch is a directory where that of the peers is, empty, and the program's own: so that it can have
+// Unix sockets at the paths at which peers look for them.
+func tandemScratch() *tandemNode {
+	n := &tandemNode{number: tandemNamed(0, "/run/tandem"), mode: S_IFDIR | 0o755, links: 2, reader: -1, listed: true}
+	n.stamp()
+	return n
 }
 
 //go:linkname tandemProgramName
