@@ -362,8 +362,8 @@ func mountOwnTree(maxBytes int64) error {
 	}{
 		{target: "/", flags: unix.MS_REC | unix.MS_PRIVATE},
 		{source: "proc", target: "/proc", kind: "proc"},
-		// CRIU keeps what it learns about the kernel in /run, if that is a tmpfs.
-		{source: "tandem", target: runDirectory, kind: "tmpfs", data: size + ",mode=0755"},
+		// CRIU keeps what it learns about the kernel in /run, if that is a tmpfs. What access times are for: see stamps.
+		{source: "tandem", target: runDirectory, kind: "tmpfs", flags: unix.MS_STRICTATIME, data: size + ",mode=0755"},
 	} {
 		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)

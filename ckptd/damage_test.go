@@ -208,7 +208,7 @@ func BenchmarkSeal(b *testing.B) {
 	}
 	b.SetBytes(bytes)
 	for b.Loop() {
-		if _, err := sealOf(image); err != nil {
+		if _, err := sealOf(image, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -60,6 +60,8 @@ type hosted struct {
 	revival     *revival          // between stop and revive
 	parked      *parked           // holds the copies once CRIU has brought back another incarnation
 	numbers     numbers           // for copies
+	stamps      stamps            // of its files; nil: none
+	mapped      mappedFiles       // at the checkpoint that is under way
 	objects     objects           // that images hold
 	pages       map[int][]ownPage // of processes that were forked, by their pids in the group, as they were last
 	refusal     error             // why the memory backend does not hold the group
@@ -225,14 +227,14 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	}
 	cleared := false
 	channel, err := i.backend.revive(ctx, h, i, func() error {
-		if err := i.seal.check(i.directory); err != nil {
+		if err := i.seal.check(i.directory, h.unread(i)); err != nil {
 			return err
 		}
 		cleared = true
 		return h.clear(i)
 	})
 	if err != nil && !cleared {
-		if damage := i.seal.check(i.directory); damage != nil { // and nothing has changed
+		if damage := i.seal.check(i.directory, nil); damage != nil { // and nothing has changed
 			err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(damage))
 			return nil, errors.Join(err, h.daemon.store.remove(i))
 		}

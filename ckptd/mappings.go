@@ -5,6 +5,7 @@ package ckptd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,11 +62,11 @@ func (p *process) examineFlags() error {
 	if err != nil {
 		return err
 	}
-	var maps strings.Builder
+	var lines strings.Builder
 	var m *mapping
 	for line := range strings.Lines(string(text)) {
 		if isMapping(line) {
-			maps.WriteString(line)
+			lines.WriteString(line)
 			if m, err = parseMapping(line); err != nil {
 				return fmt.Errorf("process %d: %w", p.pid, err)
 			}
@@ -81,7 +82,7 @@ func (p *process) examineFlags() error {
 			m.flags = strings.Fields(value)
 		}
 	}
-	p.maps = maps.String()
+	p.maps = lines.String()
 	for _, m := range p.mappings {
 		if err := p.examineMapping(m); err != nil {
 			return err
@@ -236,3 +237,23 @@ func joined(maps string) []string {
 	}
 	return joinMappings(lines)
 }
+
+// mappedFilesOf are the files that processes have mapped and do not copy when they write.
+func mappedFilesOf(all []*process) mappedFiles {
+	f := mappedFiles{map[uint64]bool{}, map[string]bool{}}
+	for _, p := range all {
+		for _, m := range p.mappings {
+			if m.shared && m.inode != 0 {
+				f.inodes[m.inode] = true
+				f.names[strings.TrimPrefix(m.name, runDirectory+"/")] = true
+			}
+		}
+		below := mappedFilesOf(p.children)
+		maps.Copy(f.inodes, below.inodes)
+		maps.Copy(f.names, below.names)
+	}
+	return f
+}
+
+// mappedBy are those of the processes of an image.
+func mappedBy(m *memoryImage) mappedFiles { return mappedFilesOf(m.processes) }

@@ -88,6 +88,12 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 			err = m.checkSegments(frozen)
 		}
 		if err == nil {
+			h.mapped = mappedFilesOf(frozen)
+			if h.stamps == nil {
+				h.stamps = stamps{}
+			}
+		}
+		if err == nil {
 			err = sideBySide(func() error { return b.capture(m, frozen) }, func() error { return h.saveFiles(i) }, m.saveObjects)
 		}
 		if err != nil {

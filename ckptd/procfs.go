@@ -19,8 +19,11 @@ func readProc(path string) ([]byte, error) {
 }
 
 // readRoom is readProc for a file that has most likely less than so many bytes.
-func readRoom(path string, room int) ([]byte, error) {
-	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+func readRoom(path string, room int) ([]byte, error) { return readRoomBy(path, room, unix.O_RDONLY) }
+
+// readRoomBy is readRoom with more flags to open by.
+func readRoomBy(path string, room, flags int) ([]byte, error) {
+	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, flags|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 	}
 	if err = h.saveVerifiably(ctx, i); err != nil {
 		err = h.notSaved(i, err)
-	} else if i.seal, err = sealOf(i.directory); err != nil {
+	} else if i.seal, err = sealOf(i.directory, h.sealed()); err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
 	if err != nil {
@@ -34,6 +35,30 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 	h.base, h.from = i.files(), i
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
+}
+
+// sealed tells what is known of files of a new image: those that it shares with the one before it.
+func (h *hosted) sealed() func(name string, inode uint64) (fileSeal, bool) {
+	if h.from == nil {
+		return nil
+	}
+	return h.from.seal.files
+}
+
+// unread tells which files a restore of an image does not read, since the group has the same.
+func (h *hosted) unread(i *image) func(name string, inode uint64) bool {
+	if i.memory == nil {
+		return nil
+	}
+	mapped := mappedBy(i.memory)
+	return func(name string, inode uint64) bool {
+		below, ok := strings.CutPrefix(name, filepath.Base(i.files())+"/")
+		var st unix.Stat_t
+		if !ok || unix.Lstat(filepath.Join(h.directory, below), &st) != nil {
+			return false
+		}
+		return h.stamps.same(&st, inode) && !mapped.inodes[st.Ino] && !mapped.names[below]
+	}
 }
 
 // notSaved says why the group was not saved. Where it may be in any state, it is ended.
@@ -55,13 +80,22 @@ func (h *hosted) notSaved(i *image, err error) error {
 
 // saveFiles copies the files of the group, which must not run.
 func (h *hosted) saveFiles(i *image) error {
-	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base}.save()
+	if i.memory == nil && i.backend != h.daemon.memory {
+		h.stamps = nil // nobody has looked what is mapped
+	}
+	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base, known: h.stamps, mapped: h.mapped}.save()
 }
 
 // putBackFiles puts back the files of the group, in the place of other images if need be.
 func (h *hosted) putBackFiles(i *image) error {
 	for {
-		err := treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}.putBack()
+		c := treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}
+		if i.memory != nil {
+			c.known, c.mapped = h.stamps, mappedBy(i.memory)
+		} else {
+			h.stamps = nil
+		}
+		err := c.putBack()
 		if !errors.Is(err, unix.ENOSPC) || h.daemon.store.makeRoom() != nil {
 			return err
 		}

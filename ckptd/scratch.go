@@ -26,6 +26,17 @@ type treeCopy struct {
 	base  string
 	links map[uint64]string // inodes with several names: the first copied name
 	kept  map[string]bool   // names of what is the same already, and of directories
+	// known are files of the group, which the one directory is, that are the same as some of images, as the other is one; mapped are
+	// inodes, and paths below the group's directory, of files that may be written without a trace.
+	known  stamps
+	mapped mappedFiles
+}
+
+// mappedFiles are files that processes have mapped and share with it, by their inodes and by their paths below the
+// directory of the group.
+type mappedFiles struct {
+	inodes map[uint64]bool
+	names  map[string]bool
 }
 
 // save fills the empty directory to.
@@ -71,7 +82,7 @@ func (c treeCopy) clear(dir string) error {
 func (c treeCopy) keep(name string, e fs.DirEntry) (bool, error) {
 	from, to := filepath.Join(c.from, name), filepath.Join(c.to, name)
 	if !e.IsDir() {
-		return sameFile(from, to)
+		return c.same(name, to, from)
 	}
 	var source unix.Stat_t
 	if err := unix.Lstat(from, &source); err != nil || source.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -139,15 +150,22 @@ func (c treeCopy) copyFile(name string) error {
 		c.links[st.Ino] = to
 	} else if c.base != "" {
 		older := filepath.Join(c.base, name)
-		if same, err := sameFile(from, older); err == nil && same && os.Link(older, to) == nil {
+		if same, err := c.same(name, from, older); err == nil && same && os.Link(older, to) == nil {
 			return nil
 		}
 	}
-	return errors.Join(copyContent(from, to), copyAttributes(from, to))
+	err := errors.Join(copyContent(from, to), copyAttributes(from, to))
+	if saving := c.kept == nil; saving && err == nil && !c.mapped.inodes[st.Ino] && !c.mapped.names[name] {
+		var copied unix.Stat_t
+		if err = unix.Lstat(to, &copied); err == nil {
+			c.known.note(from, copied.Ino)
+		}
+	}
+	return err
 }
 
 func copyContent(from, to string) error {
-	r, err := os.Open(from)
+	r, err := os.OpenFile(from, unix.O_NOATIME, 0)
 	if err != nil {
 		return err
 	}
@@ -182,6 +200,34 @@ func copyAttributes(from, to string) error {
 	return nil
 }
 
+// same tells whether a file of the group and one of an image are the same, and notes it if they are.
+func (c treeCopy) same(name, live, image string) (bool, error) {
+	if c.known == nil {
+		return sameFile(live, image)
+	}
+	var s, t unix.Stat_t
+	if err := unix.Lstat(live, &s); err != nil {
+		return false, ignoreMissing(live, err)
+	}
+	if err := unix.Lstat(image, &t); err != nil {
+		return false, ignoreMissing(image, err)
+	}
+	mapped := c.mapped.inodes[s.Ino] || c.mapped.names[name]
+	if alike(&s, &t) && !mapped && c.known.same(&s, t.Ino) {
+		return true, nil
+	}
+	same, err := sameFile(live, image)
+	if delete(c.known, s.Ino); err == nil && same && !mapped {
+		c.known.note(live, t.Ino)
+	}
+	return same, err
+}
+
+// alike tells whether both are regular files with the same attributes.
+func alike(s, t *unix.Stat_t) bool {
+	return s.Mode == t.Mode && s.Mode&unix.S_IFMT == unix.S_IFREG && s.Uid == t.Uid && s.Gid == t.Gid && s.Size == t.Size && s.Mtim == t.Mtim
+}
+
 // sameFile tells whether both are regular files with the same content and attributes. It
 // compares the contents: times do not tell what was written through a mapping.
 func sameFile(a, b string) (bool, error) {
@@ -192,7 +238,7 @@ func sameFile(a, b string) (bool, error) {
 	if err := unix.Lstat(b, &t); err != nil {
 		return false, ignoreMissing(b, err)
 	}
-	if s.Mode != t.Mode || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Uid != t.Uid || s.Gid != t.Gid || s.Size != t.Size || s.Mtim != t.Mtim {
+	if !alike(&s, &t) {
 		return false, nil
 	}
 	if s.Ino == t.Ino || s.Size == 0 {
@@ -229,7 +275,7 @@ func ignoreMissing(path string, err error) error {
 }
 
 func mapFile(path string, size int) (content []byte, release func(), err error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, unix.O_NOATIME, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,6 +287,6 @@ func mapFile(path string, size int) (content []byte, release func(), err error) 
 }
 
 func readSmall(path string, size int) (content []byte, release func(), err error) {
-	content, err = readRoom(path, size+1) // of which the last byte shows the end at once
+	content, err = readRoomBy(path, size+1, unix.O_NOATIME) // of which the last byte shows the end at once
 	return content, func() {}, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // seal is what the files of an image were when it was complete: their sizes and checksums,
@@ -20,21 +21,34 @@ import (
 type seal map[string]fileSeal
 
 type fileSeal struct {
-	size int64
-	sum  uint32 // CRC-32C, for which processors have an instruction: it finds all single errors, and takes less time than to copy
+	size  int64
+	inode uint64
+	sum   uint32 // CRC-32C, for which processors have an instruction: it finds all single errors, and takes less time than to copy
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealOf reads all files of a finished image: a restore waits for it. If there is much to read, another processor helps.
-func sealOf(image string) (seal, error) {
+// sealOf reads the files of a finished image: a restore waits for it. If there is much to read, another processor helps.
+// Of files for which known tells what they are, it takes that.
+func sealOf(image string, known func(name string, inode uint64) (fileSeal, bool)) (seal, error) {
 	var paths []string
 	var largest, total int64
+	s := seal{}
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, image+"/")
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && known != nil {
+			if f, ok := known(name, st.Ino); ok && f.size == info.Size() {
+				s[name] = f
+				return nil
+			}
+		}
 		if err == nil {
 			paths, largest, total = append(paths, path), max(largest, info.Size()), total+info.Size()
 		}
@@ -58,7 +72,6 @@ func sealOf(image string) (seal, error) {
 	}
 	read(0)
 	helper.Wait()
-	s := seal{}
 	for n, path := range paths {
 		s[strings.TrimPrefix(path, image+"/")] = files[n]
 	}
@@ -71,6 +84,9 @@ func sealFile(path string, buffer []byte) (f fileSeal, err error) {
 		return f, err
 	}
 	defer r.Close()
+	if f.inode, err = inode(int(r.Fd())); err != nil {
+		return f, err
+	}
 	for {
 		n, err := r.Read(buffer)
 		f.size += int64(n)
@@ -84,9 +100,20 @@ func sealFile(path string, buffer []byte) (f fileSeal, err error) {
 	}
 }
 
-// check returns an error that names what is not as it was, nil if all is.
-func (s seal) check(image string) error {
-	now, err := sealOf(image)
+// files is known for sealOf: files that two images share are the same.
+func (s seal) files(name string, inode uint64) (fileSeal, bool) {
+	f, ok := s[name]
+	return f, ok && f.inode == inode
+}
+
+// check returns an error that names what is not as it was, nil if all is. Files that a restore does not read need not be read.
+func (s seal) check(image string, unread func(name string, inode uint64) bool) error {
+	now, err := sealOf(image, func(name string, inode uint64) (fileSeal, bool) {
+		if unread == nil || !unread(name, inode) {
+			return fileSeal{}, false
+		}
+		return s.files(name, inode)
+	})
 	if err != nil {
 		return fmt.Errorf("it cannot be read: %w", err)
 	}

@@ -122,6 +122,21 @@ static int use_datagrams(void)
 	return recv(datagrams, got, sizeof got, 0);
 }
 
+/* touch writes to a file in a way that its times do not show. */
+static int touch(int round)
+{
+	int fd = open("touched", O_RDWR | O_CREAT, 0600), was;
+	must(fd >= 0, "touched");
+	if (lseek(fd, 0, SEEK_END) == 0)
+		must(ftruncate(fd, page) == 0, "ftruncate");
+	int *at = mmap(0, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(at != MAP_FAILED, "mmap");
+	was = *at;
+	*at = round;
+	must(munmap(at, page) == 0 && close(fd) == 0, "munmap");
+	return was;
+}
+
 /* change writes another page each time, and takes one away. */
 static void change(int round, char *answer, size_t room)
 {
@@ -140,8 +155,8 @@ static void change(int round, char *answer, size_t room)
 	int size = lseek(deleted, 0, SEEK_END), listened = 0;
 	for (int n = 0; n < 2; n++)
 		listened += use_listener(listeners[n]);
-	snprintf(answer, room, "%d: %x %x %x %x %d %d %d %d %d\n", round, sums[0], sums[1], sums[2], sums[3], size,
-		(int)lseek(memfd, 0, SEEK_END), listened, use_datagrams(), use_netlink());
+	snprintf(answer, room, "%d: %x %x %x %x %d %d %d %d %d %d\n", round, sums[0], sums[1], sums[2], sums[3], size,
+		(int)lseek(memfd, 0, SEEK_END), listened, use_datagrams(), use_netlink(), touch(round));
 }
 
 int main(void)

@@ -1,0 +1,43 @@
+package ckptd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestStamps: a file is trusted once it has been left alone for a while, until it is written or read, and not if it was changed just now.
+func TestStamps(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "content")
+	s := stamps{}
+	trusted := func() bool {
+		var st unix.Stat_t
+		if err := unix.Lstat(file, &st); err != nil {
+			t.Fatal(err)
+		}
+		return s.same(&st, 7)
+	}
+	const old = 10 * time.Second
+	if s.note(file, 7); trusted() {
+		t.Error("a file is trusted that was written just now")
+	}
+	times := []unix.Timespec{unix.NsecToTimespec(time.Now().Add(-old).UnixNano()), unix.NsecToTimespec(time.Now().Add(-old).UnixNano())}
+	await(t, "the file is trusted", func() bool { s.note(file, 7); return trusted() }) // its time of change cannot be set
+	for what, change := range map[string]func() error{
+		"written":  func() error { return os.WriteFile(file, []byte("CONTENT"), 0o600) },
+		"its time": func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, file, times, 0) },
+		"its mode": func() error { return os.Chmod(file, 0o640) },
+	} {
+		await(t, "the file is trusted", func() bool { s.note(file, 7); return trusted() })
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if trusted() {
+			t.Errorf("a file is trusted that was changed: %s", what)
+		}
+	}
+}
