@@ -12,6 +12,7 @@
 # make table2  the experiments of the paper, each with the strategy that is best for it
 # make adaptive strategy adaptive against the others, on each example with peers, five times
 # make libraries clients and servers made with popular libraries, which are downloaded
+# make servers clients of real servers, of databases, names, mail and others: a table of what is found, and how fast
 # make lint    vet, and the rules of the house
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -25,7 +26,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries lint clean
+.PHONY: all build setup demo test std programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries servers lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -105,6 +106,10 @@ adaptive: setup build
 libraries: PEERS = all
 libraries: setup build
 	cd examples/libraries && $(GO) test -v -count=1 .
+
+servers: PEERS = all
+servers: setup build
+	cd examples/servers && $(GO) test -v -count=1 -timeout 60m . $(if $(UPDATE),-update)
 
 lint:
 	$(GO) vet ./...
