@@ -3,7 +3,10 @@
 package ckptd
 
 import (
+	"math/rand/v2"
 	"testing"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // TestProcessesGoBack: a tree of processes with memory, signals, pipes and threads of their own.
@@ -58,5 +61,18 @@ func TestBackendsAgreeOnProcesses(t *testing.T) {
 			t.Errorf("%s: %s\nthe other one: %s", name, all, first)
 		}
 		first = all
+	}
+}
+
+// TestKillsOfProcesses kills what there is of a tree of processes at random moments, as TestKillsAtRandom does.
+func TestKillsOfProcesses(t *testing.T) {
+	tree := dialogue{"processes", func(t testing.TB) peers.Group { return ownProgram(t, "forks") }, ownAddress, []string{"change\n", "change\n", "change\n"}, true}
+	random := rand.New(rand.NewPCG(3, 4))
+	for killed := map[string]int{}; len(killed) == 0 || killed["daemon"] == 0; {
+		l := watchLeftovers(t)
+		killAround(t, l, random, BackendMemory, tree, killed)
+		if l.check(t); t.Failed() {
+			t.Fatal(killed)
+		}
 	}
 }
