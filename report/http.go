@@ -73,7 +73,7 @@ func (h *httpStream) feed(data []byte) []string {
 		case bodyToTheEnd:
 			line, data = "body, "+countOf(len(data), "byte"), nil
 		case notHTTP:
-			line, data = raw{}.feed(data)[0], nil
+			line, data = raw{}.line(data), nil
 		default:
 			line, data = h.feedLine(data)
 		}
@@ -136,7 +136,7 @@ func (h *httpStream) endFirstLine(text string) string {
 	}
 	if !isHTTP {
 		h.phase = notHTTP
-		return "no HTTP: " + raw{}.feed([]byte(text))[0]
+		return "no HTTP: " + raw{}.line([]byte(text))
 	}
 	h.phase, h.first, h.length, h.chunked = headerLines, text, -1, false
 	return ""
@@ -191,7 +191,7 @@ func (h *httpStream) endChunkSize(text string) string {
 	switch {
 	case err != nil || size < 0 || size > 1<<62:
 		h.phase = notHTTP
-		return "no chunk: " + raw{}.feed([]byte(text))[0]
+		return "no chunk: " + raw{}.line([]byte(text))
 	case size == 0:
 		h.phase = trailer
 		return "end of the chunks"

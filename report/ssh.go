@@ -44,7 +44,7 @@ func (s *sshStream) feed(data []byte) []string {
 		case encrypted:
 			line, data = "encrypted packets, "+countOf(len(data), "byte"), nil
 		case undecodable:
-			line, data = "no SSH packet: "+raw{}.feed(data)[0], nil
+			line, data = "no SSH packet: "+raw{}.line(data), nil
 		}
 		if line != "" {
 			lines = append(lines, line)

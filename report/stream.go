@@ -62,7 +62,7 @@ func datagram(m Message) string {
 	case m.Address != "":
 		way = " from " + printable(m.Address)
 	}
-	return "message" + way + ": " + raw{}.feed(m.Data)[0]
+	return "message" + way + ": " + raw{}.line(m.Data)
 }
 
 func (d decoders) of(message Message) decoder {
@@ -153,21 +153,73 @@ func matchesRequestLine(start []byte) match {
 	return best
 }
 
-// raw describes bytes of no known protocol.
+// raw describes bytes of no known protocol: text as text, in rows that end where its lines do, and
+// anything else by its first bytes.
 type raw struct{}
 
-// maxQuoted bounds how many bytes are shown of a piece of unknown data.
-const maxQuoted = 24
+const (
+	// maxShownBytes bounds how many bytes are shown of data that are no text.
+	maxShownBytes = 24
+	// maxTextRow bounds the bytes of text in a row, and maxTextRows the rows of one piece.
+	maxTextRow  = 48
+	maxTextRows = 8
+)
 
 func (raw) feed(data []byte) []string {
-	shown, cut := data, ""
-	if len(data) > maxQuoted {
-		shown, cut = data[:maxQuoted], "..."
+	if !isText(data[:min(len(data), maxTextRow*maxTextRows)]) {
+		return []string{raw{}.line(data)}
 	}
-	if isText(shown) {
-		return []string{strconv.Quote(string(shown)) + cut + ", " + countOf(len(data), "byte")}
+	var rows []string
+	rest := data
+	for len(rest) > 0 && len(rows) < maxTextRows {
+		n := linesIn(rest)
+		row := quoted(rest[:n], maxTextRow)
+		rows, rest = append(rows, row), rest[n:]
 	}
-	return []string{fmt.Sprintf("% x%s, %s", shown, cut, countOf(len(data), "byte"))}
+	last := &rows[len(rows)-1]
+	if len(rest) > 0 && !strings.HasSuffix(*last, "...") {
+		*last += "..."
+	}
+	*last += ", " + countOf(len(data), "byte")
+	return rows
+}
+
+// linesIn is the length of as many lines of a text as have room in a row, and of at least one.
+func linesIn(text []byte) int {
+	if len(text) <= maxTextRow {
+		return len(text)
+	}
+	if n := bytes.LastIndexByte(text[:maxTextRow], '\n') + 1; n > 0 {
+		return n
+	}
+	if n := bytes.IndexByte(text, '\n') + 1; n > 0 {
+		return n
+	}
+	return len(text)
+}
+
+// line describes data in one row.
+func (raw) line(data []byte) string {
+	size := ", " + countOf(len(data), "byte")
+	if isText(data[:min(len(data), maxTextRow)]) {
+		return quoted(data, maxTextRow) + size
+	}
+	if len(data) > maxShownBytes {
+		return fmt.Sprintf("% x...", data[:maxShownBytes]) + size
+	}
+	return fmt.Sprintf("% x", data) + size
+}
+
+// quoted quotes a text. Of a longer one it shows the beginning, up to the end of a character.
+func quoted(text []byte, most int) string {
+	if len(text) <= most {
+		return strconv.Quote(string(text))
+	}
+	n := most
+	for n > most-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strconv.Quote(string(text[:n])) + "..."
 }
 
 // isText says whether data reads as text; a character cut at its end does not matter.

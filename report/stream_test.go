@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,18 +34,50 @@ func describeAll(pieces []Message) []string {
 	return lines
 }
 
-func TestDescribe(t *testing.T) {
-	tests := []struct {
-		name   string
-		pieces []Message
-		want   []string
-	}{
+func TestDescribeUnknownProtocols(t *testing.T) {
+	testDescriptions(t, []description{
 		{"text", []Message{toPeer("3\n"), fromPeer("d\n")}, []string{`-> "3\n", 2 bytes`, `<- "d\n", 2 bytes`}},
 		{"binary", []Message{toPeer("\x00\x01")}, []string{"-> 00 01, 2 bytes"}},
 		{"one byte", []Message{toPeer("x")}, []string{`-> "x", 1 byte`}},
-		{"long text", []Message{toPeer(strings.Repeat("x", 30))}, []string{`-> "xxxxxxxxxxxxxxxxxxxxxxxx"..., 30 bytes`}},
-		{"cut character", []Message{toPeer(strings.Repeat("x", 23) + "äöü")},
-			[]string{`-> "xxxxxxxxxxxxxxxxxxxxxxx\xc3"..., 29 bytes`}},
+		{"long text", []Message{toPeer(strings.Repeat("x", 70))},
+			[]string{`-> "` + strings.Repeat("x", 48) + `"..., 70 bytes`}},
+		{"cut character", []Message{toPeer(strings.Repeat("x", 47) + "äöü")},
+			[]string{`-> "` + strings.Repeat("x", 47) + `"..., 53 bytes`}},
+		{"long binary", []Message{toPeer(strings.Repeat("\x00", 30))},
+			[]string{"-> " + strings.Repeat("00 ", 23) + "00..., 30 bytes"}},
+		{"Redis", []Message{toPeer("*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n"), fromPeer("+OK\r\n")},
+			[]string{`-> "*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n", 32 bytes`, `<- "+OK\r\n", 5 bytes`}},
+		{"SMTP", []Message{fromPeer("220 mail.example.org ESMTP OpenSMTPD\r\n"), toPeer("EHLO localhost\r\n"),
+			fromPeer("250-mail.example.org Hello localhost [127.0.0.1], pleased to meet you\r\n250-8BITMIME\r\n250-SIZE 36700160\r\n250 HELP\r\n")},
+			[]string{`<- "220 mail.example.org ESMTP OpenSMTPD\r\n", 38 bytes`, `-> "EHLO localhost\r\n", 16 bytes`,
+				`<- "250-mail.example.org Hello localhost [127.0.0.1]"...`,
+				`<- "250-8BITMIME\r\n250-SIZE 36700160\r\n250 HELP\r\n", 114 bytes`}},
+		{"many lines", []Message{toPeer(strings.Repeat(strings.Repeat("y", 40)+"\n", 10))},
+			append(slices.Repeat([]string{`-> "` + strings.Repeat("y", 40) + `\n"`}, 7),
+				`-> "`+strings.Repeat("y", 40)+`\n"..., 410 bytes`)},
+	})
+}
+
+// description is what is said of pieces that a fresh connection gets.
+type description struct {
+	name   string
+	pieces []Message
+	want   []string
+}
+
+func testDescriptions(t *testing.T, tests []description) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, describeAll(test.pieces)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	testDescriptions(t, []description{
 		{"event only", []Message{{Event: "reset"}}, []string{"<- reset"}},
 		{"not SSH after all", []Message{toPeer("SS"), toPeer("L-2")}, []string{`-> "SS", 2 bytes`, `-> "L-2", 3 bytes`}},
 		{"identification in pieces", []Message{toPeer("S"), toPeer("SH-2"), toPeer(".0-x\r\n" + sshPacket(2, 5))},
@@ -55,7 +88,7 @@ func TestDescribe(t *testing.T) {
 		{"unknown number", []Message{fromPeer("SSH-2.0-x\n" + sshPacket(99, 1))},
 			[]string{"<- identification SSH-2.0-x", "<- message number 99, 10 bytes"}},
 		{"endless identification", []Message{toPeer("SSH-" + strings.Repeat("x", 300))},
-			[]string{"-> identification without an end, 256 bytes", `-> no SSH packet: "xxxxxxxxxxxxxxxxxxxxxxxx"..., 48 bytes`}},
+			[]string{"-> identification without an end, 256 bytes", `-> no SSH packet: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 48 bytes`}},
 		{"giant packet", []Message{toPeer("SSH-2.0-x\n\xff\xff\xff\xff\x04\x14abc")},
 			[]string{"-> identification SSH-2.0-x", "-> no SSH packet: length 4294967295, padding 4", `-> no SSH packet: "abc", 3 bytes`}},
 		{"padding larger than packet", []Message{toPeer("SSH-2.0-x\n\x00\x00\x00\x08\xff\x14")},
@@ -84,14 +117,7 @@ func TestDescribe(t *testing.T) {
 			[]string{`-> no HTTP: "GET key", 7 bytes`, `-> "GET key\r\n", 9 bytes`}},
 		{"endless head", []Message{toPeer("GET / HTTP/1.1\r\n" + strings.Repeat("a: b\n", maxHead/5))},
 			[]string{"-> a head of more than 1,048,576 bytes", `-> "a: b\na: b\n", 10 bytes`}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, describeAll(test.pieces)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
