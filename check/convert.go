@@ -177,7 +177,7 @@ func (t *translator) event(e *sut.Event, i int) {
 	case sut.Stepped:
 		x := t.begin(i)
 		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
-		x.Barrier, x.Forced, x.Settled = e.Operation == sut.Exit, false, e.Settled()
+		x.Barrier, x.Forced, x.Settled = e.Operation == sut.Exit, e.Forced(), e.Settled()
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.Number == sut.TickEarly {
@@ -335,6 +335,8 @@ func searchOutcome(l *sut.Log) (explore.Outcome, error) {
 		return explore.Leaked, nil
 	case sut.DataRace:
 		return explore.DataRace, nil
+	case sut.Livelock:
+		return explore.Livelock, nil
 	case sut.Redundant:
 		return explore.Redundant, nil
 	case sut.StepLimit, sut.LogLimit, sut.RoundLimit, sut.OtherLimit:

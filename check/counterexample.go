@@ -344,12 +344,17 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	n.last[goroutine] = report.Step{Operation: e.Operation.String(), Object: n.object(e), Source: n.source(e.PC)}
 }
 
+// objectKey is what the name of an accessed object is kept under.
+func (n *narrator) objectKey(e *sut.Event) uint64 {
+	if channelOperation(e.Operation) {
+		return e.Subject &^ 3 // those that wait for the channel have names of their own
+	}
+	return e.Subject
+}
+
 // object gives an object a name that people can follow.
 func (n *narrator) object(e *sut.Event) string {
-	subject := e.Subject
-	if channelOperation(e.Operation) {
-		subject &^= 3 // those that wait for the channel have names of their own
-	}
+	subject := n.objectKey(e)
 	if name, ok := n.objects[subject]; ok {
 		return name
 	}
@@ -421,7 +426,7 @@ func (n *narrator) blocked() {
 			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC)) + n.because(i, &e)
 		case isLeft && n.last[i].Source != n.source(leak.PC): // blocked in no operation, as in select {}
 			n.result.Goroutines[i].Blocked = describe("blocked", "", n.source(leak.PC))
-		case !parked && n.last[i].Source != "" && (isLeft || n.log.Outcome == sut.Deadlock):
+		case !parked && n.last[i].Source != "" && (isLeft || n.log.Outcome == sut.Deadlock || n.log.Outcome == sut.Livelock):
 			l := n.last[i]
 			n.result.Goroutines[i].Blocked = describe(l.Operation, l.Object, l.Source)
 		}
@@ -447,6 +452,8 @@ func (n *narrator) outcome() string {
 	switch l.Outcome {
 	case sut.Deadlock:
 		return "deadlock: no goroutine can go on, and no timer is set" + printedBefore(string(l.Stderr))
+	case sut.Livelock:
+		return n.livelock() + printedBefore(string(l.Stderr))
 	case sut.Leaked:
 		return n.leak() + printedBefore(string(l.Stderr))
 	case sut.AssertionFailed:

@@ -18,6 +18,7 @@ import (
 //	panic, fatal error the innermost call of the panicking goroutine in the program's own code
 //	assertion failed   the innermost call in the program's own code
 //	deadlock           where all goroutines are that are left, and at which operations
+//	livelock           the operations of the loops in which goroutines go round
 //	goroutine leak     where those are that are left
 //	exit               where tests say that they failed; else none, and the message is what was printed
 type signature struct {
@@ -45,6 +46,8 @@ func signatureOf(p *sut.Program, log *sut.Log) signature {
 		s.message, places = log.Message, innermost(p, log.Stack)
 	case sut.Deadlock, sut.Leaked:
 		places = standstill(p, log)
+	case sut.Livelock:
+		places = loopPlaces(p, log)
 	case sut.Exited:
 		s.message, places = exitOf(p, log)
 	}

@@ -155,14 +155,14 @@ func TestNames(t *testing.T) {
 	var got []string
 	for o := range outcomes + 1 {
 		got = append(got, o.String())
-		if o.Violation() != slices.Contains([]Outcome{Deadlock, Panicked, Exited, AssertionFailed, Leaked, DataRace}, o) {
+		if o.Violation() != slices.Contains([]Outcome{Deadlock, Panicked, Exited, AssertionFailed, Leaked, DataRace, Livelock}, o) {
 			t.Errorf("%v: Violation() = %v", o, o.Violation())
 		}
 	}
 	for k := range Violated + 2 {
 		got = append(got, k.String())
 	}
-	want := "completed, deadlock, panicked, exited with a non-zero status, assertion failed, goroutine leak, data race, redundant, step limit reached, outcome 9, " +
+	want := "completed, deadlock, panicked, exited with a non-zero status, assertion failed, goroutine leak, data race, redundant, step limit reached, livelock, outcome 10, " +
 		"unknown, holds, violated, verdict 3"
 	if names := strings.Join(got, ", "); names != want {
 		t.Errorf("names: %s", names)

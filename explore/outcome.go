@@ -16,6 +16,7 @@ const (
 	DataRace                       // two accesses to the same memory that nothing orders
 	Redundant                      // cut off: everything enabled was asleep
 	StepLimit                      // cut off: more transitions than allowed
+	Livelock                       // those that are enabled go round in loops without effect, and no timer is set
 	outcomes                       // their number
 )
 
@@ -27,6 +28,7 @@ var outcomeNames = [outcomes]string{
 	AssertionFailed: "assertion failed",
 	Leaked:          "goroutine leak",
 	DataRace:        "data race",
+	Livelock:        "livelock",
 	Redundant:       "redundant",
 	StepLimit:       "step limit reached",
 }
@@ -40,7 +42,7 @@ func (o Outcome) String() string {
 
 // Violation reports whether the outcome is one that the program should not have.
 func (o Outcome) Violation() bool {
-	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked || o == DataRace
+	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked || o == DataRace || o == Livelock
 }
 
 // VerdictKind is what a search found out about a program.

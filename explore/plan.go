@@ -49,7 +49,7 @@ func (d *dpor) reverse(from int, e *Execution) error {
 	}
 	d.reverseUnsettled(from)
 	d.reverseDeficits(from)
-	if e.Outcome != Redundant {
+	if e.Outcome != Redundant && e.Outcome != Livelock { // those that can go on do what they have done already
 		d.goOnWithout(e.Pending)
 	}
 	return nil
@@ -67,7 +67,7 @@ func (d *dpor) classify(e *Execution) {
 	}
 	d.ender = -1
 	switch last := len(d.trace.events) - 1; e.Outcome {
-	case Redundant, StepLimit, Deadlock:
+	case Redundant, StepLimit, Deadlock, Livelock:
 	default:
 		if last >= 0 && !d.trace.events[last].barrier {
 			d.ender = int32(last)

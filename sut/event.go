@@ -20,6 +20,9 @@ type Event struct {
 // one access, to the object that it makes it to now.
 func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == stepSettled }
 
+// Forced reports whether an event is that the program ends though goroutines could go on, since they only look again and again.
+func (e *Event) Forced() bool { return e.Kind == Stepped && e.Access == stepForced }
+
 // EventKind says what an event tells.
 type EventKind uint8
 
@@ -97,7 +100,7 @@ func Fault(alternative, of int) string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race", "limit",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race", "limit", "livelock",
 }
 
 func (o Outcome) String() string {

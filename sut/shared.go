@@ -123,8 +123,11 @@ const (
 	recordKinds
 )
 
-// stepSettled is a flag of a transition: it is one operation, which accesses one object, wherever it is executed.
-const stepSettled = 1
+// Flags of a transition.
+const (
+	stepSettled = 1 // it is one operation, which accesses one object, wherever it is executed
+	stepForced  = 2 // the program ends though goroutines can go on, since they only look again and again
+)
 
 // record is one entry of the log of an execution.
 type record struct {
@@ -269,6 +272,7 @@ const (
 	outcomeRounds
 	outcomeRace
 	outcomeLimit // the message says which
+	outcomeLivelock
 )
 
 // Bits of a memory access.

@@ -144,6 +144,7 @@ const (
 	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
 	RoundLimit      Outcome = outcomeRounds   // a loop went on waiting though others could have gone on
 	Leaked          Outcome = outcomeLeaked   // it ended well, but left goroutines blocked for ever
+	Livelock        Outcome = outcomeLivelock // goroutines go on, but only go round in loops without effect, for ever
 	DataRace        Outcome = outcomeRace     // two unordered accesses to memory; see Log.Race
 )
 

@@ -56,6 +56,9 @@ type tandemG struct {
 	rests      bool    // and ends before this operation
 	begun      uint8   // what has had its point already, or 0: tandemSocketBefore
 	begunOn    uintptr // the descriptor of that
+	turn       uint32  // its last transition, as shared.steps counts
+	uses       uint32  // of descriptors, since its last operation
+	vain       uint32  // operations of its own since the last that had an effect
 	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
 }
 
@@ -82,7 +85,9 @@ var tandem struct {
 	parkedIDs [tandemMaxGoroutines]uint64 // of these
 	nparked   int
 	fair      tandemFair
-	barren    int      // transitions since the last that had an effect
+	barren    int // transitions since the last that had an effect
+	quiet     tandemQuiet
+	stuck     bool     // nothing will happen any more: see tandemLivelocked
 	partner   guintptr // of a rendezvous: has to run next,
 	owner     guintptr // and who then finds it waiting
 	position  uint32
@@ -152,7 +157,7 @@ func tandemArrive() {
 func tandemConsider() {
 	gp := getg().m.curg
 	t := &gp.tandem
-	tandemClock.reads = 0
+	tandemClock.reads, t.uses = 0, 0
 	if tandemFindCaller(gp); t.hidden {
 		return
 	}
@@ -161,6 +166,7 @@ func tandemConsider() {
 	t.settled = false
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
 		t.guarded = false
+		tandemNoteEffect(t)
 		tandemLogOperation(t)
 		return
 	}
@@ -266,11 +272,14 @@ func tandemAdvance(pp *p) {
 	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
 		when = polled
 	}
-	if when == 0 && tandemIdles() {
+	if when == 0 && !tandem.stuck && tandemIdles() {
 		tandemEnd(outcomeCompleted)
 	}
 	if when == 0 && !tandemForcePeerTimers() {
 		tandemRecordBlocked()
+		if tandem.stuck {
+			tandemEnd(outcomeLivelock)
+		}
 		tandemEnd(outcomeDeadlock)
 	}
 	if when > tandem.now {
@@ -284,6 +293,7 @@ func tandemAdvance(pp *p) {
 	}
 	tandemRecord(r)
 	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
+	tandem.quiet, tandem.stuck = tandemQuiet{}, false
 	tandemSignals.quiet, tandemPeerTimers.quiet = false, false
 	pp.timers.check(tandem.now, nil)
 }
@@ -298,6 +308,7 @@ func tandemPick() *g {
 	if tandemOnlySpins() {
 		return nil
 	}
+	tandem.stuck = tandemLivelocked()
 	enabled, exits := 0, (*g)(nil)
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
@@ -307,11 +318,13 @@ func tandemPick() *g {
 			continue
 		}
 		tandemCountChoices(t)
-		if tandemEnabled(t) {
+		if !tandem.stuck && tandemEnabled(t) { // else the program may end, or there is a livelock
 			enabled++
 		}
 	}
-	tandemRecordCandidates()
+	if !tandem.stuck {
+		tandemRecordCandidates()
+	}
 	if enabled == 0 {
 		tandem.barren = 0
 		if exits == nil {
@@ -339,9 +352,13 @@ func tandemBegin(gp *g) {
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}
-	if t.settled {
+	switch {
+	case t.settled:
 		r.flag = stepSettled
+	case tandem.stuck:
+		r.flag = stepForced
 	}
+	t.turn = tandem.sh.steps
 	if need := tandemNeed(t.op); need != 0 {
 		r.ready, r.b = need, tandemObject(t)
 	}

@@ -59,6 +59,7 @@ func tandemAdvanceEarly(pp *p) {
 
 // tandemReadClock is the point of whatever looks at the time.
 func tandemReadClock() {
+	tandem.quiet = tandemQuiet{} // a loop may end by the time
 	switch {
 	case !tandem.on:
 	case tandem.sh.world.earlyTimers != 0:
@@ -96,6 +97,7 @@ func tandemSetTimer(t *timer) {
 	if !tandem.on {
 		return
 	}
+	tandemEffect()
 	if t.isChan && t.hchan() != nil { // or it is being made
 		c, kind := t.hchan(), uint8(accessRead)
 		if tandemChannelReady(c)&readyReceive != 0 {

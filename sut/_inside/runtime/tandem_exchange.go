@@ -48,6 +48,7 @@ func tandemHash(p []byte) uint64 {
 //
 //go:linkname tandemExchange syscall.tandemExchange
 func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte) {
+	tandemEffect()
 	sh := tandem.sh
 	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name}
 	if to != nil {

@@ -10,7 +10,11 @@ import "unsafe"
 
 // tandemSealedPatience is how many operations of sealed packages a transition can
 // have. A goroutine with more may be in such a loop, where it cannot be preempted.
-const tandemSealedPatience = 4096
+// Once it has had so many without an effect, its transitions are shorter.
+const (
+	tandemSealedPatience = 4096
+	tandemVainPatience   = 64
+)
 
 // tandemFair is how the running goroutine uses its turn. Objects are told by
 // their addresses, places by their program counters.
@@ -31,7 +35,9 @@ func tandemNoteTurn(gp *g) {
 	f.streak++
 	f.sealed = 0
 	tandem.barren++
+	tandem.quiet.steps++
 	t := &gp.tandem
+	tandemNoteEffect(t)
 	switch {
 	case t.op == opResume || t.op == opGoOn: // after Gosched, or a look
 	case !tandemFruitless(t):
@@ -47,7 +53,7 @@ func tandemNoteTurn(gp *g) {
 func tandemFruitless(t *tandemG) bool {
 	if t.waits() {
 		_, arm, _ := tandemAlternative(t, t.choice)
-		return arm == noArm
+		return arm == noArm || t.choices == 1 && t.exhausted(arm)
 	}
 	switch t.op {
 	case opLoad, opYield, opMapRead:
@@ -60,16 +66,24 @@ func tandemFruitless(t *tandemG) bool {
 		return tandemReadyArms(t) == 0
 	case opSend, opReceive: // in a select with a default
 		arm := scase{c: (*hchan)(unsafe.Pointer(t.object))}
-		return !tandemArmReady(&arm, t.op == opSend)
+		return !tandemArmReady(&arm, t.op == opSend) || t.op == opReceive && tandemExhausted(arm.c)
 	}
 	return false
 }
 
+// exhausted reports whether an arm receives from a channel that is closed and empty: nothing changes by that.
+func (t *tandemG) exhausted(arm int) bool { return !t.sends(arm) && tandemExhausted(t.channel(arm)) }
+
+func tandemExhausted(c *hchan) bool { return c != nil && c.closed != 0 && c.qcount == 0 }
+
 // tandemSealedTurnIsOver counts an operation of a sealed package, and reports
 // whether it is time for the others.
-func tandemSealedTurnIsOver() bool {
-	f := &tandem.fair
-	if f.sealed++; f.sealed <= tandemSealedPatience {
+func tandemSealedTurnIsOver(t *tandemG) bool {
+	f, patience := &tandem.fair, uint32(tandemSealedPatience)
+	if t.vain > tandemSealedPatience {
+		patience = tandemVainPatience
+	}
+	if f.sealed++; f.sealed <= patience {
 		return false
 	}
 	f.streak = turnLength

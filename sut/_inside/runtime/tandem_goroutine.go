@@ -16,6 +16,7 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 		tandem.ticks++
 		nth = tandem.ticks
 	}
+	tandemEffect()
 	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
 	newg.tandem.origin = tandemOrigin(parent, pc)
 	newg.tandem.op, newg.tandem.call = opStart, tandemNoCall
@@ -36,6 +37,7 @@ func tandemWoken(gp *g) {
 	if !tandem.on || t.id == 0 {
 		return
 	}
+	tandemEffect()
 	tandemRecord(record{kind: recordWake, a: t.id})
 	if t.cases != 0 {
 		tandemAccessArms(t)
@@ -57,6 +59,7 @@ func tandemStackMoved(gp *g, old stack, delta uintptr) {
 // tandemGone is called when a goroutine has ended, on the system stack.
 func tandemGone(gp *g) {
 	if tandem.on && gp.tandem.id != 0 {
+		tandemEffect()
 		tandemRecord(record{kind: recordEnd, a: gp.tandem.id})
 	}
 	gp.tandem = tandemG{}

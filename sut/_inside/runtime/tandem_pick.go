@@ -33,7 +33,7 @@ func tandemTimerFires(pp *p) bool {
 // many of them there are.
 func tandemForeseeable() bool {
 	sh := tandem.sh
-	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit && tandem.barren < tandemBarren &&
+	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit && tandem.barren < tandemBarren && tandem.quiet.steps < tandemBarren &&
 		(sh.roundLimit == 0 || tandem.fair.rounds <= sh.roundLimit) &&
 		(tandem.position < sh.prefixLength || sh.seed == 0 && sh.byPriority == 0)
 }

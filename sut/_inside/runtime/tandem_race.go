@@ -352,3 +352,8 @@ func raceDescribe(m *memoryAccess) {
 	}
 	m.stackLength = n
 }
+
+// tandemUnseenOfRaces is tandemUnseen for what the detector keeps in the memory of the program.
+func tandemUnseenOfRaces(at uintptr) bool {
+	return at-uintptr(unsafe.Pointer(&raceArguments)) < unsafe.Sizeof(raceArguments)
+}

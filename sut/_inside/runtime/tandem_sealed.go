@@ -46,25 +46,28 @@ func tandemGoesAhead(t *tandemG) bool {
 	switch {
 	case tandemPlain.has(t.op):
 		ready, need := tandemReady(t), tandemNeed(t.op)
-		if ready&need != need || tandemSealedTurnIsOver() {
+		if ready&need != need || tandemSealedTurnIsOver(t) {
 			return false
 		}
+		tandemNoteEffect(t)
 		*tandemNextRecord() = record{
 			kind: recordAccess, op: t.op, flag: tandemAccessKind(t), ready: ready, a: tandemNameFor(t),
 			pc: uint64(t.caller), open: uint64(t.open),
 		}
 	case t.waits():
 		n, arm, partner := tandemAlternative(t, 0)
-		if n != 1 || tandemSealedTurnIsOver() {
+		if n != 1 || tandemSealedTurnIsOver(t) {
 			return false
 		}
 		t.choices, t.choice = 1, 0
+		tandemNoteEffect(t)
 		tandemOperateBy(t, n, arm, partner)
 	default:
 		tandemCountChoices(t)
-		if !tandemEnabled(t) || tandemAwaitsPeer(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver() {
+		if !tandemEnabled(t) || tandemAwaitsPeer(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver(t) {
 			return false
 		}
+		tandemNoteEffect(t)
 		tandemLogOperation(t)
 	}
 	return true

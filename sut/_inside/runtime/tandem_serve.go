@@ -62,6 +62,7 @@ func tandemServe() {
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
 	sh.firstFD = uint64(n)
 	tandemMapBirths()
+	tandemMapState()
 	if raceenabled {
 		tandemRaceMap()
 	}

@@ -262,6 +262,9 @@ func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
 	if raceenabled {
 		tandemRaceTouch(getg(), object, kind)
 	}
+	if kind != accessRead && op != opDescriptorUse && op != opSocketRead && op != opSocketTry {
+		tandemEffect()
+	}
 	t := &getg().tandem
 	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
@@ -278,10 +281,30 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 		return
 	}
 	tandemSettle()
+	tandemCountUse()
 	tandemTouchName(opDescriptorUse, tandemName(uintptr(file)), accessRead)
 	if lock != nil {
 		tandemTouchName(opDescriptorUse, tandemName(uintptr(lock)), accessWrite)
 	}
+}
+
+// tandemUsePatience is how often in a row a goroutine can use descriptors without coming to a point: a use of one that is closed
+// has none.
+const tandemUsePatience = 8
+
+// tandemCountUse ends a transition with too many of them: it may be in a loop.
+//
+//go:nosplit
+func tandemCountUse() {
+	gp := getg()
+	t := &gp.tandem
+	t.vain++
+	if t.uses++; t.uses <= tandemUsePatience || gp != gp.m.curg || gp.m.locks != 0 {
+		return
+	}
+	gp.parkingOnChan.Store(true) // as in tandemSettle
+	tandemPointAt(opGoOn, nil, nil, sys.GetCallerPC(), getcallerfp())
+	gp.parkingOnChan.Store(false)
 }
 
 // tandemFileClose is the point at which a file is closed: from then on those who

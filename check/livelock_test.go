@@ -1,0 +1,103 @@
+package check
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestLivelocks: where only loops without effect can go on, that is a violation which names them, in whatever way executions are
+// searched and isolated, and it is replayed.
+func TestLivelocks(t *testing.T) {
+	p, err := buildProgram("testdata/livelock", filepath.Join(tree, "livelock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, says := range map[string]string{
+		"closed":        "main goes round in main.drain: receive from channel (channel 1) at livelock/main.go:",
+		"load":          "main goes round in main.init.func2: atomic load (variable 1) at livelock/main.go:",
+		"gosched":       "yield at livelock/main.go:",
+		"swap":          "atomic update (variable 1)",
+		"trylock":       "try to lock (mutex 1)",
+		"default":       "receive from channel (channel 1)",
+		"context":       "main goes round",
+		"length":        "length of channel (channel 1)",
+		"two":           "\nmain/1 goes round in main.init.func9.1: atomic load",
+		"waits":         "main/1 goes round in main.drain",
+		"polled lock":   "goes round in main.init.func11",
+		"polled rwlock": "lock for reading (rwmutex 1)",
+		"end of file":   "read from connection at livelock/main.go:",
+		// These allocate; what they have allocated last is not on the stack, as long as races are not looked for.
+		"closed connection": "main goes round",
+		"allocates":         "main goes round",
+	} {
+		o := Options{Program: p, Args: []string{scenario}, Search: explore.UntilViolation(explore.DPOR()), Depth: 5000, SelfCheck: 1}
+		result := check(t, o)
+		if result.Counterexample == nil {
+			t.Errorf("%s: %+v, cut off by %s; want a livelock", scenario, result.Verdict, result.CutOff)
+			continue
+		}
+		if text := result.Counterexample.Outcome; !strings.HasPrefix(text, "livelock: ") || !strings.Contains(text, says) {
+			t.Errorf("%s: %s\nwant a livelock and %q", scenario, text, says)
+		}
+		if _, err := Replay(p, result.Recording, 2); err != nil {
+			t.Errorf("%s: %v", scenario, err)
+		}
+	}
+	for name, search := range map[string]func() explore.Search{
+		"random": func() explore.Search { return explore.Random(3, 1) },
+		"pct":    func() explore.Search { return explore.PCT(3, 3, 1) },
+		"dfs":    explore.DFS,
+	} {
+		for _, scenario := range []string{"two", "polled lock"} {
+			s := explore.UntilViolation(explore.MaxExecutions(search(), 3))
+			o := Options{Program: p, Args: []string{scenario}, Search: s, Depth: 5000, Isolation: sut.Fork}
+			if v := check(t, o).Verdict; v.Kind != explore.Violated {
+				t.Errorf("%s, %s: %+v, want a livelock", scenario, name, v)
+			}
+		}
+	}
+}
+
+// TestNoLivelocks: loops that end by themselves, by the clock, by a timer or by another goroutine are none, and neither is one that the
+// end of main ends.
+func TestNoLivelocks(t *testing.T) {
+	p, err := buildProgram("testdata/livelock", filepath.Join(tree, "livelock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, want := range map[string]explore.VerdictKind{
+		"counts": explore.Holds, "counts in memory": explore.Holds, "counts in the heap": explore.Holds, "random": explore.Holds,
+		"main returns": explore.Holds, "retries": explore.Holds, "closures": explore.Holds, "linked": explore.Holds, "appends": explore.Holds,
+		"map":      explore.Holds,
+		"deadline": explore.Unknown, "timer": explore.Unknown, "other": explore.Unknown, "alternatives": explore.Unknown,
+		"goroutines": explore.Unknown, "guarded": explore.Unknown,
+	} {
+		o := Options{Program: p, Args: []string{scenario}, Search: explore.MaxExecutions(explore.DPOR(), 5), Depth: 5000}
+		if result := check(t, o); result.Verdict.Kind != want {
+			t.Errorf("%s: %+v, cut off by %q; want %v", scenario, result.Verdict, result.CutOff, want)
+		}
+	}
+}
+
+// TestRounds: a round is the shortest sequence of operations that is repeated at the end.
+func TestRounds(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a": "a", "aa": "a", "xab": "b", "xabab": "ab", "abcabc": "abc", "cabab": "ab", "aabaab": "aab"} {
+		var operations []sut.Event
+		for _, r := range text {
+			operations = append(operations, sut.Event{Kind: sut.Accessed, PC: uint64(r)})
+		}
+		got := ""
+		for _, e := range roundOf(operations) {
+			got += string(rune(e.PC))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
