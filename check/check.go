@@ -56,6 +56,8 @@ type Options struct {
 
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
+	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are not looked for.
+	Modules *Modules
 
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool

@@ -16,6 +16,7 @@ type executor struct {
 	worker     *sut.Worker
 	twin       *sut.Worker // for self-checks; nil until the first
 	translator *translator
+	modules    moduleFinder
 	talk       *conversation // with the peers; nil if there are none
 	counts     Counts        // of the execution under way
 	unwatch    []func() bool // of the context
@@ -103,6 +104,7 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 	if checked {
 		from = source{} // a copy of an earlier log
 	}
+	x.modules.note(x.run.options.Program, x.run.options.Modules, log.Events[from.same:])
 	execution, err := x.translator.log(log, from)
 	if err == nil {
 		err = x.auditSample(schedule, len(execution.Transitions))

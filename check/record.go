@@ -92,10 +92,13 @@ func racesIn(p *sut.Program) string {
 // Assumptions is what the verdict of a check rests on, for a report.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
+	if line := o.Modules.say(); line != "" {
+		a.Other = append(a.Other, line)
+	}
 	if len(o.Program.Races) > 0 {
-		a.Other = []string{"data races are looked for in: " + racesIn(o.Program)}
+		a.Other = append(a.Other, "data races are looked for in: "+racesIn(o.Program))
 	} else {
-		a.Other = []string{"there are no data races: they are not looked for"}
+		a.Other = append(a.Other, "there are no data races: they are not looked for")
 	}
 	if o.Leaks {
 		a.Other = append(a.Other, "goroutine leaks are looked for")

@@ -303,7 +303,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		return check.Options{}, err
 	}
 	o := check.Options{
-		Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
+		Modules: new(check.Modules), Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, BackendName: config.Backend, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Workers: cmp.Or(config.Workers, ownWorkers(config)),
 	}

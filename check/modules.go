@@ -1,0 +1,73 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Modules collects the modules in which goroutines of the executions synchronised, or were started, though they are not preempted there.
+// It is safe for concurrent use; nil collects nothing.
+type Modules struct {
+	mu   sync.Mutex
+	list map[string]bool
+}
+
+func (m *Modules) add(module string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.list == nil {
+		m.list = map[string]bool{}
+	}
+	m.list[module] = true
+}
+
+// say is a line of the report that names them and what opens them; empty if there are none.
+func (m *Modules) say() string {
+	if m == nil {
+		return ""
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	const most = 5 // are named
+	names := slices.Sorted(maps.Keys(m.list))
+	if len(names) == 0 {
+		return ""
+	}
+	more, shown := "", names[:min(most, len(names))]
+	if n := len(names) - len(shown); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("goroutines are not preempted, though they synchronise or are started there, in %s%s: --preempt-in %s/... is for that",
+		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
+}
+
+// moduleFinder notes the modules of one executor's executions. It remembers the places that it has looked up.
+type moduleFinder [1 << 10]uint64
+
+// note looks at events that have not been looked at.
+func (f *moduleFinder) note(p *sut.Program, m *Modules, events []sut.Event) {
+	if m == nil {
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Kind != sut.Accessed && e.Kind != sut.Spawned {
+			continue
+		}
+		known := &f[(e.PC^e.PC>>10)%uint64(len(f))]
+		if *known == e.PC {
+			continue
+		}
+		*known = e.PC
+		if at, ok := p.Position(e.PC); ok && !p.IsOwn(at) {
+			if module := p.Module(at); module != "" {
+				m.add(module)
+			}
+		}
+	}
+}

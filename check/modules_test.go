@@ -1,0 +1,25 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestModulesAreNamed: the line names the first modules, in order, and what opens them.
+func TestModulesAreNamed(t *testing.T) {
+	var none *Modules
+	if none.say() != "" || new(Modules).say() != "" {
+		t.Error("modules are named though there are none")
+	}
+	m := new(Modules)
+	for i := range 7 {
+		m.add(fmt.Sprint("example.com/", 7-i))
+		m.add("example.com/7")
+	}
+	const where = "goroutines are not preempted, though they synchronise or are started there, in "
+	const want = where + "example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more: --preempt-in " +
+		"example.com/1/...,example.com/2/...,example.com/3/...,example.com/4/...,example.com/5/... is for that"
+	if got := m.say(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
