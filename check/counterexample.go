@@ -204,33 +204,6 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.last = append(n.last, report.Step{})
 }
 
-// started is what a goroutine runs: the function, or what the go statement calls
-// where the compiler made a function of it.
-func (n *narrator) started(spawn sut.Event) string {
-	at, ok := n.program.Position(spawn.Object + 1)
-	if !ok {
-		return ""
-	}
-	if at.Function == "sync.(*WaitGroup).Go.func1" {
-		return "what WaitGroup.Go was given"
-	}
-	if !strings.Contains(at.Function, ".gowrap") {
-		return at.Function
-	}
-	where, _ := n.program.Position(spawn.PC)
-	callee, literal := calledByGo(where)
-	switch {
-	case literal > 0: // the compiler numbers those of a function; its line tells which it is
-		if name, ok := n.program.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
-			return name
-		}
-		return outerFunction(at.Function) + ".func"
-	case callee != "":
-		return callee
-	}
-	return at.Function
-}
-
 func (n *narrator) spawn(parent int, e *sut.Event) {
 	if e.Subject == sut.SignalSource {
 		n.goroutine(e.Subject, "signals", sut.Event{})

@@ -11,6 +11,33 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// started is what a goroutine runs: the function, or what the go statement calls
+// where the compiler made a function of it.
+func (n *narrator) started(spawn sut.Event) string {
+	at, ok := n.program.Position(spawn.Object + 1)
+	if !ok {
+		return ""
+	}
+	if at.Function == "sync.(*WaitGroup).Go.func1" {
+		return "what WaitGroup.Go was given"
+	}
+	if !strings.Contains(at.Function, ".gowrap") {
+		return at.Function
+	}
+	where, _ := n.program.Position(spawn.PC)
+	callee, literal := calledByGo(where)
+	switch {
+	case literal > 0: // the compiler numbers those of a function; its line tells which it is
+		if name, ok := n.program.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
+			return name
+		}
+		return outerFunction(at.Function) + ".func"
+	case callee != "":
+		return callee
+	}
+	return at.Function
+}
+
 // calledByGo finds the go statement at a place of the source. It returns what that calls, without the arguments ("t.run"), or the line
 // of the function literal that it calls. Both are empty where there is no single go statement, or the source cannot be read.
 func calledByGo(at sut.Position) (callee string, literal int) {
