@@ -49,7 +49,6 @@ type hosted struct {
 	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
 
 	// Of the memory backend.
-	filters     map[int]int       // of system calls, that the proxy has installed for peers, by their pids in the group: none touches calls of a restore
 	innerPeers  []int             // pids of the peers in the group's pid namespace
 	clients     map[int]bool      // which of them may be absent
 	peers       []int             // of those that live, and as the daemon sees them; nil: not looked for
@@ -92,7 +91,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		err = fmt.Errorf("the proxy has started %d peers, not %d", len(pids), len(g.Peers))
 	}
 	if err == nil {
-		h.innerPeers, h.clients, h.filters = pids, clientsOf(g, pids), h.filtersOf(g, pids)
+		h.innerPeers, h.clients = pids, clientsOf(g, pids)
 		descriptors, err = h.handOver(channel, append([]int{int(h.page.Fd())}, read...)...)
 	}
 	if err != nil {

@@ -222,7 +222,6 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 		return err
 	}
 	for _, p := range frozen {
-		p.filters = m.group.filters
 		if err := p.examine(); err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // errRefused says that a backend cannot hold a group as it is. The text names what it is
@@ -35,11 +37,10 @@ type process struct {
 	renewed bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []page
-	filters     map[int]int // of system calls, that peers have from the beginning: see hosted
-	parent      *process    // nil: it is a peer
-	children    []*process  // that it has forked, in their order
-	descent     *descent    // nil: it is a peer
-	unnamed     []*mapping  // what it has mapped that is shared and has no name
+	parent      *process   // nil: it is a peer
+	children    []*process // that it has forked, in their order
+	descent     *descent   // nil: it is a peer
+	unnamed     []*mapping // what it has mapped that is shared and has no name
 	mappings    []*mapping
 	generation  int // forks since it shared no page with another
 	descriptors []descriptor
@@ -265,7 +266,7 @@ func (p *process) examineRights() error {
 	if effective, err := strconv.ParseUint(p.common.field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {
 		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
 	}
-	if p.common.field("Seccomp:") != "0" && p.common.field("Seccomp_filters:") != strconv.Itoa(p.filters[p.peer().inner]) {
+	if p.common.field("Seccomp:") != "0" && p.common.field("Seccomp_filters:") != strconv.Itoa(proxy.Filters) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
 	}
 	return nil
@@ -282,14 +283,6 @@ func (p *process) examineKinds() error {
 		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	return nil
-}
-
-// peer is the process itself, or the peer by which it was started.
-func (p *process) peer() *process {
-	for p.parent != nil {
-		p = p.parent
-	}
-	return p
 }
 
 func robustList(tid int) (list [2]uint64, err error) {

@@ -48,15 +48,11 @@ func readVDSO(file string) (*proxy.VDSO, error) {
 		return nil, err
 	}
 	for _, s := range symbols {
-		switch s.Name {
-		case "tandem_state":
+		if s.Name == "tandem_state" {
 			v.State = s.Value
-		case "tandem_filter":
-			const instructionBytes = 8
-			v.Filter, v.Instructions = s.Value, uint16(s.Size/instructionBytes)
 		}
 	}
-	if v.State == 0 || v.Filter == 0 {
+	if v.State == 0 {
 		return nil, fmt.Errorf("%s is not the vDSO of the shim", file)
 	}
 	return v, nil
@@ -82,17 +78,6 @@ func (h *hosted) replacements(g peers.Group) (map[int]*proxy.VDSO, error) {
 // key makes a number that differs in many bits from those of other behaviours and peers.
 func key(behaviour, peer int) uint64 {
 	return rand.NewPCG(uint64(behaviour), uint64(peer)).Uint64()
-}
-
-// filtersOf says how many filters of system calls the proxy installs for each peer, by their pids in the group.
-func (h *hosted) filtersOf(g peers.Group, pids []int) map[int]int {
-	all := map[int]int{}
-	for i, p := range g.Peers {
-		if p.Choices > 0 && h.daemon.hasShim {
-			all[pids[i]]++ // with the vDSO
-		}
-	}
-	return all
 }
 
 // chooseDevices puts a file of chosen bytes in the place of the random devices.

@@ -126,20 +126,6 @@ func (l *launcher) start(i int) error {
 	return nil
 }
 
-// begin lets a peer go that stands at its first instruction.
-func begin(pid int, p Command) error {
-	var err error
-	if p.VDSO != nil {
-		err = replaceVDSO(pid, p.VDSO)
-	} else {
-		err = unix.PtraceDetach(pid)
-	}
-	if err != nil {
-		return fmt.Errorf("execute %s: %w", p.Args[0], err)
-	}
-	return nil
-}
-
 // execute has a peer stand at its first instruction.
 func (l *launcher) execute(i int, p Command) (pid int, err error) {
 	file, err := lookPath(p)

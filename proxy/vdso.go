@@ -17,10 +17,6 @@ type VDSO struct {
 	Segments []Segment
 	State    uint64 // address of the key that random numbers follow from, 8 bytes
 	Key      uint64
-	// Filter is the address of the instructions of a seccomp filter, and Instructions
-	// their number.
-	Filter       uint64
-	Instructions uint16
 }
 
 // Segment is a part of the file of a VDSO.
@@ -38,25 +34,31 @@ type tracee struct {
 	err   error // the first one: what follows does nothing
 }
 
-// replaceVDSO maps a VDSO into a program that stands at its first instruction and is traced by
-// this thread, makes it the one that the program finds, and lets the program go.
-func replaceVDSO(pid int, v *VDSO) error {
+// begin lets a program go that stands at its first instruction and is traced by this thread. Before, it maps the VDSO that
+// the program is to find, if there is one, and has system calls refused to it.
+func begin(pid int, p Command) error {
 	t := &tracee{pid: pid}
 	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))
 	pc := uintptr(t.start.Rip)
 	code := t.peek(pc, 8)
 	t.poke(pc, []byte{0x0f, 0x05}) // a system call
-	base := t.mapVDSO(v)
-	t.replaceAuxiliary(base, v.Key)
+	if p.VDSO != nil {
+		base := t.mapVDSO(p.VDSO)
+		t.replaceAuxiliary(base, p.VDSO.Key)
+	}
+	t.refuse(p.VDSO != nil)
 	t.poke(pc, code)
 	t.check("write its registers", unix.PtraceSetRegs(pid, &t.start))
 	t.check("let it go", unix.PtraceDetach(pid))
-	return t.err
+	if t.err != nil {
+		return fmt.Errorf("execute %s: %w", p.Args[0], t.err)
+	}
+	return nil
 }
 
 func (t *tracee) check(what string, err error) {
 	if t.err == nil && err != nil {
-		t.err = fmt.Errorf("replace the vDSO of process %d: %s: %w", t.pid, what, err)
+		t.err = fmt.Errorf("prepare process %d: %s: %w", t.pid, what, err)
 	}
 }
 
@@ -119,9 +121,6 @@ func (t *tracee) mapVDSO(v *VDSO) uint64 {
 	}
 	t.call("close "+v.File, unix.SYS_CLOSE, fd)
 	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(nil, v.Key))
-	program := binary.NativeEndian.AppendUint64(nil, uint64(v.Instructions)) // struct sock_fprog
-	t.poke(uintptr(scratch), binary.NativeEndian.AppendUint64(program, base+v.Filter))
-	t.call("filter its system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, scratch)
 	t.call("unmap memory", unix.SYS_MUNMAP, scratch, page)
 	return base
 }

@@ -24,24 +24,6 @@ VISIBLE struct {
 	uint64_t readings; /* of the clock */
 } tandem_state = {1, 0, 0};
 
-/* What a filter of system calls (seccomp) is made of. */
-struct instruction {
-	uint16_t code;
-	uint8_t if_true, if_false;
-	uint32_t value;
-};
-
-enum { LOAD = 0x20, IF_EQUAL = 0x15, RETURN = 0x06, ALLOW = 0x7fff0000, FAIL_NOSYS = 0x00050000 | 38, GETRANDOM = 318 };
-
-/* Programs that ask the kernel for random numbers hear that it has none, and read
- * /dev/urandom, which is a file of chosen ones. */
-VISIBLE struct instruction tandem_filter[] = {
-	{LOAD, 0, 0, 0}, /* the number of the call */
-	{IF_EQUAL, 0, 1, GETRANDOM},
-	{RETURN, 0, 0, FAIL_NOSYS},
-	{RETURN, 0, 0, ALLOW},
-};
-
 static uint64_t mix(uint64_t z)
 {
 	z += 0x9e3779b97f4a7c15;
