@@ -1,5 +1,6 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same with the servers of all profiles, and all tests
+# make twins   the race detector against the native one, on small programs that use the standard library
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
 # make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
@@ -26,7 +27,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries servers lint clean
+.PHONY: all build setup demo test std twins programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries servers lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -59,6 +60,9 @@ demo: setup build
 test: PEERS = all
 test: setup build lint
 	$(GO) test -p 2 -timeout 20m ./...
+
+twins:
+	$(GO) test ./sut -run TestTwins -count=1 -v -timeout 60m -every-twin 1 -twins 40
 
 programs: setup build
 	PROGRAMS=10000 $(GO) test ./explore -run TestOptimal -count=1 -v -timeout 1h
