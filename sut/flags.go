@@ -91,8 +91,8 @@ var data = []string{
 // patched are packages of which a part is the checker's, not the program's.
 var patched = []string{"syscall", "internal/poll"}
 
-// private are the packages whose atomics no program can tell apart from the
-// operations that they implement: the runtime's, and caches.
+// private are the packages whose atomics are no operations: they are a part of one, as in package sync, or
+// keep a cache, as in package reflect, and no program can tell their order. They order accesses to memory.
 var private = []string{
 	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique", "encoding/...", "crypto/internal/...", "vendor/...",
 }
