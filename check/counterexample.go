@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -395,6 +397,8 @@ func (n *narrator) blocked() {
 		leak, isLeft := left[i]
 		switch {
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
+		case isLeft && leak.Number > 0:
+			n.result.Goroutines[i].Blocked = loopsOnTimers + " at " + n.source(cmp.Or(leak.Open, leak.PC))
 		case parked && e.Number == 0:
 			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC)) + n.because(i, &e)
 		case isLeft && n.last[i].Source != n.source(leak.PC): // blocked in no operation, as in select {}
@@ -442,9 +446,15 @@ func (n *narrator) outcome() string {
 	return lastWordsFirst(said)
 }
 
+// loopsOnTimers is what a goroutine does that waits for timers again and again.
+const loopsOnTimers = "loops on timers for ever,"
+
 // leak says which goroutines are left, and where they were started.
 func (n *narrator) leak() string {
 	text := "goroutine leak: the program has ended, and what it started can never go on"
+	if slices.ContainsFunc(n.result.Goroutines, func(g report.Goroutine) bool { return strings.HasPrefix(g.Blocked, loopsOnTimers) }) {
+		text = "goroutine leak: the program has ended, and what it started never does"
+	}
 	for _, g := range n.result.Goroutines {
 		if g.Blocked != "" {
 			text += fmt.Sprintf("\n%s, started at %s, runs %s", g.Name, g.Created, g.Function)

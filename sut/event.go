@@ -8,7 +8,7 @@ type Event struct {
 	Operation Operation
 	Access    AccessKind // Accessed, Pending; Stepped: see Settled
 	Ready     uint8      // Accessed: the wait conditions that held before; Stepped, Pending: those needed
-	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Accessed: the delta of a Commute
+	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1 if it loops on timers; Accessed: the delta of a Commute
 	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
 	Subject   uint64     // a goroutine, an object or a connection
 	Object    uint64     // Stepped, Pending: what it waited for; Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes

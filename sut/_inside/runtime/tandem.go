@@ -60,6 +60,7 @@ type tandemG struct {
 	uses       uint32  // of descriptors, since its last operation
 	vain       uint32  // operations of its own since the last that had an effect
 	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
+	overtime   uint32  // transitions in overtime
 }
 
 const tandemMaxGoroutines = 4096
@@ -87,7 +88,8 @@ var tandem struct {
 	fair      tandemFair
 	barren    int // transitions since the last that had an effect
 	quiet     tandemQuiet
-	stuck     bool     // nothing will happen any more: see tandemLivelocked
+	stuck     bool // nothing will happen any more: see tandemLivelocked
+	overtime  tandemOvertime
 	partner   guintptr // of a rendezvous: has to run next,
 	owner     guintptr // and who then finds it waiting
 	position  uint32
@@ -265,10 +267,7 @@ func tandemRunnable(pp *p) *g {
 // tandemAdvance lets virtual time pass to the next timer, since nothing else
 // can happen.
 func tandemAdvance(pp *p) {
-	when := pp.timers.wakeTime()
-	if !tandemAwaited(pp) {
-		when = 0
-	}
+	when := tandemFirstAwaited(pp)
 	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
 		when = polled
 	}
@@ -282,7 +281,7 @@ func tandemAdvance(pp *p) {
 		}
 		tandemEnd(outcomeDeadlock)
 	}
-	if when > tandem.now {
+	if when = tandemLeap(when); when > tandem.now {
 		tandem.now = when
 	}
 	tandemCountStep()
@@ -327,7 +326,7 @@ func tandemPick() *g {
 	}
 	if enabled == 0 {
 		tandem.barren = 0
-		if exits == nil {
+		if exits == nil || !tandem.stuck && tandemWorksOvertime(getg().m.p.ptr()) {
 			return nil
 		}
 		tandemRecordEnabled(&exits.tandem)
@@ -348,6 +347,7 @@ func tandemBegin(gp *g) {
 	t.chose = t.choices > 1 || t.op == opFault || t.op == opShort
 	t.settled = tandemSettles(gp)
 	tandemNoteTurn(gp)
+	tandemNoteOvertime(gp)
 	tandemClock.reads = 0
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records

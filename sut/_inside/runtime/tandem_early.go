@@ -1,6 +1,9 @@
 package runtime
 
-import "unsafe"
+import (
+	"internal/abi"
+	"unsafe"
+)
 
 // Timers that fire early, on request: the first few times that the clock advances,
 // it may do so although goroutines can go on. It then is one of those that can be
@@ -130,15 +133,44 @@ func tandemDeadline(pd *pollDesc) {
 // its channel, since somebody may look at it.
 func tandemKeepsTimer() bool { return tandem.on && tandem.sh.world.earlyTimers != 0 }
 
-// tandemAwaited reports whether any timer is set that somebody waits for. Nobody
-// waits for one that only tandemKeepsTimer keeps.
-func tandemAwaited(pp *p) bool {
-	if !tandemKeepsTimer() {
+// tandemAwaited reports whether any timer is set that can wake somebody.
+func tandemAwaited(pp *p) bool { return tandemFirstAwaited(pp) != 0 }
+
+// tandemFirstAwaited is when the first timer fires that can wake somebody; 0: there is none.
+func tandemFirstAwaited(pp *p) (first int64) {
+	heap := pp.timers.heap
+	for i := range heap {
+		t := heap[i].timer // the heap itself may not know yet that it was changed
+		if t.state&timerZombie == 0 && t.when > 0 && (first == 0 || t.when < first) && tandemWakes(t) {
+			first = t.when
+		}
+	}
+	return first
+}
+
+// tandemWakes reports whether a timer that fires can have an effect: not if it sends to a channel where nobody
+// waits. With channels as of Go 1.22 and before (asynctimerchan) such timers are set nevertheless; others are only with
+// tandemKeepsTimer.
+func tandemWakes(t *timer) bool {
+	if t.isChan {
+		return t.blocked > 0
+	}
+	argument := efaceOf(&t.arg)
+	if argument._type == nil || argument._type.Kind() != abi.Chan {
 		return true
 	}
-	for i := range pp.timers.heap {
-		if t := pp.timers.heap[i].timer; t.state&timerZombie == 0 && (!t.isChan || t.blocked > 0) {
-			return true
+	c := (*hchan)(argument.data)
+	return c.recvq.first != nil || tandemIsAwaited(c)
+}
+
+// tandemIsAwaited reports whether a goroutine waits at its point for something to happen to a channel.
+func tandemIsAwaited(c *hchan) bool {
+	for i := range tandem.nparked {
+		t := &tandem.parked[i].ptr().tandem
+		for arm := range t.ncases {
+			if t.waits() && t.channel(arm) == c {
+				return true
+			}
 		}
 	}
 	return false

@@ -248,7 +248,7 @@ func tandemForkLoop() {
 func tandemEnd(outcome uint32) {
 	sh := tandem.sh
 	tandem.on = false
-	sh.outcome = outcome
+	sh.outcome = tandemAfterTheEnd(outcome)
 	sh.now = tandem.now - tandemEpoch
 	tandemRecordPending()
 	if tandem.fork {
