@@ -237,6 +237,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		return nil, errors.New("that timers of the peers are due concerns all connections: use scope group")
 	}
 	if o.Group != nil {
+		if err := o.selectFaults(); err != nil {
+			return nil, err
+		}
 		o.World.Clients = o.Group.Clients()
 		o.World.NameServers = o.Group.ServesNames()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
@@ -259,6 +262,26 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	var err error
 	r.executor, err = r.newExecutor(0)
 	return r, err
+}
+
+// selectFaults says where the peers are whose connections can fail.
+func (o *Options) selectFaults() error {
+	if len(o.World.FaultPeers) == 0 {
+		return nil
+	}
+	if err := o.Group.CheckFaults(o.World.FaultPeers); err != nil {
+		return fmt.Errorf("faults: %w", err)
+	}
+	at, clients := o.Group.FaultPlaces(o.World.FaultPeers)
+	o.World.FaultPlaces, o.World.FaultsOpened = nil, clients
+	for _, a := range at {
+		place := sut.FaultPlace{Path: a.Path, Port: a.At.Port()}
+		if a.At.IsValid() && !a.At.Addr().IsUnspecified() {
+			place.IP = a.At.Addr().As16()
+		}
+		o.World.FaultPlaces = append(o.World.FaultPlaces, place)
+	}
+	return nil
 }
 
 func (o *Options) worker() sut.Options {

@@ -253,7 +253,7 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 		s.Operation = fmt.Sprintf("connect, and the peers behave in way %d of %d", e.Number+1, e.Choices)
 	}
 	if e.Operation == sut.NetworkFault {
-		s.Operation = "network: " + sut.Fault(int(e.Number), int(e.Choices))
+		s.Operation = "network: " + sut.Fault(int(e.Number), e.Object)
 	}
 	if e.Operation == sut.PeerTimer {
 		s.Operation = "a timer of theirs is to be due next"

@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +43,10 @@ func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withWorld(t, p, sut.Options{Args: []string{scenario}, World: sut.World{Faults: faults}}, s)
+	return withWorld(t, p, sut.Options{Args: []string{scenario}, World: allFaults(faults)}, s)
 }
+
+func allFaults(n int) sut.World { return sut.World{Faults: n, FaultKinds: sut.FaultKinds} }
 
 func withWorld(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string]bool {
 	t.Helper()
@@ -92,6 +96,65 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s, %d faults, %s (-want +got):\n%s", test.scenario, test.faults, name, diff)
 			}
 		}
+	}
+}
+
+// TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else, and what single kinds, or
+// single operations, lead to is together what all lead to.
+func TestFaultsAreSelected(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := func(w sut.World) map[string]bool {
+		return withWorld(t, p, sut.Options{Args: []string{"ask"}, World: w}, explore.DPOR())
+	}
+	const well = "ping completed: ping,close"
+	resets, ends := []string{"reset completed: close", "reset completed: ping,close"}, []string{"end completed: close", "end completed: ping,close"}
+	silences := []string{"late completed: ", "late completed: ping"}
+	here := sut.FaultPlace{IP: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: 7777}
+	for name, test := range map[string]struct {
+		world sut.World
+		want  []string
+	}{
+		"default":   {sut.World{}, slices.Concat(resets, ends, []string{"refused completed: "})},
+		"refused":   {sut.World{FaultKinds: []string{"refused"}}, []string{"refused completed: "}},
+		"reset":     {sut.World{FaultKinds: []string{"reset"}}, resets},
+		"end":       {sut.World{FaultKinds: []string{"end"}}, ends},
+		"silent":    {sut.World{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: ")},
+		"connect":   {sut.World{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}},
+		"end reads": {sut.World{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:]},
+		"writes":    {sut.World{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets)},
+		"this peer": {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends},
+		"any IP":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends},
+		"that peer": {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil},
+		"a client":  {sut.World{FaultPeers: []string{"a"}, FaultsOpened: true}, nil},
+	} {
+		test.world.Faults = 1
+		want := map[string]bool{well: true}
+		for _, text := range test.want {
+			want[text] = true
+		}
+		if diff := cmp.Diff(want, outcomes(test.world)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	all := outcomes(allFaults(1))
+	for name, words := range map[string][]string{"kinds": sut.FaultKinds, "operations": sut.FaultOperations} {
+		union := map[string]bool{}
+		for _, word := range words {
+			w := sut.World{Faults: 1, FaultKinds: []string{word}}
+			if name == "operations" {
+				w.FaultKinds, w.FaultOperations = sut.FaultKinds, []string{word}
+			}
+			maps.Copy(union, outcomes(w))
+		}
+		if diff := cmp.Diff(all, union); diff != "" {
+			t.Errorf("single %s (-all at once +one by one):\n%s", name, diff)
+		}
+	}
+	if err := (sut.World{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
+		t.Error("a read that is refused is taken for a fault")
 	}
 }
 
@@ -163,7 +226,7 @@ func TestShortWrites(t *testing.T) {
 			}
 		}
 	}
-	o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: 1, Faults: 1}}
+	o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
 	seen := withWorld(t, p, o, explore.DPOR())
 	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
 		if !seen[text] {
@@ -210,11 +273,9 @@ func TestFaultsInEveryScope(t *testing.T) {
 	x := newPairTest(t, true)
 	p := pair{scripts: []string{"a", "B"}, seed: 5, faults: 1}
 	want := x.check(t, p, reference)
-	for _, of := range []int{3, 4, 7} { // of a connect, a read, a write
-		for alternative := 1; alternative < of; alternative++ {
-			if fault := " " + sut.Fault(alternative, of) + ";"; !strings.Contains(want.String(), fault) {
-				t.Errorf("no execution has%s", fault)
-			}
+	for alternative := 1; alternative <= 11; alternative++ { // 2 of a connect, 3 of a read, 6 of a write
+		if fault := " " + sut.Fault(alternative, 1<<11-1) + ";"; !strings.Contains(want.String(), fault) {
+			t.Errorf("no execution has%s", fault)
 		}
 	}
 	for _, v := range []variant{
@@ -231,7 +292,7 @@ func TestFaultsInEveryScope(t *testing.T) {
 func faultsOf(log *sut.Log) (list string) {
 	for i := range log.Events {
 		if e := &log.Events[i]; e.Kind == sut.Stepped && e.Operation == sut.NetworkFault && e.Number > 0 {
-			list += " " + sut.Fault(int(e.Number), int(e.Choices)) + ";"
+			list += " " + sut.Fault(int(e.Number), e.Object) + ";"
 		}
 	}
 	return list

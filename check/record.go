@@ -89,6 +89,22 @@ func racesIn(p *sut.Program) string {
 	return strings.Join(where, ", ")
 }
 
+// faultsIn says which faults of the network are explored.
+func faultsIn(w sut.World) string {
+	kinds := w.FaultKinds
+	if len(kinds) == 0 {
+		kinds = sut.DefaultFaultKinds
+	}
+	text := ", by " + strings.Join(kinds, ", ")
+	if len(w.FaultOperations) > 0 {
+		text += "; only at " + strings.Join(w.FaultOperations, ", ")
+	}
+	if len(w.FaultPeers) > 0 {
+		text += "; only those of " + strings.Join(w.FaultPeers, ", ")
+	}
+	return text
+}
+
 // Assumptions is what the verdict of a check rests on, for a report.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
@@ -109,7 +125,7 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail: at most %s in an execution", count(n, "time")))
+		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail: at most %s in an execution%s", count(n, "time"), faultsIn(o.World)))
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
 		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", count(n, "time")))

@@ -185,7 +185,7 @@ func (c Config) limitProblems() (problems []Problem) {
 			problems = append(problems, Problem{Key: limit.key, What: err.Error()})
 		}
 	}
-	return problems
+	return append(problems, c.faultProblems()...)
 }
 
 // problems checks all values that do not depend on how they were written.

@@ -275,6 +275,15 @@ var badFiles = []struct{ text, want string }{
 	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to the search"},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
+	{"faults: many", `x.yaml:1: faults: "many" is not a number: how many faults there can be comes first, such as 1 or 1,reset`},
+	{"faults: [1, rest]", `x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent; peer=NAME and on=connect, on=read, on=write narrow them`},
+	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
+	{"faults: 1,on=close", `x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, on=write`},
+	{"faults: 1,refused,on=read", `x.yaml:1: faults: no fault of the kind refused can happen at a read: name other kinds or operations`},
+	{"faults: 1,peer=a", `x.yaml:1: faults: there is no peer "a", nor any other: leave peer=a out`},
+	{"peers: [{profile: merecat}]\nfaults: 1,peer=redis", `x.yaml:2: faults: there is no peer "redis": there are merecat`},
+	{"peers: [{name: a, command: [x]}]\nfaults: 1,peer=a", `x.yaml:2: faults: no connection to the peer a is known: it has neither listen nor after`},
+	{"peers: [{name: a, command: [x], after: listen 80}, {name: b, command: [x], after: listen 80}]\nfaults: 1,peer=a", `x.yaml:2: faults: it is not known which of several clients has opened a connection: name all of the peers that have after, or none`},
 	{"peers: [{profile: merecat}]\npeer_timers: 101", `x.yaml:2: peer_timers: 101 is not allowed: give a number from 1 to 100`},
 	{"peers: [{profile: redis}]\npeer_timers: 1", `x.yaml:2: peer_timers: no peer has a clock that can be advanced: give one that uses the C library clock: virtual`},
 	{"peers: [{profile: merecat}]\npeer_timers: 1\nscope: auto", `x.yaml:2: peer_timers: that timers of the peers are due concerns all connections: use scope group, and not auto`},
@@ -511,4 +520,21 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFaultsKey: the flag and the key take the same words, in every order after the number.
+func TestFaultsKey(t *testing.T) {
+	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}}
+	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end", "2, reset, end, on=read, peer=redis"} {
+		got, err := ParseFaults(list)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", list, err, diff)
+		}
+	}
+	if got, err := ParseFaults("3"); err != nil || got.Limit != 3 || got.Kinds != nil {
+		t.Errorf("3: %+v, %v", got, err)
+	}
+	if _, err := ParseFaults(" "); err == nil {
+		t.Error("a number is not missed")
+	}
 }

@@ -113,7 +113,7 @@ var schema = field{shape: record, fields: map[string]field{
 
 	"early_timers": {shape: integer},
 	"peer_timers":  {shape: integer},
-	"faults":       {shape: integer},
+	"faults":       {shape: words},
 	"stdin":        {shape: text},
 	"stdin_from":   {shape: text},
 	"hostname":     {shape: text},

@@ -18,12 +18,12 @@ type worldKeys struct {
 	DiskMiB     int `mapstructure:"disk_mib"`
 	MemoryMiB   int `mapstructure:"memory_mib"`
 	Signals     []string
-	SignalLimit int `mapstructure:"signal_limit"`
-	ShortReads  int `mapstructure:"short_reads"`
-	ShortWrites int `mapstructure:"short_writes"`
-	Faults      int `mapstructure:"faults"`
-	EarlyTimers int `mapstructure:"early_timers"`
-	PeerTimers  int `mapstructure:"peer_timers"`
+	SignalLimit int    `mapstructure:"signal_limit"`
+	ShortReads  int    `mapstructure:"short_reads"`
+	ShortWrites int    `mapstructure:"short_writes"`
+	Faults      string `mapstructure:"faults"`
+	EarlyTimers int    `mapstructure:"early_timers"`
+	PeerTimers  int    `mapstructure:"peer_timers"`
 }
 
 // The greatest disk and heap of an execution, and how often signals can arrive,
@@ -64,7 +64,12 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, proble
 	if k.ShortWrites != 0 {
 		report("short_writes", within(k.ShortWrites, MaxShort))
 	}
-	w.Faults, w.EarlyTimers, w.PeerTimers = k.Faults, k.EarlyTimers, k.PeerTimers // see Config.problems: flags set them, too
+	if k.Faults != "" {
+		f, err := ParseFaults(k.Faults)
+		report("faults", err)
+		f.setTo(&w)
+	}
+	w.EarlyTimers, w.PeerTimers = k.EarlyTimers, k.PeerTimers // see Config.problems: flags set them, too
 	for i, name := range k.Signals {
 		s, err := signalByName(name)
 		report(fmt.Sprintf("signals[%d]", i), err)

@@ -11,7 +11,7 @@ type Event struct {
 	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1 if it loops on timers; Accessed: the delta of a Commute
 	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
 	Subject   uint64     // a goroutine, an object or a connection
-	Object    uint64     // Stepped, Pending: what it waited for; Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
+	Object    uint64     // Stepped, Pending: what it waited for (of a NetworkFault which could happen: see Fault); Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
 	Open      uint64     // Stepped, Accessed: program counter of the nearest call that is not sealed
 	PC        uint64     // where the operation was called
 }
@@ -82,20 +82,6 @@ func (o Operation) String() string {
 		return operationNames[o]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
-}
-
-// Fault says what one of so many alternatives of a NetworkFault is.
-func Fault(alternative, of int) string {
-	kinds := [...]string{"goes well", "reset", "end", "silence"}
-	switch {
-	case alternative == 0 || of == 1+faultKinds:
-		return kinds[alternative]
-	case of == 1+connectFaults:
-		return [...]string{"", "refused", "no answer"}[alternative]
-	case alternative <= faultKinds:
-		return kinds[alternative] + " before the peer sees it"
-	}
-	return kinds[alternative-faultKinds] + " after the peer saw it"
 }
 
 var outcomeNames = [...]string{

@@ -214,22 +214,6 @@ const (
 	opCount
 )
 
-// Faults of connections to peers, as the alternatives of an opFault: 0 is none. A connect has
-// two; a read has those that follow; and a write has these twice, before the peer has seen what
-// is sent, and after.
-const (
-	faultRefused    = iota + 1
-	faultUnanswered // nobody answers until somebody gives up
-	connectFaults   = faultUnanswered
-)
-
-const (
-	faultReset = iota + 1
-	faultEnd
-	faultSilence // nothing more arrives
-	faultKinds   = faultSilence
-)
-
 // Access kinds, as in package explore.
 const (
 	accessRead = iota
@@ -475,25 +459,4 @@ type region struct {
 	address uint64
 	length  uint64
 	saved   uint64 // 0: the pages were zero when the snapshot was taken
-}
-
-// sharedWorld is what a program finds beside its peers.
-type sharedWorld struct {
-	diskBytes      uint64 // that the files of an execution can have
-	hostname       [hostnameBytes]byte
-	hostnameLength uint64
-	memoryBytes    uint64 // by which the heap of an execution can grow
-	signal         [maxSignals]uint32
-	signals        uint64           // that can arrive
-	signalLimit    uint64           // how often, together
-	earlyTimers    uint64           // how often the clock may advance early
-	hosts          [hostsBytes]byte // lines of the hosts file
-	hostsLength    uint64
-	short          [2]uint64 // how often a read can return less than there is, and a write take less than there is room for
-	faults         uint64    // how many connections to peers can fail
-	behaviours     uint64    // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
-	clients        uint64    // of the peers, that connect to the program
-	peerTimers     uint64    // how often the peers' time can pass until a timer of theirs is due
-	nameServers    uint64    // there are peers that serve names
-	perConnection  uint64    // an input to the peers has no effect on other connections than its own
 }

@@ -25,8 +25,13 @@ import (
 //go:embed all:_inside
 var inside embed.FS
 
-//go:embed shared.go
-var sharedSource []byte
+// What checker and programs share is compiled into both.
+var (
+	//go:embed shared.go
+	sharedSource []byte
+	//go:embed shared_world.go
+	sharedWorldSource []byte
+)
 
 // Toolchain is a copy of a Go distribution whose runtime lets itself be
 // controlled. It is made of hard links but for the files that differ.
@@ -162,7 +167,9 @@ func readFirst(dir, paths string) (path string, text []byte, err error) {
 
 func addInside(files map[string][]byte) error {
 	for _, pkg := range []string{"runtime", "syscall"} {
-		files[pkg+"/tandem_shared.go"] = bytes.Replace(sharedSource, []byte("package sut\n"), []byte("package "+pkg+"\n"), 1)
+		for name, source := range map[string][]byte{"shared": sharedSource, "shared_world": sharedWorldSource} {
+			files[pkg+"/tandem_"+name+".go"] = bytes.Replace(source, []byte("package sut\n"), []byte("package "+pkg+"\n"), 1)
+		}
 	}
 	return fs.WalkDir(inside, "_inside", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

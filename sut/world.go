@@ -32,6 +32,15 @@ type World struct {
 	// Faults is how often in an execution the network can fail between the program and its
 	// peers. When, and how, is a choice: Fault.
 	Faults int `json:"faults,omitempty"`
+	// FaultKinds and FaultOperations are words of the lists of these names: how the network can fail, and at what. Empty:
+	// DefaultFaultKinds, and all operations.
+	FaultKinds      []string `json:"fault_kinds,omitempty"`
+	FaultOperations []string `json:"fault_operations,omitempty"`
+	// FaultPeers are the names of the peers whose connections can fail; empty: all. FaultPlaces are where these listen,
+	// and FaultsOpened says that connections which peers open can fail, too.
+	FaultPeers   []string     `json:"fault_peers,omitempty"`
+	FaultPlaces  []FaultPlace `json:"fault_places,omitempty"`
+	FaultsOpened bool         `json:"faults_opened,omitempty"`
 	// Behaviours is how many ways the peers can behave in. The first connection to them
 	// in an execution, or listener for them, chooses one: Input.Behaviour.
 	Behaviours int `json:"behaviours,omitempty"`
@@ -97,7 +106,9 @@ func (w World) describe(sh *sharedWorld) error {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
 	}
 	sh.short = [2]uint64{uint64(max(w.ShortReads, 0)), uint64(max(w.ShortWrites, 0))}
-	sh.faults = uint64(max(w.Faults, 0))
+	if err := w.describeFaults(sh); err != nil {
+		return err
+	}
 	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}

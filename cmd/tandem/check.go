@@ -43,7 +43,7 @@ type checkFlags struct {
 	preemptIn  []string
 	leaks      bool
 	early      int
-	faults     int
+	faults     string
 	peerTimers int
 	races      string
 	selfCheck  string
@@ -125,7 +125,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.switches.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (without the flag there are any number)")
 	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
-	p.IntVar(&f.faults, "faults", 0, "how `often` connections to the peers may fail in an execution: refused, reset, ended or silent")
+	p.StringVar(&f.faults, "faults", "", "how `often` the network may fail in an execution between the program and the peers, such as 2; narrowed to kinds ("+strings.Join(sut.FaultKinds, ", ")+"), peers and operations: 2,reset,end,peer=NAME,on=read (or connect, write). Without kinds: "+strings.Join(sut.DefaultFaultKinds, ", "))
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for the peers whose clock is virtual, until a timer of theirs is due")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
@@ -256,7 +256,7 @@ func (f *checkFlags) loadFile(file string, given func(flag string) bool) (config
 	}
 	for flag, value := range map[string]struct{ to, from *int }{
 		"executions": {&config.Bounds.Executions, &f.bounds.Executions}, "depth": {&config.Bounds.Depth, &f.bounds.Depth},
-		"faults": {&config.World.Faults, &f.faults}, "early-timers": {&config.World.EarlyTimers, &f.early}, "peer-timers": {&config.World.PeerTimers, &f.peerTimers},
+		"early-timers": {&config.World.EarlyTimers, &f.early}, "peer-timers": {&config.World.PeerTimers, &f.peerTimers},
 		"workers": {&config.Workers, &f.workers}, "checkpoint-mib": {&config.CheckpointMib, &f.checkpointMiB},
 	} {
 		if given(flag) {
@@ -277,6 +277,13 @@ func (f *checkFlags) loadFile(file string, given func(flag string) bool) (config
 	}
 	if given("leaks") {
 		config.Leaks = f.leaks
+	}
+	if given("faults") {
+		faults, err := configs.ParseFaults(f.faults)
+		if err != nil {
+			return config, fmt.Errorf("--faults: %w", err)
+		}
+		config.SetFaults(faults)
 	}
 	if given("races") {
 		var err error

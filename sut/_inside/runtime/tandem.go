@@ -28,7 +28,7 @@ type tandemG struct {
 	origin     uint8 // class of the caller of the go statement
 	choices    uint32
 	choice     uint32
-	faults     uint32  // kinds of a pending fault; of a pending opShort 1 if it is a write
+	faults     uint32  // the set of those that can happen; of a pending opShort 1 if it is a write
 	object     uintptr // what the operation is on
 	state      uintptr // where its readiness can be read
 	delta      int32   // what an opAdd adds
@@ -359,6 +359,9 @@ func tandemBegin(gp *g) {
 		r.flag = stepForced
 	}
 	t.turn = tandem.sh.steps
+	if t.op == opFault {
+		r.b = uint64(t.faults)
+	}
 	if need := tandemNeed(t.op); need != 0 {
 		r.ready, r.b = need, tandemObject(t)
 	}

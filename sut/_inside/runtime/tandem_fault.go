@@ -2,32 +2,71 @@ package runtime
 
 import (
 	"internal/runtime/sys"
-	_ "unsafe" // for linkname
+	"unsafe"
 )
 
-// tandemFault chooses what goes wrong with a connection to a peer, if anything does: one of n
-// kinds, or 0. That is a transition of its own, in all executions with faults, so that whether
-// others have failed before does not change which transitions there are.
+// tandemFault chooses what goes wrong with a connection to a peer, if anything does: one of the n
+// faults from first on, counted from 1, or 0. That is a transition of its own, in all executions with
+// faults, so that whether others have failed before does not change which transitions there are.
 //
 //go:linkname tandemFault syscall.tandemFault
-func tandemFault(n uint32) uint32 {
-	t := &getg().tandem
-	if tandem.sh.world.faults == 0 || t.id == 0 {
+func tandemFault(first, n uint32, spared bool) uint32 {
+	t, w := &getg().tandem, &tandem.sh.world
+	can := uint32(w.faultSet) & ((1<<n - 1) << first)
+	if w.faults == 0 || can == 0 || spared || t.id == 0 {
 		return 0
 	}
-	t.op, t.object, t.state, t.faults = opFault, 0, 0, n
+	t.op, t.object, t.state, t.faults = opFault, 0, 0, can
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemCountFaults(t)
-	if tandemArrive(); t.choice != 0 {
-		tandem.faults++
+	tandemArrive()
+	if t.choice == 0 {
+		return 0
 	}
-	return t.choice
+	tandem.faults++
+	for range t.choice - 1 {
+		can &= can - 1
+	}
+	return uint32(sys.TrailingZeros32(can)) - first + 1
 }
 
 // tandemCountFaults sets the number of alternatives of a pending fault.
 func tandemCountFaults(t *tandemG) {
 	if t.choices = 1; tandem.faults < tandem.sh.world.faults {
-		t.choices += t.faults
+		t.choices += uint32(sys.OnesCount64(uint64(t.faults)))
 	}
 	t.choice = 0
+}
+
+// tandemSpares reports whether connections to an address are not to fail, since peers were named that do not listen
+// there. A path is that of a Unix socket.
+//
+//go:linkname tandemSpares syscall.tandemSpares
+func tandemSpares(ip [16]byte, port int, path string) bool {
+	w := &tandem.sh.world
+	for i := range w.faultPlaces {
+		p := &w.faultPlace[i]
+		switch {
+		case path != "" || p.pathLength != 0:
+			if path == unsafe.String(&p.path[0], p.pathLength) {
+				return false
+			}
+		case uint64(port) == p.port && (p.ip == ip || tandemUnspecified(p.ip) || tandemUnspecified(ip)):
+			return false
+		}
+	}
+	return w.faultsSomewhere != 0
+}
+
+// tandemUnspecified reports whether an address is 0.0.0.0 or ::.
+func tandemUnspecified(ip [16]byte) bool {
+	return ip == [16]byte{} || ip == [16]byte{10: 0xff, 11: 0xff}
+}
+
+// tandemSparesOpened reports whether connections that peers have opened are not to fail.
+//
+//go:linkname tandemSparesOpened syscall.tandemSparesOpened
+func tandemSparesOpened() bool {
+	w := &tandem.sh.world
+	return w.faultsSomewhere != 0 && w.faultsOpened == 0
 }

@@ -3,7 +3,21 @@ package syscall
 import _ "unsafe" // for linkname
 
 //go:linkname tandemFault
-func tandemFault(n uint32) uint32
+func tandemFault(first, n uint32, spared bool) uint32
+
+//go:linkname tandemSpares
+func tandemSpares(ip [16]byte, port int, path string) bool
+
+//go:linkname tandemSparesOpened
+func tandemSparesOpened() bool
+
+// spares reports whether a connection of e to an address is not to fail.
+func (e *tandemEndpoint) spares(to *tandemAddress) bool {
+	if e.domain == AF_UNIX {
+		return tandemSpares([16]byte{}, 0, to.whole())
+	}
+	return tandemSpares(to.ip, to.port, "")
+}
 
 // fail has a connection to a peer fail. But for a silence, the peer sees it closed; what it has
 // sent and was not read is lost. After a silence nothing gets through any more, either way, not even the end.

@@ -67,6 +67,7 @@ func (e *tandemEndpoint) listenForeign() Errno {
 // tandemOpened adds a connection that a peer has opened to those that wait to be accepted.
 func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true, in: tandemNewFlow(0), out: tandemNewFlow(0)}
+	e.spared = tandemSparesOpened()
 	if l.domain != AF_UNIX {
 		e.local.ip = l.reachedAt()
 		e.remote = tandemAddress{ip: tandemLoopback(e.local.isFour()), port: tandemFirstPort + int(number)%tandemPorts}
@@ -87,10 +88,11 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
-	switch tandemFault(connectFaults) {
-	case faultRefused:
+	e.spared = e.spares(&a)
+	switch tandemFault(faultRefused, connectFaults, e.spared) {
+	case connectRefused:
 		return ECONNREFUSED
-	case faultUnanswered:
+	case connectUnanswered:
 		return e.connectAlone(fd)
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
@@ -189,7 +191,7 @@ func (e *tandemEndpoint) noteConnected() {
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	fault, lost := uint32(0), e.mute
 	if !lost {
-		fault = tandemFault(2 * faultKinds)
+		fault = tandemFault(faultsBefore, 2*faultKinds, e.spared)
 	}
 	b := p
 	if e.isMessages() {

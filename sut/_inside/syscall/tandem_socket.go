@@ -87,6 +87,7 @@ type tandemEndpoint struct {
 	number  uint32
 	mute    bool // what the peer sends does not arrive, and from the next operation on nothing else does
 	alone   bool // nobody answers to its connect
+	spared  bool // faults of the network leave it alone
 
 	beyond  *tandemFlow // of a datagram socket that the peers know: what it sends to them
 	open    bool        // it can send to any of them

@@ -60,7 +60,7 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	}
 	e.in.queue.awaited = false
 	if e.foreign && len(e.in.stream) > e.in.head && flags&MSG_PEEK == 0 {
-		if fault := tandemFault(faultKinds); fault != 0 {
+		if fault := tandemFault(faultsOfRead, faultKinds, e.spared); fault != 0 {
 			e.fail(opFault, fault)
 			return e.readStream(fd, p, flags)
 		}

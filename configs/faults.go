@@ -1,0 +1,90 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Faults are faults of the network, as --faults and the key faults name them: how many, and which.
+type Faults struct {
+	Limit      int
+	Kinds      []string // of sut.FaultKinds; empty: sut.DefaultFaultKinds
+	Operations []string // of sut.FaultOperations; empty: all
+	Peers      []string // names; empty: all
+}
+
+// ParseFaults reads a number and what narrows it, with commas in between: kinds, peer=NAME and
+// on=OPERATION, each as often as needed, such as 2,reset,end,peer=redis,on=read.
+func ParseFaults(list string) (Faults, error) {
+	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	var f Faults
+	if len(words) == 0 {
+		return f, fmt.Errorf("%q has no number: give one from 0 to %d, and after it what narrows it, such as 1,reset",
+			list, MaxFaults)
+	}
+	var err error
+	if f.Limit, err = strconv.Atoi(words[0]); err != nil {
+		return f, fmt.Errorf("%.40q is not a number: how many faults there can be comes first, such as 1 or 1,reset",
+			words[0])
+	}
+	for _, word := range words[1:] {
+		if err := f.narrow(word); err != nil {
+			return f, err
+		}
+	}
+	w := sut.World{}
+	f.setTo(&w)
+	return f, w.CheckFaults()
+}
+
+// narrow takes one word of a selection.
+func (f *Faults) narrow(word string) error {
+	to, key, value := &f.Kinds, "", word
+	if k, v, ok := strings.Cut(word, "="); ok {
+		key, value = k, v
+	}
+	switch {
+	case key == "peer":
+		to = &f.Peers
+	case key == "on":
+		if to = &f.Operations; !slices.Contains(sut.FaultOperations, value) {
+			return fmt.Errorf("%.40q is no operation at which the network fails: give on=%s",
+				value, strings.Join(sut.FaultOperations, ", on="))
+		}
+	case key != "" || !slices.Contains(sut.FaultKinds, value):
+		return fmt.Errorf("%.40q is no kind of fault: the kinds are %s; peer=NAME and on=%s narrow them",
+			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
+	}
+	if slices.Contains(*to, value) {
+		return fmt.Errorf("%.40q is given twice: leave one out", word)
+	}
+	*to = append(*to, value)
+	return nil
+}
+
+// SetFaults makes these the faults of the world.
+func (c *Config) SetFaults(f Faults) { f.setTo(&c.World) }
+
+func (f Faults) setTo(w *sut.World) {
+	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
+}
+
+// faultProblems says what is wrong with the peers whose connections can fail.
+func (c Config) faultProblems() (problems []Problem) {
+	if len(c.World.FaultPeers) == 0 {
+		return nil
+	}
+	var group peers.Group
+	if c.Group != nil {
+		group = *c.Group
+	}
+	if err := group.CheckFaults(c.World.FaultPeers); err != nil {
+		problems = append(problems, Problem{Key: "faults", What: err.Error()})
+	}
+	return problems
+}

@@ -1,0 +1,111 @@
+package sut
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// faults lists what can go wrong with a connection to a peer, by number: see faultRefused.
+var faults = [faultCount]struct{ kind, on, text string }{
+	faultRefused:                    {"refused", "connect", "refused"},
+	faultUnanswered:                 {"silent", "connect", "no answer"},
+	faultsOfRead + faultReset - 1:   {"reset", "read", "reset"},
+	faultsOfRead + faultEnd - 1:     {"end", "read", "end"},
+	faultsOfRead + faultSilence - 1: {"silent", "read", "silence"},
+	faultsBefore + faultReset - 1:   {"reset", "write", "reset before the peer sees it"},
+	faultsBefore + faultEnd - 1:     {"end", "write", "end before the peer sees it"},
+	faultsBefore + faultSilence - 1: {"silent", "write", "silence before the peer sees it"},
+	faultsAfter + faultReset - 1:    {"reset", "write", "reset after the peer saw it"},
+	faultsAfter + faultEnd - 1:      {"end", "write", "end after the peer saw it"},
+	faultsAfter + faultSilence - 1:  {"silent", "write", "silence after the peer saw it"},
+}
+
+// The words for faults of the network.
+var (
+	// FaultKinds are the kinds: a connect is refused; a connection is reset, or ends; the network
+	// is silent, which means that a connect is not answered and that nothing gets through a
+	// connection any more.
+	FaultKinds = []string{"refused", "reset", "end", "silent"}
+	// DefaultFaultKinds are those that happen where none is named. A client that sets no deadline
+	// waits for ever when the network is silent, so that is left out.
+	DefaultFaultKinds = []string{"refused", "reset", "end"}
+	// FaultOperations are the operations at which faults happen.
+	FaultOperations = []string{"connect", "read", "write"}
+)
+
+// FaultPlace is an address at which a peer listens. Only Port counts if IP is unspecified.
+type FaultPlace struct {
+	IP   [16]byte `json:"ip,omitzero"` // an IPv4 address is mapped to IPv6
+	Port uint16   `json:"port,omitempty"`
+	// Path is that of a Unix socket: IP and Port are zero then. It begins with a zero byte if it is abstract.
+	Path string `json:"path,omitempty"`
+}
+
+// faultSet is the set of the faults that can happen, with bit i for fault i.
+func (w World) faultSet() (set uint32, err error) {
+	kinds, operations := w.FaultKinds, w.FaultOperations
+	if len(kinds) == 0 {
+		kinds = DefaultFaultKinds
+	}
+	if len(operations) == 0 {
+		operations = FaultOperations
+	}
+	for i, f := range faults {
+		if slices.Contains(kinds, f.kind) && slices.Contains(operations, f.on) {
+			set |= 1 << i
+		}
+	}
+	if set == 0 {
+		err = fmt.Errorf("no fault of the kind %s can happen at a %s: name other kinds or operations",
+			strings.Join(kinds, ", "), strings.Join(operations, ", "))
+	}
+	return set, err
+}
+
+// CheckFaults returns an error if the faults that are selected are none.
+func (w World) CheckFaults() error {
+	_, err := w.faultSet()
+	return err
+}
+
+// describeFaults puts the faults that can happen where the worker looks for them.
+func (w World) describeFaults(sh *sharedWorld) error {
+	set, err := w.faultSet()
+	if err != nil {
+		return err
+	}
+	sh.faults, sh.faultSet = uint64(max(w.Faults, 0)), uint64(set)
+	sh.faultsSomewhere, sh.faultsOpened = uint64(flag(len(w.FaultPeers) > 0)), uint64(flag(w.FaultsOpened))
+	if len(w.FaultPlaces) > maxFaultPlaces {
+		return fmt.Errorf("connections to %d addresses of peers can fail, and %d is the limit: name fewer peers",
+			len(w.FaultPlaces), maxFaultPlaces)
+	}
+	sh.faultPlaces = uint64(len(w.FaultPlaces))
+	for i, p := range w.FaultPlaces {
+		at := faultPlace{ip: p.IP, port: uint64(p.Port), pathLength: uint64(len(p.Path))}
+		if len(p.Path) > len(at.path) {
+			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.path))
+		}
+		copy(at.path[:], p.Path)
+		sh.faultPlace[i] = at
+	}
+	return nil
+}
+
+// Fault says what an alternative of a NetworkFault is, by the Object of its event: that is the set
+// of the faults that could happen there.
+func Fault(alternative int, of uint64) string {
+	if alternative == 0 {
+		return "goes well"
+	}
+	for ; of != 0; of &= of - 1 {
+		if alternative--; alternative == 0 {
+			if i := bits.TrailingZeros64(of); i < len(faults) {
+				return faults[i].text
+			}
+		}
+	}
+	return "a fault that is not known"
+}
