@@ -106,36 +106,45 @@ func TestFaultsAreSelected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes := func(w sut.World) map[string]bool {
-		return withWorld(t, p, sut.Options{Args: []string{"ask"}, World: w}, explore.DPOR())
+	outcomes := func(w sut.World, to ...string) map[string]bool {
+		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), World: w}, explore.DPOR())
 	}
 	const well = "ping completed: ping,close"
 	resets, ends := []string{"reset completed: close", "reset completed: ping,close"}, []string{"end completed: close", "end completed: ping,close"}
 	silences := []string{"late completed: ", "late completed: ping"}
 	here := sut.FaultPlace{IP: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: 7777}
+	six := sut.FaultPlace{IP: [16]byte{15: 1}, Port: 7777}
+	paths := []sut.FaultPlace{{Path: "/run/a"}, {Path: "\x00a"}}
 	for name, test := range map[string]struct {
 		world sut.World
 		want  []string
+		to    []string
 	}{
-		"default":   {sut.World{}, slices.Concat(resets, ends, []string{"refused completed: "})},
-		"refused":   {sut.World{FaultKinds: []string{"refused"}}, []string{"refused completed: "}},
-		"reset":     {sut.World{FaultKinds: []string{"reset"}}, resets},
-		"end":       {sut.World{FaultKinds: []string{"end"}}, ends},
-		"silent":    {sut.World{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: ")},
-		"connect":   {sut.World{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}},
-		"end reads": {sut.World{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:]},
-		"writes":    {sut.World{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets)},
-		"this peer": {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends},
-		"any IP":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends},
-		"that peer": {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil},
-		"a client":  {sut.World{FaultPeers: []string{"a"}, FaultsOpened: true}, nil},
+		"default":   {sut.World{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
+		"refused":   {sut.World{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
+		"reset":     {sut.World{FaultKinds: []string{"reset"}}, resets, nil},
+		"end":       {sut.World{FaultKinds: []string{"end"}}, ends, nil},
+		"silent":    {sut.World{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
+		"connect":   {sut.World{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
+		"end reads": {sut.World{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
+		"writes":    {sut.World{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
+		"this peer": {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
+		"any IP":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
+		"that peer": {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
+		"a client":  {sut.World{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
+		"IPv6":      {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
+		"not IPv6":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
+		"a path":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
+		"no path":   {sut.World{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
+		"abstract":  {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
+		"not that":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
 	} {
 		test.world.Faults = 1
 		want := map[string]bool{well: true}
 		for _, text := range test.want {
 			want[text] = true
 		}
-		if diff := cmp.Diff(want, outcomes(test.world)); diff != "" {
+		if diff := cmp.Diff(want, outcomes(test.world, test.to...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -1,4 +1,5 @@
-// Command faults has clients that say how their connections fail. The first argument names one.
+// Command faults has clients that say how their connections fail. The first argument names one; a network and an
+// address may follow.
 package main
 
 import (
@@ -30,7 +31,11 @@ var scenarios = map[string]func(){
 
 // ask sends a text and reads it back, so many bytes at a time; within a second.
 func ask(text string, atATime int) string {
-	conn, err := net.Dial("tcp", "127.0.0.1:7777")
+	network, address := "tcp", "127.0.0.1:7777"
+	if len(os.Args) > 3 {
+		network, address = os.Args[2], os.Args[3]
+	}
+	conn, err := net.Dial(network, address)
 	if err != nil {
 		return kind(err)
 	}
