@@ -32,7 +32,7 @@ func TestOutcomes(t *testing.T) {
 		{"primitives", sut.Completed, "13 3 true true"},
 		{"threads", sut.Completed, "one thread"},
 		{"output", sut.Completed, "to stdout\nto stderr"},
-		{"environment", sut.Completed, "[x y]  /nonexistent 1000 8"},
+		{"environment", sut.Completed, "[x y]  /nonexistent 1000 9"},
 		{"goroutines", sut.OtherLimit, "more than 4096 goroutines"},
 		{"endless", sut.StepLimit, ""},
 		{"files", sut.Completed, "as it was"},
