@@ -51,10 +51,11 @@ unbound /usr/sbin/unbound
 bind9 /usr/sbin/named
 vsftpd /usr/sbin/vsftpd
 opensmtpd /usr/sbin/smtpd
+dovecot-imapd /usr/sbin/dovecot
 dovecot-imapd /usr/lib/dovecot/imap
 dovecot-pop3d /usr/lib/dovecot/pop3
 slapd /usr/sbin/slapd
-rabbitmq-server /usr/sbin/rabbitmq-server
+rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server
 nats-server /usr/sbin/nats-server
 etcd-server /usr/bin/etcd
 apache2-bin /usr/sbin/apache2
