@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,15 +224,16 @@ func flushLoopback() error {
 var theFlusher = sync.OnceValues(func() (chan<- chan<- error, error) {
 	requests, started := make(chan chan<- error), make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: it has a network and a processor of its own
-		socket, processors, err := openFlusher()
-		started <- err
-		if err != nil {
-			return
-		}
-		for done := range requests {
-			done <- flush(socket, processors)
-		}
+		_ = OnThread(func() error { // for good: it has a network and a processor of its own
+			socket, processors, err := openFlusher()
+			if started <- err; err != nil {
+				return err
+			}
+			for done := range requests {
+				done <- flush(socket, processors)
+			}
+			return nil
+		})
 	}()
 	return requests, <-started
 })
