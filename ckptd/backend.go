@@ -56,6 +56,9 @@ func (h *hosted) saveByCRIU(ctx context.Context, i *image) error {
 	i.backend = d.criu
 	why, err := h.outOfReach()
 	if err == nil && why == "" {
+		why, err = h.outOfTime()
+	}
+	if err == nil && why == "" {
 		why = d.dumps.hopeless()
 	}
 	if err != nil || why != "" {
@@ -65,7 +68,9 @@ func (h *hosted) saveByCRIU(ctx context.Context, i *image) error {
 		return errors.Join(err, fmt.Errorf("%w: %s", ErrUnsavable, why))
 	}
 	err = d.criu.save(ctx, h, i)
-	d.dumps.note(err)
+	if err == nil || cannotStore(i.pages(), err) == nil { // a full disk may have room the next time
+		d.dumps.note(err)
+	}
 	return err
 }
 

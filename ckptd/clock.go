@@ -17,41 +17,90 @@ import (
 // process. When a group falls back to CRIU, its processes enter that, and see time jump
 // forward once.
 
+// turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, whose descriptor it
+// returns, too.
+func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
+	if clock, err = timeOf(h.process.pid); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			clock.Close()
+		}
+	}()
+	want, err := inode(int(clock.Fd()))
+	if err != nil {
+		return nil, nil, err
+	}
+	network, err := inode(int(h.network.Fd()))
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := processesInNetwork(network)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pid := range all {
+		has, err := timeOf(pid)
+		if errors.Is(err, os.ErrNotExist) { // it ends
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		number, err := inode(int(has.Fd()))
+		has.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		if number != want {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, clock, nil
+}
+
+// outOfTime says which process keeps CRIU from saving the group, since it cannot enter the proxy's time namespace: it has
+// filters of its own, which may end it for a call that it never makes, no right to, or several threads. Empty if there is none. An
+// incarnation that is restored later has the proxy's clock from the beginning: see prepare.
+func (h *hosted) outOfTime() (string, error) {
+	if h.tracer == nil || h.parked != nil { // nothing was turned back here
+		return "", nil
+	}
+	pids, clock, err := h.turnedBackBefore()
+	if err != nil {
+		return "", err
+	}
+	clock.Close()
+	for _, pid := range pids {
+		text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return "", err
+		}
+		p := &process{pid: pid, common: status(text)}
+		err = p.examineRights()
+		if threads := p.common.field("Threads:"); err == nil && threads != "1" {
+			err = fmt.Errorf("process %d has %s threads", pid, threads)
+		}
+		if err != nil {
+			return fmt.Sprintf("CRIU cannot save a process whose clock was turned back by a restore in memory and that cannot "+
+				"take back the group's: %v", err), nil
+		}
+	}
+	return "", nil
+}
+
 // joinClocks has all processes of the group's network enter the proxy's time namespace.
 func (h *hosted) joinClocks() error {
 	if h.tracer == nil || h.parked != nil { // nothing was turned back here
 		return nil
 	}
-	clock, err := timeOf(h.process.pid)
+	pids, clock, err := h.turnedBackBefore()
 	if err != nil {
 		return err
 	}
 	defer clock.Close()
-	want, err := inode(int(clock.Fd()))
-	if err != nil {
-		return err
-	}
-	network, err := inode(int(h.network.Fd()))
-	if err != nil {
-		return err
-	}
-	all, err := processesInNetwork(network)
-	if err != nil {
-		return err
-	}
-	for _, pid := range all {
-		has, err := timeOf(pid)
-		if err != nil {
-			return err
-		}
-		number, err := inode(int(has.Fd()))
-		has.Close()
-		if err != nil || number == want {
-			if err != nil {
-				return err
-			}
-			continue
-		}
+	for _, pid := range pids {
 		if err := h.joinQuietly(pid, clock); err != nil {
 			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 // TestImagesGoWhileTheirGroupEnds has a group end at about the time when another one's image takes the room of all that it has.
 func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
-	const rounds, images, budget, large = 8, 40, 16 << 20, 5 << 20
+	const rounds, images, budget, large = 8, 60, 16 << 20, 5 << 20
 	c := spawn(t, Options{Backend: BackendMemory, MaxBytes: budget})
 	ctx := testContext(t)
 	other := start(t, c, shell(forever))
