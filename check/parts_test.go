@@ -10,7 +10,8 @@ import (
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
 	for i, f := range []*finding{
-		nil, {checked: true, counts: Counts{Hits: 2}}, {limited: "here"}, {limited: "there", counts: Counts{Misses: 3}}, {kind: "known", isViolation: true},
+		nil, {checked: true, counts: Counts{Hits: 2}}, {limit: "depth", limited: "depth, here"},
+		{limit: "depth", limited: "depth, there", counts: Counts{Misses: 3}}, {kind: "known", isViolation: true},
 	} {
 		if p.note(explore.Completed, f) {
 			t.Errorf("the part rests after finding %d", i)
@@ -25,7 +26,7 @@ func TestPartNotes(t *testing.T) {
 	if p.counts.Hits != 2 || p.counts.SelfChecked != 1 || p.counts.Misses != 3 {
 		t.Errorf("%+v is counted", p.counts)
 	}
-	if len(p.findings) != 3 || p.findings[0].limited != "here" || p.findings[1].kind != "known" || p.findings[2].kind != "new" {
+	if len(p.findings) != 3 || p.findings[0].limited != "depth, here" || p.findings[1].kind != "known" || p.findings[2].kind != "new" {
 		t.Errorf("%d findings are kept", len(p.findings))
 	}
 }

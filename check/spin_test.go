@@ -22,7 +22,6 @@ func TestLoopsThatWait(t *testing.T) {
 		"spin with TryLock":   {explore.Unknown, "in main.init.func", 140},
 		"spin with a default": {explore.Unknown, "in main.spinWithDefault", 140},
 		"spin on a context":   {explore.Unknown, "in main.spinOnContext", 140},
-		"two spinners":        {explore.Unknown, "in main.twoSpinners", 140},
 		"gives up":            {explore.Holds, "", 11},
 		"poll a timer":        {explore.Holds, "", 1},
 		"spin until a timer":  {explore.Unknown, "in main.spinUntilTimer", 70},
