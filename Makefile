@@ -7,6 +7,7 @@
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
 # make fuzz    a million executions for each decoder of the protocols
+# make cases   what was once judged wrongly, TIMES=50 times, beside other load: each verdict is right, each time
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
 # make versions the same programs built with all supported releases of Go, which are downloaded
@@ -27,7 +28,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs bench soak fuzz kills versions table2 adaptive libraries servers lint clean
+.PHONY: all build setup demo test std twins programs scripts pairs bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -89,6 +90,13 @@ fuzz: build
 	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 	for decoder in DecodeMessage ReceiveMessage DecodeSpec; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 	for decoder in Input Message; do $(GO) test ./sut -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
+
+# Programs that Tandem has judged wrongly at some time, each with the right answer.
+CASES = atomics dial families leaks library others races refused temporary testerrors timers waiting
+cases: PEERS = all
+cases: setup build
+	scripts/beside-load.sh $(GO) test ./cmd/tandem -run 'TestScripts/($(subst $() $(),|,$(CASES)))$$' -count=$(or $(TIMES),50) -timeout 24h
+	scripts/beside-load.sh $(GO) test ./check -run 'Livelocks|TestHolders|TestLeaks|TestPendingResume|TestDelays' -count=$(or $(TIMES),50) -timeout 24h
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000
