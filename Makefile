@@ -60,7 +60,7 @@ demo: setup build
 # for processes.
 test: PEERS = all
 test: setup build lint
-	$(GO) test -p 2 -timeout 20m ./...
+	$(GO) test -p 2 -timeout 1h ./...
 
 twins:
 	$(GO) test ./sut -run TestTwins -count=1 -v -timeout 60m -every-twin 1 -twins 40

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,7 +150,10 @@ type node struct{ next *node }
 // String never ends.
 func (n *node) String() string { return fmt.Sprintf("%v", n) }
 
-func endless() { fmt.Println(&node{}) }
+func endless() {
+	debug.SetMaxStack(16 << 20) // the usual gigabyte takes long to fill
+	fmt.Println(&node{})
+}
 
 // nowhere swaps what there is not.
 func nowhere() {
