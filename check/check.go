@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -275,7 +276,7 @@ func (o *Options) selectFaults() error {
 	at, clients := o.Group.FaultPlaces(o.World.FaultPeers)
 	o.World.FaultPlaces, o.World.FaultsOpened = nil, clients
 	for _, a := range at {
-		place := sut.FaultPlace{Path: a.Path, Port: a.At.Port()}
+		place := sut.FaultPlace{Path: a.Path, Port: a.At.Port(), Datagrams: a.Network == proxy.UDP}
 		if a.At.IsValid() && !a.At.Addr().IsUnspecified() {
 			place.IP = a.At.Addr().As16()
 		}

@@ -183,6 +183,8 @@ func tick(e *sut.Event) string {
 	switch e.Number {
 	case sut.TickEarly:
 		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", seconds)
+	case sut.TickLate:
+		return "what is late arrives, as all else waits"
 	case sut.TickForced:
 		return fmt.Sprintf("the clock advances to %.3f s: all that go on only look again and again", seconds)
 	}
@@ -210,6 +212,11 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 	if e.Subject == sut.SignalSource {
 		n.goroutine(e.Subject, "signals", sut.Event{})
 		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the arrival of signals"
+		return
+	}
+	if e.Subject == sut.NetworkSource {
+		n.goroutine(e.Subject, "network", sut.Event{})
+		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "what the network delivers late"
 		return
 	}
 	if e.Subject == sut.PeerTimerSource {

@@ -99,6 +99,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFaultsOfSharedConnection: what has come by the time that a read goes well is read, be it from before it was
+// chosen that it does or from after.
+func TestFaultsOfSharedConnection(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []sut.World{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
+		o := sut.Options{Args: []string{"share"}, World: w}
+		want, got := withWorld(t, p, o, explore.DFS()), withWorld(t, p, o, explore.DPOR())
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v (-dfs +dpor):\n%s", w, diff)
+		}
+	}
+}
+
 // TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else, and what single kinds, or
 // single operations, lead to is together what all lead to.
 func TestFaultsAreSelected(t *testing.T) {

@@ -125,7 +125,7 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail: at most %s in an execution%s", count(n, "time"), faultsIn(o.World)))
+		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s", count(n, "time"), faultsIn(o.World)))
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
 		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", count(n, "time")))

@@ -276,7 +276,7 @@ var badFiles = []struct{ text, want string }{
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
 	{"faults: many", `x.yaml:1: faults: "many" is not a number: how many faults there can be comes first, such as 1 or 1,reset`},
-	{"faults: [1, rest]", `x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent; peer=NAME and on=connect, on=read, on=write narrow them`},
+	{"faults: [1, rest]", `x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent, lost, duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them`},
 	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
 	{"faults: 1,on=close", `x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, on=write`},
 	{"faults: 1,refused,on=read", `x.yaml:1: faults: no fault of the kind refused can happen at a read: name other kinds or operations`},

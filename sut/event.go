@@ -49,6 +49,7 @@ const (
 	TickLast   = tickLast   // nothing else could happen
 	TickEarly  = tickEarly  // it was picked; see Options
 	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
+	TickLate   = tickLate   // no time has passed: what the network has held back arrives
 )
 
 // Free, in Event.Ready, tells that a lock was free, or that no readers were inside.

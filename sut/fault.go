@@ -20,18 +20,27 @@ var faults = [faultCount]struct{ kind, on, text string }{
 	faultsAfter + faultReset - 1:    {"reset", "write", "reset after the peer saw it"},
 	faultsAfter + faultEnd - 1:      {"end", "write", "end after the peer saw it"},
 	faultsAfter + faultSilence - 1:  {"silent", "write", "silence after the peer saw it"},
+
+	faultsReceived + datagramLost - 1:    {"lost", "read", "the datagram that comes is lost"},
+	faultsReceived + datagramDoubled - 1: {"duplicated", "read", "the datagram comes twice"},
+	faultsReceived + datagramLate - 1:    {"reordered", "read", "the datagram comes after the next one"},
+	faultsSent + datagramLost - 1:        {"lost", "write", "the datagram to the peer is lost"},
+	faultsSent + datagramDoubled - 1:     {"duplicated", "write", "the datagram to the peer arrives twice"},
+	faultsSent + datagramLate - 1:        {"reordered", "write", "the datagram arrives after the next one"},
 }
 
 // The words for faults of the network.
 var (
 	// FaultKinds are the kinds: a connect is refused; a connection is reset, or ends; the network
 	// is silent, which means that a connect is not answered and that nothing gets through a
-	// connection any more.
-	FaultKinds = []string{"refused", "reset", "end", "silent"}
+	// connection any more. A datagram over UDP is lost; it is duplicated; or it is reordered, which means
+	// that it arrives after the next one that goes its way from or to the same socket, or, if there is none, when nothing
+	// else can happen, not even that time passes.
+	FaultKinds = []string{"refused", "reset", "end", "silent", "lost", "duplicated", "reordered"}
 	// DefaultFaultKinds are those that happen where none is named. A client that sets no deadline
 	// waits for ever when the network is silent, so that is left out.
-	DefaultFaultKinds = []string{"refused", "reset", "end"}
-	// FaultOperations are the operations at which faults happen.
+	DefaultFaultKinds = []string{"refused", "reset", "end", "lost", "duplicated", "reordered"}
+	// FaultOperations are the operations at which faults happen. Of datagrams, which way they go.
 	FaultOperations = []string{"connect", "read", "write"}
 )
 
@@ -39,6 +48,8 @@ var (
 type FaultPlace struct {
 	IP   [16]byte `json:"ip,omitzero"` // an IPv4 address is mapped to IPv6
 	Port uint16   `json:"port,omitempty"`
+	// Datagrams says that it is a port of UDP, and not of TCP.
+	Datagrams bool `json:"datagrams,omitempty"`
 	// Path is that of a Unix socket: IP and Port are zero then. It begins with a zero byte if it is abstract.
 	Path string `json:"path,omitempty"`
 }
@@ -84,7 +95,7 @@ func (w World) describeFaults(sh *sharedWorld) error {
 	}
 	sh.faultPlaces = uint64(len(w.FaultPlaces))
 	for i, p := range w.FaultPlaces {
-		at := faultPlace{ip: p.IP, port: uint64(p.Port), pathLength: uint64(len(p.Path))}
+		at := faultPlace{ip: p.IP, port: uint64(p.Port), datagrams: uint64(flag(p.Datagrams)), pathLength: uint64(len(p.Path))}
 		if len(p.Path) > len(at.path) {
 			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.path))
 		}

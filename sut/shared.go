@@ -226,6 +226,7 @@ const (
 	tickLast   = iota // nothing else could happen
 	tickEarly         // it was picked: a part of its step
 	tickForced        // goroutines could go on, but only went round in loops that wait
+	tickLate          // no time has passed: what the network has held back arrives
 )
 
 // Bits of needs and ready masks.
@@ -305,6 +306,7 @@ const (
 	signalObject    = uint64(1) << 61       // the signals that the program gets
 	signalSource    = 0x7369676e616c73      // the goroutine that stands for their senders
 	peerTimerSource = 0x74696d657273        // the goroutine that stands for the timers of the peers
+	networkSource   = 0x6e6574776f726b      // the goroutine that stands for a network which delivers late
 	clockGoroutine  = uint64(2)             // where the clock advances early, it counts as a goroutine
 )
 

@@ -13,7 +13,9 @@ const (
 	faultsOfRead                                // the first of a read; what they are follows
 	faultsBefore    = faultsOfRead + faultKinds // of a write, before the peer has seen what is sent
 	faultsAfter     = faultsBefore + faultKinds // and after
-	faultCount      = faultsAfter + faultKinds
+	faultsReceived  = faultsAfter + faultKinds  // of a datagram from a peer, when it is read
+	faultsSent      = faultsReceived + datagramFaults
+	faultCount      = faultsSent + datagramFaults
 )
 
 // What tandemFault returns: 0 is no fault, else the place of the fault among those of the operation.
@@ -31,10 +33,19 @@ const (
 	faultKinds   = faultSilence
 )
 
+// The same, for a datagram.
+const (
+	datagramLost = iota + 1
+	datagramDoubled
+	datagramLate   // it arrives after the next one on its way, or else when nothing else can happen
+	datagramFaults = datagramLate
+)
+
 // faultPlace is where a peer listens whose connections can fail.
 type faultPlace struct {
 	ip         [16]byte
 	port       uint64
+	datagrams  uint64    // 1: of UDP
 	path       [108]byte // of a Unix socket
 	pathLength uint64    // 0: it is none
 }

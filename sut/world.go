@@ -74,6 +74,9 @@ const MaxBehaviours = 1 << 12
 // SignalSource is the goroutine that stands for the senders of the signals that arrive.
 const SignalSource uint64 = signalSource
 
+// NetworkSource is the goroutine that stands for a network which delivers datagrams late.
+const NetworkSource uint64 = networkSource
+
 // PeerTimerSource is the goroutine that stands for the timers of the peers.
 const PeerTimerSource uint64 = peerTimerSource
 

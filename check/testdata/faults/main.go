@@ -27,6 +27,60 @@ var scenarios = map[string]func(){
 		all.Wait()
 		fmt.Print(answers)
 	},
+	"share":     func() { fmt.Print(share()) },
+	"datagrams": func() { fmt.Print(datagrams(time.Second)) },
+	"patient":   func() { fmt.Print(datagrams(0)) },
+}
+
+// share has one goroutine write while another one reads, over one connection.
+func share() string {
+	conn, err := net.Dial("tcp", "127.0.0.1:7777")
+	if err != nil {
+		return kind(err)
+	}
+	io.WriteString(conn, "a")
+	done := make(chan bool)
+	go func() {
+		io.WriteString(conn, "b")
+		close(done)
+	}()
+	b := make([]byte, 9)
+	n, err := conn.Read(b)
+	<-done
+	if err != nil {
+		return kind(err)
+	}
+	return string(b[:n])
+}
+
+// datagrams sends texts and then reads what comes back, until nothing more does for a while; or all of them,
+// if that is 0.
+func datagrams(wait time.Duration) string {
+	conn, err := net.Dial("udp", "127.0.0.1:7777")
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	for _, text := range os.Args[2:] {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return "write: " + kind(err)
+		}
+	}
+	if wait > 0 {
+		conn.SetReadDeadline(time.Now().Add(wait))
+	}
+	got, b := "", make([]byte, 9)
+	for wait > 0 || len(got) < len(os.Args[2:]) {
+		n, err := conn.Read(b)
+		if err != nil && wait > 0 {
+			return got
+		}
+		if err != nil {
+			return kind(err)
+		}
+		got += string(b[:n])
+	}
+	return got
 }
 
 // ask sends a text and reads it back, so many bytes at a time; within a second.

@@ -271,29 +271,36 @@ func tandemAdvance(pp *p) {
 	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
 		when = polled
 	}
-	if when == 0 && !tandem.stuck && tandemIdles() {
+	late := when == 0 && tandemIsLate()
+	if when == 0 && !late && !tandem.stuck && tandemIdles() {
 		tandemEnd(outcomeCompleted)
 	}
-	if when == 0 && !tandemForcePeerTimers() {
+	if when == 0 && !late && !tandemForcePeerTimers() {
 		tandemRecordBlocked()
 		if tandem.stuck {
 			tandemEnd(outcomeLivelock)
 		}
 		tandemEnd(outcomeDeadlock)
 	}
-	if when = tandemLeap(when); when > tandem.now {
-		tandem.now = when
+	if !late {
+		tandem.now = max(tandem.now, tandemLeap(when))
 	}
 	tandemCountStep()
 	tandem.step = tandem.sh.records
 	r := record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)}
-	if tandem.barren > 0 {
+	switch {
+	case tandem.barren > 0:
 		r.number = tickForced
+	case late:
+		r.number = tickLate
 	}
 	tandemRecord(r)
 	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
 	tandem.quiet, tandem.stuck = tandemQuiet{}, false
 	tandemSignals.quiet, tandemPeerTimers.quiet = false, false
+	if late {
+		tandemArriveLate()
+	}
 	pp.timers.check(tandem.now, nil)
 }
 

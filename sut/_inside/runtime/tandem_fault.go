@@ -7,10 +7,11 @@ import (
 
 // tandemFault chooses what goes wrong with a connection to a peer, if anything does: one of the n
 // faults from first on, counted from 1, or 0. That is a transition of its own, in all executions with
-// faults, so that whether others have failed before does not change which transitions there are.
+// faults, so that whether others have failed before does not change which transitions there are. It accesses the queue
+// that is read from, if that is not nil: more may have come before it.
 //
 //go:linkname tandemFault syscall.tandemFault
-func tandemFault(first, n uint32, spared bool) uint32 {
+func tandemFault(first, n uint32, spared bool, q *socketQueue) uint32 {
 	t, w := &getg().tandem, &tandem.sh.world
 	can := uint32(w.faultSet) & ((1<<n - 1) << first)
 	if w.faults == 0 || can == 0 || spared || t.id == 0 {
@@ -20,11 +21,13 @@ func tandemFault(first, n uint32, spared bool) uint32 {
 	t.caller, t.frame = sys.GetCallerPC(), getcallerfp()
 	tandemCountFaults(t)
 	tandemArrive()
-	if t.choice == 0 {
+	choice := t.choice
+	tandemTouch(opFault, q, accessWrite)
+	if choice == 0 {
 		return 0
 	}
 	tandem.faults++
-	for range t.choice - 1 {
+	for range choice - 1 {
 		can &= can - 1
 	}
 	return uint32(sys.TrailingZeros32(can)) - first + 1
@@ -39,10 +42,10 @@ func tandemCountFaults(t *tandemG) {
 }
 
 // tandemSpares reports whether connections to an address are not to fail, since peers were named that do not listen
-// there. A path is that of a Unix socket.
+// there. A path is that of a Unix socket; else the port is one of UDP or of TCP.
 //
 //go:linkname tandemSpares syscall.tandemSpares
-func tandemSpares(ip [16]byte, port int, path string) bool {
+func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool {
 	w := &tandem.sh.world
 	for i := range w.faultPlaces {
 		p := &w.faultPlace[i]
@@ -51,7 +54,7 @@ func tandemSpares(ip [16]byte, port int, path string) bool {
 			if path == unsafe.String(&p.path[0], p.pathLength) {
 				return false
 			}
-		case uint64(port) == p.port && (p.ip == ip || tandemUnspecified(p.ip) || tandemUnspecified(ip)):
+		case uint64(port) == p.port && datagrams == (p.datagrams != 0) && (p.ip == ip || tandemUnspecified(p.ip) || tandemUnspecified(ip)):
 			return false
 		}
 	}

@@ -34,7 +34,7 @@ func tandemWorksOvertime(pp *p) bool {
 	switch {
 	case sh.wantLeaks == 0 || o.over:
 		return false
-	case !tandemAwaited(pp) && tandemPolledTimer() == 0, !tandemLeaves(nil):
+	case !tandemAwaited(pp) && tandemPolledTimer() == 0 && !tandemIsLate(), !tandemLeaves(nil):
 		o.over = true
 	case o.advances == tandemOvertimeAdvances || o.idle == tandemOvertimeIdle || o.steps >= tandemOvertimeSteps:
 		o.over = true
@@ -93,7 +93,7 @@ func tandemLeaked() bool {
 	if tandem.sh.wantLeaks == 0 {
 		return false
 	}
-	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0
+	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate()
 	found, loops := false, false
 	tandemLeaves(func(gp *g, at, open uintptr) {
 		found = true

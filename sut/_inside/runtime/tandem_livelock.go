@@ -79,7 +79,7 @@ func tandemLivelocked() bool {
 	if q.steps < tandemBarren || tandem.owner != 0 || tandem.partner != 0 {
 		return false
 	}
-	if tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 {
+	if tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate() {
 		return false
 	}
 	enabled, all := uint32(0), true

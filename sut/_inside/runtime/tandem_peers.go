@@ -26,16 +26,7 @@ func tandemPeersHear(pass func()) {
 	}
 	tandemPeerTimers.pass = pass
 	parent, pc := getg(), sys.GetCallerPC()
-	systemstack(func() { tandemStartPeerTimers(parent, pc) })
-}
-
-func tandemStartPeerTimers(parent *g, pc uintptr) {
-	f := tandemPeerTimerSource
-	newg := newproc1(*(**funcval)(unsafe.Pointer(&f)), parent, pc, false, waitReasonZero)
-	tandemAdopt(newg, peerTimerSource)
-	newg.tandem.op, newg.tandem.background = opStart, true
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: peerTimerSource, b: uint64(newg.startpc)})
-	runqput(getg().m.p.ptr(), newg, false)
+	systemstack(func() { tandemStartSource(tandemPeerTimerSource, peerTimerSource, parent, pc) })
 }
 
 func tandemPeerTimerSource() {

@@ -136,8 +136,8 @@ func (e *tandemEndpoint) pointSendForeign(fd int, to *tandemAddress) {
 	tandemTouch(op, tandemAddressQueue(e, to), accessRead)
 }
 
-// sendForeign sends a datagram to a peer.
-func (e *tandemEndpoint) sendForeign(p []byte, to *tandemAddress) (int, Errno) {
+// sendForeign sends a datagram to a peer, on whose way a fault of the network waits if it is not 0.
+func (e *tandemEndpoint) sendForeign(p []byte, to *tandemAddress, fault uint32) (int, Errno) {
 	if !e.foreign {
 		only := to
 		if !e.connected {
@@ -153,8 +153,7 @@ func (e *tandemEndpoint) sendForeign(p []byte, to *tandemAddress) (int, Errno) {
 		}
 		to = nil
 	}
-	tandemInputMessage(e, tandemMessageTo(p, to, e.domain))
-	if errno := e.takeFailed(); errno != 0 {
+	if errno := e.sendWith(fault, tandemMessageTo(p, to, e.domain)); errno != 0 {
 		return 0, errno
 	}
 	return len(p), 0
@@ -261,6 +260,7 @@ func (e *tandemEndpoint) takeMessage(p []byte, from tandemAddress) {
 	case e.connected && e.open && (from.ip != e.remote.ip || from.port != e.remote.port || from.name != e.remote.name):
 	case e.in.queued+len(p)+tandemMessageCost <= tandemBufferBytes && !e.deaf:
 		e.in.putMessage(p, from)
+		e.in.messages[len(e.in.messages)-1].beyond = true
 	}
 }
 

@@ -3,10 +3,10 @@ package syscall
 import _ "unsafe" // for linkname
 
 //go:linkname tandemFault
-func tandemFault(first, n uint32, spared bool) uint32
+func tandemFault(first, n uint32, spared bool, q *socketQueue) uint32
 
 //go:linkname tandemSpares
-func tandemSpares(ip [16]byte, port int, path string) bool
+func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool
 
 //go:linkname tandemSparesOpened
 func tandemSparesOpened() bool
@@ -14,9 +14,9 @@ func tandemSparesOpened() bool
 // spares reports whether a connection of e to an address is not to fail.
 func (e *tandemEndpoint) spares(to *tandemAddress) bool {
 	if e.domain == AF_UNIX {
-		return tandemSpares([16]byte{}, 0, to.whole())
+		return tandemSpares([16]byte{}, 0, false, to.whole())
 	}
-	return tandemSpares(to.ip, to.port, "")
+	return tandemSpares(to.ip, to.port, e.kind == SOCK_DGRAM, "")
 }
 
 // fail has a connection to a peer fail. But for a silence, the peer sees it closed; what it has

@@ -89,7 +89,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		tandemNames = append(tandemNames, e)
 	}
 	e.spared = e.spares(&a)
-	switch tandemFault(faultRefused, connectFaults, e.spared) {
+	switch tandemFault(faultRefused, connectFaults, e.spared, nil) {
 	case connectRefused:
 		return ECONNREFUSED
 	case connectUnanswered:
@@ -191,7 +191,7 @@ func (e *tandemEndpoint) noteConnected() {
 func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	fault, lost := uint32(0), e.mute
 	if !lost {
-		fault = tandemFault(faultsBefore, 2*faultKinds, e.spared)
+		fault = tandemFault(faultsBefore, 2*faultKinds, e.spared, nil)
 	}
 	b := p
 	if e.isMessages() {
@@ -206,6 +206,8 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	switch {
 	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN
+	case e.fault != 0 && e.kind == SOCK_STREAM && e.domain != AF_UNIX: // it may have failed since the call began
+		return 0, e.takeFaultToWrite(opSocketWrite)
 	case e.shut:
 		return 0, EPIPE
 	case lost:
@@ -262,6 +264,7 @@ func (e *tandemEndpoint) outQueue() *socketQueue {
 }
 
 func tandemCloseForeign(e *tandemEndpoint) {
+	e.arriveBeforeEnd()
 	tandemForeign[e.number] = nil
 	if e.mute && e.foreign { // not for a failure that the peer sees
 		return

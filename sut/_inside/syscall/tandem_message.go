@@ -4,8 +4,9 @@ import "unsafe"
 
 // tandemMessage is a datagram, or a message of a socket that keeps their bounds.
 type tandemMessage struct {
-	data []byte
-	from tandemAddress
+	data   []byte
+	from   tandemAddress
+	beyond bool // a peer has sent it
 }
 
 const (
@@ -21,7 +22,7 @@ func (e *tandemEndpoint) isMessages() bool {
 
 // putMessage leaves a message to be read at the end that f leads to.
 func (f *tandemFlow) putMessage(p []byte, from tandemAddress) {
-	f.messages = append(f.messages, tandemMessage{append([]byte(nil), p...), from})
+	f.messages = append(f.messages, tandemMessage{append([]byte(nil), p...), from, false})
 	f.queued += len(p) + tandemMessageCost
 }
 
@@ -38,11 +39,14 @@ func (e *tandemEndpoint) receiveMessage(fd int, p []byte, flags int) (n, length 
 	if e.kind == SOCK_DGRAM && e.fault != 0 || len(e.in.messages) == 0 {
 		return 0, 0, nil, e.takeFault()
 	}
+	if flags&MSG_PEEK == 0 && !e.suffers() {
+		return e.receiveMessage(fd, p, flags)
+	}
 	m := &e.in.messages[0]
 	n = copy(p, m.data)
 	if flags&MSG_PEEK == 0 {
-		e.in.messages = e.in.messages[1:]
-		e.in.queued -= len(m.data) + tandemMessageCost
+		e.dropFirst()
+		e.arriveNext()
 		e.settle()
 	}
 	return n, len(m.data), &m.from, 0
@@ -111,7 +115,9 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 			return !d.connected || d.remote.port == from.port && d.remote.ip == from.ip
 		})
 	}
+	fault := uint32(0)
 	if d := find(); d == nil && to.maybeOfPeers() {
+		fault = tandemFault(faultsSent, datagramFaults, e.sparesDatagram(to), nil)
 		e.pointSendForeign(fd, to)
 	} else {
 		e.pointSend(fd, to, d)
@@ -130,7 +136,7 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 	case d != nil:
 		d.deliver(p, from)
 	case to.maybeOfPeers():
-		return e.sendForeign(p, to)
+		return e.sendForeign(p, to, fault)
 	default:
 		e.undeliverable(p)
 	}

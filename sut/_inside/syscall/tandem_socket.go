@@ -93,6 +93,7 @@ type tandemEndpoint struct {
 	open    bool        // it can send to any of them
 	partial []byte      // messages of which a part has arrived
 	failed  Errno       // of what was sent last
+	late    tandemLateDatagrams
 }
 
 // tandemFlow is what is under way in one direction.
@@ -216,6 +217,14 @@ func (e *tandemEndpoint) takeFault() Errno {
 	e.fault = 0
 	e.refresh()
 	return fault
+}
+
+// takeFaultToWrite is takeFault for a write: a read does not find the error any more.
+func (e *tandemEndpoint) takeFaultToWrite(op uint8) Errno {
+	if e.in != nil {
+		tandemTouch(op, &e.in.queue, accessWrite)
+	}
+	return e.takeFault()
 }
 
 // tandemWait is the point of an operation on an endpoint. It returns false if

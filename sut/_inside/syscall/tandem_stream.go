@@ -60,7 +60,7 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	}
 	e.in.queue.awaited = false
 	if e.foreign && len(e.in.stream) > e.in.head && flags&MSG_PEEK == 0 {
-		if fault := tandemFault(faultsOfRead, faultKinds, e.spared); fault != 0 {
+		if fault := tandemFault(faultsOfRead, faultKinds, e.spared, &e.in.queue); fault != 0 {
 			e.fail(opFault, fault)
 			return e.readStream(fd, p, flags)
 		}
@@ -72,6 +72,9 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 		n := e.in.take(p, flags&MSG_PEEK != 0)
 		e.settle()
 		return n, 0
+	}
+	if e.fault != 0 && e.out != nil { // a write does not find it any more
+		tandemTouch(opSocketRead, &e.out.queue, accessWrite)
 	}
 	return 0, e.takeFault()
 }
@@ -91,7 +94,7 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 	internet := e.domain == AF_INET || e.domain == AF_INET6
 	switch {
 	case internet && e.fault != 0:
-		return 0, e.takeFault()
+		return 0, e.takeFaultToWrite(opBufferWrite)
 	case e.shut || e.out.broken && !internet:
 		return 0, EPIPE
 	case e.out.broken: // it is sent, and the other end answers with a reset

@@ -1,0 +1,122 @@
+package check
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// datagramEcho sends each datagram back, and notes which it has seen.
+type datagramEcho struct{ echo }
+
+func (e *datagramEcho) Exchange(in sut.Input) (sut.Answer, error) {
+	if m, _, ok := sut.ReadMessage(in.Data, proxy.UDP); in.Kind == sut.Send && ok {
+		e.seen = append(e.seen, string(m.Data))
+		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: []byte(string(in.Data))}}}, nil
+	}
+	return e.echo.Exchange(in)
+}
+
+// datagramOutcomes is what a scenario prints and what its peer has seen, in all executions.
+func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w sut.World, s explore.Search) map[string]bool {
+	t.Helper()
+	seen, peer := map[string]bool{}, (*datagramEcho)(nil)
+	newPeers := func() sut.Peers { peer = &datagramEcho{}; return peer }
+	if _, err := eachExecutionWith(newPeers, p, sut.Options{Args: args, World: w}, s, func(log *sut.Log, x explore.Execution) bool {
+		if x.Outcome != explore.Redundant {
+			seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome, strings.TrimSuffix(strings.Join(peer.seen, ","), ",close"))] = true
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// TestDatagramFaults: a datagram is lost, comes twice, or late, on either way. A late one comes after the next one, and
+// if there is none, when nothing else can happen: so it keeps nobody waiting for ever who has no deadline.
+func TestDatagramFaults(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		scenario string
+		kind, on string
+		faults   int
+		want     []string
+	}{
+		{"datagrams a b", "", "", 0, nil},
+		{"datagrams a b", "refused", "", 1, nil},
+		{"datagrams a b", "reset", "", 1, nil},
+		{"datagrams a b", "end", "", 1, nil},
+		{"datagrams a b", "silent", "", 1, nil},
+		{"datagrams a b", "lost", "write", 1, []string{"b completed: b", "a completed: a"}},
+		{"datagrams a b", "lost", "read", 1, []string{"b completed: a,b", "a completed: a,b"}},
+		{"datagrams a b", "duplicated", "write", 1, []string{"aab completed: a,a,b", "abb completed: a,b,b"}},
+		{"datagrams a b", "duplicated", "read", 1, []string{"aba completed: a,b", "abb completed: a,b"}},
+		{"datagrams a b", "reordered", "write", 1, []string{"ba completed: b,a", "a completed: a,b"}},
+		{"datagrams a b", "reordered", "read", 1, []string{"ba completed: a,b", "a completed: a,b"}},
+		{"datagrams a b", "lost", "write", 2, []string{"b completed: b", "a completed: a", " completed: close"}},
+		{"datagrams a b c", "reordered", "write", 2, []string{
+			"bac completed: b,a,c", "acb completed: a,c,b", "ab completed: a,b,c", "cab completed: c,a,b", "ba completed: b,a,c", "a completed: a,b,c",
+		}},
+		{"patient a b", "lost", "", 1, []string{" deadlock: b", " deadlock: a", " deadlock: a,b"}},
+		{"patient a b", "duplicated", "", 1, []string{"aa completed: a,a,b", "ab completed: a,b,b"}},
+		{"patient a b", "reordered", "", 2, []string{"ba completed: b,a", "ba completed: a,b", "ab completed: b,a"}},
+	} {
+		args := strings.Fields(test.scenario)
+		texts := args[1:]
+		want := map[string]bool{strings.Join(texts, "") + " completed: " + strings.Join(texts, ","): true}
+		for _, text := range test.want {
+			want[text] = true
+		}
+		w := sut.World{Faults: test.faults}
+		if test.kind != "" {
+			w.FaultKinds = []string{test.kind}
+		}
+		if test.on != "" {
+			w.FaultOperations = []string{test.on}
+		}
+		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+			if diff := cmp.Diff(want, datagramOutcomes(t, p, args, w, s)); diff != "" {
+				t.Errorf("%s, %d faults %s %s, %s (-want +got):\n%s", test.scenario, test.faults, test.kind, test.on, name, diff)
+			}
+		}
+	}
+}
+
+// TestDatagramFaultsAreSelected: datagrams to one peer suffer, and those to another do not, nor do those of TCP at the same port.
+func TestDatagramFaultsAreSelected(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := sut.FaultPlace{IP: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: 7777, Datagrams: true}
+	tcp, elsewhere := here, here
+	tcp.Datagrams, elsewhere.Port = false, 7778
+	for name, test := range map[string]struct {
+		world sut.World
+		want  bool
+	}{
+		"all":       {sut.World{}, true},
+		"this one":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere, here}}, true},
+		"that one":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere}}, false},
+		"TCP":       {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{tcp}}, false},
+		"a client":  {sut.World{FaultPeers: []string{"a"}, FaultsOpened: true}, false},
+		"connects":  {sut.World{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, false},
+		"of stream": {sut.World{FaultKinds: []string{"refused", "reset", "end", "silent"}}, false},
+	} {
+		test.world.Faults = 1
+		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world, explore.DPOR())) > 1; got != test.want {
+			t.Errorf("%s: datagrams suffer: %v, want %v", name, got, test.want)
+		}
+	}
+}
