@@ -80,6 +80,8 @@ type Options struct {
 
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
+	// PeerPatience is how long timers of peers that have the machine's clock are waited for; 0: DefaultPeerPatience.
+	PeerPatience time.Duration
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
 	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0: 1 GiB.
@@ -95,63 +97,6 @@ type Options struct {
 	contradiction string // that ended the check in scope auto
 
 	haste bool // all workers are there before the search begins
-}
-
-// Counts says how much work was done beside the search itself.
-type Counts struct {
-	Hits, Misses   int // inputs that the cache answered, or could not
-	Checkpoints    int
-	InMemory       int // of the checkpoints: those that CRIU was not needed for
-	Unstored       int // checkpoints that could not be kept
-	MadeRoom       int // checkpoints that were dropped for others
-	Skipped        int // checkpoints that were not tried, since something waited that they cannot hold
-	Killed         int // how often the peers were lost, as if they had been killed, and brought back
-	Restores       int
-	Restarts       int // of the peers, from nothing
-	Replayed       int // inputs given again after a restore or restart
-	Waits, Cuts    int // for the peers to be quiescent; looks at all of their threads that it took
-	ReadInputs     int // inputs after which the peers have read the time or random numbers
-	ImageBytes     int64
-	CheckpointTime time.Duration
-	RestoreTime    time.Duration
-	CutTime        time.Duration
-	SelfChecked    int // executions that were run twice more, and were the same
-	Audits         int // executions with random orders of the requests, to audit scope connection
-	Compared       int // answers of the peers in them that were known
-	Ahead          int // executions that were under way before the search asked for them
-	InVain         int // executions that it then did not ask for
-	Elapsed        time.Duration
-}
-
-// note adds what it has taken to find the peers quiescent.
-func (c *Counts) note(e peers.Effort) {
-	c.Waits += e.Waits
-	c.Cuts += e.Cuts
-	c.CutTime += e.Time
-}
-
-// add adds what an execution has counted.
-func (c *Counts) add(other Counts) {
-	c.Hits += other.Hits
-	c.Misses += other.Misses
-	c.Checkpoints += other.Checkpoints
-	c.InMemory += other.InMemory
-	c.Unstored += other.Unstored
-	c.Skipped += other.Skipped
-	c.MadeRoom += other.MadeRoom
-	c.Killed += other.Killed
-	c.Restores += other.Restores
-	c.Restarts += other.Restarts
-	c.Replayed += other.Replayed
-	c.ReadInputs += other.ReadInputs
-	c.ImageBytes += other.ImageBytes
-	c.CheckpointTime += other.CheckpointTime
-	c.RestoreTime += other.RestoreTime
-	c.Waits += other.Waits
-	c.Cuts += other.Cuts
-	c.CutTime += other.CutTime
-	c.Audits += other.Audits
-	c.Compared += other.Compared
 }
 
 // Result is what a check found.
@@ -244,6 +189,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		o.World.Clients = o.Group.Clients()
 		o.World.NameServers = o.Group.ServesNames()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
+		o.World.PeerTime = o.Scope == iocache.Group
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}
 	r.search = r.untilEnough(o.Search)
@@ -251,6 +197,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 		r.peers.spent.guess = guessedCost(o.BackendName)
 		r.peers.scope = o.Scope
+		r.peers.patience = cmp.Or(o.PeerPatience, DefaultPeerPatience)
 		if o.Kept != nil && !o.resumes() {
 			r.peers.keep(o.Kept)
 		}

@@ -180,6 +180,7 @@ func (p *peerSide) openedName(listener string, k int) string {
 // noteEnded finds the clients that have ended since the input.
 func (r *reaction) noteEnded() error {
 	ended, err := r.p.group.Ended()
+	r.ended = r.ended[:0]
 	for _, e := range ended {
 		if !r.past.ended[e.Peer] {
 			r.ended = append(r.ended, iocache.Ending{Peer: e.Peer, Status: int(e.Status)})
@@ -215,6 +216,7 @@ type end struct {
 func (x *exchange) reply() sut.Answer {
 	r := x.answer
 	a := sut.Answer{Errno: r.Refused, Connection: x.input.Conn, Clients: x.clients, Failure: x.failure}
+	a.Time = sut.PassedTime{Passed: r.Time.Passed, Shows: r.Shows(), Idle: r.Time.Idle, Tie: r.Time.Tie}
 	for i, listener := range r.Opened {
 		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: x.first + i, Opened: true, Listener: listener})
 	}

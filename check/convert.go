@@ -180,7 +180,7 @@ func (t *translator) event(e *sut.Event, i int) {
 		x.Barrier, x.Forced, x.Settled = e.Operation == sut.Exit, e.Forced(), e.Settled()
 		t.need(e, e.Object)
 	case sut.Ticked:
-		if e.Number == sut.TickEarly {
+		if e.TicksWithin() {
 			return // a part of the transition that has begun
 		}
 		x := t.begin(i)

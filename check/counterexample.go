@@ -139,10 +139,16 @@ func (n *narrator) narrate() *report.Counterexample {
 			if e.Operation == sut.Advance {
 				continue // what it is follows
 			}
+			if e.Subject == sut.PeerTimeSource && e.Operation != sut.TimePasses {
+				continue // it begins to wait for its turn
+			}
 			current = n.names[e.Subject]
 			n.step(current, e)
 			n.result.Steps[len(n.result.Steps)-1].Preempts = preempts
 		case sut.Ticked:
+			if e.Number == sut.TickAsk || e.Number == sut.TickWithin {
+				continue // what the peers do says more
+			}
 			current = report.Clock
 			n.result.Steps = append(n.result.Steps, report.Step{Goroutine: report.Clock, Kind: report.Timer, Operation: tick(e)})
 		case sut.Accessed:
@@ -177,20 +183,6 @@ func (n *narrator) preempts() bool {
 	return first
 }
 
-// tick says what the clock does.
-func tick(e *sut.Event) string {
-	seconds := float64(e.Subject) / 1e9
-	switch e.Number {
-	case sut.TickEarly:
-		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", seconds)
-	case sut.TickLate:
-		return "what is late arrives, as all else waits"
-	case sut.TickForced:
-		return fmt.Sprintf("the clock advances to %.3f s: all that go on only look again and again", seconds)
-	}
-	return fmt.Sprintf("the clock advances to %.3f s", seconds)
-}
-
 // goroutine notes a goroutine that did not exist before.
 func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.names[id] = len(n.result.Goroutines)
@@ -217,6 +209,11 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 	if e.Subject == sut.NetworkSource {
 		n.goroutine(e.Subject, "network", sut.Event{})
 		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "what the network delivers late"
+		return
+	}
+	if e.Subject == sut.PeerTimeSource {
+		n.goroutine(e.Subject, "time", sut.Event{})
+		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the time of the peers"
 		return
 	}
 	if e.Subject == sut.PeerTimerSource {

@@ -99,6 +99,7 @@ type findings struct {
 	kind       explore.VerdictKind
 	outcomes   map[string]bool
 	executions int
+	disturbed  int // see Counts
 }
 
 func (f findings) String() string {
@@ -218,7 +219,7 @@ func findAll(o Options) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
-	return findings{result.Verdict.Kind, all, result.Verdict.Executions}, nil
+	return findings{result.Verdict.Kind, all, result.Verdict.Executions, result.Counts.Disturbed}, nil
 }
 
 // pairCounts are what has become of generated pairs. They are safe for concurrent use.

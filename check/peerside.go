@@ -30,6 +30,7 @@ type peerSide struct {
 	strategy strategy.Strategy
 	scope    iocache.Scope
 	record   []func(iocache.Entry) // told of every answer that is recorded
+	patience time.Duration         // for timers of peers that have the machine's clock
 	earlier  string                // why the cache has what other processes have answered; empty: it has not
 
 	mu        sync.Mutex // guards what follows
@@ -51,6 +52,7 @@ type peerSide struct {
 	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
 	outputs   outputLog
 	dealings  map[dealing]bool
+	hurried   bool // timers of the peers may end too early: see maxDisturbed
 }
 
 // conversation is the peers' side of the executions of one executor. All share the cache,
@@ -102,7 +104,8 @@ type exchange struct {
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		cache: newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
+		patience: DefaultPeerPatience,
+		cache:    newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
 	}
 }
@@ -168,7 +171,7 @@ func (p *conversation) cacheInput(in sut.Input) iocache.Input {
 	case sut.Close:
 		out.Kind = iocache.Close
 	case sut.Pass:
-		out.Kind = iocache.Pass
+		out.Kind, out.Most = iocache.Pass, in.Most
 	}
 	return out
 }
@@ -331,6 +334,9 @@ func (p *conversation) stand(to iocache.Vector) error {
 // approach brings the group to where it can be brought at once and from where the
 // fewest inputs are missing: it stays, is restored, or starts anew.
 func (p *conversation) approach(to iocache.Vector) error {
+	if err := p.lookForLate(); err != nil {
+		return err
+	}
 	for {
 		far, above := 0, false
 		if p.group != nil && p.at != nil {
@@ -486,7 +492,7 @@ func (p *peerSide) close() error {
 func join(a, b iocache.Reaction) iocache.Reaction {
 	return iocache.Reaction{
 		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
-		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended),
+		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended), Time: b.Time,
 	}
 }
 

@@ -20,9 +20,6 @@ const quiescenceLimit = 30 * time.Second
 // maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and a record of the cache.
 const maxReaction = 256 << 20
 
-// longestWait is the most that passes until a timer of the peers is due: what is set for later is as good as never.
-const longestWait = 366 * 24 * time.Hour
-
 // give gives the group an input of the present execution.
 func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
 	connection := in.Conn
@@ -118,10 +115,16 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err == nil && clients {
 		err = r.noteEnded()
 	}
+	if in.Kind == iocache.Pass && len(r.ended) > 0 {
+		r.time.Idle = false
+	}
 	p.counts.note(p.group.TakeEffort())
 	if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
 		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they were sent. "+
 			"What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
+	}
+	if disturbed := p.group.TakeDisturbed(); err == nil && disturbed && !p.hurried {
+		err = errDisturbed
 	}
 	if err != nil {
 		return iocache.Reaction{}, err
@@ -139,6 +142,7 @@ type reaction struct {
 	list    []iocache.Delivery
 	size    int // bytes in it
 	ended   []iocache.Ending
+	time    iocache.Time
 }
 
 func (r *reaction) give(in iocache.Input) error {
@@ -149,10 +153,7 @@ func (r *reaction) give(in iocache.Input) error {
 	case iocache.Listen:
 		return r.listen(in)
 	case iocache.Pass:
-		ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
-		defer cancel()
-		_, err := p.group.Pass(ctx, longestWait)
-		return err
+		return r.pass(in.Most)
 	}
 	s := p.sockets[in.Conn]
 	if s == nil {
@@ -349,7 +350,7 @@ func (r *reaction) add(connection int, data []byte, end iocache.End) {
 // result puts the deliveries of each connection together.
 func (r *reaction) result() iocache.Reaction {
 	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
-	out := iocache.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended}
+	out := iocache.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended, Time: r.time}
 	for _, d := range r.list {
 		last := len(out.Deliveries) - 1
 		if last >= 0 && out.Deliveries[last].Conn == d.Conn {

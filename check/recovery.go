@@ -21,6 +21,7 @@ const maxAttempts = 3
 
 // answer brings the group to where the search goes on, and gives it an input.
 func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err error) {
+	defer func() { p.hurried = false }()
 	for attempt := 1; ; attempt++ {
 		if err = p.comeBack(p.cursor.At()); err == nil {
 			if reaction, err = p.give(in); err == nil {
@@ -28,12 +29,26 @@ func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err 
 			}
 			err = p.lastWords(err)
 		}
+		if errors.Is(err, errDisturbed) && p.ctx.Err() == nil {
+			p.counts.Disturbed++
+			p.dropSockets()
+			p.at = nil
+			p.hurried = attempt >= maxDisturbed
+			continue
+		}
 		if !wereKilled(err) || attempt == maxAttempts || p.ctx.Err() != nil {
 			return reaction, p.lastInputs(err, in)
 		}
 		p.noteKilled(err)
 	}
 }
+
+// errDisturbed says that a timer of the peers has ended, by the machine's clock, before it was to: the input is to be given again, to the
+// group as it was before.
+var errDisturbed = errors.New("a timer of the peers has ended while they were given an input")
+
+// maxDisturbed is how often an input is given again for that. Where the machine is too slow, what comes then is taken.
+const maxDisturbed = 5
 
 // wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by SIGKILL: by the kernel when memory is
 // short, or by a person.

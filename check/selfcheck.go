@@ -179,7 +179,7 @@ func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
 	}
 	x := &p.exchanges[p.given]
 	same := x.input.Kind == cacheKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
-		x.input.Addr == in.Address && x.behaviour == in.Behaviour && (in.Address != "" || x.input.Conn == in.Connection)
+		x.input.Addr == in.Address && x.behaviour == in.Behaviour && (in.Address != "" || x.input.Conn == in.Connection) && x.input.Most == in.Most
 	if !same {
 		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}

@@ -222,7 +222,11 @@ func operationOn(o sut.Operation) string {
 // isEnvironment reports whether an event is about what is no goroutine of the program:
 // the clock, the senders of signals, the timers of the peers, or the network.
 func isEnvironment(e *sut.Event) bool {
-	return e.Operation == sut.Advance || e.Subject == sut.SignalSource || e.Subject == sut.PeerTimerSource || e.Subject == sut.NetworkSource
+	switch e.Subject {
+	case sut.SignalSource, sut.PeerTimerSource, sut.PeerTimeSource, sut.NetworkSource:
+		return true
+	}
+	return e.Operation == sut.Advance
 }
 
 // failures are the lines in which tests say why they fail.

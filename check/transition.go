@@ -31,7 +31,7 @@ func transitionsOf(events []sut.Event) []transition {
 		case sut.Enabled:
 			canGoOn = canGoOn || e.Subject == now.running && !now.rests(e)
 		case sut.Ticked:
-			if e.Number != sut.TickEarly {
+			if !e.TicksWithin() {
 				ticks++
 			}
 		case sut.Stepped:
@@ -53,7 +53,7 @@ type turn struct {
 // take takes the next event of an execution.
 func (t *turn) take(e *sut.Event) {
 	switch {
-	case e.Kind == sut.Ticked && e.Number != sut.TickEarly, e.Kind == sut.Stepped && isEnvironment(e):
+	case e.Kind == sut.Ticked && !e.TicksWithin(), e.Kind == sut.Stepped && isEnvironment(e):
 		*t = turn{}
 	case e.Kind == sut.Stepped && e.Subject != t.running:
 		*t = turn{e.Subject, 1}

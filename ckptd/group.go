@@ -30,6 +30,9 @@ type Group struct {
 	operation sync.Mutex // held during an operation
 
 	// Since the group was saved or restored last, as operation guards it:
+	timers       map[string]peers.Saved // by image
+	ticks        peers.Ticks
+	disturbed    bool // see TakeDisturbed
 	steps        int  // how often it was quiescent
 	unrepeatable bool // whether its peers have read what they may not read again
 
@@ -71,6 +74,7 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 		next.proxy.Disconnect()
 		return g.because(err)
 	}
+	next.watch.ShareTicks(g.ticks)
 	if g.client.wakings != nil {
 		if err := next.watch.Count(g.client.wakings); err != nil {
 			next.release()
@@ -145,7 +149,10 @@ func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		return err
 	}
 	g.steps++
-	return g.because(watch.Quiesce(ctx, drain))
+	set := watch.Timers()
+	err = watch.Quiesce(ctx, drain)
+	g.noteDisturbed(set, -1)
+	return g.because(err)
 }
 
 // TakeEffort returns what it has taken to find out whether the group is quiescent, since it
@@ -231,6 +238,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	if waiting != "" {
 		return Image{}, fmt.Errorf("%w: %s", ErrUnsavable, waiting)
 	}
+	saved := watch.Save()
 	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
@@ -248,6 +256,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		_, _ = g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: a.Image}, nil) // unless it has ended, too
 		return Image{}, fmt.Errorf("%w; the group died as it was saved", g.because(died))
 	}
+	g.timers[a.Image] = saved
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
 }
 
@@ -283,13 +292,21 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))
 	}
 	g.Written() // by what has ended
-	return g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[2:])
+	if err := g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[2:]); err != nil {
+		return err
+	}
+	watch, err := g.watch()
+	if err == nil {
+		watch.Restored(g.timers[imageID].Copy())
+	}
+	return err
 }
 
 // Drop removes an image from the store.
 func (g *Group) Drop(ctx context.Context, imageID string) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
+	delete(g.timers, imageID)
 	_, err := g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: imageID}, nil)
 	return err
 }

@@ -83,17 +83,22 @@ func (c *conversation) listen() string {
 
 func (c *conversation) tryListen() (string, error) {
 	var answer strings.Builder
+	err := c.group.Quiesce(testContext(c.t), c.drain(&answer))
+	return answer.String(), err
+}
+
+// drain reads what has come.
+func (c *conversation) drain(to *strings.Builder) func() (bool, error) {
 	b := make([]byte, 64<<10)
-	err := c.group.Quiesce(testContext(c.t), func() (bool, error) {
+	return func() (bool, error) {
 		n, err := unix.Read(c.fd, b)
-		c.ended = err == nil && n == 0
+		c.ended = c.ended || err == nil && n == 0
 		if err == unix.EAGAIN || c.ended {
 			return false, nil
 		}
-		answer.Write(b[:max(n, 0)])
+		to.Write(b[:max(n, 0)])
 		return true, err
-	})
-	return answer.String(), err
+	}
 }
 
 func get(path string) string {

@@ -15,15 +15,12 @@ import (
 func passAll(t *testing.T, g *Group) (text string, times int) {
 	t.Helper()
 	for {
-		d, err := g.Pass(testContext(t), time.Hour)
+		passed, err := g.Pass(testContext(t), Wait{Once: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d == 0 {
+		if passed.Time == 0 {
 			return text, times
-		}
-		if err := g.Quiesce(testContext(t), nil); err != nil {
-			t.Fatal(err)
 		}
 		text += strings.Join(g.Written(), "")
 		times++
@@ -91,11 +88,11 @@ func merecatClosesWhenAsked(t *testing.T, c *Client) {
 		}
 		idle := time.Duration(0)
 		for ; !talk.ended && idle < time.Hour; talk.listen() {
-			d, err := g.Pass(testContext(t), time.Hour)
-			if err != nil || d == 0 {
-				t.Fatal(d, err)
+			passed, err := g.Pass(testContext(t), Wait{Once: true, Drain: talk.drain(&strings.Builder{})})
+			if err != nil || passed.Time == 0 {
+				t.Fatal(passed, err)
 			}
-			idle += d
+			idle += passed.Time
 		}
 		if !talk.ended || idle < time.Second || idle > 2*time.Second {
 			t.Errorf("round %d: after %v the connection has ended: %t", round, idle, talk.ended)

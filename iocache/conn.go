@@ -83,6 +83,9 @@ func (n place) objection(in Input) string {
 		if in.Conn != 0 {
 			return fmt.Sprintf("time passes for the group, and not for connection %d", in.Conn)
 		}
+		if in.Most < 0 {
+			return fmt.Sprintf("time cannot pass for at most %v", in.Most)
+		}
 	default:
 		return fmt.Sprintf("unknown kind of input %d", in.Kind)
 	}
@@ -122,6 +125,9 @@ func (n place) plausible(in Input, r Reaction) error {
 			return fmt.Errorf("iocache: %v cannot reach the peers, so they cannot react with %v", in, r)
 		}
 		return nil
+	}
+	if t := r.Time; t != (Time{}) && in.Kind != Pass || t.Passed < 0 || t.Due < 0 || t.Peer < 0 || in.Most > Once && t.Passed > in.Most {
+		return fmt.Errorf("iocache: after %v so much time cannot have passed: %+v", in, t)
 	}
 	conns := make([]connState, len(n.conns), len(n.conns)+1)
 	copy(conns, n.conns)

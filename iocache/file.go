@@ -9,13 +9,14 @@ import (
 	"io"
 	"math"
 	"slices"
+	"time"
 )
 
 // A cache as a file is the list of what was recorded, in that order: read again, it
 // makes the same tree. The file is only ever appended to. It is
 //
 //	magic            8 bytes, "TandemIO"
-//	version          4 bytes, little-endian as all that follow: 3
+//	version          4 bytes, little-endian as all that follow: 4
 //	description      a frame: what the answers are those of
 //	records          a frame each
 //
@@ -26,7 +27,9 @@ import (
 //	content
 //
 // The content of a record is the place, the kind, and the connection of the input;
-// the address and the name of a Connect or Listen, or the data of a Send; errno; the number of connections that the
+// the address and the name of a Connect or Listen, the data of a Send, or of a Pass the most that may
+// pass, how much has, 1 if the group is idle plus 2 if there is a tie, and when the next timer is due and
+// the peer whose it is; errno; the number of connections that the
 // group has opened, and of each the listener; the number of deliveries, and of each the connection, the
 // end, and the data; the number of peers that have ended, and of each the index and the status. Numbers are varints (encoding/binary); an
 // address, name or data have their length before them.
@@ -36,7 +39,7 @@ import (
 
 const (
 	fileMagic   = "TandemIO"
-	fileVersion = 3
+	fileVersion = 4
 	frameHeader = 8
 	maxFrame    = 1 << 30 // bytes of content
 )
@@ -68,6 +71,8 @@ func AppendEntry(b []byte, e Entry) []byte {
 		b = appendBytes(appendBytes(b, []byte(e.Input.Addr)), []byte(e.Input.Name))
 	case Send:
 		b = appendBytes(b, e.Input.Data)
+	case Pass:
+		b = appendTime(binary.AppendUvarint(b, uint64(e.Input.Most)), e.Reaction.Time)
 	}
 	b = binary.AppendUvarint(b, uint64(e.Reaction.Refused))
 	b = binary.AppendUvarint(b, uint64(len(e.Reaction.Opened)))
@@ -85,6 +90,20 @@ func AppendEntry(b []byte, e Entry) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.Peer)), uint64(x.Status))
 	}
 	return endFrame(b, content)
+}
+
+func appendTime(b []byte, t Time) []byte {
+	flags := uint64(0)
+	if t.Idle {
+		flags |= 1
+	}
+	if t.Tie {
+		flags |= 2
+	}
+	for _, n := range []uint64{uint64(t.Passed), flags, uint64(t.Due), uint64(t.Peer)} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
 }
 
 func appendBytes(b, data []byte) []byte {
@@ -279,6 +298,13 @@ func (f *fields) question() (e Entry) {
 		e.Input.Addr, e.Input.Name = string(f.bytes()), string(f.bytes())
 	case Send:
 		e.Input.Data = f.bytes()
+	case Pass:
+		e.Input.Most = time.Duration(f.number(math.MaxInt64))
+		t := &e.Reaction.Time
+		t.Passed = time.Duration(f.number(math.MaxInt64))
+		flags := f.number(3)
+		t.Idle, t.Tie = flags&1 != 0, flags&2 != 0
+		t.Due, t.Peer = time.Duration(f.number(math.MaxInt64)), f.number(math.MaxInt32)
 	}
 	return e
 }

@@ -349,7 +349,7 @@ func TestFileErrors(t *testing.T) {
 	}{
 		{"empty", nil, "at byte 0: this is no file of an I/O cache", false},
 		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O cache", false},
-		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 3", false},
+		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 4", false},
 		{"no description", data[:12], "at byte 12: it ends before its description", false},
 		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a record of 4294967295 bytes is longer than any can be", false},
 		{"a length of 1 GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5), "at byte 20: of the 1073741824 bytes of the last record 1 are there", true},

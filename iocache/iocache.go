@@ -28,6 +28,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"time"
 )
 
 // Kind says what an input does.
@@ -41,7 +42,7 @@ const (
 	Close                    // close both directions
 	Choose                   // start the group so that it behaves in way Conn: only at the root
 	Listen                   // accept what the group connects to Addr: Conn is the listener
-	Pass                     // let time pass until the next timer of the group is due: Conn is 0
+	Pass                     // let time pass for the group: Conn is 0, see Input.Most
 	kinds
 )
 
@@ -53,6 +54,10 @@ type Input struct {
 	Conn int    // Choose: the behaviour
 	Addr string // Connect and Listen only
 	Data []byte // Send only
+	// Most, of a Pass, is how far time may go at most: to the next timer of the SUT. With 0 the SUT
+	// has none, and time goes to the first timer of the group that makes it do something. With Once it
+	// goes to the timer that is due first, whenever that is, and no further.
+	Most time.Duration
 	// Name, of a Connect, gives the connection a tree of its own, in which it is number 0: it is
 	// the same in all executions in which that connection is opened. In group scope it is empty.
 	Name string
@@ -92,6 +97,25 @@ type Reaction struct {
 	Opened     []int
 	Deliveries []Delivery
 	Ended      []Ending // in the order of Peer, each once
+	Time       Time     // of a Pass
+}
+
+// Once is Input.Most of a Pass to the first timer.
+const Once time.Duration = 1
+
+// Time says how far time has gone with a Pass. It is part of the answer, but not compared: peers on the
+// machine's clock are a little late each time.
+type Time struct {
+	Passed time.Duration // not more than Input.Most, if that is neither 0 nor Once
+	// Idle says that no timer of the group is due soon enough to be waited for: until
+	// the next other input nothing comes from it.
+	Idle bool
+	// Tie says that a timer of the group is due at the same time as that of the SUT: either may be first.
+	Tie bool
+	// Due is when the first timer of the group would be due that was not waited for, counted from
+	// the end of the Pass, and Peer whose it is. 0: there is none.
+	Due  time.Duration
+	Peer int
 }
 
 // NodeID names a place in the tree, a logical checkpoint. It stays valid for as

@@ -34,6 +34,11 @@ func (in Input) String() string {
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr) + named(in.Name)
 	case Send:
 		return fmt.Sprintf("send %d %s", in.Conn, quote(in.Data))
+	case Pass:
+		if in.Most > 0 {
+			return fmt.Sprintf("%s %d at most %v", in.Kind, in.Conn, in.Most)
+		}
+		return fmt.Sprintf("%s %d", in.Kind, in.Conn)
 	default:
 		return fmt.Sprintf("%s %d", in.Kind, in.Conn)
 	}
@@ -68,6 +73,9 @@ func (r Reaction) String() string {
 	}
 	for _, e := range r.Ended {
 		parts = append(parts, fmt.Sprintf("ended(peer %d, status %d)", e.Peer, e.Status))
+	}
+	if r.Time.Passed > 0 {
+		parts = append(parts, fmt.Sprintf("after %v", r.Time.Passed))
 	}
 	if len(parts) == 0 {
 		return "nothing"
@@ -200,11 +208,16 @@ func (d Delivery) minus(first Delivery) (remainder Delivery, ok bool) {
 }
 
 func (r Reaction) empty() bool {
-	return r.Refused == 0 && len(r.Opened) == 0 && len(r.Deliveries) == 0 && len(r.Ended) == 0
+	return !r.Shows() && r.Time == (Time{})
+}
+
+// Shows reports whether the group has done anything that the SUT can notice.
+func (r Reaction) Shows() bool {
+	return r.Refused != 0 || len(r.Opened) > 0 || len(r.Deliveries) > 0 || len(r.Ended) > 0
 }
 
 func (r Reaction) equal(other Reaction) bool {
-	return r.Refused == other.Refused && slices.Equal(r.Opened, other.Opened) && slices.Equal(r.Ended, other.Ended) && slices.EqualFunc(r.Deliveries, other.Deliveries,
+	return r.Refused == other.Refused && r.Time == other.Time && slices.Equal(r.Opened, other.Opened) && slices.Equal(r.Ended, other.Ended) && slices.EqualFunc(r.Deliveries, other.Deliveries,
 		func(a, b Delivery) bool {
 			return a.Conn == b.Conn && a.End == b.End && bytes.Equal(a.Data, b.Data)
 		})

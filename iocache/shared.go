@@ -123,7 +123,7 @@ func (c *Cache) hashReaction(r Reaction) uint32 {
 	for _, e := range r.Ended {
 		h.WriteByte(byte(e.Peer))
 	}
-	h.WriteByte(byte(r.Refused) ^ byte(len(r.Opened)))
+	h.WriteByte(byte(r.Refused) ^ byte(len(r.Opened)) ^ byte(r.Time.Passed>>20))
 	return uint32(h.Sum64())
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // AppendText appends a record as a line of text, without its end. ParseText reads it; nothing is
@@ -16,6 +17,7 @@ import (
 //	0 listen 0 "0.0.0.0:80" => opened(at 0) 1:"GET / HTTP/1.0\r\n\r\n"
 //	4 close 1 => ended(peer 0, status 0)
 //	0 connect 0 "127.0.0.1:22" as "main 1" => nothing
+//	1 pass 0 10s => 0:"late" time(20ms idle, peer 0 in 30s)
 func (e Entry) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%d %v %d", e.At, e.Input.Kind, e.Input.Conn)
 	switch e.Input.Kind {
@@ -26,6 +28,10 @@ func (e Entry) AppendText(b []byte) []byte {
 		}
 	case Send:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), string(e.Input.Data))
+	case Pass:
+		if e.Input.Most > 0 {
+			b = append(append(b, ' '), e.Input.Most.String()...)
+		}
 	}
 	b = append(b, " =>"...)
 	if e.Reaction.Refused != 0 {
@@ -44,10 +50,27 @@ func (e Entry) AppendText(b []byte) []byte {
 	for _, x := range e.Reaction.Ended {
 		b = fmt.Appendf(b, " ended(peer %d, status %d)", x.Peer, x.Status)
 	}
+	if t := e.Reaction.Time; t != (Time{}) {
+		b = t.appendText(b)
+	}
 	if e.Reaction.empty() {
 		b = append(b, " nothing"...)
 	}
 	return b
+}
+
+func (t Time) appendText(b []byte) []byte {
+	b = append(append(b, " time("...), t.Passed.String()...)
+	if t.Idle {
+		b = append(b, " idle"...)
+	}
+	if t.Tie {
+		b = append(b, " tie"...)
+	}
+	if t.Due > 0 || t.Peer > 0 {
+		b = fmt.Appendf(b, ", peer %d in %v", t.Peer, t.Due)
+	}
+	return append(b, ')')
 }
 
 // ParseText reads a line that AppendText has written.
@@ -129,6 +152,13 @@ func (p *textParser) entry() (e Entry) {
 	case Send:
 		p.expect(" ")
 		e.Input.Data = p.quoted()
+	case Pass:
+		if p.take(" ") && !strings.HasPrefix(p.rest, "=>") {
+			e.Input.Most = p.duration()
+			p.wrong = p.wrong || e.Input.Most == 0
+		} else if !p.wrong {
+			p.rest = " " + p.rest
+		}
 	}
 	p.expect(" =>")
 	if p.take(" nothing") {
@@ -143,8 +173,36 @@ func (p *textParser) entry() (e Entry) {
 		p.expect(")")
 	}
 	e.Reaction.Deliveries, e.Reaction.Ended = p.deliveries(), p.endings()
+	if p.take(" time(") {
+		e.Reaction.Time = p.time()
+		p.wrong = p.wrong || e.Input.Kind != Pass
+	}
 	p.wrong = p.wrong || e.Reaction.empty() || e.Input.Kind == 0
 	return e
+}
+
+func (p *textParser) time() (t Time) {
+	t.Passed = p.duration()
+	t.Idle, t.Tie = p.take(" idle"), p.take(" tie")
+	if p.take(", peer ") {
+		t.Peer = p.number()
+		p.expect(" in ")
+		t.Due = p.duration()
+	}
+	p.expect(")")
+	return t
+}
+
+// duration reads one of at least 0 as it is written by its String.
+func (p *textParser) duration() time.Duration {
+	end := strings.IndexAny(p.rest+" ", " ),")
+	d, err := time.ParseDuration(p.rest[:end])
+	if err != nil || d < 0 || d.String() != p.rest[:end] || p.wrong {
+		p.wrong = true
+		return 0
+	}
+	p.rest = p.rest[end:]
+	return d
 }
 
 func (p *textParser) deliveries() (all []Delivery) {

@@ -6,7 +6,9 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 )
 
@@ -59,7 +61,7 @@ type node struct {
 
 	conn int32
 	// label is, of a Send, the bytes from the parent to here, not empty; of a Connect or Listen the
-	// address; of the top of a tree the name of its connection.
+	// address; of a Pass the most that may pass; of the top of a tree the name of its connection.
 	label    string
 	answer   answerID
 	conns    stateID // states of all connections
@@ -151,10 +153,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 	if err := c.reserve(from, 1, r.size()+int64(len(in.Addr))); err != nil {
 		return 0, err
 	}
-	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn)}
-	if in.opens() {
-		n.label = strings.Clone(in.Addr)
-	}
+	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn), label: strings.Clone(in.label())}
 	child := c.add(n)
 	c.answer(child, from, r, false)
 	return child, nil
@@ -374,10 +373,7 @@ func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
 		}
 		from = tree
 	}
-	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn)}
-	if in.opens() {
-		e.label = in.Addr
-	}
+	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn), label: in.label()}
 	child := c.child(e)
 	return child, child != Root
 }
@@ -444,8 +440,22 @@ func (c *Cache) stepOf(n NodeID) Input {
 		in.Data = []byte(d.label)
 	case in.opens():
 		in.Addr = d.label
+	case d.kind == Pass && d.label != "":
+		n, err := strconv.ParseInt(d.label, 10, 64)
+		if err != nil {
+			panic("iocache: the label of a place is damaged: " + err.Error())
+		}
+		in.Most = time.Duration(n)
 	}
 	return in
+}
+
+// label is what tells the edge of an input, but a Send, from others of its kind on its connection.
+func (in Input) label() string {
+	if in.Kind == Pass && in.Most != 0 {
+		return strconv.FormatInt(int64(in.Most), 10)
+	}
+	return in.Addr
 }
 
 func (c *Cache) mustBePlace(n NodeID) {

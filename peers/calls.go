@@ -61,25 +61,6 @@ func (w *Watch) callOf(pid, tid int) string {
 	return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(binary.NativeEndian.Uint64(words[:]))*time.Second+fraction)
 }
 
-// onlySleeps tells whether a thread that the kernel has wait for one of some descriptors waits for none, but for a time.
-// Where a kernel does not tell in which system call, it does not seem so.
-func (p *procfs) onlySleeps(tid int) bool {
-	number, arguments, err := p.systemCall(tid)
-	if err != nil {
-		return err == errRuns // it has been woken
-	}
-	switch number {
-	case unix.SYS_POLL:
-		return arguments[1] == 0 && int32(arguments[2]) >= 0
-	case unix.SYS_PPOLL:
-		return arguments[1] == 0 && arguments[2] != 0
-	case unix.SYS_SELECT, unix.SYS_PSELECT6:
-		sets := arguments[1] | arguments[2] | arguments[3]
-		return (int32(arguments[0]) == 0 || sets == 0) && arguments[4] != 0
-	}
-	return false
-}
-
 // timedCall is a system call that may end by itself.
 type timedCall struct {
 	name    string

@@ -111,15 +111,15 @@ func newRead(group []Process, peer uint32, tid int, source string, calls uint64)
 }
 
 // Next is how long it is until a peer whose clock is virtual goes on by itself, as they have noted since
-// it was last called, and whether any of them will.
-func (p *Page) Next() (time.Duration, bool) {
+// it was last called, whether any of them will, and which is the first.
+func (p *Page) Next() (d time.Duration, some bool, peer int) {
 	shared, next := p.shared(), uint64(0)
 	for i := range shared.slot {
 		if n := atomic.SwapUint64(&shared.slot[i].next, 0); n > 0 && (next == 0 || n < next) {
-			next = n
+			next, peer = n, int(atomic.LoadUint32(&shared.slot[i].peer))
 		}
 	}
-	return time.Duration(min(next, math.MaxInt64)), next > 0
+	return time.Duration(min(next, math.MaxInt64)), next > 0, peer
 }
 
 // clear makes room: most slots are those of threads that ended. Nobody counts meanwhile,

@@ -352,7 +352,7 @@ func TestWhoWaitsForInput(t *testing.T) {
 		{'S', "0", false},
 		{'R', "0", false},
 		{'D', "folio_wait_bit_common", false},
-		{'S', "hrtimer_nanosleep", false},
+		{'S', "hrtimer_nanosleep", true},
 		{'S', "anon_pipe_write", false},
 		{'T', "do_signal_stop", false},
 	} {

@@ -35,6 +35,7 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 		drain = func() (bool, error) { return false, nil }
 	}
 	w.effort.Waits++
+	w.timers.progress()
 	pause, quietCuts := minPause, 0
 	var since *activity
 	for {
@@ -43,7 +44,10 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 			return fmt.Errorf("read what the peers sent: %w", err)
 		}
 		quiet := false
-		if !progress {
+		if progress {
+			w.timers.progress()
+			w.timers.shown++
+		} else {
 			if quiet, err = w.cut(); err != nil {
 				return err
 			}
@@ -191,10 +195,15 @@ func (w *Watch) cutByCount() (bool, error) {
 // pass records every thread; it stops early, with false, where one is awake.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	w.tasks[n] = w.tasks[n][:0]
+	if n == 1 {
+		w.timers.begin()
+	}
 	err = w.walk(func(t task) error {
-		ran, err := w.look(t)
-		t.ran = ran
+		channel, err := w.look(&t)
 		w.tasks[n] = append(w.tasks[n], t)
+		if err == nil && n == 1 {
+			err = w.noteTimers(t, channel)
+		}
 		return orAwake(err)
 	})
 	if err == errAwake {
@@ -203,10 +212,21 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 	return err == nil, err
 }
 
-// look returns what a thread has run so far, where wake-ups are not counted, or errAwake.
-func (w *Watch) look(t task) (ran string, err error) {
+// noteTimers notes what makes a thread go on by itself, and with the first of a process what is the process's.
+func (w *Watch) noteTimers(t task, channel string) error {
+	if channel == "" { // it has ended
+		return nil
+	}
+	if err := w.noteWait(t, channel); err != nil || t.tid != t.pid {
+		return err
+	}
+	return w.noteTimerfds(t)
+}
+
+// look notes what a thread has run so far, where wake-ups are not counted, and returns where it sleeps, or errAwake.
+func (w *Watch) look(t *task) (channel string, err error) {
 	if w.wakings == nil {
-		if ran, err = w.proc.ran(t.tid); err != nil {
+		if t.ran, err = w.proc.ran(t.tid); err != nil {
 			return "", err
 		}
 	}
@@ -217,11 +237,11 @@ func (w *Watch) look(t task) (ran string, err error) {
 	case s.threads != t.listed: // the list breaks off where a thread ends
 		return "", errAwake
 	case s.state != 'Z':
-		return ran, w.waits(t.tid, s.state)
+		return w.waits(t.tid, s.state)
 	case t.tid != t.pid: // only first threads stay like that: it is just ending, and the process may be about to
 		return "", errAwake
 	}
-	return ran, w.deathOf(t.pid, s)
+	return "", w.deathOf(t.pid, s)
 }
 
 // Methods to tell whether a group is quiescent. They agree; the second disturbs it less.
@@ -230,16 +250,16 @@ const (
 	MethodEBPF   = "ebpf"   // by looking once, while wake-ups are counted
 )
 
-// waits returns errAwake unless a thread in this state waits for input.
-func (w *Watch) waits(tid int, state byte) error {
-	channel, err := w.proc.waitChannel(tid)
+// waits returns where a thread in this state sleeps, and errAwake unless it waits for input or for a time.
+func (w *Watch) waits(tid int, state byte) (channel string, err error) {
+	channel, err = w.proc.waitChannel(tid)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if !waitsForInput(state, channel) || strings.HasPrefix(channel, pollChannel) && w.proc.onlySleeps(tid) {
-		return errAwake
+	if !waitsForInput(state, channel) {
+		return "", errAwake
 	}
-	return nil
+	return channel, nil
 }
 
 // orAwake takes a thread that has just ended for one that runs.
@@ -259,11 +279,8 @@ func orAwake(err error) error {
 // busy machine it then seems to sleep for many milliseconds, with input before it. But it has
 // not left the run queue, and the kernel gives a wait channel only of those that have.
 func waitsForInput(state byte, channel string) bool {
-	return state == 'S' && channel != noChannel && channel != "hrtimer_nanosleep" && !strings.HasSuffix(channel, "pipe_write")
+	return state == 'S' && channel != noChannel && !strings.HasSuffix(channel, "pipe_write")
 }
-
-// pollChannel is where poll and select sleep. Programs, and libraries that have to be portable, sleep by them, too, with nothing to wait for.
-const pollChannel = "poll_schedule_timeout"
 
 // noChannel is what /proc shows of a thread that is on a run queue.
 const noChannel = "0"

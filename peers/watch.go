@@ -45,6 +45,7 @@ type Watch struct {
 	effort    Effort
 	wakings   *wakingCount // nil: every cut looks twice
 	last      rest         // the last cut that found the group asleep
+	timers    timers
 }
 
 // task is one thread of the group at one moment.
@@ -66,7 +67,8 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 		unix.Close(pidfd)
 		return nil, orDied(pid, err)
 	}
-	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{}}
+	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{},
+		timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
 	for _, p := range processes {
 		w.hosts = append(w.hosts, p.Host)
 	}

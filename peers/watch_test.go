@@ -40,14 +40,14 @@ func TestListThatBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tid := range tids {
-			if _, err = w.look(task{tid: tid, pid: pid, listed: len(tids)}); err != nil {
+			if _, err = w.look(&task{tid: tid, pid: pid, listed: len(tids)}); err != nil {
 				return false
 			}
 		}
 		return true
 	})
 	for _, tid := range tids {
-		if _, err := w.look(task{tid: tid, pid: pid, listed: len(tids) - 1}); err != errAwake {
+		if _, err := w.look(&task{tid: tid, pid: pid, listed: len(tids) - 1}); err != errAwake {
 			t.Errorf("where one is not on the list: %v", err)
 		}
 	}

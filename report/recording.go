@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tandem-mc/tandem/sut"
@@ -67,6 +68,17 @@ type Exchange struct {
 	Failure    string     `json:"failure,omitempty"` // why the end of one ends the execution
 	Wrote      []Wrote    `json:"wrote,omitempty"`
 	Unheard    bool       `json:"unheard,omitempty"` // the peers may have written more
+	// Time is, of a pass, how far it has gone. Recordings of before have none.
+	Time *PassedTime `json:"time,omitempty"`
+}
+
+// PassedTime is how far time has gone for the peers, in nanoseconds.
+type PassedTime struct {
+	Passed time.Duration `json:"passed"`
+	Idle   bool          `json:"idle,omitempty"` // no timer of theirs will be due soon enough to be waited for
+	Tie    bool          `json:"tie,omitempty"`  // one is due together with the program's next
+	Due    time.Duration `json:"due,omitempty"`  // from then on, of the first timer that was not waited for
+	Peer   int           `json:"peer,omitempty"` // whose that is
 }
 
 // Wrote is what a peer wrote to its standard output and error: the end of it.
@@ -95,6 +107,8 @@ type Input struct {
 	Data []byte `json:"data,omitempty"` // send only
 	// Behaviour of the peers that the first connect or listen of an execution has chosen, from 0 on.
 	Behaviour int `json:"behaviour,omitempty"`
+	// Most is, of a pass, how far time could go, in nanoseconds: 0 is any, 1 to the first timer.
+	Most time.Duration `json:"most,omitempty"`
 }
 
 // Delivery is what came from the peers on one connection.
@@ -344,6 +358,10 @@ func (e Exchange) validate() error {
 		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind, len(e.Input.Data))
 	case e.Refused < 0 || e.Refused > 0 && !opens:
 		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
+	}
+	if t := e.Time; e.Input.Most < 0 || e.Input.Kind != "pass" && (t != nil || e.Input.Most != 0) ||
+		t != nil && (t.Passed < 0 || t.Due < 0 || t.Peer < 0) {
+		return fmt.Errorf("%s, which takes %v at most: only pass does, with no negative time", e.Input.Kind, e.Input.Most)
 	}
 	for i, o := range e.Opened {
 		if o.Conn < 0 || o.Conn != e.Opened[0].Conn+i || o.Listener < 0 {

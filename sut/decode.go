@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // What a worker writes to the shared memory is not trusted: the program may have
@@ -128,7 +129,7 @@ func (p *place) enter(e *Event) {
 
 // begins reports whether an event begins a transition.
 func (e *Event) begins() bool {
-	return e.Kind == Stepped || e.Kind == Ticked && e.Number != TickEarly
+	return e.Kind == Stepped || e.Kind == Ticked && !e.TicksWithin()
 }
 
 // problem says what no record has; "" if it may be one.
@@ -184,6 +185,9 @@ func (s *shared) readInput() (Input, error) {
 	case Pass:
 		if h.connection != 0 || h.length != 0 {
 			return Input{}, damage("that time passes has connection %d and %d bytes", h.connection, h.length)
+		}
+		if in.Most = time.Duration(h.most); in.Most < 0 {
+			return Input{}, damage("at most %d ns are to pass", h.most)
 		}
 	default:
 		return Input{}, damage("a request has kind %d, which is unknown", h.kind)

@@ -50,6 +50,8 @@ const (
 	TickEarly  = tickEarly  // it was picked; see Options
 	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
 	TickLate   = tickLate   // no time has passed: what the network has held back arrives
+	TickWithin = tickWithin // time has passed for the peers, as a part of the step
+	TickAsk    = tickAsk    // it stands still: time is to pass for the peers first
 )
 
 // Free, in Event.Ready, tells that a lock was free, or that no readers were inside.
@@ -189,4 +191,9 @@ func (m *MemoryAccess) encode() memoryAccess {
 		w.kind |= memoryAtomic
 	}
 	return w
+}
+
+// TicksWithin reports whether the clock has advanced in the middle of a transition.
+func (e *Event) TicksWithin() bool {
+	return e.Kind == Ticked && (e.Number == TickEarly || e.Number == TickWithin)
 }

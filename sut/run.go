@@ -231,7 +231,10 @@ func (w *Worker) exchange(peers Peers) error {
 // reply hands the answer over, in as many pieces as it needs.
 func (w *Worker) reply(a Answer) error {
 	h := &w.shared.exchange
-	*h = exchangeHeader{errno: uint32(a.Errno), connection: uint32(a.Connection)}
+	*h = exchangeHeader{
+		errno: uint32(a.Errno), connection: uint32(a.Connection),
+		passed: uint64(a.Time.Passed), shows: flag(a.Time.Shows), idle: flag(a.Time.Idle), tie: flag(a.Time.Tie),
+	}
 	pending := a.Deliveries
 	for {
 		pending = w.fill(pending)

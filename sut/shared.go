@@ -227,6 +227,8 @@ const (
 	tickEarly         // it was picked: a part of its step
 	tickForced        // goroutines could go on, but only went round in loops that wait
 	tickLate          // no time has passed: what the network has held back arrives
+	tickWithin        // time has passed for the peers: a part of the step
+	tickAsk           // nothing else could happen, and time is to pass for the peers
 )
 
 // Bits of needs and ready masks.
@@ -260,11 +262,7 @@ const (
 	outcomeLivelock
 )
 
-// Bits of a memory access.
-const (
-	memoryWrite  = 1 << 0
-	memoryAtomic = 1 << 1
-)
+const memoryWrite, memoryAtomic = 1 << 0, 1 << 1 // bits of a memory access
 
 // What an atomic operation did.
 const (
@@ -296,6 +294,7 @@ const (
 	exchangeMore // the rest of the last answer
 	exchangeListen
 	exchangePass
+	passOnce = 1 // as the most that may pass: to the first timer of the peers, whenever that is
 )
 
 // Objects that are not addresses.
@@ -307,6 +306,7 @@ const (
 	signalSource    = 0x7369676e616c73      // the goroutine that stands for their senders
 	peerTimerSource = 0x74696d657273        // the goroutine that stands for the timers of the peers
 	networkSource   = 0x6e6574776f726b      // the goroutine that stands for a network which delivers late
+	peerTimeSource  = 0x74696d65            // the goroutine that has time pass for the peers where nothing else can happen
 	clockGoroutine  = uint64(2)             // where the clock advances early, it counts as a goroutine
 )
 
@@ -384,16 +384,19 @@ type shared struct {
 // exchangeHeader says what data holds: a request's payload on the way out, a
 // sequence of deliveries on the way back.
 type exchangeHeader struct {
-	kind       uint32
-	connection uint32 // of a connect or listen, on the way out: the behaviour that is chosen for the peers
-	errno      uint32
-	length     uint32
-	deliveries uint32
-	more       uint32
-	address    exchangeAddress // of a connect or listen
-	clients    uint32          // on the way back: of the peers, that have not ended
-	failed     uint32          // on the way back: the execution ends here, for the reason in message
-	name       uint64          // of a connect: of the connection, whatever the order in which others are opened
+	kind                uint32
+	connection          uint32 // of a connect or listen, on the way out: the behaviour that is chosen for the peers
+	errno               uint32
+	length              uint32
+	deliveries          uint32
+	more                uint32
+	address             exchangeAddress // of a connect or listen
+	clients             uint32          // on the way back: of the peers, that have not ended
+	failed              uint32          // on the way back: the execution ends here, for the reason in message
+	name                uint64          // of a connect: of the connection, whatever the order in which others are opened
+	most                uint64          // of a pass: ns until the program's next timer, 0 if it has none, or passOnce
+	passed              uint64          // on the way back from a pass: ns that have gone
+	shows, idle, tie, _ uint32          // likewise: see PassedTime
 }
 
 // exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is itself.

@@ -73,5 +73,6 @@ type sharedWorld struct {
 	clients                       uint64 // of the peers, that connect to the program
 	peerTimers                    uint64 // how often the peers' time can pass until a timer of theirs is due
 	nameServers                   uint64 // there are peers that serve names
+	peerTime                      uint64 // time passes for the peers before the program's clock advances, or it is in a deadlock
 	perConnection                 uint64 // an input to the peers has no effect on other connections than its own
 }

@@ -11,6 +11,8 @@
 // main.main, and the same schedule gives the same log, bit for bit.
 package sut
 
+import "time"
+
 // Schedule tells a worker how to run one execution: Prefix as it is, then on by
 // itself, staying with the running goroutine while that is enabled and not
 // asleep.
@@ -188,7 +190,14 @@ type Input struct {
 	Name       uint64 // Connect: the same in all executions in which the goroutine opens this connection
 	Behaviour  int    // Connect or Listen, the first of an execution: how the peers behave, from 0 on; see World
 	Data       []byte // Send; valid during the call
+	// Most is, of a Pass, how long it is until the next timer of the program, where nothing else can happen; 0: there
+	// is none. With PassOnce time passes to the first timer of the peers, whenever it is due, and the program's clock
+	// stays as it is.
+	Most time.Duration
 }
+
+// PassOnce is Input.Most of a Pass that does not wait for the program's next timer.
+const PassOnce time.Duration = passOnce
 
 // InputKind is a kind of input.
 type InputKind uint8
@@ -199,7 +208,7 @@ const (
 	Shutdown InputKind = exchangeShutdown // the program ends its side of the stream
 	Close    InputKind = exchangeClose    // of a connection or a listener
 	Listen   InputKind = exchangeListen   // from now on the peers can connect
-	Pass     InputKind = exchangePass     // time passes for the peers, until the next of their timers is due; it has no connection
+	Pass     InputKind = exchangePass     // time passes for the peers: see Input.Most; it has no connection
 )
 
 // Answer is what the peers did until they were quiescent.
@@ -208,8 +217,17 @@ type Answer struct {
 	Connection int // Connect, Listen: the number of the new connection or listener
 	Deliveries []Delivery
 	Clients    int // how many of World.Clients have not ended
+	Time       PassedTime
 	// Failure ends the execution as AssertionFailed, for this reason, if it is not empty.
 	Failure string
+}
+
+// PassedTime is the part of an Answer that is about time.
+type PassedTime struct {
+	Passed time.Duration // Pass: by so much the program's clock advances, at most Input.Most
+	Shows  bool          // the peers have done something
+	Idle   bool          // no timer of theirs will be due before the next other input
+	Tie    bool          // one is due at the same time as the program's next: either may be first
 }
 
 // Delivery is what arrived on one connection.

@@ -54,6 +54,9 @@ type World struct {
 	// NameServers says that there are peers that serve names: questions to port 53 go to them, and are
 	// else answered with: there is no such name.
 	NameServers bool `json:"name_servers,omitempty"`
+	// PeerTime says that the peers have timers: before the program's clock advances, or a deadlock is one, time
+	// passes for them, up to the program's next timer (Input.Most).
+	PeerTime bool `json:"peer_time,omitempty"`
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
 }
@@ -79,6 +82,9 @@ const NetworkSource uint64 = networkSource
 
 // PeerTimerSource is the goroutine that stands for the timers of the peers.
 const PeerTimerSource uint64 = peerTimerSource
+
+// PeerTimeSource is the goroutine that has time pass for the peers where nothing else can happen.
+const PeerTimeSource uint64 = peerTimeSource
 
 // describe puts the world where the worker looks for it.
 func (w World) describe(sh *sharedWorld) error {
@@ -118,6 +124,7 @@ func (w World) describe(sh *sharedWorld) error {
 	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
 	sh.peerTimers = uint64(max(w.PeerTimers, 0))
 	sh.nameServers = uint64(flag(w.NameServers))
+	sh.peerTime = uint64(flag(w.PeerTime))
 	sh.perConnection = uint64(flag(w.PerConnection))
 	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
 	return nil

@@ -448,7 +448,9 @@ int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 	return pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &t);
 }
 
-/* --- sleeping, which takes its time: who sleeps is not at rest --- */
+/* --- sleeping, which takes its time. The checker waits for who sleeps long, and lets that time pass for all --- */
+
+enum { SHORT_WAIT = 50000000 /* ns: ShortWait in peers/timers.go */ };
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
 {
@@ -458,8 +460,14 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct
 	if (flags & TIMER_ABSTIME)
 		ns = since_start(t) > now() ? since_start(t) - now() : 0;
 	struct timespec length = timespec_of(ns), rest = {0};
-	int error = NEXT(clock_nanosleep)(CLOCK_MONOTONIC, 0, &length, &rest);
-	let_pass(error == EINTR ? ns - nanoseconds(&rest) : ns);
+	int error;
+	do {
+		woken = alarmed = false;
+		error = NEXT(clock_nanosleep)(CLOCK_MONOTONIC, 0, &length, &rest);
+		length = rest;
+	} while (error == EINTR && woken && !alarmed);
+	if (ns <= SHORT_WAIT)
+		let_pass(error == EINTR ? ns - nanoseconds(&rest) : ns);
 	if (error == EINTR && left && !(flags & TIMER_ABSTIME))
 		*left = rest;
 	return error;

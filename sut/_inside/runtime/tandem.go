@@ -275,6 +275,9 @@ func tandemAdvance(pp *p) {
 	if when == 0 && !late && !tandem.stuck && tandemIdles() {
 		tandemEnd(outcomeCompleted)
 	}
+	if tandemPeersTurn(pp, when) {
+		return
+	}
 	if when == 0 && !late && !tandemForcePeerTimers() {
 		tandemRecordBlocked()
 		if tandem.stuck {
@@ -297,7 +300,11 @@ func tandemAdvance(pp *p) {
 	tandemRecord(r)
 	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
 	tandem.quiet, tandem.stuck = tandemQuiet{}, false
-	tandemSignals.quiet, tandemPeerTimers.quiet = false, false
+	tandemSignals.quiet, tandemPeerTimers.quiet, tandemPeerTime.asked = false, false, false
+	if tandemPeerTime.tie {
+		tandemPeerTime.tie = false
+		tandemStartPass(pp, passOnce)
+	}
 	if late {
 		tandemArriveLate()
 	}

@@ -54,6 +54,13 @@ func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p
 	if to != nil {
 		sh.exchange.address = *to
 	}
+	switch kind {
+	case exchangePass:
+		sh.exchange.name, sh.exchange.most = 0, name
+	case exchangeMore:
+	default:
+		tandemPeersHeard()
+	}
 	sh.exchange.length = uint32(copy(sh.data[:], p))
 	c := byte(answerRequest)
 	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)

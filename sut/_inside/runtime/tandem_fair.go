@@ -100,7 +100,7 @@ func tandemOnlySpins() bool {
 	if tandem.barren < tandemBarren {
 		return false
 	}
-	if !tandemAwaited(getg().m.p.ptr()) && tandemPolledTimer() == 0 && !tandemIsLate() {
+	if !tandemAwaited(getg().m.p.ptr()) && tandemPolledTimer() == 0 && !tandemIsLate() && !tandemPeersMayAct() {
 		return false
 	}
 	enabled := 0

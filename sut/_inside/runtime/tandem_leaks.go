@@ -2,8 +2,8 @@ package runtime
 
 import "unsafe"
 
-// Overtime. Where leaks are looked for, main does not end while goroutines of the program are left and a timer
-// could wake one: time passes first, so that those which wait for it and then end are no leak. What goes
+// Overtime. Where leaks are looked for, main does not end while goroutines of the program are left and a timer,
+// of the program or of its peers, could wake one: time passes first, so that those which wait for it and then end are no leak. What goes
 // wrong meanwhile is no violation, since natively the program has ended. Each time the clock advances it
 // goes further than to the next timer, twice as far as before: as if the program had been stopped for some time, which may
 // happen to any. So a loop that waits until a certain time ends soon. A goroutine that goes round and round all the same
@@ -34,7 +34,7 @@ func tandemWorksOvertime(pp *p) bool {
 	switch {
 	case sh.wantLeaks == 0 || o.over:
 		return false
-	case !tandemAwaited(pp) && tandemPolledTimer() == 0 && !tandemIsLate(), !tandemLeaves(nil):
+	case !tandemAwaited(pp) && tandemPolledTimer() == 0 && !tandemIsLate() && !tandemPeersMayAct(), !tandemLeaves(nil):
 		o.over = true
 	case o.advances == tandemOvertimeAdvances || o.idle == tandemOvertimeIdle || o.steps >= tandemOvertimeSteps:
 		o.over = true
@@ -88,12 +88,12 @@ func tandemAfterTheEnd(outcome uint32) uint32 {
 // tandemLeaked reports whether the program, which is ending well, leaves
 // goroutines behind that can never go on, and records them. The end of main has
 // waited until nothing else could happen, so whoever is blocked now stays so,
-// unless a timer is set that can wake somebody. Then nobody knows, but of goroutines that loop on timers.
+// unless a timer is set that can wake somebody, or the peers have one. Then nobody knows, but of goroutines that loop on timers.
 func tandemLeaked() bool {
 	if tandem.sh.wantLeaks == 0 {
 		return false
 	}
-	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate()
+	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate() || tandemPeersMayAct()
 	found, loops := false, false
 	tandemLeaves(func(gp *g, at, open uintptr) {
 		found = true

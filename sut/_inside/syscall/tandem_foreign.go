@@ -15,7 +15,10 @@ func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p
 func tandemBehaviour() uint32
 
 //go:linkname tandemPeersHear
-func tandemPeersHear(pass func())
+func tandemPeersHear(pass func(most uint64))
+
+//go:linkname tandemTimePassed
+func tandemTimePassed(most uint64)
 
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
@@ -113,9 +116,10 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	return Errno(errno)
 }
 
-// tandemPass has time pass for the peers, until a timer of theirs is due.
-func tandemPass() {
-	_, _, deliveries, data := tandemExchange(exchangePass, 0, nil, 0, nil)
+// tandemPass has time pass for the peers: see passOnce.
+func tandemPass(most uint64) {
+	_, _, deliveries, data := tandemExchange(exchangePass, 0, nil, most, nil)
+	tandemTimePassed(most)
 	tandemInput(opPass, nil, 0, nil)
 	tandemDeliver(opPass, deliveries, data)
 }

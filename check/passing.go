@@ -1,0 +1,80 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// DefaultPeerPatience is how long timers of peers that have the machine's clock are waited for.
+const DefaultPeerPatience = 5 * time.Second
+
+// pass lets time pass for the peers. Where that takes it, they are waited for.
+func (r *reaction) pass(most time.Duration) error {
+	p := r.p
+	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit+p.patience)
+	defer cancel()
+	how := ckptd.Wait{Most: most, Patience: p.patience, Drain: r.drain, Shows: r.shows}
+	if most == iocache.Once {
+		how.Most, how.Once = 0, true
+	}
+	passed, err := p.group.Pass(ctx, how)
+	if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
+		err = fmt.Errorf("a timer of the peers: %w", err)
+	}
+	r.time = iocache.Time{Passed: passed.Time, Idle: passed.Idle, Tie: passed.Tie, Due: passed.Due, Peer: passed.Peer}
+	return err
+}
+
+// shows reports whether the peers have done something that the program can notice.
+func (r *reaction) shows() (bool, error) {
+	if r.p.spec.Clients() > 0 {
+		if err := r.noteEnded(); err != nil {
+			return false, err
+		}
+	}
+	return len(r.list)+len(r.opened)+len(r.ended) > 0, nil
+}
+
+// lookForLate gives up where the group stands if a timer of the peers has ended there meanwhile, by the machine's clock, and made them
+// do something.
+func (p *conversation) lookForLate() error {
+	if p.group == nil || p.at == nil || !p.group.Late() {
+		return nil
+	}
+	r := &reaction{p: p.peerSide}
+	if p.spec.Clients() > 0 {
+		r.past = p.pastOf(p.at)
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
+	defer cancel()
+	if err := p.group.Quiesce(ctx, r.drain); err != nil {
+		return err
+	}
+	p.group.TakeDisturbed()
+	shows, err := r.shows()
+	if shows {
+		p.dropSockets()
+		p.at = nil
+	}
+	return err
+}
+
+// tick says what the clock does.
+func tick(e *sut.Event) string {
+	seconds := float64(e.Subject) / 1e9
+	switch e.Number {
+	case sut.TickEarly:
+		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", seconds)
+	case sut.TickLate:
+		return "what is late arrives, as all else waits"
+	case sut.TickForced:
+		return fmt.Sprintf("the clock advances to %.3f s: all that go on only look again and again", seconds)
+	}
+	return fmt.Sprintf("the clock advances to %.3f s", seconds)
+}
