@@ -230,6 +230,8 @@ func (c *Client) failAll(err error) {
 
 const (
 	closeTimeout = 5 * time.Second
+	// groupTimeout is how long a group may take to end, and with it its images, of which there may be thousands.
+	groupTimeout = time.Minute
 	causeTimeout = 2 * time.Second
 	// killedTimeout is how long the death of a proxy may take to follow that of a peer.
 	killedTimeout = 100 * time.Millisecond

@@ -320,7 +320,7 @@ func (g *Group) Close() error {
 	if closed {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
 	defer cancel()
 	_, err := g.client.call(ctx, request{Operation: operationClose, Group: g.id}, nil)
 	g.release() // after an operation that is under way has seen the group end
