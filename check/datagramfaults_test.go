@@ -93,6 +93,38 @@ func TestDatagramFaults(t *testing.T) {
 	}
 }
 
+// TestDatagramsOfSeveralSockets: what is late at several sockets arrives at all of them, and the reduction finds what
+// the enumeration does, and goes on without a contradiction.
+func TestDatagramsOfSeveralSockets(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := func(kind, on string, s explore.Search) map[string]bool {
+		w := sut.World{Faults: 2, FaultKinds: []string{kind}, FaultOperations: []string{on}}
+		texts := map[string]bool{}
+		for text := range datagramOutcomes(t, p, []string{"crowd", "a", "b"}, w, s) {
+			texts[text[:strings.Index(text, ":")]] = true
+		}
+		return texts
+	}
+	well := map[string]bool{"[a b] completed": true}
+	for kind, want := range map[string]map[string]bool{"reordered": well, "duplicated": well, "lost": {"[a b] completed": true, " deadlock": true}} {
+		for _, on := range []string{"read", "write"} {
+			if diff := cmp.Diff(want, printed(kind, on, explore.DPOR())); diff != "" {
+				t.Errorf("%s at a %s (-want +got):\n%s", kind, on, diff)
+			}
+			for name, s := range map[string]explore.Search{"dfs": explore.MaxExecutions(explore.DFS(), 1000), "random": explore.Random(500, 1)} {
+				for text := range printed(kind, on, s) {
+					if !want[text] {
+						t.Errorf("%s at a %s: %s prints %s", kind, on, name, text)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestDatagramFaultsAreSelected: datagrams to one peer suffer, and those to another do not, nor do those of TCP at the same port.
 func TestDatagramFaultsAreSelected(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))

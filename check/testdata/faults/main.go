@@ -30,6 +30,15 @@ var scenarios = map[string]func(){
 	"share":     func() { fmt.Print(share()) },
 	"datagrams": func() { fmt.Print(datagrams(time.Second)) },
 	"patient":   func() { fmt.Print(datagrams(0)) },
+	"crowd": func() {
+		answers := make([]string, len(os.Args)-2)
+		var all sync.WaitGroup
+		for i, text := range os.Args[2:] {
+			all.Go(func() { answers[i] = patient(text) })
+		}
+		all.Wait()
+		fmt.Print(answers)
+	},
 }
 
 // share has one goroutine write while another one reads, over one connection.
@@ -81,6 +90,22 @@ func datagrams(wait time.Duration) string {
 		got += string(b[:n])
 	}
 	return got
+}
+
+// patient sends a text and waits for an answer.
+func patient(text string) string {
+	conn, err := net.Dial("udp", "127.0.0.1:7777")
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	io.WriteString(conn, text)
+	b := make([]byte, 9)
+	n, err := conn.Read(b)
+	if err != nil {
+		return kind(err)
+	}
+	return string(b[:n])
 }
 
 // ask sends a text and reads it back, so many bytes at a time; within a second.

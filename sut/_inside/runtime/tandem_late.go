@@ -18,6 +18,7 @@ var tandemLate struct {
 //go:linkname tandemHold syscall.tandemHold
 func tandemHold(arrive func()) {
 	s := &tandemLate
+	tandemTouchName(opFault, networkSource, accessWrite) // who is first starts the goroutine, and is served first
 	if s.held++; s.arrive != nil {
 		return
 	}
