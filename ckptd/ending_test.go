@@ -15,7 +15,7 @@ func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 	ctx := testContext(t)
 	other := start(t, c, shell(forever))
 	dropped := 0
-	for range rounds {
+	for round := range rounds {
 		if _, err := other.Checkpoint(ctx); err != nil { // the first one, or what has room for all that follows
 			t.Fatal(err)
 		}
@@ -28,11 +28,17 @@ func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 		if err := os.WriteFile(inside(other, "/run/tandem/large"), make([]byte, large), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		saved := make(chan struct{})
 		closed := begin(func() error {
-			time.Sleep(rand.N(50 * time.Millisecond))
+			if round == 0 { // once, room is made for certain
+				<-saved
+			} else {
+				time.Sleep(rand.N(50 * time.Millisecond))
+			}
 			return g.Close()
 		})
 		i, err := other.Checkpoint(ctx)
+		close(saved)
 		if err != nil && !errors.Is(err, ErrNotStored) {
 			t.Error(err)
 		}
