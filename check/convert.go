@@ -187,7 +187,7 @@ func (t *translator) event(e *sut.Event, i int) {
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.spans[len(t.spans)-1].chosen++
 		x.Action, x.Choices = explore.Action{}, 1
-		x.Barrier, x.Forced, x.Settled = true, e.Number == sut.TickForced, false
+		x.Barrier, x.Forced, x.Settled = true, e.Forced(), false
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:

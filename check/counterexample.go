@@ -146,7 +146,7 @@ func (n *narrator) narrate() *report.Counterexample {
 			n.step(current, e)
 			n.result.Steps[len(n.result.Steps)-1].Preempts = preempts
 		case sut.Ticked:
-			if e.Number == sut.TickAsk || e.Number == sut.TickWithin {
+			if e.AsksPeers() || e.Number == sut.TickWithin {
 				continue // what the peers do says more
 			}
 			current = report.Clock

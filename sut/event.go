@@ -20,8 +20,14 @@ type Event struct {
 // one access, to the object that it makes it to now.
 func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == stepSettled }
 
-// Forced reports whether an event is that the program ends though goroutines could go on, since they only look again and again.
-func (e *Event) Forced() bool { return e.Kind == Stepped && e.Access == stepForced }
+// Forced reports whether an event is that the program ends, or time passes, though goroutines could go on, since they only look
+// again and again.
+func (e *Event) Forced() bool {
+	if e.Kind == Ticked {
+		return e.Number == TickForced || e.Number == tickAskForced
+	}
+	return e.Kind == Stepped && e.Access == stepForced
+}
 
 // EventKind says what an event tells.
 type EventKind uint8
@@ -51,7 +57,6 @@ const (
 	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
 	TickLate   = tickLate   // no time has passed: what the network has held back arrives
 	TickWithin = tickWithin // time has passed for the peers, as a part of the step
-	TickAsk    = tickAsk    // it stands still: time is to pass for the peers first
 )
 
 // Free, in Event.Ready, tells that a lock was free, or that no readers were inside.
@@ -196,4 +201,9 @@ func (m *MemoryAccess) encode() memoryAccess {
 // TicksWithin reports whether the clock has advanced in the middle of a transition.
 func (e *Event) TicksWithin() bool {
 	return e.Kind == Ticked && (e.Number == TickEarly || e.Number == TickWithin)
+}
+
+// AsksPeers reports whether time is to pass for the peers first: the clock stands still.
+func (e *Event) AsksPeers() bool {
+	return e.Kind == Ticked && (e.Number == tickAsk || e.Number == tickAskForced)
 }

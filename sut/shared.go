@@ -223,12 +223,13 @@ const (
 
 // How the clock came to advance, as the number of a recordTick.
 const (
-	tickLast   = iota // nothing else could happen
-	tickEarly         // it was picked: a part of its step
-	tickForced        // goroutines could go on, but only went round in loops that wait
-	tickLate          // no time has passed: what the network has held back arrives
-	tickWithin        // time has passed for the peers: a part of the step
-	tickAsk           // nothing else could happen, and time is to pass for the peers
+	tickLast      = iota // nothing else could happen
+	tickEarly            // it was picked: a part of its step
+	tickForced           // goroutines could go on, but only went round in loops that wait
+	tickLate             // no time has passed: what the network has held back arrives
+	tickWithin           // time has passed for the peers: a part of the step
+	tickAsk              // nothing else could happen, and time is to pass for the peers
+	tickAskForced        // goroutines could go on, but only went round in loops that wait; else likewise
 )
 
 // Bits of needs and ready masks.

@@ -109,7 +109,11 @@ func tandemPeersTurn(pp *p, when int64) bool {
 	}
 	tandemCountStep()
 	tandem.step = tandem.sh.records
-	tandemRecord(record{kind: recordTick, op: opTick, number: tickAsk, a: uint64(tandem.now - tandemEpoch)})
+	r := record{kind: recordTick, op: opTick, number: tickAsk, a: uint64(tandem.now - tandemEpoch)}
+	if tandem.barren > 0 || tandem.stuck {
+		r.number = tickAskForced
+	}
+	tandemRecord(r)
 	tandem.current, tandem.barren, tandem.fair = 0, 0, tandemFair{}
 	tandem.quiet, tandem.stuck = tandemQuiet{}, false
 	tandemStartPass(pp, most)
