@@ -195,6 +195,9 @@ func (p *conversation) noteClients(x *exchange) {
 	for k := range x.answer.Opened {
 		p.connections = append(p.connections, p.openedName(x.input.Name, k))
 	}
+	if t := x.answer.Time; t.Due > 0 && t.Peer < len(p.spec.Peers) {
+		x.timerOf = p.spec.Peers[t.Peer].Name
+	}
 	p.clients -= len(x.answer.Ended)
 	x.clients = p.clients
 	for _, e := range x.answer.Ended {

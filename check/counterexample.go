@@ -371,6 +371,7 @@ func (n *narrator) exchange() {
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, n.networks.messages(x)...)
 	s.Cached = x.cached
+	n.result.PeerTimer = x.timerLeft() // unless something follows
 	for _, w := range x.wrote {
 		n.result.Outputs = append(n.result.Outputs, report.Output{
 			Step: len(n.result.Steps) - 1, Wrote: report.Wrote{Peer: w.peer, Text: []byte(w.text)},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -77,4 +78,50 @@ func tick(e *sut.Event) string {
 		return fmt.Sprintf("the clock advances to %.3f s: all that go on only look again and again", seconds)
 	}
 	return fmt.Sprintf("the clock advances to %.3f s", seconds)
+}
+
+// passing says how time passes for the peers.
+func passing(x exchange) string {
+	t := x.answer.Time
+	passed := fmt.Sprintf("%v passes", inWords(t.Passed))
+	if t.Passed == 0 {
+		passed = "no time passes"
+	}
+	switch {
+	case x.input.Most == iocache.Once:
+		return "time passes until a timer is due"
+	case x.answer.Shows():
+		return passed
+	case t.Tie:
+		return passed + ", to the program's next timer and one of theirs"
+	case x.pending() != "":
+		return passed + "; " + x.pending()
+	case x.input.Most > 0:
+		return passed + ", to the program's next timer"
+	}
+	return "no timer of theirs is set, or none makes them do anything"
+}
+
+// pending says which timer of the peers is not waited for.
+func (x *exchange) pending() string {
+	if x.timerOf == "" || x.answer.Time.Tie {
+		return ""
+	}
+	return fmt.Sprintf("a timer of %s is due in %v", x.timerOf, inWords(x.answer.Time.Due))
+}
+
+// inWords is a time as people read it: milliseconds are enough.
+func inWords(d time.Duration) time.Duration {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// timerLeft is the timer of the peers that is not waited for.
+func (x *exchange) timerLeft() *report.PeerTimer {
+	if x.input.Kind != iocache.Pass || x.pending() == "" {
+		return nil
+	}
+	return &report.PeerTimer{Peer: x.timerOf, Due: inWords(x.answer.Time.Due)}
 }

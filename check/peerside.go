@@ -96,6 +96,7 @@ type exchange struct {
 	clients int    // that have not ended
 	ended   []end  // those that have, now
 	failure string // why that ends the execution
+	timerOf string // the peer whose timer answer.Time.Due is of
 	// What the peers wrote on the way here, and whether that is all.
 	wrote []written
 	heard bool
@@ -486,14 +487,6 @@ func (p *peerSide) close() error {
 		errs = append(errs, s.close())
 	}
 	return errors.Join(errs...)
-}
-
-// join appends one reaction to another.
-func join(a, b iocache.Reaction) iocache.Reaction {
-	return iocache.Reaction{
-		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
-		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended), Time: b.Time,
-	}
 }
 
 var ends = map[iocache.End]sut.End{iocache.StillOpen: sut.Open, iocache.EOF: sut.EndOfStream, iocache.Reset: sut.Reset}

@@ -362,3 +362,11 @@ func (r *reaction) result() iocache.Reaction {
 	}
 	return out
 }
+
+// join appends one reaction to another.
+func join(a, b iocache.Reaction) iocache.Reaction {
+	return iocache.Reaction{
+		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
+		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended), Time: b.Time,
+	}
+}

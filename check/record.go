@@ -193,7 +193,7 @@ func recordExchange(x exchange) report.Exchange {
 	}
 	e.Input.Behaviour, e.Input.Most = x.behaviour, x.input.Most
 	if t := x.answer.Time; t != (iocache.Time{}) {
-		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: t.Peer}
+		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.timerOf}
 	}
 	for _, d := range x.answer.Deliveries {
 		e.Deliveries = append(e.Deliveries, report.Delivery{Conn: d.Conn, Data: d.Data, End: endNames[d.End]})
@@ -291,23 +291,6 @@ func (n networks) messages(x exchange) []report.Message {
 		list = append(list, report.Message{About: end.peer, Event: peers.Outcome(end.status)})
 	}
 	return list
-}
-
-// passing says how time passes for the peers.
-func passing(x exchange) string {
-	t := x.answer.Time
-	passed := fmt.Sprintf("time passes: %v", t.Passed)
-	switch {
-	case x.input.Most == iocache.Once:
-		return "time passes until a timer is due"
-	case x.answer.Shows():
-		return passed
-	case x.input.Most == 0 && t.Due == 0:
-		return "no timer of theirs is set, or none makes them do anything"
-	case x.input.Most == 0:
-		return passed + ", and nothing comes of it"
-	}
-	return passed + ", until the program's next timer is due"
 }
 
 // eventHash is equal for two logs exactly if all of their events are, but for Open, which follows from the rest.
@@ -448,7 +431,7 @@ func recordedExchange(e report.Exchange) exchange {
 	}
 	x.input.Most = e.Input.Most
 	if t := e.Time; t != nil {
-		x.answer.Time = iocache.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: t.Peer}
+		x.answer.Time, x.timerOf = iocache.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}, t.Peer
 	}
 	for _, d := range e.Deliveries {
 		delivery := iocache.Delivery{Conn: d.Conn, Data: d.Data}

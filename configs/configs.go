@@ -47,6 +47,9 @@ type Config struct {
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
 	SaveInterval time.Duration
+	// PeerPatience is how long timers of peers that have the machine's clock are waited for, up to MaxPeerPatience. One
+	// that is due later counts as not set.
+	PeerPatience time.Duration
 	PreemptIn    []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
 }
 
@@ -75,6 +78,7 @@ const (
 	MaxExecutions   = 1_000_000_000
 	MaxDepth        = 1_000_000
 	MaxTime         = 30 * 24 * time.Hour
+	MaxPeerPatience = 10 * time.Minute
 	MaxWorkers      = 256
 	MaxReadyTimeout = 10 * time.Minute
 	MaxFileSize     = 1 << 20 // bytes of YAML
@@ -95,8 +99,9 @@ var Scopes = []string{"group", "connection", "auto"}
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
-		World:  sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
-		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+		PeerPatience: 5 * time.Second,
+		World:        sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
+		Bounds:       Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }
 
@@ -184,6 +189,10 @@ func (c Config) limitProblems() (problems []Problem) {
 		if err := within(limit.n, limit.most); limit.n != 0 && err != nil {
 			problems = append(problems, Problem{Key: limit.key, What: err.Error()})
 		}
+	}
+	if d := c.PeerPatience; d < 0 || d > MaxPeerPatience {
+		problems = append(problems, Problem{Key: "peer_patience", What: fmt.Sprintf(
+			"%v is not allowed: give a duration up to %v, or 0s not to wait for timers of peers at all", d, MaxPeerPatience)})
 	}
 	return append(problems, c.faultProblems()...)
 }

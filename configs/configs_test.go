@@ -89,7 +89,7 @@ func TestExample(t *testing.T) {
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"direct"},
-		SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		SelfCheck: 1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
 		World: sut.World{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
@@ -272,6 +272,7 @@ var badFiles = []struct{ text, want string }{
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"save_interval: -1s", `x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only when the check is interrupted`},
+	{"peer_patience: 11m", `x.yaml:1: peer_patience: 11m0s is not allowed: give a duration up to 10m0s, or 0s not to wait for timers of peers at all`},
 	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to the search"},
 	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},

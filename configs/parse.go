@@ -41,6 +41,7 @@ type document struct {
 	Races         string
 	SelfCheck     string        `mapstructure:"self_check"`
 	SaveInterval  time.Duration `mapstructure:"save_interval"`
+	PeerPatience  time.Duration `mapstructure:"peer_patience"`
 	Workers       int
 	World         worldKeys `mapstructure:",squash"`
 }
@@ -151,6 +152,7 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("save_interval", defaults.SaveInterval)
+	v.SetDefault("peer_patience", defaults.PeerPatience)
 	v.SetDefault("bounds.executions", defaults.Bounds.Executions)
 	v.SetDefault("bounds.depth", defaults.Bounds.Depth)
 	v.SetDefault("bounds.time", defaults.Bounds.Time)
@@ -179,7 +181,7 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience, Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

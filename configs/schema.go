@@ -111,18 +111,19 @@ var schema = field{shape: record, fields: map[string]field{
 
 	"save_interval": {shape: duration},
 
-	"early_timers": {shape: integer},
-	"peer_timers":  {shape: integer},
-	"faults":       {shape: words},
-	"stdin":        {shape: text},
-	"stdin_from":   {shape: text},
-	"hostname":     {shape: text},
-	"disk_mib":     {shape: integer},
-	"memory_mib":   {shape: integer},
-	"signals":      {shape: texts},
-	"signal_limit": {shape: integer},
-	"short_reads":  {shape: integer},
-	"short_writes": {shape: integer},
+	"early_timers":  {shape: integer},
+	"peer_timers":   {shape: integer},
+	"peer_patience": {shape: duration},
+	"faults":        {shape: words},
+	"stdin":         {shape: text},
+	"stdin_from":    {shape: text},
+	"hostname":      {shape: text},
+	"disk_mib":      {shape: integer},
+	"memory_mib":    {shape: integer},
+	"signals":       {shape: texts},
+	"signal_limit":  {shape: integer},
+	"short_reads":   {shape: integer},
+	"short_writes":  {shape: integer},
 }}
 
 // pair is an entry of a mapping whose keys are the user's. Such mappings are kept

@@ -310,11 +310,19 @@ func (w *Watch) timeOut(pid, number int, arguments [6]uint64) (remaining time.Du
 	if !ok {
 		return 0, false
 	}
-	if clock, absolute := deadlineClock(number, arguments); absolute {
+	clock, absolute := deadlineClock(number, arguments)
+	switch {
+	case absolute:
 		d -= clockOf(pid, clock)
+	case number == unix.SYS_FUTEX && d == goIdles:
+		return 0, false
 	}
 	return max(d, 0), true
 }
+
+// goIdles is how long the thread of Go's runtime that watches the others (sysmon) sleeps while there is nothing to watch:
+// half of forcegcperiod in runtime/proc.go. No timer of a program is waited for like that, and nothing comes of it.
+const goIdles = time.Minute
 
 // readTime reads a timespec or timeval of a process. What is too long is as long as can be.
 func readTime(pid int, at uint64, micro bool) (time.Duration, bool) {

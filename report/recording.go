@@ -78,7 +78,7 @@ type PassedTime struct {
 	Idle   bool          `json:"idle,omitempty"` // no timer of theirs will be due soon enough to be waited for
 	Tie    bool          `json:"tie,omitempty"`  // one is due together with the program's next
 	Due    time.Duration `json:"due,omitempty"`  // from then on, of the first timer that was not waited for
-	Peer   int           `json:"peer,omitempty"` // whose that is
+	Peer   string        `json:"peer,omitempty"` // whose that is
 }
 
 // Wrote is what a peer wrote to its standard output and error: the end of it.
@@ -360,7 +360,7 @@ func (e Exchange) validate() error {
 		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
 	}
 	if t := e.Time; e.Input.Most < 0 || e.Input.Kind != "pass" && (t != nil || e.Input.Most != 0) ||
-		t != nil && (t.Passed < 0 || t.Due < 0 || t.Peer < 0) {
+		t != nil && (t.Passed < 0 || t.Due < 0) {
 		return fmt.Errorf("%s, which takes %v at most: only pass does, with no negative time", e.Input.Kind, e.Input.Most)
 	}
 	for i, o := range e.Opened {

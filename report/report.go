@@ -87,8 +87,15 @@ type Counterexample struct {
 	Steps         []Step     // in the order of execution
 	Outputs       []Output   // what the peers wrote to their standard output and error, in order
 	Unheard       bool       // they may have written more
+	PeerTimer     *PeerTimer // of the peers that was set in the end; nil: none is known
 	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
 	ReplayCommand string
+}
+
+// PeerTimer is a timer of a peer that was not waited for.
+type PeerTimer struct {
+	Peer string
+	Due  time.Duration // how long it was until then
 }
 
 // Shrinking tells how a counterexample was made simpler.

@@ -156,6 +156,9 @@ func (p *printer) failure(c *Counterexample) {
 			listed++
 		}
 	}
+	if t := c.PeerTimer; t != nil && c.Race == nil {
+		p.linef(plain, "  %s still had a timer, due in %v (see peer_patience)", printable(t.Peer), t.Due)
+	}
 }
 
 func (p *printer) memoryAccess(when string, a MemoryAccess) {

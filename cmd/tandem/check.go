@@ -312,7 +312,8 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	o := check.Options{
 		Modules: new(check.Modules), Package: pkg, Args: config.Args, Env: config.Env, World: config.World, Dir: dir, Depth: config.Bounds.Depth,
 		StrategyName: config.Strategy, BackendName: config.Backend, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
-		Workers: cmp.Or(config.Workers, ownWorkers(config)),
+		Workers:      cmp.Or(config.Workers, ownWorkers(config)),
+		PeerPatience: cmp.Or(config.PeerPatience, -1),
 	}
 	o.CacheBytes, o.CheckpointBytes = int64(config.CacheMib)<<20, int64(config.CheckpointMib)<<20
 	for _, m := range config.Masks {

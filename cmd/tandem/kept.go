@@ -24,6 +24,7 @@ func describePeers(config configs.Config) (*described, error) {
 	if d.Peers, err = flatten(struct{ Group *peers.Group }{config.Group}); err != nil {
 		return nil, err
 	}
+	d.Peers["peer_patience"] = config.PeerPatience.String()
 	return d, nil
 }
 
