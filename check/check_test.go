@@ -127,9 +127,6 @@ func fingerprints(t *testing.T, o Options, s explore.Search) (seen map[uint64]bo
 	return seen, executions
 }
 
-// comparedExecutions are enough for strategies and backends to differ, if they do: make pairs compares many programs.
-const comparedExecutions = 100
-
 // TestStrategiesAgree: when checkpoints are taken changes the cost, not the result.
 func TestStrategiesAgree(t *testing.T) {
 	for _, e := range []example{alphabet, httpGet} {
@@ -137,7 +134,6 @@ func TestStrategiesAgree(t *testing.T) {
 		for i, name := range strategy.Names() { // merecat's answers hold the time: by never, it must be virtual
 			o := e.options(t)
 			o.Strategy, _ = strategy.ByName(name)
-			o.Search = explore.MaxExecutions(explore.DPOR(), comparedExecutions)
 			got := check(t, o).Verdict
 			if want == (explore.Verdict{}) {
 				want = got
@@ -157,7 +153,6 @@ func TestBackendsAgree(t *testing.T) {
 			for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendAuto} {
 				o := e.options(t)
 				o.Client = newClientBy(t, backend)
-				o.Search = explore.MaxExecutions(explore.DPOR(), comparedExecutions)
 				results = append(results, check(t, o))
 			}
 			want, got := results[0], results[1]
