@@ -39,6 +39,14 @@ func init() {
 		"sync.Map.LoadOrStore":    syncMapLoadOrStore,
 		"sync.Map.Range":          syncMapRange,
 		"sync.Map.CompareAndSwap": syncMapSwap,
+	} {
+		handovers[name] = h
+	}
+}
+
+// These hand over by package sync/atomic.
+func init() {
+	for name, h := range map[string]handover{
 		"atomic.Bool": func() (func(), func() bool) {
 			var b atomic.Bool
 			return func() { b.Store(true) }, b.Load
@@ -83,6 +91,14 @@ func init() {
 				return atomic.CompareAndSwapInt64(n, 1, 1)
 			}
 		},
+	} {
+		handovers[name] = h
+	}
+}
+
+// These hand over by contexts, timers, pipes and connections.
+func init() {
+	for name, h := range map[string]handover{
 		"context.WithCancel": cancelling,
 		"context.AfterFunc":  contextAfterFunc,
 		"time.AfterFunc":     afterFunc,

@@ -89,6 +89,14 @@ func init() {
 		"x509.CertPool":  func() func() { p := x509.NewCertPool(); return func() { p.Clone().Equal(p) } },
 		"ecdsa":          signing,
 		"sha256":         each(func() { sha256.Sum256([]byte("x")) }),
+	} {
+		shared[name] = thing
+	}
+}
+
+// Of logging, and of what keeps things for others.
+func init() {
+	for name, thing := range map[string]func() func(){
 		"slog": func() func() {
 			l := slog.New(slog.NewTextHandler(io.Discard, nil))
 			return func() { l.With("a", 1).Info("b", "c", 2) }
@@ -121,6 +129,14 @@ func init() {
 			c := context.WithValue(context.Background(), "k", &point{X: 1})
 			return func() { _ = c.Value("k").(*point).X }
 		},
+	} {
+		shared[name] = thing
+	}
+}
+
+// Of time, of the system, and of values.
+func init() {
+	for name, thing := range map[string]func() func(){
 		"time.Ticker": func() func() {
 			t := time.NewTicker(time.Millisecond)
 			return func() { t.Reset(time.Second); t.Stop() }
