@@ -56,9 +56,6 @@ func (h *hosted) saveByCRIU(ctx context.Context, i *image) error {
 	i.backend = d.criu
 	why, err := h.outOfReach()
 	if err == nil && why == "" {
-		why, err = h.outOfTime()
-	}
-	if err == nil && why == "" {
 		why = d.dumps.hopeless()
 	}
 	if err != nil || why != "" {

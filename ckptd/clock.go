@@ -17,8 +17,7 @@ import (
 // process. When a group falls back to CRIU, its processes enter that, and see time jump
 // forward once.
 
-// turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, whose descriptor it
-// returns, too.
+// turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and opens that.
 func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 	if clock, err = timeOf(h.process.pid); err != nil {
 		return nil, nil, err
@@ -60,37 +59,9 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 	return pids, clock, nil
 }
 
-// outOfTime says which process keeps CRIU from saving the group, since it cannot enter the proxy's time namespace: it has
-// filters of its own, which may end it for a call that it never makes, no right to, or several threads. Empty if there is none. An
-// incarnation that is restored later has the proxy's clock from the beginning: see prepare.
-func (h *hosted) outOfTime() (string, error) {
-	if h.tracer == nil || h.parked != nil { // nothing was turned back here
-		return "", nil
-	}
-	pids, clock, err := h.turnedBackBefore()
-	if err != nil {
-		return "", err
-	}
-	clock.Close()
-	for _, pid := range pids {
-		text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			return "", err
-		}
-		p := &process{pid: pid, common: status(text)}
-		err = p.examineRights()
-		if threads := p.common.field("Threads:"); err == nil && threads != "1" {
-			err = fmt.Errorf("process %d has %s threads", pid, threads)
-		}
-		if err != nil {
-			return fmt.Sprintf("CRIU cannot save a process whose clock was turned back by a restore in memory and that cannot "+
-				"take back the group's: %v", err), nil
-		}
-	}
-	return "", nil
-}
-
-// joinClocks has all processes of the group's network enter the proxy's time namespace.
+// joinClocks has all processes of the group's network enter the proxy's time namespace. If one of them cannot, none does,
+// and the error is ErrUnsavable: an incarnation that is restored later has the proxy's clock from the
+// beginning (see prepare).
 func (h *hosted) joinClocks() error {
 	if h.tracer == nil || h.parked != nil { // nothing was turned back here
 		return nil
@@ -101,9 +72,32 @@ func (h *hosted) joinClocks() error {
 	}
 	defer clock.Close()
 	for _, pid := range pids {
+		text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return err
+		}
+		if err := mayJoinClock(pid, status(text)); err != nil {
+			return fmt.Errorf("%w: its clock was turned back by a restore in memory, and CRIU needs it to be the group's again: %w",
+				ErrUnsavable, err)
+		}
+	}
+	for _, pid := range pids {
 		if err := h.joinQuietly(pid, clock); err != nil {
 			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
 		}
+	}
+	return nil
+}
+
+// mayJoinClock says why a process cannot enter another time namespace: it has filters of its own, which may end it for a call that it
+// never makes, no right to, or several threads.
+func mayJoinClock(pid int, s status) error {
+	p := &process{pid: pid, common: s}
+	if err := p.examineRights(); err != nil {
+		return err
+	}
+	if threads := s.field("Threads:"); threads != "1" {
+		return fmt.Errorf("process %d has %s threads", pid, threads)
 	}
 	return nil
 }

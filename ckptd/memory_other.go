@@ -35,8 +35,6 @@ func (*memoryImage) pids() []int { return nil }
 
 func (*hosted) joinClocks() error { return nil }
 
-func (*hosted) outOfTime() (string, error) { return "", nil }
-
 func (*memoryImage) fixed() int64 { return 0 }
 
 type tracer struct{}
