@@ -27,14 +27,14 @@ type Group struct {
 	page    *peers.Page
 	outputs []*output // of the proxy, and then of each peer
 
-	operation sync.Mutex // held during an operation
-
-	// Since the group was saved or restored last, as operation guards it:
-	timers       map[string]peers.Saved // by image
-	ticks        peers.Ticks
+	operation sync.Mutex  // held during an operation, guards what follows
+	ticks     peers.Ticks // of all incarnations
+	// Since the group was saved or restored last:
 	disturbed    bool // see TakeDisturbed
 	steps        int  // how often it was quiescent
 	unrepeatable bool // whether its peers have read what they may not read again
+
+	timers savedTimers
 
 	mu          sync.Mutex // guards incarnation and closed
 	incarnation incarnation
@@ -256,7 +256,8 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		_, _ = g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: a.Image}, nil) // unless it has ended, too
 		return Image{}, fmt.Errorf("%w; the group died as it was saved", g.because(died))
 	}
-	g.timers[a.Image] = saved
+	g.timers.keep(a.Image, saved)
+	g.client.forgetTimers(a.Dropped)
 	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
 }
 
@@ -297,7 +298,7 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	}
 	watch, err := g.watch()
 	if err == nil {
-		watch.Restored(g.timers[imageID].Copy())
+		watch.Restored(g.timers.of(imageID))
 	}
 	return err
 }
@@ -306,7 +307,7 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 func (g *Group) Drop(ctx context.Context, imageID string) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	delete(g.timers, imageID)
+	g.timers.forget(imageID)
 	_, err := g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: imageID}, nil)
 	return err
 }

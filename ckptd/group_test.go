@@ -399,6 +399,9 @@ func budgetOfImages(t *testing.T, c *Client) {
 			t.Errorf("image %d made room by dropping %v, want %v", i, got, want)
 		}
 	}
+	if n := len(g.timers.byImage); n != 3 {
+		t.Errorf("timers of %d images are kept, want 3", n)
+	}
 	for i, gone := range []bool{false, true, true, false, false} {
 		if err := g.Restore(ctx, images[i].ID); errors.Is(err, ErrImageGone) != gone || (err != nil) != gone {
 			t.Errorf("restore of image %d: %v", i, err)

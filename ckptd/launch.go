@@ -49,7 +49,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 		c.discard(a)
 		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
 	}
-	group := &Group{client: c, id: a.Group, timers: map[string]peers.Saved{}, ticks: peers.Ticks{}}
+	group := &Group{client: c, id: a.Group, ticks: peers.Ticks{}}
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}

@@ -1,0 +1,50 @@
+package ckptd
+
+import (
+	"sync"
+
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// savedTimers are the timers that were set when a group's images were saved. Safe for concurrent use: images of one
+// group make room for those of another.
+type savedTimers struct {
+	mu      sync.Mutex
+	byImage map[string]peers.Saved
+}
+
+func (t *savedTimers) keep(image string, s peers.Saved) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byImage == nil {
+		t.byImage = map[string]peers.Saved{}
+	}
+	t.byImage[image] = s
+}
+
+// of returns those of an image, to be restored once.
+func (t *savedTimers) of(image string) peers.Saved {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byImage[image].Copy()
+}
+
+func (t *savedTimers) forget(images ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, image := range images {
+		delete(t.byImage, image)
+	}
+}
+
+// forgetTimers is for images, of any group, that are not there any more.
+func (c *Client) forgetTimers(images []string) {
+	if len(images) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for g := range c.groups {
+		g.timers.forget(images...)
+	}
+}
