@@ -99,8 +99,23 @@ type timerFiles struct {
 	timerfds    []int
 }
 
+// maxKnown bounds what is kept of waits, timerfds and ticks. A group has far fewer at the same time: what
+// is forgotten is of threads and processes that have ended, or is found out again.
+const maxKnown = 8192
+
 // begin begins a look at all threads.
-func (s *timers) begin() { s.look++ }
+func (s *timers) begin() {
+	if len(s.known) > maxKnown {
+		maps.DeleteFunc(s.known, func(_ timerKey, t *timer) bool { return t.seen != s.look })
+	}
+	if len(s.files) > maxKnown {
+		clear(s.files)
+	}
+	if len(s.ticks) > maxKnown {
+		clear(s.ticks)
+	}
+	s.look++
+}
 
 // progress notes that the group has done something: nobody has come back to a wait for nothing.
 func (s *timers) progress() {
@@ -109,7 +124,7 @@ func (s *timers) progress() {
 	}
 }
 
-// Time is how far the group's line of time has gone. It begins at 0 and is moved by SetTime and Elapse alone.
+// Time is how far the group's line of time has gone. It begins at 0, and only Elapse and Restored move it.
 func (w *Watch) Time() time.Duration { return w.timers.time }
 
 // Save returns what a group restored from a checkpoint taken now has to know of the timers that are set. The checkpoint
