@@ -10,7 +10,7 @@ import (
 
 // TestImagesGoWhileTheirGroupEnds has a group end at about the time when another one's image takes the room of all that it has.
 func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
-	const rounds, images, budget, large = 8, 60, 16 << 20, 5 << 20
+	const rounds, images, budget, large = 8, 1000, 16 << 20, 5 << 20
 	c := spawn(t, Options{Backend: BackendMemory, MaxBytes: budget})
 	ctx := testContext(t)
 	other := start(t, c, shell(forever))
@@ -20,9 +20,13 @@ func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := start(t, c, merecat())
-		for range images {
-			if _, err := g.Checkpoint(ctx); err != nil {
-				t.Fatal(err)
+		for n := 0; ; n++ { // until the store is full
+			i, err := g.Checkpoint(ctx)
+			if err != nil || n == images {
+				t.Fatalf("%d images, and there is room for more: %v", n, err)
+			}
+			if len(i.Dropped) > 0 {
+				break
 			}
 		}
 		if err := os.WriteFile(inside(other, "/run/tandem/large"), make([]byte, large), 0o600); err != nil {
