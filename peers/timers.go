@@ -1,13 +1,8 @@
 package peers
 
 import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
 	"maps"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +13,20 @@ import (
 
 // Timers of peers on the machine's clock: what a thread waits in with a time-out, and timerfds.
 //
-// A timed wait whose time-out is at most ShortWait counts as work: the group is not quiescent before
-// it has ended, so that an answer does not depend on how soon the checker looks. A thread that comes back to the
-// same wait tickerRounds times without anything having reached the checker is a ticker, and does not
-// keep the group from being quiescent any more. A longer wait is a timer: the group is quiescent,
-// and the timer is due on the group's line of time when its time-out says, counted from where that line
-// was when the wait was first seen. Real time is not used for that: it goes on while the checker works.
+// A timed wait whose time-out is at most ShortWait counts as work: the group is not quiescent
+// before it has ended, so that an answer does not depend on how soon the checker looks. A thread
+// that comes back to the same wait tickerRounds times without anything having reached the checker
+// is a ticker, and does not keep the group from being quiescent any more. A longer wait is a timer:
+// the group is quiescent, and the timer is due on the group's line of time when its time-out says,
+// counted from where that line was when the wait was first seen. Real time is not used for that: it
+// goes on while the checker works.
 
 // ShortWait is the longest time-out of a wait that counts as work.
 const ShortWait = 50 * time.Millisecond
+
+// DefaultPatience is how long timers of peers on the machine's clock are waited for where nothing
+// else is asked for.
+const DefaultPatience = 5 * time.Second
 
 // tickerRounds is how often a thread comes back to the same short wait until it counts as a ticker.
 const tickerRounds = 3
@@ -74,6 +74,8 @@ type timer struct {
 	// interrupted: a checkpoint has, so that the same wait may look like another one.
 	interrupted bool
 	shown       int // what timers.shown was when it began
+	// idles: nothing comes of it, see goIdles. It is known all the same, to be recognised when the kernel goes on with it.
+	idles bool
 }
 
 // timers are those of one incarnation of a group.
@@ -127,8 +129,8 @@ func (s *timers) progress() {
 // Time is how far the group's line of time has gone. It begins at 0, and only Elapse and Restored move it.
 func (w *Watch) Time() time.Duration { return w.timers.time }
 
-// Save returns what a group restored from a checkpoint taken now has to know of the timers that are set. The checkpoint
-// itself interrupts what threads wait in: they begin again.
+// Save returns what a group restored from a checkpoint taken now has to know of the timers that are
+// set. The checkpoint itself interrupts what threads wait in: they begin again.
 func (w *Watch) Save() Saved {
 	saved := Saved{time: w.timers.time, timers: map[timerKey]timer{}}
 	for key, t := range w.timers.known {
@@ -142,7 +144,8 @@ func (w *Watch) Save() Saved {
 	return saved
 }
 
-// Restored has the group's line of time go on from where it was at the checkpoint that the group was restored from.
+// Restored has the group's line of time go on from where it was at the checkpoint that the group
+// was restored from.
 func (w *Watch) Restored(s Saved) { w.timers.saved, w.timers.time = s, s.time }
 
 // innerKey is what names a timer in every incarnation of the group.
@@ -157,8 +160,8 @@ func (w *Watch) innerKey(key timerKey) (inner timerKey, ok bool) {
 	return inner, err == nil
 }
 
-// Ticks are the waits that are known to end without anything coming of it: those of an earlier incarnation are known
-// in the next.
+// Ticks are the waits that are known to end without anything coming of it: those of an earlier
+// incarnation are known in the next.
 type Ticks map[wait]bool
 
 // ShareTicks has the watch use, and add to, what an earlier incarnation has shown.
@@ -168,7 +171,7 @@ func (w *Watch) ShareTicks(t Ticks) { w.timers.ticks = t }
 func (w *Watch) Timers() []Timer {
 	var list []Timer
 	for _, t := range w.timers.known {
-		if t.seen == w.timers.look {
+		if t.seen == w.timers.look && !t.idles {
 			list = append(list, t.Timer)
 		}
 	}
@@ -181,20 +184,20 @@ func (w *Watch) Timers() []Timer {
 	return list
 }
 
-// Late reports whether a timer has ended in real time although it is set, as of when Quiesce last found the group
-// quiescent, and is no ticker: the group has gone on since by itself.
+// Late reports whether a timer has ended in real time although it is set, as of when Quiesce last
+// found the group quiescent, and is no ticker: the group has gone on since by itself.
 func (w *Watch) Late() bool {
 	now := time.Now()
 	for _, t := range w.timers.known {
-		if t.seen == w.timers.look && !t.Ticks && now.After(t.ends) {
+		if t.seen == w.timers.look && !t.idles && !t.Ticks && now.After(t.ends) {
 			return true
 		}
 	}
 	return false
 }
 
-// note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes on with a wait that was
-// interrupted, with its time-out as it was.
+// note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes on
+// with a wait that was interrupted, with its time-out as it was.
 func (w *Watch) note(key timerKey, of wait, began string, remaining time.Duration, goesOn bool) error {
 	s := &w.timers
 	t, now := s.known[key], time.Now()
@@ -263,7 +266,7 @@ func (w *Watch) noteWait(t task, channel string) error {
 	}
 	goesOn := number == unix.SYS_RESTART_SYSCALL
 	if goesOn {
-		number = w.restarted(timerKey{t.pid, t.tid, -1}, arguments)
+		number = w.restarted(timerKey{t.pid, t.tid, -1}, arguments, channel)
 	}
 	remaining, timed := w.timeOut(t.pid, number, arguments)
 	if !timed {
@@ -275,7 +278,10 @@ func (w *Watch) noteWait(t task, channel string) error {
 			return err
 		}
 	}
-	return w.note(timerKey{t.pid, t.tid, -1}, waitIn(t.peer, number, arguments), began, remaining, goesOn)
+	key := timerKey{t.pid, t.tid, -1}
+	err = w.note(key, waitIn(t.peer, number, arguments), began, remaining, goesOn)
+	w.timers.known[key].idles = number == unix.SYS_FUTEX && arguments[1]&futexCommand == futexWait && remaining == goIdles
+	return err
 }
 
 // orUnknown takes a system call that the kernel does not tell for one without a time-out.
@@ -296,8 +302,9 @@ func maybeTimed(channel string) bool {
 	return false
 }
 
-// restarted is the system call that a thread goes on with by restart_syscall(2): its arguments are as they were.
-func (w *Watch) restarted(key timerKey, arguments [6]uint64) int {
+// restarted is the system call that a thread goes on with by restart_syscall(2): its arguments are
+// as they were. Where nobody saw it begin, where the thread sleeps tells.
+func (w *Watch) restarted(key timerKey, arguments [6]uint64, channel string) int {
 	if t := w.timers.known[key]; t != nil && t.of == waitIn(t.of.peer, t.of.number, arguments) {
 		return t.of.number
 	}
@@ -305,176 +312,16 @@ func (w *Watch) restarted(key timerKey, arguments [6]uint64) int {
 	if t, known := w.timers.saved.timers[inner]; ok && known && t.of == waitIn(t.of.peer, t.of.number, arguments) {
 		return t.of.number
 	}
-	return unix.SYS_POLL // which servers mostly wait in of those that are gone on with like this
-}
-
-// timeOut is how long it is until a system call ends by itself, when it began or, of one with a deadline, from now on.
-func (w *Watch) timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
-	call := timedCalls[number]
-	value := arguments[call.timeout]
+	const clocks = 16 // fewer than that; what is slept for by nanosleep(2) is at an address
 	switch {
-	case call.kind == untimed:
-		return 0, false
-	case call.kind == milliseconds:
-		ms := int32(value)
-		return time.Duration(max(ms, 0)) * time.Millisecond, ms >= 0
-	case value == 0 || number == unix.SYS_FUTEX && !futexWaits(arguments[1]):
-		return 0, false
+	case strings.Contains(channel, "futex"):
+		return unix.SYS_FUTEX
+	case strings.Contains(channel, "nanosleep") && arguments[0] < clocks:
+		return unix.SYS_CLOCK_NANOSLEEP
+	case strings.Contains(channel, "nanosleep"):
+		return unix.SYS_NANOSLEEP
 	}
-	d, ok := readTime(pid, value, call.kind == microseconds)
-	if !ok {
-		return 0, false
-	}
-	clock, absolute := deadlineClock(number, arguments)
-	switch {
-	case absolute:
-		d -= clockOf(pid, clock)
-	case number == unix.SYS_FUTEX && d == goIdles:
-		return 0, false
-	}
-	return max(d, 0), true
-}
-
-// goIdles is how long the thread of Go's runtime that watches the others (sysmon) sleeps while there is nothing to watch:
-// half of forcegcperiod in runtime/proc.go. No timer of a program is waited for like that, and nothing comes of it.
-const goIdles = time.Minute
-
-// readTime reads a timespec or timeval of a process. What is too long is as long as can be.
-func readTime(pid int, at uint64, micro bool) (time.Duration, bool) {
-	var words [16]byte
-	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}
-	remote := []unix.RemoteIovec{{Base: uintptr(at), Len: len(words)}}
-	if n, err := unix.ProcessVMReadv(pid, local, remote, 0); err != nil || n != len(words) {
-		return 0, false
-	}
-	seconds := int64(binary.NativeEndian.Uint64(words[:]))
-	fraction := time.Duration(binary.NativeEndian.Uint64(words[8:]))
-	if micro {
-		fraction *= time.Microsecond
-	}
-	const most = int64(1<<62) / int64(time.Second)
-	return time.Duration(min(max(seconds, 0), most))*time.Second + fraction, true
-}
-
-// Futex operations that wait, with and without a point of time, and their flags.
-const (
-	futexWait, futexLockPI, futexWaitBitset, futexWaitRequeue, futexLockPI2 = 0, 6, 9, 11, 13
-	futexCommand, futexRealtime                                             = 127, 256
-)
-
-func futexWaits(operation uint64) bool {
-	switch operation & futexCommand {
-	case futexWait, futexLockPI, futexWaitBitset, futexWaitRequeue, futexLockPI2:
-		return true
-	}
-	return false
-}
-
-// deadlineClock is the clock of a call whose time-out is a point of time.
-func deadlineClock(number int, arguments [6]uint64) (clock int32, absolute bool) {
-	switch number {
-	case unix.SYS_FUTEX:
-		operation := arguments[1]
-		if operation&futexRealtime != 0 || operation&futexCommand == futexLockPI {
-			clock = unix.CLOCK_REALTIME
-		} else {
-			clock = unix.CLOCK_MONOTONIC
-		}
-		return clock, operation&futexCommand != futexWait
-	case unix.SYS_CLOCK_NANOSLEEP:
-		return int32(arguments[0]), arguments[1]&1 != 0 // TIMER_ABSTIME
-	}
-	return 0, false
-}
-
-// clockOf is what a clock shows to a process, in its time namespace.
-func clockOf(pid int, clock int32) time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0
-	}
-	now := time.Duration(t.Nano())
-	name := map[int32]string{unix.CLOCK_MONOTONIC: "monotonic", unix.CLOCK_BOOTTIME: "boottime"}[clock]
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", pid))
-	if name == "" || err != nil {
-		return now
-	}
-	for line := range strings.Lines(string(text)) {
-		var which string
-		var s, ns int64
-		if n, _ := fmt.Sscan(line, &which, &s, &ns); n == 3 && which == name {
-			now += time.Duration(s)*time.Second + time.Duration(ns)
-		}
-	}
-	return now
-}
-
-// noteTimerfds notes the timerfds of a process that are set.
-func (w *Watch) noteTimerfds(t task) error {
-	files, err := w.timerfdsOf(t.pid)
-	if err != nil {
-		return err
-	}
-	for _, fd := range files {
-		b, err := w.proc.read(strconv.Itoa(t.pid), "fdinfo", strconv.Itoa(fd))
-		if err != nil {
-			continue // closed meanwhile
-		}
-		value, interval, ok := parseTimerfd(b)
-		if !ok || value == 0 {
-			continue
-		}
-		// That it is the same tells when it expires, by the machine's clock. Reading takes a moment.
-		key, of := timerKey{t.pid, 0, fd}, wait{peer: t.peer, number: -1, arguments: [6]uint64{uint64(fd), uint64(interval)}}
-		began := strconv.FormatInt(time.Now().Add(value).UnixNano(), 10)
-		if known := w.timers.known[key]; known != nil && known.of == of && known.ends.Sub(time.Now().Add(value)).Abs() < time.Millisecond {
-			began = known.began
-		}
-		if err := w.note(key, of, began, value, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// timerfdsOf lists the timerfds among the descriptors of a process. Their number, which is one system call, tells whether there may be
-// others than before.
-func (w *Watch) timerfdsOf(pid int) ([]int, error) {
-	directory := "/proc/" + strconv.Itoa(pid) + "/fd"
-	var st unix.Stat_t
-	if err := unix.Stat(directory, &st); err != nil {
-		return nil, readError(directory, err)
-	}
-	if known, ok := w.timers.files[pid]; ok && st.Size > 0 && known.descriptors == st.Size {
-		return known.timerfds, nil
-	}
-	found := timerFiles{descriptors: st.Size}
-	names, _ := filepath.Glob(directory + "/*")
-	for _, name := range names {
-		if target, err := os.Readlink(name); err == nil && target == "anon_inode:[timerfd]" {
-			fd, err := strconv.Atoi(filepath.Base(name))
-			if err != nil {
-				return nil, err
-			}
-			found.timerfds = append(found.timerfds, fd)
-		}
-	}
-	w.timers.files[pid] = found
-	return found.timerfds, nil
-}
-
-// parseTimerfd reads how long it is until a timerfd expires, 0 if it is not set, and its interval.
-func parseTimerfd(b []byte) (value, interval time.Duration, ok bool) {
-	for line := range bytes.Lines(b) {
-		var s, ns int64
-		if n, _ := fmt.Sscanf(string(line), "it_value: (%d, %d)", &s, &ns); n == 2 {
-			value, ok = time.Duration(s)*time.Second+time.Duration(ns), true
-		}
-		if n, _ := fmt.Sscanf(string(line), "it_interval: (%d, %d)", &s, &ns); n == 2 {
-			interval = time.Duration(s)*time.Second + time.Duration(ns)
-		}
-	}
-	return value, interval, ok
+	return unix.SYS_POLL // the only other call that the kernel goes on with like this
 }
 
 // Fired reports whether a timer that was set has ended since.

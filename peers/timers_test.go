@@ -122,3 +122,25 @@ func TestDeadlineClock(t *testing.T) {
 		}
 	}
 }
+
+// TestRestarted: where nobody saw a wait begin that the kernel goes on with, the place where the thread sleeps says what it is. What is
+// no number of milliseconds is not taken for one.
+func TestRestarted(t *testing.T) {
+	w := watchOfTimers()
+	w.proc = procfs{}
+	for _, test := range []struct {
+		channel   string
+		arguments [6]uint64
+		want      int
+	}{
+		{"futex_wait_queue", [6]uint64{0x7f00, 128, 0, 0x7f10}, unix.SYS_FUTEX},
+		{"futex_do_wait", [6]uint64{0x7f00, 128, 0, 0x7f10}, unix.SYS_FUTEX},
+		{"hrtimer_nanosleep", [6]uint64{0x7f00, 0x7f10}, unix.SYS_NANOSLEEP},
+		{"hrtimer_nanosleep", [6]uint64{unix.CLOCK_MONOTONIC, 0, 0x7f10}, unix.SYS_CLOCK_NANOSLEEP},
+		{"poll_schedule_timeout.constprop.0", [6]uint64{0x7f00, 1, 5000}, unix.SYS_POLL},
+	} {
+		if got := w.restarted(timerKey{tid: 1 << 30, fd: -1}, test.arguments, test.channel); got != test.want {
+			t.Errorf("%s %v: system call %d, want %d", test.channel, test.arguments, got, test.want)
+		}
+	}
+}
