@@ -33,9 +33,9 @@ var faults = [faultCount]struct{ kind, on, text string }{
 var (
 	// FaultKinds are the kinds: a connect is refused; a connection is reset, or ends; the network
 	// is silent, which means that a connect is not answered and that nothing gets through a
-	// connection any more. A datagram over UDP is lost; it is duplicated; or it is reordered, which means
-	// that it arrives after the next one that goes its way from or to the same socket, or, if there is none, when nothing
-	// else can happen, not even that time passes.
+	// connection any more. A datagram over UDP is lost; it is duplicated; or it is reordered, which
+	// means that it arrives after the next one that goes its way from or to the same socket, or, if
+	// there is none, when nothing else can happen, not even that time passes.
 	FaultKinds = []string{"refused", "reset", "end", "silent", "lost", "duplicated", "reordered"}
 	// DefaultFaultKinds are those that happen where none is named. A client that sets no deadline
 	// waits for ever when the network is silent, so that is left out.

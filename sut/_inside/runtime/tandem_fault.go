@@ -6,9 +6,9 @@ import (
 )
 
 // tandemFault chooses what goes wrong with a connection to a peer, if anything does: one of the n
-// faults from first on, counted from 1, or 0. That is a transition of its own, in all executions with
-// faults, so that whether others have failed before does not change which transitions there are. It accesses the queue
-// that is read from, if that is not nil: more may have come before it.
+// faults from first on, counted from 1, or 0. That is a transition of its own, in all executions
+// with faults, so that whether others have failed before does not change which transitions there
+// are. It accesses the queue that is read from, if that is not nil: more may have come before it.
 //
 //go:linkname tandemFault syscall.tandemFault
 func tandemFault(first, n uint32, spared bool, q *socketQueue) uint32 {
@@ -41,8 +41,8 @@ func tandemCountFaults(t *tandemG) {
 	t.choice = 0
 }
 
-// tandemSpares reports whether connections to an address are not to fail, since peers were named that do not listen
-// there. A path is that of a Unix socket; else the port is one of UDP or of TCP.
+// tandemSpares reports whether connections to an address are not to fail, since peers were named
+// that do not listen there. A path is that of a Unix socket; else the port is one of UDP or of TCP.
 //
 //go:linkname tandemSpares syscall.tandemSpares
 func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool {

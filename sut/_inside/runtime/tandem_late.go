@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// Datagrams that the network holds back arrive at the latest when nothing else can happen, not even that time passes. A
-// goroutine of its own waits for that, as for a timer that is due after all others. It begins with the first such datagram.
+// Datagrams that the network holds back arrive at the latest when nothing else can happen, not even
+// that time passes. A goroutine of its own waits for that, as for a timer that is due after all
+// others. It begins with the first such datagram.
 var tandemLate struct {
 	arrive func()   // has all arrive that is held back
 	held   int      // datagrams

@@ -2,12 +2,13 @@ package runtime
 
 import "unsafe"
 
-// Overtime. Where leaks are looked for, main does not end while goroutines of the program are left and a timer,
-// of the program or of its peers, could wake one: time passes first, so that those which wait for it and then end are no leak. What goes
-// wrong meanwhile is no violation, since natively the program has ended. Each time the clock advances it
-// goes further than to the next timer, twice as far as before: as if the program had been stopped for some time, which may
-// happen to any. So a loop that waits until a certain time ends soon. A goroutine that goes round and round all the same
-// loops on its timers for ever.
+// Overtime. Where leaks are looked for, main does not end while goroutines of the program are left
+// and a timer, of the program or of its peers, could wake one: time passes first, so that those
+// which wait for it and then end are no leak. What goes wrong meanwhile is no violation, since
+// natively the program has ended. Each time the clock advances it goes further than to the next
+// timer, twice as far as before: as if the program had been stopped for some time, which may happen
+// to any. So a loop that waits until a certain time ends soon. A goroutine that goes round and
+// round all the same loops on its timers for ever.
 type tandemOvertime struct {
 	on       bool
 	over     bool
@@ -85,10 +86,10 @@ func tandemAfterTheEnd(outcome uint32) uint32 {
 	return outcome
 }
 
-// tandemLeaked reports whether the program, which is ending well, leaves
-// goroutines behind that can never go on, and records them. The end of main has
-// waited until nothing else could happen, so whoever is blocked now stays so,
-// unless a timer is set that can wake somebody, or the peers have one. Then nobody knows, but of goroutines that loop on timers.
+// tandemLeaked reports whether the program, which is ending well, leaves goroutines behind that can
+// never go on, and records them. The end of main has waited until nothing else could happen, so
+// whoever is blocked now stays so, unless a timer is set that can wake somebody, or the peers have
+// one. Then nobody knows, but of goroutines that loop on timers.
 func tandemLeaked() bool {
 	if tandem.sh.wantLeaks == 0 {
 		return false
@@ -113,8 +114,9 @@ func tandemLeaked() bool {
 	return true
 }
 
-// tandemLeaves reports whether there are blocked goroutines of the program beside main, and calls visit, if it
-// is not nil, with each, where it is blocked, and the nearest call around that which is not sealed.
+// tandemLeaves reports whether there are blocked goroutines of the program beside main, and calls
+// visit, if it is not nil, with each, where it is blocked, and the nearest call around that which
+// is not sealed.
 func tandemLeaves(visit func(gp *g, at, open uintptr)) (found bool) {
 	forEachG(func(gp *g) {
 		t := &gp.tandem

@@ -5,10 +5,11 @@ import (
 	"unsafe"
 )
 
-// Timers of peers whose clocks are virtual, on request: a goroutine of its own, which begins when the peers
-// first hear of the program, has their time pass until the next one is due. That is an input to them, at any place that
-// the search chooses. Before it, whether it is to happen before the program's own clock advances is a
-// choice without accesses, so that its alternatives make the same ones. Where nothing else can happen, it happens.
+// Timers of peers whose clocks are virtual, on request: a goroutine of its own, which begins when
+// the peers first hear of the program, has their time pass until the next one is due. That is an
+// input to them, at any place that the search chooses. Before it, whether it is to happen before
+// the program's own clock advances is a choice without accesses, so that its alternatives make the
+// same ones. Where nothing else can happen, it happens.
 var tandemPeerTimers struct {
 	pass    func(most uint64) // gives the input
 	passed  uint64            // how often it was given
@@ -78,10 +79,11 @@ func tandemForcePeerTimers() bool {
 	return s.forced
 }
 
-// Time passes for the peers before the program's clock advances, and before a deadlock is one: both sides' timers
-// are due on one line of time. Where nothing else can happen, a goroutine of its own, which begins then, asks
-// the checker how far time goes: to a timer of the peers that makes them do something, or to the
-// program's next. The record of a tick before it makes it come after everything else.
+// Time passes for the peers before the program's clock advances, and before a deadlock is one: both
+// sides' timers are due on one line of time. Where nothing else can happen, a goroutine of its own,
+// which begins then, asks the checker how far time goes: to a timer of the peers that makes them do
+// something, or to the program's next. The record of a tick before it makes it come after
+// everything else.
 var tandemPeerTime struct {
 	pass  func(most uint64) // gives the input; nil: the peers have not heard of the program yet
 	g     guintptr          // the goroutine, once it has begun
@@ -97,8 +99,8 @@ func tandemPeersMayAct() bool {
 	return s.pass != nil && !s.asked && !s.idle
 }
 
-// tandemPeersTurn has time pass for the peers, at most until the program's next timer is due, where it is not known
-// yet that they do nothing before.
+// tandemPeersTurn has time pass for the peers, at most until the program's next timer is due, where
+// it is not known yet that they do nothing before.
 func tandemPeersTurn(pp *p, when int64) bool {
 	if !tandemPeersMayAct() || when != 0 && when <= tandem.now {
 		return false

@@ -2,9 +2,10 @@ package syscall
 
 import _ "unsafe" // for linkname
 
-// Faults of datagrams between the program and its peers: one is lost, arrives twice, or late. A late one arrives after
-// the next one that goes its way at the same socket. If there is none it arrives when nothing else can happen, so that
-// nobody is taken to wait for ever; and one that was sent, at the latest before the peers learn that its socket was closed.
+// Faults of datagrams between the program and its peers: one is lost, arrives twice, or late. A
+// late one arrives after the next one that goes its way at the same socket. If there is none it
+// arrives when nothing else can happen, so that nobody is taken to wait for ever; and one that was
+// sent, at the latest before the peers learn that its socket was closed.
 
 //go:linkname tandemHold
 func tandemHold(arrive func())
@@ -16,6 +17,7 @@ func tandemLetGo(n int)
 type tandemLateDatagrams struct {
 	sent     [][]byte
 	received []tandemMessage
+	known    bool // the socket is among tandemLate
 }
 
 func (l *tandemLateDatagrams) count() int { return len(l.sent) + len(l.received) }
@@ -24,13 +26,10 @@ var tandemLate []*tandemEndpoint // sockets of which something was held back onc
 
 // holdBack notes that the network holds a datagram more back.
 func (e *tandemEndpoint) holdBack() {
-	for _, known := range tandemLate {
-		if known == e {
-			tandemHold(tandemArriveLate)
-			return
-		}
+	if !e.late.known {
+		tandemLate = append(tandemLate, e)
+		e.late.known = true
 	}
-	tandemLate = append(tandemLate, e)
 	tandemHold(tandemArriveLate)
 }
 
@@ -47,8 +46,8 @@ func (e *tandemEndpoint) sparesDatagram(other *tandemAddress) bool {
 	return true
 }
 
-// suffers is before the first datagram that waits is read: what happens to it is chosen, if it is from a peer. It
-// returns false if there may be none to be read any more.
+// suffers is before the first datagram that waits is read: what happens to it is chosen, if it is
+// from a peer. It returns false if there may be none to be read any more.
 func (e *tandemEndpoint) suffers() bool {
 	m := e.in.messages[0]
 	if !m.beyond || e.kind != SOCK_DGRAM {
