@@ -40,8 +40,9 @@ func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w sut.World, 
 	return seen
 }
 
-// TestDatagramFaults: a datagram is lost, comes twice, or late, on either way. A late one comes after the next one, and
-// if there is none, when nothing else can happen: so it keeps nobody waiting for ever who has no deadline.
+// TestDatagramFaults: a datagram is lost, comes twice, or late, on either way. A late one comes
+// after the next one, and if there is none, when nothing else can happen: so it keeps nobody
+// waiting for ever who has no deadline.
 func TestDatagramFaults(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -93,8 +94,8 @@ func TestDatagramFaults(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfSeveralSockets: what is late at several sockets arrives at all of them, and the reduction finds what
-// the enumeration does, and goes on without a contradiction.
+// TestDatagramsOfSeveralSockets: what is late at several sockets arrives at all of them, and the
+// reduction finds what the enumeration does, and goes on without a contradiction.
 func TestDatagramsOfSeveralSockets(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -125,7 +126,8 @@ func TestDatagramsOfSeveralSockets(t *testing.T) {
 	}
 }
 
-// TestDatagramFaultsAreSelected: datagrams to one peer suffer, and those to another do not, nor do those of TCP at the same port.
+// TestDatagramFaultsAreSelected: datagrams to one peer suffer, and those to another do not, nor do
+// those of TCP at the same port.
 func TestDatagramFaultsAreSelected(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {

@@ -114,7 +114,8 @@ func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) find
 		PeerPatience: 5 * time.Second,
 	}
 	found, err := v.check(o)
-	// Delays go by the machine's clock. Where that goes on while inputs are given again, the check ends with an error, and no verdict.
+	// Delays go by the machine's clock. Where that goes on while inputs are given again, the check
+	// ends with an error, and no verdict.
 	for try := 1; try < 5 && contradicts(err) && d.server != "virtual"; try++ {
 		t.Logf("%+v: a timer of the server has ended too early: again", d)
 		found, err = v.check(o)
@@ -125,7 +126,8 @@ func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) find
 	return found
 }
 
-// TestDelays: how long a server takes makes no difference to a program that waits for it, and neither do the ways to check.
+// TestDelays: how long a server takes makes no difference to a program that waits for it, and
+// neither do the ways to check.
 func TestDelays(t *testing.T) {
 	x := newDelayTest(t)
 	for seed := range *delayPairs {
@@ -140,9 +142,10 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestOrderOfDelays: answers come in the order in which they are due, and a deadline of the program is on the same line
-// of time. On a virtual clock those that are due together come in every order. On the machine's clock the delays lie far apart, and
-// a try in which the machine was so slow that a timer ended too early does not count.
+// TestOrderOfDelays: answers come in the order in which they are due, and a deadline of the program
+// is on the same line of time. On a virtual clock those that are due together come in every order.
+// On the machine's clock the delays lie far apart, and a try in which the machine was so slow that
+// a timer ended too early does not count.
 func TestOrderOfDelays(t *testing.T) {
 	x := newDelayTest(t)
 	for _, test := range []struct {

@@ -63,8 +63,9 @@ func withWorld(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) ma
 	return seen
 }
 
-// TestFaults: a connection to a peer fails in every way, at every operation, before the peer has seen
-// it or after, and is then closed unless it is silent: then the peer sees nothing more. Without faults it never does.
+// TestFaults: a connection to a peer fails in every way, at every operation, before the peer has
+// seen it or after, and is then closed unless it is silent: then the peer sees nothing more.
+// Without faults it never does.
 func TestFaults(t *testing.T) {
 	for _, test := range []struct {
 		scenario string
@@ -99,8 +100,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsOfSharedConnection: what has come by the time that a read goes well is read, be it from before it was
-// chosen that it does or from after.
+// TestFaultsOfSharedConnection: what has come by the time that a read goes well is read, be it from
+// before it was chosen that it does or from after.
 func TestFaultsOfSharedConnection(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -115,8 +116,8 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	}
 }
 
-// TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else, and what single kinds, or
-// single operations, lead to is together what all lead to.
+// TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else, and what
+// single kinds, or single operations, lead to is together what all lead to.
 func TestFaultsAreSelected(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -231,8 +232,9 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
-// TestShortWrites: how much of a request a write takes is a choice, where that is asked for and as often as it is;
-// the peer sees the request in so many pieces, and the program nothing of it. Faults come between the pieces.
+// TestShortWrites: how much of a request a write takes is a choice, where that is asked for and as
+// often as it is; the peer sees the request in so many pieces, and the program nothing of it.
+// Faults come between the pieces.
 func TestShortWrites(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -323,8 +325,9 @@ func faultsOf(log *sut.Log) (list string) {
 	return list
 }
 
-// TestCutRequests: requests that come in one piece here and in two there, to a real peer that does not mind, make no
-// difference: in no scope and with no strategy. In the cache both meet at the same places.
+// TestCutRequests: requests that come in one piece here and in two there, to a real peer that does
+// not mind, make no difference: in no scope and with no strategy. In the cache both meet at the
+// same places.
 func TestCutRequests(t *testing.T) {
 	x := newPairTest(t, true)
 	for _, shared := range []bool{false, true} {

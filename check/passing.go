@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,13 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// DefaultPeerPatience is how long timers of peers that have the machine's clock are waited for.
-const DefaultPeerPatience = 5 * time.Second
+// An input says with the same number in the program and in the cache that time is to pass to the first timer.
+var _ = [1]struct{}{}[sut.PassOnce-iocache.Once]
 
 // pass lets time pass for the peers. Where that takes it, they are waited for.
 func (r *reaction) pass(most time.Duration) error {
@@ -42,8 +44,8 @@ func (r *reaction) shows() (bool, error) {
 	return len(r.list)+len(r.opened)+len(r.ended) > 0, nil
 }
 
-// lookForLate gives up where the group stands if a timer of the peers has ended there meanwhile, by the machine's clock, and made them
-// do something.
+// lookForLate gives up where the group stands if a timer of the peers has ended there meanwhile, by
+// the machine's clock, and made them do something.
 func (p *conversation) lookForLate() error {
 	if p.group == nil || p.at == nil || !p.group.Late() {
 		return nil
@@ -116,6 +118,15 @@ func inWords(d time.Duration) time.Duration {
 		return d.Round(10 * time.Microsecond)
 	}
 	return d.Round(time.Millisecond)
+}
+
+// assumedOfPeerTime says which timers of the peers a verdict knows nothing of.
+func (o *Options) assumedOfPeerTime() string {
+	patience := max(cmp.Or(o.PeerPatience, peers.DefaultPatience), 0)
+	if o.Scope != iocache.Group || patience == 0 {
+		return "timers of peers with the machine's clock are not waited for"
+	}
+	return fmt.Sprintf("timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
 }
 
 // timerLeft is the timer of the peers that is not waited for.

@@ -105,7 +105,7 @@ type exchange struct {
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		patience: DefaultPeerPatience,
+		patience: peers.DefaultPatience,
 		cache:    newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
 		reads: peers.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
 	}

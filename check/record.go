@@ -41,7 +41,8 @@ func Summary(o Options, result *Result) report.Run {
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
 			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
 			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes), WhySkipped: result.Skipped, Killed: c.Killed, WhyKilled: result.WhyKilled,
-			Replayed: c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
+			Disturbed: c.Disturbed,
+			Replayed:  c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
 		},
 		Assumptions: assumptions,
 	}
@@ -126,6 +127,9 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
 		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s", count(n, "time"), faultsIn(o.World)))
+	}
+	if o.Group != nil {
+		a.Other = append(a.Other, o.assumedOfPeerTime())
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
 		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", count(n, "time")))

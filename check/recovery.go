@@ -13,8 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// A search goes on where a checkpoint could not be stored, and where somebody has killed the peers: what they have
-// answered is in the cache, and an older checkpoint, or a start from nothing, brings them to where they were.
+// A search goes on where a checkpoint could not be stored, and where somebody has killed the peers:
+// what they have answered is in the cache, and an older checkpoint, or a start from nothing, brings
+// them to where they were.
 
 // maxAttempts is how often an input is given to peers that are killed meanwhile. They might do it themselves.
 const maxAttempts = 3
@@ -43,15 +44,16 @@ func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err 
 	}
 }
 
-// errDisturbed says that a timer of the peers has ended, by the machine's clock, before it was to: the input is to be given again, to the
-// group as it was before.
+// errDisturbed says that a timer of the peers has ended, by the machine's clock, before it was to:
+// the input is to be given again, to the group as it was before.
 var errDisturbed = errors.New("a timer of the peers has ended while they were given an input")
 
-// maxDisturbed is how often an input is given again for that. Where the machine is too slow, what comes then is taken.
+// maxDisturbed is how often an input is given again for that. Where the machine is too slow, what
+// comes then is taken.
 const maxDisturbed = 5
 
-// wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by SIGKILL: by the kernel when memory is
-// short, or by a person.
+// wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by
+// SIGKILL: by the kernel when memory is short, or by a person.
 func wereKilled(err error) bool {
 	if errors.Is(err, ckptd.ErrDaemonDied) { // then nobody can bring them back
 		return false
@@ -69,9 +71,9 @@ func (p *conversation) noteKilled(err error) {
 	p.at = nil
 }
 
-// goOnWithout does without a checkpoint that could not be stored, or whose group was killed: it costs that inputs have
-// to be given again. Where the attempt was the end of the group, it is brought back when it
-// is needed.
+// goOnWithout does without a checkpoint that could not be stored, or whose group was killed: it
+// costs that inputs have to be given again. Where the attempt was the end of the group, it is
+// brought back when it is needed.
 func (p *conversation) goOnWithout(err error) {
 	if !errors.Is(err, ckptd.ErrNotStored) {
 		p.noteKilled(err)
@@ -86,8 +88,8 @@ func (p *conversation) goOnWithout(err error) {
 	}
 }
 
-// answeredAnew explains an inconsistency of peers of which checkpoints were lost before. Whether this place would have had one
-// is not known: what is lost is not kept for each place.
+// answeredAnew explains an inconsistency of peers of which checkpoints were lost before. Whether
+// this place would have had one is not known: what is lost is not kept for each place.
 func answeredAnew(err error, lost string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
@@ -97,8 +99,8 @@ func answeredAnew(err error, lost string) error {
 		"answered before; give the checkpoints more room, if it was taken for others, and check the program again\n%w", lost, err)
 }
 
-// answeredUnsaved explains an inconsistency of peers of which some checkpoints were not tried. Whether this place would have
-// had one is not known.
+// answeredUnsaved explains an inconsistency of peers of which some checkpoints were not tried.
+// Whether this place would have had one is not known.
 func answeredUnsaved(err error, skipped string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
@@ -108,7 +110,8 @@ func answeredUnsaved(err error, skipped string) error {
 		"answered before; with choices under the peer it does\n%w", skipped, err)
 }
 
-// noRoom ends a search whose peers cannot be brought back to where they were, since checkpoints have no more room.
+// noRoom ends a search whose peers cannot be brought back to where they were, since checkpoints
+// have no more room.
 type noRoom struct {
 	room int64 // in bytes
 	err  error
@@ -121,7 +124,8 @@ func (e *noRoom) Error() string {
 
 func (e *noRoom) Unwrap() error { return e.err }
 
-// withoutRoom is the end of a search whose peers contradict themselves, after checkpoints had to go or could not be stored.
+// withoutRoom is the end of a search whose peers contradict themselves, after checkpoints had to go
+// or could not be stored.
 func (p *peerSide) withoutRoom(err error) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {

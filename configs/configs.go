@@ -99,7 +99,7 @@ var Scopes = []string{"group", "connection", "auto"}
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
-		PeerPatience: 5 * time.Second,
+		PeerPatience: peers.DefaultPatience,
 		World:        sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds:       Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}

@@ -60,6 +60,7 @@ type Counts struct {
 	WhySkipped  string   // the first of them
 	WhyKilled   string   // what is known of the first time
 	Killed      int      // how often the peers were lost, as if they had been killed, and brought back
+	Disturbed   int      // inputs that were given again, since a timer of the peers had ended too early
 	Restores    int
 	Replayed    int // inputs given again to restored peers
 	Waits, Cuts int // for the peers to be quiescent; consistent cuts that it took

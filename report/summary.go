@@ -75,6 +75,10 @@ func (p *printer) peers(n Counts) {
 	if n.Skipped > 0 {
 		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s", countOf(n.Skipped, "time"), printable(n.WhySkipped))
 	}
+	if n.Disturbed > 0 {
+		p.linef(plain, "  %s given again, since a timer of the peers had ended too early by the machine's clock",
+			countOf(n.Disturbed, "input"))
+	}
 	if n.Killed > 0 {
 		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back", countOf(n.Killed, "time"))
 		if n.WhyKilled != "" {
