@@ -92,7 +92,7 @@ fuzz: build
 	for decoder in Input Message; do $(GO) test ./sut -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
 
 # Programs that Tandem has judged wrongly at some time, each with the right answer.
-CASES = atomics dial families leaks library others races refused temporary testerrors timers waiting
+CASES = atomics datagrams dial families faults leaks library others races refused temporary testerrors timers waiting
 cases: PEERS = all
 cases: setup build
 	scripts/beside-load.sh $(GO) test ./cmd/tandem -run 'TestScripts/($(subst $() $(),|,$(CASES)))$$' -count=$(or $(TIMES),50) -timeout 24h

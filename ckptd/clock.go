@@ -17,7 +17,8 @@ import (
 // process. When a group falls back to CRIU, its processes enter that, and see time jump
 // forward once.
 
-// turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and opens that.
+// turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and
+// opens that.
 func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 	if clock, err = timeOf(h.process.pid); err != nil {
 		return nil, nil, err
@@ -59,9 +60,9 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 	return pids, clock, nil
 }
 
-// joinClocks has all processes of the group's network enter the proxy's time namespace. If one of them cannot, none does,
-// and the error is ErrUnsavable: an incarnation that is restored later has the proxy's clock from the
-// beginning (see prepare).
+// joinClocks has all processes of the group's network enter the proxy's time namespace. If one of
+// them cannot, none does, and the error is ErrUnsavable: an incarnation that is restored later has
+// the proxy's clock from the beginning (see prepare).
 func (h *hosted) joinClocks() error {
 	if h.tracer == nil || h.parked != nil { // nothing was turned back here
 		return nil
@@ -89,8 +90,8 @@ func (h *hosted) joinClocks() error {
 	return nil
 }
 
-// mayJoinClock says why a process cannot enter another time namespace: it has filters of its own, which may end it for a call that it
-// never makes, no right to, or several threads.
+// mayJoinClock says why a process cannot enter another time namespace: it has filters of its own,
+// which may end it for a call that it never makes, no right to, or several threads.
 func mayJoinClock(pid int, s status) error {
 	p := &process{pid: pid, common: s}
 	if err := p.examineRights(); err != nil {

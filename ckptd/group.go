@@ -209,11 +209,11 @@ func (g *Group) watch() (*peers.Watch, error) {
 	return g.incarnation.watch, nil
 }
 
-// Checkpoint saves the state of the group, which goes on. The group must be quiescent,
-// with the checker's own descriptors drained; ErrNotQuiescent says that it is not, and
-// changes nothing. So does ErrUnsavable: the group is quiescent, but connections that nobody has accepted, or
-// data that nobody has read, cannot be saved. After ErrNotStored the group may go on or be down: see Check. Other
-// errors mean that it is down: see Restore.
+// Checkpoint saves the state of the group, which goes on. The group must be quiescent, with the
+// checker's own descriptors drained; ErrNotQuiescent says that it is not, and changes nothing. So
+// does ErrUnsavable: the group is quiescent, but connections that nobody has accepted, or data that
+// nobody has read, cannot be saved. After ErrNotStored the group may go on or be down: see Check.
+// Other errors mean that it is down: see Restore.
 func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()

@@ -10,11 +10,13 @@ import (
 
 // Wait says how time is to pass for a group: see Group.Pass.
 type Wait struct {
-	// Most is how long it is until the program's next timer. 0: it has none, and time passes to the first timer of the
-	// peers that makes them do something. With Once it passes to the first timer, whatever comes of it.
+	// Most is how long it is until the program's next timer. 0: it has none, and time passes to the
+	// first timer of the peers that makes them do something. With Once it passes to the first
+	// timer, whatever comes of it.
 	Most time.Duration
 	Once bool
-	// Patience bounds the wait for peers that have the machine's clock. A timer that is due later counts as none.
+	// Patience bounds the wait for peers that have the machine's clock. A timer that is due later
+	// counts as none.
 	Patience time.Duration
 	Drain    func() (progress bool, err error) // as for Quiesce
 	Shows    func() (bool, error)              // whether the peers have done something since the wait began
@@ -35,13 +37,14 @@ const (
 	maxTied     = 100                  // that end together
 	longestWait = time.Hour            // on a virtual clock
 	never       = 366 * 24 * time.Hour // what is set for later is as good as not set
-	// tied is how far apart the timers of both sides may be due at the same time: peers count in milliseconds.
+	// tied is how far apart the timers of both sides may be due at the same time: peers count in
+	// milliseconds.
 	tied = time.Millisecond
 )
 
-// Pass lets time pass, on the group's line of time, until a timer of the peers has made them do something or the time of the
-// program's next has come. Peers that have the machine's clock are waited for. The group must have been
-// quiescent; it is again when Pass returns.
+// Pass lets time pass, on the group's line of time, until a timer of the peers has made them do
+// something or the time of the program's next has come. Peers that have the machine's clock are
+// waited for. The group must have been quiescent; it is again when Pass returns.
 func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -169,7 +172,8 @@ func (p *passing) end(ctx context.Context, n dueTimer) error {
 	return err
 }
 
-// endTied has those timers end, too, that are due together with one that has ended: what they do the program sees in any order.
+// endTied has those timers end, too, that are due together with one that has ended: what they do
+// the program sees in any order.
 func (p *passing) endTied(ctx context.Context, first dueTimer) error {
 	for range maxTied {
 		n, some, err := p.next(ctx)
@@ -211,7 +215,8 @@ func (p *passing) moveTo(t time.Duration) error {
 	return p.watch.Pass(d)
 }
 
-// toMost is the end of a wait in which the peers have done nothing: the program's timer is next, or there is none.
+// toMost is the end of a wait in which the peers have done nothing: the program's timer is next, or
+// there is none.
 func (p *passing) toMost(ctx context.Context, n dueTimer, some bool) (Passed, error) {
 	end := p.watch.Time()
 	if p.how.Most > 0 {
@@ -261,8 +266,8 @@ func (g *Group) hasVirtualClock() bool {
 	return false
 }
 
-// Late reports whether a peer has gone on by itself since the group was quiescent, since a timer of its has ended: by
-// the machine's clock, and not when it was to.
+// Late reports whether a peer has gone on by itself since the group was quiescent, since a timer of
+// its has ended: by the machine's clock, and not when it was to.
 func (g *Group) Late() bool {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -270,8 +275,8 @@ func (g *Group) Late() bool {
 	return err == nil && watch.Late()
 }
 
-// noteDisturbed notes whether a timer that is due later on the group's line of time, of those that were set, has ended by
-// the machine's clock.
+// noteDisturbed notes whether a timer that is due later on the group's line of time, of those that
+// were set, has ended by the machine's clock.
 func (g *Group) noteDisturbed(set []peers.Timer, due time.Duration) {
 	now := time.Now()
 	for _, t := range set {
@@ -281,9 +286,9 @@ func (g *Group) noteDisturbed(set []peers.Timer, due time.Duration) {
 	}
 }
 
-// TakeDisturbed reports whether, since it was called last, a timer of the peers has ended before it was to: they and the checker have
-// taken too long, by the machine's clock, for what takes no time. What they have done then may be what
-// the timer made them do.
+// TakeDisturbed reports whether, since it was called last, a timer of the peers has ended before it
+// was to: they and the checker have taken too long, by the machine's clock, for what takes no time.
+// What they have done then may be what the timer made them do.
 func (g *Group) TakeDisturbed() bool {
 	g.operation.Lock()
 	defer g.operation.Unlock()

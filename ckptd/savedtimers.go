@@ -6,8 +6,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// savedTimers are the timers that were set when a group's images were saved. Safe for concurrent use: images of one
-// group make room for those of another.
+// savedTimers are the timers that were set when a group's images were saved. Safe for concurrent
+// use: images of one group make room for those of another.
 type savedTimers struct {
 	mu      sync.Mutex
 	byImage map[string]peers.Saved

@@ -1,7 +1,8 @@
-// Disconnect publishes some messages to itself with github.com/eclipse/paho.mqtt.golang 1.3.4, whose connection may be lost
-// meanwhile. What came in could then wait for what is to go out, and that for somebody who takes note of the error, who
-// was busy with what came in: Disconnect never returned (eclipse/paho.mqtt.golang#509). With fixed.mod it is version 1.3.5,
-// where that is mended.
+// Disconnect publishes some messages to itself with github.com/eclipse/paho.mqtt.golang 1.3.4,
+// whose connection may be lost meanwhile. What came in could then wait for what is to go out, and
+// that for somebody who takes note of the error, who was busy with what came in: Disconnect never
+// returned (eclipse/paho.mqtt.golang#509). With fixed.mod it is version 1.3.5, where that is
+// mended.
 package main
 
 import (
