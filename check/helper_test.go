@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +26,9 @@ import (
 var tree string
 
 func TestMain(m *testing.M) {
+	if flag.Parse(); *subtests { // a process of TestPatternsSelect needs nothing of what follows
+		os.Exit(m.Run())
+	}
 	peers.KeepAwake()
 	var err error
 	tree, err = makeTree()
