@@ -191,6 +191,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		o.World.NameServers = o.Group.ServesNames()
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
 		o.World.PeerTime = o.Scope == iocache.Group
+		group := *o.Group
+		group.Start = time.Unix(cmp.Or(o.World.Start, sut.DefaultStart), 0).UTC()
+		o.Group = &group
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}
 	r.search = r.untilEnough(o.Search)

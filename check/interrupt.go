@@ -14,3 +14,12 @@ func interrupted(ctx context.Context, err error) bool {
 	var log *explore.LogError
 	return ctx.Err() != nil && !errors.As(err, &divergence) && !errors.As(err, &log)
 }
+
+// endedWith is the error of a check that has ended with one, or with none, when another one comes: a contradiction takes the
+// place of an interrupt.
+func endedWith(ctx context.Context, ended, err error) error {
+	if ended != nil && err != nil && interrupted(ctx, ended) && !interrupted(ctx, err) {
+		return err
+	}
+	return ended
+}

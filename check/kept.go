@@ -43,6 +43,25 @@ func OpenKeptCache(path, description string, masks []iocache.Mask, same func(des
 	return k, nil
 }
 
+// DescriptionOf returns the description in a file that OpenKeptCache has made.
+func DescriptionOf(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	reader, err := iocache.NewReader(bufio.NewReader(file))
+	if err != nil {
+		return "", err
+	}
+	return reader.Description, nil
+}
+
 func (k *KeptCache) open(description string, same func(string) error) error {
 	if err := unix.Flock(int(k.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {

@@ -441,13 +441,10 @@ func (p *pool) conclude(err error) {
 	p.stop(err)
 }
 
-// finish ends everything. A contradiction that comes when an interrupt has ended it takes the interrupt's place. The caller
-// holds mu.
+// finish ends everything. The caller holds mu.
 func (p *pool) finish(err error) {
 	if p.over {
-		if ctx := p.run.ctx; err != nil && p.err != nil && interrupted(ctx, p.err) && !interrupted(ctx, err) {
-			p.err = err
-		}
+		p.err = endedWith(p.run.ctx, p.err, err)
 		return
 	}
 	p.over, p.err = true, err

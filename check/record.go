@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
@@ -121,6 +122,10 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, "goroutine leaks are looked for")
 	} else {
 		a.Other = append(a.Other, "goroutine leaks are not looked for")
+	}
+	if start := o.World.Start; start != 0 {
+		a.Other = append(a.Other, "the clocks start at "+time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")+
+			": the program's, and those of peers that do not have the machine's")
 	}
 	if n := o.World.EarlyTimers; n > 0 {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))

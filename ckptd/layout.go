@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +37,7 @@ func (h *hosted) layOut(g peers.Group) error {
 		if err != nil {
 			return fmt.Errorf("%w: file: %w", ErrInvalid, err)
 		}
-		if err := writeFile(filepath.Join(scratch, below), f); err != nil {
+		if err := writeFile(filepath.Join(scratch, below), f, g.FilesChanged()); err != nil {
 			return err
 		}
 	}
@@ -60,7 +61,7 @@ func (h *hosted) layOut(g peers.Group) error {
 	if err != nil {
 		return fmt.Errorf("choose what the peers read of the random devices: %w", err)
 	}
-	return h.installProxy(own, g.Peers, replaced)
+	return h.installProxy(own, g, replaced)
 }
 
 // copyPrepared copies directories of the machine to their places in the scratch directory.
@@ -82,7 +83,7 @@ func copyPrepared(prepared map[string]string, scratch string) error {
 }
 
 // installProxy puts the proxy and its configuration into the group's /run.
-func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int]*proxy.VDSO) error {
+func (h *hosted) installProxy(own string, g peers.Group, replaced map[int]*proxy.VDSO) error {
 	config := proxy.Config{
 		Root:       rootDirectory,
 		Mounts:     h.mounts,
@@ -90,11 +91,11 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 		File:       filepath.Join(runDirectory, proxyDirectory, "config.json"),
 		Hostname:   hostname,
 	}
-	if err := h.installShim(own, started); err != nil {
+	if err := h.installShim(own, g.Peers, g.ClockStart()); err != nil {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
 	}
 	const firstOutput = proxy.Channel + 1
-	for i, p := range started {
+	for i, p := range g.Peers {
 		who, err := p.Identity()
 		if err != nil {
 			return fmt.Errorf("%w: peer %s: %w", ErrInvalid, p.Name, err)
@@ -113,7 +114,7 @@ func (h *hosted) installProxy(own string, started []peers.Peer, replaced map[int
 		os.Link(proxyFile, filepath.Join(own, filepath.Base(proxyFile))))
 }
 
-func writeFile(path string, f peers.File) error {
+func writeFile(path string, f peers.File, changed time.Time) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func writeFile(path string, f peers.File) error {
 		return err
 	}
 	// Peers tell when their files changed: that must not depend on when they were started.
-	return os.Chtimes(path, peers.ClockStart, peers.ClockStart)
+	return os.Chtimes(path, changed, changed)
 }
 
 // planMounts decides the mounts of the group, outer ones first.

@@ -101,7 +101,7 @@ func merecatClosesWhenAsked(t *testing.T, c *Client) {
 			t.Fatal(err)
 		}
 		talk.obtain()
-		if got := talk.ask(get("/b.txt")); !strings.HasSuffix(got, "\r\n\r\nbeta\n") || !strings.Contains(got, "Date: Wed, 01 Jan 2025 00:00:00 GMT") {
+		if got := talk.ask(get("/b.txt")); !strings.HasSuffix(got, "\r\n\r\nbeta\n") || !strings.Contains(got, "Date: Thu, 01 Jan 2026 00:00:00 GMT") {
 			t.Errorf("round %d: merecat, which has gone back, answers %q", round, got)
 		}
 		if err := g.Restore(testContext(t), image); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/tandem-mc/tandem/peers"
 )
@@ -63,7 +64,7 @@ func (d *daemon) takeShim(s peers.Shim) (err error) {
 
 // installShim puts the shim and its page into the directory of the proxy, and the shim
 // into the environment of the peers.
-func (h *hosted) installShim(own string, started []peers.Peer) error {
+func (h *hosted) installShim(own string, started []peers.Peer, start time.Time) error {
 	page, err := os.OpenFile(filepath.Join(own, filepath.Base(pageInGroup)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (h *hosted) installShim(own string, started []peers.Peer) error {
 		return nil
 	}
 	for i := range started {
-		started[i].Env = started[i].Watched(i, shimInGroup, pageInGroup)
+		started[i].Env = started[i].Watched(i, shimInGroup, pageInGroup, start)
 	}
 	return errors.Join(
 		os.Link(shimFile, filepath.Join(own, filepath.Base(shimInGroup))),

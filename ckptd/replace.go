@@ -66,7 +66,7 @@ func (h *hosted) replacements(g peers.Group) (map[int]*proxy.VDSO, error) {
 			continue
 		}
 		v := *h.daemon.vdso
-		v.Key = key(p.Behaviour, i)
+		v.Key, v.Start = key(p.Behaviour, i), g.ClockStart().Unix()
 		all[i] = &v
 	}
 	if len(all) == 0 {

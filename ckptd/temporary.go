@@ -29,7 +29,7 @@ func (h *hosted) planTemporary(g peers.Group) error {
 		if err := os.Chmod(source, 0o777|os.ModeSticky); err != nil {
 			return err
 		}
-		if err := os.Chtimes(source, peers.ClockStart, peers.ClockStart); err != nil {
+		if err := os.Chtimes(source, g.FilesChanged(), g.FilesChanged()); err != nil {
 			return err
 		}
 		h.mounts = append(h.mounts, proxy.Mount{Source: source, Target: target})

@@ -89,6 +89,7 @@ func TestExample(t *testing.T) {
 		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"direct"},
+		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
 		SelfCheck: 1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
 		World: sut.World{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,

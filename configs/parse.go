@@ -43,6 +43,7 @@ type document struct {
 	SaveInterval  time.Duration `mapstructure:"save_interval"`
 	PeerPatience  time.Duration `mapstructure:"peer_patience"`
 	Workers       int
+	Date          string
 	World         worldKeys `mapstructure:",squash"`
 }
 
@@ -188,6 +189,11 @@ func (d document) config(b beside) (Config, []Problem) {
 	}
 	if c.Races, err = ParseRaces(d.Races); err != nil {
 		problems = append(problems, Problem{Key: "races", What: err.Error()})
+	}
+	if d.Date != "" {
+		if c.Date, err = ParseDate(d.Date, time.Now()); err != nil {
+			problems = append(problems, Problem{Key: "date", What: err.Error()})
+		}
 	}
 	world, more := d.World.world(b.read)
 	c.World, problems = world, append(problems, more...)

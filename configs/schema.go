@@ -115,6 +115,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"peer_timers":   {shape: integer},
 	"peer_patience": {shape: duration},
 	"faults":        {shape: words},
+	"date":          {shape: text},
 	"stdin":         {shape: text},
 	"stdin_from":    {shape: text},
 	"hostname":      {shape: text},

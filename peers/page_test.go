@@ -48,11 +48,14 @@ func openPage(t *testing.T, file string) *Page {
 	return p
 }
 
+// watchedStart is when the clocks start of those that runWatched executes.
+var watchedStart = time.Date(2031, time.May, 6, 7, 8, 9, 0, time.UTC)
+
 // runWatched executes a command of a shell as peer number 0 of some, and returns what it prints.
 func runWatched(t *testing.T, p Peer, library, page, script string) string {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Env = p.Watched(0, library, page)
+	cmd.Env = p.Watched(0, library, page, watchedStart)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -118,7 +121,7 @@ func TestChosenValues(t *testing.T) {
 	chosen := func(behaviour int) Peer {
 		return Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
 	}
-	if got := runWatched(t, chosen(1), library, file, "exec date -u +%s.%N"); got != "1735689600.000001000\n" {
+	if got := runWatched(t, chosen(1), library, file, "exec date -u +%FT%T.%N"); got != "2031-05-06T07:08:09.000001000\n" {
 		t.Errorf("the clock is at %s", got)
 	}
 	a, b := runWatched(t, chosen(0), library, file, script), runWatched(t, chosen(1), library, file, script)
@@ -165,8 +168,8 @@ func TestBehavioursOfAGroup(t *testing.T) {
 
 func TestEnvironmentOfAWatchedPeer(t *testing.T) {
 	p := Peer{Env: []string{"A=1", "LD_PRELOAD=/own.so"}, Choices: 2, Behaviour: 1}
-	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 machine 1"}
-	if got := p.Watched(3, "/nd.so", "/nd"); !slices.Equal(got, want) {
+	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 machine 1935817689 1"}
+	if got := p.Watched(3, "/nd.so", "/nd", watchedStart); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -42,6 +42,8 @@ type Group struct {
 	// Binds puts the directory or file that is the value over the path that is the key,
 	// inside the group only. A directory below Scratch is created where it is missing.
 	Binds map[string]string
+	// Start is when clocks of the peers start that are not the machine's; zero: DefaultStart.
+	Start time.Time `json:",omitzero"`
 	// ReadyTimeout bounds the time from the start until all peers are ready;
 	// 0 means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
@@ -83,7 +85,7 @@ type Peer struct {
 	Behaviour int
 
 	// VirtualClock has time pass for the peer only as it reads the clock, sleeps, and as Watch.Pass says: its
-	// clock starts at ClockStart, and no time-out ends by itself. It must use the C library.
+	// clock starts at Group.ClockStart, and no time-out ends by itself. It must use the C library.
 	VirtualClock bool
 }
 
@@ -98,9 +100,26 @@ type File struct {
 // IsDirectory tells whether it is an empty directory.
 func (f File) IsDirectory() bool { return strings.HasSuffix(f.Path, "/") }
 
-// ClockStart is when the clock of a peer starts whose behaviour is chosen or whose clock is virtual, and when the
-// files of all peers were changed last.
-var ClockStart = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+// DefaultStart is when clocks start that are not the machine's, where nothing else is said.
+var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// ClockStart is when the clock of a peer starts whose behaviour is chosen or whose clock is virtual.
+func (g Group) ClockStart() time.Time {
+	if g.Start.IsZero() {
+		return DefaultStart
+	}
+	return g.Start
+}
+
+// FilesChanged is when the files of all peers were changed last: the same on every day on which a check may begin, because
+// servers tell it, and never after ClockStart.
+func (g Group) FilesChanged() time.Time {
+	const year = 2025
+	if start := g.ClockStart(); start.Year() < year {
+		return start
+	}
+	return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC)
+}
 
 // Limits of a group.
 const (
@@ -303,7 +322,7 @@ func validateBind(target, source string) error {
 func (g Group) In(scratch string) Group {
 	replacer := strings.NewReplacer(Scratch, scratch, SUT, addressOfSUT)
 	replace := replacer.Replace
-	out := Group{Binds: map[string]string{}, ReadyTimeout: g.ReadyTimeout}
+	out := Group{Binds: map[string]string{}, Start: g.Start, ReadyTimeout: g.ReadyTimeout}
 	if out.ReadyTimeout == 0 {
 		out.ReadyTimeout = DefaultReadyTimeout
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // The sources of the shim, and the shim itself where `make` has built it.
@@ -92,8 +93,9 @@ const (
 )
 
 // Watched returns the environment of peer number i of a group with the library of the shim
-// in it, which the group sees as the file library, and its page as the file page.
-func (p Peer) Watched(i int, library, page string) []string {
+// in it, which the group sees as the file library, and its page as the file page. Its own clock, if it has one, starts at
+// start.
+func (p Peer) Watched(i int, library, page string, start time.Time) []string {
 	preload := preloadVariable + "=" + library
 	environment := make([]string, 0, len(p.Env)+2)
 	for _, e := range p.Env {
@@ -107,7 +109,7 @@ func (p Peer) Watched(i int, library, page string) []string {
 	if p.VirtualClock {
 		clock = "virtual"
 	}
-	settings := fmt.Sprintf("%s=%s %d %s", shimVariable, page, i, clock)
+	settings := fmt.Sprintf("%s=%s %d %s %d", shimVariable, page, i, clock, start.Unix())
 	if p.Choices > 0 {
 		settings += fmt.Sprintf(" %d", p.Behaviour)
 	}

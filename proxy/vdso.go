@@ -15,8 +15,9 @@ type VDSO struct {
 	File     string // as seen from inside the group
 	Size     uint64
 	Segments []Segment
-	State    uint64 // address of the key that random numbers follow from, 8 bytes
-	Key      uint64
+	State    uint64 // address of Key and Start, 8 bytes each
+	Key      uint64 // what random numbers follow from
+	Start    int64  // when the clock starts, in seconds of Unix time
 }
 
 // Segment is a part of the file of a VDSO.
@@ -120,7 +121,7 @@ func (t *tracee) mapVDSO(v *VDSO) uint64 {
 		t.call("map "+v.File, unix.SYS_MMAP, base+s.Address, s.Size, protection, private|fixed, fd, s.Offset)
 	}
 	t.call("close "+v.File, unix.SYS_CLOSE, fd)
-	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(nil, v.Key))
+	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, v.Key), uint64(v.Start)))
 	t.call("unmap memory", unix.SYS_MUNMAP, scratch, page)
 	return base
 }

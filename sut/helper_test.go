@@ -48,7 +48,13 @@ func build(dir, pkg string, races ...string) (*sut.Program, error) {
 // start starts a worker that runs a scenario of the test program.
 func start(t testing.TB, isolation sut.Isolation, scenario string, args ...string) *sut.Worker {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation})
+	return startIn(t, isolation, sut.World{}, scenario, args...)
+}
+
+// startIn is start in a world.
+func startIn(t testing.TB, isolation sut.Isolation, world sut.World, scenario string, args ...string) *sut.Worker {
+	t.Helper()
+	w, err := sut.Start(program, sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, World: world})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ type sharedWorld struct {
 	signals        uint64           // that can arrive
 	signalLimit    uint64           // how often, together
 	earlyTimers    uint64           // how often the clock may advance early
+	start          uint64           // of the wall clock, in seconds of Unix time
 	hosts          [hostsBytes]byte // lines of the hosts file
 	hostsLength    uint64
 	short          [2]uint64 // how often a read can return less than there is, and a write take less than there is room for

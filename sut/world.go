@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,8 @@ type World struct {
 	Disk     int64  `json:"disk,omitempty"`     // bytes that the files written in one execution can have; 0: DefaultDisk
 	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
 	Memory   int64  `json:"memory,omitempty"`   // bytes by which the heap can grow in one execution; 0: DefaultMemory
+	// Start is when the wall clock starts, in seconds of Unix time; 0: DefaultStart.
+	Start int64 `json:"start,omitempty"`
 	// Signals can arrive whenever the program handles them, together at most
 	// SignalLimit times in an execution.
 	Signals     []syscall.Signal `json:"signals,omitempty"`
@@ -66,6 +69,7 @@ const (
 	DefaultDisk     = 64 << 20
 	DefaultHostname = "tandem"
 	DefaultMemory   = 1 << 30
+	DefaultStart    = 1_767_225_600 // 2026-01-01T00:00:00Z
 )
 
 // MaxSignals is how many kinds of signals can arrive.
@@ -109,6 +113,7 @@ func (w World) describe(sh *sharedWorld) error {
 		sh.signal[i] = uint32(s)
 	}
 	sh.signals, sh.signalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
+	sh.start = uint64(cmp.Or(w.Start, DefaultStart))
 	sh.earlyTimers = uint64(max(w.EarlyTimers, 0))
 	hosts := strings.Join(w.Hosts, "\n")
 	if len(hosts) > hostsBytes {

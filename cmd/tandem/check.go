@@ -59,6 +59,7 @@ type checkFlags struct {
 	cache         string
 	saveTo        string
 	saveInterval  time.Duration
+	date          string
 	elapsed       time.Duration // before the run was resumed
 	checkpointMiB int
 	within        configs.Bounds // of the file and the flags
@@ -126,6 +127,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.StringVar(&f.faults, "faults", "", "how `often` the network may fail in an execution between the program and the peers, such as 2; narrowed to kinds ("+strings.Join(sut.FaultKinds, ", ")+"), peers and operations: 2,reset,end,peer=NAME,on=read (or connect, write). Without kinds: "+strings.Join(sut.DefaultFaultKinds, ", "))
+	p.StringVar(&f.date, "date", "", "`when` the clocks of the program and of peers with clocks of their own start: a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now (default: at the end of this day, by UTC)")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for the peers whose clock is virtual, until a timer of theirs is due")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")
@@ -301,6 +303,10 @@ func (f *checkFlags) loadFile(file string, given func(flag string) bool) (config
 	if config.Group != nil && os.Geteuid() != 0 {
 		return config, errors.New("checking against peers needs root, to checkpoint them: run tandem as root, for instance with sudo")
 	}
+	var err error
+	if config.Date, err = f.dateFor(config, time.Now()); err != nil {
+		return config, err
+	}
 	return config, config.Validate()
 }
 
@@ -315,6 +321,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 		Workers:      cmp.Or(config.Workers, ownWorkers(config)),
 		PeerPatience: cmp.Or(config.PeerPatience, -1),
 	}
+	o.World.Start = config.Date.Unix()
 	o.CacheBytes, o.CheckpointBytes = int64(config.CacheMib)<<20, int64(config.CheckpointMib)<<20
 	for _, m := range config.Masks {
 		pattern := regexp.MustCompile(m.Pattern)

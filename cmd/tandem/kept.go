@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
@@ -16,6 +17,7 @@ import (
 type described struct {
 	Peers    map[string]string `json:"peers"`    // as they are configured
 	Programs map[string]string `json:"programs"` // see restsOn
+	Date     string            `json:"date"`     // when the clocks start
 }
 
 func describePeers(config configs.Config) (*described, error) {
@@ -24,6 +26,7 @@ func describePeers(config configs.Config) (*described, error) {
 	if d.Peers, err = flatten(struct{ Group *peers.Group }{config.Group}); err != nil {
 		return nil, err
 	}
+	d.Date = config.Date.Format(time.RFC3339)
 	d.Peers["peer_patience"] = config.PeerPatience.String()
 	return d, nil
 }
@@ -40,6 +43,9 @@ func (d *described) same(description string) error {
 			list = append(list, fmt.Sprintf("%s: it was %s, and is %s", key, orNothing(a), orNothing(b)))
 		}
 	}
+	if was.Date != d.Date {
+		list = append(list, fmt.Sprintf("date: it was %s, and is %s", orNothing(was.Date), d.Date))
+	}
 	if list = append(list, changes(was.Programs, d.Programs)...); len(list) == 0 {
 		return nil
 	}
@@ -48,6 +54,31 @@ func (d *described) same(description string) error {
 		list = append(list[:shown], fmt.Sprintf("... and %d more", more))
 	}
 	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file", strings.Join(list, "\n  "))
+}
+
+// dateFor is the date of a check that begins now: that of the flag, of the configuration, or of the cache that is kept, if
+// there is one already, because requests may depend on it; else the usual one.
+func (f *checkFlags) dateFor(config configs.Config, now time.Time) (time.Time, error) {
+	if f.date != "" {
+		date, err := configs.ParseDate(f.date, now)
+		if err != nil {
+			err = fmt.Errorf("--date: %w", err)
+		}
+		return date, err
+	}
+	if !config.Date.IsZero() {
+		return config.Date, nil
+	}
+	was := &described{}
+	if f.cache != "" {
+		text, err := check.DescriptionOf(f.cache)
+		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
+			if date, err := configs.ParseDate(was.Date, now); err == nil {
+				return date, nil
+			}
+		} // what is wrong with the file is said when it is opened
+	}
+	return configs.DefaultDate(now), nil
 }
 
 // openKept opens the cache that is kept; nil if there is none.

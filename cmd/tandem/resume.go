@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,7 @@ func (r request) describe() (a *asked, err error) {
 			a.Flags[flag.Name] = list.GetSlice()
 		}
 	})
+	a.Flags["date"] = []string{r.config.Date.Format(time.RFC3339)} // which may be that of today
 	return a, nil
 }
 

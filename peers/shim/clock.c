@@ -19,8 +19,9 @@ static bool count_time(enum source what)
 	return own_clock;
 }
 
-/* The virtual clock starts at 2025-01-01 00:00:00 UTC. */
-enum { CLOCK_START = 1735689600, CLOCK_STEP = 1000 /* ns */, SECOND = 1000000000 };
+enum { CLOCK_STEP = 1000 /* ns */, SECOND = 1000000000 };
+
+static uint64_t clock_start; /* seconds of Unix time at which the virtual clock starts: see TANDEM_ND */
 
 static uint64_t elapsed; /* ns on this process's clock */
 
@@ -31,7 +32,7 @@ static void let_pass(uint64_t ns) { __atomic_add_fetch(&elapsed, ns, __ATOMIC_RE
 static void virtual_time(struct timespec *t)
 {
 	uint64_t ns = __atomic_add_fetch(&elapsed, CLOCK_STEP, __ATOMIC_RELAXED);
-	t->tv_sec = CLOCK_START + ns / SECOND;
+	t->tv_sec = clock_start + ns / SECOND;
 	t->tv_nsec = ns % SECOND;
 }
 

@@ -523,8 +523,8 @@ SPAWN(posix_spawnp)
 
 /* --- the beginning --- */
 
-/* TANDEM_ND is "FILE PEER CLOCK", or "FILE PEER CLOCK SEED" where values are made and not only counted.
- * CLOCK is machine or virtual. A program that a process executes continues neither the stream nor the
+/* TANDEM_ND is "FILE PEER CLOCK START", or "FILE PEER CLOCK START SEED" where values are made and not only counted.
+ * CLOCK is machine or virtual, and START when it starts if it is not the machine's. A program that a process executes continues neither the stream nor the
  * clock of the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
 __attribute__((constructor)) static void begin(void)
 {
@@ -532,16 +532,17 @@ __attribute__((constructor)) static void begin(void)
 	const char *s = getenv("TANDEM_ND"), *l = getenv("LD_PRELOAD");
 	char file[128], clock[16];
 	unsigned number;
-	unsigned long long seed;
+	unsigned long long start, seed;
 	real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 	if (!s || !l || strlen(s) > 200)
 		return;
-	int fields = sscanf(s, "%127s %u %15s %llu", file, &number, clock, &seed);
-	if (fields < 3)
+	int fields = sscanf(s, "%127s %u %15s %llu %llu", file, &number, clock, &start, &seed);
+	if (fields < 4)
 		return;
 	peer = number;
 	frozen = !strcmp(clock, "virtual");
-	if (fields == 4) {
+	clock_start = start;
+	if (fields == 5) {
 		chosen = true;
 		stream.key = mix(seed ^ mix((uint64_t)getpid() << 32 | number));
 	}

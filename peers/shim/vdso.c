@@ -20,9 +20,10 @@ __attribute__((used)) static const char source_hash[] = SOURCE;
 /* Private to the process: it goes back with it. */
 VISIBLE struct {
 	uint64_t key;
+	uint64_t start;    /* of the clock, in seconds of Unix time */
 	uint64_t numbers;  /* drawn so far */
 	uint64_t readings; /* of the clock */
-} tandem_state = {1, 0, 0};
+} tandem_state = {1, 0, 0, 0};
 
 static uint64_t mix(uint64_t z)
 {
@@ -36,12 +37,12 @@ struct timespec {
 	int64_t seconds, nanoseconds;
 };
 
-enum { REALTIME = 0, REALTIME_COARSE = 5, TAI = 11, CLOCK_START = 1735689600, CLOCK_STEP = 1000, CLOCK_GETTIME = 228 };
+enum { REALTIME = 0, REALTIME_COARSE = 5, TAI = 11, CLOCK_STEP = 1000, CLOCK_GETTIME = 228 };
 
 static void virtual_time(struct timespec *t)
 {
 	uint64_t ns = __atomic_add_fetch(&tandem_state.readings, 1, __ATOMIC_RELAXED) * CLOCK_STEP;
-	t->seconds = CLOCK_START + ns / 1000000000;
+	t->seconds = tandem_state.start + ns / 1000000000;
 	t->nanoseconds = ns % 1000000000;
 }
 

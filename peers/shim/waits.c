@@ -49,7 +49,7 @@ static struct itimerspec itimerspec_of(const struct timer *t)
 /* since_start turns a point of time on the virtual clock into one of `elapsed`. */
 static uint64_t since_start(const struct timespec *t)
 {
-	const uint64_t start = (uint64_t)CLOCK_START * SECOND;
+	const uint64_t start = clock_start * SECOND;
 	return nanoseconds(t) > start ? nanoseconds(t) - start : 0;
 }
 

@@ -99,10 +99,7 @@ var tandem struct {
 	step      uint32 // first record of the current transition
 }
 
-const (
-	tandemEpoch     = 1_000_000_000_000 // monotonic reading at which every execution starts, ns
-	tandemWallEpoch = 1_767_225_600     // 2026-01-01T00:00:00Z, s
-)
+const tandemEpoch = 1_000_000_000_000 // monotonic reading at which every execution starts, ns
 
 // tandemPoint is called at the entry of each visible operation. It returns when
 // the calling goroutine may perform it. state is read to see whether a waiting

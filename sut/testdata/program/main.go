@@ -48,6 +48,7 @@ var scenarios = map[string]func(){
 	"fatal":        func() { var m sync.Mutex; m.Unlock() },
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
 	"timers":       timers,
+	"date":         date,
 	"select":       selects,
 	"primitives":   primitives,
 	"memory":       memory,
@@ -144,6 +145,13 @@ func timers() {
 			return
 		}
 	}
+}
+
+// date says what time it is, and what time a day later.
+func date() {
+	now := time.Now().UTC().Format(time.RFC3339)
+	time.Sleep(24 * time.Hour)
+	fmt.Println(now, time.Now().UTC().Format(time.RFC3339))
 }
 
 // selects has three ready arms, and says which one was taken.

@@ -1,0 +1,28 @@
+package sut_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestDate: the wall clock starts where the world says, in every execution, and goes on with the monotonic one.
+func TestDate(t *testing.T) {
+	for _, start := range []string{"1971-01-01T00:00:00Z", "2019-03-31T16:00:00Z", "2200-12-31T23:59:59Z"} {
+		at, err := time.Parse(time.RFC3339, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+			w := startIn(t, isolation, sut.World{Start: at.Unix()}, "date")
+			for range 2 {
+				log := run(t, w, sut.Schedule{Steps: 1000}, nil)
+				want := start + " " + at.Add(24*time.Hour).Format(time.RFC3339) + "\n"
+				if got := string(log.Stdout); got != want {
+					t.Errorf("it is %q, and a day later; want %q", got, want)
+				}
+			}
+		}
+	}
+}
