@@ -31,6 +31,7 @@ func (h *hosted) verify(ctx context.Context, i *image) error {
 		now, err := h.visible()
 		var differing []string
 		for _, want := range i.visible {
+			want, now := settleTimed(want, now, time.Since(begin))
 			differing = differences(knownTo(i.backend, want), knownTo(i.backend, now))
 			if err == nil && len(differing) == 0 {
 				return nil
@@ -206,7 +207,7 @@ func visibleProcesses(pids []int, namespaces int) (state []string, err error) {
 		return nil, err
 	}
 	for _, pid := range pids {
-		v := visibleProcess{directory: fmt.Sprintf("/proc/%d", pid)}
+		v := visibleProcess{pid: pid, directory: fmt.Sprintf("/proc/%d", pid)}
 		if v.inner, err = innerPID(pid); err != nil {
 			return nil, err
 		}
@@ -285,6 +286,7 @@ func visibleFiles(directory string) (state []string, err error) {
 
 // visibleProcess collects what can be seen of a process; err is the first error.
 type visibleProcess struct {
+	pid       int
 	directory string // in /proc
 	inner     int    // its pid in the group
 	lines     []string
@@ -429,14 +431,12 @@ func (v *visibleProcess) thread(directory string) {
 		}
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	// The call with its time-out differs: what has waited for a while goes on with a call of
-	// its own. The place in the program and the stack do not.
-	f := strings.Fields(v.read(directory + "/syscall"))
-	if len(f) < 3 {
-		v.fail(fmt.Errorf("thread %s of process %d is not in a system call", number, v.inner))
+	call, err := visibleCall(v.pid, v.read(directory+"/syscall"))
+	if err != nil {
+		v.fail(fmt.Errorf("thread %s of process %d: %w", number, v.inner, err))
 		return
 	}
-	lines = append(lines, fmt.Sprintf("in a call at %s, stack %s", f[len(f)-1], f[len(f)-2]))
+	lines = append(lines, call)
 	for _, line := range lines {
 		v.addf("thread %s: %s", number, line)
 	}

@@ -10,9 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TimesOut tells whether a system call that a thread of a process waits in ends by itself.
+func TimesOut(pid, number int, arguments [6]uint64) bool {
+	_, timed := timeOut(pid, number, arguments)
+	return timed
+}
+
 // timeOut is how long it is until a system call ends by itself, when it began or, of one with a
 // deadline, from now on.
-func (w *Watch) timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
+func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
 	call := timedCalls[number]
 	value := arguments[call.timeout]
 	switch {

@@ -268,7 +268,7 @@ func (w *Watch) noteWait(t task, channel string) error {
 	if goesOn {
 		number = w.restarted(timerKey{t.pid, t.tid, -1}, arguments, channel)
 	}
-	remaining, timed := w.timeOut(t.pid, number, arguments)
+	remaining, timed := timeOut(t.pid, number, arguments)
 	if !timed {
 		return nil
 	}
