@@ -98,7 +98,7 @@ func (w *Watch) describeThread(pid, tid int, since *activity) string {
 	before := since.threads[tid] // nothing, if it was not there
 	runs, spent := now.runs-before.runs, time.Duration(now.nanoseconds-before.nanoseconds)
 	if waitsForInput(s.state, channel) && runs == 0 {
-		return ""
+		return w.describeShortWait(pid, tid, s.command)
 	}
 	text := fmt.Sprintf("thread %d (%s) is in state %c, wchan %s", tid, s.command, s.state, channel)
 	if call := w.callOf(pid, tid); call != "" {
@@ -110,6 +110,15 @@ func (w *Watch) describeThread(pid, tid int, since *activity) string {
 		text += "; its process has " + timers
 	}
 	return text
+}
+
+// describeShortWait says that a thread waits, but so short that it counts as work; empty if it does not.
+func (w *Watch) describeShortWait(pid, tid int, command string) string {
+	t := w.timers.known[timerKey{pid, tid, -1}]
+	if t == nil || t.judge() == nil {
+		return ""
+	}
+	return fmt.Sprintf("thread %d (%s) is in %s, which was seen as a wait of %v, and one of at most %v counts as work", tid, command, w.callOf(pid, tid), t.timeout, ShortWait)
 }
 
 // timersOf names what wakes a process from time to time by itself.

@@ -197,7 +197,8 @@ func (w *Watch) Late() bool {
 }
 
 // note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes on
-// with a wait that was interrupted, with its time-out as it was.
+// with a wait that was interrupted, with its time-out as it was. The remaining time of a wait never grows:
+// one that is longer than what was seen there before has begun since then.
 func (w *Watch) note(key timerKey, of wait, began string, remaining time.Duration, goesOn bool) error {
 	s := &w.timers
 	t, now := s.known[key], time.Now()
@@ -206,15 +207,15 @@ func (w *Watch) note(key timerKey, of wait, began string, remaining time.Duratio
 	case t == nil:
 		t = &timer{}
 		s.known[key] = t
-		if was, ok := w.savedTimer(key); ok && was.of == of {
+		if was, ok := w.savedTimer(key); ok && was.of == of && remaining <= was.timeout {
 			due, timeout = was.Due, was.timeout
 		}
 	case t.of == of && t.began == began:
 		t.seen = s.look
 		return t.judge()
-	case t.of == of && goesOn:
+	case t.of == of && goesOn && remaining <= t.timeout:
 		due, ends, timeout = t.Due, t.ends, t.timeout
-	case t.of == of && t.interrupted && now.Before(t.ends):
+	case t.of == of && t.interrupted && now.Before(t.ends) && remaining <= t.timeout:
 		due, timeout = t.Due, t.timeout
 	case t.of == of:
 		t.rounds++

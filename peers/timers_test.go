@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -60,6 +61,37 @@ func TestLongWaits(t *testing.T) {
 	want := []Timer{{Peer: 3, Due: 3 * time.Second}, {Peer: 1, Due: 4 * time.Second}} // thread 2 has gone on
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestALongerWaitIsAnother: one that has begun since the last look is not taken for the shorter one at the same place that
+// was seen before, though the kernel goes on with it, a checkpoint has interrupted it, or the group was restored meanwhile.
+func TestALongerWaitIsAnother(t *testing.T) {
+	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_FUTEX}
+	for name, c := range map[string]struct{ goesOn, interrupted, restored bool }{
+		"the kernel goes on with it": {goesOn: true}, "interrupted": {interrupted: true}, "restored": {restored: true},
+		"restored, and the kernel goes on with it": {restored: true, goesOn: true},
+	} {
+		w := watchOfTimers()
+		for round := range tickerRounds + 1 {
+			w.timers.begin()
+			_ = w.note(key, of, strconv.Itoa(round), time.Millisecond, false)
+		}
+		was := w.timers.known[key]
+		was.interrupted = c.interrupted
+		if c.restored {
+			delete(w.timers.known, key)
+			w.timers.saved = Saved{timers: map[timerKey]timer{{tid: os.Getpid(), fd: -1}: *was}}
+			key.tid = os.Getpid()
+		}
+		w.timers.begin()
+		if err := w.note(key, of, "later", time.Minute, c.goesOn); err != nil {
+			t.Errorf("%s: %v, want a timer", name, err)
+		}
+		if due := w.timers.known[key].Due; due != time.Minute {
+			t.Errorf("%s: it is due at %v, want a minute", name, due)
+		}
+		key.tid = 7
 	}
 }
 
