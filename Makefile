@@ -28,7 +28,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
+.PHONY: all build setup demo test std twins programs scripts pairs deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -73,7 +73,16 @@ scripts: setup build
 	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 2h -socket-scripts 3000 -thing-scripts 400
 
 pairs: setup build
-	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h
+	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h -deep
+
+# All cases of the tests of which `make test` runs a part.
+DEEP = ./check ./ckptd ./cmd/tandem ./examples/gallery
+deep: PEERS = all
+deep: setup build
+	PROGRAMS=300 $(GO) test $(DEEP) -p 2 -count=1 -timeout 3h -deep
+	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 1h -socket-scripts 30 -thing-scripts 12
+	$(GO) test ./ckptd -run 'TestSoak|TestKillsAtRandom' -count=1 -timeout 1h -soak 2000 -kills 24
+	$(GO) test ./sut -run TestTwins -count=1 -every-twin 2
 
 # Without UPDATE, a test that is listed as passing and does not is an error.
 std:

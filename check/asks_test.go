@@ -37,7 +37,7 @@ func TestSwapsAgainstTwin(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	compared := 0
-	for range 30 {
+	for range cases(30, 15) {
 		var texts []string
 		for range 2 + r.IntN(2) {
 			var words []string
@@ -57,7 +57,7 @@ func TestSwapsAgainstTwin(t *testing.T) {
 			t.Errorf("%s: %d outcomes and %d orders in %d executions, want %d and %d", text, len(few.outcomes), len(few.orders), few.complete, len(all.outcomes), len(all.orders))
 		}
 	}
-	if compared < 15 {
+	if compared < cases(15, 7) {
 		t.Errorf("only %d programs had few enough schedules to compare", compared)
 	}
 }

@@ -43,14 +43,11 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	return result.Verdict, result.Counts, said
 }
 
-// TestChosenBehaviours: eight behaviours of Dropbear are explored, each with a key exchange of
+// TestChosenBehaviours: several behaviours of Dropbear are explored, each with a key exchange of
 // its own, and it is the same, byte for byte, when Dropbear is started anew each time it has
 // to go back and when it goes back to checkpoints.
 func TestChosenBehaviours(t *testing.T) {
-	behaviours := 8
-	if testing.Short() {
-		behaviours = 2
-	}
+	behaviours := cases(8, 3)
 	var want []map[string]bool
 	for _, name := range []string{"always", "never"} {
 		o := scpToFixed.options(t)

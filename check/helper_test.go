@@ -21,6 +21,16 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
+
+// cases is how many cases a test has of those that make deep runs.
+func cases(all, part int) int {
+	if *deep {
+		return all
+	}
+	return part
+}
+
 // tree holds the examples and, below bin, what is built of them and of the
 // daemon, laid out as the configurations expect it.
 var tree string
@@ -139,8 +149,12 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 }
 
 // newClient starts a daemon with the backend that is the default of the configuration.
-func newClient(t testing.TB) *ckptd.Client { return newClientBy(t, ckptd.BackendAuto) }
+// newClient starts a daemon that does not look whether groups come back as they were: the tests of ckptd do.
+func newClient(t testing.TB) *ckptd.Client {
+	return spawn(t, ckptd.Options{Backend: ckptd.BackendAuto})
+}
 
+// newClientBy starts one that does.
 func newClientBy(t testing.TB, backend string) *ckptd.Client {
 	_, isTest := t.(*testing.T) // benchmarks measure what users have
 	return spawn(t, ckptd.Options{Backend: backend, Verify: isTest})

@@ -21,7 +21,7 @@ func TestLimitsAgainstTwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared, left := 0, 0
-	for number := range uint64(6) {
+	for number := range uint64(cases(6, 3)) {
 		for _, flavour := range flavourNames {
 			text := drawProgram(flavour, number).String()
 			o := sut.Options{Args: []string{text}}

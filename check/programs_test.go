@@ -302,7 +302,7 @@ func TestProgramsAgainstTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := 300
+	programs := 150
 	if text := os.Getenv("PROGRAMS"); text != "" {
 		if programs, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)

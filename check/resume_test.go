@@ -136,9 +136,9 @@ func TestResume(t *testing.T) {
 			o.SelfCheck = 50
 			o.Search = test.newSearch()
 			want := check(t, o)
-			times := 8
+			times := cases(8, 4)
 			if o.Group != nil {
-				times = 4 // each time the peers start anew
+				times = cases(4, 2) // each time the peers start anew
 			}
 			got := inSessions(t, o, test.newSearch, times, want.Counts.Elapsed/4)
 			if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" {

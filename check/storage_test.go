@@ -45,10 +45,11 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 // TestStorageFails damages all images there are, leaves no room for more, and has them on a file system that is
 // read-only, again and again during a search. What it finds is the same: places are come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
-	undisturbed := sabotage(t, ckptd.BackendMemory, 70, func(int, string) {})
+	executions := cases(70, 35)
+	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
 		t.Run(backend, func(t *testing.T) {
-			got := sabotage(t, backend, 70, func(input int, images string) {
+			got := sabotage(t, backend, executions, func(input int, images string) {
 				switch input % 60 {
 				case 10:
 					damageAll(t, images, func(content []byte) []byte { return content[:len(content)/2] })
@@ -71,7 +72,7 @@ func TestStorageFails(t *testing.T) {
 					mountImages(t, func(images string) error { return unix.Unmount(images, unix.MNT_DETACH) })
 				}
 			})
-			if got.Verdict.Executions != 70 || got.Verdict.Transitions != undisturbed.Verdict.Transitions {
+			if got.Verdict.Executions != executions || got.Verdict.Transitions != undisturbed.Verdict.Transitions {
 				t.Errorf("%+v\nundisturbed: %+v", got.Verdict, undisturbed.Verdict)
 			}
 			if c := got.Counts; c.Restarts < 2 || c.Replayed <= undisturbed.Counts.Replayed || c.Unstored == 0 || !strings.Contains(got.Unstored, ckptd.ErrNotStored.Error()) {

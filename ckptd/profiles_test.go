@@ -233,8 +233,8 @@ func build(t *testing.T, pkg string) []byte {
 }
 
 // run has the dialogue undisturbed, from a first checkpoint on; then again, with a
-// checkpoint before each step, to which the peer goes back at once; then from each of those
-// checkpoints to the end.
+// checkpoint before each step, to which the peer goes back at once; then from every other one
+// of those checkpoints to the end, or with -deep from each.
 func (d profileDialogue) run(t *testing.T, p peers.Profile, c *Client) {
 	r := &rehearsal{t: t, dialogue: d, ended: map[proxy.ID]int{}}
 	r.start = func() { r.group, r.address = d.group(t, p, c) }
@@ -256,7 +256,11 @@ func (d profileDialogue) run(t *testing.T, p peers.Profile, c *Client) {
 		r.goBack(images[n], n)
 		r.step(n, "restored before each step")
 	}
-	for from := len(images) - 1; from >= 0; from-- {
+	every := 2
+	if *deep {
+		every = 1
+	}
+	for from := len(images) - 1; from >= 0; from -= every {
 		r.goBack(images[from], from)
 		for n := from; n < len(images); n++ {
 			r.step(n, fmt.Sprintf("restored before step %d", from))

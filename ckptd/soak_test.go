@@ -14,7 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-var soak = flag.Int("soak", 2000, "checkpoints, each with a restore, of TestSoak; `make soak` has 100,000")
+var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
+
+var soak = flag.Int("soak", 600, "checkpoints, each with a restore, of TestSoak; `make soak` has 100,000")
 
 // soaked is a dialogue in which a group is taken back and forth.
 type soaked struct {

@@ -22,7 +22,10 @@ import (
 // check. Peers are brought back; where that is not possible, or they then answer differently,
 // the check must end with an error that names what has died. It must leave nothing behind.
 func TestKill(t *testing.T) {
-	const times = 4
+	times := 2
+	if *deep {
+		times = 4
+	}
 	dropbear := []string{"./examples/scpto/fixed", "-c", "examples/scpto/tandem.yaml"}
 	// The peer of this one is asked something new all the time.
 	alphabet := []string{"./examples/alphabet", "--backend", "criu", "-c", filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}

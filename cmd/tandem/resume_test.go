@@ -18,7 +18,10 @@ import (
 // TestKilledAndResumed ends checks with SIGKILL at random moments, wherever they are then, and has
 // them go on. They print what they print when nothing happens to them.
 func TestKilledAndResumed(t *testing.T) {
-	const times = 3 // of each of eight checks
+	times := 1 // of each of eight checks
+	if *deep {
+		times = 3
+	}
 	turns := func(args ...string) []string {
 		return append([]string{"./check/testdata/turns", "--executions", "40000", "--workers", "2"}, args...)
 	}

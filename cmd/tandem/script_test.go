@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 // tree holds a copy of the examples and, in bin, the binaries under test, side by
 // side as they are installed.
 var tree, bin string
+
+var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "tandem-cmd-test-")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,15 +111,20 @@ func explored(t *testing.T, program *sut.Program, s explore.Search, leaks bool, 
 	return result
 }
 
+var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
+
 // TestReductionAgrees enumerates the schedules of all programs that have few. The
 // verdict is that of the reduced search.
 func TestReductionAgrees(t *testing.T) {
 	program := build(t)
-	enumerated := 0
+	enumerated, most := 0, 200
+	if *deep {
+		most = 500
+	}
 	for _, b := range bugs() {
 		for _, args := range [][]string{{b.Name}, {b.Name, "-fixed"}} {
 			leaks := len(args) > 1 || b.Shows == bug.Leak
-			all := explored(t, program, explore.MaxExecutions(explore.DFS(), 500), leaks, args...).Verdict
+			all := explored(t, program, explore.MaxExecutions(explore.DFS(), most), leaks, args...).Verdict
 			if all.Kind == explore.Unknown {
 				continue
 			}
@@ -128,7 +134,7 @@ func TestReductionAgrees(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d programs have at most 500 schedules, or a bug in one of the first 500", enumerated, 2*len(bugs()))
+	t.Logf("%d of %d programs have at most %d schedules, or a bug in one of the first of so many", enumerated, 2*len(bugs()), most)
 	if enumerated < len(bugs()) {
 		t.Error("too few programs were compared")
 	}

@@ -57,15 +57,14 @@ func run(args []string) error {
 			return fmt.Errorf("%s: one name is enough; the one here is %s", arg, name)
 		}
 	}
-	bugs := bugs()
-	at := slices.IndexFunc(bugs, func(b bug.Bug) bool { return b.Name == name })
+	at := slices.IndexFunc(all, func(b bug.Bug) bool { return b.Name == name })
 	switch {
 	case at < 0:
 		return fmt.Errorf("%q is no bug of the gallery: -list shows their names", name)
 	case fixed:
-		bugs[at].Fixed()
+		all[at].Fixed()
 	default:
-		bugs[at].Buggy()
+		all[at].Buggy()
 	}
 	return nil
 }
@@ -93,11 +92,14 @@ func rooms() []room {
 	}
 }
 
-func bugs() (all []bug.Bug) {
+// all are the bugs of all rooms. They are listed before main begins, once for all executions.
+var all = bugs()
+
+func bugs() (list []bug.Bug) {
 	for _, r := range rooms() {
-		all = append(all, r.bugs...)
+		list = append(list, r.bugs...)
 	}
-	return all
+	return list
 }
 
 func list() {
