@@ -42,6 +42,15 @@ func TestLostConnection(t *testing.T) {
 	expectIn(t, "disconnect", "-modfile=fixed.mod", unknown, append(random, "600")...)
 }
 
+// TestRequestAfterClose: a loop without end that a version of a library had when its connection was closed is found, and is
+// not in the version that mends it.
+func TestRequestAfterClose(t *testing.T) {
+	counterexample := filepath.Join(t.TempDir(), "counterexample")
+	expectIn(t, "ping", "", violated, "check", ".", "-o", counterexample)
+	expectIn(t, "ping", "", violated, "replay", counterexample, "--times", "3")
+	expectIn(t, "ping", "-modfile=fixed.mod", unknown, "check", ".", "--executions", "100")
+}
+
 func expect(t *testing.T, want int, args ...string) {
 	t.Helper()
 	expectIn(t, ".", "", want, args...)
