@@ -28,7 +28,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
+.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -74,6 +74,9 @@ scripts: setup build
 
 pairs: setup build
 	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h -deep
+
+delays: setup build
+	$(GO) test ./check -run 'TestDelays$$|TestOrderOfDelays' -count=1 -v -timeout 6h -delays 500
 
 # All cases of the tests of which `make test` runs a part.
 DEEP = ./check ./ckptd ./cmd/tandem ./examples/gallery

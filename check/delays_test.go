@@ -129,7 +129,7 @@ func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) find
 // TestDelays: how long a server takes makes no difference to a program that waits for it, and
 // neither do the ways to check.
 func TestDelays(t *testing.T) {
-	x := newDelayTest(t)
+	x, count := newDelayTest(t), map[string]int{}
 	for seed := range *delayPairs {
 		d := rapid.Custom(drawDelayed).Example(seed)
 		want := x.check(t, d.atOnce(), reference)
@@ -138,6 +138,14 @@ func TestDelays(t *testing.T) {
 		v.backend = []string{ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendCRIU}[seed%3]
 		if got := x.check(t, d, v); !got.equal(want) {
 			t.Errorf("%+v\n%v: %v\nwant %v", d, v, got, want)
+		}
+		count["server "+d.server]++
+		count["verdict "+want.kind.String()]++
+		if d.deadline > 0 {
+			count["with a deadline"]++
+		}
+		if n := seed + 1; n%25 == 0 || n == *delayPairs {
+			t.Logf("%d pairs: %v", n, count)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sut
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -70,8 +71,10 @@ type listedPackage struct {
 	Standard   bool
 	GoFiles    []string
 	CgoFiles   []string
-	Imports    []string
-	Module     *struct {
+	// IgnoredGoFiles are left out, by their names or build constraints.
+	IgnoredGoFiles []string
+	Imports        []string
+	Module         *struct {
 		Path     string
 		Main     bool
 		Indirect bool // no main module requires it directly
@@ -174,20 +177,29 @@ func (t *Toolchain) Packages(ctx context.Context, dir string, patterns ...string
 
 // list returns the packages that a program is made of, the main one last.
 func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, error) {
-	cgo, err := t.runList(ctx, o, "CGO_ENABLED=1")
-	if err != nil {
-		return nil, err
+	packages, err := t.runList(ctx, o, "CGO_ENABLED=0")
+	if err == nil && !slices.ContainsFunc(packages, listedPackage.mayUseCgo) {
+		return packages, nil
 	}
+	cgo, cgoErr := t.runList(ctx, o, "CGO_ENABLED=1")
 	for _, p := range cgo {
 		if !p.Standard && len(p.CgoFiles) > 0 {
 			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled\n\tat %s", p.ImportPath, p.cgoLine())
 		}
 	}
-	return t.runList(ctx, o, "CGO_ENABLED=0")
+	return packages, cmp.Or(err, cgoErr)
+}
+
+// mayUseCgo reports whether a package has files that are left out where there is no cgo.
+func (p listedPackage) mayUseCgo() bool {
+	return !p.Standard && slices.ContainsFunc(p.IgnoredGoFiles, func(name string) bool {
+		content, err := os.ReadFile(filepath.Join(p.Dir, name))
+		return err != nil || bytes.Contains(content, []byte("cgo")) || bytes.Contains(content, []byte(`"C"`))
+	})
 }
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,Imports,Module,Error"}
+	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
 	args = append(args, tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")
