@@ -45,7 +45,7 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 // TestStorageFails damages all images there are, leaves no room for more, and has them on a file system that is
 // read-only, again and again during a search. What it finds is the same: places are come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
-	executions := cases(70, 35)
+	executions := cases(70, 24)
 	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
 		t.Run(backend, func(t *testing.T) {

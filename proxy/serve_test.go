@@ -27,7 +27,9 @@ func channelPair(t testing.TB) (*os.File, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return os.NewFile(uintptr(pair[0]), "channel"), pair[1]
+	ours := os.NewFile(uintptr(pair[0]), "channel")
+	t.Cleanup(func() { ours.Close() }) // a test may have no other use of it than its descriptor
+	return ours, pair[1]
 }
 
 // newServer serves within the test; served gets what serve returns.
