@@ -2,11 +2,19 @@ package explore
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"strings"
 
 	"pgregory.net/rapid"
 )
+
+// Half of what rapid would check otherwise; make deep has all, by -rapid.checks.
+func init() {
+	if err := flag.Set("rapid.checks", "50"); err != nil {
+		panic(err)
+	}
+}
 
 // profile says what random programs are made of.
 type profile struct {
