@@ -221,7 +221,8 @@ func (p *passing) toMost(ctx context.Context, n dueTimer, some bool) (Passed, er
 	end := p.watch.Time()
 	if p.how.Most > 0 {
 		end = p.began + p.how.Most
-		if some && n.real && n.due-p.watch.Time() <= p.how.Patience { // the peers have to be there when it has come
+		// The peers have to be there when it has come. One that is due earlier is not waited for: it counts as none.
+		if some && n.real && n.due >= end && n.due-p.watch.Time() <= p.how.Patience {
 			if err := sleep(ctx, end-p.watch.Time()); err != nil {
 				return Passed{}, err
 			}

@@ -116,3 +116,14 @@ func systemCall(t *testing.T, g *Group) string {
 	t.Helper()
 	return string(readFile(t, fmt.Sprintf("/proc/%d/syscall", hostPID(t, g, g.processes[0].PID))))
 }
+
+// TestTimerAfterAnother: where a timer of a peer has ended and the next one is not waited for, nobody waits until the program's
+// is due either, which may be in an hour.
+func TestTimerAfterAnother(t *testing.T) {
+	c := spawn(t, Options{Backend: BackendMemory})
+	g := start(t, c, peers.Group{Peers: []peers.Peer{{Name: "sleeper", Command: []string{"python3", "-c", "import time\nwhile True: time.sleep(0.2)"}}}})
+	passed, err := g.Pass(testContext(t), Wait{Most: time.Hour, Patience: 300 * time.Millisecond, Shows: func() (bool, error) { return false, nil }})
+	if err != nil || passed.Time != time.Hour || passed.Peer != 0 {
+		t.Errorf("%+v, %v, want an hour", passed, err)
+	}
+}
