@@ -112,13 +112,15 @@ func (w *Watch) describeThread(pid, tid int, since *activity) string {
 	return text
 }
 
-// describeShortWait says that a thread waits, but so short that it counts as work; empty if it does not.
+// describeShortWait says that a thread is in a wait that counts as work, because it is so short.
+// It is empty if the last look has found no such wait.
 func (w *Watch) describeShortWait(pid, tid int, command string) string {
 	t := w.timers.known[timerKey{pid, tid, -1}]
-	if t == nil || t.judge() == nil {
+	if t == nil || t.seen != w.timers.look || t.judge() == nil {
 		return ""
 	}
-	return fmt.Sprintf("thread %d (%s) is in %s, which was seen as a wait of %v, and one of at most %v counts as work", tid, command, w.callOf(pid, tid), t.timeout, ShortWait)
+	return fmt.Sprintf("thread %d (%s) waits in %s for %v: a wait of at most %v counts as work",
+		tid, command, timedCalls[t.of.number].name, t.timeout, ShortWait)
 }
 
 // timersOf names what wakes a process from time to time by itself.

@@ -197,8 +197,8 @@ func (w *Watch) Late() bool {
 }
 
 // note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes on
-// with a wait that was interrupted, with its time-out as it was. The remaining time of a wait never grows:
-// one that is longer than what was seen there before has begun since then.
+// with a wait that was interrupted, with its time-out as it was. What remains of a wait never grows:
+// where it is more than before, another wait has begun.
 func (w *Watch) note(key timerKey, of wait, began string, remaining time.Duration, goesOn bool) error {
 	s := &w.timers
 	t, now := s.known[key], time.Now()

@@ -64,12 +64,38 @@ func TestLongWaits(t *testing.T) {
 	}
 }
 
-// TestALongerWaitIsAnother: one that has begun since the last look is not taken for the shorter one at the same place that
-// was seen before, though the kernel goes on with it, a checkpoint has interrupted it, or the group was restored meanwhile.
+// TestShortWaitsAreNamed: who asks why a group is not quiescent is told of a wait that counts as
+// work, as long as it lasts.
+func TestShortWaitsAreNamed(t *testing.T) {
+	w := watchOfTimers()
+	note := func(tid int, length time.Duration) {
+		_ = w.note(timerKey{1, tid, -1}, wait{number: unix.SYS_FUTEX}, "1", length, false)
+	}
+	w.timers.begin()
+	note(1, 3*time.Millisecond)
+	note(2, time.Minute)
+	const want = "thread 1 (server) waits in futex for 3ms: a wait of at most 50ms counts as work"
+	if got := w.describeShortWait(1, 1, "server"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := w.describeShortWait(1, 2, "server"); got != "" {
+		t.Errorf("of a long wait it says %q", got)
+	}
+	w.timers.begin() // and the thread waits for something else
+	if got := w.describeShortWait(1, 1, "server"); got != "" {
+		t.Errorf("of a wait that has ended it says %q", got)
+	}
+}
+
+// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the shorter
+// one that was seen at the same place. That holds also if the kernel goes on with it, if a checkpoint
+// has interrupted it, and if the group was restored meanwhile.
 func TestALongerWaitIsAnother(t *testing.T) {
 	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_FUTEX}
 	for name, c := range map[string]struct{ goesOn, interrupted, restored bool }{
-		"the kernel goes on with it": {goesOn: true}, "interrupted": {interrupted: true}, "restored": {restored: true},
+		"the kernel goes on with it": {goesOn: true},
+		"interrupted":                {interrupted: true},
+		"restored":                   {restored: true},
 		"restored, and the kernel goes on with it": {restored: true, goesOn: true},
 	} {
 		w := watchOfTimers()
