@@ -172,6 +172,9 @@ func runIn(ctx context.Context, o Options) (*Result, error) {
 // resumes says whether a saved run is gone on with.
 func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.saved != nil }
 
+// The clocks of the program and of its peers start together, also where nothing is said.
+var _ = [1]struct{}{}[sut.DefaultStart-peers.DefaultStart]
+
 func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil && o.Scope == iocache.Connection {
 		for _, p := range o.Group.Peers {
@@ -192,7 +195,9 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		o.World.Behaviours, o.World.PerConnection = o.Group.Behaviours(), o.Scope == iocache.Connection
 		o.World.PeerTime = o.Scope == iocache.Group
 		group := *o.Group
-		group.Start = time.Unix(cmp.Or(o.World.Start, sut.DefaultStart), 0).UTC()
+		if o.World.Start != 0 {
+			group.Start = time.Unix(o.World.Start, 0).UTC()
+		}
 		o.Group = &group
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}

@@ -100,19 +100,21 @@ type File struct {
 // IsDirectory tells whether it is an empty directory.
 func (f File) IsDirectory() bool { return strings.HasSuffix(f.Path, "/") }
 
-// DefaultStart is when clocks start that are not the machine's, where nothing else is said.
-var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+// DefaultStart is when clocks start that are not the machine's, where nothing else is said: in
+// seconds of Unix time, 2026-01-01 00:00:00 UTC.
+const DefaultStart = 1_767_225_600
 
-// ClockStart is when the clock of a peer starts whose behaviour is chosen or whose clock is virtual.
+// ClockStart is when the clocks of those peers start that do not have the machine's: peers with
+// choices, and peers with a virtual clock.
 func (g Group) ClockStart() time.Time {
 	if g.Start.IsZero() {
-		return DefaultStart
+		return time.Unix(DefaultStart, 0).UTC()
 	}
 	return g.Start
 }
 
-// FilesChanged is when the files of all peers were changed last: the same on every day on which a check may begin, because
-// servers tell it, and never after ClockStart.
+// FilesChanged is when the files of all peers were changed last. Servers tell it, so it is the same on
+// every day on which a check begins. It is never after ClockStart.
 func (g Group) FilesChanged() time.Time {
 	const year = 2025
 	if start := g.ClockStart(); start.Year() < year {
