@@ -85,7 +85,6 @@ deep: setup build
 	PROGRAMS=300 $(GO) test $(DEEP) -p 2 -count=1 -timeout 3h -deep
 	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 1h -socket-scripts 30 -thing-scripts 12
 	$(GO) test ./ckptd -run 'TestSoak|TestKillsAtRandom' -count=1 -timeout 1h -soak 2000 -kills 24
-	$(GO) test ./sut -run TestTwins -count=1 -every-twin 2
 	$(GO) test ./explore -count=1 -timeout 1h -rapid.checks 100
 
 # Without UPDATE, a test that is listed as passing and does not is an error.

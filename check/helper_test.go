@@ -23,7 +23,7 @@ import (
 
 var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
 
-// cases is how many cases a test has of those that make deep runs.
+// cases is how many cases a test runs: all of them in make deep, else a part.
 func cases(all, part int) int {
 	if *deep {
 		return all
@@ -148,13 +148,13 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
-// newClient starts a daemon with the backend that is the default of the configuration.
-// newClient starts a daemon that does not look whether groups come back as they were: the tests of ckptd do.
+// newClient starts a daemon. It compares restored groups with their images only in make deep: the tests
+// of ckptd always do.
 func newClient(t testing.TB) *ckptd.Client {
-	return spawn(t, ckptd.Options{Backend: ckptd.BackendAuto})
+	return spawn(t, ckptd.Options{Backend: ckptd.BackendAuto, Verify: *deep})
 }
 
-// newClientBy starts one that does.
+// newClientBy starts a daemon that compares them.
 func newClientBy(t testing.TB, backend string) *ckptd.Client {
 	_, isTest := t.(*testing.T) // benchmarks measure what users have
 	return spawn(t, ckptd.Options{Backend: backend, Verify: isTest})

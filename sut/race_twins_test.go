@@ -18,7 +18,7 @@ import (
 
 var (
 	schedulesOfTwins = flag.Int("twins", 1, "TestTwins runs each program with so many schedules")
-	everyTwin        = flag.Int("every-twin", 4, "TestTwins takes one of so many of each shape (1: all)")
+	everyTwin        = flag.Int("every-twin", 2, "TestTwins takes one of so many of each shape (1: all)")
 )
 
 // twin is a program of testdata/twins.
