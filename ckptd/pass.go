@@ -221,7 +221,8 @@ func (p *passing) toMost(ctx context.Context, n dueTimer, some bool) (Passed, er
 	end := p.watch.Time()
 	if p.how.Most > 0 {
 		end = p.began + p.how.Most
-		// The peers have to be there when it has come. One that is due earlier is not waited for: it counts as none.
+		// Where a timer of the peers is due soon after the program's, real time has to go on as far as
+		// the program's. One that is due before the program's, and was not waited for, counts as none.
 		if some && n.real && n.due >= end && n.due-p.watch.Time() <= p.how.Patience {
 			if err := sleep(ctx, end-p.watch.Time()); err != nil {
 				return Passed{}, err

@@ -1,7 +1,7 @@
 package ckptd
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// A thread that waits with a time-out goes on by itself soon after it was restored, and waits again: maybe elsewhere, and
-// maybe with another depth of the stack. Until then it must be seen where it was, if verify comes in time.
+// A thread that waits with a time-out goes on by itself some time after a restore. Its next wait may be
+// at another place, or with another depth of the stack. Just after the restore it must be where it was.
 
 const (
 	inCall     = "in a call at "
@@ -19,12 +19,13 @@ const (
 	timedMoves = time.Second         // from then on such a thread may be anywhere
 )
 
-// visibleCall describes what a thread waits in: the place in the program and the stack. Its arguments differ, since what
-// has waited for a while goes on with a call of its own. line is /proc/PID/syscall.
+// visibleCall describes where a thread waits: the place in the program and the stack. The arguments are
+// left out, since the kernel goes on with an interrupted wait by another call. line is
+// /proc/PID/syscall.
 func visibleCall(pid int, line string) (string, error) {
 	f := strings.Fields(line)
 	if len(f) < 3 {
-		return "", fmt.Errorf("it is not in a system call")
+		return "", errors.New("it is not in a system call")
 	}
 	text := inCall + f[len(f)-1] + ", stack " + f[len(f)-2]
 	if len(f) == 9 {
@@ -40,18 +41,20 @@ func visibleCall(pid int, line string) (string, error) {
 	return text, nil
 }
 
-// settleTimed prepares the description of a checkpoint and that of the restored group for a comparison, so long after the
-// restore: where threads are that wait with a time-out, or nothing of them if they may have gone on.
+// settleTimed prepares two descriptions for a comparison: that of a checkpoint, and that of the group
+// so long after its restore. Both lose the lines about threads that waited with a time-out, once these
+// may have gone on.
 func settleTimed(want, now []string, after time.Duration) (_, _ []string) {
-	var moved []string // beginnings of lines
+	moved := map[string]bool{} // threads, by the beginnings of their lines
 	for _, line := range want {
-		if at := strings.Index(line, inCall); at >= 0 && strings.HasSuffix(line, timed) && after > timedMoves {
-			moved = append(moved, line[:at+len(inCall)])
+		if thread, _, found := strings.Cut(line, inCall); found && strings.HasSuffix(line, timed) && after > timedMoves {
+			moved[thread] = true
 		}
 	}
 	settle := func(state []string) []string {
 		state = slices.DeleteFunc(slices.Clone(state), func(line string) bool {
-			return slices.ContainsFunc(moved, func(beginning string) bool { return strings.HasPrefix(line, beginning) })
+			thread, _, found := strings.Cut(line, inCall)
+			return found && moved[thread]
 		})
 		for i := range state {
 			state[i] = strings.TrimSuffix(state[i], timed)

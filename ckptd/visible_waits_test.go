@@ -20,44 +20,43 @@ func TestVisibleCalls(t *testing.T) {
 		"import select; select.epoll().poll()":                   false,
 		"import sys; sys.stdin.read()":                           false,
 	} {
-		cmd := exec.Command("python3", "-c", script)
+		cmd := exec.Command("python3", "-c", "print(flush=True); "+script)
 		if _, err := cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-		text, begin := "", time.Now()
-		for known := false; !known; { // a file of Python itself is read before
-			if time.Since(begin) > time.Minute {
-				t.Fatalf("%s: it does not wait: %s", script, text)
-			}
-			before := text
-			v := visibleProcess{pid: cmd.Process.Pid, directory: fmt.Sprintf("/proc/%d", cmd.Process.Pid)}
-			line := v.read("syscall")
-			var err error
-			if text, err = visibleCall(v.pid, line); err != nil {
-				text = ""
-			}
-			state, _ := stateOfProcess(strings.TrimPrefix(v.directory, "/proc/"))
-			known = text != "" && text == before && state == 'S' && strings.HasSuffix(text, timed) == want
-			time.Sleep(time.Millisecond)
+		if _, err := out.Read(make([]byte, 1)); err != nil { // it has read the files of Python itself
+			t.Fatal(err)
 		}
+		v := visibleProcess{pid: cmd.Process.Pid, directory: fmt.Sprintf("/proc/%d", cmd.Process.Pid)}
+		await(t, script+" waits, and whether for a time is known", func() bool {
+			text, err := visibleCall(v.pid, v.read("syscall"))
+			return err == nil && strings.HasSuffix(text, timed) == want
+		})
 	}
 }
 
 // TestTimedThreadsMayMove: where such a thread is counts only just after a restore.
 func TestTimedThreadsMayMove(t *testing.T) {
-	want := []string{"process 1: thread 1: in a call at 0x1, stack 0x2 until a time-out", "process 1: thread 2: in a call at 0x1, stack 0x2"}
-	moved := []string{"process 1: thread 1: in a call at 0x1, stack 0x3", want[1]}
-	other := []string{"process 1: thread 1: in a call at 0x1, stack 0x2", "process 1: thread 2: in a call at 0x1, stack 0x3"}
+	const first, second = "process 1: thread 1: in a call at 0x1", "process 1: thread 2: in a call at 0x1"
+	want := []string{first + ", stack 0x2 until a time-out", second + ", stack 0x2"}
+	moved := []string{first + ", stack 0x3", second + ", stack 0x2"}
+	other := []string{first + ", stack 0x2", second + ", stack 0x3"}
 	for _, c := range []struct {
 		now   []string
 		after time.Duration
 		same  bool
 	}{
-		{want, 0, true}, {moved, 0, false}, {moved, 2 * time.Second, true}, {other, 0, false}, {other, 2 * time.Second, false},
+		{want, 0, true}, {want, 2 * time.Second, true},
+		{moved, 0, false}, {moved, 2 * time.Second, true},
+		{other, 0, false}, {other, 2 * time.Second, false},
 	} {
 		a, b := settleTimed(want, c.now, c.after)
 		if d := differences(a, b); (len(d) == 0) != c.same {
