@@ -15,8 +15,8 @@ func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && !errors.As(err, &divergence) && !errors.As(err, &log)
 }
 
-// endedWith is the error of a check that has ended with one, or with none, when another one comes: a contradiction takes the
-// place of an interrupt.
+// endedWith is the error of a check that has ended already, when another error comes. A contradiction
+// takes the place of an interrupt; otherwise the first error stays, or none.
 func endedWith(ctx context.Context, ended, err error) error {
 	if ended != nil && err != nil && interrupted(ctx, ended) && !interrupted(ctx, err) {
 		return err

@@ -52,7 +52,9 @@ func TestWorkersOnClassics(t *testing.T) {
 func TestWorkersWithPeers(t *testing.T) {
 	for _, e := range []example{httpGet, scpTo, randomAlphabet} {
 		t.Run(e.pkg, func(t *testing.T) {
-			sameWithWorkers(t, e.options(t), func() explore.Search { return explore.MaxExecutions(explore.DFS(), cases(60, 30)) })
+			sameWithWorkers(t, e.options(t), func() explore.Search {
+				return explore.MaxExecutions(explore.DFS(), cases(60, 30))
+			})
 		})
 	}
 }

@@ -124,8 +124,8 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, "goroutine leaks are not looked for")
 	}
 	if start := o.World.Start; start != 0 {
-		a.Other = append(a.Other, "the clocks start at "+time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")+
-			": the program's, and those of peers that do not have the machine's")
+		at := time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")
+		a.Other = append(a.Other, "the clocks start at "+at+": the program's, and those of peers that do not have the machine's")
 	}
 	if n := o.World.EarlyTimers; n > 0 {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))

@@ -44,8 +44,8 @@ type Config struct {
 	SelfCheck     int       // one execution of so many is run again, to compare; 0: none
 	Workers       int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
 	World         sut.World // hosts are those of the file, then the peers'
-	// Date is when the clocks start, in whole seconds: the program's, and those of peers that are not the machine's. Zero: it
-	// is not given, and DefaultDate is taken.
+	// Date is when the clocks of the program and of peers start that do not have the machine's, in
+	// whole seconds. Zero: none is given, and DefaultDate is taken.
 	Date time.Time `json:",omitzero"`
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.

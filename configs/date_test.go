@@ -32,17 +32,21 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestDefaultDate: it is later than the beginning of the check, by a day at most, and the same all day.
+// TestDefaultDate: it is the same all day, and at most a day after the beginning of the check.
 func TestDefaultDate(t *testing.T) {
-	for now, want := range map[time.Time]string{
-		time.Date(2026, time.November, 25, 0, 0, 0, 0, time.UTC):                          "2026-11-26T00:00:00Z",
-		time.Date(2026, time.November, 25, 23, 59, 59, 999_999_999, time.UTC):             "2026-11-26T00:00:00Z",
-		time.Date(2026, time.November, 25, 23, 0, 0, 0, time.FixedZone("west", -5*60*60)): "2026-11-27T00:00:00Z",
-		time.Date(2026, time.December, 31, 12, 0, 0, 0, time.FixedZone("east", 13*60*60)): "2026-12-31T00:00:00Z",
-		time.Date(2028, time.February, 28, 12, 0, 0, 0, time.UTC):                         "2028-02-29T00:00:00Z",
+	for now, want := range map[string]string{
+		"2026-11-25T00:00:00Z":           "2026-11-26T00:00:00Z",
+		"2026-11-25T23:59:59.999999999Z": "2026-11-26T00:00:00Z",
+		"2026-11-25T23:00:00-05:00":      "2026-11-27T00:00:00Z",
+		"2026-12-31T12:00:00+13:00":      "2026-12-31T00:00:00Z",
+		"2028-02-28T12:00:00Z":           "2028-02-29T00:00:00Z",
 	} {
-		if got := DefaultDate(now).Format(time.RFC3339); got != want {
-			t.Errorf("a check that begins at %v has the date %s, want %s", now, got, want)
+		at, err := time.Parse(time.RFC3339, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := DefaultDate(at).Format(time.RFC3339); got != want {
+			t.Errorf("a check that begins at %s has the date %s, want %s", now, got, want)
 		}
 	}
 }

@@ -121,7 +121,8 @@ func TestChosenValues(t *testing.T) {
 	chosen := func(behaviour int) Peer {
 		return Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
 	}
-	if got := runWatched(t, chosen(1), library, file, "exec date -u +%FT%T.%N"); got != "2031-05-06T07:08:09.000001000\n" {
+	got := runWatched(t, chosen(1), library, file, "exec date -u +%FT%T.%N")
+	if got != "2031-05-06T07:08:09.000001000\n" {
 		t.Errorf("the clock is at %s", got)
 	}
 	a, b := runWatched(t, chosen(0), library, file, script), runWatched(t, chosen(1), library, file, script)

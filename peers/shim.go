@@ -93,8 +93,8 @@ const (
 )
 
 // Watched returns the environment of peer number i of a group with the library of the shim
-// in it, which the group sees as the file library, and its page as the file page. Its own clock, if it has one, starts at
-// start.
+// in it, which the group sees as the file library, and its page as the file page. If the peer has a
+// clock of its own, that starts at start.
 func (p Peer) Watched(i int, library, page string, start time.Time) []string {
 	preload := preloadVariable + "=" + library
 	environment := make([]string, 0, len(p.Env)+2)

@@ -121,7 +121,8 @@ func (t *tracee) mapVDSO(v *VDSO) uint64 {
 		t.call("map "+v.File, unix.SYS_MMAP, base+s.Address, s.Size, protection, private|fixed, fd, s.Offset)
 	}
 	t.call("close "+v.File, unix.SYS_CLOSE, fd)
-	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, v.Key), uint64(v.Start)))
+	state := binary.NativeEndian.AppendUint64(nil, v.Key)
+	t.poke(uintptr(base+v.State), binary.NativeEndian.AppendUint64(state, uint64(v.Start)))
 	t.call("unmap memory", unix.SYS_MUNMAP, scratch, page)
 	return base
 }

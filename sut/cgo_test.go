@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCgoIsFound: a program is refused if a package has files for cgo, although it could be built without them, and not
-// because of files for other systems.
+// TestCgoIsFound: a program is refused if a package has files for cgo, also where it could be built
+// without them. Files for other systems do not count.
 func TestCgoIsFound(t *testing.T) {
 	const withC, without = "package p\n\nimport \"C\"\n", "package p\n"
 	const other = "//go:build cgo\n\npackage p\n\nimport _ \"example.com/x/q\"\n"
@@ -19,17 +19,23 @@ func TestCgoIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	toolchain := &Toolchain{Root: strings.TrimSpace(string(root))}
+	type files map[string]string
+	const first, second = "example.com/x/p uses cgo", "example.com/x/q uses cgo"
 	for name, c := range map[string]struct {
-		files map[string]string
+		files files
 		want  string
 	}{
-		"no cgo":                             {map[string]string{"p/p.go": without}, ""},
-		"cgo alone":                          {map[string]string{"p/p.go": withC}, "example.com/x/p uses cgo"},
-		"cgo beside the same without it":     {map[string]string{"p/c.go": withC, "p/go.go": "//go:build !cgo\n\n" + without}, "example.com/x/p uses cgo"},
-		"cgo in what a file for cgo imports": {map[string]string{"p/c.go": other, "p/go.go": without, "q/q.go": "package q\n\nimport \"C\"\n"}, "example.com/x/q uses cgo"},
-		"a file for another system":          {map[string]string{"p/p.go": without, "p/p_windows.go": without}, ""},
-		"cgo for another system":             {map[string]string{"p/p.go": without, "p/p_windows.go": withC}, ""},
-		"nothing":                            {map[string]string{"p/README": ""}, "no required module provides"},
+		"no cgo":    {files{"p/p.go": without}, ""},
+		"cgo alone": {files{"p/p.go": withC}, first},
+		"cgo beside the same without it": {
+			files{"p/c.go": withC, "p/go.go": "//go:build !cgo\n\n" + without}, first,
+		},
+		"cgo in what a file for cgo imports": {
+			files{"p/c.go": other, "p/go.go": without, "q/q.go": "package q\n\nimport \"C\"\n"}, second,
+		},
+		"a file for another system": {files{"p/p.go": without, "p/p_windows.go": without}, ""},
+		"cgo for another system":    {files{"p/p.go": without, "p/p_windows.go": withC}, ""},
+		"nothing":                   {files{"p/README": ""}, "no required module provides"},
 	} {
 		dir := t.TempDir()
 		c.files["go.mod"] = "module example.com/x\n\ngo 1.25\n"

@@ -7,7 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestDate: the wall clock starts where the world says, in every execution, and goes on with the monotonic one.
+// TestDate: the wall clock starts where the world says, in every execution, and goes on with the
+// monotonic one.
 func TestDate(t *testing.T) {
 	for _, start := range []string{"1971-01-01T00:00:00Z", "2019-03-31T16:00:00Z", "2200-12-31T23:59:59Z"} {
 		at, err := time.Parse(time.RFC3339, start)

@@ -54,7 +54,8 @@ func start(t testing.TB, isolation sut.Isolation, scenario string, args ...strin
 // startIn is start in a world.
 func startIn(t testing.TB, isolation sut.Isolation, world sut.World, scenario string, args ...string) *sut.Worker {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, World: world})
+	o := sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, World: world}
+	w, err := sut.Start(program, o)
 	if err != nil {
 		t.Fatal(err)
 	}

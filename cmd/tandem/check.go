@@ -127,7 +127,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.switches.delays, "delays", 0, "leave out executions with more delays than this (likewise)")
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil, "`packages` beside the main module in which goroutines are preempted (PATH or PATH/...)")
 	p.StringVar(&f.faults, "faults", "", "how `often` the network may fail in an execution between the program and the peers, such as 2; narrowed to kinds ("+strings.Join(sut.FaultKinds, ", ")+"), peers and operations: 2,reset,end,peer=NAME,on=read (or connect, write). Without kinds: "+strings.Join(sut.DefaultFaultKinds, ", "))
-	p.StringVar(&f.date, "date", "", "`when` the clocks of the program and of peers with clocks of their own start: a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now (default: at the end of this day, by UTC)")
+	p.StringVar(&f.date, "date", "", "`when` the clocks of the program, and of peers that do not have the machine's, start: "+
+		"a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now (default: the end of this day, by UTC)")
 	p.IntVar(&f.early, "early-timers", 0, "how often timers may fire early in an execution, although goroutines can go on")
 	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for the peers whose clock is virtual, until a timer of theirs is due")
 	p.BoolVar(&f.leaks, "leaks", false, "goroutines that are left blocked for ever when the program ends are a violation")

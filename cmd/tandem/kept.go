@@ -56,8 +56,8 @@ func (d *described) same(description string) error {
 	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file", strings.Join(list, "\n  "))
 }
 
-// dateFor is the date of a check that begins now: that of the flag, of the configuration, or of the cache that is kept, if
-// there is one already, because requests may depend on it; else the usual one.
+// dateFor is the date of a check that begins now: that of the flag, or of the configuration. Where
+// neither has one, it is that of the kept cache, since requests may depend on it, or the default.
 func (f *checkFlags) dateFor(config configs.Config, now time.Time) (time.Time, error) {
 	if f.date != "" {
 		date, err := configs.ParseDate(f.date, now)

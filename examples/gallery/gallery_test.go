@@ -134,7 +134,7 @@ func TestReductionAgrees(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d programs have at most %d schedules, or a bug in one of the first of so many", enumerated, 2*len(bugs()), most)
+	t.Logf("%d of %d programs have at most %d schedules, or a bug in one of the first %[3]d", enumerated, 2*len(bugs()), most)
 	if enumerated < len(bugs()) {
 		t.Error("too few programs were compared")
 	}

@@ -42,8 +42,8 @@ func TestLostConnection(t *testing.T) {
 	expectIn(t, "disconnect", "-modfile=fixed.mod", unknown, append(random, "600")...)
 }
 
-// TestRequestAfterClose: a loop without end that a version of a library had when its connection was closed is found, and is
-// not in the version that mends it.
+// TestRequestAfterClose: one version of a library goes round in a loop without end when its connection
+// was closed. The loop is found there, and not in the version that mends it.
 func TestRequestAfterClose(t *testing.T) {
 	counterexample := filepath.Join(t.TempDir(), "counterexample")
 	expectIn(t, "ping", "", violated, "check", ".", "-o", counterexample)

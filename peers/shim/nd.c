@@ -523,9 +523,10 @@ SPAWN(posix_spawnp)
 
 /* --- the beginning --- */
 
-/* TANDEM_ND is "FILE PEER CLOCK START", or "FILE PEER CLOCK START SEED" where values are made and not only counted.
- * CLOCK is machine or virtual, and START when it starts if it is not the machine's. A program that a process executes continues neither the stream nor the
- * clock of the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
+/* TANDEM_ND is "FILE PEER CLOCK START", or "FILE PEER CLOCK START SEED" where values are made and
+ * not only counted. CLOCK is machine or virtual. START is when a clock that is made here starts, in
+ * seconds of Unix time. A program that a process executes continues neither the stream nor the clock
+ * of the process: like the first program of the peer, it begins with the seed, mixed with its ID. */
 __attribute__((constructor)) static void begin(void)
 {
 	static char kept_settings[256];

@@ -1,7 +1,8 @@
-// Ping asks an SSH server whether it is still there, with golang.org/x/crypto/ssh v0.52.0, until its connection is closed,
-// which another goroutine does. A request that began after the connection had ended never did: it threw away answers that
-// had come too early, one after the other, and a channel that is closed gives as many as one likes (golang/go#79717). With
-// fixed.mod it is v0.53.0, where that is mended.
+// Ping asks an SSH server whether it is still there, until its connection is closed, which another
+// goroutine does. It is made with golang.org/x/crypto/ssh v0.52.0. There, a request that was made after
+// the end of the connection never returned: it first took all early answers from a channel, and that
+// channel was closed, so that it never ran out of them (golang/go#79717). With fixed.mod it is v0.53.0,
+// where that is mended.
 package main
 
 import (
@@ -28,7 +29,8 @@ func run(key string) error {
 		return err
 	}
 	client, err := ssh.Dial("tcp", "127.0.0.1:2222", &ssh.ClientConfig{
-		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback:   ssh.InsecureIgnoreHostKey(), // it is a server of a test
 		HostKeyAlgorithms: []string{ssh.KeyAlgoED25519},
 	})
 	if err != nil {
