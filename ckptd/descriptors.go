@@ -25,7 +25,6 @@ type descriptor struct {
 	twin      int
 	make      maker
 	watched   []registration // of an epoll instance
-	isOutput  bool           // of the group
 	pair      [2]uint64      // of a socketpair: inodes of this end and the other
 	locks     []lock         // on its file
 	pipe      string         // that it is an end of
@@ -312,14 +311,8 @@ func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 		if d.flags&unix.O_ACCMODE != unix.O_WRONLY {
 			return refuse("descriptor %d of process %d reads the output of the group", f.number, f.pid)
 		}
-		d.isOutput = true
-		d.make = func(*revival) (int, error) { // of the same description, which may have other flags by now
-			if _, err := unix.FcntlInt(output.Fd(), unix.F_SETFL, f.flags&(unix.O_NONBLOCK|unix.O_DIRECT|unix.O_APPEND)); err != nil {
-				return -1, err
-			}
-			return unix.FcntlInt(output.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		}
-		return nil
+		d.make, err = f.makeOutput(int(output.Fd()))
+		return err
 	}
 	n, err := f.unread()
 	if err != nil {
@@ -335,6 +328,34 @@ func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 	d.pipe = f.link
 	d.make = func(of *revival) (int, error) { return of.pipeEnd(f.link, end, f.flags) }
 	return nil
+}
+
+// makeOutput makes a description of a pipe of which the daemon has an end: that of the daemon, or
+// one that a peer has opened, such as /dev/stdout, whose flags are its own.
+func (f openFile) makeOutput(output int) (maker, error) {
+	const settable = unix.O_NONBLOCK | unix.O_DIRECT | unix.O_APPEND
+	n, err := f.findTwin([]openFile{{pid: os.Getpid(), number: output, link: f.link}})
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		path := fmt.Sprintf("/proc/self/fd/%d", output)
+		return func(*revival) (int, error) {
+			// Not blocking: whoever reads it may have ended.
+			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+			if err != nil {
+				return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+			}
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, f.flags&settable)
+			return fd, err
+		}, nil
+	}
+	return func(*revival) (int, error) { // which may have other flags by now
+		if _, err := unix.FcntlInt(uintptr(output), unix.F_SETFL, f.flags&settable); err != nil {
+			return -1, err
+		}
+		return unix.FcntlInt(uintptr(output), unix.F_DUPFD_CLOEXEC, 0)
+	}, nil
 }
 
 // checkPipes refuses a pipe of which somebody else may have an end.

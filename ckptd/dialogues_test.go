@@ -191,22 +191,24 @@ var httpDate = regexp.MustCompile(`\r\nDate: [^\r]*`)
 
 // Why some groups cannot go back.
 const (
-	otherUser = "CRIU needs CAP_SYS_RESOURCE for processes of other users than root, and the memory backend cannot hold the group yet"
-	ownTime   = "it does something of its own accord some time after it was asked, which is another time after a restore by CRIU"
+	otherUser = "CRIU needs CAP_SYS_RESOURCE for processes of other users than root"
+	ownTime   = "it does something of its own accord some time after it was asked, which is another time after a restore"
+
+	otherPrograms = "its processes execute other programs, which the memory backend does not hold; and " + otherUser
 )
 
 var serverDialogues = []profileDialogue{
-	{profile: "apache", steps: webKept, notBack: otherUser},
-	{profile: "apache-tls", steps: tlsDialogue, notBack: otherUser},
+	{profile: "apache", steps: webKept, notByCRIU: otherUser},
+	{profile: "apache-tls", steps: tlsDialogue, notByCRIU: otherUser},
 	{profile: "bind", steps: dnsDialogue},
 	{profile: "dnsmasq", steps: dnsDialogue},
-	{profile: "dovecot", steps: imapDialogue, notBack: otherUser},
-	{profile: "etcd", steps: etcdDialogue, masked: httpDate, notBack: ownTime, slow: true},
+	{profile: "dovecot", steps: imapDialogue, notBack: otherPrograms},
+	{profile: "etcd", steps: etcdDialogue, masked: httpDate, notByCRIU: ownTime, slow: true},
 	{profile: "mariadb", steps: mysqlDialogue, notBack: "its random numbers are not chosen alone by what it reads"},
-	{profile: "nats", steps: natsDialogue, notBack: ownTime},
+	{profile: "nats", steps: natsDialogue, notByCRIU: ownTime},
 	{profile: "nginx-tls", steps: tlsDialogue},
 	{profile: "opensmtpd", steps: smtpDialogue},
-	{profile: "postgres", steps: postgresDialogue, notBack: otherUser},
+	{profile: "postgres", steps: postgresDialogue, notByCRIU: otherUser},
 	{profile: "rabbitmq", steps: amqpDialogue, notBack: ownTime},
 	{profile: "slapd", steps: ldapDialogue},
 	{profile: "unbound", steps: dnsDialogue},

@@ -1,6 +1,7 @@
 package ckptd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -39,8 +40,9 @@ type profileDialogue struct {
 	steps   []step
 	// masked is what may differ between two runs, and why.
 	masked *regexp.Regexp
-	// notBack says why a group cannot go back yet: the dialogue is had once.
-	notBack string
+	// notByCRIU says why CRIU alone cannot bring a group back, and notBack why nothing can: then the
+	// dialogue is had once.
+	notByCRIU, notBack string
 	// slow: the peer is not ready to answer as soon as it listens, or sleeps before it does.
 	slow bool
 }
@@ -191,8 +193,8 @@ func TestProfilesGoBackWithinADialogue(t *testing.T) {
 		}
 		for _, backend := range []string{BackendCRIU, BackendAuto} {
 			t.Run(d.profile+"/"+backend, func(t *testing.T) {
-				if backend == BackendCRIU && d.notBack != "" {
-					t.Skip(d.notBack)
+				if why := cmp.Or(d.notByCRIU, d.notBack); backend == BackendCRIU && why != "" {
+					t.Skip(why)
 				}
 				if _, err := os.Stat(p.Program); p.Package == "" && p.Program != "" && errors.Is(err, os.ErrNotExist) {
 					t.Skipf("%s is not installed: %s", p.Program, p.Advice)

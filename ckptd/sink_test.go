@@ -191,6 +191,7 @@ func newSink(more bool) *sink {
 	must(unix.Dup2(int(s.file.Fd()), 100))
 	must(unix.Dup3(int(s.file.Fd()), 200, unix.O_CLOEXEC))
 	must1(unix.Open("/proc/self/root", unix.O_PATH, 0))
+	must1(unix.Open("/dev/stdout", unix.O_WRONLY|unix.O_APPEND, 0)) // as web servers open it for their logs
 	event := unix.EFD_CLOEXEC | unix.EFD_NONBLOCK
 	if more {
 		must1(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY, 0))
