@@ -35,7 +35,7 @@ func (h *hosted) save(ctx context.Context, i *image) error {
 	i.backend = d.memory
 	err := h.saveQuietly(ctx, i)
 	if err != nil {
-		if cannot := cannotStore(i.files(), err); cannot != nil {
+		if cannot := cannotStore(i.pages(), err); cannot != nil {
 			return fmt.Errorf("%w: %w", cannot, err)
 		}
 	}
@@ -44,7 +44,7 @@ func (h *hosted) save(ctx context.Context, i *image) error {
 	}
 	h.refusal = err
 	fmt.Fprintf(os.Stderr, "tandem-ckptd: group %d is saved by CRIU from now on: %v\n", h.id, err)
-	if err := emptyDirectory(i.files()); err != nil {
+	if err := d.store.releaseFiles(i); err != nil {
 		return err
 	}
 	return h.saveByCRIU(ctx, i)
@@ -81,14 +81,10 @@ func (h *hosted) saveQuietly(ctx context.Context, i *image) error {
 			return err
 		}
 		time.Sleep(pause)
-		if err := emptyDirectory(i.files()); err != nil {
+		if err := h.daemon.store.releaseFiles(i); err != nil {
 			return err
 		}
 	}
-}
-
-func emptyDirectory(path string) error {
-	return errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
 }
 
 // begin runs f beside the caller, and returns what waits for its result.

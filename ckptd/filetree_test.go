@@ -1,10 +1,12 @@
 package ckptd
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,8 +101,46 @@ func scribble(t *rapid.T, root string) {
 	}
 }
 
-// TestTreesGoBackAndForth saves a random tree several times, each copy based on the one
-// before, and puts it back in any order.
+// copies is a store of contents, and how trees are saved there.
+type copies struct {
+	store contentStore
+	known stamps
+}
+
+func (c *copies) save(
+	t rapid.TB, directory string, base *fileNode, mapped ...string,
+) (root *fileNode, used []*content) {
+	t.Helper()
+	s := treeSaver{
+		fileComparison: fileComparison{known: c.known, mapped: mappedFiles{names: map[string]bool{}}},
+		except:         "skip",
+		copyOf: func(path string, _ int64) (*content, error) {
+			return c.store.copyOf(path, make([]byte, 100)) // less than some files have
+		},
+	}
+	for _, name := range mapped {
+		s.mapped.names[name] = true
+	}
+	root, err := s.save(directory, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, s.used
+}
+
+func (c *copies) restore(t rapid.TB, root *fileNode, directory string) {
+	t.Helper()
+	r := treeRestorer{fileComparison: fileComparison{known: c.known}, except: "skip"}
+	if err := r.check(root, directory); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.restore(root, directory); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTreesGoBackAndForth saves a random tree several times, each time on the base of the tree that
+// was saved or put back last, drops some trees, and puts the others back in any order.
 func TestTreesGoBackAndForth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		top, err := os.MkdirTemp("", "tandem-tree-")
@@ -112,44 +152,58 @@ func TestTreesGoBackAndForth(t *testing.T) {
 		if err := os.Mkdir(live, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		var saved, want []string
-		base := ""
-		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+		c := copies{store: contentStore{directory: filepath.Join(top, "contents")}}
+		type saved struct {
+			root *fileNode
+			used []*content
+			want string
+		}
+		var trees []saved
+		var base *fileNode
+		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 6).Draw(t, "changes") {
 				scribble(t, live)
 			}
-			if len(saved) == 0 || rapid.Bool().Draw(t, "save") {
-				to := filepath.Join(top, fmt.Sprint(len(saved)))
-				if err := os.Mkdir(to, 0o700); err != nil {
-					t.Fatal(err)
+			action := rapid.SampledFrom([]string{"save", "put back", "drop"}).Draw(t, "action")
+			if len(trees) == 0 || action == "save" {
+				want := describe(t, live, "skip")
+				root, used := c.save(t, live, base)
+				if after := describe(t, live, "skip"); after != want {
+					t.Fatalf("to save the files has changed them:\n%s\nbefore:\n%s", after, want)
 				}
-				if err := (treeCopy{from: live, to: to, except: "skip", base: base}).save(); err != nil {
-					t.Fatal(err)
-				}
-				saved, want = append(saved, to), append(want, describe(t, live, "skip"))
-				base = to
-				if got := describe(t, to, "skip"); withoutInodes(got) != withoutInodes(want[len(want)-1]) {
-					t.Fatalf("saved:\n%s\nlive:\n%s", got, want[len(want)-1])
-				}
+				trees, base = append(trees, saved{root, used, want}), root
 				continue
 			}
-			i := rapid.IntRange(0, len(saved)-1).Draw(t, "image")
-			skipped := identity(filepath.Join(live, "skip"))
-			if err := (treeCopy{from: saved[i], to: live, except: "skip"}).putBack(); err != nil {
-				t.Fatal(err)
+			i := rapid.IntRange(0, len(trees)-1).Draw(t, "tree")
+			if action == "drop" { // it may be the base
+				if err := c.store.release(trees[i].used); err != nil {
+					t.Fatal(err)
+				}
+				trees = slices.Delete(trees, i, i+1)
+				continue
 			}
-			if got := describe(t, live, "skip"); withoutInodes(got) != withoutInodes(want[i]) {
-				t.Fatalf("put back:\n%s\nsaved:\n%s", got, want[i])
+			skipped := identity(filepath.Join(live, "skip"))
+			c.restore(t, trees[i].root, live)
+			if got := describe(t, live, "skip"); got != trees[i].want {
+				t.Fatalf("put back:\n%s\nsaved:\n%s", got, trees[i].want)
 			}
 			if after := identity(filepath.Join(live, "skip")); after != skipped {
 				t.Fatalf("what was to be left alone was %v and is %v", skipped, after)
 			}
-			base = saved[i]
+			base = trees[i].root
 		}
-		for i := range saved { // nothing may have written through a link
-			if got := describe(t, saved[i], "skip"); withoutInodes(got) != withoutInodes(want[i]) {
-				t.Fatalf("image %d is now:\n%s\nit was:\n%s", i, got, want[i])
+		for _, tree := range trees { // nothing may have written to what is saved
+			c.restore(t, tree.root, live)
+			if got := describe(t, live, "skip"); got != tree.want {
+				t.Fatalf("put back in the end:\n%s\nsaved:\n%s", got, tree.want)
 			}
+			if err := c.store.release(tree.used); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left, err := os.ReadDir(c.store.directory)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || len(left) > 0 {
+			t.Fatalf("of all that was released there are still %v, %v", left, err)
 		}
 	})
 }
@@ -163,35 +217,35 @@ func identity(path string) unix.Stat_t {
 	return st
 }
 
-func withoutInodes(s string) string {
-	var out strings.Builder
-	for line := range strings.Lines(s) {
-		before, _, _ := strings.Cut(line, " inode ")
-		out.WriteString(strings.TrimSpace(before) + "\n")
-	}
-	return out.String()
-}
-
 func TestHardLinksAreKept(t *testing.T) {
-	live, image := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(live, "a"), "one")
-	if err := os.Link(filepath.Join(live, "a"), filepath.Join(live, "b")); err != nil {
+	live := t.TempDir()
+	a, b := filepath.Join(live, "a"), filepath.Join(live, "b")
+	write(t, a, "one")
+	if err := os.Link(a, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := (treeCopy{from: live, to: image}).save(); err != nil {
+	c := copies{store: contentStore{directory: t.TempDir()}}
+	linked, _ := c.save(t, live, nil)
+	if err := os.Remove(b); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(live, "b")); err != nil {
+	write(t, b, "one") // another file, which looks the same
+	info, err := os.Stat(a)
+	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(live, "a"), "two")
-	if err := (treeCopy{from: image, to: live}).putBack(); err != nil {
+	if err := os.Chtimes(b, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(live, "a"), "three")
-	for path, want := range map[string]string{filepath.Join(live, "b"): "three", filepath.Join(image, "a"): "one"} {
-		if got := string(readFile(t, path)); got != want {
-			t.Errorf("%s holds %q, not %q", path, got, want)
+	apart, _ := c.save(t, live, linked)
+	for _, test := range []struct {
+		tree *fileNode
+		want string
+	}{{linked, "three"}, {apart, "one"}, {linked, "three"}} {
+		c.restore(t, test.tree, live)
+		write(t, a, "three")
+		if got := string(readFile(t, b)); got != test.want {
+			t.Errorf("after a write to the other name b holds %q, not %q", got, test.want)
 		}
 	}
 }
@@ -203,40 +257,86 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-// TestUnchangedFilesAreShared: the store does not hold them once per image.
+// TestUnchangedFilesAreShared: the store holds them once for all images, and a restore leaves them.
 func TestUnchangedFilesAreShared(t *testing.T) {
-	live, first, second := t.TempDir(), t.TempDir(), t.TempDir()
-	write(t, filepath.Join(live, "same"), "same")
-	write(t, filepath.Join(live, "changes"), "old")
-	if err := (treeCopy{from: live, to: first}).save(); err != nil {
+	live := t.TempDir()
+	same, changes := filepath.Join(live, "same"), filepath.Join(live, "d", "changes")
+	write(t, same, "same")
+	if err := os.Mkdir(filepath.Dir(changes), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(live, "changes"), "new")
-	if err := (treeCopy{from: live, to: second, base: first}).save(); err != nil {
-		t.Fatal(err)
-	}
-	inode := func(path string) uint64 {
-		var st unix.Stat_t
-		if err := unix.Stat(path, &st); err != nil {
+	write(t, changes, "old")
+	c := copies{store: contentStore{directory: t.TempDir()}, known: stamps{}}
+	copied := func() int {
+		t.Helper()
+		entries, err := os.ReadDir(c.store.directory)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return st.Ino
+		return len(entries)
 	}
-	if inode(filepath.Join(first, "same")) != inode(filepath.Join(second, "same")) {
-		t.Error("a file that did not change was copied")
+	first, _ := c.save(t, live, nil)
+	if copied() != 2 {
+		t.Errorf("%d files are copied, not 2", copied())
 	}
-	if inode(filepath.Join(first, "changes")) == inode(filepath.Join(second, "changes")) {
-		t.Error("a file that changed is shared")
+	if again, _ := c.save(t, live, first); again != first || copied() != 2 {
+		t.Errorf("a tree that did not change: %d copies, the same node: %v", copied(), again == first)
 	}
-	if inode(filepath.Join(live, "same")) == inode(filepath.Join(first, "same")) {
-		t.Error("a file of the peers is shared with an image")
+	write(t, changes, "new")
+	second, _ := c.save(t, live, first)
+	if copied() != 3 || second.children["same"] != first.children["same"] {
+		t.Errorf("after a change of one file there are %d copies, not 3, or other nodes", copied())
 	}
-	before := inode(filepath.Join(live, "same"))
-	if err := (treeCopy{from: first, to: live}).putBack(); err != nil {
+	before := identity(same)
+	c.restore(t, first, live)
+	if after := identity(same); after != before {
+		t.Errorf("a file that did not change was %v, and is %v", before, after)
+	}
+	if got := string(readFile(t, changes)); got != "old" {
+		t.Errorf("the other one holds %q", got)
+	}
+}
+
+// TestKnownFilesAreNotRead: a file that is known to be the same is not compared, unless it may be
+// written to without a trace.
+func TestKnownFilesAreNotRead(t *testing.T) {
+	live := t.TempDir()
+	file := filepath.Join(live, "file")
+	write(t, file, "content")
+	c := copies{store: contentStore{directory: t.TempDir()}, known: stamps{}}
+	first, used := c.save(t, live, nil)
+	await(t, "the file is trusted", func() bool {
+		again, more := c.save(t, live, first)
+		return again == first && len(c.known) == 1 && c.store.release(more) == nil
+	})
+	if err := os.WriteFile(used[0].path, []byte("CONTENT"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if inode(filepath.Join(live, "same")) != before {
-		t.Error("a file that did not change was replaced")
+	trusting := fileComparison{known: c.known}
+	if err := trusting.check(first, live); err != nil {
+		t.Errorf("a copy that is not read is damaged, and found so: %v", err)
+	}
+	if again, _ := c.save(t, live, first); again != first {
+		t.Error("a file that is known was read")
+	}
+	if again, _ := c.save(t, live, first, "file"); again == first || len(c.known) != 0 {
+		t.Error("a file that is mapped was not read")
+	}
+	if err := trusting.check(first, live); err == nil || err.Error() != "its file files/file has changed" {
+		t.Errorf("a damaged copy, which is to be read: %v", err)
+	}
+	if err := (&fileComparison{}).check(first, ""); err == nil {
+		t.Error("a damaged copy is not found where there is no directory")
+	}
+}
+
+// TestForgottenFiles: nothing is kept of files that are gone.
+func TestForgottenFiles(t *testing.T) {
+	live := t.TempDir()
+	c := copies{store: contentStore{directory: t.TempDir()}, known: stamps{7: {}}}
+	write(t, filepath.Join(live, "file"), "content")
+	if c.save(t, live, nil); len(c.known) > 1 || c.known[7].content != nil {
+		t.Errorf("known are %v", c.known)
 	}
 }
 
@@ -264,7 +364,8 @@ func TestDeviceInScratchDirectory(t *testing.T) {
 	if err := unix.Mknod(filepath.Join(live, "null"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
 		t.Fatal(err)
 	}
-	err := treeCopy{from: live, to: image}.save()
+	s := treeSaver{}
+	_, err := s.save(live, nil)
 	if err == nil || !strings.Contains(err.Error(), "null is a Dc") || cannotStore(image, err) == nil {
 		t.Errorf("%v", err)
 	}

@@ -32,10 +32,10 @@ type hosted struct {
 	id        uint64
 	directory string // becomes /run of the group
 	mounts    []proxy.Mount
-	views     []string // read-only mounts of the daemon for this group
-	base      string   // files of the image that was taken or restored last
-	from      *image   // that image, which may be gone; nil: there was none
-	names     []string // of the peers
+	views     []string  // read-only mounts of the daemon for this group
+	base      *fileNode // files of the image that was taken or restored last; nil: none
+	from      *image    // that image, which may be gone; nil: there was none
+	names     []string  // of the peers
 	done      counters
 
 	mu      sync.Mutex
@@ -226,14 +226,14 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	}
 	cleared := false
 	channel, err := i.backend.revive(ctx, h, i, func() error {
-		if err := i.seal.check(i.directory, h.unread(i)); err != nil {
+		if err := h.damage(i); err != nil {
 			return err
 		}
 		cleared = true
 		return h.clear(i)
 	})
 	if err != nil && !cleared {
-		if damage := i.seal.check(i.directory, nil); damage != nil { // and nothing has changed
+		if damage := h.damage(i); damage != nil { // and nothing has changed
 			err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(damage))
 			return nil, errors.Join(err, h.daemon.store.remove(i))
 		}
@@ -268,7 +268,7 @@ func (h *hosted) clear(i *image) error {
 	if err := h.putBackFiles(i); err != nil {
 		return fmt.Errorf("put back the files: %w", err)
 	}
-	h.base = i.files()
+	h.base = i.tree
 	return nil
 }
 

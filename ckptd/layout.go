@@ -75,7 +75,7 @@ func copyPrepared(prepared map[string]string, scratch string) error {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		if err := (treeCopy{from: prepared[place], to: to}).save(); err != nil {
+		if err := copyTree(prepared[place], to); err != nil {
 			return fmt.Errorf("copy what was prepared for %s: %w", place, err)
 		}
 	}

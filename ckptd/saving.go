@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,39 +25,32 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 	}
 	if err = h.saveVerifiably(ctx, i); err != nil {
 		err = h.notSaved(i, err)
-	} else if i.seal, err = sealOf(i.directory, h.sealed()); err != nil {
+	} else if i.seal, err = sealOf(i.directory); err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
 	if err != nil {
 		return nil, dropped, errors.Join(err, store.remove(i))
 	}
-	h.base, h.from = i.files(), i
+	h.base, h.from = i.tree, i
 	more, err := store.settle(i)
 	return i, append(dropped, more...), err
 }
 
-// sealed tells what is known of files of a new image: those that it shares with the one before it.
-func (h *hosted) sealed() func(name string, inode uint64) (fileSeal, bool) {
-	if h.from == nil {
-		return nil
+// damage returns an error that names a file of an image that is not as it was written, nil if there
+// is none that a restore reads.
+func (h *hosted) damage(i *image) error {
+	if err := i.seal.check(i.directory); err != nil {
+		return err
 	}
-	return h.from.seal.files
+	return h.compare(i).check(i.tree, h.directory)
 }
 
-// unread tells which files a restore of an image does not read, since the group has the same.
-func (h *hosted) unread(i *image) func(name string, inode uint64) bool {
+// compare is how the files of the group are compared with those of an image in a restore.
+func (h *hosted) compare(i *image) *fileComparison {
 	if i.memory == nil {
-		return nil
+		return &fileComparison{} // nobody has looked what is mapped
 	}
-	mapped := mappedBy(i.memory)
-	return func(name string, inode uint64) bool {
-		below, ok := strings.CutPrefix(name, filepath.Base(i.files())+"/")
-		var st unix.Stat_t
-		if !ok || unix.Lstat(filepath.Join(h.directory, below), &st) != nil {
-			return false
-		}
-		return h.stamps.same(&st, inode) && !mapped.inodes[st.Ino] && !mapped.names[below]
-	}
+	return &fileComparison{known: h.stamps, mapped: mappedBy(i.memory)}
 }
 
 // notSaved says why the group was not saved. Where it may be in any state, it is ended.
@@ -79,23 +71,31 @@ func (h *hosted) notSaved(i *image, err error) error {
 }
 
 // saveFiles copies the files of the group, which must not run.
-func (h *hosted) saveFiles(i *image) error {
+func (h *hosted) saveFiles(i *image) (err error) {
 	if i.memory == nil && i.backend != h.daemon.memory {
 		h.stamps = nil // nobody has looked what is mapped
 	}
-	return treeCopy{from: h.directory, to: i.files(), except: proxyDirectory, base: h.base, known: h.stamps, mapped: h.mapped}.save()
+	buffer := make([]byte, copyBuffer)
+	s := treeSaver{
+		fileComparison: fileComparison{known: h.stamps, mapped: h.mapped},
+		except:         proxyDirectory,
+		copyOf: func(path string, _ int64) (*content, error) {
+			return h.daemon.store.contents().copyOf(path, buffer)
+		},
+	}
+	i.tree, err = s.save(h.directory, h.base)
+	i.contents, i.fresh = s.used, s.fresh
+	return err
 }
 
 // putBackFiles puts back the files of the group, in the place of other images if need be.
 func (h *hosted) putBackFiles(i *image) error {
 	for {
-		c := treeCopy{from: i.files(), to: h.directory, except: proxyDirectory}
-		if i.memory != nil {
-			c.known, c.mapped = h.stamps, mappedBy(i.memory)
-		} else {
+		r := treeRestorer{fileComparison: *h.compare(i), except: proxyDirectory}
+		if i.memory == nil {
 			h.stamps = nil
 		}
-		err := c.putBack()
+		err := r.restore(i.tree, h.directory)
 		if !errors.Is(err, unix.ENOSPC) || h.daemon.store.makeRoom() != nil {
 			return err
 		}

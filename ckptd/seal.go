@@ -11,26 +11,23 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 )
 
-// seal is what the files of an image were when it was complete: their sizes and checksums,
-// by their paths below the image. A group that is restored from anything else would be
+// seal is what the files that CRIU wrote of an image were when it was complete: their sizes and
+// checksums, by their paths below the image. A group that is restored from anything else would be
 // another one, and nobody would be told: CRIU notices neither a changed page nor a changed
 // descriptor of a file.
 type seal map[string]fileSeal
 
 type fileSeal struct {
-	size  int64
-	inode uint64
-	sum   uint32 // CRC-32C, for which processors have an instruction: it finds all single errors, and takes less time than to copy
+	size int64
+	sum  uint32 // CRC-32C: processors have an instruction for it, and it finds all single errors
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sealOf reads the files of a finished image: a restore waits for it. If there is much to read, another processor helps.
-// Of files for which known tells what they are, it takes that.
-func sealOf(image string, known func(name string, inode uint64) (fileSeal, bool)) (seal, error) {
+func sealOf(image string) (seal, error) {
 	var paths []string
 	var largest, total int64
 	s := seal{}
@@ -39,16 +36,6 @@ func sealOf(image string, known func(name string, inode uint64) (fileSeal, bool)
 			return err
 		}
 		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name := strings.TrimPrefix(path, image+"/")
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && known != nil {
-			if f, ok := known(name, st.Ino); ok && f.size == info.Size() {
-				s[name] = f
-				return nil
-			}
-		}
 		if err == nil {
 			paths, largest, total = append(paths, path), max(largest, info.Size()), total+info.Size()
 		}
@@ -62,7 +49,7 @@ func sealOf(image string, known func(name string, inode uint64) (fileSeal, bool)
 	var helper sync.WaitGroup
 	var next atomic.Int64
 	read := func(r int) {
-		buffer := make([]byte, min(largest+1, 256<<10)) // of a file that small, the end is noticed at once
+		buffer := make([]byte, min(largest+1, copyBuffer)) // of a file that small, the end is noticed at once
 		for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
 			files[n], errs[r] = sealFile(paths[n], buffer)
 		}
@@ -84,36 +71,13 @@ func sealFile(path string, buffer []byte) (f fileSeal, err error) {
 		return f, err
 	}
 	defer r.Close()
-	if f.inode, err = inode(int(r.Fd())); err != nil {
-		return f, err
-	}
-	for {
-		n, err := r.Read(buffer)
-		f.size += int64(n)
-		f.sum = crc32.Update(f.sum, castagnoli, buffer[:n])
-		if err == io.EOF {
-			return f, nil
-		}
-		if err != nil {
-			return f, err
-		}
-	}
+	f.size, f.sum, err = copySummed(io.Discard, r, buffer)
+	return f, err
 }
 
-// files is known for sealOf: files that two images share are the same.
-func (s seal) files(name string, inode uint64) (fileSeal, bool) {
-	f, ok := s[name]
-	return f, ok && f.inode == inode
-}
-
-// check returns an error that names what is not as it was, nil if all is. Files that a restore does not read need not be read.
-func (s seal) check(image string, unread func(name string, inode uint64) bool) error {
-	now, err := sealOf(image, func(name string, inode uint64) (fileSeal, bool) {
-		if unread == nil || !unread(name, inode) {
-			return fileSeal{}, false
-		}
-		return s.files(name, inode)
-	})
+// check returns an error that names what is not as it was, nil if all is.
+func (s seal) check(image string) error {
+	now, err := sealOf(image)
 	if err != nil {
 		return fmt.Errorf("it cannot be read: %w", err)
 	}

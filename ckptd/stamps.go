@@ -6,42 +6,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// To compare all files with those of an image takes longer than all else where there are many. A file of the group is the same as
-// one of an image if it was so once, and if neither its time of change nor that of its last access is another one: no system call
-// writes to a file without the one, and none maps it without the other, since the files are on a mount with strict access
-// times. What is mapped so that it can be written is not trusted.
+// To compare all files with those of an image takes longer than all else where there are many. A
+// file of the group has the content that it had if neither its time of change nor that of its last
+// access is another one: no system call writes to a file without the one, and none maps it without
+// the other, since the files are on a mount with strict access times. What is mapped so that it can
+// be written is not trusted.
 
-// stamps say which files of a group are known to have the content of which files of images. Inodes are those of the daemon's tmpfs.
+// stamps say what files of a group are known to hold, by their inodes, which are those of the
+// daemon's tmpfs. A nil map knows nothing, and learns nothing.
 type stamps map[uint64]stamp
 
 type stamp struct {
-	image                   uint64 // inode
+	content                 *content
 	size                    int64
 	modified, changed, read unix.Timespec
 }
 
-// clockStep is longer than the steps in which the kernel's times of files advance: what is changed twice in one shows once.
+// clockStep is longer than the steps in which the kernel's times of files advance: what is changed
+// twice in one shows once.
 const clockStep = 20 * time.Millisecond
 
-// note notes that a file has the content of one of an image. One that was changed or read just now is not noted.
-func (s stamps) note(live string, image uint64) {
-	var st unix.Stat_t
+// settledBefore is the time, in nanoseconds, since when a file must have been left alone to be
+// trusted.
+func settledBefore() (int64, error) {
 	var now unix.Timespec
-	if s == nil || unix.Lstat(live, &st) != nil || unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
+	err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now)
+	return now.Nano() - clockStep.Nanoseconds(), err
+}
+
+// note notes what a file holds. One that was changed or read just now is not noted.
+func (s stamps) note(live *unix.Stat_t, c *content, settled int64) {
+	if s == nil {
 		return
 	}
-	delete(s, st.Ino)
-	if before := now.Nano() - clockStep.Nanoseconds(); st.Ctim.Nano() < before && st.Atim.Nano() < before {
-		s[st.Ino] = stampOf(&st, image)
+	if live.Ctim.Nano() < settled && live.Atim.Nano() < settled {
+		s[live.Ino] = stampOf(live, c)
+	} else {
+		delete(s, live.Ino)
 	}
 }
 
-func stampOf(st *unix.Stat_t, image uint64) stamp {
-	return stamp{image: image, size: st.Size, modified: st.Mtim, changed: st.Ctim, read: st.Atim}
+func stampOf(st *unix.Stat_t, c *content) stamp {
+	return stamp{content: c, size: st.Size, modified: st.Mtim, changed: st.Ctim, read: st.Atim}
 }
 
-// same tells whether a file is known to have the content of one of an image.
-func (s stamps) same(live *unix.Stat_t, image uint64) bool {
+// same tells whether a file is known to hold what the content is.
+func (s stamps) same(live *unix.Stat_t, c *content) bool {
 	was, known := s[live.Ino]
-	return known && was == stampOf(live, image)
+	return known && was == stampOf(live, c)
 }

@@ -13,26 +13,34 @@ import (
 func TestStamps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "content")
-	s := stamps{}
-	trusted := func() bool {
+	s, held := stamps{}, &content{}
+	now := func() *unix.Stat_t {
 		var st unix.Stat_t
 		if err := unix.Lstat(file, &st); err != nil {
 			t.Fatal(err)
 		}
-		return s.same(&st, 7)
+		return &st
 	}
+	note := func() {
+		settled, err := settledBefore()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.note(now(), held, settled)
+	}
+	trusted := func() bool { return s.same(now(), held) }
 	const old = 10 * time.Second
-	if s.note(file, 7); trusted() {
+	if note(); trusted() {
 		t.Error("a file is trusted that was written just now")
 	}
 	times := []unix.Timespec{unix.NsecToTimespec(time.Now().Add(-old).UnixNano()), unix.NsecToTimespec(time.Now().Add(-old).UnixNano())}
-	await(t, "the file is trusted", func() bool { s.note(file, 7); return trusted() }) // its time of change cannot be set
+	await(t, "the file is trusted", func() bool { note(); return trusted() }) // its time of change cannot be set
 	for what, change := range map[string]func() error{
 		"written":  func() error { return os.WriteFile(file, []byte("CONTENT"), 0o600) },
 		"its time": func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, file, times, 0) },
 		"its mode": func() error { return os.Chmod(file, 0o640) },
 	} {
-		await(t, "the file is trusted", func() bool { s.note(file, 7); return trusted() })
+		await(t, "the file is trusted", func() bool { note(); return trusted() })
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}

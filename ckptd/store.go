@@ -24,6 +24,9 @@ type store struct {
 	// free is the number of bytes that can be written to the directory.
 	free func() (int64, error)
 
+	sharing sync.Once
+	shared  *contentStore
+
 	mu     sync.Mutex
 	images []*image // oldest first
 	// peak is the greatest number of bytes that were taken when an image had just been written.
@@ -37,7 +40,8 @@ type store struct {
 	base float64
 }
 
-// image is a directory with what CRIU wrote (pages) and the files of the group (files).
+// image is a directory with what CRIU wrote (pages), and the files of the group, of which images
+// share contents.
 type image struct {
 	id           string
 	group        uint64
@@ -45,6 +49,9 @@ type image struct {
 	inUse        bool // being written or restored: not to be dropped
 	bytes        int64
 	seal         seal
+	tree         *fileNode  // the files of the group
+	contents     []*content // that the tree uses
+	fresh        int64      // bytes of those that no older image has
 	gone         bool
 	taken        time.Time // zero while it is being written
 	directory    string
@@ -59,7 +66,19 @@ type image struct {
 }
 
 func (i *image) pages() string { return filepath.Join(i.directory, "pages") }
-func (i *image) files() string { return filepath.Join(i.directory, "files") }
+
+// contents are those of all images.
+func (s *store) contents() *contentStore {
+	s.sharing.Do(func() { s.shared = &contentStore{directory: filepath.Join(s.directory, "contents")} })
+	return s.shared
+}
+
+// releaseFiles forgets the files of an image.
+func (s *store) releaseFiles(i *image) error {
+	used := i.contents
+	i.tree, i.contents, i.fresh = nil, nil, 0
+	return s.contents().release(used)
+}
 
 // create makes room for one more image, which is in use until settle or remove. Its parent
 // may be gone.
@@ -89,10 +108,8 @@ func (s *store) create(group uint64, from history) (*image, []string, error) {
 	i.base = s.base
 	i.first = !slices.ContainsFunc(s.images, func(j *image) bool { return j.group == group })
 	i.directory = filepath.Join(s.directory, i.id)
-	for _, d := range []string{i.pages(), i.files()} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, dropped, errors.Join(fmt.Errorf("%w: %w", ErrNotStored, err), os.RemoveAll(i.directory))
-		}
+	if err := os.MkdirAll(i.pages(), 0o700); err != nil {
+		return nil, dropped, errors.Join(fmt.Errorf("%w: %w", ErrNotStored, err), os.RemoveAll(i.directory))
 	}
 	s.images = append(s.images, i)
 	return i, dropped, nil
@@ -125,6 +142,7 @@ func (s *store) settle(i *image) (dropped []string, err error) {
 	if i.bytes, err = ownBytes(i.directory); err != nil {
 		return nil, errors.Join(err, s.remove(i))
 	}
+	i.bytes += i.fresh
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written = i.bytes
@@ -201,7 +219,7 @@ func (s *store) discard(i *image) error {
 		i.memory.end()
 		s.owed += i.held - i.memory.fixed()
 	}
-	return os.RemoveAll(i.directory)
+	return errors.Join(s.releaseFiles(i), os.RemoveAll(i.directory))
 }
 
 // use finds an image of a group and keeps it from being dropped until release.
@@ -290,8 +308,7 @@ func ownBytes(directory string) (int64, error) {
 			return &fs.PathError{Op: "stat", Path: path, Err: err}
 		}
 		if st.Nlink == 1 {
-			const block = 512 // of st_blocks, whatever the file system
-			total += st.Blocks * block
+			total += st.Blocks * blockSize
 		}
 		return nil
 	})
