@@ -25,7 +25,7 @@ type BuildOptions struct {
 	Dir       string   // where the go command runs
 	Package   string   // as the go command takes it
 	Tests     bool     // build the tests of the package; otherwise it is a main package
-	Output    string   // the file to write
+	Output    string   // the file to write; its path is absolute
 	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
 	// Races says in which packages accesses to memory are watched for data races:
 	// PATH, PATH/..., RacesMain, RacesDirect or RacesAll. Empty: nowhere.
@@ -136,16 +136,13 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	if o.Tests {
 		command = []string{"test", "-c", "-vet=off"}
 	}
-	args := append(append(command, "-o", o.Output), tags(o)...)
+	args := append(command, tags(o)...)
 	instances, err := atomicInstances(packages)
 	if err != nil {
 		return nil, err
 	}
 	args = append(args, compilerFlags(packages, instances, p.Open, o.Races)...)
-	if _, err := t.goCommand(ctx, o.Dir, append(args, o.Package)...); err != nil {
-		return nil, fmt.Errorf("building %s: %w", o.Package, err)
-	}
-	if p.Hash, err = HashFile(o.Output); err != nil {
+	if p.Hash, err = t.link(ctx, o, main, args); err != nil {
 		return nil, err
 	}
 	p.symbols, err = readSymbols(o.Output)

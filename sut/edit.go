@@ -41,7 +41,7 @@ func parseSource(path string, text []byte) (*source, error) {
 	if !strings.HasSuffix(path, ".go") {
 		return s, nil
 	}
-	tree, err := parser.ParseFile(s.files, path, text, parser.ParseComments)
+	tree, err := parser.ParseFile(s.files, path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,183 @@
+package sut
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// To link a program takes most of the time of a build in which nothing has changed. The go command does not link
+// where the file that it would write is what it would write: it compares the build ID in the file, which is a hash
+// of all that goes in. So each program is built into an entry of its own below the cache, and copied from there.
+//
+// An entry is a directory with two files. It is locked while it is used. The go command trusts the build ID alone,
+// and an interrupted build may leave half of a file, so the hash of the whole is kept beside it.
+const (
+	keptPrograms = "programs" // the directory of the entries, beside the patched distributions
+	keptProgram  = "program"
+	keptHash     = "hash"
+)
+
+// maxKeptPrograms is how many bytes of programs are kept; the one just built is kept in any case. A
+// program has some 10 MB.
+const maxKeptPrograms = 512 << 20
+
+// link runs the go command with args, which leave out the output, writes o.Output and returns its hash.
+func (t *Toolchain) link(ctx context.Context, o BuildOptions, main listedPackage, args []string) (hash string, err error) {
+	to := func(file string) error {
+		_, err := t.goCommand(ctx, o.Dir, slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})...)
+		if err != nil {
+			return fmt.Errorf("building %s: %w", o.Package, err)
+		}
+		return nil
+	}
+	k := openKept(filepath.Join(filepath.Dir(t.Root), keptPrograms), keptName(t.Root, o, main, args))
+	if k == nil {
+		if err := to(o.Output); err != nil {
+			return "", err
+		}
+		return HashFile(o.Output)
+	}
+	defer k.lock.Close()
+	hash, err = k.build(to, o.Output)
+	if err == nil {
+		limitKept(filepath.Dir(k.dir), maxKeptPrograms)
+	}
+	return hash, err
+}
+
+// keptName names the entry of a program. Two programs of one name would only displace each other: the
+// go command looks at what they are made of.
+func keptName(root string, o BuildOptions, main listedPackage, args []string) string {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		dir = o.Dir
+	}
+	h := sha256.New()
+	for _, part := range slices.Concat([]string{root, dir, o.Package, main.ImportPath, main.Dir}, args) {
+		fmt.Fprintf(h, "%q\n", part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// kept is an entry that is locked until lock is closed.
+type kept struct {
+	dir  string
+	lock *os.File
+}
+
+// openKept locks an entry, which it makes if it is not there; nil if there can be none or it is in use: then a program is built
+// without one.
+func openKept(cache, name string) *kept {
+	dir := filepath.Join(cache, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil
+	}
+	return lockKept(dir)
+}
+
+// lockKept locks an entry that is there; nil if it cannot.
+func lockKept(dir string) *kept {
+	lock, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil
+	}
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		locked, err := lock.Stat()
+		now, errNow := os.Lstat(dir)
+		if err == nil && errNow == nil && os.SameFile(locked, now) { // nobody has removed it before it was locked
+			return &kept{dir, lock}
+		}
+	}
+	lock.Close()
+	return nil
+}
+
+// build has to, which writes a file, write the program of the entry and copies it to output.
+func (k *kept) build(to func(file string) error, output string) (hash string, err error) {
+	program, note := filepath.Join(k.dir, keptProgram), filepath.Join(k.dir, keptHash)
+	noted, _ := os.ReadFile(note)
+	if hash, _ = HashFile(program); hash == "" || hash != string(noted) {
+		if err := os.RemoveAll(program); err != nil { // nobody knows whether it is whole
+			return "", err
+		}
+	}
+	if err := to(program); err != nil {
+		return "", err
+	}
+	if hash, err = copyAndHash(program, output); err != nil || hash == string(noted) {
+		return hash, err
+	}
+	return hash, os.WriteFile(note, []byte(hash), 0o600)
+}
+
+// copyAndHash makes a copy of a program and returns what HashFile returns for both.
+func copyAndHash(from, to string) (hash string, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // somebody may run it
+		return "", err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o777)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(out, h), in); err != nil {
+		out.Close()
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), out.Close()
+}
+
+// limitKept removes the entries that were built longest ago, until the rest has at most limit bytes, and those of
+// interrupted builds. Entries in use stay, and so does what cannot be removed.
+func limitKept(cache string, limit int64) {
+	type entry struct {
+		dir   string
+		used  time.Time
+		bytes int64
+	}
+	var entries []entry
+	dirs, _ := os.ReadDir(cache)
+	for _, d := range dirs {
+		e := entry{dir: filepath.Join(cache, d.Name())}
+		files, _ := os.ReadDir(e.dir)
+		for _, f := range files {
+			if info, err := f.Info(); err == nil {
+				e.bytes += info.Size()
+				if f.Name() == keptProgram {
+					e.used = info.ModTime() // the go command sets it, even if it links nothing
+				}
+			}
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(b.used.Compare(a.used), strings.Compare(a.dir, b.dir)) })
+	total := int64(0)
+	for _, e := range entries {
+		if total += e.bytes; total <= limit && !e.used.IsZero() && time.Since(e.used) <= unusedFor {
+			continue
+		}
+		if k := lockKept(e.dir); k != nil {
+			os.RemoveAll(e.dir)
+			k.lock.Close()
+			total -= e.bytes
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package sut
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestKeptPrograms builds a program with and without an entry for it: they are equal, whatever is in the entry.
+func TestKeptPrograms(t *testing.T) {
+	toolchain, dir := keptToolchain(t)
+	source := filepath.Join(dir, "main.go")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "go.mod"), "module kept\n\ngo 1.25\n")
+	write(source, "package main\n\nfunc main() { println(1) }\n")
+	build := func() *Program {
+		t.Helper()
+		o := BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "out")}
+		p, err := toolchain.Build(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hash, err := HashFile(o.Output); err != nil || hash != p.Hash {
+			t.Fatalf("the hash of the program is %s, not %s: %v", hash, p.Hash, err)
+		}
+		return p
+	}
+	entry := func() (dir string, file os.FileInfo) {
+		t.Helper()
+		found, _ := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), keptPrograms, "*"))
+		if len(found) != 1 {
+			t.Fatalf("%d entries, want one", len(found))
+		}
+		info, err := os.Stat(filepath.Join(found[0], keptProgram))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[0], info
+	}
+	first := build().Hash
+	at, before := entry()
+	if again := build().Hash; again != first {
+		t.Error("the second build differs from the first one")
+	}
+	if _, now := entry(); !os.SameFile(before, now) {
+		t.Error("the second build has linked the program, though nothing has changed")
+	}
+	k := lockKept(at)
+	if k == nil {
+		t.Fatal("the entry is in use, though nobody builds")
+	}
+	if alone := build().Hash; alone != first {
+		t.Error("a build without an entry differs from one with it")
+	}
+	k.lock.Close()
+	for name, damage := range map[string]func(program string) error{
+		"half of a program": func(program string) error { return os.Truncate(program, before.Size()/2) },
+		"no program":        func(program string) error { return os.WriteFile(program, []byte("something else"), 0o600) },
+	} {
+		if err := damage(filepath.Join(at, keptProgram)); err != nil {
+			t.Fatal(err)
+		}
+		if got := build().Hash; got != first {
+			t.Errorf("%s in the entry makes another program", name)
+		}
+	}
+	write(source, "package main\n\nfunc main() { println(2) }\n")
+	if build().Hash == first {
+		t.Error("another program has the hash of the first one")
+	}
+}
+
+// keptToolchain is a patched distribution at a path below which no program is kept.
+func keptToolchain(t *testing.T) (toolchain *Toolchain, dir string) {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := NewToolchain(context.Background(), ".", filepath.Join(cache, "tandem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	root := filepath.Join(dir, "cache", filepath.Base(made.Root))
+	if err := os.Mkdir(filepath.Dir(root), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(made.Root, root); err != nil {
+		t.Fatal(err)
+	}
+	return &Toolchain{Root: root, Version: made.Version}, dir
+}
+
+// TestLimitOfKeptPrograms removes the oldest, the old and the broken ones, and none in use.
+func TestLimitOfKeptPrograms(t *testing.T) {
+	cache := t.TempDir()
+	add := func(name string, age time.Duration, size int64) string {
+		t.Helper()
+		dir := filepath.Join(cache, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if size == 0 {
+			return dir
+		}
+		program := filepath.Join(dir, keptProgram)
+		if err := os.WriteFile(program, make([]byte, size), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if then := time.Now().Add(-age); os.Chtimes(program, then, then) != nil {
+			t.Fatal("the time of a file cannot be set")
+		}
+		return dir
+	}
+	add("new", 0, 40)
+	add("middle", time.Hour, 40)
+	inUse := lockKept(add("used", 2*time.Hour, 40))
+	if inUse == nil {
+		t.Fatal("an entry cannot be locked")
+	}
+	add("old", 3*time.Hour, 10)
+	add("forgotten", unusedFor+time.Hour, 10)
+	add("broken", 0, 0)
+	limitKept(cache, 100)
+	left := func() (names []string) {
+		entries, _ := os.ReadDir(cache)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if got := left(); len(got) != 3 || got[0] != "middle" || got[1] != "new" || got[2] != "used" {
+		t.Errorf("left are %v, want middle, new and used", got)
+	}
+	inUse.lock.Close()
+	if limitKept(cache, 79); len(left()) != 1 {
+		t.Errorf("left are %v, want new", left())
+	}
+}
