@@ -75,7 +75,7 @@ func newDelayTest(t *testing.T) *delayTest {
 	}
 	x := &delayTest{program: program, servers: map[string][]byte{}, clients: map[string]*ckptd.Client{}}
 	for name, command := range map[string]*exec.Cmd{
-		"go": exec.Command("go", "build", "-o", filepath.Join(t.TempDir(), "go"), "./testdata/delays/server"),
+		"go": exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(t.TempDir(), "go"), "./testdata/delays/server"),
 		"c":  exec.Command("cc", "-O1", "-Wall", "-o", filepath.Join(t.TempDir(), "c"), "testdata/delays/server.c", "-lpthread"),
 	} {
 		file := command.Args[3]

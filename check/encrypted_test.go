@@ -93,7 +93,7 @@ func inputs(exchanges []exchange) []iocache.Input {
 func httpsGroup(t *testing.T) (g *peers.Group, certificate string) {
 	t.Helper()
 	server := filepath.Join(t.TempDir(), "https-server")
-	build := exec.Command("go", "build", "-o", server, "./testdata/encrypted/server")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", server, "./testdata/encrypted/server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

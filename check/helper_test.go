@@ -65,7 +65,7 @@ func makeTree() (string, error) {
 		"alphabet-server": "../examples/alphabet/server", "alphabet-client": "../examples/alphabet",
 		"scpto-server": "../examples/scpto/server",
 	} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), pkg)
+		cmd := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "bin", name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return dir, fmt.Errorf("building %s: %w\n%s", pkg, err, out)

@@ -127,7 +127,7 @@ func newPairTest(t *testing.T, verify bool) *pairTest {
 		t.Fatal(err)
 	}
 	name := filepath.Join(tree, "bin", "pairs-server")
-	build := exec.Command("go", "build", "-o", name, "./testdata/pairs/server")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", name, "./testdata/pairs/server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

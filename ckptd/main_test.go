@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		binaries.Daemon = filepath.Join(directory, "tandem-ckptd")
 		binaries.Proxy = filepath.Join(directory, "tandem-proxy")
 		for file, source := range map[string]string{binaries.Daemon: "../cmd/ckptd", binaries.Proxy: "../cmd/proxy"} {
-			build := exec.Command("go", "build", "-o", file, source)
+			build := exec.Command("go", "build", "-ldflags=-w", "-o", file, source)
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if out, err := build.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)

@@ -226,7 +226,7 @@ func (d profileDialogue) group(t *testing.T, p peers.Profile, c *Client) (*Group
 func build(t *testing.T, pkg string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command("go", "build", "-o", file, pkg)
+	cmd := exec.Command("go", "build", "-ldflags=-w", "-o", file, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", pkg, err, out)

@@ -96,7 +96,7 @@ func TestReadsOfProgramsThatAPeerExecutes(t *testing.T) {
 func alphabetServer(t *testing.T) peers.Group {
 	t.Helper()
 	server := filepath.Join(t.TempDir(), "server")
-	build := exec.Command("go", "build", "-o", server, "../examples/alphabet/server")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", server, "../examples/alphabet/server")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

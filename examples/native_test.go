@@ -80,7 +80,7 @@ func buildTree(tree string) error {
 		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget", "keepalive": "./keepalive",
 		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed", "scpto-server": "./scpto/server", "download": "./download",
 	} {
-		build := exec.Command("go", "build", "-o", filepath.Join(tree, "bin", name), pkg)
+		build := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(tree, "bin", name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(directory)
 		proxyBinary = filepath.Join(directory, "tandem-proxy")
-		build := exec.Command("go", "build", "-o", proxyBinary, "../cmd/proxy")
+		build := exec.Command("go", "build", "-ldflags=-w", "-o", proxyBinary, "../cmd/proxy")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build the proxy: %v\n%s", err, out)

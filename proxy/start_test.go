@@ -22,7 +22,7 @@ import (
 func buildProxy(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tandem-proxy")
-	build := exec.Command("go", "build", "-o", file, "../cmd/proxy")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", file, "../cmd/proxy")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -142,6 +142,9 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, err
 	}
 	args = append(args, compilerFlags(packages, instances, p.Open, o.Races)...)
+	if !strings.Contains(t.goFlags, "-ldflags") { // the user's would not be heeded beside others
+		args = append(args, "-ldflags=-w") // nobody reads DWARF, and it is a third of the linker's work
+	}
 	if p.Hash, err = t.link(ctx, o, main, args); err != nil {
 		return nil, err
 	}

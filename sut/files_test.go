@@ -72,7 +72,7 @@ var fileSeeds = flag.Int("file-seeds", 20, "programs of 300 random operations on
 // nativeFiles returns a function that runs the program without control.
 func nativeFiles(t *testing.T) func(t *testing.T, stdin string, args ...string) []string {
 	path := filepath.Join(t.TempDir(), "files")
-	if out, err := exec.Command("go", "build", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return func(t *testing.T, stdin string, args ...string) []string {

@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -96,7 +97,7 @@ func keptToolchain(t *testing.T) (toolchain *Toolchain, dir string) {
 	if err := os.Symlink(made.Root, root); err != nil {
 		t.Fatal(err)
 	}
-	return &Toolchain{Root: root, Version: made.Version}, dir
+	return &Toolchain{Root: root, Version: made.Version, goFlags: made.goFlags}, dir
 }
 
 // TestLimitOfKeptPrograms removes the oldest, the old and the broken ones, and none in use.
@@ -143,5 +144,25 @@ func TestLimitOfKeptPrograms(t *testing.T) {
 	inUse.lock.Close()
 	if limitKept(cache, 79); len(left()) != 1 {
 		t.Errorf("left are %v, want new", left())
+	}
+}
+
+// TestLinkerFlagsOfUsers: a variable that GOFLAGS has the linker set is set.
+func TestLinkerFlagsOfUsers(t *testing.T) {
+	t.Setenv("GOFLAGS", "-ldflags=-X=main.word=set-by-the-linker")
+	toolchain, dir := keptToolchain(t)
+	for name, text := range map[string]string{
+		"go.mod": "module kept\n\ngo 1.25\n", "main.go": "package main\n\nvar word = \"not set\"\n\nfunc main() { println(word) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := toolchain.Build(t.Context(), BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(p.Path); err != nil || !bytes.Contains(content, []byte("set-by-the-linker")) {
+		t.Errorf("the program does not have the value: %v", err)
 	}
 }

@@ -177,7 +177,7 @@ func buildNative(t *testing.T) string {
 		return ""
 	}
 	file := filepath.Join(t.TempDir(), "native")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", file, "./testdata/twins")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-ldflags=-w", "-o", file, "./testdata/twins")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build -race: %v\n%s", err, out)

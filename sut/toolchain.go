@@ -38,6 +38,8 @@ var (
 type Toolchain struct {
 	Root    string // its GOROOT
 	Version string // as `go env GOVERSION` prints it
+
+	goFlags string // as `go env GOFLAGS` prints them
 }
 
 // supported are the releases whose internals the patch knows.
@@ -47,13 +49,13 @@ var supported = []string{"go1.25", "go1.26", "go1.27"}
 // command uses in dir, making it below cache if it is not there yet. It may be
 // called at the same time by several processes.
 func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {
-	values, err := goEnvironment(ctx, dir, "GOROOT", "GOVERSION", "GOARCH", "GOOS")
+	values, err := goEnvironment(ctx, dir, "GOROOT", "GOFLAGS", "GOVERSION", "GOARCH", "GOOS")
 	if err != nil {
 		return nil, err
 	}
-	goroot, version := values[0], values[1]
-	if values[2] != "amd64" || values[3] != "linux" {
-		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only", values[3], values[2])
+	goroot, flags, version := values[0], values[1], values[2]
+	if values[3] != "amd64" || values[4] != "linux" {
+		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only", values[4], values[3])
 	}
 	if !isSupported(version) {
 		return nil, fmt.Errorf("%s is not supported: use one of %s (the go line or toolchain line of go.mod, or GOTOOLCHAIN, selects it)", version, strings.Join(supported, ", "))
@@ -67,7 +69,7 @@ func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {
 		return nil, err
 	}
 	root := filepath.Join(cache, version+"-"+digest(goroot, files))
-	t := &Toolchain{Root: root, Version: version}
+	t := &Toolchain{Root: root, Version: version, goFlags: flags}
 	if _, err := os.Stat(filepath.Join(root, "VERSION")); err == nil {
 		now := time.Now()
 		return t, os.Chtimes(root, now, now) // it is in use

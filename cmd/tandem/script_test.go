@@ -42,7 +42,7 @@ func buildBinaries() error {
 	for name, pkg := range map[string]string{
 		"tandem": ".", "tandem-ckptd": "../ckptd", "tandem-proxy": "../proxy", "alphabet-server": "../../examples/alphabet/server",
 	} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg)
+		cmd := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(bin, name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("building %s: %w\n%s", name, err, out)
