@@ -85,7 +85,7 @@ func TestShippedServers(t *testing.T) {
 	} {
 		for _, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
 			o := c.example.options(t)
-			o.Client, o.Scope = newClientBy(t, ckptd.BackendAuto), scope
+			o.Scope = scope
 			result := check(t, o)
 			said := ""
 			if result.Counterexample != nil {

@@ -27,11 +27,11 @@ func (r *returner) Checkpoint(s strategy.Step) bool {
 
 // TestCheckpointsOfReturns: a checkpoint can be taken of a place that was reached by giving inputs again, and then saves that.
 func TestCheckpointsOfReturns(t *testing.T) {
-	started := alphabet.inMemory(t)
+	started := alphabet.options(t)
 	started.Strategy = strategy.AfterND{}
 	started.Group.Peers[0].Choices = 1 // it is known of the server then that it reads nothing
 	want := check(t, started)
-	o, r := alphabet.inMemory(t), &returner{}
+	o, r := alphabet.options(t), &returner{}
 	o.Strategy, o.SelfCheck = r, 5
 	o.Group.Peers[0].Choices = 1
 	got := check(t, o)

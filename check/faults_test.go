@@ -297,7 +297,7 @@ func TestShortWritesAreBounded(t *testing.T) {
 // TestFaultsInEveryScope: with a real peer, too, all scopes find the same ways to fail with the same
 // results, and every fault of every operation is among them.
 func TestFaultsInEveryScope(t *testing.T) {
-	x := newPairTest(t, true)
+	x := newPairTest(t, *deep)
 	p := pair{scripts: []string{"a", "B"}, seed: 5, faults: 1}
 	want := x.check(t, p, reference)
 	for alternative := 1; alternative <= 11; alternative++ { // 2 of a connect, 3 of a read, 6 of a write
@@ -329,7 +329,7 @@ func faultsOf(log *sut.Log) (list string) {
 // not mind, make no difference: in no scope and with no strategy. In the cache both meet at the
 // same places.
 func TestCutRequests(t *testing.T) {
-	x := newPairTest(t, true)
+	x := newPairTest(t, *deep)
 	for _, shared := range []bool{false, true} {
 		p := pair{scripts: []string{"a+", "Ba"}, seed: 11, shared: shared}
 		want := x.check(t, p, reference)

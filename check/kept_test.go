@@ -38,13 +38,13 @@ func TestKeptCache(t *testing.T) {
 	for _, e := range []example{httpGet, scpTo} {
 		t.Run(e.String(), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "kept")
-			o := e.inMemory(t)
+			o := e.options(t)
 			o.Kept = openKept(t, path)
 			first, said := outputs(t, o)
 			if err := o.Kept.Close(); err != nil {
 				t.Fatal(err)
 			}
-			o = e.inMemory(t)
+			o = e.options(t)
 			o.Client, o.Kept = nil, openKept(t, path) // nobody could start a peer
 			second, saidAgain := outputs(t, o)
 			if err := o.Kept.Close(); err != nil {
@@ -68,7 +68,7 @@ func TestKeptCacheGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	var misses [3]int
 	for i, requests := range []string{"1", "2", "2"} {
-		o := alphabet.inMemory(t)
+		o := alphabet.options(t)
 		o.Args = []string{"-connections", "1", "-requests", requests}
 		o.Kept = openKept(t, path)
 		result := check(t, o)
@@ -91,7 +91,7 @@ func TestKeptCacheOfResumedRun(t *testing.T) {
 	dir := t.TempDir()
 	kept, saved := filepath.Join(dir, "kept"), filepath.Join(dir, "run")
 	start := func(executions int, saving *Saving, path string) conclusion {
-		o := alphabet.inMemory(t)
+		o := alphabet.options(t)
 		o.Args = []string{"-connections", "2", "-requests", "1"}
 		o.Search, o.Saving, o.Kept = explore.MaxExecutions(explore.DPOR(), executions), saving, openKept(t, path)
 		defer o.Kept.Close()

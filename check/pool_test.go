@@ -68,7 +68,7 @@ func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (
 	}
 	said := map[int]string{}
 	for _, o.Workers = range []int{1, 2, 8} {
-		o.Search = explore.MaxExecutions(newSearch(), 2000)
+		o.Search = explore.MaxExecutions(newSearch(), cases(2000, 700))
 		result := check(t, o)
 		said[o.Workers] = says(t, result)
 		ahead += result.Counts.Ahead

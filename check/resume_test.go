@@ -173,7 +173,7 @@ func TestResumeWorkers(t *testing.T) {
 			}
 			want := check(t, o)
 			o.Workers = 3
-			got := inSessions(t, o, test.newSearch, 8, want.Counts.Elapsed/4)
+			got := inSessions(t, o, test.newSearch, cases(8, 4), want.Counts.Elapsed/4)
 			if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" {
 				t.Errorf("(-with one worker, uninterrupted +with three, resumed)\n%s", diff)
 			}
@@ -283,14 +283,14 @@ func TestResumedChosenPeers(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	var said []string
 	s := &saver{Saving: Saving{Run: &SavedRun{path: "x"}, Failed: func(err error) { said = append(said, err.Error()) }}}
-	s.answers = make([]byte, maxUnsaved)
+	s.answers = make([]byte, maxUnsaved, maxUnsaved+1<<10) // with room: nothing of it has to be copied, or to be there at all
 	s.record(connected)
 	s.record(connected)
 	if len(said) != 1 || s.answers != nil || !s.lost {
 		t.Errorf("%q, %d bytes kept", said, len(s.answers))
 	}
 
-	s = &saver{Saving: s.Saving, answers: make([]byte, maxUnsaved), kept: maxUnsaved} // what was known before does not count
+	s = &saver{Saving: s.Saving, answers: make([]byte, maxUnsaved, maxUnsaved+1<<10), kept: maxUnsaved} // what was known before does not count
 	s.record(connected)
 	if len(said) != 1 || s.lost {
 		t.Errorf("with answers that were kept: %q", said)

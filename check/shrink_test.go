@@ -72,7 +72,7 @@ func TestShrinkingAgainstTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := 5
+	programs := cases(5, 3)
 	if text := os.Getenv("SHRINK"); text != "" {
 		if programs, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ func TestSpillingCheck(t *testing.T) {
 
 // withCacheBytes is the verdict of a check with so much memory for the answers, and what they took.
 func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache.Stats) {
-	o := httpGet.inMemory(t)
+	o := httpGet.options(t)
 	o.CacheBytes = limit
 	o.Group.Peers[0].Choices = 1 // always the same dates, so always as many different answers
 	r, err := newRun(context.Background(), o)
@@ -42,7 +42,7 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 }
 
 func TestLostAnswersAreAnError(t *testing.T) {
-	r, err := newRun(context.Background(), httpGet.inMemory(t))
+	r, err := newRun(context.Background(), httpGet.options(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestStorageFails(t *testing.T) {
 // TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends the peers with, they start
 // again and the search goes on, with later ones.
 func TestFirstCheckpointIsNotStored(t *testing.T) {
-	const executions = 10
+	const executions = 5
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
 		got := sabotage(t, backend, executions, func(input int, images string) {
 			switch input {
@@ -138,7 +138,12 @@ func TestLossIsNamed(t *testing.T) {
 // brought back, and what is found is the same.
 func TestPeersAreKilled(t *testing.T) {
 	const executions = 15
-	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
+	o := alphabet.options(t)
+	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
+	undisturbed := check(t, o)
+	if err := o.Client.Close(); err != nil { // there is to be one daemon only
+		t.Fatal(err)
+	}
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
 		random := rand.New(rand.NewPCG(1, 2)) // the moments are random all the same
 		killed := make(chan bool, 1)

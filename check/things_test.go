@@ -15,7 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var thingScripts = flag.Int("thing-scripts", 6, "number of random programs that share timers, contexts, files and maps, of each kind")
+var thingScripts = flag.Int("thing-scripts", 4, "number of random programs that share timers, contexts, files and maps, of each kind")
 
 // things are operations of testdata/things, by what they are about.
 var things = map[string]string{
