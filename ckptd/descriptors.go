@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -492,9 +491,4 @@ func describeTimerfd(d *descriptor, f openFile) error {
 func writeCount(fd int, count uint64) error {
 	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, count))
 	return err
-}
-
-// rootOf opens the root directory of a process.
-func rootOf(pid int) (int, error) {
-	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -250,4 +252,9 @@ func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err
 		return nil
 	})
 	return pids, generations, err
+}
+
+// rootOf opens the root directory of a process.
+func rootOf(pid int) (int, error) {
+	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
