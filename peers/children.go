@@ -40,20 +40,24 @@ const maxChildren = 1 << 20
 
 // childrenAtOnce reads the kernel's list, which may lack some.
 func (p *procfs) childrenAtOnce(pid, tid int) ([]int, error) {
-	name := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children"
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	p.path = strconv.AppendInt(append(p.path[:0], "/proc/"...), int64(pid), 10)
+	p.path = append(strconv.AppendInt(append(p.path, "/task/"...), int64(tid), 10), "/children"...)
+	err := p.with(p.path, 0, func(fd int) error {
+		p.list = p.list[:0]
+		for n := -1; n != 0 && len(p.list) <= maxChildren; { // a read returns a page at most
+			var err error
+			if n, err = unix.Pread(fd, p.buffer[:], int64(len(p.list))); err != nil {
+				return err
+			}
+			p.list = append(p.list, p.buffer[:n]...)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, readError(name, err)
+		return nil, err
 	}
-	defer unix.Close(fd)
-	p.list = p.list[:0]
-	for n := -1; n != 0; { // a read returns a page at most
-		if n, err = unix.Read(fd, p.buffer[:]); err != nil {
-			return nil, readError(name, err)
-		}
-		if p.list = append(p.list, p.buffer[:n]...); len(p.list) > maxChildren {
-			return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", name, maxChildren)
-		}
+	if len(p.list) > maxChildren {
+		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", p.path, maxChildren)
 	}
 	var pids []int
 	for field := range bytes.FieldsSeq(p.list) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,10 +17,66 @@ type procfs struct {
 	buffer [16 << 10]byte
 	path   []byte
 	list   []byte // of children
+	// kept are open files, by name: to read one again takes a third of the time of opening it, too.
+	// What is kept of a process that has ended is gone, whoever has its pid now. nil: none are kept.
+	kept map[string]int
+}
+
+// maxKept bounds the files that are kept open: four of each thread.
+const maxKept = 800
+
+// keepOpen has files kept open until close.
+func (p *procfs) keepOpen() { p.kept = map[string]int{} }
+
+func (p *procfs) close() {
+	for _, fd := range p.kept {
+		unix.Close(fd)
+	}
+	p.kept = nil
+}
+
+// with runs f on an open file, once more if what was kept is of a process that has ended.
+func (p *procfs) with(name []byte, flags int, f func(fd int) error) error {
+	if fd, ok := p.kept[string(name)]; ok {
+		err := f(fd)
+		if err == nil {
+			return nil
+		}
+		if err != unix.ESRCH && err != unix.ENOENT {
+			return readError(string(name), err)
+		}
+		p.forget(string(name))
+	}
+	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
+	if err != nil {
+		return readError(string(name), err)
+	}
+	err = f(fd)
+	if err == nil && p.kept != nil && len(p.kept) < maxKept {
+		p.kept[string(name)] = fd
+		return nil
+	}
+	unix.Close(fd)
+	if err != nil {
+		return readError(string(name), err)
+	}
+	return nil
 }
 
 // errGone says that the process or thread ended meanwhile.
 var errGone = errors.New("the process is gone")
+
+// forget closes what is kept of a process or thread that has ended, of which name is a file. Not
+// all of it says so by itself: its list of children is only empty.
+func (p *procfs) forget(name string) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(name, "/proc/"), "/")
+	for other, fd := range p.kept {
+		if strings.HasPrefix(other, "/proc/"+id+"/") || strings.Contains(other, "/task/"+id+"/") {
+			unix.Close(fd)
+			delete(p.kept, other)
+		}
+	}
+}
 
 // read returns the content of /proc/a/b/..., valid until the next read.
 func (p *procfs) read(elements ...string) ([]byte, error) {
@@ -27,18 +84,16 @@ func (p *procfs) read(elements ...string) ([]byte, error) {
 	for _, e := range elements {
 		p.path = append(append(p.path, '/'), e...)
 	}
-	name := string(p.path)
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	n := 0
+	err := p.with(p.path, 0, func(fd int) (err error) {
+		n, err = unix.Pread(fd, p.buffer[:], 0)
+		return err
+	})
 	if err != nil {
-		return nil, readError(name, err)
-	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, p.buffer[:])
-	if err != nil {
-		return nil, readError(name, err)
+		return nil, err
 	}
 	if n == len(p.buffer) {
-		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", name, n)
+		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", p.path, n)
 	}
 	return p.buffer[:n], nil
 }
@@ -52,29 +107,29 @@ func readError(name string, err error) error {
 
 // threads lists the threads of a process. Those that come after one that ends meanwhile may be left out: see stat.threads.
 func (p *procfs) threads(pid int) ([]int, error) {
-	name := "/proc/" + strconv.Itoa(pid) + "/task"
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, readError(name, err)
-	}
-	defer unix.Close(fd)
 	var tids []int
 	var names []string
-	for {
-		n, err := unix.ReadDirent(fd, p.buffer[:])
-		if err != nil {
-			return nil, readError(name, err)
+	name := append(strconv.AppendInt(append(p.path[:0], "/proc/"...), int64(pid), 10), "/task"...)
+	p.path = name
+	err := p.with(name, unix.O_DIRECTORY, func(fd int) error {
+		tids = tids[:0]
+		if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
+			return err
 		}
-		if n == 0 {
-			return tids, nil
-		}
-		_, _, names = unix.ParseDirent(p.buffer[:n], -1, names[:0])
-		for _, s := range names {
-			if tid, err := strconv.Atoi(s); err == nil {
-				tids = append(tids, tid)
+		for {
+			n, err := unix.ReadDirent(fd, p.buffer[:])
+			if err != nil || n == 0 {
+				return err
+			}
+			_, _, names = unix.ParseDirent(p.buffer[:n], -1, names[:0])
+			for _, s := range names {
+				if tid, err := strconv.Atoi(s); err == nil {
+					tids = append(tids, tid)
+				}
 			}
 		}
-	}
+	})
+	return tids, err
 }
 
 // stat is the part of /proc/PID/stat that matters here.

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -360,4 +362,74 @@ func TestWhoWaitsForInput(t *testing.T) {
 			t.Errorf("state %c, wait channel %s: waits for input %t", test.state, test.channel, got)
 		}
 	}
+}
+
+// TestKeptFiles: what is kept open of a process that has ended is not taken for what is there of the
+// next one with its pid.
+func TestKeptFiles(t *testing.T) {
+	var p procfs
+	p.keepOpen()
+	defer p.close()
+	look := func(pid int) (command string, children int, err error) {
+		t.Helper()
+		tids, err := p.threads(pid)
+		if err != nil {
+			return "", 0, err
+		}
+		if len(tids) != 1 || tids[0] != pid {
+			t.Fatalf("its threads are %v", tids)
+		}
+		s, err := p.stat(pid)
+		if err != nil {
+			return "", 0, err
+		}
+		list, err := p.children(pid, pid)
+		return s.command, len(list), err
+	}
+	run := func(command ...string) (pid int, end func()) {
+		cmd := exec.Command(command[0], command[1:]...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd.Process.Pid, sync.OnceFunc(func() { in.Close(); cmd.Wait() })
+	}
+	const attempts = 1000
+	for range attempts {
+		pid, end := run("cat")
+		awaitCommand := func(want string, children int) {
+			for command, n := "", 0; command != want || n != children; {
+				var err error
+				if command, n, err = look(pid); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		awaitCommand("cat", 0)
+		kept := len(p.kept)
+		if end(); kept != 3 {
+			t.Fatalf("%d files are kept open, not 3", kept)
+		}
+		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0); err != nil {
+			t.Fatal(err)
+		}
+		again, end := run("sh", "-c", "cat <&0 & wait")
+		defer end()
+		if again == pid { // else somebody else was faster
+			awaitCommand("sh", 1)
+			end()
+			if _, _, err := look(pid); err != errGone || len(p.kept) != 0 {
+				t.Errorf("at the end: %v, and %d files are kept", err, len(p.kept))
+			}
+			return
+		}
+		if end(); len(p.kept) > 0 {
+			p.close()
+			p.keepOpen()
+		}
+	}
+	t.Fatalf("in %d attempts no process has got the pid of the one before it", attempts)
 }

@@ -45,6 +45,8 @@ type Watch struct {
 	effort    Effort
 	wakings   *wakingCount // nil: every cut looks twice
 	last      rest         // the last cut that found the group asleep
+	awake     int          // a thread that the last pass has found awake; 0: none
+	alone     int          // how many passes in a row have looked at that one alone
 	timers    timers
 }
 
@@ -69,6 +71,7 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 	}
 	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{},
 		timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
+	w.proc.keepOpen()
 	for _, p := range processes {
 		w.hosts = append(w.hosts, p.Host)
 	}
@@ -100,6 +103,7 @@ func (w *Watch) Close() {
 	}
 	unix.Close(w.pidfd)
 	w.diagnosis.close()
+	w.proc.close()
 }
 
 // findPeers learns the peers' pids as they are here. The proxy's first thread has orphans
