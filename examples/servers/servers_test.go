@@ -28,6 +28,7 @@ type program struct {
 	directory, config string // the configuration is config.yaml in the directory
 	client, server    string
 	args              []string
+	flags             []string // of tandem
 	// open says why it does not work yet. It is then a row of the table, and not checked.
 	open string
 }
@@ -105,12 +106,28 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestSameEachTime: OpenSMTPD waits for a millisecond now and then, for itself. Whether a look falls
+// into such a wait makes no difference, neither to the verdict nor to the executions that there are.
+func TestSameEachTime(t *testing.T) {
+	for _, p := range []program{
+		{directory: "smtp", config: "tandem", flags: []string{"--strategy", "never"}},
+		{directory: "smtp", config: "choices"},
+	} {
+		first := p.check(t, "holds", "100", "-fixed")
+		for range 4 {
+			if again := p.check(t, "holds", "100", "-fixed"); again.Counts.Executions != first.Counts.Executions {
+				t.Errorf("%s.yaml %v: %d executions, and then %d", p.config, p.flags, first.Counts.Executions, again.Counts.Executions)
+			}
+		}
+	}
+}
+
 // check checks the program; want is the verdict, or empty for any that is no violation.
 func (p program) check(t *testing.T, want, executions string, args ...string) outcome {
 	t.Helper()
 	arguments := []string{"check", "./" + p.directory, "-c", filepath.Join(p.directory, p.config+".yaml"), "--json",
-		"--executions", executions, "--time", *most, "-o", filepath.Join(t.TempDir(), "counterexample"), "--"}
-	arguments = append(append(arguments, p.args...), args...)
+		"--executions", executions, "--time", *most, "-o", filepath.Join(t.TempDir(), "counterexample")}
+	arguments = append(append(append(append(arguments, p.flags...), "--"), p.args...), args...)
 	var stderr bytes.Buffer
 	cmd := exec.Command(tandem, arguments...)
 	cmd.Stderr = &stderr
