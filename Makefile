@@ -1,6 +1,6 @@
 # make demo    install what is missing (Debian, as root), build, and find the bug in scpto
 # make test    the same with the servers of all profiles, and all tests
-# make twins   the race detector against the native one, on small programs that use the standard library
+# make twins   the race detector against the native one, on small programs that use the standard library, and a twin of it
 # make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
 # make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
 # make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
@@ -64,6 +64,7 @@ test: setup build lint
 
 twins:
 	$(GO) test ./sut -run TestTwins -count=1 -v -timeout 60m -every-twin 1 -twins 40
+	$(GO) test ./sut -run TestDetectorAgainstReference -count=1 -v -timeout 60m -reference-programs 3000
 
 programs: setup build
 	PROGRAMS=10000 $(GO) test ./explore -run TestOptimal -count=1 -v -timeout 1h

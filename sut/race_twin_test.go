@@ -200,11 +200,11 @@ func randomBlock(r *rand.Rand) []string {
 // the memory model, on random schedules of random programs: it must stop at the
 // first operation that is in a race, and only there.
 func TestDetectorAgainstReference(t *testing.T) {
-	const programs, schedules = 300, 8
+	const schedules = 8
 	p := buildRacy(t, sut.RacesMain)
 	r := rand.New(rand.NewPCG(7, 11))
 	racy, free, operations := 0, 0, 0
-	for range programs {
+	for range *referencePrograms {
 		text := randomProgram(r)
 		w := startRacy(t, p, sut.Snapshot, "interpret", text)
 		for seed := range uint64(schedules) {
@@ -230,7 +230,7 @@ func TestDetectorAgainstReference(t *testing.T) {
 		w.Close()
 	}
 	t.Logf("%d executions with a data race, %d without, %d operations", racy, free, operations)
-	if racy < programs || free < programs {
+	if racy < *referencePrograms || free < *referencePrograms {
 		t.Errorf("%d executions with a data race and %d without: too few of one kind to compare", racy, free)
 	}
 }

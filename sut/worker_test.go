@@ -61,6 +61,14 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestStackOverflow is that of a stack of 1 GiB, the most that there is by default.
+func TestStackOverflow(t *testing.T) {
+	log := run(t, start(t, sut.Snapshot, "overflow all"), sut.Schedule{}, nil)
+	if log.Outcome != sut.Fatal || !strings.Contains(string(log.Stderr), "stack overflow") {
+		t.Errorf("%v: %s", log.Outcome, log.Stderr)
+	}
+}
+
 func TestExitCode(t *testing.T) {
 	if log := run(t, start(t, sut.Snapshot, "exit"), sut.Schedule{}, nil); log.ExitCode != 3 {
 		t.Errorf("the exit code is %d, want 3", log.ExitCode)

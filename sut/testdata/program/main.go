@@ -12,6 +12,7 @@ import (
 	"net/smtp"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,8 @@ var scenarios = map[string]func(){
 	"one file":     oneFile,
 	"surroundings": surroundings,
 	"traced":       func() { traced(os.Args[1], os.Getenv("HOME")) },
-	"overflow":     func() { overflow(1) },
+	"overflow":     func() { debug.SetMaxStack(16 << 20); overflow(1) },
+	"overflow all": func() { overflow(1) },
 	"process":      func() { os.ReadFile("/proc/stat") },
 	"device":       func() { os.Open("/dev/kmsg") },
 	"subprocess":   func() { exec.Command("true").Run() },
