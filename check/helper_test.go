@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,13 +130,13 @@ func buildExample(t testing.TB, pkg string) *sut.Program {
 	return p
 }
 
-func newToolchain() (*sut.Toolchain, error) {
+var newToolchain = sync.OnceValues(func() (*sut.Toolchain, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
 	return sut.NewToolchain(context.Background(), ".", filepath.Join(cache, "tandem"))
-}
+})
 
 func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	toolchain, err := newToolchain()
