@@ -65,9 +65,9 @@ func exchangeKeys(t *testing.T, g *Group) (answers []string) {
 // TestChosenKeyExchanges: each of eight behaviours of Dropbear makes its own key exchange, and
 // the same one whenever it is started, and whenever it has gone back.
 func TestChosenKeyExchanges(t *testing.T) {
-	all := 8
-	if testing.Short() {
-		all = 2
+	all := 3
+	if *deep {
+		all = 8
 	}
 	seen := map[string]bool{}
 	bothBackends(t, func(t *testing.T, c *Client) { chosenKeyExchanges(t, c, all, seen) })

@@ -15,6 +15,14 @@ import (
 // A victim is killed some time after an operation has begun.
 var delays = []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 6 * time.Millisecond, 10 * time.Millisecond, 15 * time.Millisecond}
 
+// chosenDelays are all of them in make deep, else every other one.
+func chosenDelays() []time.Duration {
+	if *deep {
+		return delays
+	}
+	return []time.Duration{delays[0], delays[2], delays[4]}
+}
+
 // await waits for a condition.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
@@ -54,7 +62,7 @@ func TestDaemonIsKilled(t *testing.T) {
 }
 
 func daemonIsKilled(t *testing.T, name, backend string) {
-	for _, delay := range delays {
+	for _, delay := range chosenDelays() {
 		l := watchLeftovers(t)
 		c := spawn(t, Options{Backend: backend})
 		g := start(t, c, merecat())
@@ -195,7 +203,7 @@ func TestProxyIsKilledDuringAnOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, delay := range delays {
+	for _, delay := range chosenDelays() {
 		done := make(chan error, 1)
 		go func() {
 			_, err := g.Checkpoint(ctx)
