@@ -75,7 +75,7 @@ func TestExamplesInAllWays(t *testing.T) {
 			if !e.sample {
 				continue
 			}
-			ways = []variant{ways[(7*n+5)%len(ways)]}
+			ways = []variant{ways[(5*n+2+n/8)%len(ways)]} // the last one is by CRIU
 		}
 		t.Run(strings.Join(append([]string{e.String()}, e.args...), " "), func(t *testing.T) {
 			o := e.options(t)
