@@ -36,9 +36,6 @@ type content struct {
 // blockSize is the unit of st_blocks, whatever the file system.
 const blockSize = 512
 
-// copyBuffer is the size of buffers for copies. Of a file that is smaller, the end is noticed at once.
-const copyBuffer = 256 << 10
-
 // copyOf makes a copy of what a file holds, with one user.
 func (s *contentStore) copyOf(path string, buffer []byte) (*content, error) {
 	from, err := os.OpenFile(path, unix.O_NOATIME|unix.O_NOFOLLOW, 0)
@@ -165,5 +162,7 @@ func copyContent(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join((&content{path: from}).writeTo(w, make([]byte, copyBuffer)), w.Close())
+	buffer, giveBack := borrow()
+	defer giveBack()
+	return errors.Join((&content{path: from}).writeTo(w, buffer), w.Close())
 }

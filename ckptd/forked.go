@@ -226,8 +226,9 @@ func (f *forked) read(pid int, all []region, earlier []ownPage) (fresh int64, er
 		return 0, err
 	}
 	defer memory.Close()
-	const most = 64 // pages at a time
-	var buffer [most * pageSize]byte
+	const most = bufferSize / pageSize // pages at a time
+	buffer, giveBack := borrow()
+	defer giveBack()
 	for _, r := range all {
 		for r.from < r.to {
 			part := buffer[:min(most*pageSize, r.to-r.from)]
@@ -261,8 +262,9 @@ func (f *forked) write(pid int) error {
 		return err
 	}
 	defer memory.Close()
-	const most = 64 // pages at a time
-	var buffer [most * pageSize]byte
+	const most = bufferSize / pageSize // pages at a time
+	buffer, giveBack := borrow()
+	defer giveBack()
 	for n := 0; n < len(f.pages); {
 		first, count := f.pages[n].address, 0
 		for n < len(f.pages) && count < most && f.pages[n].address == first+uint64(count)*pageSize {

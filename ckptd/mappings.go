@@ -3,8 +3,10 @@
 package ckptd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -58,28 +60,36 @@ func (p *process) examineMemory() (err error) {
 // examineFlags does so with all that the kernel tells.
 func (p *process) examineFlags() error {
 	p.private, p.unnamed = 0, nil
-	text, err := readRoom(fmt.Sprintf("/proc/%d/smaps", p.pid), 16*roomForMaps)
+	path := fmt.Sprintf("/proc/%d/smaps", p.pid)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	buffer, giveBack := borrow()
+	defer giveBack()
+	text, err := readAll(fd, buffer[:0])
+	if err != nil {
+		return &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	var lines strings.Builder
 	var m *mapping
-	for line := range strings.Lines(string(text)) {
+	for line := range bytes.Lines(text) {
 		if isMapping(line) {
-			lines.WriteString(line)
-			if m, err = parseMapping(line); err != nil {
+			lines.Write(line)
+			if m, err = parseMapping(string(line)); err != nil {
 				return fmt.Errorf("process %d: %w", p.pid, err)
 			}
 			p.mappings = append(p.mappings, m)
 			continue
 		}
-		switch name, value, _ := strings.Cut(line, ":"); name {
+		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
 		case "Private_Dirty", "Private_Hugetlb":
-			p.private += parseKibibytes(value)
+			p.private += parseKibibytes(string(value))
 		case "Anonymous":
-			m.touched = parseKibibytes(value) > 0
+			m.touched = parseKibibytes(string(value)) > 0
 		case "VmFlags":
-			m.flags = strings.Fields(value)
+			m.flags = strings.Fields(string(value))
 		}
 	}
 	p.maps = lines.String()
@@ -93,13 +103,8 @@ func (p *process) examineFlags() error {
 
 // isMapping tells the first line about a mapping, "FROM-TO FLAGS OFFSET DEVICE INODE NAME",
 // from the others, "Name: value".
-func isMapping(line string) bool {
-	from, _, ok := strings.Cut(line, "-")
-	if !ok {
-		return false
-	}
-	_, err := strconv.ParseUint(from, 16, 64)
-	return err == nil
+func isMapping(line []byte) bool {
+	return line[0] >= '0' && line[0] <= '9' || line[0] >= 'a' && line[0] <= 'f' // names begin with a capital letter
 }
 
 func parseMapping(line string) (*mapping, error) {
@@ -217,16 +222,14 @@ func (p *process) checkMappings(renewed bool) error {
 		return err
 	}
 	now, err := mappingsOf(p.pid, 0)
-	if err == nil && p.parent != nil { // the kernel may have joined some that it has kept apart in the process that there was
-		if !slices.Equal(joined(now), joined(p.maps)) {
-			err = fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
-		}
+	if err != nil || withoutRenewed(now) == withoutRenewed(p.maps) {
 		return err
 	}
-	if err == nil && withoutRenewed(now) != withoutRenewed(p.maps) {
-		err = fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
+	// In a fork the kernel may have joined some that it has kept apart in the process that there was.
+	if p.parent != nil && slices.Equal(joined(now), joined(p.maps)) {
+		return nil
 	}
-	return err
+	return fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
 }
 
 // joined are the lines of /proc/PID/maps, one for mappings that continue each other.

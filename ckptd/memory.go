@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,7 +49,7 @@ type memoryImage struct {
 	offset    time.Duration    // of that to the machine's
 
 	makers   []maker    // of all descriptions of open files
-	mu       sync.Mutex // guards held while the group is looked at from several threads
+	mu       sync.Mutex // guards held and fresh while the group is looked at from several threads
 	held     []held     // what has no name, and what it held
 	fresh    int64      // bytes of that which no earlier image holds
 	segments []segment  // of System V shared memory
@@ -77,7 +79,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		if err == nil {
 			err = sideBySide(
 				func() error { return m.examineAll(frozen) }, // on this thread
-				func() error { return examineMemories(frozen) },
+				func() error { return ofEach(frozen, (*process).examineMemory) },
 				func() error { return m.describeAll(frozen) },
 				h.nothingUnderWay)
 		}
@@ -229,15 +231,6 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 	return nil
 }
 
-func examineMemories(frozen []*process) error {
-	for _, p := range frozen {
-		if err := p.examineMemory(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // nothingUnderWay returns an error if there are bytes that nobody has read yet, which an image would not have: the checker has looked,
 // but before the peers were frozen, and one with a timer of its own may have sent something since.
 func (h *hosted) nothingUnderWay() error {
@@ -285,6 +278,26 @@ func sideBySide(first func() error, others ...func() error) error {
 	return nil
 }
 
+// ofEach calls f for each process, for some at a time, and returns the first error in their order.
+func ofEach(all []*process, f func(*process) error) error {
+	results := make([]error, len(all))
+	var next atomic.Int64
+	work := func() error {
+		for n := next.Add(1) - 1; n < int64(len(all)); n = next.Add(1) - 1 {
+			results[n] = f(all[n])
+		}
+		return nil
+	}
+	workers := min(len(all), runtime.GOMAXPROCS(0))
+	_ = sideBySide(work, slices.Repeat([]func() error{work}, max(workers-1, 0))...)
+	for _, err := range results {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // capture copies processes that have been examined.
 func (b *memory) capture(m *memoryImage, frozen []*process) error {
 	clock := m.group.process.pid // where no peer lives, it goes on in any time namespace
@@ -301,14 +314,16 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 			return err
 		}
 	}
+	var children []*process
 	for _, p := range frozen {
 		if err := p.inject(at); err != nil {
 			return err
 		}
 		if p.parent != nil {
-			if err := m.saveChild(p); err != nil {
+			if err := p.interrogate(); err != nil {
 				return err
 			}
+			children = append(children, p)
 			continue
 		}
 		copied, err := m.copy(p, b.limbo)
@@ -322,31 +337,41 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 			return err
 		}
 	}
+	if err := ofEach(children, m.saveChild); err != nil {
+		return err
+	}
+	for _, p := range children {
+		if err := p.disturbed(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// saveChild notes how a process that another one has forked differs from that.
+// saveChild notes how a process that another one has forked differs from that. Several may be saved at a time.
 func (m *memoryImage) saveChild(p *process) error {
-	if err := p.interrogate(); err != nil {
-		return err
-	}
 	common, err := p.compareMappings()
 	if err != nil {
 		return err
 	}
-	fresh, err := p.savePages(common, m.group.pages[p.inner])
+	m.mu.Lock()
+	earlier := m.group.pages[p.inner]
+	m.mu.Unlock()
+	fresh, err := p.savePages(common, earlier)
 	if errors.Is(err, errNoScan) {
 		err = fmt.Errorf("%w: process %d was started by another one: %w", errRefused, p.pid, err)
 	}
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
 	if m.group.pages == nil {
 		m.group.pages = map[int][]ownPage{}
 	}
 	m.group.pages[p.inner] = p.descent.memory.pages
 	m.fresh += fresh
-	return p.disturbed()
+	m.mu.Unlock()
+	return nil
 }
 
 // copy forks a process. The ID that is chosen for the copy may be in use.

@@ -242,7 +242,9 @@ func (m *memoryImage) saveObjects() error {
 			return err
 		}
 		m.held[n].contents = c
+		m.mu.Lock()
 		m.fresh += fresh
+		m.mu.Unlock()
 	}
 	return nil
 }

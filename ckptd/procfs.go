@@ -28,17 +28,22 @@ func readRoomBy(path string, room, flags int) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	content := make([]byte, 0, room)
+	content, err := readAll(fd, make([]byte, 0, room))
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return content, nil
+}
+
+// readAll appends what is left of a file to content.
+func readAll(fd int, content []byte) ([]byte, error) {
 	for {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
 		}
 		n, err := retryInterrupted(func() (int, error) { return unix.Read(fd, content[len(content):cap(content)]) })
-		if err != nil {
-			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			return content, nil
+		if n == 0 || err != nil {
+			return content, err
 		}
 		content = content[:len(content)+n]
 	}

@@ -29,7 +29,9 @@ func (r *treeRestorer) restore(root *fileNode, directory string) (err error) {
 	if r.settled, err = settledBefore(); err != nil {
 		return err
 	}
-	r.buffer = make([]byte, copyBuffer)
+	var giveBack func()
+	r.buffer, giveBack = borrow()
+	defer giveBack()
 	r.inodes, r.paths = map[uint64]*fileNode{}, map[*fileNode]string{}
 	// What can stay is known before anything is made: a file may be a link to one of another directory.
 	missing := map[*fileNode][]string{}
@@ -204,7 +206,9 @@ func setAttributes(path string, n *fileNode) error {
 // there is none. Copies that a restore to the directory would not read are left out; the directory
 // may be empty, and all are looked at then.
 func (c *fileComparison) check(root *fileNode, directory string) error {
-	return c.checkBelow(root, unix.AT_FDCWD, directory, "", make([]byte, copyBuffer))
+	buffer, giveBack := borrow()
+	defer giveBack()
+	return c.checkBelow(root, unix.AT_FDCWD, directory, "", buffer)
 }
 
 func (c *fileComparison) checkBelow(n *fileNode, dir int, live, below string, buffer []byte) error {

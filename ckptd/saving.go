@@ -75,7 +75,8 @@ func (h *hosted) saveFiles(i *image) (err error) {
 	if i.memory == nil && i.backend != h.daemon.memory {
 		h.stamps = nil // nobody has looked what is mapped
 	}
-	buffer := make([]byte, copyBuffer)
+	buffer, giveBack := borrow()
+	defer giveBack()
 	s := treeSaver{
 		fileComparison: fileComparison{known: h.stamps, mapped: h.mapped},
 		except:         proxyDirectory,

@@ -29,7 +29,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sealOf reads the files of a finished image: a restore waits for it. If there is much to read, another processor helps.
 func sealOf(image string) (seal, error) {
 	var paths []string
-	var largest, total int64
+	var total int64
 	s := seal{}
 	err := filepath.WalkDir(image, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -37,7 +37,7 @@ func sealOf(image string) (seal, error) {
 		}
 		info, err := d.Info()
 		if err == nil {
-			paths, largest, total = append(paths, path), max(largest, info.Size()), total+info.Size()
+			paths, total = append(paths, path), total+info.Size()
 		}
 		return err
 	})
@@ -49,7 +49,8 @@ func sealOf(image string) (seal, error) {
 	var helper sync.WaitGroup
 	var next atomic.Int64
 	read := func(r int) {
-		buffer := make([]byte, min(largest+1, copyBuffer)) // of a file that small, the end is noticed at once
+		buffer, giveBack := borrow()
+		defer giveBack()
 		for n := next.Add(1) - 1; int(n) < len(paths) && errs[r] == nil; n = next.Add(1) - 1 {
 			files[n], errs[r] = sealFile(paths[n], buffer)
 		}
