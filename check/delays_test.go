@@ -74,19 +74,16 @@ func newDelayTest(t *testing.T) *delayTest {
 		t.Fatal(err)
 	}
 	x := &delayTest{program: program, servers: map[string][]byte{}, clients: map[string]*ckptd.Client{}}
+	dir := t.TempDir()
 	for name, command := range map[string]*exec.Cmd{
-		"go": exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(t.TempDir(), "go"), "./testdata/delays/server"),
-		"c":  exec.Command("cc", "-O1", "-Wall", "-o", filepath.Join(t.TempDir(), "c"), "testdata/delays/server.c", "-lpthread"),
+		"go": exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "go"), "./testdata/delays/server"),
+		"c":  exec.Command("cc", "-O1", "-Wall", "-o", filepath.Join(dir, "c"), "testdata/delays/server.c", "-lpthread"),
 	} {
-		file := command.Args[3]
-		if name == "c" {
-			file = command.Args[4]
-		}
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if x.servers[name], err = os.ReadFile(file); err != nil {
+		if x.servers[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
