@@ -184,9 +184,6 @@ func TestTraffic(t *testing.T) {
 		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                  {with(here, func(s *socket) { s.unsent = 5 }), there},
 		"the end of the connection from 127.0.0.1:9 to 127.0.0.1:80 is under way": {listener, here},
 		"6 bytes from 127.0.0.1:9 to 127.0.0.1:80 are not read":                   {with(here, func(s *socket) { s.inode, s.unread = 7, 6 }), there},
-		"7 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                  {with(here, func(s *socket) { s.unsent, s.probes = 7, true }), there},
-		"8 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way": {
-			with(here, func(s *socket) { s.unsent, s.probes = 8, true }), with(there, func(s *socket) { s.inode, s.unread = 7, 6 })},
 	} {
 		if got := trafficOf(all, owned{checker: 7}).underWay; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -195,10 +192,8 @@ func TestTraffic(t *testing.T) {
 	deferring := with(listener, func(s *socket) { s.inode = 8 })
 	for want, all := range map[string][]socket{
 		"": {listener, here, there},
-		"3 connections to 127.0.0.1:80 wait to be accepted":     {with(listener, func(s *socket) { s.unread = 3 })},
-		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read": {here, with(there, func(s *socket) { s.unread = 6 })},
-		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 have no room beside what is not read": {
-			with(here, func(s *socket) { s.unsent, s.probes = 5, true }), with(there, func(s *socket) { s.unread = 6 })},
+		"3 connections to 127.0.0.1:80 wait to be accepted":                                                       {with(listener, func(s *socket) { s.unread = 3 })},
+		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read":                                                   {here, with(there, func(s *socket) { s.unread = 6 })},
 		"the connection from 127.0.0.1:9 to 127.0.0.1:80 waits for data, since its listener has TCP_DEFER_ACCEPT": {deferring, half, there},
 	} {
 		if got := trafficOf(all, owned{deferring: 8}); got.waiting != want || got.underWay != "" {
@@ -307,7 +302,7 @@ func netlinkMessage(kind uint16, body []byte) []byte {
 
 func TestParseSockets(t *testing.T) {
 	six := make([]byte, replySize)
-	six[0], six[1], six[2] = unix.AF_INET6, tcpEstablished, probeTimer
+	six[0], six[1] = unix.AF_INET6, tcpEstablished
 	binary.BigEndian.PutUint16(six[4:], 80)
 	binary.BigEndian.PutUint16(six[6:], 9)
 	copy(six[8:], netip.MustParseAddr("::ffff:127.0.0.1").AsSlice())
@@ -317,7 +312,7 @@ func TestParseSockets(t *testing.T) {
 	binary.NativeEndian.PutUint32(six[68:], 3)
 	both := append(netlinkMessage(tcpDiagGetSock, six), netlinkMessage(unix.NLMSG_DONE, make([]byte, 4))...)
 	all, done, err := parseSockets(both)
-	want := socket{tcpEstablished, port(80), netip.MustParseAddrPort("[::1]:9"), 1, 2, 3, true}
+	want := socket{tcpEstablished, port(80), netip.MustParseAddrPort("[::1]:9"), 1, 2, 3}
 	if err != nil || !done || len(all) != 1 || all[0] != want {
 		t.Errorf("%+v, %t, %v", all, done, err)
 	}

@@ -17,7 +17,6 @@ type socket struct {
 	unread        uint32 // bytes; of a listening socket: connections not yet accepted
 	unsent        uint32 // bytes that the other side has not acknowledged
 	inode         uint32 // 0: no process has it any more
-	probes        bool   // asks from time to time whether the other side has room for what is unsent
 }
 
 const (
@@ -29,9 +28,6 @@ const (
 	tcpListen      = 10
 	tcpNewSynRecv  = 12
 )
-
-// probeTimer is that of a sender of which the receiver has no room: idiag_timer, sock_diag(7).
-const probeTimer = 4
 
 // diagnosis is a sock_diag socket in the network namespace of a group.
 type diagnosis struct {
@@ -155,7 +151,6 @@ func parseSocket(b []byte) socket {
 		remote: address(b[24:40], b[6:]),
 		unread: binary.NativeEndian.Uint32(b[56:]),
 		unsent: binary.NativeEndian.Uint32(b[60:]),
-		probes: b[2] == probeTimer,
 		inode:  binary.NativeEndian.Uint32(b[68:]),
 	}
 }
@@ -200,8 +195,6 @@ func trafficOf(all []socket, by owners) (t traffic) {
 			t.waits("the connection from %v to %v waits for data, since its listener has TCP_DEFER_ACCEPT", s.remote, s.local)
 		case s.state == tcpSynSent || s.state == tcpSynRecv || s.state == tcpNewSynRecv:
 			t.moves("a connection from %v to %v is being made%s", s.local, s.remote, backlogOf(all, s))
-		case s.unsent > 0 && s.probes && isFull(all, s, by):
-			t.waits("%d bytes from %v to %v have no room beside what is not read", s.unsent, s.local, s.remote)
 		case s.unsent > 0:
 			t.moves("%d bytes from %v to %v are under way", s.unsent, s.local, s.remote)
 		case s.unread > 0 && s.inode != 0:
@@ -224,17 +217,6 @@ func (t *traffic) waits(format string, a ...any) {
 	if t.waiting == "" {
 		t.waiting = fmt.Sprintf(format, a...)
 	}
-}
-
-// isFull tells whether the other end of a connection belongs to a peer, which has not read what it has.
-// Should it be just about to say that it has room now, that shows in the next cut: see waiting.go.
-func isFull(all []socket, s socket, by owners) bool {
-	for _, t := range all {
-		if t.state != tcpListen && t.local == s.remote && t.remote == s.local {
-			return t.unread > 0 && t.inode != 0 && !by.isChecker(t.inode)
-		}
-	}
-	return false
 }
 
 // hasOtherEnd tells whether the socket at the other end exists. Both are in one namespace.
