@@ -3,7 +3,7 @@ package ckptd
 import "sync"
 
 // bufferSize is enough for the list of the mappings of most processes, with all that the kernel tells
-// of them. Of a file that is smaller, a copy notices the end at once.
+// of them.
 const bufferSize = 512 << 10
 
 // Large buffers are used again: to get new memory from the kernel takes longer than what is done in it.

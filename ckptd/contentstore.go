@@ -151,7 +151,7 @@ func (c *content) writeTo(to *os.File, buffer []byte) error {
 	}
 	defer from.Close()
 	if err := c.compare(copySummed(to, from, buffer)); err != nil {
-		return fmt.Errorf("%s: %w", c.path, err)
+		return fmt.Errorf("the copy %s of what is to be put back to %s: %w", c.path, to.Name(), err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package ckptd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,7 +69,7 @@ func (c *fileComparison) same(path, name string, live *unix.Stat_t, n *fileNode)
 	if !mapped && c.known.same(live, n.content) {
 		return true, nil
 	}
-	same, err := sameContent(path, n.content.path, int(live.Size))
+	same, err := sameContent(path, n.content.path, live.Size)
 	delete(c.known, live.Ino)
 	if err == nil && same && !mapped {
 		c.known.note(live, n.content, c.settled)
@@ -266,42 +267,45 @@ func namesIn(fd int) (names []string, err error) {
 	}
 }
 
-// sameContent compares files of the same size. Small ones are read, which takes less than to map them.
-func sameContent(a, b string, size int) (bool, error) {
+// sameContent tells whether a file of the group holds what a copy does. They are read, and not mapped:
+// holes of a file stay what they are, and a copy that is damaged is only another content.
+func sameContent(live, copied string, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil
 	}
-	const small = 64 << 10
-	content := mapFile
-	if size <= small {
-		content = readSmall
-	}
-	x, release, err := content(a, size)
+	a, err := openQuietly(live)
 	if err != nil {
 		return false, err
 	}
-	defer release()
-	y, release, err := content(b, size)
+	defer unix.Close(a)
+	b, err := openQuietly(copied)
 	if err != nil {
-		return false, err
+		return false, nil
 	}
-	defer release()
-	return bytes.Equal(x, y), nil
+	defer unix.Close(b)
+	buffer, giveBack := borrow()
+	defer giveBack()
+	ours, theirs := buffer[:bufferSize/2], buffer[bufferSize/2:]
+	for at := int64(0); at < size; {
+		n, err := retryInterrupted(func() (int, error) { return unix.Pread(a, ours, at) })
+		if err != nil || n == 0 {
+			return false, &fs.PathError{Op: "read", Path: live, Err: cmp.Or(err, error(unix.EIO))}
+		}
+		m, err := retryInterrupted(func() (int, error) { return unix.Pread(b, theirs[:n], at) })
+		if err != nil || m != n || !bytes.Equal(ours[:n], theirs[:n]) {
+			return false, nil
+		}
+		at += int64(n)
+	}
+	return true, nil
 }
 
-func mapFile(path string, size int) (content []byte, release func(), err error) {
-	f, err := os.OpenFile(path, unix.O_NOATIME, 0)
+// openQuietly opens a file to read it without a trace in its time of access.
+func openQuietly(path string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_NOATIME | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, flags, 0) })
 	if err != nil {
-		return nil, nil, err
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer f.Close()
-	if content, err = unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED); err != nil {
-		return nil, nil, &fs.PathError{Op: "mmap", Path: path, Err: err}
-	}
-	return content, func() { unix.Munmap(content) }, nil
-}
-
-func readSmall(path string, size int) (content []byte, release func(), err error) {
-	content, err = readRoomBy(path, size+1, unix.O_NOATIME) // of which the last byte shows the end at once
-	return content, func() {}, err
+	return fd, nil
 }

@@ -340,7 +340,7 @@ func TestForgottenFiles(t *testing.T) {
 	}
 }
 
-// TestSameContent compares files that are read, and that are mapped, which differ in one byte or not.
+// TestSameContent compares files, which differ in one byte or not. One that is damaged is another one.
 func TestSameContent(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, size := range []int{1, 4096, 64 << 10, 64<<10 + 1, 1 << 20} {
@@ -352,10 +352,53 @@ func TestSameContent(t *testing.T) {
 				other[at] = 'y'
 			}
 			write(t, b, string(other))
-			if same, err := sameContent(a, b, size); err != nil || same != (at < 0) {
+			if same, err := sameContent(a, b, int64(size)); err != nil || same != (at < 0) {
 				t.Errorf("%d bytes of which number %d differs: same is %v, %v", size, at, same, err)
 			}
 		}
+	}
+}
+
+func TestSameContentOfDamagedCopies(t *testing.T) {
+	live, copied := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "copied")
+	const size = 1 << 20
+	if err := errors.Join(os.WriteFile(live, nil, 0o600), os.Truncate(live, size)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, copied, strings.Repeat("\x00", size/2))
+	if same, err := sameContent(live, copied, size); same || err != nil {
+		t.Errorf("with half of a copy: %v, %v", same, err)
+	}
+	if bytes := identity(live).Blocks; bytes != 0 {
+		t.Errorf("to compare a file of holes has filled %d blocks of it", bytes)
+	}
+	if err := os.Remove(copied); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := sameContent(live, copied, size); same || err != nil {
+		t.Errorf("with no copy: %v, %v", same, err)
+	}
+	if _, err := sameContent(copied, live, size); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("with no file of the group: %v", err)
+	}
+}
+
+// TestSavedBesideDamagedCopies: what is wrong with the copies of older images does not matter to a new one.
+func TestSavedBesideDamagedCopies(t *testing.T) {
+	live := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		write(t, filepath.Join(live, name), strings.Repeat(name, 1<<17))
+	}
+	c := copies{store: contentStore{directory: t.TempDir()}}
+	first, used := c.save(t, live, nil)
+	if err := errors.Join(os.Truncate(used[0].path, 100), os.Remove(used[1].path)); err != nil {
+		t.Fatal(err)
+	}
+	want := describe(t, live, "skip")
+	second, _ := c.save(t, live, first)
+	write(t, filepath.Join(live, "a"), "another")
+	if c.restore(t, second, live); describe(t, live, "skip") != want {
+		t.Errorf("put back:\n%s\nsaved:\n%s", describe(t, live, "skip"), want)
 	}
 }
 

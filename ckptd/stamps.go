@@ -9,8 +9,8 @@ import (
 // To compare all files with those of an image takes longer than all else where there are many. A
 // file of the group has the content that it had if neither its time of change nor that of its last
 // access is another one: no system call writes to a file without the one, and none maps it without
-// the other, since the files are on a mount with strict access times. What is mapped so that it can
-// be written is not trusted.
+// the other, since the files are on a mount with strict access times, unless it was opened with
+// O_NOATIME, which docs/limits.md names. What is mapped so that it can be written is not trusted.
 
 // stamps say what files of a group are known to hold, by their inodes, which are those of the
 // daemon's tmpfs. A nil map knows nothing, and learns nothing.

@@ -18,11 +18,11 @@ type procfs struct {
 	path   []byte
 	list   []byte // of children
 	// kept are open files, by name: to read one again takes a third of the time of opening it, too.
-	// What is kept of a process that has ended is gone, whoever has its pid now. nil: none are kept.
+	// When there are too many, all are closed. nil: none are kept.
 	kept map[string]int
 }
 
-// maxKept bounds the files that are kept open: four of each thread.
+// maxKept bounds the files that are kept open: some five of each thread.
 const maxKept = 800
 
 // keepOpen has files kept open until close.
@@ -48,11 +48,16 @@ func (p *procfs) with(name []byte, flags int, f func(fd int) error) error {
 		p.forget(string(name))
 	}
 	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
+	if err == unix.EMFILE && len(p.kept) > 0 {
+		p.close()
+		p.keepOpen()
+		fd, err = unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
+	}
 	if err != nil {
 		return readError(string(name), err)
 	}
 	err = f(fd)
-	if err == nil && p.kept != nil && len(p.kept) < maxKept {
+	if err == nil && p.keeps(name) {
 		p.kept[string(name)] = fd
 		return nil
 	}
@@ -63,11 +68,30 @@ func (p *procfs) with(name []byte, flags int, f func(fd int) error) error {
 	return nil
 }
 
+// keeps tells whether a file is to be kept open. What is read once is not. A list of children is kept only beside the
+// thread's stat, which is read before it: that it is of somebody who has ended does not show in the list.
+func (p *procfs) keeps(name []byte) bool {
+	if p.kept == nil || bytes.HasSuffix(name, []byte("/status")) {
+		return false
+	}
+	if thread, ok := bytes.CutSuffix(name, []byte("/children")); ok {
+		stat := append([]byte("/proc"), thread[bytes.LastIndexByte(thread, '/'):]...)
+		if _, kept := p.kept[string(append(stat, "/stat"...))]; !kept {
+			return false
+		}
+	}
+	if len(p.kept) >= maxKept {
+		p.close()
+		p.keepOpen()
+		return false
+	}
+	return true
+}
+
 // errGone says that the process or thread ended meanwhile.
 var errGone = errors.New("the process is gone")
 
-// forget closes what is kept of a process or thread that has ended, of which name is a file. Not
-// all of it says so by itself: its list of children is only empty.
+// forget closes what is kept of a process or thread that has ended, of which name is a file.
 func (p *procfs) forget(name string) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(name, "/proc/"), "/")
 	for other, fd := range p.kept {

@@ -193,13 +193,15 @@ func (w *Watch) cutByCount() (bool, error) {
 }
 
 // pass records every thread; it stops early, with false, where one is awake. The one that was so
-// the last time most often still is: it is looked at first, alone, some times in a row, so that the
-// death of another one shows before long.
+// the last time most often still is: it is looked at first, alone. Now and then there is a look whether
+// a peer has died meanwhile.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	const inARow = 20
-	if w.awake != 0 && w.alone < inARow && w.stillAwake() {
-		w.alone++
-		return false, nil
+	if w.awake != 0 && w.stillAwake() {
+		if w.alone++; w.alone%inARow == 0 {
+			err = w.Check()
+		}
+		return false, err
 	}
 	w.awake, w.alone = 0, 0
 	w.tasks[n] = w.tasks[n][:0]

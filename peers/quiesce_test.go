@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -251,6 +252,28 @@ func TestDrainFails(t *testing.T) {
 	w, _ := run(t, "deaf")
 	broken := func() (bool, error) { return false, syscall.EIO }
 	if err := w.Quiesce(testContext(t), broken); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDeathBesideAPeerThatRuns: a peer that never goes to sleep does not hide that another one has died.
+func TestDeathBesideAPeerThatRuns(t *testing.T) { bothMethods(t, deathBesideAPeerThatRuns) }
+
+func deathBesideAPeerThatRuns(t *testing.T, run runner) {
+	w, c := run(t, "spinner")
+	fd := connect(t, w, c)
+	other := exec.Command("false") // not waited for until the test ends, as the proxy does
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait()
+	pid := other.Process.Pid
+	w.hosts, w.hostPeers[pid] = append(w.hosts, pid), len(w.peers)
+	w.peers = append(w.peers, Process{Peer: Peer{Name: "other"}, PID: 7, Host: pid})
+	send(t, fd, 1)
+	err := w.Quiesce(testContext(t), nil)
+	var died *Died
+	if !errors.As(err, &died) || died.Peer != "other" {
 		t.Errorf("%v", err)
 	}
 }

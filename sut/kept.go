@@ -22,8 +22,10 @@ import (
 // where the file that it would write is what it would write: it compares the build ID in the file, which is a hash
 // of all that goes in. So each program is built into an entry of its own below the cache, and copied from there.
 //
-// An entry is a directory with two files. It is locked while it is used. The go command trusts the build ID alone,
-// and an interrupted build may leave half of a file, so the hash of the whole is kept beside it.
+// An entry is a directory with two files. It is locked while it is used, by the go command, too: that goes on for a
+// moment where a check is killed. The go command trusts the build ID alone, and an interrupted build may leave half
+// of a file, so the hash of the whole is kept beside it. Whatever goes wrong with an entry, the program is built
+// without one.
 const (
 	keptPrograms = "programs" // the directory of the entries, beside the patched distributions
 	keptProgram  = "program"
@@ -36,26 +38,30 @@ const maxKeptPrograms = 512 << 20
 
 // link runs the go command with args, which leave out the output, writes o.Output and returns its hash.
 func (t *Toolchain) link(ctx context.Context, o BuildOptions, main listedPackage, args []string) (hash string, err error) {
-	to := func(file string) error {
-		_, err := t.goCommand(ctx, o.Dir, slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})...)
-		if err != nil {
-			return fmt.Errorf("building %s: %w", o.Package, err)
+	to := func(file string, held ...*os.File) error {
+		cmd := t.command(ctx, o.Dir, slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})...)
+		cmd.ExtraFiles = held
+		if _, err := cmd.Output(); err != nil {
+			return fmt.Errorf("building %s: %w", o.Package, commandError(err))
 		}
 		return nil
 	}
 	k := openKept(filepath.Join(filepath.Dir(t.Root), keptPrograms), keptName(t.Root, o, main, args))
-	if k == nil {
-		if err := to(o.Output); err != nil {
+	if k != nil {
+		hash, err = k.build(func(file string) error { return to(file, k.lock) }, o.Output)
+		k.lock.Close()
+		if err == nil {
+			limitKept(filepath.Dir(k.dir), maxKeptPrograms)
+			return hash, nil
+		}
+		if ctx.Err() != nil {
 			return "", err
 		}
-		return HashFile(o.Output)
 	}
-	defer k.lock.Close()
-	hash, err = k.build(to, o.Output)
-	if err == nil {
-		limitKept(filepath.Dir(k.dir), maxKeptPrograms)
+	if err := to(o.Output); err != nil {
+		return "", err
 	}
-	return hash, err
+	return HashFile(o.Output)
 }
 
 // keptName names the entry of a program. Two programs of one name would only displace each other: the
@@ -114,13 +120,19 @@ func (k *kept) build(to func(file string) error, output string) (hash string, er
 			return "", err
 		}
 	}
+	const clockStep = time.Second // more than the steps of the times of files
+	began := time.Now().Add(-clockStep)
 	if err := to(program); err != nil {
 		return "", err
 	}
-	if hash, err = copyAndHash(program, output); err != nil || hash == string(noted) {
-		return hash, err
+	// The go command sets the time also where it links nothing. With -n in GOFLAGS it does nothing at all.
+	if info, err := os.Stat(program); err != nil || info.ModTime().Before(began) {
+		return "", fmt.Errorf("the go command has not written %s", program)
 	}
-	return hash, os.WriteFile(note, []byte(hash), 0o600)
+	if hash, err = copyAndHash(program, output); err == nil && hash != string(noted) {
+		_ = os.WriteFile(note, []byte(hash), 0o600) // without it the next build links again
+	}
+	return hash, err
 }
 
 // copyAndHash makes a copy of a program and returns what HashFile returns for both.
@@ -145,8 +157,8 @@ func copyAndHash(from, to string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), out.Close()
 }
 
-// limitKept removes the entries that were built longest ago, until the rest has at most limit bytes, and those of
-// interrupted builds. Entries in use stay, and so does what cannot be removed.
+// limitKept keeps the entries that were built last, as long as they have at most limit bytes together, and removes
+// the others, and those of interrupted builds. Entries in use stay, and so does what cannot be removed.
 func limitKept(cache string, limit int64) {
 	type entry struct {
 		dir   string

@@ -3,6 +3,7 @@ package sut
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -75,6 +76,17 @@ func TestKeptPrograms(t *testing.T) {
 	write(source, "package main\n\nfunc main() { println(2) }\n")
 	if build().Hash == first {
 		t.Error("another program has the hash of the first one")
+	}
+	note := filepath.Join(at, keptHash)
+	if err := errors.Join(os.Remove(note), os.Mkdir(note, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	write(source, "package main\n\nfunc main() { println(3) }\n")
+	build() // the note cannot be written, which does not matter
+	write(source, "package main\n\nfunc main() { println(4) }\n")
+	t.Setenv("GOFLAGS", "-n")
+	if _, err := toolchain.Build(t.Context(), BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "new")}); err == nil {
+		t.Error("where the go command only says what it would do, there is a program")
 	}
 }
 
