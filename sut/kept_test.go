@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -77,15 +78,48 @@ func TestKeptPrograms(t *testing.T) {
 	if build().Hash == first {
 		t.Error("another program has the hash of the first one")
 	}
-	note := filepath.Join(at, keptHash)
-	if err := errors.Join(os.Remove(note), os.Mkdir(note, 0o700)); err != nil {
+}
+
+// TestKeptProgramsThatFail: whatever goes wrong with an entry, the program that is checked is that of the sources.
+func TestKeptProgramsThatFail(t *testing.T) {
+	toolchain, dir := keptToolchain(t)
+	write := func(number int) {
+		t.Helper()
+		main := fmt.Sprintf("package main\n\nfunc main() { println(%d) }\n", number)
+		err := errors.Join(os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module kept\n\ngo 1.25\n"), 0o644),
+			os.WriteFile(filepath.Join(dir, "main.go"), []byte(main), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "out")}
+	build := func() {
+		t.Helper()
+		if _, err := toolchain.Build(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1)
+	build()
+	notes, err := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), keptPrograms, "*", keptHash))
+	if err != nil || len(notes) != 1 {
+		t.Fatalf("%d notes, %v", len(notes), err)
+	}
+	if err := errors.Join(os.Remove(notes[0]), os.Mkdir(notes[0], 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	write(source, "package main\n\nfunc main() { println(3) }\n")
-	build() // the note cannot be written, which does not matter
-	write(source, "package main\n\nfunc main() { println(4) }\n")
+	write(2)
+	build() // the note cannot be written
+	program := filepath.Join(filepath.Dir(notes[0]), keptProgram)
+	if err := errors.Join(os.Remove(program), os.MkdirAll(filepath.Join(program, "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	write(3)
+	build()
+	write(4)
 	t.Setenv("GOFLAGS", "-n")
-	if _, err := toolchain.Build(t.Context(), BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "new")}); err == nil {
+	o.Output = filepath.Join(dir, "new")
+	if _, err := toolchain.Build(t.Context(), o); err == nil {
 		t.Error("where the go command only says what it would do, there is a program")
 	}
 }
