@@ -56,14 +56,33 @@ func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 	if how.Drain == nil {
 		how.Drain = func() (bool, error) { return false, nil }
 	}
+	p := &passing{group: g, watch: watch, how: how, began: watch.Time()}
 	if !watch.Looked() { // it was just restored
-		if err := watch.Quiesce(ctx, how.Drain); err != nil {
-			return Passed{}, g.because(err)
+		if passed, ended, err := p.endedMeanwhile(ctx); err != nil || ended {
+			return passed, g.because(err)
 		}
 	}
-	p := &passing{group: g, watch: watch, how: how, began: watch.Time()}
 	passed, err := p.run(ctx)
 	return passed, g.because(err)
+}
+
+// endedMeanwhile has a restored group become quiescent, and tells whether a timer that was set at the
+// checkpoint has ended until then, by the machine's clock, and made the peers do something. The one
+// that was due first is taken for it.
+func (p *passing) endedMeanwhile(ctx context.Context) (passed Passed, ended bool, err error) {
+	due, some := p.watch.FirstSaved()
+	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil {
+		return passed, false, err
+	}
+	shows, err := p.how.Shows()
+	if err != nil || !some || !shows {
+		return passed, false, err
+	}
+	if p.how.Most > 0 && due-p.began > p.how.Most+tied { // the program's timer was to be first
+		p.group.disturbed = true
+	}
+	err = p.moveTo(max(due, p.began))
+	return Passed{Time: p.passed()}, true, err
 }
 
 // passing is a call of Pass.

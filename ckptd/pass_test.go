@@ -2,11 +2,14 @@ package ckptd
 
 import (
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
 )
@@ -127,5 +130,41 @@ func TestTimerAfterAnother(t *testing.T) {
 	how := Wait{Most: time.Hour, Patience: 300 * time.Millisecond, Shows: func() (bool, error) { return false, nil }}
 	if passed, err := g.Pass(testContext(t), how); err != nil || passed.Time != time.Hour {
 		t.Errorf("%+v, %v, want an hour", passed, err)
+	}
+}
+
+// TestTimerThatEndsBeforeALook: a group was restored, and its timer has ended by the machine's clock before anybody has
+// looked at it. As much time has passed as until that timer, and not until the program's.
+func TestTimerThatEndsBeforeALook(t *testing.T) { bothBackends(t, timerThatEndsBeforeALook) }
+
+func timerThatEndsBeforeALook(t *testing.T, c *Client) {
+	const delay = 3 * time.Second
+	const script = `import socket, time
+s = socket.create_server(("127.0.0.1", 7000))
+c, _ = s.accept()
+c.recv(1)
+time.sleep(3)
+c.send(b"late")
+time.sleep(1000)`
+	server := peers.Peer{Name: "server", Command: []string{"python3", "-c", script}, Listen: "127.0.0.1:7000"}
+	g := start(t, c, peers.Group{Peers: []peers.Peer{server}})
+	talk := connectTo(t, g, netip.MustParseAddrPort(server.Listen))
+	if got := talk.ask("x"); got != "" {
+		t.Fatalf("it has answered %q at once", got)
+	}
+	if err := g.Restore(testContext(t), saved(t, g)); err != nil {
+		t.Fatal(err)
+	}
+	talk.obtain()
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 60_000); n != 1 {
+		t.Fatal(n, err)
+	}
+	var text strings.Builder
+	passed, err := g.Pass(testContext(t), Wait{
+		Most: time.Hour, Patience: peers.DefaultPatience, Drain: talk.drain(&text),
+		Shows: func() (bool, error) { return text.Len() > 0, nil },
+	})
+	if err != nil || text.String() != "late" || passed.Time < delay-time.Second || passed.Time > delay+time.Second {
+		t.Errorf("%+v, %v, and the answer is %q: want some %v, and late", passed, err, text.String(), delay)
 	}
 }

@@ -148,6 +148,17 @@ func (w *Watch) Save() Saved {
 // was restored from.
 func (w *Watch) Restored(s Saved) { w.timers.saved, w.timers.time = s, s.time }
 
+// FirstSaved is when the first of those timers is due that were set at the checkpoint that the group
+// was restored from, and have not been seen since.
+func (w *Watch) FirstSaved() (due time.Duration, some bool) {
+	for _, t := range w.timers.saved.timers {
+		if !t.idles && (!some || t.Due < due) {
+			due, some = t.Due, true
+		}
+	}
+	return due, some
+}
+
 // innerKey is what names a timer in every incarnation of the group.
 func (w *Watch) innerKey(key timerKey) (inner timerKey, ok bool) {
 	inner = timerKey{fd: key.fd}
