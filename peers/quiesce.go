@@ -199,7 +199,7 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 	const inARow = 20
 	if w.awake != 0 && w.stillAwake() {
 		if w.alone++; w.alone%inARow == 0 {
-			err = w.Check()
+			err = w.checkPeers()
 		}
 		return false, err
 	}

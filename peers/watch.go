@@ -179,6 +179,11 @@ func (w *Watch) Check() error {
 	if w.proxyGone() {
 		return w.asDeath(errGone)
 	}
+	return w.checkPeers()
+}
+
+// checkPeers returns a *Died if a peer died.
+func (w *Watch) checkPeers() error {
 	for pid := range w.hostPeers {
 		s, err := w.proc.stat(pid)
 		if err != nil {
