@@ -56,6 +56,9 @@ func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 	if how.Drain == nil {
 		how.Drain = func() (bool, error) { return false, nil }
 	}
+	if how.Shows == nil {
+		how.Shows = func() (bool, error) { return false, nil }
+	}
 	p := &passing{group: g, watch: watch, how: how, began: watch.Time()}
 	if !watch.Looked() { // it was just restored
 		if passed, ended, err := p.endedMeanwhile(ctx); err != nil || ended {
@@ -70,18 +73,19 @@ func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 // checkpoint has ended until then, by the machine's clock, and made the peers do something. The one
 // that was due first is taken for it.
 func (p *passing) endedMeanwhile(ctx context.Context) (passed Passed, ended bool, err error) {
-	due, some := p.watch.FirstSaved()
-	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil {
+	set := p.watch.SavedTimers()
+	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil || len(set) == 0 {
 		return passed, false, err
 	}
-	shows, err := p.how.Shows()
-	if err != nil || !some || !shows {
+	if shows, err := p.how.Shows(); err != nil || !shows {
 		return passed, false, err
 	}
+	due := set[0].Due
 	if p.how.Most > 0 && due-p.began > p.how.Most+tied { // the program's timer was to be first
 		p.group.disturbed = true
 	}
-	err = p.moveTo(max(due, p.began))
+	p.group.noteDisturbed(set, due+tied)
+	err = p.moveTo(due)
 	return Passed{Time: p.passed()}, true, err
 }
 

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"maps"
 	"math/bits"
 	"slices"
@@ -87,6 +88,8 @@ type timers struct {
 	shown int                // how often something has come from the group
 	time  time.Duration
 	saved Saved // what was set when the checkpoint was taken that the group was restored from
+
+	restored time.Time // when that was
 }
 
 // Saved is the group's line of time at a checkpoint, and the timers that were set.
@@ -146,17 +149,22 @@ func (w *Watch) Save() Saved {
 
 // Restored has the group's line of time go on from where it was at the checkpoint that the group
 // was restored from.
-func (w *Watch) Restored(s Saved) { w.timers.saved, w.timers.time = s, s.time }
+func (w *Watch) Restored(s Saved) {
+	w.timers.saved, w.timers.time, w.timers.restored = s, s.time, time.Now()
+}
 
-// FirstSaved is when the first of those timers is due that were set at the checkpoint that the group
-// was restored from, and have not been seen since.
-func (w *Watch) FirstSaved() (due time.Duration, some bool) {
+// SavedTimers lists the timers that were set at the checkpoint that the group was restored from, and
+// have not been seen since, the first first. Waits of which nothing comes are left out.
+func (w *Watch) SavedTimers() []Timer {
+	var list []Timer
 	for _, t := range w.timers.saved.timers {
-		if !t.idles && (!some || t.Due < due) {
-			due, some = t.Due, true
+		if !t.idles && !t.Ticks {
+			t.ends = w.timers.restored.Add(t.Due - w.timers.saved.time)
+			list = append(list, t.Timer)
 		}
 	}
-	return due, some
+	slices.SortFunc(list, func(a, b Timer) int { return cmp.Compare(a.Due, b.Due) })
+	return list
 }
 
 // innerKey is what names a timer in every incarnation of the group.
