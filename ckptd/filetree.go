@@ -223,7 +223,8 @@ func (s *treeSaver) shared(path, below string, st *unix.Stat_t, base *fileNode) 
 	if err != nil || !same {
 		return nil, errors.Join(err, base.content.owner.release([]*content{base.content}))
 	}
-	if base.read == st.Atim && base.names == 1 && st.Nlink == 1 { // else the node may stand for another inode, too
+	// A node of several names may stand for another inode, too.
+	if base.read == st.Atim && base.names == 1 && st.Nlink == 1 {
 		return base, nil
 	}
 	n := nodeOf(st)

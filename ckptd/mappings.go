@@ -104,7 +104,8 @@ func (p *process) examineFlags() error {
 // isMapping tells the first line about a mapping, "FROM-TO FLAGS OFFSET DEVICE INODE NAME",
 // from the others, "Name: value".
 func isMapping(line []byte) bool {
-	return line[0] >= '0' && line[0] <= '9' || line[0] >= 'a' && line[0] <= 'f' // names begin with a capital letter
+	first := line[0] // of a name it is a capital letter
+	return first >= '0' && first <= '9' || first >= 'a' && first <= 'f'
 }
 
 func parseMapping(line string) (*mapping, error) {

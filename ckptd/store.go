@@ -295,8 +295,8 @@ func (s *store) removeMemory(group uint64) error {
 	return errors.Join(errs...)
 }
 
-// ownBytes is the number of bytes that a tree takes on a tmpfs, but for files that have a name
-// elsewhere, too, as those that CRIU links.
+// ownBytes is the number of bytes that a tree takes on a tmpfs, files that have a name
+// elsewhere, too, left out.
 func ownBytes(directory string) (int64, error) {
 	var total int64
 	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {

@@ -68,8 +68,9 @@ func (p *procfs) with(name []byte, flags int, f func(fd int) error) error {
 	return nil
 }
 
-// keeps tells whether a file is to be kept open. What is read once is not. A list of children is kept only beside the
-// thread's stat, which is read before it: that it is of somebody who has ended does not show in the list.
+// keeps tells whether a file is to be kept open. One that is read once is not. A list of children is
+// kept only beside the thread's stat, which is read before it: where the thread has ended, the list
+// is only empty, and the stat says so.
 func (p *procfs) keeps(name []byte) bool {
 	if p.kept == nil || bytes.HasSuffix(name, []byte("/status")) {
 		return false

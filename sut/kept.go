@@ -18,14 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// To link a program takes most of the time of a build in which nothing has changed. The go command does not link
-// where the file that it would write is what it would write: it compares the build ID in the file, which is a hash
-// of all that goes in. So each program is built into an entry of its own below the cache, and copied from there.
+// To link a program takes most of the time of a build in which nothing has changed. The go command
+// does not link if the file that it would write is there already: it looks at the build ID in the
+// file, which is a hash of all that goes in. So each program is built into an entry of its own below
+// the cache, and copied from there.
 //
-// An entry is a directory with two files. It is locked while it is used, by the go command, too: that goes on for a
-// moment where a check is killed. The go command trusts the build ID alone, and an interrupted build may leave half
-// of a file, so the hash of the whole is kept beside it. Whatever goes wrong with an entry, the program is built
-// without one.
+// An entry is a directory with two files. It is locked while it is used. The go command holds the lock,
+// too, because it goes on for a moment when a check is killed. It trusts the build ID alone, and an
+// interrupted build may leave half of a file, so the hash of the whole is kept beside it. Whatever goes
+// wrong with an entry, the program is built without one.
 const (
 	keptPrograms = "programs" // the directory of the entries, beside the patched distributions
 	keptProgram  = "program"
@@ -37,9 +38,12 @@ const (
 const maxKeptPrograms = 512 << 20
 
 // link runs the go command with args, which leave out the output, writes o.Output and returns its hash.
-func (t *Toolchain) link(ctx context.Context, o BuildOptions, main listedPackage, args []string) (hash string, err error) {
+func (t *Toolchain) link(
+	ctx context.Context, o BuildOptions, main listedPackage, args []string,
+) (hash string, err error) {
 	to := func(file string, held ...*os.File) error {
-		cmd := t.command(ctx, o.Dir, slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})...)
+		all := slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})
+		cmd := t.command(ctx, o.Dir, all...)
 		cmd.ExtraFiles = held
 		if _, err := cmd.Output(); err != nil {
 			return fmt.Errorf("building %s: %w", o.Package, commandError(err))
@@ -84,8 +88,8 @@ type kept struct {
 	lock *os.File
 }
 
-// openKept locks an entry, which it makes if it is not there; nil if there can be none or it is in use: then a program is built
-// without one.
+// openKept locks an entry, which it makes if it is not there. It returns nil if there can be none or
+// it is in use: then a program is built without one.
 func openKept(cache, name string) *kept {
 	dir := filepath.Join(cache, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -157,8 +161,9 @@ func copyAndHash(from, to string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), out.Close()
 }
 
-// limitKept keeps the entries that were built last, as long as they have at most limit bytes together, and removes
-// the others, and those of interrupted builds. Entries in use stay, and so does what cannot be removed.
+// limitKept keeps the entries that were built last, as far as they have at most limit bytes together.
+// It removes the others, and those of interrupted builds. Entries in use stay, and so does what cannot
+// be removed.
 func limitKept(cache string, limit int64) {
 	type entry struct {
 		dir   string
@@ -180,7 +185,9 @@ func limitKept(cache string, limit int64) {
 		}
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(b.used.Compare(a.used), strings.Compare(a.dir, b.dir)) })
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(b.used.Compare(a.used), strings.Compare(a.dir, b.dir))
+	})
 	total := int64(0)
 	for _, e := range entries {
 		if total += e.bytes; total <= limit && !e.used.IsZero() && time.Since(e.used) <= unusedFor {

@@ -80,7 +80,7 @@ func TestKeptPrograms(t *testing.T) {
 	}
 }
 
-// TestKeptProgramsThatFail: whatever goes wrong with an entry, the program that is checked is that of the sources.
+// TestKeptProgramsThatFail: whatever goes wrong with an entry, the program is that of the sources.
 func TestKeptProgramsThatFail(t *testing.T) {
 	toolchain, dir := keptToolchain(t)
 	write := func(number int) {

@@ -116,7 +116,8 @@ func TestSameEachTime(t *testing.T) {
 		first := p.check(t, "holds", "100", "-fixed")
 		for range 4 {
 			if again := p.check(t, "holds", "100", "-fixed"); again.Counts.Executions != first.Counts.Executions {
-				t.Errorf("%s.yaml %v: %d executions, and then %d", p.config, p.flags, first.Counts.Executions, again.Counts.Executions)
+				t.Errorf("%s.yaml %v: %d executions, and then %d",
+					p.config, p.flags, first.Counts.Executions, again.Counts.Executions)
 			}
 		}
 	}
