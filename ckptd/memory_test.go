@@ -117,7 +117,7 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 		if images[n].Backend == BackendMemory {
 			by = &memory{}
 		}
-		for _, difference := range differences(knownTo(by, states[n]), knownTo(by, visible(t, g))) {
+		for _, difference := range changes(knownTo(by, states[n]), knownTo(by, visible(t, g))) {
 			t.Errorf("image %d: %s", n, difference)
 		}
 		for m := n; d.repeated && m < len(d.requests); m++ {
@@ -185,7 +185,7 @@ func TestLongLineOfForks(t *testing.T) {
 			if err := g.Quiesce(ctx, nil); err != nil {
 				t.Fatal(err)
 			}
-			for _, difference := range differences(before, visible(t, g)) {
+			for _, difference := range changes(before, visible(t, g)) {
 				t.Error(difference)
 			}
 			talk.obtain()
@@ -272,7 +272,7 @@ func TestAutoFallsBack(t *testing.T) {
 			if err := g.Quiesce(ctx, nil); err != nil {
 				t.Fatal(err)
 			}
-			for _, difference := range differences(before, visible(t, g)) {
+			for _, difference := range changes(before, visible(t, g)) {
 				t.Error(difference)
 			}
 			connect()
