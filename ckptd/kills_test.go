@@ -148,7 +148,10 @@ func kindOf(command string) string {
 // isDeath tells whether an error is one that a death may be the cause of.
 func isDeath(err error) bool {
 	var died *peers.Died
-	return errors.Is(err, ErrGroupDown) || errors.Is(err, ErrImageGone) || errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied) || errors.As(err, &died)
+	// A process of a group may have been killed whose parent has not waited for it yet.
+	unwaited := errors.Is(err, ErrNotQuiescent) && strings.Contains(err.Error(), "has not waited for a child")
+	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) || errors.Is(err, ErrImageGone) ||
+		errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied)
 }
 
 var errNoImages = errors.New("there are no images")
