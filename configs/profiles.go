@@ -116,3 +116,39 @@ func inOrder(variables []string) *yaml.Node {
 	}
 	return n
 }
+
+// DescribeProfile is what a profile stands for, as a configuration without it, after comments that
+// say what else an entry with the profile can have. State, a sentence, says whether its program is
+// installed.
+func DescribeProfile(name, state string) ([]byte, error) {
+	p, err := peers.FindProfile(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := ProfileYAML(p)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s: %s. The same as\n#   peers:\n#     - profile: %s\n", p.Name, p.Title, p.Name)
+	if p.Program == "" {
+		out.WriteString("#       program: program\n")
+	}
+	port, arguments := "", "of the command, after those below"
+	if p.Asks != "" {
+		port, arguments = ", where your program listens", p.Asks+", in place of the last below"
+	}
+	out.WriteString("# which can have, too:\n#       name: NAME            # " + p.Name + "\n")
+	fmt.Fprintf(&out, "#       port: NUMBER          # %d%s\n#       arguments: [TEXT...]  # %s\n", p.Port, port, arguments)
+	if p.Serves != "" {
+		fmt.Fprintf(&out, "#       directory: DIRECTORY  # %s\n", p.Serves)
+	}
+	if p.Runs != "" {
+		fmt.Fprintf(&out, "#       program: FILE         # %s\n", p.Runs)
+	}
+	if p.Offers != "" {
+		fmt.Fprintf(&out, "# It has %s.\n", p.Offers)
+	}
+	fmt.Fprintf(&out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s", state, text)
+	return out.Bytes(), nil
+}

@@ -184,7 +184,7 @@ func forbidden(s *source, name string) string {
 		return "" // examples are tried out with all that Tandem has; only SUTs must stand alone
 	case isOutside:
 		return "it is outside the rooms"
-	case s.room() == "cmd" && target == "scripts":
+	case s.room() == "doctor" && target == "scripts":
 		return "" // embedded for tandem doctor
 	case slices.Contains(pure, s.room()):
 		if s.test || slices.Contains(common, name) {

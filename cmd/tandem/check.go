@@ -216,7 +216,7 @@ func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 	if err != nil {
 		return pkg
 	}
-	toolchain, err := patchedToolchain(ctx, dir)
+	toolchain, err := sut.UserToolchain(ctx, dir)
 	if err != nil {
 		return pkg // as the build will say
 	}
@@ -358,18 +358,9 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	return o, err
 }
 
-// patchedToolchain is the one for the Go distribution that dir uses.
-func patchedToolchain(ctx context.Context, dir string) (*sut.Toolchain, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("where to keep the patched Go distribution: %w", err)
-	}
-	return sut.NewToolchain(ctx, dir, filepath.Join(cache, "tandem"))
-}
-
 // buildProgram builds into a directory of its own, which clean removes.
 func buildProgram(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
-	toolchain, err := patchedToolchain(ctx, o.Dir)
+	toolchain, err := sut.UserToolchain(ctx, o.Dir)
 	if err != nil {
 		return nil, nil, err
 	}

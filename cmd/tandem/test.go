@@ -81,7 +81,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err != nil {
 		return err
 	}
-	toolchain, err := patchedToolchain(c.Context(), dir)
+	toolchain, err := sut.UserToolchain(c.Context(), dir)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,78 @@
+// Package doctor says what this machine lacks for checks, and what to do about it. It looks at the
+// Go distribution, at the kernel and the programs that checkpoints need, and at the programs of
+// peers. It also runs the script that installs what is missing.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Examine looks at the machine, and at the programs of the profiles that are named. The findings
+// come in a fixed order: Go, what checkpoints need, the profiles. A name that no profile has is an
+// error. The last test takes a real checkpoint, which takes about a second.
+func Examine(ctx context.Context, profiles []string) ([]ckptd.Finding, error) {
+	found, err := find(profiles)
+	if err != nil {
+		return nil, err
+	}
+	findings := append([]ckptd.Finding{goFinding(patchedGo(ctx))}, ckptd.Probe(ctx, "")...)
+	for _, p := range found {
+		findings = append(findings, programOf(p, exists))
+	}
+	return findings, nil
+}
+
+// Lacking says how many of the findings are not in order, as an error that says what to do; nil
+// if all are.
+func Lacking(findings []ckptd.Finding) error {
+	lacking := 0
+	for _, f := range findings {
+		if !f.OK {
+			lacking++
+		}
+	}
+	if lacking == 0 {
+		return nil
+	}
+	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs what can be installed",
+		lacking, len(findings))
+}
+
+// find returns the profiles of these names.
+func find(names []string) (list []peers.Profile, err error) {
+	for _, name := range names {
+		p, err := peers.FindProfile(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// patchedGo makes sure that the Go distribution in use can be patched, and says where the copy is.
+func patchedGo(ctx context.Context) (string, error) {
+	t, err := sut.UserToolchain(ctx, ".")
+	if err != nil {
+		return "", err
+	}
+	return t.Version + ", patched in " + t.Root, nil
+}
+
+func goFinding(detail string, err error) ckptd.Finding {
+	if err != nil {
+		return ckptd.Finding{Name: "Go", Detail: err.Error(), Fix: "install a supported release of Go and put it in PATH"}
+	}
+	return ckptd.Finding{Name: "Go", OK: true, Detail: detail}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

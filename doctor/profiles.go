@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"strings"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// Profile is a profile of a peer, and whether its program is installed on this machine.
+type Profile struct {
+	Name  string
+	Port  int
+	Title string // what it is, in a few words
+	State string // "installed", or what is missing and how to get it
+}
+
+// Profiles lists all profiles in the order of their names.
+func Profiles() (list []Profile) {
+	for _, p := range peers.Profiles() {
+		f := programOf(p, exists)
+		list = append(list, Profile{Name: p.Name, Port: p.Port, Title: p.Title, State: stateOf(f)})
+	}
+	return list
+}
+
+// ProfileState says in a sentence whether the program of a profile is installed.
+func ProfileState(name string) (string, error) {
+	p, err := peers.FindProfile(name)
+	if err != nil {
+		return "", err
+	}
+	f := programOf(p, exists)
+	text := strings.ToUpper(f.Detail[:1]) + f.Detail[1:]
+	if f.Fix != "" {
+		text += ": " + f.Fix
+	}
+	return text + ".", nil
+}
+
+func stateOf(f ckptd.Finding) string {
+	if f.Fix == "" {
+		return f.Detail
+	}
+	return f.Detail + "; " + f.Fix
+}
+
+// programOf says whether the program of a profile is there.
+func programOf(p peers.Profile, there func(path string) bool) ckptd.Finding {
+	f := ckptd.Finding{Name: p.Name, OK: true, Detail: "installed"}
+	switch {
+	case p.Program == "":
+		f.Detail = "runs a program of yours"
+	case there(p.Program):
+	case p.Package != "":
+		f.OK, f.Detail = false, "no "+p.Program
+		f.Fix = "`tandem doctor --fix " + p.Name + "` installs Debian's package " + p.Package
+	default:
+		f.OK, f.Detail, f.Fix = false, "no "+p.Program, p.Advice
+	}
+	return f
+}
