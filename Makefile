@@ -16,6 +16,7 @@
 # make libraries clients and servers made with popular libraries, which are downloaded
 # make servers clients of real servers, of databases, names, mail and others: a table of what is found, and how fast
 # make lint    vet, and the rules of the house
+# make house   how the project is built, in numbers: before it was rebuilt, now, and what is wanted
 # make build   bin/tandem and what it starts
 # make clean   remove bin
 
@@ -28,7 +29,7 @@ PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint clean
+.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
@@ -141,6 +142,9 @@ servers: setup build
 lint:
 	$(GO) vet ./...
 	$(GO) test ./lint
+
+house:
+	@CGO_ENABLED=0 $(GO) run ./lint/house
 
 clean:
 	rm -rf bin peers/shim/*.so peers/shim/*.map

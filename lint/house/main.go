@@ -1,0 +1,64 @@
+// Command house prints how the project is built, in numbers: how large its packages and
+// functions are, how far its types are spread, and what else lint holds within limits.
+// It runs in the root of the repository: make house.
+package main
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tandem-mc/tandem/lint/internal/house"
+)
+
+// before has a row for each measure: its name, the value before the rebuilding, and the
+// value that is wanted.
+//
+//go:embed before.csv
+var before string
+
+func main() {
+	h, err := house.Measure(".")
+	if err == nil {
+		err = print(os.Stdout, h)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(1)
+	}
+}
+
+func print(out io.Writer, h *house.House) error {
+	rows, err := csv.NewReader(strings.NewReader(before)).ReadAll()
+	if err != nil {
+		return err
+	}
+	now := h.Summary()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "measure\t24 November\tnow\twanted")
+	for _, row := range rows {
+		value, ok := now[row[0]]
+		if !ok {
+			return fmt.Errorf("before.csv: there is no measure %q", row[0])
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", row[0], row[1], value, row[2])
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(w, strings.Join(house.Headings, "\t"))
+	for _, p := range h.Packages {
+		fmt.Fprintln(w, h.Row(p))
+	}
+	fmt.Fprint(w, footing)
+	return w.Flush()
+}
+
+const footing = `
+functions: median / 90th percentile / longest, in lines. comments: share of the lines.
+tests: lines of tests for each line of code. spread: types whose methods lie in 4 files or more.
+circle: files of the largest circle, of all. wide: lines of more than 110 columns, tests too.
+fields: structs with more than 20. outside: exported names outside the face of a room.
+`

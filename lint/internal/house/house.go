@@ -1,0 +1,297 @@
+// Package house measures the structure of the project: sizes of packages and
+// functions, how far types are spread over files, circles of files inside a package,
+// columns, and the share of comments and tests. The command lint/house prints the
+// numbers, and the tests of lint hold them within limits.
+package house
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Module is the path of the project's module.
+const Module = "github.com/tandem-mc/tandem"
+
+// Limits, each the highest value that is allowed.
+const (
+	MaxLines         = 4000 // of a package, tests left out
+	MaxFiles         = 25   // of a package, tests left out
+	MaxSpread        = 3    // files with methods of one type
+	MaxFields        = 20   // of a struct
+	MaxCircle        = 9    // files of a package that use each other in a circle
+	MaxColumns       = 110  // of a line
+	MaxCommentColumn = 100  // of a line that is a comment
+	TabWidth         = 4
+)
+
+// House is the whole project.
+type House struct {
+	Packages []*Package // sorted by directory
+	Wide     []string   // lines with too many columns, as file:line; tests and examples too
+	Far      []string   // comments that end too far to the right, likewise
+}
+
+// Package is one Go package. Lines and comments of its tests are counted apart.
+type Package struct {
+	Dir       string // from the root of the repository, with slashes; "." for the root
+	Files     int
+	Lines     int
+	Comments  int // lines that hold nothing but a comment
+	TestLines int
+	Functions []int  // lines of each
+	Types     []Type // that have methods
+	Structs   []Type // that have fields
+	Circle    []string
+	Outside   []string // exported names that are declared outside the face
+	Sentences []int    // words of each sentence of the comments
+}
+
+// Type is a type of a package.
+type Type struct {
+	Name   string
+	Files  int // that declare its methods
+	Fields int
+}
+
+// Room is the top-level directory of a package; "." for the root.
+func (p *Package) Room() string {
+	room, _, _ := strings.Cut(p.Dir, "/")
+	return room
+}
+
+// Measure loads all packages of the module in the directory root and measures them.
+// Examples are left out: they are programs to check, not parts of Tandem. So is
+// what is compiled as a part of another program (directories that begin with "_").
+func Measure(root string) (*House, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	config := &packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
+		Dir: root, Env: append(os.Environ(), "CGO_ENABLED=0"),
+	}
+	loaded, err := packages.Load(config, "./...")
+	if err != nil {
+		return nil, err
+	}
+	h := &House{}
+	for _, pkg := range loaded {
+		dir := directory(root, pkg)
+		if dir == "" || within(dir, "examples") {
+			continue
+		}
+		for _, problem := range pkg.Errors {
+			return nil, fmt.Errorf("%s: %w", pkg.PkgPath, problem)
+		}
+		p, err := measure(root, dir, pkg)
+		if err != nil {
+			return nil, err
+		}
+		h.Packages = append(h.Packages, p)
+	}
+	slices.SortFunc(h.Packages, func(a, b *Package) int { return cmp.Compare(a.Dir, b.Dir) })
+	return h, h.columns(root)
+}
+
+// directory is that of a package below root; empty if it has no files.
+func directory(root string, pkg *packages.Package) string {
+	if len(pkg.GoFiles) == 0 {
+		return ""
+	}
+	dir, err := filepath.Rel(root, filepath.Dir(pkg.GoFiles[0]))
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(dir)
+}
+
+func within(dir, parent string) bool {
+	return dir == parent || strings.HasPrefix(dir, parent+"/")
+}
+
+func measure(root, dir string, pkg *packages.Package) (*Package, error) {
+	p := &Package{Dir: dir, Files: len(pkg.GoFiles)}
+	for _, name := range pkg.GoFiles {
+		text, err := readText(name)
+		if err != nil {
+			return nil, err
+		}
+		p.Lines += len(text.lines)
+		p.Comments += text.comments()
+	}
+	tests, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range tests {
+		text, err := readText(name)
+		if err != nil {
+			return nil, err
+		}
+		p.TestLines += len(text.lines)
+	}
+	for _, file := range pkg.Syntax {
+		p.functions(pkg.Fset, file)
+		p.Sentences = append(p.Sentences, sentences(file)...)
+	}
+	p.types(pkg)
+	p.Circle = circle(pkg)
+	p.outside(pkg)
+	return p, nil
+}
+
+// columns looks at all Go files, those of other modules and programs too.
+func (h *House) columns(root string) error {
+	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !entry.Type().IsRegular() || filepath.Ext(name) != ".go" {
+			return nil
+		}
+		t, err := readText(name)
+		if err != nil {
+			return err
+		}
+		relative, _ := filepath.Rel(root, name)
+		for i, line := range t.lines {
+			place := fmt.Sprintf("%s:%d", filepath.ToSlash(relative), i+1)
+			switch width := Columns(line); {
+			case width > MaxColumns:
+				h.Wide = append(h.Wide, place)
+			case width > MaxCommentColumn && t.isComment[i]:
+				h.Far = append(h.Far, place)
+			}
+		}
+		return nil
+	})
+}
+
+func (p *Package) functions(fset *token.FileSet, file *ast.File) {
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			p.Functions = append(p.Functions, fset.Position(f.End()).Line-fset.Position(f.Pos()).Line+1)
+		}
+	}
+}
+
+// types counts the files with methods of each type, and the fields of each struct.
+func (p *Package) types(pkg *packages.Package) {
+	scope := pkg.Types.Scope()
+	for _, name := range scope.Names() {
+		object, ok := scope.Lookup(name).(*types.TypeName)
+		if !ok || object.IsAlias() {
+			continue
+		}
+		named := object.Type().(*types.Named)
+		files := map[string]bool{}
+		for method := range named.Methods() {
+			files[pkg.Fset.Position(method.Pos()).Filename] = true
+		}
+		t := Type{Name: name, Files: len(files)}
+		if structure, ok := named.Underlying().(*types.Struct); ok {
+			t.Fields = structure.NumFields()
+			p.Structs = append(p.Structs, t)
+		}
+		if t.Files > 0 {
+			p.Types = append(p.Types, t)
+		}
+	}
+}
+
+// outside lists what a room exports outside its face. The face is the file named like
+// the room, and those named after an exported name that they declare.
+func (p *Package) outside(pkg *packages.Package) {
+	if p.Dir != p.Room() || p.Dir == "." || pkg.Name == "main" {
+		return // not a room
+	}
+	for _, file := range pkg.Syntax {
+		base := strings.TrimSuffix(filepath.Base(pkg.Fset.Position(file.Pos()).Filename), ".go")
+		names := exported(file)
+		face := base == p.Dir || slices.ContainsFunc(names, func(name string) bool { return isNamedAfter(base, name) })
+		if !face {
+			for _, name := range names {
+				p.Outside = append(p.Outside, p.Dir+"/"+base+".go: "+name)
+			}
+		}
+	}
+}
+
+// isNamedAfter says whether a file shows a name: options.go shows Options, fault.go Faults.
+func isNamedAfter(base, name string) bool {
+	plain := func(s string) string {
+		return strings.TrimSuffix(strings.ToLower(strings.ReplaceAll(s, "_", "")), "s")
+	}
+	return plain(base) == plain(name)
+}
+
+// exported lists the exported names that a file declares; methods belong to their types.
+func exported(file *ast.File) (names []string) {
+	add := func(name *ast.Ident) {
+		if name.IsExported() {
+			names = append(names, name.Name)
+		}
+	}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				add(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					add(s.Name)
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						add(name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// circle is the largest set of files of a package that use each other in a circle: each
+// of them names something that another one declares. It is empty if there is none.
+func circle(pkg *packages.Package) []string {
+	uses := map[string]map[string]bool{}
+	for name, object := range pkg.TypesInfo.Uses {
+		if object.Pkg() != pkg.Types || !object.Pos().IsValid() {
+			continue
+		}
+		from, to := pkg.Fset.Position(name.Pos()).Filename, pkg.Fset.Position(object.Pos()).Filename
+		if from == to {
+			continue
+		}
+		if uses[from] == nil {
+			uses[from] = map[string]bool{}
+		}
+		uses[from][filepath.Clean(to)] = true
+	}
+	var largest []string
+	for _, component := range components(uses) {
+		if len(component) > 1 && len(component) > len(largest) {
+			largest = component
+		}
+	}
+	slices.Sort(largest)
+	return largest
+}

@@ -1,0 +1,125 @@
+package house
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Summary has the measures of the whole house by name, as text.
+func (h *House) Summary() map[string]string {
+	all := &Package{}
+	var lines []int
+	var circles, large []string
+	files := &Package{}
+	for _, p := range h.Packages {
+		all.add(p)
+		lines = append(lines, p.Lines)
+		if len(p.Circle) > MaxCircle {
+			circles = append(circles, fmt.Sprintf("%s %d/%d", p.Dir, len(p.Circle), p.Files))
+		}
+		if p.Lines > MaxLines {
+			large = append(large, p.Dir)
+		}
+		if p.Files > files.Files {
+			files = p
+		}
+	}
+	return map[string]string{
+		"packages; median / largest, lines": fmt.Sprintf("%d; %d / %d", len(lines), quantile(lines, 50), slices.Max(lines)),
+		"packages above 4000 lines":         count(large),
+		"functions: median / p90 / longest": all.functionSizes(),
+		"comment lines":                     fmt.Sprintf("%.0f %%", all.commentShare()),
+		"words of a sentence, median":       fmt.Sprint(quantile(all.Sentences, 50)),
+		"tests : code":                      fmt.Sprintf("%.2f", all.testShare()),
+		"types with methods in >= 4 files":  fmt.Sprintf("%d of %d", all.spread(), len(all.Types)),
+		"circles of 10 files or more":       count(circles),
+		"lines over 110 columns":            fmt.Sprint(len(h.Wide)),
+		"comments over 100 columns":         fmt.Sprint(len(h.Far)),
+		"structs with more than 20 fields":  fmt.Sprint(all.wideStructs()),
+		"most files in a package":           fmt.Sprintf("%d (%s)", files.Files, files.Dir),
+		"exported outside a face":           fmt.Sprint(len(all.Outside)),
+	}
+}
+
+// Headings are those of the columns of Row.
+var Headings = []string{
+	"package", "files", "lines", "functions", "comments", "tests", "spread", "circle", "wide", "fields", "outside",
+}
+
+// Row is the line of a package in a table, with tabs between its columns.
+func (h *House) Row(p *Package) string {
+	wide := 0
+	for _, place := range h.Wide {
+		if path.Dir(place) == p.Dir {
+			wide++
+		}
+	}
+	columns := []string{
+		p.Dir, fmt.Sprint(p.Files), fmt.Sprint(p.Lines), p.functionSizes(),
+		fmt.Sprintf("%.0f %%", p.commentShare()), fmt.Sprintf("%.2f", p.testShare()), fmt.Sprint(p.spread()),
+		fmt.Sprintf("%d/%d", len(p.Circle), p.Files), fmt.Sprint(wide), fmt.Sprint(p.wideStructs()),
+		fmt.Sprint(len(p.Outside)),
+	}
+	return strings.Join(columns, "\t")
+}
+
+// add takes another package into a sum.
+func (p *Package) add(other *Package) {
+	p.Files += other.Files
+	p.Lines += other.Lines
+	p.Comments += other.Comments
+	p.TestLines += other.TestLines
+	p.Functions = append(p.Functions, other.Functions...)
+	p.Types = append(p.Types, other.Types...)
+	p.Structs = append(p.Structs, other.Structs...)
+	p.Outside = append(p.Outside, other.Outside...)
+	p.Sentences = append(p.Sentences, other.Sentences...)
+}
+
+func (p *Package) functionSizes() string {
+	if len(p.Functions) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d / %d / %d", quantile(p.Functions, 50), quantile(p.Functions, 90), slices.Max(p.Functions))
+}
+
+func (p *Package) commentShare() float64 { return 100 * float64(p.Comments) / float64(max(p.Lines, 1)) }
+
+func (p *Package) testShare() float64 { return float64(p.TestLines) / float64(max(p.Lines, 1)) }
+
+func (p *Package) spread() (n int) {
+	for _, t := range p.Types {
+		if t.Files > MaxSpread {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *Package) wideStructs() (n int) {
+	for _, t := range p.Structs {
+		if t.Fields > MaxFields {
+			n++
+		}
+	}
+	return n
+}
+
+// count is how many there are, and which.
+func count(list []string) string {
+	if len(list) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%s)", len(list), strings.Join(list, ", "))
+}
+
+// quantile is the value below which so many percent of the numbers lie; 0 if there are none.
+func quantile(numbers []int, percent int) int {
+	if len(numbers) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(numbers))
+	return sorted[(len(sorted)-1)*percent/100]
+}
