@@ -128,7 +128,7 @@ func sources(t *testing.T) []*source {
 			return
 		}
 		s := &source{path: path, data: data, fset: token.NewFileSet(), test: strings.HasSuffix(path, "_test.go")}
-		s.embedded = strings.Contains(path, "/_") || strings.HasPrefix(path, "sut/runtime/")
+		s.embedded = strings.Contains(path, "/_")
 		var err error
 		if s.file, err = parser.ParseFile(s.fset, path, data, parser.ParseComments); err != nil {
 			t.Fatal(err)

@@ -5,33 +5,34 @@ import (
 	"net/netip"
 
 	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // The networks of a worker are those of package proxy.
-var _ = [1]struct{}{}[int(proxy.TCP)-networkTCP|int(proxy.UDP)-networkUDP|int(proxy.Unix)-networkUnix|
-	int(proxy.Unixgram)-networkUnixgram|int(proxy.Unixpacket)-networkUnixpacket]
+var _ = [1]struct{}{}[int(proxy.TCP)-abi.NetworkTCP|int(proxy.UDP)-abi.NetworkUDP|int(proxy.Unix)-abi.NetworkUnix|
+	int(proxy.Unixgram)-abi.NetworkUnixgram|int(proxy.Unixpacket)-abi.NetworkUnixpacket]
 
 // readAddress reads the address of a request; data has the names of Unix sockets.
-func readAddress(h exchangeAddress, data []byte) (a proxy.Address, err error) {
-	if h.network >= networkCount || h.flags >= addressFlags || h.flags&(addressAt|addressFrom) == 0 {
-		return a, damage("a request is for network %d, with flags %#x", h.network, h.flags)
+func readAddress(h abi.ExchangeAddress, data []byte) (a proxy.Address, err error) {
+	if h.Network >= abi.NetworkCount || h.Flags >= abi.AddressFlags || h.Flags&(abi.AddressAt|abi.AddressFrom) == 0 {
+		return a, damage("a request is for network %d, with flags %#x", h.Network, h.Flags)
 	}
-	a.Network, a.OnlySix = proxy.Network(h.network), h.flags&addressOnlySix != 0
+	a.Network, a.OnlySix = proxy.Network(h.Network), h.Flags&abi.AddressOnlySix != 0
 	if a.Network.IsUnix() {
-		n, m := uint64(h.port), uint64(h.fromPort)
+		n, m := uint64(h.Port), uint64(h.FromPort)
 		if n > proxy.MaxPath || m > proxy.MaxPath || n+m != uint64(len(data)) {
 			return a, damage("a request has names of %d and %d bytes in %d", n, m, len(data))
 		}
 		a.Path, a.FromPath = string(data[:n]), string(data[n:])
 	} else {
-		if h.port > 1<<16-1 || h.fromPort > 1<<16-1 {
-			return a, damage("a request is for ports %d and %d", h.port, h.fromPort)
+		if h.Port > 1<<16-1 || h.FromPort > 1<<16-1 {
+			return a, damage("a request is for ports %d and %d", h.Port, h.FromPort)
 		}
-		if h.flags&addressAt != 0 {
-			a.At = netip.AddrPortFrom(netip.AddrFrom16(h.ip).Unmap(), uint16(h.port))
+		if h.Flags&abi.AddressAt != 0 {
+			a.At = netip.AddrPortFrom(netip.AddrFrom16(h.IP).Unmap(), uint16(h.Port))
 		}
-		if h.flags&addressFrom != 0 {
-			a.From = netip.AddrPortFrom(netip.AddrFrom16(h.from).Unmap(), uint16(h.fromPort))
+		if h.Flags&abi.AddressFrom != 0 {
+			a.From = netip.AddrPortFrom(netip.AddrFrom16(h.From).Unmap(), uint16(h.FromPort))
 		}
 	}
 	if text := a.String(); text != "" {
@@ -56,19 +57,19 @@ type Message struct {
 
 // Append writes the message as it is in Input.Data and Delivery.Data.
 func (m Message) Append(b []byte) []byte {
-	header := [messageHeader]byte{messagePlain}
+	header := [abi.MessageHeader]byte{abi.MessagePlain}
 	var name []byte
 	number := uint32(len(m.Data))
 	switch {
 	case m.Failed:
-		header[0], number = messageFailed, uint32(m.Errno)
+		header[0], number = abi.MessageFailed, uint32(m.Errno)
 	case m.Errno != 0:
-		header[0], number = messageError, uint32(m.Errno)
+		header[0], number = abi.MessageError, uint32(m.Errno)
 	case m.Address.Path != "":
-		header[0], name = messagePath, []byte(m.Address.Path)
+		header[0], name = abi.MessagePath, []byte(m.Address.Path)
 	case m.Address.At.IsValid():
 		ip := m.Address.At.Addr().As16()
-		header[0], name = messageIP, binary.BigEndian.AppendUint16(ip[:], m.Address.At.Port())
+		header[0], name = abi.MessageIP, binary.BigEndian.AppendUint16(ip[:], m.Address.At.Port())
 	}
 	header[1] = byte(len(name))
 	binary.BigEndian.PutUint32(header[2:], number)
@@ -80,28 +81,28 @@ func (m Message) Append(b []byte) []byte {
 // ReadMessage reads the first message that Append has written to b, and returns what follows it. Data shares
 // the memory of b. It returns false where no whole message is.
 func ReadMessage(b []byte, network proxy.Network) (m Message, rest []byte, ok bool) {
-	if len(b) < messageHeader {
+	if len(b) < abi.MessageHeader {
 		return m, b, false
 	}
 	kind, named, number := b[0], int(b[1]), binary.BigEndian.Uint32(b[2:])
-	rest = b[messageHeader:]
+	rest = b[abi.MessageHeader:]
 	switch kind {
-	case messageError, messageFailed:
-		m.Errno, m.Failed = int(number), kind == messageFailed
+	case abi.MessageError, abi.MessageFailed:
+		m.Errno, m.Failed = int(number), kind == abi.MessageFailed
 		return m, rest, named == 0 && number > 0 && number < 1<<12
-	case messagePlain:
+	case abi.MessagePlain:
 		ok = named == 0
-	case messageIP:
-		ok = named == messageIPSize && network == proxy.UDP
-	case messagePath:
+	case abi.MessageIP:
+		ok = named == abi.MessageIPSize && network == proxy.UDP
+	case abi.MessagePath:
 		ok = named > 0 && named <= proxy.MaxPath && network == proxy.Unixgram
 	}
 	if !ok || uint64(len(rest)) < uint64(named)+uint64(number) {
 		return Message{}, b, false
 	}
-	if m.Address.Network = network; kind == messageIP {
+	if m.Address.Network = network; kind == abi.MessageIP {
 		m.Address.At = netip.AddrPortFrom(netip.AddrFrom16([16]byte(rest)).Unmap(), binary.BigEndian.Uint16(rest[16:]))
-	} else if kind == messagePath {
+	} else if kind == abi.MessagePath {
 		m.Address.Path = string(rest[:named])
 	} else {
 		m.Address = proxy.Address{}

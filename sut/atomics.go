@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"strings"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // editAtomics gives the functions of sync/atomic, which are assembly, bodies in
@@ -28,7 +30,7 @@ func editAtomics(e *editor, first bool) {
 		e.swap("", "import (\n", imports)
 		e.add(pointDeclaration)
 		e.add("//go:linkname tandemPointToSwap\n//go:noescape\nfunc tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8)")
-		e.add(fmt.Sprintf(atomicKinds, atomicLoad, atomicStore, atomicUpdate))
+		e.add(fmt.Sprintf(atomicKinds, abi.AtomicLoad, abi.AtomicStore, abi.AtomicUpdate))
 		e.add(loadPointer)
 		return
 	}
@@ -140,7 +142,7 @@ func atomicBody(f *ast.FuncDecl) string {
 
 // loadPointer is LoadPointer with a name that the compiler does not know.
 var loadPointer = "//go:nosplit\n//go:noinline\nfunc tandemLoadPointer(addr *unsafe.Pointer) (val unsafe.Pointer) { " +
-	pointCall(opLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
+	pointCall(abi.OpLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
 
 // atomicOperation is the body of a function that performs an operation of sync/atomic on the
 // variable of a type at address. Its results have the names that they have in doc.go.
@@ -148,12 +150,12 @@ func atomicOperation(operation, typ, address string) string {
 	t := atomicTypes[typ]
 	addr := "(*" + t.operand + ")(unsafe.Pointer(" + address + "))"
 	convert := func(x string) string { return t.operand + "(" + x + ")" }
-	op, kind, body, point := opUpdate, "atomicUpdate", "", ""
+	op, kind, body, point := abi.OpUpdate, "atomicUpdate", "", ""
 	switch operation {
 	case "Load":
-		op, kind, body = opLoad, "atomicLoad", "val = "+typ+"(ia.Load"+t.suffix+"("+addr+"))"
+		op, kind, body = abi.OpLoad, "atomicLoad", "val = "+typ+"(ia.Load"+t.suffix+"("+addr+"))"
 	case "Store":
-		op, kind, body = opStore, "atomicStore", "ia.Store"+t.suffix+"("+addr+", "+convert("val")+")"
+		op, kind, body = abi.OpStore, "atomicStore", "ia.Store"+t.suffix+"("+addr+", "+convert("val")+")"
 	case "Swap":
 		body = "old = " + typ + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
@@ -199,10 +201,10 @@ func atomicSwapKind(swapped bool) uint8 {
 // passing a second one in the uintptr operations that they are made of.
 func editAtomicPointers(e *editor) {
 	const address = "(*uintptr)(noescape(unsafe.Pointer(ptr)))"
-	e.point("sync_atomic_StorePointer", opStore, "ptr", "nil")
+	e.point("sync_atomic_StorePointer", abi.OpStore, "ptr", "nil")
 	e.swap("sync_atomic_StorePointer", "sync_atomic_StoreUintptr((*uintptr)(unsafe.Pointer(ptr)), uintptr(new))",
 		"atomic.StorepNoWB(unsafe.Pointer(ptr), new); "+atomicNote("raceenabled", "ptr", "atomicStore"))
-	e.point("sync_atomic_SwapPointer", opUpdate, "ptr", "nil")
+	e.point("sync_atomic_SwapPointer", abi.OpUpdate, "ptr", "nil")
 	e.swap("sync_atomic_SwapPointer", "sync_atomic_SwapUintptr("+address+", uintptr(new))",
 		"atomic.Xchguintptr("+address+", uintptr(new))")
 	e.before("sync_atomic_SwapPointer", "return old", atomicNote("raceenabled", "ptr", "atomicUpdate"))

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // What a worker writes to the shared memory is not trusted: the program may have
@@ -20,50 +22,50 @@ func damage(format string, args ...any) error {
 // logReader reads the logs of a worker, one after the other. Most begin as the one before
 // did, since their schedules do: there the records are compared, and not looked at again.
 type logReader struct {
-	records []record // of the last log, as they were read
-	events  []Event  // what they say
-	onlyEnd bool     // it began anywhere
-	number  int      // of the last log
-	same    int      // how many of its records, from the first on, are those of the log before
+	records []abi.Record // of the last log, as they were read
+	events  []Event      // what they say
+	onlyEnd bool         // it began anywhere
+	number  int          // of the last log
+	same    int          // how many of its records, from the first on, are those of the log before
 }
 
 // read reads the log of an execution that has ended, but for its output. The events are
 // valid until the next is read, and must not be changed.
-func (l *logReader) read(s *shared) (*Log, error) {
-	records, outcome := s.records, s.outcome
-	messageLength, stackLength := s.messageLength, s.stackLength
+func (l *logReader) read(s *abi.Shared) (*Log, error) {
+	records, outcome := s.Records, s.Outcome
+	messageLength, stackLength := s.MessageLength, s.StackLength
 	switch {
-	case records > maxRecords:
-		return nil, damage("it has %d records of at most %d", records, maxRecords)
-	case messageLength > messageBytes:
-		return nil, damage("a message has %d bytes of at most %d", messageLength, messageBytes)
-	case stackLength > uint64(len(s.stack)):
-		return nil, damage("a stack has %d calls of at most %d", stackLength, len(s.stack))
+	case records > abi.MaxRecords:
+		return nil, damage("it has %d records of at most %d", records, abi.MaxRecords)
+	case messageLength > abi.MessageBytes:
+		return nil, damage("a message has %d bytes of at most %d", messageLength, abi.MessageBytes)
+	case stackLength > uint64(len(s.Stack)):
+		return nil, damage("a stack has %d calls of at most %d", stackLength, len(s.Stack))
 	case int(outcome) >= len(outcomeNames):
 		return nil, damage("the execution ended with outcome %d, there are %d", outcome, len(outcomeNames))
 	}
-	if err := l.readEvents(s.record[:records], s.onlyEnd != 0); err != nil {
+	if err := l.readEvents(s.Record[:records], s.OnlyEnd != 0); err != nil {
 		*l = logReader{number: l.number}
 		return nil, err
 	}
-	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.exitCode), Position: int(s.position)}
-	if w := s.weight; w.exponent < 1<<20 {
-		log.Weight = math.Ldexp(float64(w.mantissa), int(w.exponent))
+	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode), Position: int(s.Position)}
+	if w := s.Weight; w.Exponent < 1<<20 {
+		log.Weight = math.Ldexp(float64(w.Mantissa), int(w.Exponent))
 	} else {
 		log.Weight = math.Inf(1)
 	}
-	for kind, n := range s.rarePoints {
+	for kind, n := range s.RarePoints {
 		log.RarePoints[kind] = int(n)
 	}
-	log.Message = string(s.message[:messageLength])
-	log.Stack = append(log.Stack, s.stack[:stackLength]...)
+	log.Message = string(s.Message[:messageLength])
+	log.Stack = append(log.Stack, s.Stack[:stackLength]...)
 	if log.Outcome == DataRace {
-		log.Race = &Race{Earlier: s.raceEarlier.decode(), Later: s.raceLater.decode()}
+		log.Race = &Race{Earlier: decodeAccess(&s.RaceEarlier), Later: decodeAccess(&s.RaceLater)}
 	}
 	return log, nil
 }
 
-func (l *logReader) readEvents(records []record, onlyEnd bool) error {
+func (l *logReader) readEvents(records []abi.Record, onlyEnd bool) error {
 	known := 0
 	if l.onlyEnd == onlyEnd {
 		known = commonPrefix(l.records, records)
@@ -75,7 +77,7 @@ func (l *logReader) readEvents(records []record, onlyEnd bool) error {
 	in := placeAfter(l.events[:known], onlyEnd)
 	for i := known; i < len(l.records); i++ {
 		e := &l.events[i]
-		l.records[i].decode(e)
+		decodeRecord(&l.records[i], e)
 		in.enter(e)
 		if problem := in.problem(e); problem != "" {
 			return damage("record %d of %d, %s", i, len(records), problem)
@@ -85,10 +87,10 @@ func (l *logReader) readEvents(records []record, onlyEnd bool) error {
 }
 
 // commonPrefix is how many records two logs have in common at the beginning.
-func commonPrefix(a, b []record) int {
+func commonPrefix(a, b []abi.Record) int {
 	const block = 64 // is compared at a time, which is faster
 	n, i := min(len(a), len(b)), 0
-	for i+block <= n && *(*[block]record)(a[i:]) == *(*[block]record)(b[i:]) {
+	for i+block <= n && *(*[block]abi.Record)(a[i:]) == *(*[block]abi.Record)(b[i:]) {
 		i += block
 	}
 	for i < n && a[i] == b[i] {
@@ -135,9 +137,9 @@ func (e *Event) begins() bool {
 // problem says what no record has; "" if it may be one.
 func (p *place) problem(e *Event) string {
 	switch {
-	case e.Kind < Stepped || e.Kind >= recordKinds:
+	case e.Kind < Stepped || e.Kind >= abi.RecordKinds:
 		return fmt.Sprintf("its kind is %d, which is unknown", e.Kind)
-	case e.Operation >= opCount:
+	case e.Operation >= abi.OpCount:
 		return fmt.Sprintf("its operation is %d, which is unknown", uint8(e.Operation))
 	case e.Access > Commute:
 		return fmt.Sprintf("its kind of access is %d, which is unknown", e.Access)
@@ -162,35 +164,35 @@ func (p *place) problem(e *Event) string {
 }
 
 // readInput reads what the program does to its peers.
-func (s *shared) readInput() (Input, error) {
-	h := s.exchange
-	if h.length > exchangeBytes {
-		return Input{}, damage("a request has %d bytes of at most %d", h.length, exchangeBytes)
+func readInput(s *abi.Shared) (Input, error) {
+	h := s.Exchange
+	if h.Length > abi.ExchangeBytes {
+		return Input{}, damage("a request has %d bytes of at most %d", h.Length, abi.ExchangeBytes)
 	}
-	in := Input{Kind: InputKind(h.kind), Connection: int(h.connection), Data: s.data[:h.length:h.length]}
+	in := Input{Kind: InputKind(h.Kind), Connection: int(h.Connection), Data: s.Data[:h.Length:h.Length]}
 	switch in.Kind {
 	case Connect, Listen:
-		if in.Connection, in.Behaviour = 0, int(h.connection); in.Behaviour >= MaxBehaviours {
+		if in.Connection, in.Behaviour = 0, int(h.Connection); in.Behaviour >= MaxBehaviours {
 			return Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
 		}
-		address, err := readAddress(h.address, in.Data)
+		address, err := readAddress(h.Address, in.Data)
 		if err != nil {
 			return Input{}, err
 		}
-		in.Name, in.Address, in.Data = h.name, address.String(), nil
+		in.Name, in.Address, in.Data = h.Name, address.String(), nil
 	case Send, Shutdown, Close:
-		if h.connection > 1<<31-1 {
-			return Input{}, damage("a request is for connection %d", h.connection)
+		if h.Connection > 1<<31-1 {
+			return Input{}, damage("a request is for connection %d", h.Connection)
 		}
 	case Pass:
-		if h.connection != 0 || h.length != 0 {
-			return Input{}, damage("that time passes has connection %d and %d bytes", h.connection, h.length)
+		if h.Connection != 0 || h.Length != 0 {
+			return Input{}, damage("that time passes has connection %d and %d bytes", h.Connection, h.Length)
 		}
-		if in.Most = time.Duration(h.most); in.Most < 0 {
-			return Input{}, damage("at most %d ns are to pass", h.most)
+		if in.Most = time.Duration(h.Most); in.Most < 0 {
+			return Input{}, damage("at most %d ns are to pass", h.Most)
 		}
 	default:
-		return Input{}, damage("a request has kind %d, which is unknown", h.kind)
+		return Input{}, damage("a request has kind %d, which is unknown", h.Kind)
 	}
 	return in, nil
 }

@@ -10,25 +10,27 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // sharedForTests is big, so that there is only one; users fill in what they need.
-var sharedForTests = sync.OnceValue(func() *shared { return new(shared) })
+var sharedForTests = sync.OnceValue(func() *abi.Shared { return new(abi.Shared) })
 
 // sharedLog puts data where a worker writes its log: the numbers of records, of bytes
 // of the message and of calls of the stack, the outcome, and then n records.
-func sharedLog(data []byte) (s *shared, n int) {
-	const numbers, size = 16, int(unsafe.Sizeof(record{}))
+func sharedLog(data []byte) (s *abi.Shared, n int) {
+	const numbers, size = 16, int(unsafe.Sizeof(abi.Record{}))
 	var head [numbers]byte
 	records := data[copy(head[:], data):]
 	s = sharedForTests()
-	s.records, s.messageLength = binary.LittleEndian.Uint32(head[0:]), binary.LittleEndian.Uint32(head[4:])
-	s.stackLength, s.outcome = uint64(binary.LittleEndian.Uint32(head[8:])), binary.LittleEndian.Uint32(head[12:])
+	s.Records, s.MessageLength = binary.LittleEndian.Uint32(head[0:]), binary.LittleEndian.Uint32(head[4:])
+	s.StackLength, s.Outcome = uint64(binary.LittleEndian.Uint32(head[8:])), binary.LittleEndian.Uint32(head[12:])
 	n = min(len(records)/size, 1000)
 	for i := range n {
-		copy((*[size]byte)(unsafe.Pointer(&s.record[i]))[:], records[i*size:])
+		copy((*[size]byte)(unsafe.Pointer(&s.Record[i]))[:], records[i*size:])
 	}
-	s.record[n] = record{} // which no log has
+	s.Record[n] = abi.Record{} // which no log has
 	return s, n
 }
 
@@ -43,7 +45,7 @@ func FuzzLog(f *testing.F) {
 			}
 			return
 		}
-		if len(log.Events) > n || len(log.Message) > messageBytes || len(log.Stack) > len(s.stack) {
+		if len(log.Events) > n || len(log.Message) > abi.MessageBytes || len(log.Stack) > len(s.Stack) {
 			t.Errorf("%d events of %d records, %d bytes of message, %d calls", len(log.Events), n, len(log.Message), len(log.Stack))
 		}
 		for _, e := range log.Events {
@@ -61,12 +63,12 @@ func FuzzLog(f *testing.F) {
 // what they send.
 func FuzzInput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		const size = int(unsafe.Sizeof(exchangeHeader{}))
+		const size = int(unsafe.Sizeof(abi.ExchangeHeader{}))
 		s := sharedForTests()
-		s.exchange = exchangeHeader{}
-		n := copy((*[size]byte)(unsafe.Pointer(&s.exchange))[:], data)
-		sent := copy(s.data[:], data[n:])
-		in, err := s.readInput()
+		s.Exchange = abi.ExchangeHeader{}
+		n := copy((*[size]byte)(unsafe.Pointer(&s.Exchange))[:], data)
+		sent := copy(s.Data[:], data[n:])
+		in, err := readInput(s)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "what the worker tells is damaged: ") {
 				t.Errorf("the error is %v", err)
@@ -78,7 +80,7 @@ func FuzzInput(f *testing.F) {
 			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && !opens {
 			t.Errorf("an impossible input: %+v", in)
 		}
-		if k := min(sent, len(in.Data)); len(in.Data) > exchangeBytes || !bytes.Equal(in.Data[:k], data[n:n+k]) {
+		if k := min(sent, len(in.Data)); len(in.Data) > abi.ExchangeBytes || !bytes.Equal(in.Data[:k], data[n:n+k]) {
 			t.Errorf("%d bytes, not those that were sent", len(in.Data))
 		}
 	})

@@ -3,6 +3,8 @@ package sut
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // patch is what is done to one file of the standard library.
@@ -90,7 +92,7 @@ var patches = []patch{
 		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")
 		e.enter("mheap.grow", "tandemHeapGrows(npage)")
 		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
-		e.point("internal_weak_runtime_makeStrongFromWeak", opWeak, "&work", "nil")
+		e.point("internal_weak_runtime_makeStrongFromWeak", abi.OpWeak, "&work", "nil")
 	}},
 	{"runtime/mgc.go", func(e *editor) {
 		e.enter("GC", "if tandem.serving { tandemCollect(); return }")
@@ -118,15 +120,15 @@ var patches = []patch{
 		e.enter("timer.stop", "tandemSetTimer(t)")
 		e.swap("timer.needsAdd", "t.blocked > 0)", "t.blocked > 0 || tandemKeepsTimer())")
 		e.swap("unblockTimerChan", "if t.blocked == 0 && ", "if t.blocked == 0 && !tandemKeepsTimer() && ")
-		e.point("stopTimer", opTimer, "t", "nil")
-		e.point("resetTimer", opTimer, "t", "nil")
+		e.point("stopTimer", abi.OpTimer, "t", "nil")
+		e.point("resetTimer", abi.OpTimer, "t", "nil")
 	}},
 	{"runtime/chan.go", func(e *editor) {
 		e.field("hchan", "tandem tandemChannelState")
-		e.enter("chansend", fmt.Sprintf("tandemChannel(%d, c, block)", opSend))
-		e.enter("chanrecv", fmt.Sprintf("tandemChannel(%d, c, block)", opReceive))
-		e.point("closechan", opClose, "c", "nil")
-		e.point("chanlen", opLength, "c", "nil")
+		e.enter("chansend", fmt.Sprintf("tandemChannel(%d, c, block)", abi.OpSend))
+		e.enter("chanrecv", fmt.Sprintf("tandemChannel(%d, c, block)", abi.OpReceive))
+		e.point("closechan", abi.OpClose, "c", "nil")
+		e.point("chanlen", abi.OpLength, "c", "nil")
 	}},
 	{"runtime/select.go", func(e *editor) {
 		e.enter("selectgo", "tandemSelect(cas0, nsends+nrecvs, nsends, block)")
@@ -170,20 +172,20 @@ var patches = []patch{
 		e.replace(0, len(e.text), "// The functions of this package have Go bodies here. This file lets others have none.\n")
 	}},
 	{"internal/sync/mutex.go", func(e *editor) {
-		e.point("Mutex.Lock", opLock, "m", "&m.state")
-		e.point("Mutex.TryLock", opTryLock, "m", "&m.state")
-		e.point("Mutex.Unlock", opUnlock, "m", "&m.state")
+		e.point("Mutex.Lock", abi.OpLock, "m", "&m.state")
+		e.point("Mutex.TryLock", abi.OpTryLock, "m", "&m.state")
+		e.point("Mutex.Unlock", abi.OpUnlock, "m", "&m.state")
 		e.add(pointDeclaration)
 	}},
 	{"sync/rwmutex.go", func(e *editor) {
 		const count = "&rw.readerCount" // the mutex itself begins with another object, rw.w
-		e.point("RWMutex.RLock", opReadLock, count, count)
-		e.point("RWMutex.RUnlock", opReadUnlock, count, count)
-		e.point("RWMutex.TryRLock", opTryReadLock, count, count)
-		e.point("RWMutex.Unlock", opWriteUnlock, count, count)
-		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)", pointCall(opWriteLock, count, count))
-		e.before("RWMutex.Lock", "runtime_SemacquireRWMutex(&rw.writerSem", pointCall(opWriteWait, count, count))
-		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(opTryWriteLock, count, count))
+		e.point("RWMutex.RLock", abi.OpReadLock, count, count)
+		e.point("RWMutex.RUnlock", abi.OpReadUnlock, count, count)
+		e.point("RWMutex.TryRLock", abi.OpTryReadLock, count, count)
+		e.point("RWMutex.Unlock", abi.OpWriteUnlock, count, count)
+		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)", pointCall(abi.OpWriteLock, count, count))
+		e.before("RWMutex.Lock", "runtime_SemacquireRWMutex(&rw.writerSem", pointCall(abi.OpWriteWait, count, count))
+		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(abi.OpTryWriteLock, count, count))
 		e.add(pointDeclaration)
 	}},
 	{"sync/waitgroup.go", func(e *editor) {
@@ -195,9 +197,9 @@ var patches = []patch{
 		e.before("T.Parallel", "t.lastRaceErrors.Store", "runtime.Gosched()")
 	}},
 	{"sync/cond.go", func(e *editor) {
-		e.point("Cond.Wait", opCondWait, "c", "nil")
-		e.point("Cond.Signal", opCondSignal, "c", "nil")
-		e.point("Cond.Broadcast", opCondSignal, "c", "nil")
+		e.point("Cond.Wait", abi.OpCondWait, "c", "nil")
+		e.point("Cond.Signal", abi.OpCondSignal, "c", "nil")
+		e.point("Cond.Broadcast", abi.OpCondSignal, "c", "nil")
 		const address = "(unsafe.Pointer(&c.notify))"
 		e.before("Cond.Wait", "c.L.Lock()", "if race.Enabled { race.Acquire"+address+" }")
 		e.before("Cond.Signal", "runtime_notifyListNotifyOne(", "if race.Enabled { race.ReleaseMerge"+address+" }")
@@ -205,7 +207,7 @@ var patches = []patch{
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n")
 	}},
 	{"sync/once.go", func(e *editor) {
-		e.enter("Once.Do", pointCall(opOnce, "o", "&o.done")+"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
+		e.enter("Once.Do", pointCall(abi.OpOnce, "o", "&o.done")+"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
 		e.before("Once.doSlow", "defer o.done.Store(", "if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n\t\"unsafe\"\n")
 	}},
@@ -283,7 +285,7 @@ func editScheduler(e *editor) {
 	e.before("newproc1", "releasem(mp)", "tandemSpawn(newg, callergp, fn.fn, callerpc)")
 	e.enter("goexit0", "tandemGone(gp)")
 	e.enter("ready", "tandemWoken(gp)")
-	e.point("Gosched", opYield, "nil", "nil")
+	e.point("Gosched", abi.OpYield, "nil", "nil")
 	e.enter("procPin", "tandemSettle()")
 	e.before("main", "fn := main_main", "tandemServe()")
 	e.before("main", "exitHooksRun := false", "tandemBeforeExit(0)")
@@ -320,11 +322,11 @@ func editPool(e *editor) {
 
 // editMap makes each method of sync.Map one operation.
 func editMap(e *editor) {
-	e.point("Map.Load", opMapRead, "m", "nil")
+	e.point("Map.Load", abi.OpMapRead, "m", "nil")
 	for _, f := range []string{"Store", "Clear", "LoadOrStore", "LoadAndDelete", "Delete", "Swap", "CompareAndSwap", "CompareAndDelete"} {
-		e.point("Map."+f, opMapWrite, "m", "nil")
+		e.point("Map."+f, abi.OpMapWrite, "m", "nil")
 	}
-	e.point("Map.Range", opMapRead, "m", "nil")
+	e.point("Map.Range", abi.OpMapRead, "m", "nil")
 	e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 }
 

@@ -1,6 +1,10 @@
 package sut
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
+)
 
 // Event is one entry of a log.
 type Event struct {
@@ -18,71 +22,71 @@ type Event struct {
 
 // Settled reports whether an event begins a transition that is its operation and nothing else, whatever was executed before: it makes
 // one access, to the object that it makes it to now.
-func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == stepSettled }
+func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == abi.StepSettled }
 
 // Forced reports whether an event is that the program ends, or time passes, though goroutines could go on, since they only look
 // again and again.
 func (e *Event) Forced() bool {
 	if e.Kind == Ticked {
-		return e.Number == TickForced || e.Number == tickAskForced
+		return e.Number == TickForced || e.Number == abi.TickAskForced
 	}
-	return e.Kind == Stepped && e.Access == stepForced
+	return e.Kind == Stepped && e.Access == abi.StepForced
 }
 
 // EventKind says what an event tells.
 type EventKind uint8
 
 const (
-	Stepped   EventKind = recordStep     // a transition of goroutine Subject begins
-	Accessed  EventKind = recordAccess   // Subject is the object
-	Spawned   EventKind = recordSpawn    // Subject is the new goroutine, Object the entry of its function
-	Woke      EventKind = recordWake     // Subject was blocked
-	Ticked    EventKind = recordTick     // Subject is the time since the start, ns; Number: a TickKind
-	Enabled   EventKind = recordEnabled  // Subject could have been picked for the next transition
-	Exchanged EventKind = recordExchange // an input on connection Subject
-	Delivered EventKind = recordDelivery // bytes arrived on connection Subject
-	Ended     EventKind = recordEnd      // goroutine Subject is gone
-	Pending   EventKind = recordPending  // goroutine Subject was parked when the execution ended
-	Needed    EventKind = recordNeed     // Subject: an object that the last step, partner or pending operation waited for
-	Partnered EventKind = recordPartner  // the step completes the operation of goroutine Subject, that was pending
-	Intended  EventKind = recordIntended // Subject: an object that the last partner or pending operation would have accessed
-	Left      EventKind = recordLeft     // Leaked, Deadlock: goroutine Subject was left blocked at PC
-	Signalled EventKind = recordSignal   // the last step was the arrival of signal Subject, or of none
+	Stepped   EventKind = abi.RecordStep     // a transition of goroutine Subject begins
+	Accessed  EventKind = abi.RecordAccess   // Subject is the object
+	Spawned   EventKind = abi.RecordSpawn    // Subject is the new goroutine, Object the entry of its function
+	Woke      EventKind = abi.RecordWake     // Subject was blocked
+	Ticked    EventKind = abi.RecordTick     // Subject is the time since the start, ns; Number: a TickKind
+	Enabled   EventKind = abi.RecordEnabled  // Subject could have been picked for the next transition
+	Exchanged EventKind = abi.RecordExchange // an input on connection Subject
+	Delivered EventKind = abi.RecordDelivery // bytes arrived on connection Subject
+	Ended     EventKind = abi.RecordEnd      // goroutine Subject is gone
+	Pending   EventKind = abi.RecordPending  // goroutine Subject was parked when the execution ended
+	Needed    EventKind = abi.RecordNeed     // Subject: an object that the last step, partner or pending operation waited for
+	Partnered EventKind = abi.RecordPartner  // the step completes the operation of goroutine Subject, that was pending
+	Intended  EventKind = abi.RecordIntended // Subject: an object that the last partner or pending operation would have accessed
+	Left      EventKind = abi.RecordLeft     // Leaked, Deadlock: goroutine Subject was left blocked at PC
+	Signalled EventKind = abi.RecordSignal   // the last step was the arrival of signal Subject, or of none
 )
 
 // How the clock came to advance.
 const (
-	TickLast   = tickLast   // nothing else could happen
-	TickEarly  = tickEarly  // it was picked; see Options
-	TickForced = tickForced // goroutines could go on, but only went round in loops that wait
-	TickLate   = tickLate   // no time has passed: what the network has held back arrives
-	TickWithin = tickWithin // time has passed for the peers, as a part of the step
+	TickLast   = abi.TickLast   // nothing else could happen
+	TickEarly  = abi.TickEarly  // it was picked; see Options
+	TickForced = abi.TickForced // goroutines could go on, but only went round in loops that wait
+	TickLate   = abi.TickLate   // no time has passed: what the network has held back arrives
+	TickWithin = abi.TickWithin // time has passed for the peers, as a part of the step
 )
 
 // Free, in Event.Ready, tells that a lock was free, or that no readers were inside.
-const Free = readyFree
+const Free = abi.ReadyFree
 
 // Operation is a visible operation.
 type Operation uint8
 
 // operationNames are for people; String is their only reader.
-var operationNames = [opCount]string{
-	opNone: "none", opStart: "start", opResume: "resume", opSend: "send on channel", opReceive: "receive from channel",
-	opClose: "close channel", opLength: "length of channel", opSelect: "select", opLock: "lock", opTryLock: "try to lock", opUnlock: "unlock",
-	opReadLock: "lock for reading", opReadUnlock: "unlock for reading", opWriteLock: "lock for writing",
-	opWriteUnlock: "unlock for writing", opWriteWait: "wait for the readers of", opTryReadLock: "try to lock for reading",
-	opTryWriteLock: "try to lock for writing", opAdd: "add to", opWait: "wait for", opReused: "return late from",
-	opCondWait: "await", opCondSignal: "signal", opOnce: "do", opLoad: "atomic load",
-	opStore: "atomic store", opUpdate: "atomic update", opYield: "yield", opMapRead: "read",
-	opMapWrite: "write", opChoose: "choose", opCollect: "collect garbage", opWeak: "look at weak pointer", opConnect: "connect", opSocketWrite: "write to connection",
-	opSocketRead: "read from connection", opSocketShutdown: "shut down connection", opSocketClose: "close",
-	opPollWait: "wait for connection", opExit: "exit", opTick: "clock", opTimer: "stop or reset timer",
-	opAdvance: "clock", opReadClock: "read the clock", opSetTimer: "set timer",
-	opFileRead: "read", opFileWrite: "change", opFileLock: "lock", opFileShare: "lock for reading",
-	opAccept: "accept connection", opBufferWrite: "write to connection", opPollWrite: "wait for room in connection",
-	opSocketTry: "try connection", opBind: "bind or listen", opDeadline: "set deadline of connection", opSendTo: "send datagram", opShort: "choose how much to read or write", opDescriptorUse: "use connection",
-	opDescriptorClose: "close", opFault: "network", opPeerTimer: "timers of the peers", opPass: "time passes for the peers", opGoOn: "go on",
-	opSignalSend: "send signal", opSignalSet: "set what signals do", opSignalReceive: "wait for signals", opSignalArrive: "arrival of a signal",
+var operationNames = [abi.OpCount]string{
+	abi.OpNone: "none", abi.OpStart: "start", abi.OpResume: "resume", abi.OpSend: "send on channel", abi.OpReceive: "receive from channel",
+	abi.OpClose: "close channel", abi.OpLength: "length of channel", abi.OpSelect: "select", abi.OpLock: "lock", abi.OpTryLock: "try to lock", abi.OpUnlock: "unlock",
+	abi.OpReadLock: "lock for reading", abi.OpReadUnlock: "unlock for reading", abi.OpWriteLock: "lock for writing",
+	abi.OpWriteUnlock: "unlock for writing", abi.OpWriteWait: "wait for the readers of", abi.OpTryReadLock: "try to lock for reading",
+	abi.OpTryWriteLock: "try to lock for writing", abi.OpAdd: "add to", abi.OpWait: "wait for", abi.OpReused: "return late from",
+	abi.OpCondWait: "await", abi.OpCondSignal: "signal", abi.OpOnce: "do", abi.OpLoad: "atomic load",
+	abi.OpStore: "atomic store", abi.OpUpdate: "atomic update", abi.OpYield: "yield", abi.OpMapRead: "read",
+	abi.OpMapWrite: "write", abi.OpChoose: "choose", abi.OpCollect: "collect garbage", abi.OpWeak: "look at weak pointer", abi.OpConnect: "connect", abi.OpSocketWrite: "write to connection",
+	abi.OpSocketRead: "read from connection", abi.OpSocketShutdown: "shut down connection", abi.OpSocketClose: "close",
+	abi.OpPollWait: "wait for connection", abi.OpExit: "exit", abi.OpTick: "clock", abi.OpTimer: "stop or reset timer",
+	abi.OpAdvance: "clock", abi.OpReadClock: "read the clock", abi.OpSetTimer: "set timer",
+	abi.OpFileRead: "read", abi.OpFileWrite: "change", abi.OpFileLock: "lock", abi.OpFileShare: "lock for reading",
+	abi.OpAccept: "accept connection", abi.OpBufferWrite: "write to connection", abi.OpPollWrite: "wait for room in connection",
+	abi.OpSocketTry: "try connection", abi.OpBind: "bind or listen", abi.OpDeadline: "set deadline of connection", abi.OpSendTo: "send datagram", abi.OpShort: "choose how much to read or write", abi.OpDescriptorUse: "use connection",
+	abi.OpDescriptorClose: "close", abi.OpFault: "network", abi.OpPeerTimer: "timers of the peers", abi.OpPass: "time passes for the peers", abi.OpGoOn: "go on",
+	abi.OpSignalSend: "send signal", abi.OpSignalSet: "set what signals do", abi.OpSignalReceive: "wait for signals", abi.OpSignalArrive: "arrival of a signal",
 }
 
 func (o Operation) String() string {
@@ -104,96 +108,96 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome %d", uint8(o))
 }
 
-// decode turns a record of the shared memory into an event.
-func (r *record) decode(e *Event) {
+// decodeRecord turns a record of the shared memory into an event.
+func decodeRecord(r *abi.Record, e *Event) {
 	*e = Event{
-		Kind: EventKind(r.kind), Operation: Operation(r.op), Access: AccessKind(r.flag), Ready: r.ready,
-		Number: r.number, Subject: r.a, Object: r.b, PC: r.pc, Open: r.open,
+		Kind: EventKind(r.Kind), Operation: Operation(r.Op), Access: AccessKind(r.Flag), Ready: r.Ready,
+		Number: r.Number, Subject: r.A, Object: r.B, PC: r.PC, Open: r.Open,
 	}
-	switch r.kind {
-	case recordStep, recordPending, recordPartner:
-		e.Number, e.Choices = r.number&0xffff, r.number>>16
-	case recordEnabled:
-		e.Number, e.Choices = 0, r.number
+	switch r.Kind {
+	case abi.RecordStep, abi.RecordPending, abi.RecordPartner:
+		e.Number, e.Choices = r.Number&0xffff, r.Number>>16
+	case abi.RecordEnabled:
+		e.Number, e.Choices = 0, r.Number
 	}
 }
 
 // The operations.
 const (
-	Begin          Operation = opStart
-	Resume         Operation = opResume // goes on after having been blocked
-	ChannelSend    Operation = opSend
-	ChannelReceive Operation = opReceive
-	ChannelClose   Operation = opClose
-	ChannelLength  Operation = opLength
-	Select         Operation = opSelect
-	Lock           Operation = opLock
-	TryLock        Operation = opTryLock
-	Unlock         Operation = opUnlock
-	ReadLock       Operation = opReadLock
-	ReadUnlock     Operation = opReadUnlock
-	WriteLock      Operation = opWriteLock
-	WriteUnlock    Operation = opWriteUnlock
-	WriteWait      Operation = opWriteWait // a writer waits for the readers to leave
-	TryReadLock    Operation = opTryReadLock
-	TryWriteLock   Operation = opTryWriteLock
-	Add            Operation = opAdd
-	Wait           Operation = opWait
-	Reused         Operation = opReused // Wait, after an Add that should have come later
-	CondWait       Operation = opCondWait
-	CondSignal     Operation = opCondSignal
-	Once           Operation = opOnce
-	AtomicLoad     Operation = opLoad
-	AtomicStore    Operation = opStore
-	AtomicUpdate   Operation = opUpdate
-	Yield          Operation = opYield
-	MapRead        Operation = opMapRead
-	MapWrite       Operation = opMapWrite
-	Choose         Operation = opChoose
-	Collect        Operation = opCollect
-	Weak           Operation = opWeak
-	SocketConnect  Operation = opConnect
-	SocketBind     Operation = opBind // or listen
-	NetworkFault   Operation = opFault
-	PeerTimer      Operation = opPeerTimer // whether their time passes before the program's clock advances: 0 is no
-	TimePasses     Operation = opPass
-	SocketWrite    Operation = opSocketWrite
-	SocketRead     Operation = opSocketRead
-	SocketShutdown Operation = opSocketShutdown
-	SocketClose    Operation = opSocketClose
-	PollWait       Operation = opPollWait
-	Exit           Operation = opExit // returning from main, or os.Exit(0)
-	Tick           Operation = opTick
-	Timer          Operation = opTimer
-	Advance        Operation = opAdvance // the clock, although goroutines could go on
-	ReadClock      Operation = opReadClock
-	SetTimer       Operation = opSetTimer
-	FileRead       Operation = opFileRead // looks at a file, a directory or what is open
-	FileWrite      Operation = opFileWrite
-	FileLock       Operation = opFileLock  // flock, exclusive
-	FileShare      Operation = opFileShare // flock, shared
-	SignalSend     Operation = opSignalSend
-	SignalSet      Operation = opSignalSet
-	SignalReceive  Operation = opSignalReceive
-	SignalArrive   Operation = opSignalArrive // or not, as the last alternative
+	Begin          Operation = abi.OpStart
+	Resume         Operation = abi.OpResume // goes on after having been blocked
+	ChannelSend    Operation = abi.OpSend
+	ChannelReceive Operation = abi.OpReceive
+	ChannelClose   Operation = abi.OpClose
+	ChannelLength  Operation = abi.OpLength
+	Select         Operation = abi.OpSelect
+	Lock           Operation = abi.OpLock
+	TryLock        Operation = abi.OpTryLock
+	Unlock         Operation = abi.OpUnlock
+	ReadLock       Operation = abi.OpReadLock
+	ReadUnlock     Operation = abi.OpReadUnlock
+	WriteLock      Operation = abi.OpWriteLock
+	WriteUnlock    Operation = abi.OpWriteUnlock
+	WriteWait      Operation = abi.OpWriteWait // a writer waits for the readers to leave
+	TryReadLock    Operation = abi.OpTryReadLock
+	TryWriteLock   Operation = abi.OpTryWriteLock
+	Add            Operation = abi.OpAdd
+	Wait           Operation = abi.OpWait
+	Reused         Operation = abi.OpReused // Wait, after an Add that should have come later
+	CondWait       Operation = abi.OpCondWait
+	CondSignal     Operation = abi.OpCondSignal
+	Once           Operation = abi.OpOnce
+	AtomicLoad     Operation = abi.OpLoad
+	AtomicStore    Operation = abi.OpStore
+	AtomicUpdate   Operation = abi.OpUpdate
+	Yield          Operation = abi.OpYield
+	MapRead        Operation = abi.OpMapRead
+	MapWrite       Operation = abi.OpMapWrite
+	Choose         Operation = abi.OpChoose
+	Collect        Operation = abi.OpCollect
+	Weak           Operation = abi.OpWeak
+	SocketConnect  Operation = abi.OpConnect
+	SocketBind     Operation = abi.OpBind // or listen
+	NetworkFault   Operation = abi.OpFault
+	PeerTimer      Operation = abi.OpPeerTimer // whether their time passes before the program's clock advances: 0 is no
+	TimePasses     Operation = abi.OpPass
+	SocketWrite    Operation = abi.OpSocketWrite
+	SocketRead     Operation = abi.OpSocketRead
+	SocketShutdown Operation = abi.OpSocketShutdown
+	SocketClose    Operation = abi.OpSocketClose
+	PollWait       Operation = abi.OpPollWait
+	Exit           Operation = abi.OpExit // returning from main, or os.Exit(0)
+	Tick           Operation = abi.OpTick
+	Timer          Operation = abi.OpTimer
+	Advance        Operation = abi.OpAdvance // the clock, although goroutines could go on
+	ReadClock      Operation = abi.OpReadClock
+	SetTimer       Operation = abi.OpSetTimer
+	FileRead       Operation = abi.OpFileRead // looks at a file, a directory or what is open
+	FileWrite      Operation = abi.OpFileWrite
+	FileLock       Operation = abi.OpFileLock  // flock, exclusive
+	FileShare      Operation = abi.OpFileShare // flock, shared
+	SignalSend     Operation = abi.OpSignalSend
+	SignalSet      Operation = abi.OpSignalSet
+	SignalReceive  Operation = abi.OpSignalReceive
+	SignalArrive   Operation = abi.OpSignalArrive // or not, as the last alternative
 )
 
-func (m *memoryAccess) decode() MemoryAccess {
-	n := min(m.stackLength, uint64(len(m.stack)))
+func decodeAccess(m *abi.MemoryAccess) MemoryAccess {
+	n := min(m.StackLength, uint64(len(m.Stack)))
 	return MemoryAccess{
-		Address: m.address, Size: int(m.size), Write: m.kind&memoryWrite != 0, Atomic: m.kind&memoryAtomic != 0,
-		Goroutine: m.goroutine, Stack: append([]uint64(nil), m.stack[:n]...), slot: m.slot, clock: m.clock,
+		Address: m.Address, Size: int(m.Size), Write: m.Kind&abi.MemoryWrite != 0, Atomic: m.Kind&abi.MemoryAtomic != 0,
+		Goroutine: m.Goroutine, Stack: append([]uint64(nil), m.Stack[:n]...), slot: m.Slot, clock: m.Clock,
 	}
 }
 
 // encode is what a worker needs to know of an access to watch for it.
-func (m *MemoryAccess) encode() memoryAccess {
-	w := memoryAccess{address: m.Address, slot: m.slot, clock: m.clock}
+func (m *MemoryAccess) encode() abi.MemoryAccess {
+	w := abi.MemoryAccess{Address: m.Address, Slot: m.slot, Clock: m.clock}
 	if m.Write {
-		w.kind |= memoryWrite
+		w.Kind |= abi.MemoryWrite
 	}
 	if m.Atomic {
-		w.kind |= memoryAtomic
+		w.Kind |= abi.MemoryAtomic
 	}
 	return w
 }
@@ -205,5 +209,5 @@ func (e *Event) TicksWithin() bool {
 
 // AsksPeers reports whether time is to pass for the peers first: the clock stands still.
 func (e *Event) AsksPeers() bool {
-	return e.Kind == Ticked && (e.Number == tickAsk || e.Number == tickAskForced)
+	return e.Kind == Ticked && (e.Number == abi.TickAsk || e.Number == abi.TickAskForced)
 }

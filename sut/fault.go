@@ -5,28 +5,30 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // faults lists what can go wrong with a connection to a peer, by number: see faultRefused.
-var faults = [faultCount]struct{ kind, on, text string }{
-	faultRefused:                    {"refused", "connect", "refused"},
-	faultUnanswered:                 {"silent", "connect", "no answer"},
-	faultsOfRead + faultReset - 1:   {"reset", "read", "reset"},
-	faultsOfRead + faultEnd - 1:     {"end", "read", "end"},
-	faultsOfRead + faultSilence - 1: {"silent", "read", "silence"},
-	faultsBefore + faultReset - 1:   {"reset", "write", "reset before the peer sees it"},
-	faultsBefore + faultEnd - 1:     {"end", "write", "end before the peer sees it"},
-	faultsBefore + faultSilence - 1: {"silent", "write", "silence before the peer sees it"},
-	faultsAfter + faultReset - 1:    {"reset", "write", "reset after the peer saw it"},
-	faultsAfter + faultEnd - 1:      {"end", "write", "end after the peer saw it"},
-	faultsAfter + faultSilence - 1:  {"silent", "write", "silence after the peer saw it"},
+var faults = [abi.FaultCount]struct{ kind, on, text string }{
+	abi.FaultRefused:                        {"refused", "connect", "refused"},
+	abi.FaultUnanswered:                     {"silent", "connect", "no answer"},
+	abi.FaultsOfRead + abi.FaultReset - 1:   {"reset", "read", "reset"},
+	abi.FaultsOfRead + abi.FaultEnd - 1:     {"end", "read", "end"},
+	abi.FaultsOfRead + abi.FaultSilence - 1: {"silent", "read", "silence"},
+	abi.FaultsBefore + abi.FaultReset - 1:   {"reset", "write", "reset before the peer sees it"},
+	abi.FaultsBefore + abi.FaultEnd - 1:     {"end", "write", "end before the peer sees it"},
+	abi.FaultsBefore + abi.FaultSilence - 1: {"silent", "write", "silence before the peer sees it"},
+	abi.FaultsAfter + abi.FaultReset - 1:    {"reset", "write", "reset after the peer saw it"},
+	abi.FaultsAfter + abi.FaultEnd - 1:      {"end", "write", "end after the peer saw it"},
+	abi.FaultsAfter + abi.FaultSilence - 1:  {"silent", "write", "silence after the peer saw it"},
 
-	faultsReceived + datagramLost - 1:    {"lost", "read", "the datagram that comes is lost"},
-	faultsReceived + datagramDoubled - 1: {"duplicated", "read", "the datagram comes twice"},
-	faultsReceived + datagramLate - 1:    {"reordered", "read", "the datagram comes after the next one"},
-	faultsSent + datagramLost - 1:        {"lost", "write", "the datagram to the peer is lost"},
-	faultsSent + datagramDoubled - 1:     {"duplicated", "write", "the datagram to the peer arrives twice"},
-	faultsSent + datagramLate - 1:        {"reordered", "write", "the datagram arrives after the next one"},
+	abi.FaultsReceived + abi.DatagramLost - 1:    {"lost", "read", "the datagram that comes is lost"},
+	abi.FaultsReceived + abi.DatagramDoubled - 1: {"duplicated", "read", "the datagram comes twice"},
+	abi.FaultsReceived + abi.DatagramLate - 1:    {"reordered", "read", "the datagram comes after the next one"},
+	abi.FaultsSent + abi.DatagramLost - 1:        {"lost", "write", "the datagram to the peer is lost"},
+	abi.FaultsSent + abi.DatagramDoubled - 1:     {"duplicated", "write", "the datagram to the peer arrives twice"},
+	abi.FaultsSent + abi.DatagramLate - 1:        {"reordered", "write", "the datagram arrives after the next one"},
 }
 
 // The words for faults of the network.
@@ -82,25 +84,25 @@ func (w World) CheckFaults() error {
 }
 
 // describeFaults puts the faults that can happen where the worker looks for them.
-func (w World) describeFaults(sh *sharedWorld) error {
+func (w World) describeFaults(sh *abi.SharedWorld) error {
 	set, err := w.faultSet()
 	if err != nil {
 		return err
 	}
-	sh.faults, sh.faultSet = uint64(max(w.Faults, 0)), uint64(set)
-	sh.faultsSomewhere, sh.faultsOpened = uint64(flag(len(w.FaultPeers) > 0)), uint64(flag(w.FaultsOpened))
-	if len(w.FaultPlaces) > maxFaultPlaces {
+	sh.Faults, sh.FaultSet = uint64(max(w.Faults, 0)), uint64(set)
+	sh.FaultsSomewhere, sh.FaultsOpened = uint64(flag(len(w.FaultPeers) > 0)), uint64(flag(w.FaultsOpened))
+	if len(w.FaultPlaces) > abi.MaxFaultPlaces {
 		return fmt.Errorf("connections to %d addresses of peers can fail, and %d is the limit: name fewer peers",
-			len(w.FaultPlaces), maxFaultPlaces)
+			len(w.FaultPlaces), abi.MaxFaultPlaces)
 	}
-	sh.faultPlaces = uint64(len(w.FaultPlaces))
+	sh.FaultPlaces = uint64(len(w.FaultPlaces))
 	for i, p := range w.FaultPlaces {
-		at := faultPlace{ip: p.IP, port: uint64(p.Port), datagrams: uint64(flag(p.Datagrams)), pathLength: uint64(len(p.Path))}
-		if len(p.Path) > len(at.path) {
-			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.path))
+		at := abi.FaultPlace{IP: p.IP, Port: uint64(p.Port), Datagrams: uint64(flag(p.Datagrams)), PathLength: uint64(len(p.Path))}
+		if len(p.Path) > len(at.Path) {
+			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.Path))
 		}
-		copy(at.path[:], p.Path)
-		sh.faultPlace[i] = at
+		copy(at.Path[:], p.Path)
+		sh.FaultPlace[i] = at
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 const pageSize = 4096
@@ -24,13 +26,13 @@ const pageSize = 4096
 // and the worker counts its faults, so that the map need not be read otherwise.
 type pageTable struct {
 	pid     int
-	shared  *shared
+	shared  *abi.Shared
 	saved   map[uint64]uint64 // the pages of the snapshot, and where their copies are
 	written map[uint64]uint64 // the pages of the region table, and where their copies are; 0: they were zero
 	faults  uint64            // page faults of the worker at the last scan
 }
 
-func newPageTable(pid int, s *shared) *pageTable {
+func newPageTable(pid int, s *abi.Shared) *pageTable {
 	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{}}
 }
 
@@ -50,14 +52,14 @@ const (
 
 // snapshot puts all pages that are in memory into the region table, to be saved.
 func (t *pageTable) snapshot() error {
-	at := t.shared.backup
+	at := t.shared.Backup
 	all := map[uint64]uint64{}
 	err := t.look(func(m mapping, page, entry uint64) error {
 		if entry&(pagePresent|pageSwapped) == 0 && !m.file {
 			return nil // zero
 		}
-		if at+pageSize > t.shared.backup+t.shared.backupBytes {
-			return fmt.Errorf("the program has more than %d MiB of memory before main starts", t.shared.backupBytes>>20)
+		if at+pageSize > t.shared.Backup+t.shared.BackupBytes {
+			return fmt.Errorf("the program has more than %d MiB of memory before main starts", t.shared.BackupBytes>>20)
 		}
 		all[page] = at
 		at += pageSize
@@ -93,8 +95,8 @@ func (t *pageTable) fill(pages map[uint64]uint64) error {
 	sorted := slices.Sorted(maps.Keys(pages))
 	for _, gap := range []uint64{0, backupBytes} {
 		regions := joinPages(sorted, pages, gap)
-		if len(regions) <= maxRegions {
-			t.shared.regions = uint64(copy(t.shared.region[:], regions))
+		if len(regions) <= abi.MaxRegions {
+			t.shared.Regions = uint64(copy(t.shared.Region[:], regions))
 			return nil
 		}
 	}
@@ -103,21 +105,21 @@ func (t *pageTable) fill(pages map[uint64]uint64) error {
 
 // joinPages makes regions of pages in ascending order, joining those whose copies
 // are as far from each other as they are, and not further than gap.
-func joinPages(sorted []uint64, copies map[uint64]uint64, gap uint64) []region {
-	var regions []region
+func joinPages(sorted []uint64, copies map[uint64]uint64, gap uint64) []abi.Region {
+	var regions []abi.Region
 	for _, page := range sorted {
 		saved := copies[page]
 		if len(regions) > 0 {
 			last := &regions[len(regions)-1]
-			end := last.address + last.length
-			adjacent := saved == 0 && last.saved == 0 && page == end
-			parallel := saved != 0 && last.saved != 0 && page-last.address == saved-last.saved
+			end := last.Address + last.Length
+			adjacent := saved == 0 && last.Saved == 0 && page == end
+			parallel := saved != 0 && last.Saved != 0 && page-last.Address == saved-last.Saved
 			if adjacent || parallel && page-end <= gap {
-				last.length = page + pageSize - last.address
+				last.Length = page + pageSize - last.Address
 				continue
 			}
 		}
-		regions = append(regions, region{address: page, length: pageSize, saved: saved})
+		regions = append(regions, abi.Region{Address: page, Length: pageSize, Saved: saved})
 	}
 	return regions
 }

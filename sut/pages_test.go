@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // TestJoinPages compares the regions with a dumb twin: page by page, each is put
@@ -44,20 +46,20 @@ func TestJoinPages(t *testing.T) {
 				t.Fatalf("page %#x is put back from %#x, its copy is at %#x", page, from, saved[page])
 			}
 		}
-		if len(wide) > len(tight) || !slices.IsSortedFunc(wide, func(a, b region) int { return int(a.address) - int(b.address) }) {
+		if len(wide) > len(tight) || !slices.IsSortedFunc(wide, func(a, b abi.Region) int { return int(a.Address) - int(b.Address) }) {
 			t.Fatalf("%d regions with gaps, %d without", len(wide), len(tight))
 		}
 	}
 }
 
 // putBack says where each page of regions is put back from; 0: it becomes zero.
-func putBack(regions []region) map[uint64]uint64 {
+func putBack(regions []abi.Region) map[uint64]uint64 {
 	pages := map[uint64]uint64{}
 	for _, r := range regions {
-		for at := uint64(0); at < r.length; at += pageSize {
-			pages[r.address+at] = 0
-			if r.saved != 0 {
-				pages[r.address+at] = r.saved + at
+		for at := uint64(0); at < r.Length; at += pageSize {
+			pages[r.Address+at] = 0
+			if r.Saved != 0 {
+				pages[r.Address+at] = r.Saved + at
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // TestReaderAgrees: a reader that has read other logs, most of which begin alike, reads
@@ -14,17 +16,17 @@ import (
 func TestReaderAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := sharedForTests()
-	s.messageLength, s.stackLength, s.outcome = 0, 0, outcomeCompleted
-	defer func() { s.onlyEnd = 0 }()
+	s.MessageLength, s.StackLength, s.Outcome = 0, 0, abi.OutcomeCompleted
+	defer func() { s.OnlyEnd = 0 }()
 	var reader logReader
-	var records []record
+	var records []abi.Record
 	damaged, alike := 0, 0
 	for range 5000 {
 		records = records[:random.IntN(len(records)+1)]
 		for range random.IntN(8) {
 			records = append(records, randomRecord(random))
 		}
-		s.records, s.onlyEnd = uint32(copy(s.record[:], records)), flag(random.IntN(10) == 0)
+		s.Records, s.OnlyEnd = uint32(copy(s.Record[:], records)), flag(random.IntN(10) == 0)
 		alike += commonPrefix(reader.records, records)
 		want, wantError := new(logReader).read(s)
 		got, err := reader.read(s)
@@ -44,16 +46,16 @@ func TestReaderAgrees(t *testing.T) {
 	}
 }
 
-func randomRecord(random *rand.Rand) record {
-	kinds := []uint8{recordStep, recordStep, recordAccess, recordTick, recordEnabled, recordPending, recordNeed, recordIntended, recordPartner}
-	return record{kind: kinds[random.IntN(len(kinds))], number: 1 << 16, a: random.Uint64N(3), b: random.Uint64N(3)}
+func randomRecord(random *rand.Rand) abi.Record {
+	kinds := []uint8{abi.RecordStep, abi.RecordStep, abi.RecordAccess, abi.RecordTick, abi.RecordEnabled, abi.RecordPending, abi.RecordNeed, abi.RecordIntended, abi.RecordPartner}
+	return abi.Record{Kind: kinds[random.IntN(len(kinds))], Number: 1 << 16, A: random.Uint64N(3), B: random.Uint64N(3)}
 }
 
 // TestCommonPrefix tries every byte of a record.
 func TestCommonPrefix(t *testing.T) {
-	a := make([]record, 200)
+	a := make([]abi.Record, 200)
 	for i := range a {
-		for at := range unsafe.Sizeof(record{}) {
+		for at := range unsafe.Sizeof(abi.Record{}) {
 			b := slices.Clone(a)
 			*(*byte)(unsafe.Add(unsafe.Pointer(&b[i]), at)) = 1
 			if got := commonPrefix(a, b[:190]); got != min(i, 190) {

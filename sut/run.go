@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // Run runs one execution. Peers answers for the other side of the connections;
@@ -21,27 +23,27 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
 	}
-	w.shared.peers = flag(peers != nil)
+	w.shared.Peers = flag(peers != nil)
 	defer w.cpu.share()()
 	w.touch()
 	defer w.started.Store(0)
-	if err := w.tell(commandRun); err != nil {
+	if err := w.tell(abi.CommandRun); err != nil {
 		return nil, w.explain(err)
 	}
 	for {
 		answer, err := w.hear()
-		if errors.Is(err, errWorkerGone) && w.shared.outcome == outcomeFatal {
+		if errors.Is(err, errWorkerGone) && w.shared.Outcome == abi.OutcomeFatal {
 			return w.fatalLog()
 		}
 		if err != nil {
 			return nil, w.explain(err)
 		}
 		switch answer {
-		case answerRequest:
+		case abi.AnswerRequest:
 			if err := w.exchange(peers); err != nil {
 				return w.soFar(), err
 			}
-		case answerEnd:
+		case abi.AnswerEnd:
 			return w.finish()
 		default:
 			return nil, fmt.Errorf("the worker answered %q in an execution", answer)
@@ -63,48 +65,48 @@ func (w *Worker) touch() { w.started.Store(time.Now().UnixNano()) }
 // load puts the schedule into the shared memory.
 func (w *Worker) load(s Schedule) error {
 	sh := w.shared
-	if len(s.Prefix) > maxPrefix || len(s.Sleep) > maxSleepers {
-		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), maxPrefix, maxSleepers)
+	if len(s.Prefix) > abi.MaxPrefix || len(s.Sleep) > abi.MaxSleepers {
+		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), abi.MaxPrefix, abi.MaxSleepers)
 	}
 	if s.SleepFrom < 0 || s.SleepFrom > len(s.Prefix) {
 		return fmt.Errorf("the sleep set is that before choice %d, but the prefix of the schedule has %d choices", s.SleepFrom, len(s.Prefix))
 	}
 	for i, c := range s.Prefix {
-		sh.prefix[i] = sharedAction{goroutine: c.Goroutine, choice: uint32(c.Alternative)}
+		sh.Prefix[i] = abi.SharedAction{Goroutine: c.Goroutine, Choice: uint32(c.Alternative)}
 	}
-	sh.prefixLength, sh.sleepFrom = uint32(len(s.Prefix)), uint32(s.SleepFrom)
-	sh.sleepLength = uint32(len(s.Sleep))
+	sh.PrefixLength, sh.SleepFrom = uint32(len(s.Prefix)), uint32(s.SleepFrom)
+	sh.SleepLength = uint32(len(s.Sleep))
 	used := 0
 	for i, sleeper := range s.Sleep {
-		if used+len(sleeper.Accesses) > maxSleepAccesses {
-			return fmt.Errorf("the sleep set has more than %d accesses", maxSleepAccesses)
+		if used+len(sleeper.Accesses) > abi.MaxSleepAccesses {
+			return fmt.Errorf("the sleep set has more than %d accesses", abi.MaxSleepAccesses)
 		}
-		sh.sleeper[i] = sharedSleeper{goroutine: sleeper.Goroutine, choice: uint32(sleeper.Alternative), first: uint32(used), count: uint32(len(sleeper.Accesses))}
+		sh.Sleeper[i] = abi.SharedSleeper{Goroutine: sleeper.Goroutine, Choice: uint32(sleeper.Alternative), First: uint32(used), Count: uint32(len(sleeper.Accesses))}
 		for _, a := range sleeper.Accesses {
-			sh.sleepAccesses[used] = sharedAccess{object: a.Object, kind: uint32(a.Kind), delta: a.Delta}
+			sh.SleepAccesses[used] = abi.SharedAccess{Object: a.Object, Kind: uint32(a.Kind), Delta: a.Delta}
 			used++
 		}
 	}
-	sh.wantEnabled = flag(s.WantEnabled)
-	sh.wantLeaks, sh.lenient, sh.tentative = flag(s.WantLeaks), flag(s.Lenient), flag(s.Tentative)
-	if err := sh.guide(s); err != nil {
+	sh.WantEnabled = flag(s.WantEnabled)
+	sh.WantLeaks, sh.Lenient, sh.Tentative = flag(s.WantLeaks), flag(s.Lenient), flag(s.Tentative)
+	if err := guide(sh, s); err != nil {
 		return err
 	}
-	sh.roundLimit = uint32(max(s.Rounds, 0))
-	sh.raceWatch, sh.raceEarlier, sh.raceLater = 0, memoryAccess{}, memoryAccess{}
+	sh.RoundLimit = uint32(max(s.Rounds, 0))
+	sh.RaceWatch, sh.RaceEarlier, sh.RaceLater = 0, abi.MemoryAccess{}, abi.MemoryAccess{}
 	if s.Watch != nil {
-		sh.raceWatch, sh.raceEarlier = 1, s.Watch.encode()
+		sh.RaceWatch, sh.RaceEarlier = 1, s.Watch.encode()
 	}
-	sh.stepLimit = MaxSteps
+	sh.StepLimit = MaxSteps
 	if s.Steps > 0 && s.Steps < MaxSteps {
-		sh.stepLimit = uint32(s.Steps)
+		sh.StepLimit = uint32(s.Steps)
 	}
-	if sh.onlyEnd = flag(s.OnlyEnd); s.OnlyEnd {
-		sh.stepLimit = 1<<32 - 1
+	if sh.OnlyEnd = flag(s.OnlyEnd); s.OnlyEnd {
+		sh.StepLimit = 1<<32 - 1
 	}
-	sh.recordLimit = uint32(s.MaxEvents())
-	sh.records, sh.steps, sh.outcome, sh.exitCode, sh.position = 0, 0, outcomeRunning, 0, 0
-	sh.messageLength, sh.stackLength = 0, 0
+	sh.RecordLimit = uint32(s.MaxEvents())
+	sh.Records, sh.Steps, sh.Outcome, sh.ExitCode, sh.Position = 0, 0, abi.OutcomeRunning, 0, 0
+	sh.MessageLength, sh.StackLength = 0, 0
 	return nil
 }
 
@@ -112,7 +114,7 @@ func (w *Worker) load(s Schedule) error {
 // length fill it only after Steps of them, and those that are longer do not take all memory.
 func (s *Schedule) MaxEvents() int {
 	const least, perTransition = 1<<18 - 1<<13, 16
-	switch most := maxRecords - endRecords; {
+	switch most := abi.MaxRecords - abi.EndRecords; {
 	case s.OnlyEnd:
 		return least
 	case s.Steps > 0:
@@ -123,31 +125,31 @@ func (s *Schedule) MaxEvents() int {
 }
 
 // guide says how goroutines are picked beyond the prefix.
-func (sh *shared) guide(s Schedule) error {
-	sh.seed, sh.byPriority, sh.changes = s.Seed, flag(s.Priorities != nil), 0
+func guide(sh *abi.Shared, s Schedule) error {
+	sh.Seed, sh.ByPriority, sh.Changes = s.Seed, flag(s.Priorities != nil), 0
 	if p := s.Priorities; p != nil {
-		if len(p.Changes) > maxChanges {
-			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes), maxChanges)
+		if len(p.Changes) > abi.MaxChanges {
+			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes), abi.MaxChanges)
 		}
 		for i, at := range p.Changes {
-			sh.change[i] = uint32(at)
+			sh.Change[i] = uint32(at)
 		}
-		sh.changes = uint32(len(p.Changes))
+		sh.Changes = uint32(len(p.Changes))
 	}
-	if len(s.Rare) > maxRare {
-		return fmt.Errorf("the schedule has %d rare events; the limit is %d", len(s.Rare), maxRare)
+	if len(s.Rare) > abi.MaxRare {
+		return fmt.Errorf("the schedule has %d rare events; the limit is %d", len(s.Rare), abi.MaxRare)
 	}
 	for i, r := range s.Rare {
-		sh.rare[i] = sharedRare{kind: uint32(r.Kind), at: uint32(r.At)}
+		sh.Rare[i] = abi.SharedRare{Kind: uint32(r.Kind), At: uint32(r.At)}
 	}
-	sh.rares, sh.rarePoints = uint32(len(s.Rare)), [rareKinds]uint32{}
+	sh.Rares, sh.RarePoints = uint32(len(s.Rare)), [abi.RareKinds]uint32{}
 	limit := func(n *int) uint32 {
 		if n == nil || uint64(*n) > math.MaxUint32 {
 			return math.MaxUint32
 		}
 		return uint32(*n)
 	}
-	sh.preemptionLimit, sh.delayLimit = limit(s.Preemptions), limit(s.Delays)
+	sh.PreemptionLimit, sh.DelayLimit = limit(s.Preemptions), limit(s.Delays)
 	return nil
 }
 
@@ -192,7 +194,7 @@ func takeOutput(f *os.File) ([]byte, error) {
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {
 		return nil, err
 	}
-	b := make([]byte, min(info.Size, outputBytes+lastWordsBytes))
+	b := make([]byte, min(info.Size, abi.OutputBytes+abi.LastWordsBytes))
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
@@ -212,7 +214,7 @@ func (w *Worker) fatalLog() (*Log, error) {
 
 // exchange serves one input of the program.
 func (w *Worker) exchange(peers Peers) error {
-	in, err := w.shared.readInput()
+	in, err := readInput(w.shared)
 	if err != nil {
 		return err
 	}
@@ -230,43 +232,43 @@ func (w *Worker) exchange(peers Peers) error {
 
 // reply hands the answer over, in as many pieces as it needs.
 func (w *Worker) reply(a Answer) error {
-	h := &w.shared.exchange
-	*h = exchangeHeader{
-		errno: uint32(a.Errno), connection: uint32(a.Connection),
-		passed: uint64(a.Time.Passed), shows: flag(a.Time.Shows), idle: flag(a.Time.Idle), tie: flag(a.Time.Tie),
+	h := &w.shared.Exchange
+	*h = abi.ExchangeHeader{
+		Errno: uint32(a.Errno), Connection: uint32(a.Connection),
+		Passed: uint64(a.Time.Passed), Shows: flag(a.Time.Shows), Idle: flag(a.Time.Idle), Tie: flag(a.Time.Tie),
 	}
 	pending := a.Deliveries
 	for {
 		pending = w.fill(pending)
-		h.more = flag(len(pending) > 0)
-		h.clients = uint32(a.Clients)
-		if h.failed = flag(a.Failure != ""); h.failed != 0 {
-			w.shared.messageLength = uint32(copy(w.shared.message[:], a.Failure))
+		h.More = flag(len(pending) > 0)
+		h.Clients = uint32(a.Clients)
+		if h.Failed = flag(a.Failure != ""); h.Failed != 0 {
+			w.shared.MessageLength = uint32(copy(w.shared.Message[:], a.Failure))
 		}
-		if err := w.tell(commandReply); err != nil {
+		if err := w.tell(abi.CommandReply); err != nil {
 			return w.explain(err)
 		}
 		if len(pending) == 0 {
 			return nil
 		}
-		if err := w.expect(answerRequest); err != nil {
+		if err := w.expect(abi.AnswerRequest); err != nil {
 			return w.explain(err)
 		}
-		if h.kind != exchangeMore {
-			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.kind)
+		if h.Kind != abi.ExchangeMore {
+			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.Kind)
 		}
-		*h = exchangeHeader{}
+		*h = abi.ExchangeHeader{}
 	}
 }
 
 // fill writes as many deliveries as fit into the shared memory and returns the rest.
 func (w *Worker) fill(list []Delivery) []Delivery {
-	const header = int(unsafe.Sizeof(deliveryHeader{}))
+	const header = int(unsafe.Sizeof(abi.DeliveryHeader{}))
 	sh := w.shared
 	at := 0
-	sh.exchange.deliveries = 0
+	sh.Exchange.Deliveries = 0
 	for len(list) > 0 {
-		room := exchangeBytes - at - header - 8
+		room := abi.ExchangeBytes - at - header - 8
 		if room <= 0 {
 			break
 		}
@@ -278,18 +280,18 @@ func (w *Worker) fill(list []Delivery) []Delivery {
 		} else {
 			list = list[1:]
 		}
-		binary.LittleEndian.PutUint32(sh.data[at:], uint32(d.Connection))
-		binary.LittleEndian.PutUint32(sh.data[at+4:], uint32(end))
-		binary.LittleEndian.PutUint32(sh.data[at+8:], uint32(n))
-		binary.LittleEndian.PutUint32(sh.data[at+12:], 0)
+		binary.LittleEndian.PutUint32(sh.Data[at:], uint32(d.Connection))
+		binary.LittleEndian.PutUint32(sh.Data[at+4:], uint32(end))
+		binary.LittleEndian.PutUint32(sh.Data[at+8:], uint32(n))
+		binary.LittleEndian.PutUint32(sh.Data[at+12:], 0)
 		if d.Opened {
-			binary.LittleEndian.PutUint32(sh.data[at+12:], uint32(d.Listener)+1)
+			binary.LittleEndian.PutUint32(sh.Data[at+12:], uint32(d.Listener)+1)
 		}
-		copy(sh.data[at+header:], d.Data[:n])
+		copy(sh.Data[at+header:], d.Data[:n])
 		at += header + (n+7)&^7
-		sh.exchange.deliveries++
+		sh.Exchange.Deliveries++
 	}
-	sh.exchange.length = uint32(at)
+	sh.Exchange.Length = uint32(at)
 	return list
 }
 

@@ -11,7 +11,11 @@
 // main.main, and the same schedule gives the same log, bit for bit.
 package sut
 
-import "time"
+import (
+	"time"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
+)
 
 // Schedule tells a worker how to run one execution: Prefix as it is, then on by
 // itself, staying with the running goroutine while that is enabled and not
@@ -60,12 +64,12 @@ type RareKind uint32
 
 // The kinds of rare events.
 const (
-	RareFault      RareKind = rareFault
-	RareShortRead  RareKind = rareShortRead
-	RareShortWrite RareKind = rareShortWrite
-	RareEarlyTimer RareKind = rareEarlyTimer
-	RareSignal     RareKind = rareSignal
-	RareKinds               = rareKinds
+	RareFault      RareKind = abi.RareFault
+	RareShortRead  RareKind = abi.RareShortRead
+	RareShortWrite RareKind = abi.RareShortWrite
+	RareEarlyTimer RareKind = abi.RareEarlyTimer
+	RareSignal     RareKind = abi.RareSignal
+	RareKinds               = abi.RareKinds
 )
 
 // Choice picks a goroutine and one of its alternatives.
@@ -75,11 +79,11 @@ type Choice struct {
 }
 
 // MaxSteps is how many transitions an execution can have, since a schedule cannot prescribe more.
-const MaxSteps = maxPrefix
+const MaxSteps = abi.MaxPrefix
 
 // Turn is how many transitions in a row a goroutine makes before, beyond the end of the
 // schedule, the others have their turn.
-const Turn = turnLength
+const Turn = abi.TurnLength
 
 // GoOn, as an alternative in a lenient schedule, has the goroutine go on for as long as
 // it can, always with its first alternative.
@@ -104,9 +108,9 @@ type Access struct {
 type AccessKind uint8
 
 const (
-	Read    AccessKind = accessRead
-	Write   AccessKind = accessWrite
-	Commute AccessKind = accessCommute
+	Read    AccessKind = abi.AccessRead
+	Write   AccessKind = abi.AccessWrite
+	Commute AccessKind = abi.AccessCommute
 )
 
 // Log is what one execution did. It is valid until the worker's next Run, and its
@@ -132,22 +136,22 @@ type Log struct {
 type Outcome uint8
 
 const (
-	Completed       Outcome = outcomeCompleted
-	Deadlock        Outcome = outcomeDeadlock
-	Panicked        Outcome = outcomePanic
-	Exited          Outcome = outcomeExit   // with a status other than 0
-	AssertionFailed Outcome = outcomeAssert // tandem.Assert
-	Redundant       Outcome = outcomeRedundant
-	StepLimit       Outcome = outcomeSteps
-	LogLimit        Outcome = outcomeLogFull  // the log can have no more events; it ends with the last transition that is whole
-	OtherLimit      Outcome = outcomeLimit    // another limit of an execution was reached: Message says which
-	Diverged        Outcome = outcomeDiverged // the schedule could not be followed
-	Fatal           Outcome = outcomeFatal    // a fatal error of the runtime, such as concurrent map writes
-	Refused         Outcome = outcomeRefused  // the program did what cannot be checked
-	RoundLimit      Outcome = outcomeRounds   // a loop went on waiting though others could have gone on
-	Leaked          Outcome = outcomeLeaked   // it ended well, but left goroutines blocked for ever
-	Livelock        Outcome = outcomeLivelock // goroutines go on, but only go round in loops without effect, for ever
-	DataRace        Outcome = outcomeRace     // two unordered accesses to memory; see Log.Race
+	Completed       Outcome = abi.OutcomeCompleted
+	Deadlock        Outcome = abi.OutcomeDeadlock
+	Panicked        Outcome = abi.OutcomePanic
+	Exited          Outcome = abi.OutcomeExit   // with a status other than 0
+	AssertionFailed Outcome = abi.OutcomeAssert // tandem.Assert
+	Redundant       Outcome = abi.OutcomeRedundant
+	StepLimit       Outcome = abi.OutcomeSteps
+	LogLimit        Outcome = abi.OutcomeLogFull  // the log can have no more events; it ends with the last transition that is whole
+	OtherLimit      Outcome = abi.OutcomeLimit    // another limit of an execution was reached: Message says which
+	Diverged        Outcome = abi.OutcomeDiverged // the schedule could not be followed
+	Fatal           Outcome = abi.OutcomeFatal    // a fatal error of the runtime, such as concurrent map writes
+	Refused         Outcome = abi.OutcomeRefused  // the program did what cannot be checked
+	RoundLimit      Outcome = abi.OutcomeRounds   // a loop went on waiting though others could have gone on
+	Leaked          Outcome = abi.OutcomeLeaked   // it ended well, but left goroutines blocked for ever
+	Livelock        Outcome = abi.OutcomeLivelock // goroutines go on, but only go round in loops without effect, for ever
+	DataRace        Outcome = abi.OutcomeRace     // two unordered accesses to memory; see Log.Race
 )
 
 // Race is a data race: two accesses to the same memory that nothing orders, of
@@ -197,18 +201,18 @@ type Input struct {
 }
 
 // PassOnce is Input.Most of a Pass that does not wait for the program's next timer.
-const PassOnce time.Duration = passOnce
+const PassOnce time.Duration = abi.PassOnce
 
 // InputKind is a kind of input.
 type InputKind uint8
 
 const (
-	Connect  InputKind = exchangeConnect
-	Send     InputKind = exchangeSend
-	Shutdown InputKind = exchangeShutdown // the program ends its side of the stream
-	Close    InputKind = exchangeClose    // of a connection or a listener
-	Listen   InputKind = exchangeListen   // from now on the peers can connect
-	Pass     InputKind = exchangePass     // time passes for the peers: see Input.Most; it has no connection
+	Connect  InputKind = abi.ExchangeConnect
+	Send     InputKind = abi.ExchangeSend
+	Shutdown InputKind = abi.ExchangeShutdown // the program ends its side of the stream
+	Close    InputKind = abi.ExchangeClose    // of a connection or a listener
+	Listen   InputKind = abi.ExchangeListen   // from now on the peers can connect
+	Pass     InputKind = abi.ExchangePass     // time passes for the peers: see Input.Most; it has no connection
 )
 
 // Answer is what the peers did until they were quiescent.
@@ -245,7 +249,7 @@ type Delivery struct {
 type End uint8
 
 const (
-	Open        End = endNone
-	EndOfStream End = endOfStream
-	Reset       End = endReset
+	Open        End = abi.EndNone
+	EndOfStream End = abi.EndOfStream
+	Reset       End = abi.EndReset
 )

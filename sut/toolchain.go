@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,20 +17,8 @@ import (
 	"sort"
 	"strings"
 	"time"
-)
 
-// inside holds the files that are added to the standard library, below the
-// directory of the package they become a part of.
-//
-//go:embed all:_inside
-var inside embed.FS
-
-// What checker and programs share is compiled into both.
-var (
-	//go:embed shared.go
-	sharedSource []byte
-	//go:embed shared_world.go
-	sharedWorldSource []byte
+	"github.com/tandem-mc/tandem/sut/overlay"
 )
 
 // Toolchain is a copy of a Go distribution whose runtime lets itself be
@@ -151,9 +139,11 @@ func patchedFiles(goroot string) (map[string][]byte, error) {
 		}
 		files[path] = s.result()
 	}
-	if err := addInside(files); err != nil {
+	added, err := overlay.Files()
+	if err != nil {
 		return nil, err
 	}
+	maps.Copy(files, added)
 	return files, adaptToRelease(goroot, files)
 }
 
@@ -165,22 +155,6 @@ func readFirst(dir, paths string) (path string, text []byte, err error) {
 		}
 	}
 	return path, text, err
-}
-
-func addInside(files map[string][]byte) error {
-	for _, pkg := range []string{"runtime", "syscall"} {
-		for name, source := range map[string][]byte{"shared": sharedSource, "shared_world": sharedWorldSource} {
-			files[pkg+"/tandem_"+name+".go"] = bytes.Replace(source, []byte("package sut\n"), []byte("package "+pkg+"\n"), 1)
-		}
-	}
-	return fs.WalkDir(inside, "_inside", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := inside.ReadFile(path)
-		files[strings.TrimPrefix(path, "_inside/")] = text
-		return err
-	})
 }
 
 // adaptToRelease allows for package internal/runtime/syscall, which moved to

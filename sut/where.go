@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // hangPlace is where a program was that had to be ended.
@@ -97,8 +99,8 @@ func (p *Program) calls(pid int) []uint64 {
 func (w *Worker) openCall() uint64 {
 	w.mapped.Lock()
 	defer w.mapped.Unlock()
-	if s := w.shared; s != nil && s.records > 0 && s.records <= maxRecords {
-		return s.record[s.records-1].open
+	if s := w.shared; s != nil && s.Records > 0 && s.Records <= abi.MaxRecords {
+		return s.Record[s.Records-1].Open
 	}
 	return 0
 }

@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // Isolation is how one execution is kept from the next.
@@ -51,7 +53,7 @@ type Worker struct {
 	program *Program
 	options Options
 	process *exec.Cmd
-	shared  *shared
+	shared  *abi.Shared
 	memory  []byte
 	mapped  sync.Mutex // held while shared is taken away, and while watch looks at it
 	pages   *pageTable
@@ -81,21 +83,21 @@ func Start(p *Program, o Options) (*Worker, error) {
 
 // launch starts the process and takes the snapshot.
 func (w *Worker) launch() error {
-	memory, err := memoryFile("tandem", int64(unsafe.Sizeof(shared{})))
+	memory, err := memoryFile("tandem", int64(unsafe.Sizeof(abi.Shared{})))
 	if err != nil {
 		return err
 	}
 	defer memory.Close()
-	w.memory, err = unix.Mmap(int(memory.Fd()), 0, int(unsafe.Sizeof(shared{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	w.memory, err = unix.Mmap(int(memory.Fd()), 0, int(unsafe.Sizeof(abi.Shared{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return err
 	}
-	w.shared = (*shared)(unsafe.Pointer(&w.memory[0]))
-	w.shared.backupBytes = backupBytes
+	w.shared = (*abi.Shared)(unsafe.Pointer(&w.memory[0]))
+	w.shared.BackupBytes = backupBytes
 	if w.options.Processor > 1 { // the first has the file
-		w.shared.ownCode = 1
+		w.shared.OwnCode = 1
 	}
-	if err := w.options.World.describe(&w.shared.world); err != nil {
+	if err := w.options.World.describe(&w.shared.World); err != nil {
 		w.release()
 		return err
 	}
@@ -224,7 +226,7 @@ func (w *Worker) environment() []string {
 
 // prepare waits for the program to arrive at main and takes the snapshot.
 func (w *Worker) prepare() error {
-	if err := w.expect(answerReady); err != nil {
+	if err := w.expect(abi.AnswerReady); err != nil {
 		return err
 	}
 	if w.options.Isolation == Fork {
@@ -234,13 +236,13 @@ func (w *Worker) prepare() error {
 	if err := w.pages.snapshot(); err != nil {
 		return w.orGone(err)
 	}
-	if err := w.tell(commandCopy); err != nil {
+	if err := w.tell(abi.CommandCopy); err != nil {
 		return err
 	}
-	if err := w.expect(answerReady); err != nil {
+	if err := w.expect(abi.AnswerReady); err != nil {
 		return err
 	}
-	w.shared.regions = 0
+	w.shared.Regions = 0
 	return nil
 }
 
@@ -255,8 +257,8 @@ func (w *Worker) orGone(err error) error {
 // settle completes the region table and has the worker put the pages back that
 // were not in it at the end of the last execution, until that touches no others.
 func (w *Worker) settle() error {
-	for w.shared.faults != w.pages.faults {
-		w.pages.faults = w.shared.faults
+	for w.shared.Faults != w.pages.faults {
+		w.pages.faults = w.shared.Faults
 		added, err := w.pages.scan()
 		if err != nil {
 			return w.orGone(err)
@@ -264,10 +266,10 @@ func (w *Worker) settle() error {
 		if !added {
 			return nil
 		}
-		if err := w.tell(commandPutBack); err != nil {
+		if err := w.tell(abi.CommandPutBack); err != nil {
 			return err
 		}
-		if err := w.expect(answerEnd); err != nil {
+		if err := w.expect(abi.AnswerEnd); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
 // World is what a program finds beside its peers, the same in every execution.
@@ -73,65 +75,65 @@ const (
 )
 
 // MaxSignals is how many kinds of signals can arrive.
-const MaxSignals = maxSignals
+const MaxSignals = abi.MaxSignals
 
 // MaxBehaviours is how many ways peers can behave in.
 const MaxBehaviours = 1 << 12
 
 // SignalSource is the goroutine that stands for the senders of the signals that arrive.
-const SignalSource uint64 = signalSource
+const SignalSource uint64 = abi.SignalSource
 
 // NetworkSource is the goroutine that stands for a network which delivers datagrams late.
-const NetworkSource uint64 = networkSource
+const NetworkSource uint64 = abi.NetworkSource
 
 // PeerTimerSource is the goroutine that stands for the timers of the peers.
-const PeerTimerSource uint64 = peerTimerSource
+const PeerTimerSource uint64 = abi.PeerTimerSource
 
 // PeerTimeSource is the goroutine that has time pass for the peers where nothing else can happen.
-const PeerTimeSource uint64 = peerTimeSource
+const PeerTimeSource uint64 = abi.PeerTimeSource
 
 // describe puts the world where the worker looks for it.
-func (w World) describe(sh *sharedWorld) error {
+func (w World) describe(sh *abi.SharedWorld) error {
 	name := w.Hostname
 	if name == "" {
 		name = DefaultHostname
 	}
-	if len(name) > hostnameBytes {
-		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name, hostnameBytes)
+	if len(name) > abi.HostnameBytes {
+		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name, abi.HostnameBytes)
 	}
-	sh.hostnameLength = uint64(copy(sh.hostname[:], name))
-	if sh.diskBytes = uint64(w.Disk); w.Disk == 0 {
-		sh.diskBytes = DefaultDisk
+	sh.HostnameLength = uint64(copy(sh.Hostname[:], name))
+	if sh.DiskBytes = uint64(w.Disk); w.Disk == 0 {
+		sh.DiskBytes = DefaultDisk
 	}
-	if sh.memoryBytes = uint64(w.Memory); w.Memory == 0 {
-		sh.memoryBytes = DefaultMemory
+	if sh.MemoryBytes = uint64(w.Memory); w.Memory == 0 {
+		sh.MemoryBytes = DefaultMemory
 	}
 	if len(w.Signals) > MaxSignals {
 		return fmt.Errorf("%d signals can arrive: give at most %d", len(w.Signals), MaxSignals)
 	}
 	for i, s := range w.Signals {
-		sh.signal[i] = uint32(s)
+		sh.Signal[i] = uint32(s)
 	}
-	sh.signals, sh.signalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
-	sh.start = uint64(cmp.Or(w.Start, DefaultStart))
-	sh.earlyTimers = uint64(max(w.EarlyTimers, 0))
+	sh.Signals, sh.SignalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
+	sh.Start = uint64(cmp.Or(w.Start, DefaultStart))
+	sh.EarlyTimers = uint64(max(w.EarlyTimers, 0))
 	hosts := strings.Join(w.Hosts, "\n")
-	if len(hosts) > hostsBytes {
-		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), hostsBytes)
+	if len(hosts) > abi.HostsBytes {
+		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), abi.HostsBytes)
 	}
-	sh.short = [2]uint64{uint64(max(w.ShortReads, 0)), uint64(max(w.ShortWrites, 0))}
+	sh.Short = [2]uint64{uint64(max(w.ShortReads, 0)), uint64(max(w.ShortWrites, 0))}
 	if err := w.describeFaults(sh); err != nil {
 		return err
 	}
 	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
 		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
 	}
-	sh.behaviours, sh.clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
-	sh.peerTimers = uint64(max(w.PeerTimers, 0))
-	sh.nameServers = uint64(flag(w.NameServers))
-	sh.peerTime = uint64(flag(w.PeerTime))
-	sh.perConnection = uint64(flag(w.PerConnection))
-	sh.hostsLength = uint64(copy(sh.hosts[:], hosts))
+	sh.Behaviours, sh.Clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
+	sh.PeerTimers = uint64(max(w.PeerTimers, 0))
+	sh.NameServers = uint64(flag(w.NameServers))
+	sh.PeerTime = uint64(flag(w.PeerTime))
+	sh.PerConnection = uint64(flag(w.PerConnection))
+	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil
 }
 

@@ -1,0 +1,77 @@
+package abi
+
+// MaxFaultPlaces is at how many addresses peers can listen whose connections can fail.
+const MaxFaultPlaces = 64
+
+// Faults of connections to peers, by number. The Object of an opFault is the set of those that can happen there, with a bit
+// for each; its alternatives are that none does, and these in order.
+const (
+	FaultRefused    = iota                      // a connect
+	FaultUnanswered                             // a connect, until somebody gives up
+	FaultsOfRead                                // the first of a read; what they are follows
+	FaultsBefore    = FaultsOfRead + FaultKinds // of a write, before the peer has seen what is sent
+	FaultsAfter     = FaultsBefore + FaultKinds // and after
+	FaultsReceived  = FaultsAfter + FaultKinds  // of a datagram from a peer, when it is read
+	FaultsSent      = FaultsReceived + DatagramFaults
+	FaultCount      = FaultsSent + DatagramFaults
+)
+
+// What tandemFault returns: 0 is no fault, else the place of the fault among those of the operation.
+const (
+	ConnectRefused = 1 + iota
+	ConnectUnanswered
+	ConnectFaults = ConnectUnanswered
+)
+
+// The same, for a read and a write.
+const (
+	FaultReset = iota + 1
+	FaultEnd
+	FaultSilence // nothing more arrives
+	FaultKinds   = FaultSilence
+)
+
+// The same, for a datagram.
+const (
+	DatagramLost = iota + 1
+	DatagramDoubled
+	DatagramLate   // it arrives after the next one on its way, or else when nothing else can happen
+	DatagramFaults = DatagramLate
+)
+
+// faultPlace is where a peer listens whose connections can fail.
+type FaultPlace struct {
+	IP         [16]byte
+	Port       uint64
+	Datagrams  uint64    // 1: of UDP
+	Path       [108]byte // of a Unix socket
+	PathLength uint64    // 0: it is none
+}
+
+// sharedWorld is what a program finds beside its peers.
+type SharedWorld struct {
+	DiskBytes      uint64 // that the files of an execution can have
+	Hostname       [HostnameBytes]byte
+	HostnameLength uint64
+	MemoryBytes    uint64 // by which the heap of an execution can grow
+	Signal         [MaxSignals]uint32
+	Signals        uint64           // that can arrive
+	SignalLimit    uint64           // how often, together
+	EarlyTimers    uint64           // how often the clock may advance early
+	Start          uint64           // of the wall clock, in seconds of Unix time
+	Hosts          [HostsBytes]byte // lines of the hosts file
+	HostsLength    uint64
+	Short          [2]uint64 // how often a read can return less than there is, and a write take less than there is room for
+	Faults         uint64    // how many connections to peers can fail
+	FaultSet       uint64    // in which ways, with a bit for each
+	FaultPlace     [MaxFaultPlaces]FaultPlace
+	FaultPlaces    uint64
+	// Only connections to these places fail, and those that peers open if faultsOpened. Else all do.
+	FaultsSomewhere, FaultsOpened uint64
+	Behaviours                    uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
+	Clients                       uint64 // of the peers, that connect to the program
+	PeerTimers                    uint64 // how often the peers' time can pass until a timer of theirs is due
+	NameServers                   uint64 // there are peers that serve names
+	PeerTime                      uint64 // time passes for the peers before the program's clock advances, or it is in a deadlock
+	PerConnection                 uint64 // an input to the peers has no effect on other connections than its own
+}

@@ -1,0 +1,470 @@
+// Package abi is the binary interface between the checker and the programs that it controls: the
+// memory that both map, and the bytes that they exchange through two pipes.
+//
+// shared.go and environment.go are compiled three times: here, for the checker, and into packages
+// runtime and syscall of the patched distribution, where all names begin with a small letter (see
+// package overlay). They must import nothing and hold plain data only.
+package abi
+
+// Limits of one execution. A worker that reaches one ends the execution with
+// the outcome that names it; nothing is cut off silently.
+const (
+	MaxPrefix        = 1 << 20 // actions that a schedule prescribes
+	MaxSleepers      = 1 << 16 // members of a sleep set
+	MaxSleepAccesses = 1 << 22 // accesses of all sleepers together
+	MaxRecords       = 1 << 23 // records of one log
+	EndRecords       = 1 << 16 // of them, kept for what the end of an execution has to say
+	MaxRegions       = 1 << 12 // runs of pages that a snapshot holds
+	MaxMappings      = 1 << 8  // mappings made during one execution
+	ExchangeBytes    = 1 << 18 // bytes that one exchange can carry
+	MessageBytes     = 1 << 10 // a refusal or a failed assertion, in words
+	OutputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
+	LastWordsBytes   = 1 << 16 // likewise that the runtime prints at its end, and outputNotice
+	HostnameBytes    = 64
+	MaxSignals       = 16      // kinds of signals that can arrive
+	HostsBytes       = 1 << 14 // of names that can be looked up
+	MaxChanges       = 1 << 6  // transitions at which priorities change
+	MaxRare          = 1 << 8  // rare events of a schedule
+)
+
+// outputNotice takes the place of what is printed beyond outputBytes.
+const OutputNotice = "\n[tandem: an execution's output is kept up to 1 MiB; what the program printed after this is not]\n"
+
+// Descriptors of a worker process.
+const (
+	SharedFD  = 3 // the shared memory
+	CommandFD = 4 // checker to worker, a byte a command
+	AnswerFD  = 5 // worker to checker, a byte an answer
+)
+
+// Commands and answers that go through the two pipes.
+const (
+	CommandRun     = 'r' // run one execution
+	CommandCopy    = 'c' // set aside the pages in the region table: take the snapshot
+	CommandPutBack = 'b' // put back the pages in the region table
+	CommandReply   = 'x' // the answer to an exchange is in place
+	CommandQuit    = 'q'
+	AnswerReady    = 'k' // ready for the next command
+	AnswerEnd      = 'e' // an execution has ended; all is as it was before it
+	AnswerRequest  = 'x' // an exchange is requested
+)
+
+// turnLength is how many transitions in a row a goroutine has before the others get their
+// turn, beyond the end of the schedule.
+const TurnLength = 256
+
+// choiceGoOn is the choice of a lenient schedule that has a goroutine go on for as long
+// as it can.
+const ChoiceGoOn = 1<<32 - 1
+
+// sharedAction is one prescribed step: a goroutine and which of its alternatives.
+type SharedAction struct {
+	Goroutine uint64
+	Choice    uint32
+	_         uint32
+}
+
+// sharedSleeper is an action that must not be taken until a transition that
+// depends on its accesses has been.
+type SharedSleeper struct {
+	Goroutine uint64
+	Choice    uint32
+	First     uint32 // its accesses are sleepAccess[first : first+count]
+	Count     uint32
+	Awake     uint32
+}
+
+// sharedWeight is mantissa x 2^exponent: the product of the numbers of alternatives
+// among which was picked uniformly, rounded down to 32 bits of precision.
+type SharedWeight struct {
+	Mantissa uint64
+	Exponent uint32
+	_        uint32
+}
+
+// sharedRare has a rare event happen at a point; those of each kind are counted from 1.
+type SharedRare struct {
+	Kind uint32
+	At   uint32
+}
+
+// Kinds of rare events.
+const (
+	RareFault = iota // of the network
+	RareShortRead
+	RareShortWrite
+	RareEarlyTimer
+	RareSignal
+	RareKinds
+)
+
+// SharedAccess is an access of a sleeper.
+type SharedAccess struct {
+	Object uint64
+	Kind   uint32
+	Delta  int32
+}
+
+// Kinds of records.
+const (
+	RecordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16, flag stepSettled
+	RecordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b counter before
+	RecordSpawn               // a the new goroutine, b entry of its function
+	RecordWake                // a the goroutine that was blocked
+	RecordTick                // a the new time
+	RecordEnabled             // a goroutine, number its alternatives: could have been picked for the next step
+	RecordExchange            // a connection, b hash of what was sent, number its length
+	RecordDelivery            // a connection, b hash of what arrived, number its length
+	RecordEnd                 // a the goroutine that ended
+	RecordPending             // a goroutine, b object, ready need, flag access kind, number enabled | choices<<16
+	RecordNeed                // of the last step, partner or pending operation: a object, ready what it waits for there, number how often it counts itself
+	RecordPartner             // the step completes an operation that was pending: as recordPending, open as recordStep
+	RecordIntended            // of the last partner or pending operation: an access that it would have made
+	RecordLeft                // a goroutine that is left blocked when the program ends, or, not at a point, in a deadlock
+	RecordSignal              // a the signal that arrives, 0 for none
+	RecordKinds
+)
+
+// Flags of a transition.
+const (
+	StepSettled = 1 // it is one operation, which accesses one object, wherever it is executed
+	StepForced  = 2 // the program ends though goroutines can go on, since they only look again and again
+)
+
+// record is one entry of the log of an execution.
+type Record struct {
+	Kind   uint8
+	Op     uint8
+	Flag   uint8
+	Ready  uint8
+	Number uint32
+	A      uint64
+	B      uint64
+	PC     uint64 // where the operation was called
+	Open   uint64 // the nearest call around it in a package that is not sealed
+}
+
+// Operations at which a goroutine can be scheduled.
+const (
+	OpNone = iota
+	OpStart
+	OpResume
+	OpSend
+	OpReceive
+	OpClose
+	OpLength // of a channel
+	OpSelect
+	OpLock
+	OpTryLock
+	OpUnlock
+	OpReadLock
+	OpReadUnlock
+	OpWriteLock
+	OpWriteUnlock
+	OpWriteWait    // a writer that has announced itself waits for the readers to leave
+	OpTryReadLock  // one look at the readers, and entering if there is no writer
+	OpTryWriteLock // the same for a writer
+	OpAdd
+	OpWait
+	OpReused // a wait group: its Wait has been overtaken by an Add, and panics
+	OpCondWait
+	OpCondSignal
+	OpOnce
+	OpLoad
+	OpStore
+	OpUpdate
+	OpYield
+	OpMapRead
+	OpMapWrite
+	OpChoose
+	OpCollect // garbage
+	OpWeak    // a weak pointer is looked at
+	OpConnect
+	OpSocketWrite
+	OpSocketRead
+	OpSocketShutdown
+	OpSocketClose
+	OpPollWait
+	OpExit
+	OpTick
+	OpTimer
+	OpAdvance   // the clock, early
+	OpReadClock // time.Now, and starting a timer
+	OpSetTimer
+	OpFileRead
+	OpFileWrite
+	OpFileLock
+	OpFileShare
+	OpSignalSend
+	OpSignalSet
+	OpSignalReceive
+	OpSignalArrive
+	OpAccept      // from here to opDescriptorClose, and from opConnect to opPollWait: on sockets and pipes
+	OpBufferWrite // to what has bounded room
+	OpPollWrite
+	OpSocketTry // a read or write that does not wait
+	OpBind
+	OpDeadline
+	OpSendTo // a datagram
+	OpShort  // a choice: as much as can be read or written, or one byte
+	OpDescriptorUse
+	OpDescriptorClose
+	OpFault     // a choice: what goes wrong with a connection to a peer
+	OpPeerTimer // a choice: whether the peers' time passes before the program's
+	OpPass      // it passes until a timer of theirs is due
+	OpGoOn      // nothing: what follows is no part of the transition before
+	OpCount
+)
+
+// Access kinds, as in package explore.
+const (
+	AccessRead = iota
+	AccessWrite
+	AccessCommute
+)
+
+// How the clock came to advance, as the number of a recordTick.
+const (
+	TickLast      = iota // nothing else could happen
+	TickEarly            // it was picked: a part of its step
+	TickForced           // goroutines could go on, but only went round in loops that wait
+	TickLate             // no time has passed: what the network has held back arrives
+	TickWithin           // time has passed for the peers: a part of the step
+	TickAsk              // nothing else could happen, and time is to pass for the peers
+	TickAskForced        // goroutines could go on, but only went round in loops that wait; else likewise
+)
+
+// Bits of needs and ready masks.
+const (
+	ReadyFree    = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
+	ReadyReader  = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
+	ReadySend    = 1 << 2 // channel has room, or is closed
+	ReadyReceive = 1 << 3 // channel has something to receive, or is closed
+	ReadyPartner = 1 << 4 // somebody waits to be the partner
+	ReadyCounts  = 1 << 5 // no condition: the object counts goroutines that wait
+)
+
+// Outcomes of an execution, as a worker knows them.
+const (
+	OutcomeRunning = iota
+	OutcomeCompleted
+	OutcomeDeadlock
+	OutcomePanic
+	OutcomeExit
+	OutcomeAssert
+	OutcomeRedundant
+	OutcomeSteps
+	OutcomeLogFull
+	OutcomeDiverged
+	OutcomeFatal
+	OutcomeRefused
+	OutcomeLeaked
+	OutcomeRounds
+	OutcomeRace
+	OutcomeLimit // the message says which
+	OutcomeLivelock
+)
+
+const MemoryWrite, MemoryAtomic = 1 << 0, 1 << 1 // bits of a memory access
+
+// What an atomic operation did.
+const (
+	AtomicLoad   = 0
+	AtomicStore  = MemoryWrite
+	AtomicUpdate = MemoryWrite | 1<<1 // a load and a store
+)
+
+// memoryAccess is one of the accesses of a data race. Slot and clock tell it
+// apart from all others of its kind to its address, in every execution with the
+// same schedule.
+type MemoryAccess struct {
+	Address     uint64
+	Goroutine   uint64
+	Size        uint32 // bytes; 0: those of a variable of a basic type
+	Kind        uint32
+	Slot        uint32
+	Clock       uint32
+	StackLength uint64
+	Stack       [64]uint64
+}
+
+// Kinds of exchanges between the sockets of a worker and the checker.
+const (
+	ExchangeConnect = 1 + iota
+	ExchangeSend
+	ExchangeShutdown
+	ExchangeClose
+	ExchangeMore // the rest of the last answer
+	ExchangeListen
+	ExchangePass
+	PassOnce = 1 // as the most that may pass: to the first timer of the peers, whenever that is
+)
+
+// Objects that are not addresses.
+const (
+	GroupObject     = uint64(1) << 63       // the peer group as a whole
+	SocketObject    = uint64(1)<<63 | 1<<62 // | the name of a connection
+	FileObject      = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
+	SignalObject    = uint64(1) << 61       // the signals that the program gets
+	SignalSource    = 0x7369676e616c73      // the goroutine that stands for their senders
+	PeerTimerSource = 0x74696d657273        // the goroutine that stands for the timers of the peers
+	NetworkSource   = 0x6e6574776f726b      // the goroutine that stands for a network which delivers late
+	PeerTimeSource  = 0x74696d65            // the goroutine that has time pass for the peers where nothing else can happen
+	ClockGoroutine  = uint64(2)             // where the clock advances early, it counts as a goroutine
+)
+
+// How a delivery ended the connection's inbound stream.
+const (
+	EndNone = iota
+	EndOfStream
+	EndReset
+)
+
+// shared is the memory that the checker and one worker share.
+type Shared struct {
+	// Set by the checker before an execution.
+	PrefixLength    uint32
+	SleepFrom       uint32 // the prefix position from which the sleepers count
+	SleepLength     uint32
+	WantEnabled     uint32
+	WantLeaks       uint32
+	Lenient         uint32 // what the prefix asks for and cannot be done is passed over
+	Tentative       uint32 // the prefix ends before what cannot be done from sleepFrom on
+	Peers           uint32 // somebody answers for connections that leave the program
+	RecordLimit     uint32
+	OnlyEnd         uint32
+	StepLimit       uint32
+	RoundLimit      uint32 // of a loop that waits; 0: none
+	Seed            uint64
+	ByPriority      uint32 // pick by priority
+	Changes         uint32
+	Change          [MaxChanges]uint32 // transitions, counted from 1, at which priorities change
+	Rares           uint32
+	Rare            [MaxRare]SharedRare
+	PreemptionLimit uint32 // 1<<32-1: none
+	DelayLimit      uint32
+	RaceWatch       uint32 // note the stack of raceEarlier when it happens
+	Backup          uint64 // where the worker has mapped the area for saved pages
+	BackupBytes     uint64
+	OwnCode         uint64 // the worker is to have code and constants of its own; before it starts
+	Taken           uint64 // the snapshot has been
+	Regions         uint64
+	Region          [MaxRegions]Region
+	Prefix          [MaxPrefix]SharedAction
+	Sleeper         [MaxSleepers]SharedSleeper
+	SleepAccesses   [MaxSleepAccesses]SharedAccess
+
+	World SharedWorld // before the worker starts
+
+	// Set by the worker.
+	Context       [4]uint64 // stack, frame and program counter of the snapshot
+	FirstFD       uint64    // descriptors from here on belong to an execution
+	Mappings      uint64
+	Mapping       [MaxMappings]Region
+	Faults        uint64 // minor faults of the process so far
+	Outcome       uint32
+	ExitCode      int32
+	Steps         uint32
+	Position      uint32 // where the schedule could not be followed
+	Weight        SharedWeight
+	RarePoints    [RareKinds]uint32 // beyond the schedule, where goroutines are picked at random
+	Now           int64
+	Records       uint32
+	MessageLength uint32
+	Message       [MessageBytes]byte
+	Stack         [32]uint64 // where it was refused
+	StackLength   uint64
+	RaceEarlier   MemoryAccess // stack only if raceWatch is set
+	RaceLater     MemoryAccess
+
+	// An exchange.
+	Exchange ExchangeHeader
+	Data     [ExchangeBytes]byte
+
+	Record [MaxRecords]Record
+}
+
+// exchangeHeader says what data holds: a request's payload on the way out, a
+// sequence of deliveries on the way back.
+type ExchangeHeader struct {
+	Kind                uint32
+	Connection          uint32 // of a connect or listen, on the way out: the behaviour that is chosen for the peers
+	Errno               uint32
+	Length              uint32
+	Deliveries          uint32
+	More                uint32
+	Address             ExchangeAddress // of a connect or listen
+	Clients             uint32          // on the way back: of the peers, that have not ended
+	Failed              uint32          // on the way back: the execution ends here, for the reason in message
+	Name                uint64          // of a connect: of the connection, whatever the order in which others are opened
+	Most                uint64          // of a pass: ns until the program's next timer, 0 if it has none, or passOnce
+	Passed              uint64          // on the way back from a pass: ns that have gone
+	Shows, Idle, Tie, _ uint32          // likewise: see PassedTime
+}
+
+// exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is itself.
+type ExchangeAddress struct {
+	Network  uint32
+	Flags    uint32
+	IP, From [16]byte // IPv4 mapped into IPv6
+	Port     uint32   // of a Unix socket the length of its name, which is in data; then
+	FromPort uint32   // comes the other name
+}
+
+// Networks of an exchangeAddress, as in package proxy.
+const (
+	NetworkTCP = iota
+	NetworkUDP
+	NetworkUnix
+	NetworkUnixgram
+	NetworkUnixpacket
+	NetworkCount
+)
+
+// Flags of an exchangeAddress.
+const (
+	AddressAt      = 1 << iota // it has an ip
+	AddressFrom                // it has a from
+	AddressOnlySix             // a socket of IPv6 that has nothing to do with IPv4
+	AddressFlags
+)
+
+// What a message consists of, on connections that keep the bounds of messages: a byte that says what follows;
+// how long the address is, a byte; how long the data are, four bytes, big endian; the address; and the data. An
+// address is the 16 bytes of an IP address and two of a port, or the name of a Unix socket. It is left out where
+// the connection has only one other end.
+const (
+	MessagePlain  = 'd' // a datagram, without address
+	MessageIP     = 'i' // a datagram to, or from, an IP address
+	MessagePath   = 'u' // a datagram to, or from, a Unix socket
+	MessageError  = 'e' // the socket has an error, whose number takes the place of the length
+	MessageFailed = 'f' // the message could not be sent, with an error as above
+	MessageHeader = 6
+	MessageIPSize = 18
+)
+
+// deliveryHeader precedes the bytes of one delivery in data.
+type DeliveryHeader struct {
+	Connection uint32
+	End        uint32
+	Length     uint32
+	Listener   uint32 // 1 + the number of that at which the peers have opened the connection; 0: it was there
+}
+
+// socketQueue is what the scheduler sees of one direction of a connection, of a
+// socket's datagrams, or of the connections that a listener may accept.
+type SocketQueue struct {
+	Object         uint64 // its name in the log
+	Readable       bool
+	Awaited        bool  // a peer has answered or connected, and who notices first would have waited for it
+	Room           int32 // bytes, or more than can ever be wanted
+	Want           int32 // room that the write which waits needs
+	Reader, Writer int32 // descriptors of its two ends, whose deadlines count; 0: none
+}
+
+// region is a run of pages and where its saved copy is.
+type Region struct {
+	Address uint64
+	Length  uint64
+	Saved   uint64 // 0: the pages were zero when the snapshot was taken
+}
