@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Profile is a peer that many people have: what it takes to run it in a group so that it
@@ -30,8 +32,7 @@ type Profile struct {
 	// Asks says what the Parameters.Arguments of a client are; empty: it is a server.
 	Asks string
 
-	build func(place) Group
-	asks  func(place) []string // the arguments of a client, where none are given
+	recipe recipe
 }
 
 // Parameters adapt a profile. The zero value stands for the profile as it is.
@@ -43,13 +44,32 @@ type Parameters struct {
 	Arguments []string // of the command, after those of the profile
 }
 
-// place is what a profile is built with.
-type place struct {
-	own       string // directory of the peer, below Scratch
-	port      string
-	directory fs.FS
-	program   []byte
-}
+// Profiles lists all profiles, by name. Timeouts of theirs that can be set are so long that none
+// ends while a group stands still: what a peer answers must not depend on how long the search was
+// elsewhere. A profile is a file in the directory profiles: see parseProfile.
+func Profiles() []Profile { return slices.Clone(allProfiles()) }
+
+var allProfiles = sync.OnceValue(func() []Profile {
+	const suffix = ".profile"
+	var all []Profile
+	names, err := fs.Glob(profileFiles, "profiles/*"+suffix)
+	for _, name := range names {
+		var text []byte
+		if text, err = profileFiles.ReadFile(name); err != nil {
+			break
+		}
+		var p Profile
+		if p, err = parseProfile(strings.TrimSuffix(path.Base(name), suffix), string(text)); err != nil {
+			break
+		}
+		all = append(all, p)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("peers: a profile of Tandem's own: %v", err))
+	}
+	slices.SortFunc(all, func(a, b Profile) int { return strings.Compare(a.Name, b.Name) })
+	return all
+})
 
 // FindProfile returns the profile with a name.
 func FindProfile(name string) (Profile, error) {
@@ -76,22 +96,22 @@ func (p Profile) Expand(a Parameters) (Group, error) {
 	if err := p.accepts(a); err != nil {
 		return Group{}, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
-	at := place{own: Scratch + "/" + a.Name, port: strconv.Itoa(a.Port), directory: a.Directory, program: a.Program}
-	g := p.build(at)
+	port := strconv.Itoa(a.Port)
+	g, arguments := p.recipe.build(Scratch+"/"+a.Name, port, a.Program)
 	peer := &g.Peers[0]
 	peer.Name = a.Name
 	if p.Asks == "" {
-		peer.Listen = "127.0.0.1:" + at.port
+		peer.Listen = "127.0.0.1:" + port
 	} else {
-		peer.After, peer.Expect = "listen "+at.port, "exit 0"
-		if len(a.Arguments) == 0 {
-			a.Arguments = p.asks(at)
-		}
+		peer.After, peer.Expect = "listen "+port, "exit 0"
 	}
-	peer.Command = append(peer.Command, a.Arguments...)
+	if len(a.Arguments) > 0 {
+		arguments = a.Arguments
+	}
+	peer.Command = append(peer.Command, arguments...)
 	slices.Sort(peer.Env)
 	if p.Serves != "" {
-		files, err := at.served(g.Files)
+		files, err := served(g.Files, a.Directory)
 		if err != nil {
 			return Group{}, fmt.Errorf("profile %s: %w", p.Name, err)
 		}
@@ -121,7 +141,7 @@ const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 // served replaces the file that stands for what the profile serves (its path ends in a
 // slash) by the files of the directory, or keeps its content as that of one page.
-func (at place) served(files []File) ([]File, error) {
+func served(files []File, directory fs.FS) ([]File, error) {
 	var all []File
 	for _, f := range files {
 		below, isDirectory := strings.CutSuffix(f.Path, "/")
@@ -130,8 +150,8 @@ func (at place) served(files []File) ([]File, error) {
 			continue
 		}
 		switch {
-		case at.directory != nil:
-			copied, err := CopyOf(at.directory, below)
+		case directory != nil:
+			copied, err := CopyOf(directory, below)
 			if err != nil {
 				return nil, err
 			}

@@ -136,10 +136,18 @@ func TestClientsAsk(t *testing.T) {
 
 // TestClientKey: the public key that is told is that of the key.
 func TestClientKey(t *testing.T) {
-	fields := strings.Fields(clientPublicKey)
+	p, err := FindProfile("dbclient")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.Expand(Parameters{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, fields := g.Files[0].Content, strings.Fields(string(g.Files[1].Content))
 	public, err := base64.StdEncoding.DecodeString(fields[1])
-	if err != nil || !bytes.HasSuffix(clientKey, public[len(public)-32:]) {
-		t.Errorf("%q, %v: it is not that of the key", clientPublicKey, err)
+	if err != nil || !bytes.HasSuffix(key, public[len(public)-32:]) {
+		t.Errorf("%q, %v: it is not that of the key", fields, err)
 	}
 }
 
