@@ -32,12 +32,12 @@ BUILD = CGO_ENABLED=0 $(GO) build
 .PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint house clean
 all: build
 
-# The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim.go.
-peers/shim/nd.so: peers/shim/clock.c peers/shim/waits.c
-peers/shim/%.so: peers/shim/%.c peers/shim/build.sh
-	cd peers/shim && sh build.sh $*
+# The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim/shim.go.
+peers/shim/src/nd.so: peers/shim/src/clock.c peers/shim/src/waits.c
+peers/shim/src/%.so: peers/shim/src/%.c peers/shim/src/build.sh
+	cd peers/shim/src && sh build.sh $*
 
-build: peers/shim/nd.so peers/shim/vdso.so
+build: peers/shim/src/nd.so peers/shim/src/vdso.so
 	$(BUILD) -o bin/tandem ./cmd/tandem
 	$(BUILD) -o bin/tandem-ckptd ./cmd/ckptd
 	$(BUILD) -o bin/tandem-proxy ./cmd/proxy
@@ -147,4 +147,4 @@ house:
 	@CGO_ENABLED=0 $(GO) run ./lint/house
 
 clean:
-	rm -rf bin peers/shim/*.so peers/shim/*.map
+	rm -rf bin peers/shim/src/*.so peers/shim/src/*.map

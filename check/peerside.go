@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -36,7 +37,7 @@ type peerSide struct {
 	mu        sync.Mutex // guards what follows
 	cache     *iocache.Cache
 	numbers   map[string]int  // of the sockets of connections that have names
-	reads     peers.Summary   // of the time and of random numbers, by the peers, after inputs
+	reads     shim.Summary    // of the time and of random numbers, by the peers, after inputs
 	blind     map[string]bool // processes of which nobody knows what they read
 	last      ckptd.Reads     // after the last input
 	spent     expense
@@ -107,7 +108,7 @@ func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s 
 		ctx: ctx, client: client, spec: spec, strategy: s,
 		patience: peers.DefaultPatience,
 		cache:    newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
-		reads: peers.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
+		reads: shim.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
 	}
 }
 

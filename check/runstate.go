@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -25,7 +25,7 @@ type runState struct {
 	// Contradiction is what ended scope auto: the check has started over in group scope.
 	Contradiction string           `json:"contradiction,omitempty"`
 	Violations    []savedViolation `json:"violations,omitempty"`
-	Reads         []peers.Read     `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Reads         []shim.Read      `json:"reads,omitempty"` // of the time and of random numbers, by the peers
 	Blind         []string         `json:"blind,omitempty"` // their processes of which that is not known
 	CacheBytes    int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
 	search        []byte           // explore.Save

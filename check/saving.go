@@ -10,7 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 )
 
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
@@ -195,11 +195,11 @@ func (r *run) resume(s *runState) error {
 }
 
 // known is what has been found out about the peers, beside their answers.
-func (p *peerSide) known() (reads []peers.Read, blind []string) {
+func (p *peerSide) known() (reads []shim.Read, blind []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for source, calls := range p.reads {
-		reads = append(reads, peers.Read{Peer: source[0], Source: source[1], Calls: calls})
+		reads = append(reads, shim.Read{Peer: source[0], Source: source[1], Calls: calls})
 	}
 	return reads, slices.Collect(maps.Keys(p.blind))
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 )
 
 // Client is a checker's connection to its daemon. It is safe for concurrent use.
@@ -120,12 +121,12 @@ func (o *Options) complete() (setup, error) {
 }
 
 // findShim finds the shim of the peers. They can do without, but then nobody knows what they read.
-func findShim(ctx context.Context) (peers.Shim, error) {
+func findShim(ctx context.Context) (shim.Libraries, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return peers.Shim{}, fmt.Errorf("a place for the shim of the peers: %w", err)
+		return shim.Libraries{}, fmt.Errorf("a place for the shim of the peers: %w", err)
 	}
-	return peers.FindShim(ctx, filepath.Join(cache, "tandem", "shim"))
+	return shim.Find(ctx, filepath.Join(cache, "tandem", "shim"))
 }
 
 func besideExecutable(file, name string) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -294,7 +295,7 @@ func (d *daemon) setUp(s *setup) error {
 	if err := os.Chmod(proxyFile, 0o755); err != nil {
 		return err
 	}
-	if s.Shim != (peers.Shim{}) {
+	if s.Shim != (shim.Libraries{}) {
 		if err := d.takeShim(s.Shim); err != nil {
 			return fmt.Errorf("copy the shim of the peers: %w", err)
 		}

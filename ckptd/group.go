@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -24,7 +25,7 @@ type Group struct {
 	id        uint64
 	processes []peers.Process
 
-	page    *peers.Page
+	page    *shim.Counters
 	outputs []*output // of the proxy, and then of each peer
 
 	operation sync.Mutex  // held during an operation, guards what follows

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -65,7 +65,7 @@ const (
 // setup is the daemon's configuration.
 type setup struct {
 	Proxy, CRIU string
-	Shim        peers.Shim // empty: peers run without
+	Shim        shim.Libraries // empty: peers run without
 	MaxBytes    int64
 	MaxImages   int
 	Backend     string

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 )
 
 // Reads is what the peers of a group have read that differs from run to run.
 type Reads struct {
-	Counted []peers.Read
+	Counted []shim.Read
 	// Blind describes the processes of which nobody knows what they have read, and why.
 	Blind []peers.Blind
 }
@@ -28,20 +29,20 @@ func (g *Group) Reads() (Reads, error) {
 		return Reads{}, err
 	}
 	var r Reads
-	r.Blind = watch.Blind(peers.Shim{Library: shimInGroup, VDSO: vdsoInGroup})
+	r.Blind = watch.Blind(shimInGroup, vdsoInGroup)
 	if g.client.noShim != nil {
 		r.Blind = []peers.Blind{{Executable: "all", Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
 	}
 	r.Counted = g.page.Reads(g.processes)
-	g.unrepeatable = g.unrepeatable || len(r.Blind) > 0 || slices.ContainsFunc(r.Counted, func(read peers.Read) bool { return !read.Chosen })
+	g.unrepeatable = g.unrepeatable || len(r.Blind) > 0 || slices.ContainsFunc(r.Counted, func(read shim.Read) bool { return !read.Chosen })
 	return r, nil
 }
 
 // openPage takes over the descriptor of a page.
-func openPage(fd int) (*peers.Page, error) {
+func openPage(fd int) (*shim.Counters, error) {
 	f := os.NewFile(uintptr(fd), "page of a peer group")
 	defer f.Close()
-	return peers.OpenPage(f)
+	return shim.OpenCounters(f)
 }
 
 // Where a group finds the shim and its page. They are no part of a checkpoint.
@@ -51,7 +52,7 @@ const (
 )
 
 // takeShim copies the shim to where groups are made.
-func (d *daemon) takeShim(s peers.Shim) (err error) {
+func (d *daemon) takeShim(s shim.Libraries) (err error) {
 	for to, from := range map[string]string{shimFile: s.Library, vdsoFile: s.VDSO} {
 		if err := errors.Join(copyContent(from, to), os.Chmod(to, 0o755)); err != nil {
 			return err
@@ -73,14 +74,14 @@ func (h *hosted) installShim(own string, started []peers.Peer, start time.Time) 
 	if err := page.Chmod(0o666); err != nil { // a peer may become another user
 		return err
 	}
-	if err := page.Truncate(peers.PageSize); err != nil {
+	if err := page.Truncate(shim.CountersSize); err != nil {
 		return err
 	}
 	if !h.daemon.hasShim {
 		return nil
 	}
 	for i := range started {
-		started[i].Env = started[i].Watched(i, shimInGroup, pageInGroup, start)
+		started[i].Env = shim.Environment(started[i], i, shimInGroup, pageInGroup, start)
 	}
 	return errors.Join(
 		os.Link(shimFile, filepath.Join(own, filepath.Base(shimInGroup))),

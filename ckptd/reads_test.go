@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 )
 
 // counted sums up what was read since the last call, and fails where somebody is blind.
@@ -19,7 +20,7 @@ func counted(t *testing.T, g *Group) string {
 	if len(r.Blind) > 0 {
 		t.Fatalf("nobody knows what these have read: %q", r.Blind)
 	}
-	s := peers.Summary{}
+	s := shim.Summary{}
 	s.Add(r.Counted)
 	return s.String()
 }

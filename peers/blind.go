@@ -26,8 +26,8 @@ type looked struct {
 }
 
 // Blind describes the processes, as of the last Quiesce, whose reads of the time and of
-// random numbers are neither counted nor chosen, and why. The shim is what the group sees of it.
-func (w *Watch) Blind(shim Shim) []Blind {
+// random numbers are neither counted nor chosen, and why. The library and the vDSO are those of the shim, as the group sees their names.
+func (w *Watch) Blind(library, vdso string) []Blind {
 	var blind []Blind
 	last := -1
 	for _, t := range w.tasks[1] {
@@ -42,7 +42,7 @@ func (w *Watch) Blind(shim Shim) []Blind {
 		}
 		l, known := w.looked[t.pid]
 		if !known || l.executable != executable {
-			l = looked{executable, whyBlind(process, shim.Library, shim.VDSO, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
+			l = looked{executable, whyBlind(process, library, vdso, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
 			w.looked[t.pid] = l
 		}
 		if l.why == "" {

@@ -89,6 +89,15 @@ type Peer struct {
 	VirtualClock bool
 }
 
+// Process is a peer that has been started.
+type Process struct {
+	Peer
+	PID int // in the group's pid namespace: the same before and after a restore
+	// Host is the pid as this process sees it, which a restore changes; 0 means that it is
+	// to be looked for, among all children of the proxy.
+	Host int
+}
+
 // File is put in place before the peers start. A relative path is below Scratch. Content that
 // holds a zero byte is no text: Scratch is not replaced there.
 type File struct {

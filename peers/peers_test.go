@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -112,4 +113,26 @@ func FuzzBelow(f *testing.F) {
 			t.Errorf("%q is %q below the scratch directory", path, below)
 		}
 	})
+}
+
+func TestBehavioursOfAGroup(t *testing.T) {
+	g := Group{Peers: []Peer{{Name: "a", Choices: 2}, {Name: "b"}, {Name: "c", Choices: 3}}}
+	if g.Behaviours() != 6 || !g.Chosen() {
+		t.Errorf("2 times 3 behaviours are %d", g.Behaviours())
+	}
+	seen := map[string]bool{}
+	for n := range 6 {
+		b := g.Behaving(n)
+		if err := b.Validate(); err != nil && !strings.Contains(err.Error(), "command") {
+			t.Error(err)
+		}
+		seen[fmt.Sprint(b.Peers[0].Behaviour, b.Peers[1].Behaviour, b.Peers[2].Behaviour)] = true
+	}
+	if len(seen) != 6 || g.Peers[2].Behaviour != 0 {
+		t.Errorf("they are %v", seen)
+	}
+	g.Peers[1].Choices = MaxChoices
+	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "together make") {
+		t.Errorf("too many behaviours: %v", err)
+	}
 }

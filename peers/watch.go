@@ -9,15 +9,6 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Process is a peer that has been started.
-type Process struct {
-	Peer
-	PID int // in the group's pid namespace: the same before and after a restore
-	// Host is the pid as this process sees it, which a restore changes; 0 means that it is
-	// to be looked for, among all children of the proxy.
-	Host int
-}
-
 // Died says that a peer's own process ended. The end of a process that the peer forked,
 // one per connection for instance, is not that.
 type Died struct {

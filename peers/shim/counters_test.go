@@ -1,9 +1,8 @@
-package peers
+package shim
 
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,35 +11,37 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // shim builds the shim from its source, and makes an empty page.
-func shim(t *testing.T) (library, page string) {
+func build(t *testing.T) (library, page string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	directory := t.TempDir()
-	if err := os.CopyFS(directory, shimFiles); err != nil {
+	if err := os.CopyFS(directory, sourceFiles); err != nil {
 		t.Fatal(err)
 	}
-	library, page = filepath.Join(directory, "shim", "nd.so"), filepath.Join(directory, "nd")
-	if err := compileShim(ctx, filepath.Dir(library), "nd"); err != nil {
+	library, page = filepath.Join(directory, "src", "nd.so"), filepath.Join(directory, "nd")
+	if err := compile(ctx, filepath.Dir(library), "nd"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(page, make([]byte, PageSize), 0o600); err != nil {
+	if err := os.WriteFile(page, make([]byte, CountersSize), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return library, page
 }
 
-func openPage(t *testing.T, file string) *Page {
+func openPage(t *testing.T, file string) *Counters {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := OpenPage(f)
+	p, err := OpenCounters(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +53,10 @@ func openPage(t *testing.T, file string) *Page {
 var watchedStart = time.Date(2031, time.May, 6, 7, 8, 9, 0, time.UTC)
 
 // runWatched executes a command of a shell as peer number 0 of some, and returns what it prints.
-func runWatched(t *testing.T, p Peer, library, page, script string) string {
+func runWatched(t *testing.T, p peers.Peer, library, page, script string) string {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Env = p.Watched(0, library, page, watchedStart)
+	cmd.Env = Environment(p, 0, library, page, watchedStart)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -65,9 +66,9 @@ func runWatched(t *testing.T, p Peer, library, page, script string) string {
 }
 
 func TestPageCountsReads(t *testing.T) {
-	library, file := shim(t)
+	library, file := build(t)
 	page := openPage(t, file)
-	group := []Process{{Peer: Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
+	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
 	for _, own := range []string{"", strings.Repeat(":", 1000)} { // the second as if the user had many libraries of his own
 		group[0].Env = append(group[0].Env, "LD_PRELOAD="+own)
 		runWatched(t, group[0].Peer, library, file, "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null")
@@ -94,9 +95,9 @@ func TestPageCountsReads(t *testing.T) {
 
 // TestPageNeverFills: slots of dead threads are given to others.
 func TestPageNeverFills(t *testing.T) {
-	library, file := shim(t)
+	library, file := build(t)
 	page := openPage(t, file)
-	group := []Process{{Peer: Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
+	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
 	total := 0
 	for range 6 {
 		runWatched(t, group[0].Peer, library, file, "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done; done >/dev/null")
@@ -116,10 +117,10 @@ func TestPageNeverFills(t *testing.T) {
 
 // TestChosenValues: they follow from the behaviour, and not from when they are asked for.
 func TestChosenValues(t *testing.T) {
-	library, file := shim(t)
+	library, file := build(t)
 	const script = "exec head -c 16 /dev/urandom"
-	chosen := func(behaviour int) Peer {
-		return Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
+	chosen := func(behaviour int) peers.Peer {
+		return peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
 	}
 	got := runWatched(t, chosen(1), library, file, "exec date -u +%FT%T.%N")
 	if got != "2031-05-06T07:08:09.000001000\n" {
@@ -145,32 +146,10 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestBehavioursOfAGroup(t *testing.T) {
-	g := Group{Peers: []Peer{{Name: "a", Choices: 2}, {Name: "b"}, {Name: "c", Choices: 3}}}
-	if g.Behaviours() != 6 || !g.Chosen() {
-		t.Errorf("2 times 3 behaviours are %d", g.Behaviours())
-	}
-	seen := map[string]bool{}
-	for n := range 6 {
-		b := g.Behaving(n)
-		if err := b.Validate(); err != nil && !strings.Contains(err.Error(), "command") {
-			t.Error(err)
-		}
-		seen[fmt.Sprint(b.Peers[0].Behaviour, b.Peers[1].Behaviour, b.Peers[2].Behaviour)] = true
-	}
-	if len(seen) != 6 || g.Peers[2].Behaviour != 0 {
-		t.Errorf("they are %v", seen)
-	}
-	g.Peers[1].Choices = MaxChoices
-	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "together make") {
-		t.Errorf("too many behaviours: %v", err)
-	}
-}
-
 func TestEnvironmentOfAWatchedPeer(t *testing.T) {
-	p := Peer{Env: []string{"A=1", "LD_PRELOAD=/own.so"}, Choices: 2, Behaviour: 1}
+	p := peers.Peer{Env: []string{"A=1", "LD_PRELOAD=/own.so"}, Choices: 2, Behaviour: 1}
 	want := []string{"A=1", "LD_PRELOAD=/nd.so:/own.so", "TANDEM_ND=/nd 3 machine 1935817689 1"}
-	if got := p.Watched(3, "/nd.so", "/nd", watchedStart); !slices.Equal(got, want) {
+	if got := Environment(p, 3, "/nd.so", "/nd", watchedStart); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -178,7 +157,7 @@ func TestEnvironmentOfAWatchedPeer(t *testing.T) {
 // TestShimIsBuiltOnce: the files stay, and their sources decide which they are.
 func TestShimIsBuiltOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "shim")
-	shim, err := FindShim(context.Background(), directory)
+	shim, err := Find(context.Background(), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +165,7 @@ func TestShimIsBuiltOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := FindShim(context.Background(), directory)
+	again, err := Find(context.Background(), directory)
 	if err != nil || again != shim {
 		t.Errorf("%v, then %v: %v", shim, again, err)
 	}
@@ -201,14 +180,14 @@ func TestShimIsBuiltOnce(t *testing.T) {
 // TestChosenStreams: threads and processes draw from streams of their own, which are the
 // same in every run; process IDs are those of the run before, and a deadline is waited for.
 func TestChosenStreams(t *testing.T) {
-	library, file := shim(t)
+	library, file := build(t)
 	reader := filepath.Join(t.TempDir(), "reader")
 	if out, err := exec.Command("cc", "-O1", "-o", reader, "testdata/reader.c", "-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// Process IDs are chosen in a namespace of their own.
 	script := "exec unshare --pid --fork --mount-proc sh -c '" + reader + "; true'"
-	p := Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 2}
+	p := peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 2}
 	first := runWatched(t, p, library, file, script)
 	if again := runWatched(t, p, library, file, script); again != first {
 		t.Errorf("once\n%sand once\n%s", first, again)
@@ -234,10 +213,10 @@ func TestChosenStreams(t *testing.T) {
 // FuzzPage: the page is memory of the peers, who may write anything there.
 func FuzzPage(f *testing.F) {
 	f.Add([]byte{}, []byte{1})
-	f.Add(slices.Repeat([]byte{0xff}, 4096), slices.Repeat([]byte{7}, int(PageSize)))
+	f.Add(slices.Repeat([]byte{0xff}, 4096), slices.Repeat([]byte{7}, int(CountersSize)))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		p := &Page{mapped: make([]byte, PageSize)}
-		group := []Process{{Peer: Peer{Name: "one"}}}
+		p := &Counters{mapped: make([]byte, CountersSize)}
+		group := []peers.Process{{Peer: peers.Peer{Name: "one"}}}
 		for _, content := range [][]byte{first, second, second} {
 			copy(p.mapped, content)
 			reads := p.Reads(group)
@@ -248,7 +227,7 @@ func FuzzPage(f *testing.F) {
 			s.Add(reads)
 			_ = s.String()
 		}
-		if rest := p.Reads(group); len(rest) != 0 && !bytes.Equal(p.mapped, make([]byte, PageSize)) {
+		if rest := p.Reads(group); len(rest) != 0 && !bytes.Equal(p.mapped, make([]byte, CountersSize)) {
 			t.Errorf("nothing has changed, and there are %d reads", len(rest))
 		}
 	})

@@ -1,4 +1,4 @@
-package peers
+package shim
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // Read says that a thread of a peer has read what differs from run to run: an ND
@@ -24,13 +26,13 @@ type Read struct {
 	Chosen bool
 }
 
-// Sources of nondeterminism, in the order of shim/nd.c.
+// Sources of nondeterminism, in the order of src/nd.c.
 var sources = [...]string{"time", "gettimeofday", "clock_gettime", "getrandom", "getentropy", "arc4random", "/dev/urandom"}
 
 // isTime reports whether a source tells the time.
 func isTime(source string) bool { return slices.Contains(sources[:3], source) }
 
-// The layout of the page is that of shim/nd.c.
+// The layout of the page is that of src/nd.c.
 const (
 	pageSlots   = 511
 	slotSources = 14
@@ -48,32 +50,32 @@ type pageLayout struct {
 	slot [pageSlots]pageSlot
 }
 
-// PageSize is the size of the file of a page.
-const PageSize = int64(unsafe.Sizeof(pageLayout{}))
+// CountersSize is the size of the file of a page.
+const CountersSize = int64(unsafe.Sizeof(pageLayout{}))
 
-// Page is the memory in which the processes of a group count what they read. It is no part
+// Counters are the memory in which the processes of a group count what they read. It is no part
 // of a checkpoint: what is counted stays counted. Not safe for concurrent use.
-type Page struct {
+type Counters struct {
 	mapped []byte
 	seen   pageLayout // as it was at the last look
 }
 
-// OpenPage maps the file of a page.
-func OpenPage(file *os.File) (*Page, error) {
-	b, err := unix.Mmap(int(file.Fd()), 0, int(PageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+// OpenCounters maps the file of a page.
+func OpenCounters(file *os.File) (*Counters, error) {
+	b, err := unix.Mmap(int(file.Fd()), 0, int(CountersSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map the page of the peers' shim: %w", err)
 	}
-	return &Page{mapped: b}, nil
+	return &Counters{mapped: b}, nil
 }
 
 // Close unmaps the page.
-func (p *Page) Close() error { return unix.Munmap(p.mapped) }
+func (p *Counters) Close() error { return unix.Munmap(p.mapped) }
 
-func (p *Page) shared() *pageLayout { return (*pageLayout)(unsafe.Pointer(&p.mapped[0])) }
+func (p *Counters) shared() *pageLayout { return (*pageLayout)(unsafe.Pointer(&p.mapped[0])) }
 
 // Reads returns what was read since the last call. The group must be quiescent.
-func (p *Page) Reads(group []Process) []Read {
+func (p *Counters) Reads(group []peers.Process) []Read {
 	var reads []Read
 	shared, used := p.shared(), 0
 	for i := range shared.slot {
@@ -102,7 +104,7 @@ func (p *Page) Reads(group []Process) []Read {
 	return reads
 }
 
-func newRead(group []Process, peer uint32, tid int, source string, calls uint64) Read {
+func newRead(group []peers.Process, peer uint32, tid int, source string, calls uint64) Read {
 	r := Read{Peer: "a peer", Thread: tid, Source: source, Calls: int(calls)}
 	if int(peer) < len(group) {
 		r.Peer, r.Chosen = group[peer].Name, group[peer].Choices > 0 || group[peer].VirtualClock && isTime(source)
@@ -112,7 +114,7 @@ func newRead(group []Process, peer uint32, tid int, source string, calls uint64)
 
 // Next is how long it is until a peer whose clock is virtual goes on by itself, as they have noted since
 // it was last called, whether any of them will, and which is the first.
-func (p *Page) Next() (d time.Duration, some bool, peer int) {
+func (p *Counters) Next() (d time.Duration, some bool, peer int) {
 	shared, next := p.shared(), uint64(0)
 	for i := range shared.slot {
 		if n := atomic.SwapUint64(&shared.slot[i].next, 0); n > 0 && (next == 0 || n < next) {
@@ -124,7 +126,7 @@ func (p *Page) Next() (d time.Duration, some bool, peer int) {
 
 // clear makes room: most slots are those of threads that ended. Nobody counts meanwhile,
 // and who finds its slot gone takes another.
-func (p *Page) clear() {
+func (p *Counters) clear() {
 	clear(p.mapped)
 	p.seen = pageLayout{}
 }

@@ -1,4 +1,6 @@
-package peers
+// Package shim builds the libraries that are loaded into the processes of peers, and reads what they count there. They tell
+// what a peer reads that differs from run to run, the time and random numbers, or make these values.
+package shim
 
 import (
 	"bytes"
@@ -12,39 +14,41 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
-// The sources of the shim, and the shim itself where `make` has built it.
+// sourceFiles are the sources of the libraries, and the libraries themselves where `make` has built them.
 //
-//go:embed shim
-var shimFiles embed.FS
+//go:embed src
+var sourceFiles embed.FS
 
-// Shim is two libraries that tell what peers read that differs from run to run, or make it.
-type Shim struct {
-	Library string // preloaded into programs that use the C library: see Page
+// Libraries are the files of the two libraries.
+type Libraries struct {
+	Library string // preloaded into programs that use the C library: see Counters
 	VDSO    string // for programs that do not
 }
 
-// shimSources are what the libraries are made of, in the order of build.sh.
-var shimSources = map[string][]string{"nd": {"nd.c", "clock.c", "waits.c"}, "vdso": {"vdso.c"}}
+// librarySources are what the libraries are made of, in the order of build.sh.
+var librarySources = map[string][]string{"nd": {"nd.c", "clock.c", "waits.c"}, "vdso": {"vdso.c"}}
 
-// FindShim returns the files of the shim. They are in directory already, or they are put
-// there: as `make` has built them, or else by the C compiler.
-func FindShim(ctx context.Context, directory string) (Shim, error) {
-	var s Shim
+// Find returns the libraries. They are in directory already, or they are put there: as `make` has
+// built them, or else by the C compiler.
+func Find(ctx context.Context, directory string) (Libraries, error) {
+	var s Libraries
 	for name, file := range map[string]*string{"nd": &s.Library, "vdso": &s.VDSO} {
 		var err error
-		if *file, err = findShim(ctx, directory, name); err != nil {
-			return Shim{}, fmt.Errorf("the shim of the peers: %w", err)
+		if *file, err = find(ctx, directory, name); err != nil {
+			return Libraries{}, fmt.Errorf("the shim of the peers: %w", err)
 		}
 	}
 	return s, nil
 }
 
-func findShim(ctx context.Context, directory, name string) (string, error) {
+func find(ctx context.Context, directory, name string) (string, error) {
 	sum := sha256.New()
-	for _, part := range shimSources[name] {
-		source, err := shimFiles.ReadFile("shim/" + part)
+	for _, part := range librarySources[name] {
+		source, err := sourceFiles.ReadFile("src/" + part)
 		if err != nil {
 			return "", err
 		}
@@ -63,21 +67,21 @@ func findShim(ctx context.Context, directory, name string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(work)
-	if err := os.CopyFS(work, shimFiles); err != nil {
+	if err := os.CopyFS(work, sourceFiles); err != nil {
 		return "", err
 	}
-	work = filepath.Join(work, "shim")
+	work = filepath.Join(work, "src")
 	object := filepath.Join(work, name+".so")
 	if built, err := os.ReadFile(object); err != nil || !bytes.Contains(built, []byte(hash)) {
-		if err := compileShim(ctx, work, name); err != nil {
+		if err := compile(ctx, work, name); err != nil {
 			return "", err
 		}
 	}
 	return file, os.Rename(object, file) // whole, or not at all
 }
 
-// compileShim makes name.so of name.c in a directory, as the Makefile does.
-func compileShim(ctx context.Context, directory, name string) error {
+// compile makes name.so of name.c in a directory, as the Makefile does.
+func compile(ctx context.Context, directory, name string) error {
 	cc := exec.CommandContext(ctx, "sh", "build.sh", name)
 	cc.Dir = directory
 	if out, err := cc.CombinedOutput(); err != nil {
@@ -92,10 +96,10 @@ const (
 	shimVariable    = "TANDEM_ND"
 )
 
-// Watched returns the environment of peer number i of a group with the library of the shim
+// Environment returns the environment of peer number i of a group with the library of the shim
 // in it, which the group sees as the file library, and its page as the file page. If the peer has a
 // clock of its own, that starts at start.
-func (p Peer) Watched(i int, library, page string, start time.Time) []string {
+func Environment(p peers.Peer, i int, library, page string, start time.Time) []string {
 	preload := preloadVariable + "=" + library
 	environment := make([]string, 0, len(p.Env)+2)
 	for _, e := range p.Env {
