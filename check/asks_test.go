@@ -17,11 +17,11 @@ func TestFailedSwaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Program: p, Args: []string{"winners"}, Search: explore.DPOR(), Depth: 10_000}
+	o := Options{Program: p, Args: []string{"winners"}, Search: dporSearch(), Depth: 10_000}
 	if v := check(t, o).Verdict; v.Kind != explore.Holds || v.Executions != 4 {
 		t.Errorf("one of four wins: %v in %d executions, want 4", v, v.Executions)
 	}
-	o.Args, o.Search = []string{"spin"}, explore.DPOR()
+	o.Args, o.Search = []string{"spin"}, dporSearch()
 	result := check(t, o)
 	if v := result.Verdict; v.Kind != explore.Unknown || v.Executions > 100 || !strings.Contains(result.CutOff, "(*spinLock).Lock") {
 		t.Errorf("a lock that spins: %v in %d executions, cut off at %s", v, v.Executions, result.CutOff)
@@ -47,12 +47,12 @@ func TestSwapsAgainstTwin(t *testing.T) {
 			texts = append(texts, strings.Join(words, " "))
 		}
 		text := strings.Join(texts, "/")
-		all, ended := explored(t, p, text, explore.DFS(), 20_000)
+		all, ended := explored(t, p, text, dfsSearch(), 20_000)
 		if !ended {
 			continue
 		}
 		compared++
-		few, _ := explored(t, p, text, explore.DPOR(), 20_000)
+		few, _ := explored(t, p, text, dporSearch(), 20_000)
 		if !maps.Equal(few.outcomes, all.outcomes) || !maps.Equal(few.orders, all.orders) || few.complete != len(few.orders) {
 			t.Errorf("%s: %d outcomes and %d orders in %d executions, want %d and %d", text, len(few.outcomes), len(few.orders), few.complete, len(all.outcomes), len(all.orders))
 		}
@@ -75,7 +75,7 @@ func TestWhatProgramsAsk(t *testing.T) {
 		"endless": "stack", "set": "", "nowhere": "nil pointer dereference", "caught": "",
 	} {
 		t.Run(mode, func(t *testing.T) {
-			for name, search := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+			for name, search := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 				result := check(t, Options{Program: p, Args: []string{mode}, Search: search, Depth: 10_000, SelfCheck: 1})
 				if says == "" {
 					if result.Verdict.Kind != explore.Holds {

@@ -18,7 +18,7 @@ func BenchmarkLastZero(b *testing.B) {
 		b.Run(fmt.Sprintf("13/races=%v", races), func(b *testing.B) {
 			executions, seconds := 0, 0.0
 			for b.Loop() {
-				result := check(b, speedOptions(p, explore.MaxExecutions(explore.DPOR(), 20_000), "lastzero", 13))
+				result := check(b, speedOptions(p, maxExecutions(dporSearch(), 20_000), "lastzero", 13))
 				executions += result.Verdict.Executions
 				seconds += result.Counts.Elapsed.Seconds()
 			}
@@ -33,7 +33,7 @@ func BenchmarkLastZero(b *testing.B) {
 func BenchmarkDepth(b *testing.B) {
 	p := buildForSpeed(b)
 	benchmarkGrowth(b, "transition", []int{100, 1_000, 10_000}, func(depth int) float64 {
-		result := check(b, speedOptions(p, explore.DPOR(), "deep", depth))
+		result := check(b, speedOptions(p, dporSearch(), "deep", depth))
 		if v := result.Verdict; v.Kind != explore.Holds || v.Transitions < 120*depth {
 			b.Fatalf("depth %d: %v", depth, v)
 		}
@@ -47,7 +47,7 @@ func BenchmarkGoroutines(b *testing.B) {
 	p := buildForSpeed(b)
 	benchmarkGrowth(b, "goroutine", []int{100, 1_000, 4_000}, func(goroutines int) float64 {
 		const executions = 20
-		result := check(b, speedOptions(p, explore.MaxExecutions(explore.DPOR(), executions), "many", goroutines))
+		result := check(b, speedOptions(p, maxExecutions(dporSearch(), executions), "many", goroutines))
 		if v := result.Verdict; v.Executions != executions {
 			b.Fatalf("%d goroutines: %v", goroutines, v)
 		}
@@ -85,6 +85,6 @@ func buildForSpeed(b *testing.B, races ...string) *sut.Program {
 	return p
 }
 
-func speedOptions(p *sut.Program, search explore.Search, name string, n int) Options {
+func speedOptions(p *sut.Program, search *explore.Search, name string, n int) Options {
 	return Options{Program: p, Package: name, Args: []string{name, fmt.Sprint(n)}, Search: search, Depth: 100_000}
 }

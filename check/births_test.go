@@ -22,7 +22,7 @@ func TestIndependentComponents(t *testing.T) {
 			for _, scripts := range [][2]string{{"gfngl", "fl"}, {"gfngfl", "fl"}, {"ngfngl", "lfl"}, {"gfnngl", "fnlf"}, {"fgdnfngl", "dfl"}, {"gfcngl", "cfl"}} {
 				count := func(components int) int {
 					v := check(t, Options{
-						Program: p, Package: "births", Args: []string{scripts[0], scripts[1], fmt.Sprint(components)}, Search: explore.DPOR(),
+						Program: p, Package: "births", Args: []string{scripts[0], scripts[1], fmt.Sprint(components)}, Search: dporSearch(),
 					}).Verdict
 					if v.Kind != explore.Holds || v.Redundant != 0 {
 						t.Errorf("%v x %d: %v: %s, %d executions redundant", scripts, components, v.Kind, v.Reason, v.Redundant)

@@ -48,7 +48,7 @@ func TestBetweenTwoCalls(t *testing.T) {
 		for _, text := range c.want {
 			want[text+"\n completed"] = true
 		}
-		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			got, _ := outcomesWith(t, p, sut.Options{Args: []string{c.first, c.second}}, s)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s and %s, %s: outcomes (-want +got):\n%s", c.first, c.second, name, diff)

@@ -37,7 +37,7 @@ type Options struct {
 	BackendName string
 	// Search explores; bounds on executions and time are part of it. Run adds the
 	// end at the first violation.
-	Search explore.Search
+	Search *explore.Search
 	Depth  int // greatest number of transitions in an execution; 0: no other than the log's
 
 	// Group is the peers; nil for a program that has none. Client starts them,
@@ -52,11 +52,13 @@ type Options struct {
 	// should the peers then answer otherwise, the check starts over in group scope, with the search
 	// that Again returns, and Contradicted is told why.
 	Audited      bool
-	Again        func() explore.Search
+	Again        func() *explore.Search
 	Contradicted func(error)
 
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
+	// observe sees each execution before the search does, in tests. An error of it is one of the search.
+	observe func(explore.Execution) error
 	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are not looked for.
 	Modules *Modules
 
@@ -201,7 +203,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		o.Group = &group
 	}
 	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}
-	r.search = r.untilEnough(o.Search)
+	r.search, r.enough = o.Search, r.foundEnough
+	r.search.Until(func(v explore.Verdict) string { return r.enough(v) })
 	if o.Group != nil {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 		r.peers.spent.guess = guessedCost(o.BackendName)
@@ -282,7 +285,8 @@ type run struct {
 	options    Options
 	executor   *executor // the first one, and after the search one that is left
 	begun      bool      // the search has been asked for an execution
-	search     explore.Search
+	search     *explore.Search
+	enough     explore.Stop    // when the search ends although there is more to explore
 	verdict    explore.Verdict // of the search, when it has ended
 	outcomes   map[explore.Outcome]int
 	peers      *peerSide

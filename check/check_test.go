@@ -90,13 +90,13 @@ func cloneRecording(r *report.Recording) *report.Recording {
 func TestCountsEqualTheDumbTwin(t *testing.T) {
 	for _, e := range []struct {
 		example
-		twin explore.Search
+		twin *explore.Search
 	}{
-		{httpGet, explore.MaxPreemptions(explore.DFS(), 5)},
-		{example{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}, explore.DFS()},
+		{httpGet, bounded(explore.DFS, 5)},
+		{example{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}, dfsSearch()},
 	} {
 		t.Run(e.pkg, func(t *testing.T) {
-			reduced, complete := fingerprints(t, e.options(t), explore.DPOR())
+			reduced, complete := fingerprints(t, e.options(t), dporSearch())
 			all, executions := fingerprints(t, e.options(t), e.twin)
 			t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 			if complete != len(all) || len(reduced) != len(all) {
@@ -113,14 +113,14 @@ func TestCountsEqualTheDumbTwin(t *testing.T) {
 
 // fingerprints returns the partial orders of the executions that a search
 // runs to their end, and how many those were.
-func fingerprints(t *testing.T, o Options, s explore.Search) (seen map[uint64]bool, executions int) {
+func fingerprints(t *testing.T, o Options, s *explore.Search) (seen map[uint64]bool, executions int) {
 	seen = map[uint64]bool{}
-	o.Search = observer{s, func(x explore.Execution) {
+	o.Search, o.observe = s, seeing(func(x explore.Execution) {
 		if x.Outcome != explore.Redundant {
 			executions++
 			seen[explore.Fingerprint(x)] = true
 		}
-	}}
+	})
 	if v := check(t, o).Verdict; v.Kind != explore.Holds {
 		t.Fatalf("%v: %s", v.Kind, v.Reason)
 	}

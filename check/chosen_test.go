@@ -20,7 +20,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 		said[i] = map[string]bool{}
 	}
 	var r *run
-	o.Search = observer{explore.DPOR(), func(explore.Execution) {
+	o.Search, o.observe = dporSearch(), seeing(func(explore.Execution) {
 		p := r.executor.talk
 		var b strings.Builder
 		for _, step := range p.cache.Missing(iocache.Vector{iocache.Root}, p.cursor.At()) {
@@ -31,7 +31,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 			b.WriteByte('\n')
 		}
 		said[p.behaviour][b.String()] = true
-	}}
+	})
 	r, err := newRun(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestChoiceOfTheFirstConnect(t *testing.T) {
 		o.Args = []string{"-connections", "2", "-requests", "1"}
 		return o
 	}
-	reduced, complete := fingerprints(t, options(), explore.DPOR())
-	all, executions := fingerprints(t, options(), explore.DFS())
+	reduced, complete := fingerprints(t, options(), dporSearch())
+	all, executions := fingerprints(t, options(), dfsSearch())
 	t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 	if complete != len(all) || len(reduced) != len(all) || complete != 2*20 {
 		t.Errorf("%d executions with %d partial orders, the dumb twin has %d; want 20 for each of 2 behaviours", complete, len(reduced), len(all))

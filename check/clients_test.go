@@ -51,8 +51,8 @@ func TestServerWithClients(t *testing.T) {
 
 // TestServerCounts: one execution is run for each partial order.
 func TestServerCounts(t *testing.T) {
-	reduced, complete := fingerprints(t, alphabetServer.options(t), explore.DPOR())
-	all, executions := fingerprints(t, alphabetServer.options(t), explore.DFS())
+	reduced, complete := fingerprints(t, alphabetServer.options(t), dporSearch())
+	all, executions := fingerprints(t, alphabetServer.options(t), dfsSearch())
 	if complete != len(all) || len(reduced) != len(all) {
 		t.Errorf("%d executions with %d partial orders, the dumb twin has %d in %d executions", complete, len(reduced), len(all), executions)
 	}
@@ -130,7 +130,7 @@ func TestRelay(t *testing.T) {
 		g := *o.Group
 		g.Peers = append(g.Peers[:len(g.Peers):len(g.Peers)], curl("anne", "file0.txt", "file1.txt"), curl("bob", "file1.txt"))
 		o.Group, o.Program, o.Package, o.Args, o.Client = &g, p, "relay", nil, newClientBy(t, backend)
-		o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), 40))
+		o.Search = untilViolation(maxExecutions(dporSearch(), 40))
 		return o
 	}
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {

@@ -36,7 +36,7 @@ func FuzzDamagedLog(f *testing.F) {
 		}
 		var translate translator
 		if x, err := translate.log(log, source{}); err == nil {
-			for _, s := range []explore.Search{explore.DPOR(), explore.DFS()} {
+			for _, s := range []*explore.Search{dporSearch(), dfsSearch()} {
 				s.Next()
 				if s.Report(x) == nil {
 					s.Next()

@@ -25,7 +25,7 @@ func (e *datagramEcho) Exchange(in sut.Input) (sut.Answer, error) {
 }
 
 // datagramOutcomes is what a scenario prints and what its peer has seen, in all executions.
-func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w sut.World, s explore.Search) map[string]bool {
+func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w sut.World, s *explore.Search) map[string]bool {
 	t.Helper()
 	seen, peer := map[string]bool{}, (*datagramEcho)(nil)
 	newPeers := func() sut.Peers { peer = &datagramEcho{}; return peer }
@@ -86,7 +86,7 @@ func TestDatagramFaults(t *testing.T) {
 		if test.on != "" {
 			w.FaultOperations = []string{test.on}
 		}
-		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, datagramOutcomes(t, p, args, w, s)); diff != "" {
 				t.Errorf("%s, %d faults %s %s, %s (-want +got):\n%s", test.scenario, test.faults, test.kind, test.on, name, diff)
 			}
@@ -101,7 +101,7 @@ func TestDatagramsOfSeveralSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := func(kind, on string, s explore.Search) map[string]bool {
+	printed := func(kind, on string, s *explore.Search) map[string]bool {
 		w := sut.World{Faults: 2, FaultKinds: []string{kind}, FaultOperations: []string{on}}
 		texts := map[string]bool{}
 		for text := range datagramOutcomes(t, p, []string{"crowd", "a", "b"}, w, s) {
@@ -112,10 +112,10 @@ func TestDatagramsOfSeveralSockets(t *testing.T) {
 	well := map[string]bool{"[a b] completed": true}
 	for kind, want := range map[string]map[string]bool{"reordered": well, "duplicated": well, "lost": {"[a b] completed": true, " deadlock": true}} {
 		for _, on := range []string{"read", "write"} {
-			if diff := cmp.Diff(want, printed(kind, on, explore.DPOR())); diff != "" {
+			if diff := cmp.Diff(want, printed(kind, on, dporSearch())); diff != "" {
 				t.Errorf("%s at a %s (-want +got):\n%s", kind, on, diff)
 			}
-			for name, s := range map[string]explore.Search{"dfs": explore.MaxExecutions(explore.DFS(), 1000), "random": explore.Random(500, 1)} {
+			for name, s := range map[string]*explore.Search{"dfs": maxExecutions(dfsSearch(), 1000), "random": randomSearch(500, 1)} {
 				for text := range printed(kind, on, s) {
 					if !want[text] {
 						t.Errorf("%s at a %s: %s prints %s", kind, on, name, text)
@@ -149,7 +149,7 @@ func TestDatagramFaultsAreSelected(t *testing.T) {
 		"of stream": {sut.World{FaultKinds: []string{"refused", "reset", "end", "silent"}}, false},
 	} {
 		test.world.Faults = 1
-		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world, explore.DPOR())) > 1; got != test.want {
+		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world, dporSearch())) > 1; got != test.want {
 			t.Errorf("%s: datagrams suffer: %v, want %v", name, got, test.want)
 		}
 	}

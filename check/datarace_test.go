@@ -23,7 +23,7 @@ func racy(t *testing.T, args ...string) Options {
 		}
 		built["racy"] = p
 	}
-	return Options{Program: p, Package: "racy", Args: args, Search: explore.MaxExecutions(explore.DPOR(), 300)}
+	return Options{Program: p, Package: "racy", Args: args, Search: maxExecutions(dporSearch(), 300)}
 }
 
 // TestDataRaces: the reduced search finds every race that there is in any

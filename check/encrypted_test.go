@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -38,7 +37,7 @@ func TestEncryptedReplays(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			o := Options{
 				Program: p, Package: "encrypted", Args: []string{scenario}, Env: []string{"CERTIFICATE=" + certificate},
-				Search: explore.DPOR(), Strategy: strategy.Never{}, Group: group, Client: newClient(t),
+				Search: dporSearch(), Strategy: strategy.Never{}, Group: group, Client: newClient(t),
 			}
 			for seed := range uint64(schedules) {
 				replayBytes(t, o, sut.Schedule{Seed: seed + 1}, repetitions)

@@ -40,9 +40,9 @@ var shipped = []struct {
 // waysToCheck are variants with each strategy in each scope by each backend; the reduction, where few schedules are left out
 // by it, and the number of workers take turns.
 func waysToCheck(scopes []string, few bool) (ways []variant) {
-	searches := []func() explore.Search{explore.DPOR, explore.DPOR}
+	searches := []func() *explore.Search{dporSearch, dporSearch}
 	if few {
-		searches[1] = explore.DFS
+		searches[1] = dfsSearch
 	}
 	for i, s := range strategy.Names() {
 		for j, scope := range scopes {

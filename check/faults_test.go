@@ -37,7 +37,7 @@ func (e *echo) Exchange(in sut.Input) (sut.Answer, error) {
 
 // withFaults is what a scenario of testdata/faults prints, and what the peer has seen by then, in
 // executions with at most so many faults.
-func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map[string]bool {
+func withFaults(t *testing.T, scenario string, faults int, s *explore.Search) map[string]bool {
 	t.Helper()
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
@@ -48,7 +48,7 @@ func withFaults(t *testing.T, scenario string, faults int, s explore.Search) map
 
 func allFaults(n int) sut.World { return sut.World{Faults: n, FaultKinds: sut.FaultKinds} }
 
-func withWorld(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string]bool {
+func withWorld(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string]bool {
 	t.Helper()
 	seen, peer := map[string]bool{}, (*echo)(nil)
 	newPeers := func() sut.Peers { peer = &echo{}; return peer }
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		for _, text := range test.want {
 			want[text] = true
 		}
-		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, withFaults(t, test.scenario, test.faults, s)); diff != "" {
 				t.Errorf("%s, %d faults, %s (-want +got):\n%s", test.scenario, test.faults, name, diff)
 			}
@@ -109,7 +109,7 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	}
 	for _, w := range []sut.World{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
 		o := sut.Options{Args: []string{"share"}, World: w}
-		want, got := withWorld(t, p, o, explore.DFS()), withWorld(t, p, o, explore.DPOR())
+		want, got := withWorld(t, p, o, dfsSearch()), withWorld(t, p, o, dporSearch())
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-dfs +dpor):\n%s", w, diff)
 		}
@@ -124,7 +124,7 @@ func TestFaultsAreSelected(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := func(w sut.World, to ...string) map[string]bool {
-		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), World: w}, explore.DPOR())
+		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), World: w}, dporSearch())
 	}
 	const well = "ping completed: ping,close"
 	resets, ends := []string{"reset completed: close", "reset completed: ping,close"}, []string{"end completed: close", "end completed: ping,close"}
@@ -186,7 +186,7 @@ func TestFaultsAreSelected(t *testing.T) {
 
 // TestFaultsLeaveNoHole: the peer sees a beginning of what was sent, whatever fails.
 func TestFaultsLeaveNoHole(t *testing.T) {
-	seen := withFaults(t, "twice", 2, explore.DPOR())
+	seen := withFaults(t, "twice", 2, dporSearch())
 	for _, text := range []string{"sent completed: a,b,close", "sent completed: a", "sent completed: "} { // the last two in silence
 		if !seen[text] {
 			t.Errorf("nobody saw %q", text)
@@ -202,7 +202,7 @@ func TestFaultsLeaveNoHole(t *testing.T) {
 // TestFaultsAreBounded: of two connections one fails at a time, unless both may. The reduction finds
 // what the enumeration does, as far as that gets.
 func TestFaultsAreBounded(t *testing.T) {
-	printed := func(faults int, s explore.Search) map[string]bool {
+	printed := func(faults int, s *explore.Search) map[string]bool {
 		texts := map[string]bool{}
 		for text := range withFaults(t, "two", faults, s) {
 			texts[text[:strings.Index(text, ":")]] = true
@@ -214,7 +214,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	for _, failure := range failures {
 		want["["+failure+" cd] completed"], want["[ab "+failure+"] completed"] = true, true
 	}
-	if diff := cmp.Diff(want, printed(1, explore.DPOR())); diff != "" {
+	if diff := cmp.Diff(want, printed(1, dporSearch())); diff != "" {
 		t.Errorf("one fault (-want +got):\n%s", diff)
 	}
 	for _, one := range failures {
@@ -222,10 +222,10 @@ func TestFaultsAreBounded(t *testing.T) {
 			want["["+one+" "+two+"] completed"] = true
 		}
 	}
-	if diff := cmp.Diff(want, printed(2, explore.DPOR())); diff != "" {
+	if diff := cmp.Diff(want, printed(2, dporSearch())); diff != "" {
 		t.Errorf("two faults (-want +got):\n%s", diff)
 	}
-	for text := range printed(2, explore.Random(3000, 1)) {
+	for text := range printed(2, randomSearch(3000, 1)) {
 		if !want[text] {
 			t.Errorf("a random execution prints %s, which the reduced search has not found", text)
 		}
@@ -247,20 +247,20 @@ func TestShortWrites(t *testing.T) {
 			want["ping completed: "+text+",close"] = true
 		}
 		o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: limit}}
-		for name, s := range map[string]explore.Search{"dpor": explore.DPOR(), "dfs": explore.DFS()} {
+		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, withWorld(t, p, o, s)); diff != "" {
 				t.Errorf("at most %d short writes, %s (-want +got):\n%s", limit, name, diff)
 			}
 		}
 	}
 	o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
-	seen := withWorld(t, p, o, explore.DPOR())
+	seen := withWorld(t, p, o, dporSearch())
 	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
 		if !seen[text] {
 			t.Errorf("with a fault nobody saw %q, but %v", text, seen)
 		}
 	}
-	if diff := cmp.Diff(withWorld(t, p, o, explore.DFS()), seen); diff != "" {
+	if diff := cmp.Diff(withWorld(t, p, o, dfsSearch()), seen); diff != "" {
 		t.Errorf("with a fault (-dfs +dpor):\n%s", diff)
 	}
 }
@@ -273,7 +273,7 @@ func TestShortWritesAreBounded(t *testing.T) {
 	}
 	for limit := range 3 {
 		o := sut.Options{Args: []string{"two"}, World: sut.World{ShortWrites: limit, ShortReads: limit / 2}}
-		some, all := withWorld(t, p, o, explore.DPOR()), withWorld(t, p, o, explore.MaxExecutions(explore.DFS(), 5000))
+		some, all := withWorld(t, p, o, dporSearch()), withWorld(t, p, o, maxExecutions(dfsSearch(), 5000))
 		cut := 0
 		for text := range some {
 			if strings.Contains(text, "a,b") && strings.Contains(text, "c,d") {
@@ -306,8 +306,8 @@ func TestFaultsInEveryScope(t *testing.T) {
 		}
 	}
 	for _, v := range []variant{
-		{explore.DPOR, "connection", "never", ckptd.BackendAuto, 2},
-		{explore.DPOR, "auto", "after-connect", ckptd.BackendAuto, 1},
+		{dporSearch, "connection", "never", ckptd.BackendAuto, 2},
+		{dporSearch, "auto", "after-connect", ckptd.BackendAuto, 1},
 	} {
 		if got := x.check(t, p, v); !got.equal(want) {
 			t.Errorf("%v: %v, want %v (-group +this):\n%s", v, got.kind, want.kind, cmp.Diff(want.outcomes, got.outcomes))
@@ -335,7 +335,7 @@ func TestCutRequests(t *testing.T) {
 		want := x.check(t, p, reference)
 		variants := []variant{reference}
 		if !shared {
-			variants = []variant{{explore.DPOR, "connection", "always", ckptd.BackendAuto, 1}, {explore.DPOR, "auto", "never", ckptd.BackendAuto, 2}}
+			variants = []variant{{dporSearch, "connection", "always", ckptd.BackendAuto, 1}, {dporSearch, "auto", "never", ckptd.BackendAuto, 2}}
 		}
 		p.short = 1
 		for _, v := range variants {

@@ -106,7 +106,7 @@ func (e example) options(t testing.TB) Options {
 	}
 	o := Options{
 		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env, World: config.World, Strategy: s,
-		StrategyName: config.Strategy, Search: explore.DPOR(), Group: config.Group, Client: newClient(t), Depth: 100_000,
+		StrategyName: config.Strategy, Search: dporSearch(), Group: config.Group, Client: newClient(t), Depth: 100_000,
 	}
 	if e.args != nil {
 		o.Args = e.args
@@ -202,9 +202,17 @@ func check(t testing.TB, o Options) *Result {
 	return result
 }
 
+// seeing is an Options.observe without errors.
+func seeing(see func(explore.Execution)) func(explore.Execution) error {
+	return func(x explore.Execution) error {
+		see(x)
+		return nil
+	}
+}
+
 // observer is a search that shows every execution to a function.
 type observer struct {
-	explore.Search
+	*explore.Search
 	see func(explore.Execution)
 }
 
@@ -215,12 +223,12 @@ func (o observer) Report(x explore.Execution) error {
 
 // eachExecution runs the executions of a search in a worker of their own, to its end or
 // until visit, which is shown each of them before the search is, returns false.
-func eachExecution(p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+func eachExecution(p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
 	return eachExecutionWith(func() sut.Peers { return nil }, p, o, s, visit)
 }
 
 // eachExecutionWith does so with peers that are made anew for each of them.
-func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s explore.Search, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
 	w, err := sut.Start(p, o)
 	if err != nil {
 		return false, err

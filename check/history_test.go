@@ -30,7 +30,7 @@ func TestOneHistory(t *testing.T) {
 // checker takes the image of one state for that of another.
 func TestMixedHistoriesAreNoticed(t *testing.T) {
 	o := historyAlphabet.options(t)
-	o.Search = explore.UntilViolation(o.Search)
+	o.Search = untilViolation(o.Search)
 	m := &mixer{images: map[int]string{}}
 	r, err := newRun(context.Background(), o)
 	if err != nil {

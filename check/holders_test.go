@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -35,7 +34,7 @@ func TestHolders(t *testing.T) {
 				want = strings.ReplaceAll(want, strings.ToUpper(mark), fmt.Sprintf("held/main.go:%d", i+1))
 			}
 		}
-		result := check(t, Options{Program: p, Args: []string{what}, Search: explore.UntilViolation(explore.DPOR())})
+		result := check(t, Options{Program: p, Args: []string{what}, Search: untilViolation(dporSearch())})
 		if len(result.Violations) != 1 {
 			t.Errorf("%s: %+v", what, result.Verdict)
 			continue

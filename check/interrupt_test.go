@@ -14,11 +14,11 @@ func TestInterrupt(t *testing.T) {
 	defer cancel()
 	o := httpGet.options(t)
 	seen := 0
-	o.Search = observer{o.Search, func(explore.Execution) {
+	o.observe = seeing(func(explore.Execution) {
 		if seen++; seen == 5 {
 			cancel()
 		}
-	}}
+	})
 	result, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -35,11 +35,11 @@ func TestInterruptAfterViolation(t *testing.T) {
 	o := scpTo.options(t)
 	auditing(&o)
 	o.Violations = 100
-	o.Search = observer{o.Search, func(e explore.Execution) {
+	o.observe = seeing(func(e explore.Execution) {
 		if e.Outcome.Violation() {
 			cancel()
 		}
-	}}
+	})
 	result, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -49,23 +49,15 @@ func TestInterruptAfterViolation(t *testing.T) {
 	}
 }
 
-// contradicted is a search to which, at the moment of a signal, an execution contradicts an earlier one.
-type contradicted struct {
-	explore.Search
-	signal func()
-}
-
-func (c contradicted) Report(explore.Execution) error {
-	c.signal()
-	return &explore.DivergenceError{}
-}
-
 // TestInterruptHidesNothing: what contradicts itself does not do so because the check is interrupted just then.
 func TestInterruptHidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := httpGet.options(t)
-	o.Search = contradicted{o.Search, cancel}
+	o.observe = func(explore.Execution) error { // to the search an execution contradicts an earlier one just then
+		cancel()
+		return &explore.DivergenceError{}
+	}
 	var contradiction *explore.DivergenceError
 	if result, err := Run(ctx, o); !errors.As(err, &contradiction) {
 		t.Errorf("%+v, %v, want the contradiction", result, err)

@@ -93,7 +93,7 @@ func TestKeptCacheOfResumedRun(t *testing.T) {
 	start := func(executions int, saving *Saving, path string) conclusion {
 		o := alphabet.options(t)
 		o.Args = []string{"-connections", "2", "-requests", "1"}
-		o.Search, o.Saving, o.Kept = explore.MaxExecutions(explore.DPOR(), executions), saving, openKept(t, path)
+		o.Search, o.Saving, o.Kept = maxExecutions(dporSearch(), executions), saving, openKept(t, path)
 		defer o.Kept.Close()
 		if saving == nil {
 			return conclusionOf(t, check(t, o))

@@ -26,7 +26,7 @@ func endings(t *testing.T, scenario string) Options {
 		}
 		built["endings"] = p
 	}
-	return Options{Program: p, Package: "endings", Args: []string{scenario}, Search: explore.DPOR()}
+	return Options{Program: p, Package: "endings", Args: []string{scenario}, Search: dporSearch()}
 }
 
 // placeOf is the line of a scenario in the source; that of the operation, if it is

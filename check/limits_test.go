@@ -25,7 +25,7 @@ func TestLimitsAgainstTwin(t *testing.T) {
 		for _, flavour := range flavourNames {
 			text := drawProgram(flavour, number).String()
 			o := sut.Options{Args: []string{text}}
-			all := schedulesOf(t, p, o, explore.DFS())
+			all := schedulesOf(t, p, o, dfsSearch())
 			if all == nil {
 				continue // too many
 			}
@@ -48,13 +48,13 @@ func TestLimitsAndChoices(t *testing.T) {
 	}
 	for scenario, least := range map[string]int{"deadline": 3, "sleep": 3, "after": 4, "poll": 3, "since": 3, "ticker": 2} {
 		o := sut.Options{Args: []string{scenario}, World: sut.World{EarlyTimers: 2}}
-		all := schedulesOf(t, p, o, explore.DFS())
+		all := schedulesOf(t, p, o, dfsSearch())
 		compareLimits(t, p, o, all)
-		every, _ := outcomesWith(t, p, o, explore.DFS())
+		every, _ := outcomesWith(t, p, o, dfsSearch())
 		if len(every) < least {
 			t.Errorf("%s: only the outcomes %v", scenario, every)
 		}
-		for name, s := range map[string]explore.Search{"random": explore.Random(1000, 1), "pct": explore.PCT(3000, 4, 1)} {
+		for name, s := range map[string]*explore.Search{"random": randomSearch(1000, 1), "pct": pctSearch(3000, 4, 1)} {
 			seen, _ := outcomesWith(t, p, o, s)
 			if diff := cmp.Diff(every, seen); diff != "" {
 				t.Errorf("%s, %s (-exist +found):\n%s", scenario, name, diff)
@@ -66,12 +66,12 @@ func TestLimitsAndChoices(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: 1}}
-	if all := schedulesOf(t, sockets, short, explore.MaxPreemptions(explore.DFS(), 1)); all != nil {
-		compareSchedules(t, sockets, short, explore.MaxPreemptions(explore.DFS(), 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
+	if all := schedulesOf(t, sockets, short, bounded(explore.DFS, 1)); all != nil {
+		compareSchedules(t, sockets, short, bounded(explore.DFS, 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
 	}
 	o := sut.Options{Args: []string{"poll"}, World: sut.World{EarlyTimers: 2}} // one goroutine, and the clock
-	every, _ := outcomesWith(t, p, o, explore.DFS())
-	none, _ := outcomesWith(t, p, o, explore.MaxDelays(explore.MaxPreemptions(explore.DFS(), 0), 0))
+	every, _ := outcomesWith(t, p, o, dfsSearch())
+	none, _ := outcomesWith(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Preemptions: new(0), Delays: new(0)}))
 	if diff := cmp.Diff(every, none); diff != "" {
 		t.Errorf("without preemptions and delays (-exist +found):\n%s", diff)
 	}
@@ -81,11 +81,11 @@ func TestLimitsAndChoices(t *testing.T) {
 func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][2]int) (left int) {
 	t.Helper()
 	for n := range 3 {
-		compareSchedules(t, p, o, explore.MaxPreemptions(explore.DFS(), n), all, func(preemptions, _ int) bool { return preemptions <= n })
-		within := compareSchedules(t, p, o, explore.MaxDelays(explore.DFS(), n), all, func(_, delays int) bool { return delays <= n })
+		compareSchedules(t, p, o, bounded(explore.DFS, n), all, func(preemptions, _ int) bool { return preemptions <= n })
+		within := compareSchedules(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Delays: new(n)}), all, func(_, delays int) bool { return delays <= n })
 		left += len(all) - within
-		want := endsWith(t, p, o, explore.MaxPreemptions(explore.DFS(), n))
-		got := endsWith(t, p, o, explore.MaxPreemptions(explore.DPOR(), n))
+		want := endsWith(t, p, o, bounded(explore.DFS, n))
+		got := endsWith(t, p, o, bounded(explore.DPOR, n))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s\nwith at most %d preemptions, by partial-order reduction (-exist +found):\n%s", o.Args[0], n, diff)
 		}
@@ -94,7 +94,7 @@ func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][
 }
 
 // endsWith lists what a search finds of how a program ends by itself: with which lines of output, in any order.
-func endsWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string]bool {
+func endsWith(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
 	_, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
@@ -109,7 +109,7 @@ func endsWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map
 	return list
 }
 
-func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {
+func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
 	for schedule, cost := range all {
@@ -128,7 +128,7 @@ func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s explore.Sea
 
 // schedulesOf lists the schedules that a search runs, and how many preemptions and delays each
 // has; nil if there are too many.
-func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) map[string][2]int {
+func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string][2]int {
 	t.Helper()
 	list := map[string][2]int{}
 	ended, err := eachExecution(p, o, s, func(log *sut.Log, _ explore.Execution) bool {

@@ -53,7 +53,7 @@ func TestSealedReadsWait(t *testing.T) {
 		}},
 		{[]string{"alone"}, []string{"ends with 2, asked with 1 connections"}},
 	} {
-		for _, search := range []explore.Search{explore.DPOR(), explore.MaxPreemptions(explore.DFS(), 2)} {
+		for _, search := range []*explore.Search{dporSearch(), bounded(explore.DFS, 2)} {
 			got, peer := map[string]bool{}, (*store)(nil)
 			newPeers := func() sut.Peers { peer = &store{number: "0"}; return peer }
 			ended, err := eachExecutionWith(newPeers, p, sut.Options{Args: test.args}, search, func(log *sut.Log, x explore.Execution) bool {

@@ -36,7 +36,7 @@ func TestLivelocks(t *testing.T) {
 		"closed connection": "main goes round",
 		"allocates":         "main goes round",
 	} {
-		o := Options{Program: p, Args: []string{scenario}, Search: explore.UntilViolation(explore.DPOR()), Depth: 5000, SelfCheck: 1}
+		o := Options{Program: p, Args: []string{scenario}, Search: untilViolation(dporSearch()), Depth: 5000, SelfCheck: 1}
 		result := check(t, o)
 		if result.Counterexample == nil {
 			t.Errorf("%s: %+v, cut off by %s; want a livelock", scenario, result.Verdict, result.CutOff)
@@ -49,13 +49,13 @@ func TestLivelocks(t *testing.T) {
 			t.Errorf("%s: %v", scenario, err)
 		}
 	}
-	for name, search := range map[string]func() explore.Search{
-		"random": func() explore.Search { return explore.Random(3, 1) },
-		"pct":    func() explore.Search { return explore.PCT(3, 3, 1) },
-		"dfs":    explore.DFS,
+	for name, search := range map[string]func() *explore.Search{
+		"random": func() *explore.Search { return randomSearch(3, 1) },
+		"pct":    func() *explore.Search { return pctSearch(3, 3, 1) },
+		"dfs":    dfsSearch,
 	} {
 		for _, scenario := range []string{"two", "polled lock"} {
-			s := explore.UntilViolation(explore.MaxExecutions(search(), 3))
+			s := untilViolation(maxExecutions(search(), 3))
 			o := Options{Program: p, Args: []string{scenario}, Search: s, Depth: 5000, Isolation: sut.Fork}
 			if v := check(t, o).Verdict; v.Kind != explore.Violated {
 				t.Errorf("%s, %s: %+v, want a livelock", scenario, name, v)
@@ -78,7 +78,7 @@ func TestNoLivelocks(t *testing.T) {
 		"deadline": explore.Unknown, "timer": explore.Unknown, "other": explore.Unknown, "alternatives": explore.Unknown,
 		"goroutines": explore.Unknown, "guarded": explore.Unknown,
 	} {
-		o := Options{Program: p, Args: []string{scenario}, Search: explore.MaxExecutions(explore.DPOR(), 5), Depth: 5000}
+		o := Options{Program: p, Args: []string{scenario}, Search: maxExecutions(dporSearch(), 5), Depth: 5000}
 		if result := check(t, o); result.Verdict.Kind != want {
 			t.Errorf("%s: %+v, cut off by %q; want %v", scenario, result.Verdict, result.CutOff, want)
 		}

@@ -51,7 +51,7 @@ func drawPair(t *rapid.T) pair {
 
 // variant is a way to check a pair, which must not make a difference.
 type variant struct {
-	search   func() explore.Search
+	search   func() *explore.Search
 	scope    string
 	strategy string
 	backend  string
@@ -59,13 +59,13 @@ type variant struct {
 }
 
 // reference is the variant that the others are compared with.
-var reference = variant{explore.DPOR, "group", "after-io", ckptd.BackendAuto, 1}
+var reference = variant{dporSearch, "group", "after-io", ckptd.BackendAuto, 1}
 
 // drawVariant takes what costs much, CRIU and every schedule one by one, less often than the rest: every
 // schedule only where the reduction leaves few.
 func drawVariant(t *rapid.T, p pair, reduced int) variant {
 	const few = 40
-	searches := []func() explore.Search{explore.DPOR, explore.DPOR, explore.DFS}
+	searches := []func() *explore.Search{dporSearch, dporSearch, dfsSearch}
 	if reduced > few {
 		searches = searches[:1]
 	}
@@ -319,7 +319,7 @@ func (c *pairCounts) checkPairs(t *testing.T, x *pairTest) {
 func TestAutoNoticesAWholeConversation(t *testing.T) {
 	x, p := newPairTest(t, true), pair{scripts: []string{"b", "b+a"}, seed: 97, shared: true}
 	want := x.check(t, p, reference)
-	if got := x.check(t, p, variant{explore.DPOR, "auto", "after-io", ckptd.BackendAuto, 1}); !got.equal(want) || len(got.outcomes) != 2 {
+	if got := x.check(t, p, variant{dporSearch, "auto", "after-io", ckptd.BackendAuto, 1}); !got.equal(want) || len(got.outcomes) != 2 {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 }
@@ -334,8 +334,8 @@ func TestSentAfterTheEnd(t *testing.T) {
 	for _, backend := range []string{ckptd.BackendAuto, ckptd.BackendCRIU} {
 		p := pair{scripts: []string{"Aa", "AAa"}, seed: closesAtOnce}
 		for _, v := range []variant{
-			{explore.DPOR, "group", "always", backend, 1},
-			{explore.DPOR, "connection", "never", backend, 1},
+			{dporSearch, "group", "always", backend, 1},
+			{dporSearch, "connection", "never", backend, 1},
 		} {
 			want := findings{kind: explore.Holds, outcomes: map[string]bool{"[\"EOF\" \"no write\"] \ncompleted": true}}
 			if got := x.check(t, p, v); !got.equal(want) {

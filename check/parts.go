@@ -10,7 +10,7 @@ import (
 
 // part is a part of the search that one executor explores.
 type part struct {
-	*explore.Part
+	*explore.Subtree
 	most int         // executions
 	ends atomic.Bool // the search has come to it, and waits, or has given it up
 
@@ -39,7 +39,7 @@ const (
 
 // newPart makes a part of the search; nil if there is nothing to take. Nobody may be advancing it.
 func (r *run) newPart() *part {
-	p := explore.Divide(r.search, partSize)
+	p := r.search.Split(partSize)
 	if p == nil {
 		return nil
 	}
@@ -47,8 +47,8 @@ func (r *run) newPart() *part {
 	for _, n := range r.outcomes {
 		executions += n
 	}
-	most := min(executions/partShare, explore.Room(r.search, partMost*roomShare)/roomShare)
-	return &part{Part: p, most: max(partLeast, most), outcomes: map[explore.Outcome]int{}}
+	most := min(executions/partShare, r.search.Remaining(partMost*roomShare)/roomShare)
+	return &part{Subtree: p, most: max(partLeast, most), outcomes: map[explore.Outcome]int{}}
 }
 
 // explore has an executor explore a part until the search wants it or gives it up, it has ended, or has become large, or somebody may
@@ -60,7 +60,7 @@ func (t *part) explore(x *executor, p *pool) {
 			return
 		}
 		if x.talk != nil {
-			x.talk.forecast = explore.Forecast(t.Part)
+			x.talk.forecast = t.Forecast()
 		}
 		execution, f, err := x.execute(schedule, false, p.known)
 		if err == nil {
@@ -114,7 +114,7 @@ func (p *pool) rest(x *executor, t *part) {
 // is to be run. Who advances the search calls it.
 func (p *pool) join(j *job) bool {
 	t := j.part
-	joined := !t.failed && explore.Join(p.run.search, t.Part)
+	joined := !t.failed && p.run.search.Merge(t.Subtree)
 	if joined {
 		if err := p.accountAll(t); err != nil {
 			p.stop(err)
@@ -125,11 +125,11 @@ func (p *pool) join(j *job) bool {
 	defer p.mu.Unlock()
 	p.foreseen = false
 	if joined {
-		delete(p.parts.all, t.Part)
+		delete(p.parts.all, t.Subtree)
 		p.asked = nil
 	} else {
 		t.givenUp = true
-		j.part, j.state, j.forecast = nil, queued, explore.Forecast(p.run.search)
+		j.part, j.state, j.forecast = nil, queued, p.run.search.Forecast()
 	}
 	return true
 }
@@ -154,19 +154,19 @@ func (p *pool) accountAll(t *part) error {
 
 // parts are the parts of a search. The pool's mu guards them.
 type parts struct {
-	all   map[*explore.Part]*part // but for those that were joined, or given up and ended
-	queue []*part                 // that wait for an executor
-	vain  Counts                  // of those that were not joined
+	all   map[*explore.Subtree]*part // but for those that were joined, or given up and ended
+	queue []*part                    // that wait for an executor
+	vain  Counts                     // of those that were not joined
 }
 
-func newParts() parts { return parts{all: map[*explore.Part]*part{}} }
+func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
 
 // clear drops those that were given up, or not joined, and that nobody explores any more, and returns them.
-func (p *parts) clear() (list []*explore.Part) {
+func (p *parts) clear() (list []*explore.Subtree) {
 	for _, t := range p.all {
 		if t.givenUp && t.state == finished {
 			p.inVain(t)
-			list = append(list, t.Part)
+			list = append(list, t.Subtree)
 		}
 	}
 	return list
@@ -179,7 +179,7 @@ func (p *parts) room(executors int) bool {
 
 // inVain drops a part that the search will not join, and that nobody explores any more.
 func (p *parts) inVain(t *part) {
-	delete(p.all, t.Part)
+	delete(p.all, t.Subtree)
 	p.vain.InVain += t.executions
 	p.vain.add(t.counts)
 	for _, f := range t.findings {
@@ -198,7 +198,7 @@ func (p *parts) rest() (findings []*finding) {
 
 func (p *parts) add(t *part) {
 	if t != nil {
-		p.all[t.Part], p.queue = t, append(p.queue, t)
+		p.all[t.Subtree], p.queue = t, append(p.queue, t)
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *parts) pop() *part {
 }
 
 // giveUp gives up what the search will not join.
-func (p *parts) giveUp(list []*explore.Part) {
+func (p *parts) giveUp(list []*explore.Subtree) {
 	for _, dropped := range list {
 		if t := p.all[dropped]; t != nil {
 			t.givenUp = true
@@ -228,7 +228,7 @@ func (p *parts) giveUp(list []*explore.Part) {
 }
 
 // await has a job wait for the part that the search has come to, if it has. What nobody has begun with is not waited for.
-func (p *parts) await(j *job, due *explore.Part) {
+func (p *parts) await(j *job, due *explore.Subtree) {
 	t := p.all[due]
 	if t == nil {
 		return

@@ -37,7 +37,7 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part
 	for range 4 {
-		t := &part{Part: &explore.Part{}, executions: 1, findings: []*finding{{counts: Counts{Hits: 1}}}}
+		t := &part{Subtree: &explore.Subtree{}, executions: 1, findings: []*finding{{counts: Counts{Hits: 1}}}}
 		p.add(t)
 		all = append(all, t)
 	}
@@ -45,20 +45,20 @@ func TestPartsInTheirPlaces(t *testing.T) {
 		t.Error("with four parts waiting there is room for four executors, or none for five")
 	}
 	j := &job{}
-	p.await(j, all[0].Part)
-	p.giveUp([]*explore.Part{all[1].Part, {}})
+	p.await(j, all[0].Subtree)
+	p.giveUp([]*explore.Subtree{all[1].Subtree, {}})
 	if j.part != all[0] || j.state != finished {
 		t.Errorf("the search waits for a part that nobody has begun with, in state %d", j.state)
 	}
 	if got := p.pop(); got != all[2] || got.ends.Load() {
 		t.Error("the third part is not next")
 	}
-	p.giveUp([]*explore.Part{all[2].Part})
-	p.await(&job{}, all[3].Part)
+	p.giveUp([]*explore.Subtree{all[2].Subtree})
+	p.await(&job{}, all[3].Subtree)
 	if !all[2].ends.Load() || !all[3].ends.Load() || p.pop() != nil {
 		t.Error("parts go on that were given up, or that the search has come to")
 	}
-	if list := p.clear(); len(list) != 1 || list[0] != all[1].Part {
+	if list := p.clear(); len(list) != 1 || list[0] != all[1].Subtree {
 		t.Errorf("%d parts are cleared", len(list))
 	}
 	if len(p.all) != 3 || p.vain.InVain != 1 || p.vain.Hits != 1 {

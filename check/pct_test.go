@@ -51,14 +51,14 @@ func TestPCTOnGallery(t *testing.T) {
 	t.Logf("%-24s %5s %10s %11s %8s %8s", "bug", "depth", "goroutines", "transitions", "promised", "measured")
 	for _, bug := range ofKnownDepth {
 		depth := len(bug.orders)
-		v := searchFor(t, p, explore.PCT(executions, depth, 1), bug.name)
+		v := searchFor(t, p, pctSearch(executions, depth, 1), bug.name)
 		g, rate := v.Guarantee, float64(v.Violations)/executions
 		t.Logf("%-24s %5d %10d %11d %8.4f %8.4f", bug.name, depth, g.Goroutines, g.Transitions, g.Each, rate)
 		if rate < g.Each {
 			t.Errorf("%s shows in %v of the executions, promised are %v", bug.name, rate, g.Each)
 		}
 		if depth > 1 {
-			if less := searchFor(t, p, explore.PCT(fewer, depth-1, 1), bug.name); less.Violations > 0 {
+			if less := searchFor(t, p, pctSearch(fewer, depth-1, 1), bug.name); less.Violations > 0 {
 				t.Errorf("%s shows at depth %d already: %d times", bug.name, depth-1, less.Violations)
 			}
 		}
@@ -66,7 +66,7 @@ func TestPCTOnGallery(t *testing.T) {
 }
 
 // searchFor searches a program of the gallery to the end, whatever is found.
-func searchFor(t *testing.T, p *sut.Program, s explore.Search, name string) explore.Verdict {
+func searchFor(t *testing.T, p *sut.Program, s *explore.Search, name string) explore.Verdict {
 	t.Helper()
 	_, err := eachExecution(p, sut.Options{Args: []string{name}}, s, func(*sut.Log, explore.Execution) bool { return true })
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *impatient) Exchange(in sut.Input) (a sut.Answer, err error) {
 }
 
 // idling is how executions of the program end, with how often time has passed for the server.
-func idling(t *testing.T, late bool, timers int, s explore.Search, args ...string) map[string]bool {
+func idling(t *testing.T, late bool, timers int, s *explore.Search, args ...string) map[string]bool {
 	t.Helper()
 	seen, server := map[string]bool{}, (*impatient)(nil)
 	newServer := func() sut.Peers {
@@ -111,7 +111,7 @@ func TestPeerTimers(t *testing.T) {
 		{late: true, timers: 2, want: []string{"completed 2", "deadlock 2"}},
 		{late: true, timers: 3, want: []string{"completed 2", "completed 3", "deadlock 3"}},
 	} {
-		got := slices.Sorted(maps.Keys(idling(t, test.late, test.timers, explore.DPOR(), test.args...)))
+		got := slices.Sorted(maps.Keys(idling(t, test.late, test.timers, dporSearch(), test.args...)))
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("late %v, %d timers, %q (-want +got)\n%s", test.late, test.timers, test.args, diff)
 		}
@@ -121,8 +121,8 @@ func TestPeerTimers(t *testing.T) {
 // TestPeerTimersAgainstTwin: the search finds what all schedules show.
 func TestPeerTimersAgainstTwin(t *testing.T) {
 	for _, args := range [][]string{{}, {"-again"}, {"-sleep"}} {
-		all := idling(t, false, 1, explore.DFS(), args...)
-		if diff := cmp.Diff(all, idling(t, false, 1, explore.DPOR(), args...)); diff != "" {
+		all := idling(t, false, 1, dfsSearch(), args...)
+		if diff := cmp.Diff(all, idling(t, false, 1, dporSearch(), args...)); diff != "" {
 			t.Errorf("%q (-all +DPOR)\n%s", args, diff)
 		}
 	}
@@ -160,7 +160,7 @@ func TestKeepAlive(t *testing.T) {
 	if v := check(t, o).Verdict; v.Kind != explore.Holds {
 		t.Errorf("with another connection: %+v", v)
 	}
-	o.Client, o.Search, o.SelfCheck = newClientBy(t, ckptd.BackendMemory), explore.DFS(), 100
+	o.Client, o.Search, o.SelfCheck = newClientBy(t, ckptd.BackendMemory), dfsSearch(), 100
 	if v := check(t, o).Verdict; v.Kind != explore.Holds {
 		t.Errorf("with another connection, all schedules: %+v", v)
 	}

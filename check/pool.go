@@ -11,9 +11,9 @@ import (
 )
 
 // pool has several executors explore one search. One of them leads: it asks the search what to execute, executes and reports that. Each of the
-// others explores a part of it (explore.Divide), until the search comes to that and takes over what was explored. The executor that is
+// others explores a part of it (explore.Search.Split), until the search comes to that and takes over what was explored. The executor that is
 // about the part which the search comes to leads from then on, where it was. A search that knows
-// its schedules beforehand is not divided: the others run them early (explore.Ahead), and what came of it is kept until the search gets there. So what
+// its schedules beforehand is not divided: the others run them early (explore.Search.Prefetch), and what came of it is kept until the search gets there. So what
 // is reported to it, and in which order, does not depend on who does what when.
 type pool struct {
 	run     *run
@@ -48,7 +48,7 @@ type job struct {
 	hash     uint64      // of the schedule, if it was forecast
 	part     *part       // that the search has come to: nobody is to run the job
 	first    bool        // of the check
-	forecast float64     // explore.Forecast, if it was not run ahead
+	forecast float64     // explore.Search.Forecast, if it was not run ahead
 	memory   *translator // that the execution is in, unless that is the executor's own
 	done
 
@@ -304,7 +304,7 @@ func (p *pool) ask() bool {
 		return !over
 	}
 	schedule, more := p.run.search.Next() // without mu, which the others may want meanwhile
-	due, dropped := explore.Due(p.run.search), explore.Dropped(p.run.search)
+	due, dropped := p.run.search.Arrived(), p.run.search.Cancelled()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parts.giveUp(dropped)
@@ -319,7 +319,7 @@ func (p *pool) ask() bool {
 	}
 	p.parts.await(p.asked, due)
 	if p.asked.asked = true; p.asked.state == queued && p.run.peers != nil {
-		p.asked.forecast = explore.Forecast(p.run.search)
+		p.asked.forecast = p.run.search.Forecast()
 	}
 	return true
 }
@@ -347,9 +347,9 @@ func (p *pool) forecast() {
 		return
 	}
 	for _, part := range unused {
-		explore.Reuse(p.run.search, part)
+		p.run.search.Recycle(part)
 	}
-	jobs := newJobs(explore.Ahead(p.run.search, missing))
+	jobs := newJobs(p.run.search.Prefetch(missing))
 	var found *part
 	if room {
 		found = p.run.newPart()
@@ -374,7 +374,7 @@ func (p *pool) report(j *job) bool {
 		err = p.account(j.finding)
 	}
 	if err == nil {
-		err = p.run.search.Report(j.execution)
+		err = p.run.report(j.execution)
 	}
 	if err != nil {
 		p.stop(err)

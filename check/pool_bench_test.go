@@ -32,14 +32,14 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 	for name, test := range map[string]struct {
 		options func(testing.TB) Options
-		search  func() explore.Search
+		search  func() *explore.Search
 	}{
-		"lastzero(15)/dpor":   {classic("lastzero", "15", 10_000), explore.DPOR},
-		"filesystem(26)/dpor": {classic("filesystem", "26", 10_000), explore.DPOR},
-		"readers(16)/dpor":    {classic("readers", "16", 10_000), explore.DPOR},
-		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() explore.Search { return explore.MaxExecutions(explore.DFS(), 600_000) }},
-		"filesystem/random":   {classic("filesystem", "19", 10_000), func() explore.Search { return explore.Random(40_000, 1) }},
-		"httpget/dfs, peers":  {httpGet.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 200_000) }},
+		"lastzero(15)/dpor":   {classic("lastzero", "15", 10_000), dporSearch},
+		"filesystem(26)/dpor": {classic("filesystem", "26", 10_000), dporSearch},
+		"readers(16)/dpor":    {classic("readers", "16", 10_000), dporSearch},
+		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() *explore.Search { return maxExecutions(dfsSearch(), 600_000) }},
+		"filesystem/random":   {classic("filesystem", "19", 10_000), func() *explore.Search { return randomSearch(40_000, 1) }},
+		"httpget/dfs, peers":  {httpGet.options, func() *explore.Search { return maxExecutions(dfsSearch(), 200_000) }},
 	} {
 		b.Run(name, func(b *testing.B) {
 			ballast := make([]byte, 32<<20) // as tandem has,

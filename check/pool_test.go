@@ -14,12 +14,12 @@ import (
 )
 
 // searches are all that know what they will ask for later, each made anew.
-var searches = map[string]func() explore.Search{
-	"dfs":     explore.DFS,
-	"dpor":    explore.DPOR,
-	"random":  func() explore.Search { return explore.Random(700, 3) },
-	"pct":     func() explore.Search { return explore.PCT(700, 2, 3) },
-	"bounded": func() explore.Search { return explore.MaxExecutions(explore.DFS(), 150) },
+var searches = map[string]func() *explore.Search{
+	"dfs":     dfsSearch,
+	"dpor":    dporSearch,
+	"random":  func() *explore.Search { return randomSearch(700, 3) },
+	"pct":     func() *explore.Search { return pctSearch(700, 2, 3) },
+	"bounded": func() *explore.Search { return maxExecutions(dfsSearch(), 150) },
 }
 
 // TestWorkers: whatever is said about a program is the same with 1, 2 and 8 workers.
@@ -41,7 +41,7 @@ func TestWorkersOnClassics(t *testing.T) {
 	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "21"}, {"indexer", "13"}} {
 		t.Run(test[0], func(t *testing.T) {
 			o := Options{Program: p, Package: "classics", Args: test}
-			if ahead := sameWithWorkers(t, o, explore.DPOR); ahead == 0 {
+			if ahead := sameWithWorkers(t, o, dporSearch); ahead == 0 {
 				t.Error("nothing was run ahead")
 			}
 		})
@@ -52,15 +52,15 @@ func TestWorkersOnClassics(t *testing.T) {
 func TestWorkersWithPeers(t *testing.T) {
 	for _, e := range []example{httpGet, scpTo, randomAlphabet} {
 		t.Run(e.pkg, func(t *testing.T) {
-			sameWithWorkers(t, e.options(t), func() explore.Search {
-				return explore.MaxExecutions(explore.DFS(), cases(60, 30))
+			sameWithWorkers(t, e.options(t), func() *explore.Search {
+				return maxExecutions(dfsSearch(), cases(60, 30))
 			})
 		})
 	}
 }
 
 // sameWithWorkers returns how many executions were run before they were asked for.
-func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (ahead int) {
+func sameWithWorkers(t *testing.T, o Options, newSearch func() *explore.Search) (ahead int) {
 	t.Helper()
 	o.Leaks, o.SelfCheck, o.haste = true, 10, true
 	if o.Depth == 0 {
@@ -68,7 +68,7 @@ func sameWithWorkers(t *testing.T, o Options, newSearch func() explore.Search) (
 	}
 	said := map[int]string{}
 	for _, o.Workers = range []int{1, 2, 8} {
-		o.Search = explore.MaxExecutions(newSearch(), cases(2000, 700))
+		o.Search = maxExecutions(newSearch(), cases(2000, 700))
 		result := check(t, o)
 		said[o.Workers] = says(t, result)
 		ahead += result.Counts.Ahead
@@ -111,7 +111,7 @@ func random(t *testing.T, flavour string, number uint64) Options {
 // TestAllWorkersFail: what was run before the last of them failed is reported, and may be a violation; if not, the check ends with an error.
 func TestAllWorkersFail(t *testing.T) {
 	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated, explore.Completed: explore.Unknown} {
-		r := &run{search: explore.UntilViolation(explore.Random(10, 1)), outcomes: map[explore.Outcome]int{}, ctx: t.Context()}
+		r := &run{search: untilViolation(randomSearch(10, 1)), outcomes: map[explore.Outcome]int{}, ctx: t.Context()}
 		p := newPool(r)
 		p.executors = []*executor{{run: r}, {run: r}}
 		if !p.ask() {

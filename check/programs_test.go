@@ -168,7 +168,7 @@ func countNodes(body []*node) (n int) {
 var errTooMany = fmt.Errorf("too many executions")
 
 // searchProgram returns the outcomes that a search finds, in the words of the machine.
-func searchProgram(p *sut.Program, text string, s explore.Search, limit int) (map[string]bool, error) {
+func searchProgram(p *sut.Program, text string, s *explore.Search, limit int) (map[string]bool, error) {
 	seen, executions := map[string]bool{}, 0
 	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
@@ -224,7 +224,7 @@ func disagreement(p *sut.Program, text string, exhaustive bool) (string, error) 
 	if !all {
 		return "", errTooMany
 	}
-	got, err := searchProgram(p, text, explore.DPOR(), maxReduced)
+	got, err := searchProgram(p, text, dporSearch(), maxReduced)
 	if err != nil {
 		return "", err
 	}
@@ -245,7 +245,7 @@ func disagreement(p *sut.Program, text string, exhaustive bool) (string, error) 
 
 // compareAll is disagreement with the search of all schedules, if there are not too many.
 func compareAll(p *sut.Program, text string, want map[string]bool) (string, error) {
-	got, err := searchProgram(p, text, explore.DFS(), maxSchedules)
+	got, err := searchProgram(p, text, dfsSearch(), maxSchedules)
 	if err == errTooMany {
 		return "", nil
 	}

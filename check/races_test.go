@@ -24,8 +24,8 @@ func TestReductionLosesNothing(t *testing.T) {
 		"writer between readers": 2, "try to lock": 3, "overtaken Add": 2, "unlocked": 2,
 	} {
 		t.Run(scenario, func(t *testing.T) {
-			all, schedules := outcomes(t, p, scenario, explore.DFS())
-			some, executions := outcomes(t, p, scenario, explore.DPOR())
+			all, schedules := outcomes(t, p, scenario, dfsSearch())
+			some, executions := outcomes(t, p, scenario, dporSearch())
 			t.Logf("%d executions for %d schedules: %v", executions, schedules, all)
 			if diff := cmp.Diff(all, some); diff != "" {
 				t.Errorf("the reduced search finds other outcomes:\n%s", diff)
@@ -38,12 +38,12 @@ func TestReductionLosesNothing(t *testing.T) {
 }
 
 // outcomes are what a program prints, and how it ends, in any execution.
-func outcomes(t *testing.T, p *sut.Program, scenario string, s explore.Search) (seen map[string]bool, executions int) {
+func outcomes(t *testing.T, p *sut.Program, scenario string, s *explore.Search) (seen map[string]bool, executions int) {
 	t.Helper()
 	return outcomesWith(t, p, sut.Options{Args: []string{scenario}}, s)
 }
 
-func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) (seen map[string]bool, executions int) {
+func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s stepper) (seen map[string]bool, executions int) {
 	t.Helper()
 	seen = map[string]bool{}
 	ended, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
@@ -73,7 +73,7 @@ func TestKnownOutcomes(t *testing.T) {
 		for _, text := range want {
 			all[text+" completed"] = true
 		}
-		seen, executions := outcomes(t, p, scenario, explore.DPOR())
+		seen, executions := outcomes(t, p, scenario, dporSearch())
 		if diff := cmp.Diff(all, seen); diff != "" {
 			t.Errorf("%s, %d executions:\n%s", scenario, executions, diff)
 		}
@@ -89,7 +89,7 @@ func TestFirstExecution(t *testing.T) {
 	for scenario, want := range map[string]string{
 		"many": "true2000 completed", "once functions": "no valueno value completed", "main leaves": "last deadlock", "threads": "1 completed",
 	} {
-		seen, _ := outcomes(t, p, scenario, explore.MaxExecutions(explore.DPOR(), 1))
+		seen, _ := outcomes(t, p, scenario, maxExecutions(dporSearch(), 1))
 		if diff := cmp.Diff(map[string]bool{want: true}, seen); diff != "" {
 			t.Errorf("%s:\n%s", scenario, diff)
 		}
@@ -102,7 +102,7 @@ func TestSpinningProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, _ := outcomes(t, p, "spin", explore.MaxExecutions(explore.DPOR(), 1))
+	seen, _ := outcomes(t, p, "spin", maxExecutions(dporSearch(), 1))
 	if diff := cmp.Diff(map[string]bool{"1 completed": true}, seen); diff != "" {
 		t.Error(diff)
 	}

@@ -23,9 +23,9 @@ func TestRareEventsComeAnywhere(t *testing.T) {
 		"fault": {Faults: 1}, "read": {ShortReads: 1}, "write": {ShortWrites: 1}, "timer": {EarlyTimers: 1},
 		"signal": {Signals: []syscall.Signal{syscall.SIGTERM}, SignalLimit: 1},
 	} {
-		searches := map[string]explore.Search{"random": explore.Random(executions, 3)}
+		searches := map[string]*explore.Search{"random": randomSearch(executions, 3)}
 		if scenario != "timer" && scenario != "signal" { // they have priorities there, as goroutines have
-			searches["pct"] = explore.PCT(executions, 2, 3)
+			searches["pct"] = pctSearch(executions, 2, 3)
 		}
 		for name, s := range searches {
 			happened, late := 0, 0

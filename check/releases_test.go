@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -79,7 +78,7 @@ func verdictsOf(t *testing.T, dir, release string) map[string]string {
 			t.Fatal(err)
 		}
 		for _, scenario := range scenarios {
-			o := Options{Program: p, Package: name, Args: []string{scenario}, Search: explore.DPOR(), Leaks: true, SelfCheck: 1}
+			o := Options{Program: p, Package: name, Args: []string{scenario}, Search: dporSearch(), Leaks: true, SelfCheck: 1}
 			v := check(t, o).Verdict
 			verdicts[name+" "+scenario] = fmt.Sprintf("%v after %d executions", v.Kind, v.Executions)
 		}

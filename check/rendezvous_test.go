@@ -23,7 +23,7 @@ func TestRendezvous(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			orders := map[uint64]int{}
-			reduced := observer{explore.DPOR(), func(x explore.Execution) { orders[explore.Fingerprint(x)]++ }}
+			reduced := observer{dporSearch(), func(x explore.Execution) { orders[explore.Fingerprint(x)]++ }}
 			seen, executions := outcomesWith(t, p, sut.Options{Args: []string{scenario}}, reduced)
 			if executions != want.executions || len(orders) != want.executions || len(seen) != want.outcomes {
 				t.Errorf("%d executions, %d partial orders, outcomes %v; want %+v", executions, len(orders), seen, want)
@@ -31,7 +31,7 @@ func TestRendezvous(t *testing.T) {
 			if scenario == "done" || scenario == "pipeline" {
 				return // too many schedules to enumerate
 			}
-			all := observer{explore.DFS(), func(x explore.Execution) {
+			all := observer{dfsSearch(), func(x explore.Execution) {
 				if orders[explore.Fingerprint(x)] == 0 {
 					t.Error("a partial order was missed")
 				}

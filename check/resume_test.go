@@ -65,7 +65,7 @@ func session(t *testing.T, o Options, interrupt time.Duration) *Result {
 
 // inSessions runs a check that is interrupted at random moments, so many times, and then goes
 // on to its end.
-func inSessions(t *testing.T, o Options, newSearch func() explore.Search, times int, moment time.Duration) *Result {
+func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times int, moment time.Duration) *Result {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	resume, interrupted := false, 0
@@ -115,21 +115,21 @@ func conclusionOf(t *testing.T, r *Result) conclusion {
 // are those of one that is not interrupted.
 func TestResume(t *testing.T) {
 	letters := example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}
-	random := func() explore.Search { return explore.Random(2000, 5) }
+	random := func() *explore.Search { return randomSearch(2000, 5) }
 	for _, test := range []struct {
 		name      string
 		options   func(t testing.TB) Options
-		newSearch func() explore.Search
+		newSearch func() *explore.Search
 	}{
-		{"dpor", func(t testing.TB) Options { return turnsOptions(t, "4", "2") }, explore.DPOR},
-		{"dpor, violated", func(t testing.TB) Options { return turnsOptions(t, "4", "2", "33221010") }, explore.DPOR},
-		{"dfs", func(t testing.TB) Options { return turnsOptions(t, "2", "2") }, explore.DFS},
-		{"dfs, violated", func(t testing.TB) Options { return turnsOptions(t, "2", "2", "1100") }, explore.DFS},
+		{"dpor", func(t testing.TB) Options { return turnsOptions(t, "4", "2") }, dporSearch},
+		{"dpor, violated", func(t testing.TB) Options { return turnsOptions(t, "4", "2", "33221010") }, dporSearch},
+		{"dfs", func(t testing.TB) Options { return turnsOptions(t, "2", "2") }, dfsSearch},
+		{"dfs, violated", func(t testing.TB) Options { return turnsOptions(t, "2", "2", "1100") }, dfsSearch},
 		{"random", func(t testing.TB) Options { return turnsOptions(t, "3", "2") }, random},
 		{"random, violated", func(t testing.TB) Options { return turnsOptions(t, "3", "2", "220011") }, random},
-		{"peers, dpor", letters.options, explore.DPOR},
-		{"peers, dfs", letters.options, func() explore.Search { return explore.MaxExecutions(explore.DFS(), 500) }},
-		{"peers, random", letters.options, func() explore.Search { return explore.Random(200, 5) }},
+		{"peers, dpor", letters.options, dporSearch},
+		{"peers, dfs", letters.options, func() *explore.Search { return maxExecutions(dfsSearch(), 500) }},
+		{"peers, random", letters.options, func() *explore.Search { return randomSearch(200, 5) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := test.options(t)
@@ -152,18 +152,18 @@ func TestResume(t *testing.T) {
 // TestResumeWorkers does so with several workers. What was run ahead of the search when it was
 // interrupted is run again, and counts once.
 func TestResumeWorkers(t *testing.T) {
-	dfs := func() explore.Search { return explore.MaxExecutions(explore.DFS(), 5000) }
+	dfs := func() *explore.Search { return maxExecutions(dfsSearch(), 5000) }
 	for _, test := range []struct {
 		name      string
 		args      []string
-		newSearch func() explore.Search
+		newSearch func() *explore.Search
 	}{
-		{"dpor", []string{"4", "2"}, explore.DPOR},
+		{"dpor", []string{"4", "2"}, dporSearch},
 		{"dfs", []string{"3", "1"}, dfs},
 		{"dfs, violated", []string{"3", "1", "210"}, dfs},
-		{"dfs, violations", []string{"2", "2", "1100"}, explore.DFS},
-		{"random", []string{"3", "2"}, func() explore.Search { return explore.Random(4000, 5) }},
-		{"random, violated", []string{"3", "3", "221100210"}, func() explore.Search { return explore.Random(4000, 5) }},
+		{"dfs, violations", []string{"2", "2", "1100"}, dfsSearch},
+		{"random", []string{"3", "2"}, func() *explore.Search { return randomSearch(4000, 5) }},
+		{"random, violated", []string{"3", "3", "221100210"}, func() *explore.Search { return randomSearch(4000, 5) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := turnsOptions(t, test.args...)
@@ -186,14 +186,14 @@ func TestResumeWorkers(t *testing.T) {
 func TestRaisedBound(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	o := turnsOptions(t, "3", "2")
-	o.Search, o.Saving = explore.MaxExecutions(explore.DPOR(), 10), savingIn(t, dir, false)
+	o.Search, o.Saving = maxExecutions(dporSearch(), 10), savingIn(t, dir, false)
 	first := session(t, o, 0)
 	if first.Saved != dir || first.Verdict.Executions != 10 {
 		t.Fatalf("saved in %q, %+v", first.Saved, first.Verdict)
 	}
-	o.Search, o.Saving = explore.MaxExecutions(explore.DPOR(), 1000), savingIn(t, dir, true)
+	o.Search, o.Saving = maxExecutions(dporSearch(), 1000), savingIn(t, dir, true)
 	second := session(t, o, 0)
-	o.Search, o.Saving = explore.DPOR(), nil
+	o.Search, o.Saving = dporSearch(), nil
 	if want := check(t, o); second.Verdict != want.Verdict || second.Saved != "" || second.Counts.Elapsed <= first.Counts.Elapsed {
 		t.Errorf("saved in %q, %v after %v, %+v; want %+v", second.Saved, second.Counts.Elapsed, first.Counts.Elapsed, second.Verdict, want.Verdict)
 	}
@@ -204,14 +204,14 @@ func TestRaisedBound(t *testing.T) {
 func TestResumeOther(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	o := turnsOptions(t, "3", "2")
-	o.Search, o.Saving = explore.MaxExecutions(explore.DPOR(), 10), savingIn(t, dir, false)
+	o.Search, o.Saving = maxExecutions(dporSearch(), 10), savingIn(t, dir, false)
 	session(t, o, 0)
 	other := alphabet.options(t)
 	other.Group = nil
 	dfs := o
-	dfs.Search = explore.DFS()
+	dfs.Search = dfsSearch()
 	arguments := o
-	arguments.Args, arguments.Search = []string{"1", "1"}, explore.DPOR()
+	arguments.Args, arguments.Search = []string{"1", "1"}, dporSearch()
 	for _, test := range []struct {
 		options Options
 		says    string
@@ -227,7 +227,7 @@ func TestResumeOther(t *testing.T) {
 			t.Errorf("%v; want %s", err, test.says)
 		}
 	}
-	o.Search, o.Saving = explore.DPOR(), savingIn(t, dir, true)
+	o.Search, o.Saving = dporSearch(), savingIn(t, dir, true)
 	if result := session(t, o, 0); result.Verdict.Executions != 90 {
 		t.Errorf("%+v", result.Verdict)
 	}
@@ -236,7 +236,7 @@ func TestResumeOther(t *testing.T) {
 // TestCannotSave: a check that cannot be saved goes on, and says so once.
 func TestCannotSave(t *testing.T) {
 	o := turnsOptions(t, "4", "2")
-	o.Search, o.Saving = explore.DPOR(), savingIn(t, filepath.Join("/proc", "run"), false)
+	o.Search, o.Saving = dporSearch(), savingIn(t, filepath.Join("/proc", "run"), false)
 	var said []string
 	o.Saving.Failed = func(err error) { said = append(said, err.Error()) }
 	result := session(t, o, 0)
@@ -250,9 +250,9 @@ func TestCannotSave(t *testing.T) {
 func TestResumedPeersDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	o := scpToFixed.options(t)
-	o.Search, o.Saving = explore.MaxExecutions(explore.DPOR(), 3), savingIn(t, dir, false)
+	o.Search, o.Saving = maxExecutions(dporSearch(), 3), savingIn(t, dir, false)
 	session(t, o, 0)
-	o.Search, o.Saving = explore.DPOR(), savingIn(t, dir, true)
+	o.Search, o.Saving = dporSearch(), savingIn(t, dir, true)
 	result, err := Run(context.Background(), o)
 	o.Saving.Run.Close()
 	var differs *iocache.Inconsistency
@@ -266,7 +266,7 @@ func TestResumedPeersDiffer(t *testing.T) {
 func TestResumedChosenPeers(t *testing.T) {
 	o := scpToFixed.options(t)
 	o.Group.Peers[0].Choices = 2
-	newSearch := func(n int) explore.Search { return explore.MaxExecutions(explore.DPOR(), n) }
+	newSearch := func(n int) *explore.Search { return maxExecutions(dporSearch(), n) }
 	o.Search = newSearch(12)
 	want := check(t, o)
 	dir := filepath.Join(t.TempDir(), "run")

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/ckptd"
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -36,7 +35,7 @@ func TestStorageFailsOnReturn(t *testing.T) {
 	}
 	undisturbed := options()
 	undisturbed.Strategy = strategy.AfterND{}
-	undisturbed.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
+	undisturbed.Search = untilViolation(maxExecutions(dporSearch(), executions))
 	want := check(t, undisturbed).Verdict
 	if err := undisturbed.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)

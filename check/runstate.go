@@ -28,7 +28,7 @@ type runState struct {
 	Reads         []shim.Read      `json:"reads,omitempty"` // of the time and of random numbers, by the peers
 	Blind         []string         `json:"blind,omitempty"` // their processes of which that is not known
 	CacheBytes    int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
-	search        []byte           // explore.Save
+	search        []byte           // explore.Search.Save
 }
 
 // savedViolation is a violation that was kept: running its schedule again gives the rest.

@@ -126,7 +126,7 @@ func (r *run) save() bool {
 	if s == nil {
 		return false
 	}
-	search, err := explore.Save(r.search)
+	search, err := r.search.Save()
 	if err == nil && search == nil {
 		return false
 	}
@@ -172,7 +172,7 @@ func (r *run) resume(s *runState) error {
 	if s.Build != r.options.Program.Hash {
 		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has checked so far", r.options.Package)
 	}
-	if err := explore.Resume(r.search, s.search); err != nil {
+	if err := r.search.Resume(s.search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
 	if r.peers != nil {

@@ -38,7 +38,7 @@ func TestScopeOfSharedState(t *testing.T) {
 // auditing has a check audit scope connection, and returns what contradicted it.
 func auditing(o *Options) *error {
 	var why error
-	o.Scope, o.Audited, o.Again = iocache.Connection, true, explore.DPOR
+	o.Scope, o.Audited, o.Again = iocache.Connection, true, dporSearch
 	o.Contradicted = func(err error) { why = err }
 	return &why
 }
@@ -83,7 +83,7 @@ func TestAutoConfirmsViolations(t *testing.T) {
 	if result := check(t, o); result.Verdict.Kind != explore.Holds {
 		t.Fatalf("group scope: %v", result.Verdict)
 	}
-	o.Search, o.Client = explore.DPOR(), newClient(t)
+	o.Search, o.Client = dporSearch(), newClient(t)
 	auditing(&o)
 	r, err := newRun(context.Background(), o)
 	if err != nil {

@@ -95,11 +95,11 @@ func TestReductionWithSealing(t *testing.T) {
 	compared, cut := 0, 0
 	for number := range uint64(80) {
 		text := drawSealing(number)
-		all, ok := explored(t, p, text, explore.DFS(), 300)
+		all, ok := explored(t, p, text, dfsSearch(), 300)
 		if !ok {
 			continue
 		}
-		reduced, _ := explored(t, p, text, explore.DPOR(), 2000)
+		reduced, _ := explored(t, p, text, dporSearch(), 2000)
 		compared++
 		if diff := cmp.Diff(all.outcomes, reduced.outcomes); diff != "" {
 			t.Errorf("%s\noutcomes (-exist +found):\n%s", text, diff)
@@ -124,9 +124,9 @@ func TestSealedOperations(t *testing.T) {
 		".both,0/.both,1":                    "both,0/both,1",
 		".store,0+increase,0/.load,0+load,0": "store,0 increase,0/load,0 load,0",
 	} {
-		few, _ := explored(t, sealed, text, explore.DFS(), 1000)
-		many, _ := explored(t, sealed, without, explore.DFS(), 1000)
-		again, _ := explored(t, opened, text, explore.DFS(), 1000)
+		few, _ := explored(t, sealed, text, dfsSearch(), 1000)
+		many, _ := explored(t, sealed, without, dfsSearch(), 1000)
+		again, _ := explored(t, opened, text, dfsSearch(), 1000)
 		if few.complete >= many.complete || many.complete != again.complete {
 			t.Errorf("%s: %d schedules with sealing, %d without, %d of the opened package", text, few.complete, many.complete, again.complete)
 		}
@@ -135,8 +135,8 @@ func TestSealedOperations(t *testing.T) {
 		".load,0 .store,0 .load,0/.store,0 .load,0": "load,0 store,0 load,0/store,0 load,0",
 		".lock,0 .store,0 .unlock,0/.load,0":        "lock,0 store,0 unlock,0/load,0",
 	} {
-		some, _ := explored(t, sealed, text, explore.DFS(), 1000)
-		many, _ := explored(t, sealed, without, explore.DFS(), 1000)
+		some, _ := explored(t, sealed, text, dfsSearch(), 1000)
+		many, _ := explored(t, sealed, without, dfsSearch(), 1000)
 		if some.complete != many.complete {
 			t.Errorf("%s: %d schedules, though each operation is a call of its own: there are %d", text, some.complete, many.complete)
 		}
@@ -151,7 +151,7 @@ type sealedSearch struct {
 }
 
 // explored is false if there are more executions than the limit.
-func explored(t *testing.T, p *sut.Program, text string, s explore.Search, limit int) (f sealedSearch, ok bool) {
+func explored(t *testing.T, p *sut.Program, text string, s *explore.Search, limit int) (f sealedSearch, ok bool) {
 	t.Helper()
 	f = sealedSearch{outcomes: map[string]bool{}, orders: map[uint64]bool{}}
 	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
@@ -182,7 +182,7 @@ func TestSemaphoresArePrimitives(t *testing.T) {
 		{nil, map[string]bool{" completed": true, " deadlock": true}},
 		{[]string{"ordered"}, map[string]bool{" completed": true}},
 	} {
-		got, _ := outcomesWith(t, p, sut.Options{Args: c.args}, explore.DPOR())
+		got, _ := outcomesWith(t, p, sut.Options{Args: c.args}, dporSearch())
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%v: outcomes (-want +got):\n%s", c.args, diff)
 		}

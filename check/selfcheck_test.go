@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -47,7 +46,7 @@ func nondeterministic(t *testing.T, scenario string) Options {
 		}
 		built["nondeterministic"] = p
 	}
-	return Options{Program: p, Package: "nondeterministic", Args: []string{scenario}, Search: explore.Random(3, 1), SelfCheck: 1}
+	return Options{Program: p, Package: "nondeterministic", Args: []string{scenario}, Search: randomSearch(3, 1), SelfCheck: 1}
 }
 
 // TestSelfCheckNotices: whatever differs is named with its place, from both sides.

@@ -14,16 +14,16 @@ func TestAfterSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	search := func(what string, s explore.Search, want explore.VerdictKind) {
+	search := func(what string, s *explore.Search, want explore.VerdictKind) {
 		t.Helper()
 		if v := check(t, Options{Program: p, Args: []string{what}, Search: s}).Verdict; v.Kind != want {
 			t.Errorf("%s: %+v, want %v", what, v, want)
 		}
 	}
 	for _, what := range []string{"pin", "listen", "bind", "connect", "control", "statfs", "replace"} {
-		search(what, explore.DPOR(), explore.Holds)
-		search(what, explore.Random(100, 1), explore.Unknown)
+		search(what, dporSearch(), explore.Holds)
+		search(what, randomSearch(100, 1), explore.Unknown)
 	}
-	search("order", explore.MaxPreemptions(explore.DPOR(), 0), explore.Holds)
-	search("order", explore.MaxPreemptions(explore.DPOR(), 1), explore.Violated)
+	search("order", bounded(explore.DPOR, 0), explore.Holds)
+	search("order", bounded(explore.DPOR, 1), explore.Violated)
 }

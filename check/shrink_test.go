@@ -24,7 +24,7 @@ type found struct {
 
 // findAndShrink checks one of the programs of testdata/programs. There is nothing if
 // the search finds no violation.
-func findAndShrink(t *testing.T, p *sut.Program, text string, s explore.Search) *found {
+func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search) *found {
 	t.Helper()
 	r, err := newRun(context.Background(), Options{Program: p, Package: "programs", Args: []string{text}, Search: s, Shrink: DefaultShrink, Depth: 1000})
 	if err != nil {
@@ -50,7 +50,7 @@ func simplest(t *testing.T, p *sut.Program, text string, want signature, limit i
 	t.Helper()
 	least[0] = 1 << 30
 	executions := 0
-	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, explore.DFS(), func(log *sut.Log, x explore.Execution) bool {
+	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, dfsSearch(), func(log *sut.Log, x explore.Execution) bool {
 		if c := costOf(transitionsOf(log.Events)); x.Outcome.Violation() && signatureOf(p, log).same(want) {
 			if c[2], c[3] = 0, 0; c.less(least) {
 				least = c
@@ -82,7 +82,7 @@ func TestShrinkingAgainstTwin(t *testing.T) {
 	for _, flavour := range flavourNames {
 		for number := range uint64(programs) {
 			text := drawProgram(flavour, 1000+number).String()
-			f := findAndShrink(t, p, text, explore.Random(60, number))
+			f := findAndShrink(t, p, text, randomSearch(60, number))
 			if f == nil {
 				continue
 			}
@@ -125,12 +125,12 @@ func TestShrinkingEnds(t *testing.T) {
 	shrunk := 0
 	for number := range uint64(30) {
 		text := drawProgram("everything", number).String()
-		first := findAndShrink(t, p, text, explore.Random(60, number))
+		first := findAndShrink(t, p, text, randomSearch(60, number))
 		if first == nil {
 			continue
 		}
 		shrunk++
-		again := findAndShrink(t, p, text, explore.Replay(actions(first.prefix)))
+		again := findAndShrink(t, p, text, mustSearch(explore.Config{Algorithm: explore.Replay, Prefix: actions(first.prefix)}))
 		if again == nil || again.before != first.after || !slices.Equal(again.prefix, first.prefix) {
 			t.Errorf("%s: shrunk to %v, then to %+v", text, first, again)
 			continue

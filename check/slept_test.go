@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -15,7 +14,7 @@ func TestSleeperGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for early := range 2 {
-		o := Options{Program: p, Search: explore.UntilViolation(explore.DPOR())}
+		o := Options{Program: p, Search: untilViolation(dporSearch())}
 		o.World.EarlyTimers = early
 		result := check(t, o)
 		if len(result.Violations) != 1 {

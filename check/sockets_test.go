@@ -44,11 +44,11 @@ func TestSocketsLoseNothing(t *testing.T) {
 			for _, text := range want {
 				all[text+" completed"] = true
 			}
-			some, executions := outcomes(t, p, scenario, explore.DPOR())
+			some, executions := outcomes(t, p, scenario, dporSearch())
 			if diff := cmp.Diff(all, some); diff != "" {
 				t.Errorf("the reduced search finds other outcomes:\n%s", diff)
 			}
-			seen, schedules := outcomes(t, p, scenario, explore.MaxExecutions(explore.DFS(), 20_000))
+			seen, schedules := outcomes(t, p, scenario, maxExecutions(dfsSearch(), 20_000))
 			t.Logf("%d executions, %d schedules", executions, schedules)
 			if diff := cmp.Diff(all, seen); diff != "" {
 				t.Errorf("the search of all schedules finds other outcomes:\n%s", diff)
@@ -64,7 +64,7 @@ func TestUnrelatedConnectionsAreIndependent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, executions := outcomes(t, p, "unrelated", explore.DPOR()); executions > 2 {
+	if _, executions := outcomes(t, p, "unrelated", dporSearch()); executions > 2 {
 		t.Errorf("%d executions, two are enough", executions)
 	}
 }
@@ -82,7 +82,7 @@ func TestShortReads(t *testing.T) {
 			all[text+" completed"] = true
 		}
 		o := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: limit}}
-		for _, search := range []explore.Search{explore.DPOR(), explore.DFS()} {
+		for _, search := range []*explore.Search{dporSearch(), dfsSearch()} {
 			if seen, _ := outcomesWith(t, p, o, search); !cmp.Equal(all, seen) {
 				t.Errorf("with at most %d short reads: %v, want %v", limit, seen, all)
 			}
@@ -116,8 +116,8 @@ func TestSocketScripts(t *testing.T) {
 func compareScript(t *testing.T, p *sut.Program, args []string) {
 	const enough = 5000
 	o := sut.Options{Args: args}
-	some, executions := outcomesWith(t, p, o, explore.DPOR())
-	all, schedules := outcomesWith(t, p, o, explore.MaxExecutions(explore.DFS(), enough))
+	some, executions := outcomesWith(t, p, o, dporSearch())
+	all, schedules := outcomesWith(t, p, o, maxExecutions(dfsSearch(), enough))
 	if schedules == enough { // perhaps these are not all
 		maps.Copy(all, some)
 	}

@@ -38,7 +38,7 @@ func TestLoopsThatWait(t *testing.T) {
 
 // TestTimePassesWhileLoopsSpin: a loop that waits for a timer comes to its end.
 func TestTimePassesWhileLoopsSpin(t *testing.T) {
-	for _, search := range []explore.Search{explore.DPOR(), explore.MaxExecutions(explore.DFS(), 100), explore.Random(20, 1)} {
+	for _, search := range []*explore.Search{dporSearch(), maxExecutions(dfsSearch(), 100), randomSearch(20, 1)} {
 		o := endings(t, "spin until a timer")
 		o.Depth, o.Search, o.SelfCheck = 2000, search, 1
 		if v := check(t, o).Verdict; v.Executions-v.Limited == 0 {

@@ -139,7 +139,7 @@ func TestLossIsNamed(t *testing.T) {
 func TestPeersAreKilled(t *testing.T) {
 	const executions = 15
 	o := alphabet.options(t)
-	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
+	o.Search = untilViolation(maxExecutions(dporSearch(), executions))
 	undisturbed := check(t, o)
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func sabotageBy(t *testing.T, backend string, executions int, o Options, by func
 // trySabotage is sabotageBy where it is an error that is expected.
 func trySabotage(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) (*Result, error) {
 	t.Helper()
-	o.Search = explore.UntilViolation(explore.MaxExecutions(explore.DPOR(), executions))
+	o.Search = untilViolation(maxExecutions(dporSearch(), executions))
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type TestOptions struct {
 	Options // of every search; its Program is a test binary, Args are flag.Args of it, and Search is not used
 	// NewSearch is called for every search: each top-level test and each subtest
 	// that is not parallel has one of its own.
-	NewSearch func() explore.Search
+	NewSearch func() *explore.Search
 	Run       string // which tests, as go test -run takes it; empty: all
 	Short     bool   // go test -short
 }
@@ -170,8 +170,7 @@ func (t *testRun) searchIn(ctx context.Context, o Options, g *testGroup) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	r.search = explore.Until(o.Search, g.enough)
-	r.kind, r.judge, r.blame = g.kind, g.judge, g.blame
+	r.enough, r.kind, r.judge, r.blame = g.enough, g.kind, g.judge, g.blame
 	return r.finish(ctx)
 }
 

@@ -24,7 +24,7 @@ func testBinary(t *testing.T) TestOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return TestOptions{Options: Options{Program: p, Package: "tests", Dir: p.Dir, Depth: 10_000}, NewSearch: explore.DPOR}
+	return TestOptions{Options: Options{Program: p, Package: "tests", Dir: p.Dir, Depth: 10_000}, NewSearch: dporSearch}
 }
 
 // TestTests: every test and subtest has the verdict of its own executions, those
@@ -93,13 +93,11 @@ func TestInterruptTests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	o.NewSearch = func() explore.Search {
-		return observer{explore.DPOR(), func(explore.Execution) {
-			if seen++; seen == 5 {
-				cancel()
-			}
-		}}
-	}
+	o.observe = seeing(func(explore.Execution) {
+		if seen++; seen == 5 {
+			cancel()
+		}
+	})
 	var got []TestVerdict
 	if err := Tests(ctx, o, func(v TestVerdict) error { got = append(got, v); return nil }); err != nil {
 		t.Fatal(err)

@@ -82,8 +82,8 @@ func TestThingsThatWereWrong(t *testing.T) {
 func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 	t.Helper()
 	const enough = 4000
-	some, executions := sawThings(t, p, o, explore.DPOR())
-	all, schedules := sawThings(t, p, o, explore.MaxExecutions(explore.DFS(), enough))
+	some, executions := sawThings(t, p, o, dporSearch())
+	all, schedules := sawThings(t, p, o, maxExecutions(dfsSearch(), enough))
 	whole = schedules < enough
 	if !whole { // the reduced search is to find those that were seen
 		for s := range some {
@@ -98,7 +98,7 @@ func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 }
 
 // sawThings is what the goroutines have seen in each execution, by goroutine: who printed first makes no difference.
-func sawThings(t *testing.T, p *sut.Program, o sut.Options, s explore.Search) (seen map[string]bool, executions int) {
+func sawThings(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) (seen map[string]bool, executions int) {
 	t.Helper()
 	seen = map[string]bool{}
 	if _, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {

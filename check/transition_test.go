@@ -113,7 +113,7 @@ func TestPreemptionsAsBounded(t *testing.T) {
 	for _, flavour := range []string{"channels", "mutexes", "everything"} {
 		for number := range uint64(8) {
 			text := drawProgram(flavour, number).String()
-			all, ended := countPreemptions(t, p, text, explore.DFS())
+			all, ended := countPreemptions(t, p, text, dfsSearch())
 			if !ended {
 				continue
 			}
@@ -125,7 +125,7 @@ func TestPreemptionsAsBounded(t *testing.T) {
 						within[preemptions] = executions
 					}
 				}
-				bounded, _ := countPreemptions(t, p, text, explore.MaxPreemptions(explore.DFS(), n))
+				bounded, _ := countPreemptions(t, p, text, bounded(explore.DFS, n))
 				if diff := cmp.Diff(within, bounded); diff != "" {
 					t.Errorf("%s: executions with at most %d preemptions (-of all +bounded):\n%s", text, n, diff)
 				}
@@ -138,7 +138,7 @@ func TestPreemptionsAsBounded(t *testing.T) {
 }
 
 // countPreemptions counts the executions of a search by their preemptions.
-func countPreemptions(t *testing.T, p *sut.Program, text string, s explore.Search) (executions map[int]int, ended bool) {
+func countPreemptions(t *testing.T, p *sut.Program, text string, s *explore.Search) (executions map[int]int, ended bool) {
 	t.Helper()
 	executions = map[int]int{}
 	count := 0

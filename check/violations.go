@@ -13,18 +13,26 @@ import (
 // MaxViolations is the greatest number of distinct violations that a search keeps.
 const MaxViolations = 100
 
-// untilEnough ends a search when as many violations are found as are looked for.
-func (r *run) untilEnough(s explore.Search) explore.Search {
+// foundEnough is the reason to stop when as many violations are found as are looked for.
+func (r *run) foundEnough(v explore.Verdict) string {
 	if r.options.Violations <= 1 {
-		return explore.UntilViolation(s)
+		return explore.AtViolation(v)
 	}
 	limit := min(r.options.Violations, MaxViolations)
-	return explore.Until(s, func(explore.Verdict) string {
-		if len(r.violations) < limit {
-			return ""
+	if len(r.violations) < limit {
+		return ""
+	}
+	return fmt.Sprintf("the search stopped at %d distinct violations", limit)
+}
+
+// report reports an execution to the search.
+func (r *run) report(x explore.Execution) error {
+	if r.options.observe != nil {
+		if err := r.options.observe(x); err != nil {
+			return err
 		}
-		return fmt.Sprintf("the search stopped at %d distinct violations", limit)
-	})
+	}
+	return r.search.Report(x)
 }
 
 // collect keeps a violation, if none of its kind has been.

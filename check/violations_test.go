@@ -27,7 +27,7 @@ func TestDistinctViolations(t *testing.T) {
 		if !ok {
 			continue
 		}
-		result := check(t, Options{Program: p, Args: []string{text}, Search: explore.DFS(), Violations: MaxViolations, Shrink: 50, Depth: 1000})
+		result := check(t, Options{Program: p, Args: []string{text}, Search: dfsSearch(), Violations: MaxViolations, Shrink: 50, Depth: 1000})
 		got := map[string]int{}
 		for _, v := range result.Violations {
 			got[fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places)] = v.Summary.Executions
@@ -48,7 +48,7 @@ func TestDistinctViolations(t *testing.T) {
 func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map[string]int, ok bool) {
 	t.Helper()
 	all = map[string]int{}
-	o := Options{Program: p, Args: []string{text}, Search: explore.MaxExecutions(explore.DFS(), limit), Depth: 1000}
+	o := Options{Program: p, Args: []string{text}, Search: maxExecutions(dfsSearch(), limit), Depth: 1000}
 	r, err := newRun(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 // TestViolationsAreBounded: the search ends when there are as many as are looked for.
 func TestViolationsAreBounded(t *testing.T) {
 	p := buildExample(t, "gallery")
-	o := Options{Program: p, Args: []string{"ab-ba"}, Search: explore.DPOR(), Violations: 2}
-	all := check(t, Options{Program: p, Args: []string{"ab-ba"}, Search: explore.DPOR(), Violations: MaxViolations})
+	o := Options{Program: p, Args: []string{"ab-ba"}, Search: dporSearch(), Violations: 2}
+	all := check(t, Options{Program: p, Args: []string{"ab-ba"}, Search: dporSearch(), Violations: MaxViolations})
 	if n := len(all.Violations); n < 1 || !all.Verdict.Complete {
 		t.Fatalf("%d violations, complete: %v", n, all.Verdict.Complete)
 	}
@@ -119,28 +119,27 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// fails is a search that fails some executions after the first violation.
-type fails struct {
-	explore.Search
-	left int
-}
-
 var errForTest = errors.New("an error for this test")
 
-func (f *fails) Report(x explore.Execution) error {
-	if x.Outcome.Violation() || f.left < 3 {
-		if f.left--; f.left == 0 {
+// fails fails the n-th execution, counted from the first violation on.
+func fails(n int) func(explore.Execution) error {
+	begun := false
+	return func(x explore.Execution) error {
+		if begun = begun || x.Outcome.Violation(); begun {
+			n--
+		}
+		if begun && n == 0 {
 			return errForTest
 		}
+		return nil
 	}
-	return f.Search.Report(x)
 }
 
 // TestViolationsSurviveErrors: what was found before the search fails is not lost.
 func TestViolationsSurviveErrors(t *testing.T) {
 	p := buildExample(t, "gallery")
 	for violations := 2; violations <= MaxViolations; violations += 49 {
-		o := Options{Program: p, Args: []string{"ab-ba"}, Search: &fails{explore.DFS(), 3}, Violations: violations, Shrink: 20}
+		o := Options{Program: p, Args: []string{"ab-ba"}, Search: dfsSearch(), observe: fails(3), Violations: violations, Shrink: 20}
 		result, err := Run(t.Context(), o)
 		if !errors.Is(err, errForTest) {
 			t.Fatalf("the error is %v", err)
@@ -155,7 +154,7 @@ func TestViolationsSurviveErrors(t *testing.T) {
 // gone, it is shown as it was found.
 func TestShrinkingFails(t *testing.T) {
 	p := buildExample(t, "gallery")
-	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: explore.Random(50, 1), Shrink: DefaultShrink})
+	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: randomSearch(50, 1), Shrink: DefaultShrink})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -69,18 +68,18 @@ func TestWorld(t *testing.T) {
 			for _, outcome := range test.want {
 				want[outcome] = true
 			}
-			seen, executions := outcomesWith(t, p, o, explore.DPOR())
+			seen, executions := outcomesWith(t, p, o, dporSearch())
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("%d executions:\n%s", executions, diff)
 			}
 			if isForked[test.scenario] {
 				o := o
 				o.Isolation = sut.Fork
-				if forked, n := outcomesWith(t, p, o, explore.DPOR()); n != executions || !cmp.Equal(forked, seen) {
+				if forked, n := outcomesWith(t, p, o, dporSearch()); n != executions || !cmp.Equal(forked, seen) {
 					t.Errorf("%d executions forked, with %v; in place %d, with %v", n, forked, executions, seen)
 				}
 			}
-			all, schedules := outcomesWith(t, p, o, explore.MaxExecutions(explore.DFS(), 2000))
+			all, schedules := outcomesWith(t, p, o, maxExecutions(dfsSearch(), 2000))
 			t.Logf("%d executions for %d schedules", executions, schedules)
 			if diff := cmp.Diff(want, all); diff != "" && schedules < 2000 {
 				t.Errorf("all %d schedules:\n%s", schedules, diff)

@@ -9,7 +9,7 @@ import (
 
 // foreseeing is a search of which schedules are run ahead of it.
 type foreseeing struct {
-	Search
+	*Search
 	t      *rapid.T
 	lists  *rapid.Generator[int] // how many are listed after each Next
 	listed []Schedule
@@ -28,7 +28,7 @@ func (f *foreseeing) Next() (Schedule, bool) {
 		f.listed, f.used = f.listed[1:], f.used+1
 	}
 	n := f.lists.Draw(f.t, "ahead")
-	list := Ahead(f.Search, n)
+	list := f.Search.Prefetch(n)
 	if len(list) > n {
 		f.t.Fatalf("%d schedules, wanted %d", len(list), n)
 	}
@@ -42,7 +42,9 @@ func TestAhead(t *testing.T) {
 	for _, name := range []string{"random", "pct", "limited random"} {
 		newSearch := saveables[name]
 		if newSearch == nil {
-			newSearch = func() Search { return MaxExecutions(MaxPreemptions(Random(60, 7), 2), 50) }
+			newSearch = func() *Search {
+				return maxExecutions(mustNew(Config{Algorithm: Random, Executions: 60, Seed: 7, Preemptions: new(2)}), 50)
+			}
 		}
 		t.Run(name, func(t *testing.T) {
 			used := 0
@@ -68,11 +70,11 @@ func TestAhead(t *testing.T) {
 
 // TestAheadOfNothing: what has ended, or is divided instead, lists nothing.
 func TestAheadOfNothing(t *testing.T) {
-	for name, s := range map[string]Search{
-		"dfs": DFS(), "dpor": DPOR(), "random": Random(1, 1), "replay": Replay(nil), "bounded": MaxExecutions(Replay(nil), 3),
+	for name, s := range map[string]*Search{
+		"dfs": dfsSearch(), "dpor": dporSearch(), "random": randomSearch(1, 1), "replay": replaySearch(nil), "bounded": maxExecutions(replaySearch(nil), 3),
 	} {
 		s.Next()
-		if list := Ahead(s, 10); len(list) > 0 {
+		if list := s.Prefetch(10); len(list) > 0 {
 			t.Errorf("%s: %v", name, list)
 		}
 	}

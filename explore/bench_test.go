@@ -15,7 +15,7 @@ func BenchmarkReport(b *testing.B) {
 			for _, common := range []bool{false, true} {
 				b.Run(fmt.Sprintf("goroutines=%d/transitions=%d/common=%v", goroutines, transitions, common), func(b *testing.B) {
 					e := turns(goroutines, transitions, common)
-					d := DPOR().(*dpor)
+					d := newDPOR(newTrace())
 					for b.Loop() {
 						d.trace.truncate(0)
 						d.path, d.nodes, d.sleep, d.unsettled, d.waiting = d.path[:0], d.nodes[:0], d.sleep[:0], nil, true
@@ -76,7 +76,7 @@ func BenchmarkOpenBranches(b *testing.B) {
 func heldAfter(b *testing.B, e Execution) (branches, held int) {
 	b.Helper()
 	before := heap()
-	d := DPOR().(*dpor)
+	d := newDPOR(newTrace())
 	d.Next()
 	if err := d.Report(e); err != nil {
 		b.Fatal(err)

@@ -15,14 +15,14 @@ func TestMaxExecutions(t *testing.T) {
 		6: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Last: 5, Deepest: 5, Complete: true},
 		7: {Kind: Holds, Reason: "every execution is covered", Executions: 6, Transitions: 30, Last: 5, Deepest: 5, Complete: true},
 	} {
-		if got := certain(mustSearch(t, MaxExecutions(DPOR(), n), threeWriters).verdict); got != want {
+		if got := certain(mustSearch(t, maxExecutions(dporSearch(), n), threeWriters).verdict); got != want {
 			t.Errorf("at most %d: %+v, want %+v", n, got, want)
 		}
 	}
 }
 
 func TestRoom(t *testing.T) {
-	s := MaxExecutions(MaxPreemptions(MaxExecutions(DFS(), 5), 1), 3)
+	s := maxExecutions(maxExecutions(within(DFS, 1), 5), 3)
 	for i, want := range [][]int{ // for 8, 4, 3, 2, 1, 0
 		{2, 2, 1, 2, 1, 0},
 		{1, 1, 1, 1, 1, 0},
@@ -30,14 +30,14 @@ func TestRoom(t *testing.T) {
 	} {
 		var got []int
 		for _, most := range []int{8, 4, 3, 2, 1, 0} {
-			got = append(got, Room(s, most))
+			got = append(got, s.Remaining(most))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("after %d executions there is room for %v, want %v", i, got, want)
 		}
 		executeOne(t, s, parseProgram(threeWriters))
 	}
-	if got := Room(UntilViolation(DPOR()), 1000); got != 1000 {
+	if got := until(dporSearch(), AtViolation).Remaining(1000); got != 1000 {
 		t.Errorf("without a bound there is room for %d of 1000", got)
 	}
 }
@@ -50,7 +50,7 @@ func certain(v Verdict) Verdict {
 
 func TestUntil(t *testing.T) {
 	late := false
-	s := Until(DPOR(), func(v Verdict) string {
+	s := until(dporSearch(), func(v Verdict) string {
 		if late {
 			return "the time is over"
 		}
@@ -75,7 +75,7 @@ func TestUntil(t *testing.T) {
 }
 
 func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
-	f, err := searchAll(DPOR(), parseProgram("main: go p; load r0 x; load r0 x\np: load r0 x; load r1 x"), 4)
+	f, err := searchAll(dporSearch(), parseProgram("main: go p; load r0 x; load r0 x\np: load r0 x; load r1 x"), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestStepLimitLeavesVerdictUnknown(t *testing.T) {
 func TestStepLimitFindsWhatEndsWithin(t *testing.T) {
 	text := "main: go p; lock a; lock b; unlock b; unlock a; load r0 x; load r0 x; load r0 x\np: lock b; lock a; unlock a; unlock b"
 	for limit := 1; limit < 8; limit++ {
-		dpor, err := searchAll(DPOR(), parseProgram(text), limit)
+		dpor, err := searchAll(dporSearch(), parseProgram(text), limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dfs, err := searchAll(DFS(), parseProgram(text), limit)
+		dfs, err := searchAll(dfsSearch(), parseProgram(text), limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestStepLimitFindsWhatEndsWithin(t *testing.T) {
 
 func TestRandom(t *testing.T) {
 	seeds := func(seed uint64) (list []uint64) {
-		s := Random(50, seed)
+		s := randomSearch(50, seed)
 		for schedule, more := s.Next(); more; schedule, more = s.Next() {
 			list = append(list, schedule.Seed)
 			if err := s.Report(Execution{}); err != nil {
@@ -122,7 +122,7 @@ func TestRandom(t *testing.T) {
 	if !slices.Equal(a, seeds(0)) || slices.Equal(a, b) {
 		t.Error("seeds do not depend on the seed of the search alone")
 	}
-	f := mustSearch(t, Random(200, 1), threeWriters)
+	f := mustSearch(t, randomSearch(200, 1), threeWriters)
 	if len(f.fingerprints) != 6 || f.verdict.Kind != Unknown || !strings.Contains(f.verdict.Reason, "200 random schedules") {
 		t.Errorf("%d partial orders, %+v", len(f.fingerprints), f.verdict)
 	}
@@ -131,7 +131,7 @@ func TestRandom(t *testing.T) {
 // TestReplay replays the executions of a search to the end.
 func TestReplay(t *testing.T) {
 	p := parseProgram("main: go p; lock a; lock b; unlock b; unlock a\np: lock b; lock a; unlock a; unlock b")
-	s := DPOR()
+	s := dporSearch()
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
 		w := run(p, schedule, 0)
 		if err := s.Report(w.log); err != nil {
@@ -141,7 +141,7 @@ func TestReplay(t *testing.T) {
 		for _, x := range w.log.Transitions {
 			prefix = append(prefix, x.Action)
 		}
-		f, err := searchAll(Replay(prefix), p, 0)
+		f, err := searchAll(replaySearch(prefix), p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,9 +174,9 @@ func TestNames(t *testing.T) {
 func TestCompleteWithViolations(t *testing.T) {
 	p := parseProgram("main: go p; lock a; lock b; unlock b; unlock a\np: lock b; lock a; unlock a; unlock b")
 	for _, test := range []struct {
-		search Search
+		search *Search
 		want   bool
-	}{{DPOR(), true}, {UntilViolation(DPOR()), false}, {Random(100, 1), false}} {
+	}{{dporSearch(), true}, {until(dporSearch(), AtViolation), false}, {randomSearch(100, 1), false}} {
 		f, err := searchAll(test.search, p, 0)
 		if err != nil {
 			t.Fatal(err)

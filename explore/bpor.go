@@ -32,7 +32,7 @@ type backtracks struct {
 	free int           // freeBefore
 }
 
-func newBPOR() *bpor { return &bpor{trace: newTrace()} }
+func newBPOR(b bounds) *bpor { return &bpor{dfs: dfs{tally: tally{bounds: b}}, trace: newTrace()} }
 
 func (b *bpor) Next() (Schedule, bool) {
 	schedule, more := b.dfs.Next()
@@ -165,7 +165,7 @@ func (b *bpor) choose(state int, g GoroutineID) bool {
 	return true
 }
 
-func (b *bpor) divide(least float64) *Part {
+func (b *bpor) divide(least float64) *Subtree {
 	if len(b.trace.events)+1 < len(b.stack) {
 		return nil // it was resumed, and has executed nothing yet
 	}
@@ -177,13 +177,13 @@ func (b *bpor) divide(least float64) *Part {
 	for i := range part.sets {
 		part.sets[i].set = slices.Clip(part.sets[i].set)
 	}
-	p.Search, p.raw = part, part
+	p.search = part
 	return b.begin(p)
 }
 
 // join chooses what the part has chosen in addition. In between others may have been, which makes no difference to what it explores.
-func (b *bpor) join(p *Part) bool {
-	part := p.raw.(*bpor)
+func (b *bpor) join(p *Subtree) bool {
+	part := p.search.(*bpor)
 	for i := range p.node + 1 {
 		for _, g := range part.sets[i].set {
 			b.choose(i, g)

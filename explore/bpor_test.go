@@ -11,14 +11,14 @@ import (
 // compareBounded checks that BPOR finds what DFS finds within the same bound, in no more executions, and returns
 // how many each has.
 func compareBounded(t rapid.TB, p *program, n int, found func(*found) []string) (bpor, dfs int) {
-	all, err := searchAll(MaxExecutions(MaxPreemptions(DFS(), n), dfsBudget), p, 0)
+	all, err := searchAll(maxExecutions(within(DFS, n), dfsBudget), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all.verdict.Executions == dfsBudget {
 		t.Skip("too many executions to enumerate")
 	}
-	some, err := searchAll(MaxPreemptions(DPOR(), n), p, 0)
+	some, err := searchAll(within(DPOR, n), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestBPORCounts(t *testing.T) {
 	conflicting := "main: go p; go q\np: store x 1; store x 2\nq: store x 3; store x 4"
 	for n, want := range []int{2, 4, 6, 6} {
 		for text, want := range map[string]int{independent: 1, conflicting: want} {
-			f := mustSearch(t, MaxPreemptions(DPOR(), n), text)
+			f := mustSearch(t, within(DPOR, n), text)
 			if f.verdict.Executions != want || f.verdict.Reason != fmt.Sprintf("every execution with %s is covered", atMost(n, "preemption")) {
 				t.Errorf("%d executions (%s), want %d:\n%s", f.verdict.Executions, f.verdict.Reason, want, text)
 			}

@@ -8,10 +8,9 @@ import (
 // encoder writes the state of a search. Numbers are varints; names of goroutines
 // and objects are written once, and then numbered.
 type encoder struct {
-	data       []byte
-	ids        map[uint64]int
-	unsaveable bool // it is of a kind that cannot be saved
-	ended      bool // nothing is left to do
+	data  []byte
+	ids   map[uint64]int
+	ended bool // nothing is left to do
 }
 
 func (e *encoder) number(n uint64) { e.data = binary.AppendUvarint(e.data, n) }

@@ -25,7 +25,7 @@ func TestDeficits(t *testing.T) {
 		"behind other operations":  {"main: go p; go q; add w 1; add w 1\np: store x 1; done w\nq: store x 2; done w", []string{"completed", "panicked p: negative counter", "panicked q: negative counter"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			some, all := mustSearch(t, DPOR(), test.program), mustSearch(t, DFS(), test.program)
+			some, all := mustSearch(t, dporSearch(), test.program), mustSearch(t, dfsSearch(), test.program)
 			if diff := cmp.Diff(test.want, sortedKeys(all.outcomes)); diff != "" {
 				t.Errorf("all outcomes:\n%s", diff)
 			}
@@ -42,14 +42,14 @@ func TestDeficitsAgainstTwin(t *testing.T) {
 	f := profile{blocks: []string{"add w 1", "add w 2", "done w", "done w", "add v 1; done v", "done v", "lock m; |; unlock m", "store x 1", "wait w"}}
 	rapid.Check(t, func(t *rapid.T) {
 		p := f.generate(t)
-		all, err := searchAll(MaxExecutions(DFS(), dfsBudget), p, 0)
+		all, err := searchAll(maxExecutions(dfsSearch(), dfsBudget), p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if all.verdict.Executions == dfsBudget {
 			t.Skip("too many executions to enumerate")
 		}
-		some, err := searchAll(DPOR(), p, 0)
+		some, err := searchAll(dporSearch(), p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestMayOverdraw(t *testing.T) {
 	blocks := []string{"add w 1", "add w 2", "done w", "rlock m; runlock m", "lock m; |; unlock m", "add v 1; done v", "store x 1", "wait w", "wait w; add w 2"}
 	for number := range 600 {
 		p := rapid.Custom(profile{blocks: blocks, seal: number%2 == 0}.generate).Example(number)
-		d := DPOR().(*dpor)
+		d := newDPOR(newTrace())
 		d.Next()
 		if err := d.Report(run(p, Schedule{}, 0).log); err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestMayOverdraw(t *testing.T) {
 
 // TestCountBefore: a writer that announces itself while a reader is inside does not say so.
 func TestCountBefore(t *testing.T) {
-	d := DPOR().(*dpor)
+	d := newDPOR(newTrace())
 	d.Next()
 	transition := func(g GoroutineID, a Access) Transition {
 		a.Object = 1

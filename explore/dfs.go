@@ -5,12 +5,7 @@ import (
 	"slices"
 )
 
-// DFS returns the search that runs every execution, depth first and without any
-// reduction. It is meant for small programs, and as the twin of DPOR.
-func DFS() Search {
-	return &dfs{}
-}
-
+// dfs runs every execution, depth first and without any reduction.
 type dfs struct {
 	tally
 	prefix []Action // the path to the top of the stack
@@ -19,6 +14,8 @@ type dfs struct {
 	sizes  subtrees
 	division
 }
+
+func newDFS(b bounds) *dfs { return &dfs{tally: tally{bounds: b}} }
 
 // branching is a state on the path with what can be picked there.
 type branching struct {
@@ -30,7 +27,7 @@ func (d *dfs) Next() (Schedule, bool) {
 	d.ask()
 	if !d.begun {
 		d.begun = true
-		return Schedule{Prefix: d.prefix, WantEnabled: true}, true
+		return Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.bounds.limits}, true
 	}
 	top := d.last()
 	if top < 0 {
@@ -41,8 +38,8 @@ func (d *dfs) Next() (Schedule, bool) {
 	d.stack, d.prefix = d.stack[:top+1], d.prefix[:top+1]
 	d.sizes.turn(top, d.counts.Executions)
 	b.todo = b.todo[1:]
-	d.arrive(top, func(p *Part) bool { return p.begins == d.prefix[top] })
-	return Schedule{Prefix: d.prefix, WantEnabled: true}, true
+	d.arrive(top, func(p *Subtree) bool { return p.begins == d.prefix[top] })
+	return Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.bounds.limits}, true
 }
 
 // last is the last state on the path where something is left to do, -1 if there is none.
@@ -84,26 +81,26 @@ func (d *dfs) follow(e Execution) error {
 	return nil
 }
 
-func (d *dfs) divide(least float64) *Part {
+func (d *dfs) divide(least float64) *Subtree {
 	p, part := d.part(least)
 	if p == nil {
 		return nil
 	}
-	p.Search, p.raw = part, part
+	p.search = part
 	return d.begin(p)
 }
 
 // part makes a part; nil if there is nothing to take.
-func (d *dfs) part(least float64) (*Part, *dfs) {
+func (d *dfs) part(least float64) (*Subtree, *dfs) {
 	untaken := func(i int) int {
-		return slices.IndexFunc(d.stack[i].todo, func(a Action) bool { return !d.has(i, func(p *Part) bool { return p.begins == a }) })
+		return slices.IndexFunc(d.stack[i].todo, func(a Action) bool { return !d.has(i, func(p *Subtree) bool { return p.begins == a }) })
 	}
 	node := d.sizes.divide(len(d.stack), d.counts.Executions, least, func(i int) bool { return untaken(i) >= 0 })
 	if node < 0 {
 		return nil, nil
 	}
-	p := &Part{node: node, begins: d.stack[node].todo[untaken(node)]}
-	part := &dfs{stack: slices.Clone(d.stack[:node+1]), prefix: append(slices.Clone(d.prefix[:node]), p.begins)}
+	p := &Subtree{node: node, begins: d.stack[node].todo[untaken(node)]}
+	part := &dfs{tally: tally{bounds: d.bounds}, stack: slices.Clone(d.stack[:node+1]), prefix: append(slices.Clone(d.prefix[:node]), p.begins)}
 	for i := range part.stack {
 		part.stack[i].todo = nil
 	}
@@ -112,12 +109,12 @@ func (d *dfs) part(least float64) (*Part, *dfs) {
 }
 
 // join: what is to do up to where the part turns off is the search's own.
-func (d *dfs) join(p *Part) bool {
-	d.joinDFS(p, p.raw.(*dfs))
+func (d *dfs) join(p *Subtree) bool {
+	d.joinDFS(p, p.search.(*dfs))
 	return true
 }
 
-func (d *dfs) joinDFS(p *Part, part *dfs) {
+func (d *dfs) joinDFS(p *Subtree, part *dfs) {
 	d.sizes.join(&part.sizes, p.node, d.counts.Executions)
 	d.tally.join(p)
 	d.stack, d.prefix, d.due = append(d.stack[:p.node+1], part.stack[p.node+1:]...), part.prefix, nil

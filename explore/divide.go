@@ -13,11 +13,11 @@ package explore
 // in the tree as it was when the part began: that is covered in the tree as it is now, since a leaf stays one, and what
 // is inserted comes after what is there, so that the same leaf is found. What a part does depends on a tree above only where that is noted (depend).
 
-// Part is a search through a branch of what another search has still to explore. It shares nothing with that which changes: each is
-// used by one goroutine. When it has ended or is no longer to go on, which is between Report and Next, it can be joined. It must not be after an error.
-type Part struct {
-	Search
-	raw    undecorated
+// Subtree is a search through a branch of what another search has still to explore. It shares nothing
+// with that which changes: each is used by one goroutine. When it has ended or is no longer to go on, which is
+// between Report and Next, it can be merged (Search.Merge). It must not be after an error.
+type Subtree struct {
+	search tree
 	before Verdict // the counts before the last execution that was asked for
 	gone   bool    // it was given up; of the search that it is a part of
 
@@ -30,125 +30,58 @@ type Part struct {
 	assumed []*Sleeper // at its node
 }
 
-// Next is that of the search through the branch, until it has ended or there is so much to tell the other one that this is to join it.
-func (p *Part) Next() (Schedule, bool) {
-	if p.raw.full() {
+// Next is as Search.Next, until the branch is explored or there is so much to tell the other search that this
+// one is to be merged.
+func (p *Subtree) Next() (Schedule, bool) {
+	if p.search.full() {
 		return Schedule{}, false
 	}
-	before := p.raw.counted()
-	schedule, more := p.Search.Next()
+	before := p.search.counted()
+	schedule, more := p.search.Next()
 	if more {
 		p.before = before
 	}
 	return schedule, more
 }
 
-// Divide makes a part of what a search will come to; nil if there is nothing, or the search is none that can be divided. Of all branches it
-// takes the one that the search comes to first, of those that take so many executions at least, as far as can be told, or else the one that it comes to
-// last. It may be called when Next may be, or after Next before the execution is reported.
-func Divide(s Search, least float64) *Part {
-	if d, ok := s.(divisible); ok {
-		return d.divide(least)
-	}
-	return nil
+// Report is as Search.Report.
+func (p *Subtree) Report(e Execution) error { return p.search.Report(e) }
+
+// Verdict is as Search.Verdict, for the branch.
+func (p *Subtree) Verdict() Verdict { return p.search.Verdict() }
+
+// Forecast is as Search.Forecast.
+func (p *Subtree) Forecast() float64 { return p.search.expected() }
+
+// tree is an algorithm whose executions form a tree: it can be divided.
+type tree interface {
+	core
+	saveable
+	divide(least float64) *Subtree
+	arrived() *Subtree
+	join(*Subtree) bool
+	drop() []*Subtree
+	reuse(*Subtree)
+	full() bool // of what it has to tell the search that it is a part of
+	expected() float64
 }
-
-// Due is the part that a search has come to; nil if there is none. It may be called after Next: the execution that Next asked for is the
-// first of the part. Who runs and reports that has the search explore the branch itself, and the part is given up.
-func Due(s Search) *Part {
-	if d, ok := s.(divisible); ok {
-		return d.arrived()
-	}
-	return nil
-}
-
-// Join has a search take over what the part has explored that it has come to (Due), instead of the execution that Next asked for: now Next can be called
-// again. The part must not be used any more. It returns false if the part is given up instead: the execution
-// is to be run.
-func Join(s Search, p *Part) bool {
-	d, ok := s.(divisible)
-	return ok && !p.gone && p.raw.counted().Executions > 0 && d.join(p)
-}
-
-// Dropped lists the parts that a search has given up since it was last called: nobody needs to go on with them.
-func Dropped(s Search) []*Part {
-	if d, ok := s.(divisible); ok {
-		return d.drop()
-	}
-	return nil
-}
-
-// Reuse tells a search that a part which it has given up, or not joined, is not used any more: its memory is for others.
-func Reuse(s Search, p *Part) {
-	if d, ok := s.(divisible); ok {
-		d.reuse(p)
-	}
-}
-
-// divisible is a search that can be divided, or a decorator of one.
-type divisible interface {
-	Search
-	divide(least float64) *Part
-	arrived() *Part
-	join(*Part) bool
-	drop() []*Part
-	reuse(*Part)
-	counted() Verdict
-}
-
-// undecorated is the search of a part.
-type undecorated interface {
-	divisible
-	full() bool // of what it has to tell
-}
-
-// A part is not bounded: join sees to it that the bound was not reached on the way.
-func (b *bounded) divide(least float64) *Part { return Divide(b.Search, least) }
-
-func (b *bounded) arrived() *Part { return Due(b.Search) }
-
-func (b *bounded) join(p *Part) bool {
-	v := counted(b.Search)
-	v.add(p.before)
-	return b.stop(v) == "" && Join(b.Search, p)
-}
-
-func (b *bounded) reuse(p *Part) { Reuse(b.Search, p) }
-
-func (b *bounded) drop() []*Part { return Dropped(b.Search) }
-
-func (l *limited) divide(least float64) *Part {
-	p := Divide(l.Search, least)
-	if p != nil {
-		p.Search = &limited{Search: p.Search, limit: l.limit, within: l.within}
-	}
-	return p
-}
-
-func (l *limited) arrived() *Part { return Due(l.Search) }
-
-func (l *limited) join(p *Part) bool { return Join(l.Search, p) }
-
-func (l *limited) reuse(p *Part) { Reuse(l.Search, p) }
-
-func (l *limited) drop() []*Part { return Dropped(l.Search) }
 
 // division is what a search knows of its parts.
 type division struct {
-	parts   []*Part // that it has not come to
-	due     *Part   // that it has come to
-	dropped []*Part // given up, and not listed yet
-	floor   int     // of a part: one more than the node where it turns off, and beyond which it does not go back
+	parts   []*Subtree // that it has not come to
+	due     *Subtree   // that it has come to
+	dropped []*Subtree // given up, and not listed yet
+	floor   int        // of a part: one more than the node where it turns off, and beyond which it does not go back
 }
 
 // begin adds a part.
-func (d *division) begin(p *Part) *Part {
+func (d *division) begin(p *Subtree) *Subtree {
 	d.parts = append(d.parts, p)
 	return p
 }
 
 // has reports whether a branch of a node is a part already.
-func (d *division) has(node int, is func(*Part) bool) bool {
+func (d *division) has(node int, is func(*Subtree) bool) bool {
 	for _, p := range d.parts {
 		if p.node == node && is(p) {
 			return true
@@ -158,7 +91,7 @@ func (d *division) has(node int, is func(*Part) bool) bool {
 }
 
 // giveUp gives up some of the parts.
-func (d *division) giveUp(which func(*Part) bool) {
+func (d *division) giveUp(which func(*Subtree) bool) {
 	kept := d.parts[:0]
 	for _, p := range d.parts {
 		if which(p) {
@@ -172,7 +105,7 @@ func (d *division) giveUp(which func(*Part) bool) {
 }
 
 // arrive notes which part the search has come to, if any, now that it goes on with a branch of a node.
-func (d *division) arrive(node int, is func(*Part) bool) {
+func (d *division) arrive(node int, is func(*Subtree) bool) {
 	if len(d.parts) == 0 {
 		return
 	}
@@ -183,12 +116,12 @@ func (d *division) arrive(node int, is func(*Part) bool) {
 			break
 		}
 	}
-	d.giveUp(func(p *Part) bool { return p.node > node })
+	d.giveUp(func(p *Subtree) bool { return p.node > node })
 }
 
-func (d *division) arrived() *Part { return d.due }
+func (d *division) arrived() *Subtree { return d.due }
 
-func (d *division) reuse(*Part) {}
+func (d *division) reuse(*Subtree) {}
 
 func (d *division) full() bool { return false }
 
@@ -199,7 +132,7 @@ func (d *division) leave() {
 	}
 }
 
-func (d *division) drop() []*Part {
+func (d *division) drop() []*Subtree {
 	list := d.dropped
 	d.dropped = nil
 	return list
@@ -219,8 +152,8 @@ func (v *Verdict) add(later Verdict) {
 }
 
 // join counts what a part has counted, instead of the execution that was asked for.
-func (t *tally) join(p *Part) {
-	t.counts.add(p.raw.counted())
+func (t *tally) join(p *Subtree) {
+	t.counts.add(p.search.counted())
 	t.waiting = false
 }
 

@@ -4,7 +4,7 @@ import "slices"
 
 func (d *dpor) full() bool { return d.told.full() }
 
-func (d *dpor) divide(least float64) *Part {
+func (d *dpor) divide(least float64) *Subtree {
 	if d.restored != nil {
 		return nil
 	}
@@ -15,14 +15,14 @@ func (d *dpor) divide(least float64) *Part {
 		}
 	}
 	b := d.nodes[node].todo.branches[i]
-	p := &Part{node: node, begins: b.first().Action, branch: b, base: make([]wakeups, node+1)}
+	p := &Subtree{node: node, begins: b.first().Action, branch: b, base: make([]wakeups, node+1)}
 	for j := range p.base {
 		p.base[j] = d.nodes[j].todo
 	}
 	p.base[node].branches = p.base[node].branches[i+1:]
 	d.owner = &owner{stock: d.owner.stock}
 	part := d.part(p, i)
-	p.Search, p.raw = part, part
+	p.search = part
 	return d.begin(p)
 }
 
@@ -37,7 +37,7 @@ func (d *dpor) untaken(least float64, executions int) (node, place int) {
 			return -1
 		}
 		return slices.IndexFunc(d.nodes[i].todo.branches, func(b *branch) bool {
-			return d.counts.Executions-b.since >= executions && !d.has(i, func(p *Part) bool { return p.branch == b })
+			return d.counts.Executions-b.since >= executions && !d.has(i, func(p *Subtree) bool { return p.branch == b })
 		})
 	}
 	if node = d.sizes.divide(len(d.nodes), d.counts.Executions, least, func(i int) bool { return of(i) >= 0 }); node >= 0 {
@@ -47,7 +47,7 @@ func (d *dpor) untaken(least float64, executions int) (node, place int) {
 }
 
 // part is the search through branch i of a node.
-func (d *dpor) part(p *Part, i int) *dpor {
+func (d *dpor) part(p *Subtree, i int) *dpor {
 	node := p.node
 	spare := d.spare()
 	part := newDPOR(d.trace.prefix(node, spare.trace))
@@ -82,7 +82,7 @@ func (b *branch) sleeper() *Sleeper {
 
 // come notes which part the search has come to, if any, now that it goes on with a branch of a node.
 func (d *dpor) come(node int, b *branch) {
-	d.arrive(node, func(p *Part) bool { return p.branch == b })
+	d.arrive(node, func(p *Subtree) bool { return p.branch == b })
 	if d.due != nil && !d.agrees(d.due) {
 		d.leave()
 	}
@@ -92,13 +92,13 @@ func (d *dpor) come(node int, b *branch) {
 // giveUpChanged gives up the parts of a node of which the branch is not there any more: something was inserted below it, so that another one is
 // in its place, or it is not to be explored.
 func (d *dpor) giveUpChanged(node int) {
-	d.giveUp(func(p *Part) bool {
+	d.giveUp(func(p *Subtree) bool {
 		return p.node == node && !slices.Contains(d.nodes[node].todo.branches, p.branch)
 	})
 }
 
 // agrees reports whether what a part that is due began with is what the search would begin with now.
-func (d *dpor) agrees(p *Part) bool {
+func (d *dpor) agrees(p *Subtree) bool {
 	n := &d.nodes[p.node]
 	return len(n.todo.postponed) == 0 && slices.EqualFunc(d.sleepOf(n), p.assumed, (*Sleeper).same)
 }
@@ -109,8 +109,8 @@ func (s *Sleeper) same(t *Sleeper) bool {
 		slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool { return a.Ready&CountsWaiting == b.Ready&CountsWaiting })
 }
 
-func (d *dpor) join(p *Part) bool {
-	part, node := p.raw.(*dpor), p.node
+func (d *dpor) join(p *Subtree) bool {
+	part, node := p.search.(*dpor), p.node
 	if !d.merges(p, part) {
 		d.leave()
 		return false
@@ -139,12 +139,12 @@ func (d *dpor) join(p *Part) bool {
 
 // reuse: there are never more of them than there were parts at a time. From now on who uses the part, or has it used again, panics: two would
 // share what they change.
-func (d *dpor) reuse(p *Part) {
+func (d *dpor) reuse(p *Subtree) {
 	if slices.Contains(d.parts, p) {
 		panic("explore: a part is to be used again that the search may still join")
 	}
-	part := p.raw.(*dpor)
-	p.Search, p.raw = nil, nil
+	part := p.search.(*dpor)
+	p.search = nil
 	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them
 	d.spares = append(d.spares, part)
 }
@@ -177,7 +177,7 @@ func (d *dpor) inheritFrom(node int) {
 }
 
 // merges reports whether the wakeup trees on which it depends what a part has inserted are as it found them.
-func (d *dpor) merges(p *Part, part *dpor) bool {
+func (d *dpor) merges(p *Subtree, part *dpor) bool {
 	return !slices.ContainsFunc(part.depends, func(i int32) bool { return !d.nodes[i].todo.is(&p.base[i]) })
 }
 

@@ -12,8 +12,8 @@ import (
 
 // divided runs a search and its parts, in turns that chance decides. Now and then the search is saved, and goes on without its parts.
 type divided struct {
-	Search
-	another func() Search
+	*Search
+	another func() *Search
 	t       rapid.TB
 	program *program
 	chance  func(n int) int // less than n
@@ -25,7 +25,7 @@ type divided struct {
 
 // partial is a part and what has been executed of it.
 type partial struct {
-	*Part
+	*Subtree
 	list []executed
 }
 
@@ -42,7 +42,7 @@ func (d *divided) step(p *partial) bool {
 }
 
 // execute runs an execution of a search, and adds it to a list.
-func (d *divided) execute(s Search, schedule Schedule, list *[]executed) {
+func (d *divided) execute(s stepper, schedule Schedule, list *[]executed) {
 	log := run(d.program, schedule, 0).log
 	if err := s.Report(log); err != nil {
 		d.t.Fatalf("execution %d: %v\n%v", len(*list), err, d.program)
@@ -57,17 +57,17 @@ func (d *divided) execute(s Search, schedule Schedule, list *[]executed) {
 // others divides the search, and has parts go on.
 func (d *divided) others() {
 	if d.chance(60) == 0 {
-		Save(d.Search) // which makes no difference
+		d.Search.Save() // which makes no difference
 	}
 	for range d.chance(3) {
-		if p := Divide(d.Search, float64(d.chance(10))); p != nil {
-			d.parts = append(d.parts, &partial{Part: p})
+		if p := d.Search.Split(float64(d.chance(10))); p != nil {
+			d.parts = append(d.parts, &partial{Subtree: p})
 		}
 	}
 	known := len(d.parts)
 	d.parts = slices.DeleteFunc(d.parts, func(p *partial) bool {
 		if p.gone && d.chance(2) == 0 {
-			Reuse(d.Search, p.Part)
+			d.Search.Recycle(p.Subtree)
 		}
 		return p.gone
 	})
@@ -95,23 +95,23 @@ func (d *divided) searchAll() ([]executed, Verdict) {
 			d.resumed++
 			continue
 		}
-		due := Due(d.Search)
+		due := d.Search.Arrived()
 		if due == nil || d.chance(8) == 0 {
 			d.execute(d.Search, schedule, &d.list)
 			continue
 		}
-		p := d.parts[slices.IndexFunc(d.parts, func(p *partial) bool { return p.Part == due })]
+		p := d.parts[slices.IndexFunc(d.parts, func(p *partial) bool { return p.Subtree == due })]
 		for d.chance(4) > 0 {
 			if !d.step(p) {
 				d.finished++
 				break
 			}
 		}
-		if Join(d.Search, due) {
+		if d.Search.Merge(due) {
 			d.list = append(d.list, p.list...)
 			d.joined++
 		} else {
-			Reuse(d.Search, due)
+			d.Search.Recycle(due)
 			d.execute(d.Search, schedule, &d.list)
 			d.refused++
 		}
@@ -128,7 +128,7 @@ func TestDivide(t *testing.T) {
 	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long"} {
 		newSearch := saveables[name]
 		if name == "long" {
-			newSearch = func() Search { d := newDPOR(newTrace()); d.short = 0; return d }
+			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor).short = 0; return s }
 		}
 		t.Run(name, func(t *testing.T) {
 			var joined, refused, gone, finished, resumed int
@@ -174,11 +174,11 @@ func many(t *testing.T, programs int) {
 }
 
 // begunWith is a search that has executed a program once, and a part of it that has, too.
-func begunWith(t *testing.T, s Search) (*program, *Part) {
+func begunWith(t *testing.T, s *Search) (*program, *Subtree) {
 	t.Helper()
 	p := parseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
 	executeOne(t, s, p)
-	part := Divide(s, 1000) // the largest
+	part := s.Split(1000) // the largest
 	if part == nil {
 		t.Fatal("there is nothing to take")
 	}
@@ -186,7 +186,7 @@ func begunWith(t *testing.T, s Search) (*program, *Part) {
 	return p, part
 }
 
-func executeOne(t *testing.T, s Search, p *program) {
+func executeOne(t *testing.T, s stepper, p *program) {
 	t.Helper()
 	schedule, more := s.Next()
 	if !more {
@@ -199,8 +199,8 @@ func executeOne(t *testing.T, s Search, p *program) {
 
 // TestPartThatIsFull: a part goes no further when it has much to tell.
 func TestPartThatIsFull(t *testing.T) {
-	_, part := begunWith(t, DPOR())
-	part.raw.(*dpor).told.clocks.take(maxTold)
+	_, part := begunWith(t, dporSearch())
+	part.search.(*dpor).told.clocks.take(maxTold)
 	if _, more := part.Next(); more {
 		t.Error("it goes on")
 	}
@@ -217,19 +217,19 @@ func TestReuse(t *testing.T) {
 		}()
 		f()
 	}
-	s := DPOR()
+	s := dporSearch()
 	p, part := begunWith(t, s)
-	panics("the search may still join it", func() { Reuse(s, part) })
+	panics("the search may still join it", func() { s.Recycle(part) })
 	schedule, more := s.Next()
-	for ; more && Due(s) != part; schedule, more = s.Next() {
+	for ; more && s.Arrived() != part; schedule, more = s.Next() {
 		if err := s.Report(run(p, schedule, 0).log); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !Join(s, part) {
+	if !s.Merge(part) {
 		t.Fatal("the part is not joined")
 	}
-	panics("it was joined", func() { Reuse(s, part) })
+	panics("it was joined", func() { s.Recycle(part) })
 	panics("it goes on", func() { part.Next() })
 }
 
@@ -237,11 +237,11 @@ func TestReuse(t *testing.T) {
 // executed nothing, or takes it over its bound.
 func TestPartInVain(t *testing.T) {
 	for name, test := range map[string]struct {
-		search   Search
+		search   *Search
 		executes int  // the part, more
 		itself   bool // the search executes the branch
 	}{
-		"dfs": {DFS(), 0, true}, "dpor": {DPOR(), 0, true}, "bounded": {MaxExecutions(DFS(), 3), 1, false},
+		"dfs": {dfsSearch(), 0, true}, "dpor": {dporSearch(), 0, true}, "bounded": {maxExecutions(dfsSearch(), 3), 1, false},
 	} {
 		s := test.search
 		p, part := begunWith(t, s)
@@ -249,7 +249,7 @@ func TestPartInVain(t *testing.T) {
 			executeOne(t, part, p)
 		}
 		schedule, more := s.Next()
-		for ; more && Due(s) != part; schedule, more = s.Next() {
+		for ; more && s.Arrived() != part; schedule, more = s.Next() {
 			if err := s.Report(run(p, schedule, 0).log); err != nil {
 				t.Fatal(err)
 			}
@@ -257,24 +257,24 @@ func TestPartInVain(t *testing.T) {
 		if !more {
 			t.Fatal(name, "never comes to the part")
 		}
-		if !test.itself && Join(s, part) {
+		if !test.itself && s.Merge(part) {
 			t.Error(name, "joins what goes beyond its bound")
 		}
 		if err := s.Report(run(p, schedule, 0).log); err != nil {
 			t.Fatal(err)
 		}
-		if list := Dropped(s); len(list) != 1 || list[0] != part {
+		if list := s.Cancelled(); len(list) != 1 || list[0] != part {
 			t.Errorf("%s: %d parts are given up", name, len(list))
 		}
-		if len(Dropped(s)) > 0 || Join(s, part) {
+		if len(s.Cancelled()) > 0 || s.Merge(part) {
 			t.Error(name, "gives the part up again, or joins it")
 		}
 	}
-	s := DFS()
+	s := dfsSearch()
 	p := parseProgram("main: go p; store x 1\np: store x 2")
 	executeOne(t, s, p)
-	part := Divide(s, 1)
-	if s.Next(); Due(s) != part || Join(s, part) {
+	part := s.Split(1)
+	if s.Next(); s.Arrived() != part || s.Merge(part) {
 		t.Error("a part that has executed nothing is not due, or joined")
 	}
 }

@@ -2,7 +2,11 @@ package explore
 
 import "slices"
 
-// DPOR returns the search with dynamic partial-order reduction: of the executions
+func newDPOR(t *trace) *dpor {
+	return &dpor{short: short, owner: &owner{stock: &stock{}}, trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
+}
+
+// dpor is the search with dynamic partial-order reduction: of the executions
 // that differ only in the order of independent transitions it runs exactly one.
 // It is Optimal-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
 // Partial Order Reduction, POPL 2014, algorithm 2) on an explicit stack: source
@@ -15,15 +19,8 @@ import "slices"
 //
 // Own time per transition is proportional to the number of goroutines; an
 // execution costs its new transitions, and a comparison of its prefix.
-func DPOR() Search {
-	return newDPOR(newTrace())
-}
-
-func newDPOR(t *trace) *dpor {
-	return &dpor{short: short, owner: &owner{stock: &stock{}}, trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
-}
-
-// dpor is the search. trace, path and nodes run in parallel: element i is the
+//
+// trace, path and nodes run in parallel: element i is the
 // transition executed at node i, its action, and the state before it. Between
 // Next and Report, path is longer than trace: it goes on with a sequence that was
 // to do at the last node.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ const twoWriters = "main: go p; store y 0; store x 1\np: store x 2"
 
 // secondExecution returns a search that has asked for its second execution, and
 // the log of that.
-func secondExecution(t *testing.T, s Search) (Search, Execution) {
+func secondExecution(t *testing.T, s *Search) (*Search, Execution) {
 	t.Helper()
 	p := parseProgram(twoWriters)
 	first, _ := s.Next()
@@ -43,7 +44,7 @@ func TestDivergence(t *testing.T) {
 		"end":      func(e *Execution) { e.Transitions = e.Transitions[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, log := secondExecution(t, DPOR())
+			s, log := secondExecution(t, dporSearch())
 			corrupt(&log)
 			var divergence *DivergenceError
 			if err := s.Report(log); !errors.As(err, &divergence) || divergence.Step != 1 {
@@ -55,12 +56,12 @@ func TestDivergence(t *testing.T) {
 
 func TestDivergenceOfTheOthers(t *testing.T) {
 	var divergence *DivergenceError
-	s, log := secondExecution(t, DFS())
+	s, log := secondExecution(t, dfsSearch())
 	log.Transitions[1].Enabled = nil
 	if err := s.Report(log); !errors.As(err, &divergence) || divergence.Step != 1 {
 		t.Errorf("DFS: got %v, want a divergence at step 1", err)
 	}
-	s = Replay([]Action{{Goroutine: 1}, {Goroutine: 2}})
+	s = replaySearch([]Action{{Goroutine: 1}, {Goroutine: 2}})
 	s.Next()
 	if err := s.Report(run(parseProgram(twoWriters), Schedule{}, 0).log); !errors.As(err, &divergence) || divergence.Step != 1 {
 		t.Errorf("Replay: got %v, want a divergence at step 1", err)
@@ -106,7 +107,7 @@ func TestWrongLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := Execution{Transitions: []Transition{lock(), lock()}}
 			test.corrupt(&e)
-			s := DPOR()
+			s := dporSearch()
 			s.Next()
 			var wrong *LogError
 			if err := s.Report(e); !errors.As(err, &wrong) || wrong.Step != test.step {
@@ -115,7 +116,7 @@ func TestWrongLogs(t *testing.T) {
 		})
 	}
 	t.Run("asleep", func(t *testing.T) {
-		s, log := secondExecution(t, DPOR())
+		s, log := secondExecution(t, dporSearch())
 		// p stores to an object of its own: main, asleep, is not woken, but executed.
 		log.Transitions[2].Accesses = []Access{{Object: 99, Kind: Write}}
 		var wrong *LogError
@@ -124,7 +125,7 @@ func TestWrongLogs(t *testing.T) {
 		}
 	})
 	t.Run("not enabled", func(t *testing.T) {
-		s := DFS()
+		s := dfsSearch()
 		s.Next()
 		var wrong *LogError
 		if err := s.Report(Execution{Transitions: []Transition{lock()}}); !errors.As(err, &wrong) || wrong.Step != 0 {
@@ -134,10 +135,10 @@ func TestWrongLogs(t *testing.T) {
 }
 
 func TestCallsOutOfTurn(t *testing.T) {
-	for name, s := range map[string]func() Search{
-		"dpor": DPOR, "dfs": DFS,
-		"random": func() Search { return Random(3, 1) },
-		"replay": func() Search { return Replay(nil) },
+	for name, s := range map[string]func() *Search{
+		"dpor": dporSearch, "dfs": dfsSearch,
+		"random": func() *Search { return randomSearch(3, 1) },
+		"replay": func() *Search { return replaySearch(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustPanic(t, "without an execution being asked for", func() { s().Report(Execution{}) })
@@ -154,7 +155,7 @@ func TestCallsOutOfTurn(t *testing.T) {
 func mustPanic(t *testing.T, want string, f func()) {
 	t.Helper()
 	defer func() {
-		if got, _ := recover().(string); !strings.Contains(got, want) {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
 			t.Errorf("panic %q, want one with %q", got, want)
 		}
 	}()
@@ -169,7 +170,7 @@ func TestArbitraryLogs(t *testing.T) {
 		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), int32(small(t, 2)), AccessKind(small(t, 2)), uint8(small(t, 15))}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		s := DPOR()
+		s := dporSearch()
 		schedule, more := s.Next()
 		for range 20 {
 			e := Execution{Outcome: Outcome(small(t, int(outcomes)-1))}
@@ -207,7 +208,7 @@ func TestReportKeepsNoReference(t *testing.T) {
 	p := parseProgram("main: go p; go q; store x 1; load r0 y\np: store y 2; load r0 x\nq: store x 3")
 	var counts []int
 	for _, overwrite := range []bool{false, true} {
-		s := DPOR()
+		s := dporSearch()
 		for schedule, more := s.Next(); more; schedule, more = s.Next() {
 			log := run(p, schedule, 0).log
 			if err := s.Report(log); err != nil {

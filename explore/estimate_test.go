@@ -24,10 +24,10 @@ var sized = map[string]string{
 func TestRandomEstimateIsUnbiased(t *testing.T) {
 	const searches, probes = 100, 200
 	for name, text := range sized {
-		want := float64(mustSearch(t, MaxExecutions(DFS(), 200_000), text).verdict.Executions)
+		want := float64(mustSearch(t, maxExecutions(dfsSearch(), 200_000), text).verdict.Executions)
 		mean, within := 0.0, 0
 		for seed := range uint64(searches) {
-			e := mustSearch(t, Random(probes, 1000*seed), text).verdict.Estimate
+			e := mustSearch(t, randomSearch(probes, 1000*seed), text).verdict.Estimate
 			mean += e.Executions / searches
 			if e.Low <= want && want <= e.High {
 				within++
@@ -46,7 +46,7 @@ func TestRandomEstimateIsUnbiased(t *testing.T) {
 // TestEstimateOnTheWay: how near the estimates of depth-first searches are to what is then found.
 func TestEstimateOnTheWay(t *testing.T) {
 	for name, text := range sized {
-		for kind, newSearch := range map[string]func() Search{"dfs": DFS, "dpor": DPOR} {
+		for kind, newSearch := range map[string]func() *Search{"dfs": dfsSearch, "dpor": dporSearch} {
 			total := float64(mustSearch(t, newSearch(), text).verdict.Executions)
 			s, p := newSearch(), parseProgram(text)
 			var at []float64
@@ -80,7 +80,7 @@ func TestEstimateIsExactAtTheEnd(t *testing.T) {
 	programs := profile{blocks: join(variables, mutexes, channels, choices, times)}
 	rapid.Check(t, func(t *rapid.T) {
 		p := programs.generate(t)
-		for _, s := range []Search{MaxExecutions(DFS(), dfsBudget), MaxExecutions(DPOR(), dfsBudget)} {
+		for _, s := range []*Search{maxExecutions(dfsSearch(), dfsBudget), maxExecutions(dporSearch(), dfsBudget)} {
 			f, err := searchAll(s, p, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +101,7 @@ func TestEstimateIsExactAtTheEnd(t *testing.T) {
 func TestEstimateBetweenNextAndReport(t *testing.T) {
 	text := "main: choose r0 2; choose r1 9"
 	for _, n := range []int{1, 2, 5, 9} {
-		e := mustSearch(t, MaxExecutions(DFS(), n), text).verdict.Estimate
+		e := mustSearch(t, maxExecutions(dfsSearch(), n), text).verdict.Estimate
 		if e.Executions != 18 || e.High <= 18 || e.Low < float64(n+1) {
 			t.Errorf("after %d executions: %v", n, e)
 		}
@@ -133,7 +133,7 @@ func TestEstimateSurvivesResume(t *testing.T) {
 // TestEstimateOfRegularTrees: where all branches are alike, the estimate is exact from the first
 // execution on.
 func TestEstimateOfRegularTrees(t *testing.T) {
-	s := DFS()
+	s := dfsSearch()
 	p := parseProgram("main: choose r0 3; choose r1 3; choose r2 4")
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
 		if err := s.Report(run(p, schedule, 0).log); err != nil {

@@ -2,199 +2,248 @@
 // given the log of every finished execution and answers with the next schedule
 // or, in the end, with the verdict. It does no I/O, starts no goroutine, reads
 // no clock, and knows nothing of sockets or processes.
-//
-// The searches:
-//
-//	DPOR    one execution per partial order (source sets, sleep sets, wakeup trees); within a bound on preemptions
-//	        another reduction, which repeats some
-//	DFS     every execution; the twin against which DPOR is tested
-//	Random  n executions with pseudo-random schedules
-//	PCT     n executions by random priorities, with a guarantee
-//	Replay  one given schedule
-//
-// MaxExecutions, UntilViolation and Until bound any of them, MaxPreemptions all but Replay, MaxDelays
-// all but DPOR and Replay. A Search is used by one goroutine at a time; Divide and Ahead have work for
-// several workers.
 package explore
 
-// Search is a search through the executions of a program. Calls alternate:
-// Next, one execution that follows the schedule, Report, Next, ...
-type Search interface {
-	// Next returns the schedule to run next, or false when the search has
-	// ended. The schedule is valid until the next call of Report.
-	Next() (Schedule, bool)
-	// Report takes the log of the execution that Next asked for and keeps no
-	// reference to it. An error means that the log contradicts the schedule or
-	// itself (DivergenceError, LogError); the search must not be used further.
-	Report(Execution) error
-	// Verdict tells what is known so far; after Next returned false it is final.
-	Verdict() Verdict
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
+)
+
+// Algorithm is a way to search through the executions of a program.
+type Algorithm uint8
+
+// The algorithms.
+const (
+	// DPOR runs one execution for each partial order: dynamic partial-order reduction with source
+	// sets, sleep sets and wakeup trees (package dpor). Within a bound on preemptions it uses
+	// another reduction, which repeats some partial orders.
+	DPOR Algorithm = iota
+	// DFS runs every execution, depth first. It is for small programs, and the twin against which
+	// DPOR is tested.
+	DFS
+	// Random runs a number of executions with pseudo-random schedules. It finds violations, but
+	// cannot exclude them.
+	Random
+	// PCT runs a number of executions with random priorities, and states with which probability
+	// they show a bug (Guarantee).
+	PCT
+	// Replay runs one execution, which begins with given actions.
+	Replay
+	algorithms // their number
+)
+
+var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct", Replay: "replay"}
+
+func (a Algorithm) String() string {
+	if a >= algorithms {
+		return fmt.Sprintf("algorithm %d", uint8(a))
+	}
+	return algorithmNames[a]
 }
 
-// Schedule tells a worker how to run one execution. It executes Prefix; then it
-// goes on by itself: it stays with the running goroutine while that is enabled
-// and not asleep, else takes the next one that is. A goroutine with several
-// alternatives takes the first that is not asleep. When goroutines are enabled
-// but all of them asleep, the execution ends as Redundant.
-type Schedule struct {
-	Prefix []Action
-	// Sleep is the sleep set in the state before action SleepFrom of Prefix. From
-	// that action on, every executed transition wakes (removes) the sleepers of
-	// its own goroutine and those that depend on it (Sleeper.Wakes).
-	Sleep     []*Sleeper // which nobody changes
-	SleepFrom int
-	// Tentative tells that the actions from SleepFrom on have not been executed in this
-	// order yet. If one of them cannot be, Prefix ends before it.
-	Tentative   bool
-	WantEnabled bool   // fill Transition.Enabled
-	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
-	Priorities  *Priorities
-	Rare        []Rare // with a Seed: the rare events, in no order; at other points none happens, if anything else can
-	Limits      Limits
-}
-
-// Priorities has goroutines picked by priority, the highest first: beginning with a random
-// order, which follows from Schedule.Seed, until changes put a goroutine behind it.
-// The alternatives of an operation are random.
-type Priorities struct {
-	// Changes lists transitions, counted from 1 and without those of the clock. The goroutine that executes
-	// the i-th of them then has priority i, less than any that has executed none.
-	Changes []int
-}
-
-// Limits bound how often a schedule may depart from the one that a worker follows by
-// itself; what Prefix prescribes is counted, and executed in any case. Nil is no limit. Alternatives
-// of an operation, the advance of the clock and the arrival of a signal are no departures.
-type Limits struct {
-	// Preemptions take the running goroutine off although it could go on, unless it has
-	// yielded.
+// Config says which executions a search runs. The zero value is DPOR without bounds.
+type Config struct {
+	Algorithm  Algorithm
+	Executions int      // Random and PCT: how many
+	Seed       uint64   // Random and PCT: equal seeds give equal schedules
+	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
+	Prefix     []Action // Replay: with what the execution begins
+	// Preemptions bounds how often a goroutine that could go on is taken off in one execution
+	// (Musuvathi and Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded
+	// Programs, PLDI 2007). Nil is no bound. A replay cannot be bounded.
 	Preemptions *int
-	// Delays pass over the goroutine that comes next, in the order of creation from the
-	// running one on and round again, or from the first if that has ended.
+	// Delays bounds how often the goroutine that comes next is passed over in one execution (Emmi,
+	// Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011). Nil is no bound. No reduction is
+	// known to be sound within it, so neither DPOR nor a replay can be bounded.
 	Delays *int
 }
 
-// GoroutineID names a goroutine by its place in the spawn tree, hashed: the
-// same goroutine has the same ID in every execution. 0 is the virtual clock.
-type GoroutineID uint64
+// Search is a search through the executions of a program. Calls alternate: Next, one execution
+// that follows the schedule, Report, Next, ... Instead of running the execution, Merge may take over
+// what a Subtree has explored. A Search is used by one goroutine at a time.
+type Search struct {
+	core  core
+	tree  tree      // core, if its executions form a tree; else nil: it cannot be split
+	drawn *sampling // core, if its schedules are drawn; else nil: none are known beforehand
+	saved saveable  // core, if its state can be saved; else nil
 
-// ObjectID names an object, the same one in all executions in which those that made it did
-// the same up to then, whatever others did meanwhile: sleep sets and wakeup trees are compared with other
-// executions than those they come from. 0 is no object: an access to it conflicts with nothing.
-type ObjectID uint64
-
-// Action picks a goroutine and, of the alternatives of its pending operation
-// (select arm, Choose value), one. Choice is 0 where there is only one.
-type Action struct {
-	Goroutine GoroutineID
-	Choice    int
+	bounds bounds
+	stops  []Stop
+	ended  bool
+	reason string // why a Stop has ended it
 }
 
-// Sleeper is an action that need not be explored before something that
-// conflicts with it has been executed. Accesses are those of its transition, each
-// Delta being the sum of those up to it.
-type Sleeper struct {
-	Action
-	Accesses []Access
-
-	// For the search that it comes from:
-	choices int  // alternatives of its operation
-	vague   bool // as of node
+// core is an algorithm.
+type core interface {
+	Next() (Schedule, bool)
+	Report(Execution) error
+	Verdict() Verdict
+	// counted is the verdict without its estimate, which takes time.
+	counted() Verdict
 }
 
-// Access is one use of an object that another goroutine could notice.
-type Access struct {
-	Object ObjectID
-	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers, receivers)
-	Count  int32      // the counter, if the object has one, just before this access
-	Kind   AccessKind // what it conflicts with
-	Ready  uint8      // the wait conditions on the object that held just before this access
+// New returns a search that has run nothing yet. The error says what is wrong with the configuration.
+func New(c Config) (*Search, error) {
+	b, err := c.bounds()
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{bounds: b}
+	switch c.Algorithm {
+	case DPOR:
+		if c.Preemptions != nil {
+			s.setTree(newBPOR(b))
+		} else {
+			s.setTree(newDPOR(newTrace()))
+		}
+	case DFS:
+		s.setTree(newDFS(b))
+	case Random:
+		s.setDrawn(newRandom(c.Executions, c.Seed, b))
+	case PCT:
+		s.setDrawn(newPCT(c.Executions, c.Depth, c.Seed, b))
+	case Replay:
+		s.core = newReplay(c.Prefix)
+	default:
+		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
+	}
+	return s, nil
 }
 
-// The wait conditions of an object, as bits of Access.Ready and Need.Mask.
-// Accesses of kind Commute may change two of them: ReadyExclusive, which then holds
-// exactly while the sum of their deltas is zero, and ReadyPartner, which then holds
-// exactly while Access.Count, to which they add, is greater than zero.
-const (
-	ReadyExclusive uint8 = 1 << iota // mutex free, counter zero, a writer may enter
-	ReadyShared                      // a reader may enter
-	ReadySend                        // channel has room, or is closed
-	ReadyReceive                     // channel has something to receive, or is closed
-	ReadyPartner                     // somebody waits to be the partner
-	readyMasks                       // greater than all masks
+func (s *Search) setTree(t tree) { s.core, s.tree, s.saved = t, t, t }
 
-	// CountsWaiting is no wait condition. It marks a counter of goroutines that wait,
-	// which is not negative in any order.
-	CountsWaiting = readyMasks
-)
+func (s *Search) setDrawn(d *sampling) { s.core, s.drawn, s.saved = d, d, d }
 
-// Need is a wait condition: all bits of Mask hold for Object.
-type Need struct {
-	Object ObjectID
-	Mask   uint8
-	Own    uint8 // ReadyPartner: how often the goroutine itself is counted among those that wait
+// bounds checks a configuration, and returns its bounds.
+func (c *Config) bounds() (bounds, error) {
+	limited := c.Preemptions != nil || c.Delays != nil
+	switch {
+	case c.Preemptions != nil && *c.Preemptions < 0 || c.Delays != nil && *c.Delays < 0:
+		return bounds{}, errors.New("a bound on preemptions or delays is negative")
+	case c.Algorithm == Replay && limited:
+		return bounds{}, errors.New("a replay follows its schedule: it cannot be bounded")
+	case c.Algorithm == DPOR && c.Delays != nil:
+		return bounds{}, errors.New("no reduction is sound within a bound on delays: use DFS instead of DPOR")
+	case c.Algorithm == PCT && (c.Depth < 1 || c.Depth > MaxDepth):
+		return bounds{}, fmt.Errorf("PCT has a depth from 1 to %d, and not %d", MaxDepth, c.Depth)
+	}
+	b := bounds{limits: Limits{Preemptions: c.Preemptions, Delays: c.Delays}}
+	if n := c.Preemptions; n != nil {
+		b.within = append(b.within, atMost(*n, "preemption"))
+	}
+	if n := c.Delays; n != nil {
+		b.within = append(b.within, atMost(*n, "delay"))
+	}
+	return b, nil
 }
 
-// holds reports whether the condition holds for its object in the state of an access.
-func (n Need) holds(ready uint8, count int32) bool {
-	if n.Own > 0 && count <= int32(n.Own) {
+// Next returns the schedule to run next, or false when the search has ended. The schedule is valid
+// until the next call of Report. Next must not be called again before that.
+func (s *Search) Next() (Schedule, bool) {
+	if s.ended {
+		return Schedule{}, false
+	}
+	reason := s.stoppedAt(s.counted())
+	schedule, more := s.core.Next()
+	switch {
+	case !more: // it has ended by itself, perhaps exactly where it was to stop
+		s.ended = true
+	case reason != "":
+		s.ended, s.reason = true, reason
+	default:
+		return schedule, true
+	}
+	return Schedule{}, false
+}
+
+// Report takes the log of the execution that Next asked for and keeps no
+// reference to it. An error means that the log contradicts the schedule or
+// itself (DivergenceError, LogError); the search must not be used further.
+func (s *Search) Report(e Execution) error { return s.core.Report(e) }
+
+// Verdict tells what is known so far; after Next returned false it is final.
+func (s *Search) Verdict() Verdict { return s.explain(s.core.Verdict()) }
+
+func (s *Search) counted() Verdict { return s.explain(s.core.counted()) }
+
+func (s *Search) explain(v Verdict) Verdict {
+	if s.reason != "" {
+		v.Reason = s.reason
+	}
+	return v
+}
+
+// Forecast is how many more executions are expected to leave the previous one where the execution
+// that Next asked for does: as many for each branch that is planned there as there were on average
+// for those explored there. It may be called after Next. It is a guess for who weighs costs, and 0 for a
+// search that does not branch.
+func (s *Search) Forecast() float64 {
+	if s.tree == nil {
+		return 0
+	}
+	return s.tree.expected()
+}
+
+// Prefetch lists at most n schedules that Next will return later, the next one first: others
+// may run them meanwhile. It may be called after Next, before the execution is reported. It lists no schedule
+// twice, and keeps no reference to them. Only searches whose schedules are drawn at random know them
+// beforehand; others are split (Split).
+//
+// The search does not depend on it: when it gets there, Next returns the schedule as if nobody
+// had run it. If the search ends before that, the work was wasted, and nothing else.
+func (s *Search) Prefetch(n int) []Schedule {
+	if s.drawn == nil {
+		return nil
+	}
+	return s.drawn.prefetch(n)
+}
+
+// Split takes a branch out of what the search has still to explore; nil if there is none, or the search
+// has no branches. It is the first that the search will reach of those that take least executions or more, as
+// far as can be told, or else the one that it will reach last. Split may be called when Next may be, or after
+// Next before the execution is reported.
+func (s *Search) Split(least float64) *Subtree {
+	if s.tree == nil {
+		return nil
+	}
+	return s.tree.divide(least)
+}
+
+// Arrived is the subtree that the search has reached; nil if there is none. It may be called after Next: the
+// execution that Next asked for is the first one of the subtree. Either Merge takes over what was explored
+// there, or that execution is run and reported; then the search explores the branch itself, and the subtree
+// is cancelled.
+func (s *Search) Arrived() *Subtree {
+	if s.tree == nil {
+		return nil
+	}
+	return s.tree.arrived()
+}
+
+// Merge takes over what was explored in the subtree that the search has reached, in place of the execution that Next
+// asked for; now Next can be called again. The subtree must not be used any more. False means
+// that it was not taken over: then the execution is to be run, and the subtree is cancelled.
+func (s *Search) Merge(p *Subtree) bool {
+	if s.tree == nil || p.gone || p.search.counted().Executions == 0 {
 		return false
 	}
-	return ready&n.Mask == n.Mask
+	v := s.counted()
+	v.add(p.before)
+	return s.stoppedAt(v) == "" && s.tree.join(p)
 }
 
-// Transition is what one goroutine did from one scheduling point to the next.
-// A sealed operation that found its wait condition false ends the transition;
-// that look at the object is recorded as a Read. So does an operation with several alternatives: the
-// Accesses are the same for each.
-type Transition struct {
-	Action
-	Choices  int           // alternatives of the operation, >= 1
-	Needs    []Need        // it waited until one of these held; none: it could always go on
-	Accesses []Access      // in an order in which each follows from what those before it found
-	Starts   []GoroutineID // goroutines that it created or woke
-	Partners []Pending     // operations of others, pending before it, that it completed
-	Enabled  []Alternative // all that could have been picked, within the Limits; only if Schedule.WantEnabled
-	// Barrier marks what is scheduled only when nothing else is enabled (the clock
-	// advances, main returns). It is ordered after everything before it and before
-	// everything after it, and takes part in no race.
-	Barrier bool
-	// Forced tells of a barrier that goroutines were enabled, but only looked again and
-	// again at what did not change: they too are ordered after it.
-	Forced bool
-	// Settled tells that the transition makes one access at most, and would make none to anything else after whatever others had
-	// executed before, as long as its goroutine did the same up to here. That it ends where its goroutine waits for a partner, and says so,
-	// does not count.
-	Settled bool
+// Cancelled lists the subtrees that were cancelled since the last call: nobody needs to go on with them.
+func (s *Search) Cancelled() []*Subtree {
+	if s.tree == nil {
+		return nil
+	}
+	return s.tree.drop()
 }
 
-// Alternative is a goroutine that could have been picked, with the number of
-// alternatives of its pending operation.
-type Alternative struct {
-	Goroutine GoroutineID
-	Choices   int
-	// Rests tells of the goroutine that ran last that it is not preempted if another one is picked, although
-	// it could go on: it has yielded, had its turn, or is about to go on with what it had blocked in.
-	Rests bool
-}
-
-// Pending is an operation that was parked when the execution ended. Goroutines
-// blocked inside an operation (Cond.Wait) have none.
-type Pending struct {
-	Goroutine GoroutineID
-	Needs     []Need
-	Accesses  []Access // those that the operation would have made, at most one for each object
-	Enabled   bool
-}
-
-// Execution is the log of one execution.
-type Execution struct {
-	Transitions []Transition
-	Pending     []Pending
-	Outcome     Outcome
-	// Weight is, with a Seed and without Priorities, the product of the numbers of goroutines and of
-	// alternatives among which was picked: one over the probability of the execution, if there were no RarePoints.
-	Weight float64
-	// RarePoints is, with a Seed, at how many points each kind of rare event could have happened.
-	RarePoints [RareKinds]int
+// Recycle gives the search the memory of a subtree that was cancelled or not merged. Nobody uses the subtree any more.
+func (s *Search) Recycle(p *Subtree) {
+	invariant.Check(s.tree != nil, "explore: a subtree is recycled in a search that has none")
+	s.tree.reuse(p)
 }

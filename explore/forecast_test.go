@@ -9,7 +9,7 @@ import (
 
 // TestForecast: where all branches of a place are alike, as those of independent choices are, what is forecast comes true.
 func TestForecast(t *testing.T) {
-	p, s := parseProgram("main: choose r0 3; choose r1 2; choose r2 4"), UntilViolation(MaxExecutions(MaxPreemptions(DFS(), 0), 1000))
+	p, s := parseProgram("main: choose r0 3; choose r1 2; choose r2 4"), until(maxExecutions(within(DFS, 0), 1000), AtViolation)
 	type place struct {
 		way      []Action // to where the schedule leaves the one before
 		forecast float64
@@ -22,7 +22,7 @@ func TestForecast(t *testing.T) {
 			}
 		}
 		if n := len(schedule.Prefix); n > 0 {
-			places = append(places, place{slices.Clone(schedule.Prefix[:n-1]), Forecast(s)})
+			places = append(places, place{slices.Clone(schedule.Prefix[:n-1]), s.Forecast()})
 		}
 		if err := s.Report(run(p, schedule, 0).log); err != nil {
 			t.Fatal(err)
@@ -44,13 +44,13 @@ func TestForecastOfReduction(t *testing.T) {
 	everything, total := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}, 0.0
 	rapid.Check(t, func(t *rapid.T) {
 		p := everything.generate(t)
-		for i, s := range []Search{DPOR(), Random(1, 3), MaxPreemptions(DPOR(), 1)} {
+		for i, s := range []*Search{dporSearch(), randomSearch(1, 3), within(DPOR, 1)} {
 			for n := 0; ; n++ {
 				schedule, more := s.Next()
 				if !more {
 					break
 				}
-				forecast := Forecast(s)
+				forecast := s.Forecast()
 				if total += forecast; forecast < 0 || forecast > 0 && (n == 0 || i == 1) {
 					t.Fatalf("execution %d: %v\n%v", n, forecast, p)
 				}

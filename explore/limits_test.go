@@ -10,7 +10,7 @@ import (
 )
 
 // paths lists the executions of a search, with what each cost.
-func paths(t rapid.TB, s Search, p *program) map[string]simCost {
+func paths(t rapid.TB, s *Search, p *program) map[string]simCost {
 	list := map[string]simCost{}
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
 		w := run(p, schedule, 0)
@@ -85,17 +85,17 @@ func TestLimitsAgainstTwin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := programs.generate(t)
-				all := paths(t, DFS(), p)
+				all := paths(t, dfsSearch(), p)
 				n := rapid.IntRange(0, 3).Draw(t, "limit")
-				compareLimited(t, p, MaxPreemptions(DFS(), n), all, func(c simCost) bool { return c.preemptions <= n })
-				compareLimited(t, p, MaxDelays(DFS(), n), all, func(c simCost) bool { return c.delays <= n })
-				compareLimited(t, p, MaxDelays(MaxPreemptions(DFS(), 1), n), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
+				compareLimited(t, p, within(DFS, n), all, func(c simCost) bool { return c.preemptions <= n })
+				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Delays: new(n)}), all, func(c simCost) bool { return c.delays <= n })
+				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(n)}), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
 			})
 		})
 	}
 }
 
-func compareLimited(t rapid.TB, p *program, s Search, all map[string]simCost, within func(simCost) bool) {
+func compareLimited(t rapid.TB, p *program, s *Search, all map[string]simCost, within func(simCost) bool) {
 	want := map[string]int{}
 	for path, cost := range all {
 		if within(cost) {
@@ -118,16 +118,16 @@ func compareLimited(t rapid.TB, p *program, s Search, all map[string]simCost, wi
 func TestLimitedCounts(t *testing.T) {
 	text := "main: go p; go q; go r\np: load r0 x; load r0 x\nq: load r0 x; load r0 x\nr: load r0 x; load r0 x"
 	for _, test := range []struct {
-		search Search
+		search *Search
 		want   int
 		reason string
 	}{
-		{DFS(), 90, "every execution is covered"},
-		{MaxPreemptions(DFS(), 0), 6, "every execution with at most 0 preemptions is covered"},
-		{MaxPreemptions(DFS(), 1), 6 + 3*(4+2), "every execution with at most 1 preemption is covered"},
-		{MaxDelays(DFS(), 0), 1, "every execution with at most 0 delays is covered"},
-		{MaxExecutions(MaxDelays(MaxPreemptions(DFS(), 0), 9), 9), 6, "every execution with at most 0 preemptions and at most 9 delays is covered"},
-		{MaxExecutions(MaxDelays(DFS(), 5), 3), 3, "the limit of 3 executions was reached"},
+		{dfsSearch(), 90, "every execution is covered"},
+		{within(DFS, 0), 6, "every execution with at most 0 preemptions is covered"},
+		{within(DFS, 1), 6 + 3*(4+2), "every execution with at most 1 preemption is covered"},
+		{mustNew(Config{Algorithm: DFS, Delays: new(0)}), 1, "every execution with at most 0 delays is covered"},
+		{maxExecutions(mustNew(Config{Algorithm: DFS, Preemptions: new(0), Delays: new(9)}), 9), 6, "every execution with at most 0 preemptions and at most 9 delays is covered"},
+		{maxExecutions(mustNew(Config{Algorithm: DFS, Delays: new(5)}), 3), 3, "the limit of 3 executions was reached"},
 	} {
 		f := mustSearch(t, test.search, text)
 		if f.verdict.Executions != test.want || f.verdict.Reason != test.reason {
@@ -142,9 +142,12 @@ func TestRandomKeepsToLimits(t *testing.T) {
 	text := "main: go p; go q; store x 1; choose r0 2\np: store x 2; load r0 x\nq: store x 3; load r0 x"
 	p := parseProgram(text)
 	for n := range 3 {
-		want := mustSearch(t, MaxPreemptions(DFS(), n), text)
-		for name, s := range map[string]Search{"random": Random(4000, 1), "pct": PCT(4000, n+2, 1)} {
-			f, err := searchAll(MaxPreemptions(s, n), p, 0)
+		want := mustSearch(t, within(DFS, n), text)
+		for name, s := range map[string]*Search{
+			"random": mustNew(Config{Algorithm: Random, Executions: 4000, Seed: 1, Preemptions: &n}),
+			"pct":    mustNew(Config{Algorithm: PCT, Executions: 4000, Depth: n + 2, Seed: 1, Preemptions: &n}),
+		} {
+			f, err := searchAll(s, p, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,29 +163,8 @@ func TestRandomKeepsToLimits(t *testing.T) {
 	}
 }
 
-func TestLimitsRefuseReduction(t *testing.T) {
-	for name, limit := range map[string]func() Search{
-		"replay":          func() Search { return MaxPreemptions(Replay(nil), 1) },
-		"bounded":         func() Search { return MaxPreemptions(MaxExecutions(DPOR(), 3), 1) },
-		"delays":          func() Search { return MaxDelays(DPOR(), 1) },
-		"delays, bounded": func() Search { return MaxDelays(MaxExecutions(DPOR(), 3), 1) },
-		"delays, replay":  func() Search { return MaxDelays(Replay(nil), 1) },
-		"both":            func() Search { return MaxDelays(MaxPreemptions(DPOR(), 1), 1) },
-		"both, other way": func() Search { return MaxPreemptions(MaxDelays(DPOR(), 1), 1) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: a limit would lose executions without a word", name)
-				}
-			}()
-			limit().Next()
-		}()
-	}
-}
-
 func ExampleVerdict_Covered() {
-	s := MaxPreemptions(DFS(), 2)
+	s := within(DFS, 2)
 	s.Next()
 	s.Report(Execution{})
 	s.Next()

@@ -68,7 +68,7 @@ type optimality struct {
 }
 
 func (o *optimality) add(t *testing.T, p *program) {
-	all, err := searchAll(MaxExecutions(DFS(), dfsBudget), p, 0)
+	all, err := searchAll(maxExecutions(dfsSearch(), dfsBudget), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (o *optimality) add(t *testing.T, p *program) {
 		o.skipped++
 		return
 	}
-	search := DPOR().(*dpor)
+	search := newDPOR(newTrace())
 	search.short *= o.programs % 2 // no reversal is long here: in every other program all are taken for it
 	some, err := searchAll(search, p, 0)
 	if err != nil {

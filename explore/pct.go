@@ -2,7 +2,7 @@ package explore
 
 import "fmt"
 
-// PCT returns a search that runs n executions with random priorities (Burckhardt,
+// newPCT returns a search that runs n executions with random priorities (Burckhardt,
 // Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler with Probabilistic Guarantees
 // of Finding Bugs, ASPLOS 2010), the same ones for the same seed. Of the goroutines that can go on,
 // the one of the highest priority does; at depth-1 random transitions its priority
@@ -15,8 +15,8 @@ import "fmt"
 // Goroutines that are created on the way need no extra care: a priority is a hash of the
 // seed and of the place in the spawn tree, so that any order of those that there
 // are is as likely as any other.
-func PCT(n, depth int, seed uint64) Search {
-	return newSampling("pct", n, seed, &priorities{depth: max(depth, 1)})
+func newPCT(n, depth int, seed uint64, b bounds) *sampling {
+	return newSampling("pct", n, seed, &priorities{depth: depth}, b)
 }
 
 // Guarantee is what PCT promises: each execution shows a bug of a certain depth with a

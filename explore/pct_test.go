@@ -26,17 +26,19 @@ func TestPCTDetectionRates(t *testing.T) {
 		{"there and back", 4, "main: go p; store x 1; store x 2; store x 3\np: load r0 x; load r1 x; skip r0 0 9; skip r0 2 9; skip r0 3 9; skip r1 1 9; skip r1 3 9; assert r1 9"},
 	} {
 		p := parseProgram(bug.text)
-		if f := mustSearch(t, DPOR(), bug.text); f.verdict.Kind != Violated {
+		if f := mustSearch(t, dporSearch(), bug.text); f.verdict.Kind != Violated {
 			t.Fatalf("%s does not show in any execution", bug.name)
 		}
-		f, err := searchAll(PCT(executions, bug.depth, 1), p, 0)
+		f, err := searchAll(pctSearch(executions, bug.depth, 1), p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if less, err := searchAll(PCT(executions, bug.depth-1, 1), p, 0); err != nil {
-			t.Fatal(err)
-		} else if bug.depth > 1 && less.verdict.Violations > 0 {
-			t.Errorf("%s: shows at depth %d already", bug.name, bug.depth-1)
+		if less := bug.depth - 1; less > 0 {
+			if f, err := searchAll(pctSearch(executions, less, 1), p, 0); err != nil {
+				t.Fatal(err)
+			} else if f.verdict.Violations > 0 {
+				t.Errorf("%s: shows at depth %d already", bug.name, less)
+			}
 		}
 		g, rate := f.verdict.Guarantee, float64(f.verdict.Violations)/executions
 		t.Logf("%-26s depth %d, %d goroutines, %2d transitions: promised %.4f, measured %.4f", bug.name, g.Depth, g.Goroutines, g.Transitions, g.Each, rate)
@@ -48,7 +50,7 @@ func TestPCTDetectionRates(t *testing.T) {
 
 // TestPCTGuarantee: what is promised follows from the executions that were seen.
 func TestPCTGuarantee(t *testing.T) {
-	s := PCT(100, 3, 1)
+	s := pctSearch(100, 3, 1)
 	if v := s.Verdict(); v.Guarantee != (Guarantee{}) || v.Guarantee.String() != "" {
 		t.Errorf("before the first execution %+v is promised", v.Guarantee)
 	}
@@ -97,7 +99,7 @@ func TestPCTGuarantee(t *testing.T) {
 func TestPCTIsRepeatable(t *testing.T) {
 	p := parseProgram("main: go p; go q; choose r0 3; store x 1\np: store x 2; load r0 x\nq: store x 3; load r0 x")
 	list := func(seed uint64) (schedules []string) {
-		s := PCT(50, 4, seed)
+		s := pctSearch(50, 4, seed)
 		for schedule, more := s.Next(); more; schedule, more = s.Next() {
 			w := run(p, schedule, 0)
 			schedules = append(schedules, fmt.Sprint(schedule.Seed, schedule.Priorities.Changes, w.path(0)))

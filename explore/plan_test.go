@@ -16,7 +16,7 @@ func TestClearlyAsleep(t *testing.T) {
 			clear, unclear := 0, 0
 			for number := range 100 {
 				p := rapid.Custom(f.generate).Example(number)
-				d := DPOR().(*dpor)
+				d := newDPOR(newTrace())
 				for range 300 {
 					schedule, more := d.Next()
 					if !more {
@@ -58,7 +58,7 @@ func TestClearlyCovered(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			for number := range 200 {
 				p := rapid.Custom(f.generate).Example(number)
-				quick, thorough := DPOR().(*dpor), DPOR().(*dpor)
+				quick, thorough := newDPOR(newTrace()), newDPOR(newTrace())
 				quick.short, thorough.short = 0, maxTransitions
 				for n := range 300 {
 					schedule, more := quick.Next()
@@ -90,7 +90,7 @@ func TestGather(t *testing.T) {
 		executions = append(executions, run(rapid.Custom(profiles[7].generate).Example(number), Schedule{}, 0).log)
 	}
 	for _, e := range executions {
-		d := DPOR().(*dpor)
+		d := newDPOR(newTrace())
 		d.Next()
 		if err := d.Report(e); err != nil {
 			t.Fatal(err)

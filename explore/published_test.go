@@ -22,7 +22,7 @@ func TestPublishedCounts(t *testing.T) {
 	} {
 		name, text, _ := strings.Cut(test.program, "\n")
 		t.Run(name, func(t *testing.T) {
-			f := mustSearch(t, DPOR(), text)
+			f := mustSearch(t, dporSearch(), text)
 			if f.verdict.Executions != test.want || len(f.fingerprints) != test.want {
 				t.Errorf("%d executions of %d partial orders, want %d of each", f.verdict.Executions, len(f.fingerprints), test.want)
 			}

@@ -39,7 +39,7 @@ func TestReversalThroughCounter(t *testing.T) {
 			[]map[GoroutineID]bool{{}, {}, {wait: true}}},
 		{"only Dones after it", []int32{s, +2, s, -1}, []map[GoroutineID]bool{{wait: true}, {}}},
 	} {
-		d := DPOR().(*dpor)
+		d := newDPOR(newTrace())
 		d.Next()
 		if err := d.Report(counterLog(test.steps...)); err != nil {
 			t.Fatal(err)

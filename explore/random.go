@@ -5,11 +5,13 @@ import (
 	"math"
 )
 
-// Random returns a search that runs n executions with pseudo-random schedules,
+// newRandom returns a search that runs n executions with pseudo-random schedules,
 // the same ones for the same seed. It can find violations but not exclude them.
 //
 // Rare events (Rare) come about once in an execution, in this search and in PCT, wherever they can.
-func Random(n int, seed uint64) Search { return newSampling("random", n, seed, nil) }
+func newRandom(n int, seed uint64, b bounds) *sampling {
+	return newSampling("random", n, seed, nil, b)
+}
 
 // sampling is a search by schedules that are drawn at random. It goes from leg to leg. What has been
 // measured in the executions before a leg, and in no others, decides about the schedules in it, so that all of
@@ -35,8 +37,8 @@ const (
 	lastLeg  = 4096
 )
 
-func newSampling(name string, n int, seed uint64, by *priorities) *sampling {
-	s := &sampling{name: name, all: n, rest: stretch{left: n, seeds: seeds{seed}}, length: 1}
+func newSampling(name string, n int, seed uint64, by *priorities, b bounds) *sampling {
+	s := &sampling{tally: tally{bounds: b}, name: name, all: n, rest: stretch{left: n, seeds: seeds{seed}}, length: 1}
 	s.begin(by)
 	return s
 }
@@ -76,7 +78,7 @@ func (s *sampling) goOn() {
 
 func (s *sampling) begin(by *priorities) {
 	n := min(s.length, s.rest.left)
-	s.leg = &leg{all: n, stretch: s.rest.split(n), by: by, rare: &s.rare}
+	s.leg = &leg{all: n, stretch: s.rest.split(n), by: by, rare: &s.rare, limits: s.bounds.limits}
 }
 
 func (s *sampling) Report(e Execution) error {
@@ -91,8 +93,8 @@ func (s *sampling) Report(e Execution) error {
 	return nil
 }
 
-// ahead sees to the end of the leg.
-func (s *sampling) ahead(n int) []Schedule { return s.leg.ahead(n) }
+// prefetch sees to the end of the leg.
+func (s *sampling) prefetch(n int) []Schedule { return s.leg.prefetch(n) }
 
 func (s *sampling) Verdict() Verdict {
 	by := s.leg.by
@@ -128,10 +130,11 @@ type leg struct {
 	listed   int   // by Ahead, of those that come next
 	foreseen seeds // after them
 
-	by    *priorities // nil: whatever can be picked is as likely as anything else
-	rare  *rare
-	drawn Priorities // of the last schedule
-	last  Schedule
+	by     *priorities // nil: whatever can be picked is as likely as anything else
+	rare   *rare
+	limits Limits
+	drawn  Priorities // of the last schedule
+	last   Schedule
 }
 
 // done is how many of its schedules have been asked for.
@@ -164,18 +167,18 @@ func (l *leg) next() (Schedule, bool) {
 	l.listed = max(l.listed-1, 0)
 	l.before = l.seeds
 	seed := l.seed()
-	l.last = Schedule{Seed: seed, Priorities: l.by.draw(seed, &l.drawn), Rare: l.rare.draw(seed, l.last.Rare[:0])}
+	l.last = Schedule{Seed: seed, Priorities: l.by.draw(seed, &l.drawn), Rare: l.rare.draw(seed, l.last.Rare[:0]), Limits: l.limits}
 	return l.last, true
 }
 
-// ahead lists what comes next: it does not depend on what is reported.
-func (l *leg) ahead(n int) (list []Schedule) {
+// prefetch lists what comes next: it does not depend on what is reported.
+func (l *leg) prefetch(n int) (list []Schedule) {
 	if l.listed == 0 {
 		l.foreseen = l.seeds
 	}
 	for ; len(list) < n && l.listed < l.left; l.listed++ {
 		seed := l.foreseen.seed()
-		list = append(list, Schedule{Seed: seed, Priorities: l.by.draw(seed, &Priorities{}), Rare: l.rare.draw(seed, nil)})
+		list = append(list, Schedule{Seed: seed, Priorities: l.by.draw(seed, &Priorities{}), Rare: l.rare.draw(seed, nil), Limits: l.limits})
 	}
 	return list
 }

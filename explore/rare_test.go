@@ -20,7 +20,7 @@ func points(s Schedule, all int) Execution {
 // TestRare: about one fault comes in an execution, as often late as early, though faults make executions shorter, and one
 // execution may have been a hundred times as long as the others.
 func TestRare(t *testing.T) {
-	for name, s := range map[string]Search{"random": Random(4000, 5), "pct": PCT(4000, 2, 5)} {
+	for name, s := range map[string]*Search{"random": randomSearch(4000, 5), "pct": pctSearch(4000, 2, 5)} {
 		const length = 200
 		calm, faults, quarters := 0, 0, [4]int{}
 		for i := 0; ; i++ {
@@ -63,10 +63,10 @@ func TestRare(t *testing.T) {
 // execution, are the schedules of the search.
 func TestRareIsKnownAhead(t *testing.T) {
 	const executions = 120
-	for name, newSearch := range map[string]func() Search{
-		"random": func() Search { return Random(executions, 9) }, "pct": func() Search { return PCT(executions, 3, 9) },
+	for name, newSearch := range map[string]func() *Search{
+		"random": func() *Search { return randomSearch(executions, 9) }, "pct": func() *Search { return pctSearch(executions, 3, 9) },
 	} {
-		list := func(s Search, from []Schedule) (all []Schedule) {
+		list := func(s *Search, from []Schedule) (all []Schedule) {
 			all = from
 			var ahead []Schedule
 			for {
@@ -83,7 +83,7 @@ func TestRareIsKnownAhead(t *testing.T) {
 				schedule.Rare = slices.Clone(schedule.Rare)
 				schedule.Priorities = nil
 				all = append(all, schedule)
-				ahead = append(ahead, Ahead(s, 7)...)
+				ahead = append(ahead, s.Prefetch(7)...)
 				if err := s.Report(points(schedule, 50+len(all)%9)); err != nil {
 					t.Fatal(err)
 				}
@@ -92,13 +92,13 @@ func TestRareIsKnownAhead(t *testing.T) {
 		want := list(newSearch(), nil)
 		for cut := range executions {
 			first := newSearch()
-			before := list(MaxExecutions(first, cut), nil)
-			state, err := Save(first)
+			before := list(maxExecutions(first, cut), nil)
+			state, err := first.Save()
 			if err != nil {
 				t.Fatal(err)
 			}
 			second := newSearch()
-			if err := Resume(second, state); err != nil {
+			if err := second.Resume(state); err != nil {
 				t.Fatal(err)
 			}
 			got := list(second, slices.Clip(before))

@@ -2,16 +2,14 @@ package explore
 
 import "slices"
 
-// Replay returns a search that runs one execution, which begins with prefix.
-func Replay(prefix []Action) Search {
-	return &replay{prefix: slices.Clone(prefix)}
-}
-
+// replay runs one execution, which begins with a prefix.
 type replay struct {
 	tally
 	prefix []Action
 	asked  bool
 }
+
+func newReplay(prefix []Action) *replay { return &replay{prefix: slices.Clone(prefix)} }
 
 func (r *replay) Next() (Schedule, bool) {
 	r.ask()

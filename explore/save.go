@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // stateVersion is that of the format of Save. States of other versions are refused.
@@ -11,22 +12,21 @@ const stateVersion = 7
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;
 // of an execution that was asked for and is not reported, it knows nothing yet. When
-// the search has ended, and not by a bound, there is nothing to go on with: the state is nil.
+// the search has ended, and not by a Stop, there is nothing to go on with: the state is nil.
 // The error is ErrNotSaveable.
 //
 // The state takes memory in proportion to the depth of the search, not to the
 // executions so far.
-func Save(s Search) ([]byte, error) {
-	inner, ok := s.(saveable)
-	if !ok {
+func (s *Search) Save() ([]byte, error) {
+	if s.saved == nil {
 		return nil, ErrNotSaveable
 	}
 	e := &encoder{}
 	e.number(stateVersion)
-	inner.save(e)
-	if e.unsaveable {
-		return nil, ErrNotSaveable
+	for _, within := range slices.Backward(s.bounds.within) { // what is left to do depends on it
+		e.text(within)
 	}
+	s.saved.save(e)
 	if e.ended {
 		return nil, nil
 	}
@@ -34,19 +34,23 @@ func Save(s Search) ([]byte, error) {
 }
 
 // Resume has a search go on where the one was whose state Save returned. It must be
-// new, and made in the same way, but that bounds may be others. Its first execution has to be of
+// new, and made with the same configuration; what it stops at may be different. Its first execution has to be of
 // the same program: if it is not, Report returns a DivergenceError. The error is
 // ErrNotSaveable or a *StateError; after it the search must not be used.
-func Resume(s Search, state []byte) error {
-	inner, ok := s.(saveable)
-	if !ok {
+func (s *Search) Resume(state []byte) error {
+	if s.saved == nil {
 		return ErrNotSaveable
 	}
 	d := &decoder{data: state}
 	if version := d.number(); d.problem == "" && version != stateVersion {
 		return &StateError{fmt.Sprintf("it is of version %d, and this program reads version %d", version, stateVersion)}
 	}
-	inner.resume(d)
+	for _, own := range slices.Backward(s.bounds.within) {
+		if within := d.text(); within != own {
+			d.fail("it is that of a search for executions with %.40q, and this one is for %q", within, own)
+		}
+	}
+	s.saved.resume(d)
 	if len(d.data) > 0 {
 		d.fail("%d bytes follow its end", len(d.data))
 	}
@@ -56,7 +60,7 @@ func Resume(s Search, state []byte) error {
 	return nil
 }
 
-// saveable is a search that can be saved, or a decorator of one.
+// saveable is an algorithm whose state can be saved.
 type saveable interface {
 	save(*encoder)
 	resume(*decoder)
@@ -70,27 +74,6 @@ type StateError struct{ Problem string }
 
 func (e *StateError) Error() string {
 	return "the saved state of the search cannot be used: " + e.Problem
-}
-
-// save of a decorator is that of what it bounds: whether a bound is reached shows again.
-func (b *bounded) save(e *encoder) { saveInner(e, b.Search) }
-
-func (b *bounded) resume(d *decoder) { resumeInner(d, b.Search) }
-
-func saveInner(e *encoder, s Search) {
-	if inner, ok := s.(saveable); ok {
-		inner.save(e)
-	} else {
-		e.unsaveable = true
-	}
-}
-
-func resumeInner(d *decoder, s Search) {
-	if inner, ok := s.(saveable); ok {
-		inner.resume(d)
-	} else {
-		d.fail("the search is of a kind that cannot be saved")
-	}
 }
 
 // save writes which search it is, and the counts.
@@ -117,19 +100,6 @@ const maxCount = 1 << 56
 func (t *tally) saved() []*int {
 	c := &t.counts
 	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions, &c.Last, &c.Deepest}
-}
-
-// save of a limit names it too: what is left to do depends on it.
-func (l *limited) save(e *encoder) {
-	e.text(l.within)
-	saveInner(e, l.Search)
-}
-
-func (l *limited) resume(d *decoder) {
-	if within := d.text(); within != l.within {
-		d.fail("it is that of a search for executions with %.40q, and this one is for %q", within, l.within)
-	}
-	resumeInner(d, l.Search)
 }
 
 // save: however many schedules there were, there are more.

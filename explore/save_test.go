@@ -14,14 +14,14 @@ import (
 )
 
 // saveables are the searches that can be saved, each made anew.
-var saveables = map[string]func() Search{
-	"dfs":     DFS,
-	"dpor":    DPOR,
-	"random":  func() Search { return Random(60, 7) },
-	"pct":     func() Search { return PCT(60, 3, 7) },
-	"bounded": func() Search { return UntilViolation(MaxExecutions(DFS(), 40)) },
-	"bpor":    func() Search { return MaxPreemptions(DPOR(), 2) },
-	"limited": func() Search { return MaxDelays(MaxPreemptions(DFS(), 1), 3) },
+var saveables = map[string]func() *Search{
+	"dfs":     dfsSearch,
+	"dpor":    dporSearch,
+	"random":  func() *Search { return randomSearch(60, 7) },
+	"pct":     func() *Search { return pctSearch(60, 3, 7) },
+	"bounded": func() *Search { return until(maxExecutions(dfsSearch(), 40), AtViolation) },
+	"bpor":    func() *Search { return within(DPOR, 2) },
+	"limited": func() *Search { return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)}) },
 }
 
 // executed is an execution as far as a search determines it.
@@ -32,7 +32,10 @@ type executed struct {
 
 // record lets a search run a program and lists what it executes. Between any two
 // executions, and while one is under way, interrupt may put another search in place of it.
-func record(t rapid.TB, s Search, p *program, interrupt func(Search, bool) Search) ([]executed, Verdict) {
+func record[S interface {
+	stepper
+	comparable
+}](t rapid.TB, s S, p *program, interrupt func(S, bool) S) ([]executed, Verdict) {
 	var list []executed
 	for len(list) < dfsBudget {
 		s = interrupt(s, false)
@@ -58,7 +61,7 @@ func record(t rapid.TB, s Search, p *program, interrupt func(Search, bool) Searc
 	return nil, Verdict{}
 }
 
-func never(s Search, _ bool) Search { return s }
+func never[S stepper](s S, _ bool) S { return s }
 
 // TestResume interrupts searches of random programs at random places, once and again:
 // what is executed, in which order, and the verdict are those of a search that was not.
@@ -71,7 +74,7 @@ func TestResume(t *testing.T) {
 				want, verdict := record(t, make(), p, never)
 				often := rapid.SampledFrom([]int{1, 4, 30}).Draw(t, "often")
 				moments := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "moments"), 0))
-				got, resumed := record(t, make(), p, func(s Search, underWay bool) Search {
+				got, resumed := record(t, make(), p, func(s *Search, underWay bool) *Search {
 					if moments.IntN(often) > 0 || underWay && moments.IntN(2) == 0 {
 						return s
 					}
@@ -89,18 +92,18 @@ func TestResume(t *testing.T) {
 }
 
 // saved is a search that goes on where another one was.
-func saved(t rapid.TB, s, to Search) Search {
-	state, err := Save(s)
+func saved(t rapid.TB, s, to *Search) *Search {
+	state, err := s.Save()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if state == nil {
 		return s
 	}
-	if err := Resume(to, state); err != nil {
+	if err := to.Resume(state); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Save(to)
+	again, err := to.Save()
 	if err != nil || !slices.Equal(state, again) {
 		t.Fatalf("a search that was resumed is saved differently (%v):\n%x\n%x", err, state, again)
 	}
@@ -111,7 +114,7 @@ func saved(t rapid.TB, s, to Search) Search {
 }
 
 // partly is a search of a program after so many executions.
-func partly(t testing.TB, s Search, text string, executions int) Search {
+func partly(t testing.TB, s *Search, text string, executions int) *Search {
 	p := parseProgram(text)
 	for range executions {
 		schedule, more := s.Next()
@@ -127,20 +130,20 @@ func partly(t testing.TB, s Search, text string, executions int) Search {
 
 // TestRaisedBound goes on with a search that has reached a bound.
 func TestRaisedBound(t *testing.T) {
-	for name, make := range map[string]func(n int) Search{
-		"dfs":    func(n int) Search { return MaxExecutions(DFS(), n) },
-		"dpor":   func(n int) Search { return MaxExecutions(DPOR(), n) },
-		"random": func(n int) Search { return MaxExecutions(Random(n, 3), n) },
-		"pct":    func(n int) Search { return MaxExecutions(PCT(n, 3, 3), n) },
+	for name, make := range map[string]func(n int) *Search{
+		"dfs":    func(n int) *Search { return maxExecutions(dfsSearch(), n) },
+		"dpor":   func(n int) *Search { return maxExecutions(dporSearch(), n) },
+		"random": func(n int) *Search { return maxExecutions(randomSearch(n, 3), n) },
+		"pct":    func(n int) *Search { return maxExecutions(pctSearch(n, 3, 3), n) },
 	} {
 		s := make(4)
 		first := mustSearch(t, s, threeWriters)
-		state, err := Save(s)
+		state, err := s.Save()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s = make(9)
-		if err := Resume(s, state); err != nil {
+		if err := s.Resume(state); err != nil {
 			t.Fatal(err)
 		}
 		second, whole := mustSearch(t, s, threeWriters), mustSearch(t, make(9), threeWriters)
@@ -172,25 +175,25 @@ func TestResumeOtherProgram(t *testing.T) {
 // TestStateErrors damages states.
 func TestStateErrors(t *testing.T) {
 	for name, make := range saveables {
-		state, err := Save(partly(t, make(), threeWriters, 3))
+		state, err := partly(t, make(), threeWriters, 3).Save()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for length := range state {
-			if err := Resume(make(), state[:length]); err == nil {
+			if err := make().Resume(state[:length]); err == nil {
 				t.Errorf("%s: the first %d of %d bytes are taken for a state", name, length, len(state))
 			}
 		}
-		wrong := func(why string, s Search, state []byte, says string) {
-			if got := fmt.Sprint(Resume(s, state)); got != "the saved state of the search cannot be used: "+says {
+		wrong := func(why string, s *Search, state []byte, says string) {
+			if got := fmt.Sprint(s.Resume(state)); got != "the saved state of the search cannot be used: "+says {
 				t.Errorf("%s, %s: %s", name, why, got)
 			}
 		}
 		wrong("a byte more", make(), append(slices.Clone(state), 0), "1 bytes follow its end")
 		wrong("another version", make(), append([]byte{9}, state[1:]...), fmt.Sprintf("it is of version 9, and this program reads version %d", stateVersion))
 	}
-	state, _ := Save(DFS())
-	if got := fmt.Sprint(Resume(Random(1, 1), state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {
+	state, _ := dfsSearch().Save()
+	if got := fmt.Sprint(randomSearch(1, 1).Resume(state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {
 		t.Errorf("another search: %s", got)
 	}
 }
@@ -198,13 +201,13 @@ func TestStateErrors(t *testing.T) {
 // TestNothingLeft: a search that has ended by itself has no state; one that a bound has ended does.
 func TestNothingLeft(t *testing.T) {
 	for name, test := range map[string]struct {
-		s    Search
+		s    *Search
 		left bool
 	}{
-		"dfs": {DFS(), false}, "dpor": {DPOR(), false}, "bounded": {MaxExecutions(DFS(), 3), true}, "not bounded": {MaxExecutions(DFS(), 1000), false}, "random": {Random(3, 1), true},
+		"dfs": {dfsSearch(), false}, "dpor": {dporSearch(), false}, "bounded": {maxExecutions(dfsSearch(), 3), true}, "not bounded": {maxExecutions(dfsSearch(), 1000), false}, "random": {randomSearch(3, 1), true},
 	} {
 		mustSearch(t, test.s, threeWriters)
-		if state, err := Save(test.s); err != nil || (state != nil) != test.left {
+		if state, err := test.s.Save(); err != nil || (state != nil) != test.left {
 			t.Errorf("%s: state %x, %v", name, state, err)
 		}
 	}
@@ -232,15 +235,13 @@ func TestLongSequences(t *testing.T) {
 	}
 }
 
-type foreign struct{ Search }
-
 func TestNotSaveable(t *testing.T) {
-	for _, s := range []Search{Replay(nil), foreign{DFS()}, MaxExecutions(foreign{DFS()}, 1)} {
-		if _, err := Save(s); !errors.Is(err, ErrNotSaveable) {
+	for _, s := range []*Search{replaySearch(nil), maxExecutions(replaySearch(nil), 1)} {
+		if _, err := s.Save(); !errors.Is(err, ErrNotSaveable) {
 			t.Errorf("%T: %v", s, err)
 		}
-		if err := Resume(s, []byte{stateVersion}); err == nil {
-			t.Errorf("%T is resumed", s)
+		if err := s.Resume([]byte{stateVersion}); !errors.Is(err, ErrNotSaveable) {
+			t.Errorf("%T is resumed: %v", s, err)
 		}
 	}
 }
@@ -250,7 +251,7 @@ func TestNotSaveable(t *testing.T) {
 func FuzzResume(f *testing.F) {
 	for _, make := range saveables {
 		for executions := range 5 {
-			state, err := Save(partly(f, make(), threeWriters, executions))
+			state, err := partly(f, make(), threeWriters, executions).Save()
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -261,7 +262,7 @@ func FuzzResume(f *testing.F) {
 	f.Fuzz(func(t *testing.T, state []byte) {
 		for _, make := range saveables {
 			s := make()
-			if Resume(s, state) != nil {
+			if s.Resume(state) != nil {
 				continue
 			}
 			for range 20 {
@@ -289,7 +290,7 @@ func runAnyway(p *program, s Schedule) (x Execution) {
 func BenchmarkSave(b *testing.B) {
 	for _, transitions := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprintf("transitions=%d", transitions), func(b *testing.B) {
-			s := DPOR()
+			s := dporSearch()
 			s.Next()
 			if err := s.Report(turns(16, transitions, true)); err != nil {
 				b.Fatal(err)
@@ -297,7 +298,7 @@ func BenchmarkSave(b *testing.B) {
 			var state []byte
 			for b.Loop() {
 				var err error
-				if state, err = Save(s); err != nil {
+				if state, err = s.Save(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -317,7 +318,7 @@ func TestSleepSetInWords(t *testing.T) {
 // TestResumeGreatestNumbers: what a counter can be added can be saved.
 func TestResumeGreatestNumbers(t *testing.T) {
 	for _, delta := range []int32{math.MinInt32, math.MaxInt32} {
-		search := DPOR()
+		search := dporSearch()
 		search.Next()
 		add := func(g GoroutineID) Transition {
 			return Transition{Action: Action{Goroutine: g}, Choices: 1, Accesses: []Access{{Object: 1, Kind: Write, Delta: delta, Count: delta}}}
@@ -325,9 +326,9 @@ func TestResumeGreatestNumbers(t *testing.T) {
 		if err := search.Report(Execution{Transitions: []Transition{add(1), add(2)}}); err != nil {
 			t.Fatal(err)
 		}
-		state, err := Save(search)
+		state, err := search.Save()
 		if err == nil {
-			err = Resume(DPOR(), state)
+			err = dporSearch().Resume(state)
 		}
 		if err != nil {
 			t.Errorf("%d: %v", delta, err)
@@ -337,18 +338,19 @@ func TestResumeGreatestNumbers(t *testing.T) {
 
 // TestResumeAlternativesNowhere: a damaged state that has alternatives where nothing was executed is refused.
 func TestResumeAlternativesNowhere(t *testing.T) {
-	search := DPOR().(*dpor)
+	search := dporSearch()
+	d := search.core.(*dpor)
 	p := parseProgram("main: go p; go q\np: store x 1\nq: store x 2")
 	executeOne(t, search, p)
 	search.Next()
-	top := len(search.nodes) - 1
+	top := len(d.nodes) - 1
 	for name, nodes := range map[string][]byte{"the last node": {byte(top)}, "one twice": {0, 0}} {
-		state, err := Save(search)
+		state, err := search.Save()
 		if err != nil {
 			t.Fatal(err)
 		}
 		state = append(append(state[:len(state)-1], byte(len(nodes))), nodes...)
-		if err := Resume(DPOR(), state); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if err := dporSearch().Resume(state); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -358,9 +360,9 @@ func TestResumeAlternativesNowhere(t *testing.T) {
 func TestResumeFewer(t *testing.T) {
 	executions, state := 0, []byte(nil)
 	for _, part := range []struct{ all, run int }{{100, 50}, {60, 5}, {30, 5}, {100, 1000}} {
-		search := Random(part.all, 1)
+		search := randomSearch(part.all, 1)
 		if state != nil {
-			if err := Resume(search, state); err != nil {
+			if err := search.Resume(state); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -374,7 +376,7 @@ func TestResumeFewer(t *testing.T) {
 			executions++
 		}
 		var err error
-		if state, err = Save(search); err != nil {
+		if state, err = search.Save(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -71,7 +71,7 @@ func (s *script) command(t *testing.T, input string) string {
 }
 
 // scriptSearch reads a search: decorators first, what they decorate last.
-func scriptSearch(t *testing.T, words []string) Search {
+func scriptSearch(t *testing.T, words []string) *Search {
 	number := func(i int) int {
 		n, err := strconv.Atoi(words[i])
 		if err != nil {
@@ -81,22 +81,22 @@ func scriptSearch(t *testing.T, words []string) Search {
 	}
 	switch words[0] {
 	case "dpor":
-		return DPOR()
+		return dporSearch()
 	case "dfs":
-		return DFS()
+		return dfsSearch()
 	case "random":
-		return Random(number(1), uint64(number(2)))
+		return randomSearch(number(1), uint64(number(2)))
 	case "until-violation":
-		return UntilViolation(scriptSearch(t, words[1:]))
+		return until(scriptSearch(t, words[1:]), AtViolation)
 	case "max":
-		return MaxExecutions(scriptSearch(t, words[2:]), number(1))
+		return maxExecutions(scriptSearch(t, words[2:]), number(1))
 	}
 	t.Fatalf("unknown search %q", words)
 	return nil
 }
 
 // search runs a search and describes it.
-func (s *script) search(t *testing.T, search Search, steps bool) string {
+func (s *script) search(t *testing.T, search *Search, steps bool) string {
 	var b strings.Builder
 	for n := 1; ; n++ {
 		schedule, more := search.Next()

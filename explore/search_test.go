@@ -23,7 +23,7 @@ type found struct {
 func (f *found) complete() int { return f.verdict.Executions - f.verdict.Redundant }
 
 // searchAll lets a search run a program to the end.
-func searchAll(s Search, p *program, limit int) (*found, error) {
+func searchAll(s stepper, p *program, limit int) (*found, error) {
 	f := &found{outcomes: map[string]int{}, states: map[string]int{}, fingerprints: map[uint64]int{}}
 	for {
 		schedule, more := s.Next()
@@ -43,7 +43,7 @@ func searchAll(s Search, p *program, limit int) (*found, error) {
 	}
 }
 
-func mustSearch(t testing.TB, s Search, text string) *found {
+func mustSearch(t testing.TB, s *Search, text string) *found {
 	t.Helper()
 	f, err := searchAll(s, parseProgram(text), 0)
 	if err != nil {
@@ -56,14 +56,14 @@ const dfsBudget = 5000
 
 // both searches a program with DPOR and with its exhaustive twin.
 func both(t rapid.TB, p *program) (dpor, dfs *found) {
-	dfs, err := searchAll(MaxExecutions(DFS(), dfsBudget), p, 0)
+	dfs, err := searchAll(maxExecutions(dfsSearch(), dfsBudget), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if dfs.verdict.Executions == dfsBudget {
 		t.Skip("too many executions to enumerate")
 	}
-	if dpor, err = searchAll(DPOR(), p, 0); err != nil {
+	if dpor, err = searchAll(dporSearch(), p, 0); err != nil {
 		t.Fatal(err)
 	}
 	for fingerprint, n := range dpor.fingerprints {
@@ -97,11 +97,11 @@ func TestKnownCounts(t *testing.T) {
 		{"rwmutex", "main: go p; go q; rlock m; runlock m\np: rlock m; runlock m\nq: lock m; unlock m", 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := mustSearch(t, DPOR(), test.program)
+			f := mustSearch(t, dporSearch(), test.program)
 			if f.complete() != test.want || f.verdict.Kind != Holds {
 				t.Errorf("%d executions, %+v; want %d", f.complete(), f.verdict, test.want)
 			}
-			if dfs := mustSearch(t, DFS(), test.program); len(dfs.fingerprints) != test.want {
+			if dfs := mustSearch(t, dfsSearch(), test.program); len(dfs.fingerprints) != test.want {
 				t.Errorf("%d partial orders; want %d", len(dfs.fingerprints), test.want)
 			}
 		})

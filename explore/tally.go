@@ -1,9 +1,14 @@
 package explore
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
+)
 
 // tally counts executions and holds the state that all searches have in common.
 type tally struct {
+	bounds  bounds
 	counts  Verdict // Kind and Reason unused
 	waiting bool    // for the report of an execution that was asked for
 	ended   bool
@@ -11,9 +16,7 @@ type tally struct {
 
 // ask notes that an execution is asked for, or that the search ends (end).
 func (t *tally) ask() {
-	if t.waiting {
-		panic("explore: Next was called again before the execution it asked for was reported")
-	}
+	invariant.Check(!t.waiting, "explore: Next was called again before the execution it asked for was reported")
 	t.waiting = true
 }
 
@@ -25,9 +28,7 @@ func (t *tally) end() (Schedule, bool) {
 
 // take counts a reported execution.
 func (t *tally) take(e Execution) error {
-	if !t.waiting {
-		panic("explore: Report was called without an execution being asked for by Next")
-	}
+	invariant.Check(t.waiting, "explore: Report was called without an execution being asked for by Next")
 	t.waiting = false
 	if e.Outcome >= outcomes {
 		return logError(len(e.Transitions), "unknown %v", e.Outcome)
@@ -47,21 +48,13 @@ func (t *tally) take(e Execution) error {
 	return nil
 }
 
-// counted is a verdict without what takes time to find out: what is asked for before
-// each execution.
-func counted(s Search) Verdict {
-	if quick, ok := s.(interface{ counted() Verdict }); ok {
-		return quick.counted()
-	}
-	return s.Verdict()
-}
-
 func (t *tally) counted() Verdict { return t.verdict("") }
 
 // verdict completes the counts; gap says what the search by its nature leaves
 // out when it has ended, "" for nothing.
 func (t *tally) verdict(gap string) Verdict {
 	v := t.counts
+	v.Within = t.bounds.String()
 	v.Complete = t.ended && gap == "" && v.Limited == 0
 	switch {
 	case v.Violations > 0:

@@ -336,7 +336,7 @@ func (f *checkFlags) options(pkg string, config configs.Config) (check.Options, 
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {
 		o.Scope = iocache.Connection
 	}
-	o.Again = func() explore.Search {
+	o.Again = func() *explore.Search {
 		s, _ := f.newSearch(config.Bounds) // the first time there was no error
 		return s
 	}

@@ -11,26 +11,34 @@ import (
 )
 
 // newSearch makes the search that the flags ask for.
-func (f *checkFlags) newSearch(b configs.Bounds) (explore.Search, error) {
-	var s explore.Search
+func (f *checkFlags) newSearch(b configs.Bounds) (*explore.Search, error) {
+	c := explore.Config{
+		Executions: b.Executions, Seed: f.seed, Depth: f.pctDepth, Preemptions: b.Preemptions, Delays: b.Delays,
+	}
 	switch f.search {
 	case "dpor":
-		if s = explore.DPOR(); b.Delays != nil {
-			s = explore.DFS() // see assumed
+		if c.Algorithm = explore.DPOR; b.Delays != nil {
+			c.Algorithm = explore.DFS // see assumed
 		}
 	case "dfs":
-		s = explore.DFS()
+		c.Algorithm = explore.DFS
 	case "random":
-		s = explore.Random(b.Executions, f.seed)
+		c.Algorithm = explore.Random
 	case "pct":
 		if f.pctDepth < 1 || f.pctDepth > explore.MaxDepth {
 			return nil, fmt.Errorf("--pct-depth %d is not allowed: give a number from 1 to %d", f.pctDepth, explore.MaxDepth)
 		}
-		s = explore.PCT(b.Executions, f.pctDepth, f.seed)
+		c.Algorithm = explore.PCT
 	default:
 		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct", f.search)
 	}
-	return f.bounded(s, b), nil
+	s, err := explore.New(c)
+	if err != nil {
+		return nil, err
+	}
+	s.Until(explore.MaxExecutions(b.Executions))
+	s.Until(f.outOfTime(b.Time))
+	return s, nil
 }
 
 // ownWorkers is how many workers a search gets when nobody says. Peers there are only once: several
@@ -64,25 +72,18 @@ func (f *checkFlags) assumed(b configs.Bounds) []string {
 	return []string{line}
 }
 
-// bounded ends a search after a number of executions and a time, which begins with
-// the first of them: what has to be built before does not count. What the run took
-// before it was resumed does.
-func (f *checkFlags) bounded(s explore.Search, b configs.Bounds) explore.Search {
-	if b.Preemptions != nil {
-		s = explore.MaxPreemptions(s, *b.Preemptions)
-	}
-	if b.Delays != nil {
-		s = explore.MaxDelays(s, *b.Delays)
-	}
+// outOfTime ends a search after a time, which begins with the first execution: what has to be built
+// before does not count. What the run took before it was resumed does.
+func (f *checkFlags) outOfTime(most time.Duration) explore.Stop {
 	var deadline time.Time
-	return explore.Until(explore.MaxExecutions(s, b.Executions), func(explore.Verdict) string {
+	return func(explore.Verdict) string {
 		now := time.Now()
 		if deadline.IsZero() {
-			deadline = now.Add(b.Time - f.elapsed)
+			deadline = now.Add(most - f.elapsed)
 		}
 		if now.Before(deadline) {
 			return ""
 		}
-		return fmt.Sprintf("the time of %v is over", b.Time)
-	})
+		return fmt.Sprintf("the time of %v is over", most)
+	}
 }

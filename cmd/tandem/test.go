@@ -240,7 +240,7 @@ func output(err error) error {
 }
 
 func (f *testFlags) testOptions(o check.Options, config configs.Config) check.TestOptions {
-	return check.TestOptions{Options: o, Run: f.pattern, Short: f.short, NewSearch: func() explore.Search {
+	return check.TestOptions{Options: o, Run: f.pattern, Short: f.short, NewSearch: func() *explore.Search {
 		s, _ := f.newSearch(config.Bounds) // options has found no error in it
 		return s
 	}}

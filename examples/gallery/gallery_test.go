@@ -93,12 +93,17 @@ func build(t *testing.T) *sut.Program {
 // search checks a program of the gallery, leaks included.
 func search(t *testing.T, program *sut.Program, leaks bool, args ...string) (result *check.Result, executions int) {
 	t.Helper()
-	result = explored(t, program, explore.MaxExecutions(explore.DPOR(), maxExecutions), leaks, args...)
+	result = explored(t, program, explore.DPOR, maxExecutions, leaks, args...)
 	return result, result.Verdict.Executions
 }
 
-func explored(t *testing.T, program *sut.Program, s explore.Search, leaks bool, args ...string) *check.Result {
+func explored(t *testing.T, program *sut.Program, a explore.Algorithm, most int, leaks bool, args ...string) *check.Result {
 	t.Helper()
+	s, err := explore.New(explore.Config{Algorithm: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Until(explore.MaxExecutions(most))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := check.Run(ctx, check.Options{
@@ -124,12 +129,12 @@ func TestReductionAgrees(t *testing.T) {
 	for _, b := range bugs() {
 		for _, args := range [][]string{{b.Name}, {b.Name, "-fixed"}} {
 			leaks := len(args) > 1 || b.Shows == bug.Leak
-			all := explored(t, program, explore.MaxExecutions(explore.DFS(), most), leaks, args...).Verdict
+			all := explored(t, program, explore.DFS, most, leaks, args...).Verdict
 			if all.Kind == explore.Unknown {
 				continue
 			}
 			enumerated++
-			if v := explored(t, program, explore.DPOR(), leaks, args...).Verdict; v.Kind != all.Kind {
+			if v := explored(t, program, explore.DPOR, maxExecutions, leaks, args...).Verdict; v.Kind != all.Kind {
 				t.Errorf("%v: %v (%s), and by the enumeration of its schedules %v", args, v.Kind, v.Reason, all.Kind)
 			}
 		}
