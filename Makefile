@@ -15,7 +15,7 @@
 # make adaptive strategy adaptive against the others, on each example with peers, five times
 # make libraries clients and servers made with popular libraries, which are downloaded
 # make servers clients of real servers, of databases, names, mail and others: a table of what is found, and how fast
-# make lint    vet, and the rules of the house
+# make lint    vet, staticcheck, and the rules of the house
 # make house   how the project is built, in numbers: before it was rebuilt, now, and what is wanted
 # make build   bin/tandem and what it starts
 # make clean   remove bin
@@ -141,6 +141,7 @@ servers: setup build
 
 lint:
 	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
 	$(GO) test ./lint
 
 house:

@@ -87,7 +87,7 @@ func (m *memoryImage) putBackSegments() error {
 	}
 	for _, was := range m.segments {
 		if !slices.Contains(now, was) {
-			return errors.New("System V shared memory was removed, or is another's, since the checkpoint")
+			return errors.New("a segment of System V shared memory was removed, or is another's, since the checkpoint")
 		}
 	}
 	return nil

@@ -73,6 +73,9 @@ func TestMasksAndCuts(t *testing.T) {
 			c.SetMasks(masks)
 			for range rapid.IntRange(1, 10).Draw(t, "executions") {
 				cur, err := c.Record(c.Cursor(), connect(0), Reaction{})
+				if err != nil {
+					t.Fatal(err)
+				}
 				for range rapid.IntRange(1, 4).Draw(t, "requests") {
 					in := send(rapid.StringMatching("a{1,4}").Draw(t, "data"))
 					next, _, rest, hit := c.Lookup(cur, in)

@@ -81,6 +81,7 @@ var roles = map[string]func(net.Conn){
 	// Never stops running once it got something.
 	"spinner": func(c net.Conn) {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
+			//lint:ignore SA5002 it is to spin
 			for {
 			}
 		}
@@ -124,6 +125,7 @@ var roles = map[string]func(net.Conn){
 		c.Read(make([]byte, 1))
 		fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, 0)
 		unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: unix.Timespec{Nsec: 250e6}, Value: unix.Timespec{Sec: 1}}, nil)
+		//lint:ignore SA5002 it is to spin
 		for {
 		}
 	},

@@ -219,9 +219,9 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 		switch err := call(); err {
 		case unix.EINTR:
 			continue
+		case unix.EAGAIN:
 		default:
 			return err
-		case unix.EAGAIN:
 		}
 		wait := []unix.PollFd{{Fd: int32(c.channel), Events: ready}, {Fd: int32(c.wake), Events: unix.POLLIN}}
 		if _, err := unix.Poll(wait, -1); err != nil && err != unix.EINTR {

@@ -19,9 +19,9 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:2222", "`address` to listen at")
 	ordered := flag.Bool("ordered", false, "note how a command has ended before it is done")
 	flag.Parse()
-	if err := serve(*addr, *ordered); err != nil {
-		log.Fatal(err)
-	}
+	// It serves until something goes wrong.
+	err := serve(*addr, *ordered)
+	log.Fatal(err)
 }
 
 func serve(addr string, ordered bool) error {

@@ -33,10 +33,10 @@ func main() {
 	history := flag.Bool("history", false, "repeat all letters so far in each answer")
 	flag.Parse()
 	runtime.GOMAXPROCS(1) // few threads make a small checkpoint
-	if err := serve(*addr, *random, *history); err != nil {
-		fmt.Fprintln(os.Stderr, "alphabet server:", err)
-		os.Exit(1)
-	}
+	// It serves until something goes wrong.
+	err := serve(*addr, *random, *history)
+	fmt.Fprintln(os.Stderr, "alphabet server:", err)
+	os.Exit(1)
 }
 
 // speller knows the answers. It is shared by the connections.

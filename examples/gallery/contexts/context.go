@@ -25,6 +25,7 @@ func Bugs() []bug.Bug {
 			Name: "detached-context", Class: unreached, Shows: bug.Deadlock,
 			Doc:   "a context is derived from Background, and not from that of the caller who cancels it",
 			Buggy: func() { cancelRequest(context.Background()) },
+			//lint:ignore SA1012 nil stands for the context of the caller
 			Fixed: func() { cancelRequest(nil) },
 		},
 		{

@@ -28,10 +28,10 @@ func main() {
 	hostKey := flag.String("hostkey", "hostkey", "`file` with the private key of the server, as Dropbear writes it")
 	flag.Parse()
 	runtime.GOMAXPROCS(1) // few threads make a small checkpoint
-	if err := serve(*addr, *hostKey); err != nil {
-		fmt.Fprintln(os.Stderr, "scpto server:", err)
-		os.Exit(1)
-	}
+	// It serves until something goes wrong.
+	err := serve(*addr, *hostKey)
+	fmt.Fprintln(os.Stderr, "scpto server:", err)
+	os.Exit(1)
 }
 
 func serve(addr, hostKey string) error {
