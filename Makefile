@@ -33,7 +33,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim/shim.go.
-peers/shim/src/nd.so: peers/shim/src/clock.c peers/shim/src/waits.c
+peers/shim/src/nd.so: $(wildcard peers/shim/src/*.c)
 peers/shim/src/%.so: peers/shim/src/%.c peers/shim/src/build.sh
 	cd peers/shim/src && sh build.sh $*
 

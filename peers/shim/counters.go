@@ -15,8 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// Read says that a thread of a peer has read what differs from run to run: an ND
-// notification.
+// Read says that a thread of a peer has read what differs from run to run: an ND notification.
 type Read struct {
 	Peer   string
 	Thread int    // in the group's pid namespace
@@ -26,60 +25,63 @@ type Read struct {
 	Chosen bool
 }
 
-// Sources of nondeterminism, in the order of src/nd.c.
-var sources = [...]string{"time", "gettimeofday", "clock_gettime", "getrandom", "getentropy", "arc4random", "/dev/urandom"}
+// sources of nondeterminism, in the order of src/counters.c. The first timeSources tell the time.
+var sources = [...]string{
+	"time", "gettimeofday", "clock_gettime", "getrandom", "getentropy", "arc4random", "/dev/urandom",
+}
 
-// isTime reports whether a source tells the time.
-func isTime(source string) bool { return slices.Contains(sources[:3], source) }
+const timeSources = 3
 
-// The layout of the page is that of src/nd.c.
+// The layout of the counters is that of src/counters.c.
 const (
-	pageSlots   = 511
+	slotCount   = 511
 	slotSources = 14
 )
 
-type pageSlot struct {
+// slot has the counters of one thread.
+type slot struct {
 	tid, peer uint32
 	next      uint64 // see Next
 	calls     [slotSources]uint64
 }
 
-type pageLayout struct {
-	lost uint64
-	_    [15]uint64
-	slot [pageSlots]pageSlot
+type layout struct {
+	lost  uint64 // calls of threads that found no slot
+	_     [15]uint64
+	slots [slotCount]slot
 }
 
-// CountersSize is the size of the file of a page.
-const CountersSize = int64(unsafe.Sizeof(pageLayout{}))
+// CountersSize is the size of the file of counters, in bytes.
+const CountersSize = int64(unsafe.Sizeof(layout{}))
 
-// Counters are the memory in which the processes of a group count what they read. It is no part
+// Counters are the memory in which the processes of a group count what they read. They are no part
 // of a checkpoint: what is counted stays counted. Not safe for concurrent use.
 type Counters struct {
 	mapped []byte
-	seen   pageLayout // as it was at the last look
+	seen   layout // as they were at the last look
 }
 
-// OpenCounters maps the file of a page.
+// OpenCounters maps a file of CountersSize bytes, which it does not need any more afterwards.
 func OpenCounters(file *os.File) (*Counters, error) {
 	b, err := unix.Mmap(int(file.Fd()), 0, int(CountersSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("map the page of the peers' shim: %w", err)
+		return nil, fmt.Errorf("map the counters of the peers' shim: %w", err)
 	}
 	return &Counters{mapped: b}, nil
 }
 
-// Close unmaps the page.
-func (p *Counters) Close() error { return unix.Munmap(p.mapped) }
+// Close unmaps the counters.
+func (c *Counters) Close() error { return unix.Munmap(c.mapped) }
 
-func (p *Counters) shared() *pageLayout { return (*pageLayout)(unsafe.Pointer(&p.mapped[0])) }
+func (c *Counters) shared() *layout { return (*layout)(unsafe.Pointer(&c.mapped[0])) }
 
-// Reads returns what was read since the last call. The group must be quiescent.
-func (p *Counters) Reads(group []peers.Process) []Read {
+// Reads returns what was read since the last call. The group must be quiescent. The peers may write
+// anything into the counters; then the result means nothing.
+func (c *Counters) Reads(group []peers.Process) []Read {
 	var reads []Read
-	shared, used := p.shared(), 0
-	for i := range shared.slot {
-		now, before := &shared.slot[i], &p.seen.slot[i]
+	shared, used := c.shared(), 0
+	for i := range shared.slots {
+		now, before := &shared.slots[i], &c.seen.slots[i]
 		tid := atomic.LoadUint32(&now.tid)
 		if tid == 0 {
 			continue
@@ -89,46 +91,47 @@ func (p *Counters) Reads(group []peers.Process) []Read {
 		for s := range sources {
 			calls := atomic.LoadUint64(&now.calls[s])
 			if n := calls - before.calls[s]; n > 0 {
-				reads = append(reads, newRead(group, before.peer, int(tid), sources[s], n))
+				reads = append(reads, newRead(group, before.peer, int(tid), s, n))
 			}
 			before.calls[s] = calls
 		}
 	}
-	if lost := atomic.LoadUint64(&shared.lost); lost > p.seen.lost {
-		reads = append(reads, Read{Peer: "a peer", Source: "not known", Calls: int(lost - p.seen.lost)})
-		p.seen.lost = lost
+	if lost := atomic.LoadUint64(&shared.lost); lost > c.seen.lost {
+		reads = append(reads, Read{Peer: "a peer", Source: "not known", Calls: int(lost - c.seen.lost)})
+		c.seen.lost = lost
 	}
-	if used > pageSlots*3/4 {
-		p.clear()
+	if used > slotCount*3/4 {
+		c.makeRoom()
 	}
 	return reads
 }
 
-func newRead(group []peers.Process, peer uint32, tid int, source string, calls uint64) Read {
-	r := Read{Peer: "a peer", Thread: tid, Source: source, Calls: int(calls)}
+func newRead(group []peers.Process, peer uint32, tid, source int, calls uint64) Read {
+	r := Read{Peer: "a peer", Thread: tid, Source: sources[source], Calls: int(calls)}
 	if int(peer) < len(group) {
-		r.Peer, r.Chosen = group[peer].Name, group[peer].Choices > 0 || group[peer].VirtualClock && isTime(source)
+		p := group[peer]
+		r.Peer, r.Chosen = p.Name, p.Choices > 0 || p.VirtualClock && source < timeSources
 	}
 	return r
 }
 
-// Next is how long it is until a peer whose clock is virtual goes on by itself, as they have noted since
-// it was last called, whether any of them will, and which is the first.
-func (p *Counters) Next() (d time.Duration, some bool, peer int) {
-	shared, next := p.shared(), uint64(0)
-	for i := range shared.slot {
-		if n := atomic.SwapUint64(&shared.slot[i].next, 0); n > 0 && (next == 0 || n < next) {
-			next, peer = n, int(atomic.LoadUint32(&shared.slot[i].peer))
+// Next is how long it is until a peer whose clock is virtual goes on by itself, whether any of them
+// will, and the index of the first one. It is what they have noted since Next was last called.
+func (c *Counters) Next() (d time.Duration, some bool, peer int) {
+	shared, next := c.shared(), uint64(0)
+	for i := range shared.slots {
+		if n := atomic.SwapUint64(&shared.slots[i].next, 0); n > 0 && (next == 0 || n < next) {
+			next, peer = n, int(atomic.LoadUint32(&shared.slots[i].peer))
 		}
 	}
 	return time.Duration(min(next, math.MaxInt64)), next > 0, peer
 }
 
-// clear makes room: most slots are those of threads that ended. Nobody counts meanwhile,
-// and who finds its slot gone takes another.
-func (p *Counters) clear() {
-	clear(p.mapped)
-	p.seen = pageLayout{}
+// makeRoom frees all slots: most are those of threads that ended. Nobody counts meanwhile, and a
+// thread that finds its slot gone claims another one.
+func (c *Counters) makeRoom() {
+	clear(c.mapped)
+	c.seen = layout{}
 }
 
 // Summary counts reads by peer and source.

@@ -1,5 +1,6 @@
-// Package shim builds the libraries that are loaded into the processes of peers, and reads what they count there. They tell
-// what a peer reads that differs from run to run, the time and random numbers, or make these values.
+// Package shim builds the libraries that are loaded into the processes of peers, and reads what
+// these count. The libraries tell what a peer reads that differs from run to run, the time and
+// random numbers, or make these values themselves.
 package shim
 
 import (
@@ -9,6 +10,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// sourceFiles are the sources of the libraries, and the libraries themselves where `make` has built them.
+// sourceFiles holds the sources of the libraries, and the libraries where `make` has built them.
 //
 //go:embed src
 var sourceFiles embed.FS
@@ -26,35 +28,28 @@ var sourceFiles embed.FS
 // Libraries are the files of the two libraries.
 type Libraries struct {
 	Library string // preloaded into programs that use the C library: see Counters
-	VDSO    string // for programs that do not
+	VDSO    string // mapped into programs that do not use it, instead of the kernel's vDSO
 }
 
-// librarySources are what the libraries are made of, in the order of build.sh.
-var librarySources = map[string][]string{"nd": {"nd.c", "clock.c", "waits.c"}, "vdso": {"vdso.c"}}
-
 // Find returns the libraries. They are in directory already, or they are put there: as `make` has
-// built them, or else by the C compiler.
+// built them, or else by the C compiler. Several processes may do so at the same time.
 func Find(ctx context.Context, directory string) (Libraries, error) {
-	var s Libraries
-	for name, file := range map[string]*string{"nd": &s.Library, "vdso": &s.VDSO} {
+	var found Libraries
+	for name, file := range map[string]*string{"nd": &found.Library, "vdso": &found.VDSO} {
 		var err error
 		if *file, err = find(ctx, directory, name); err != nil {
 			return Libraries{}, fmt.Errorf("the shim of the peers: %w", err)
 		}
 	}
-	return s, nil
+	return found, nil
 }
 
+// find returns one library, whose name has the hash of its sources in it.
 func find(ctx context.Context, directory, name string) (string, error) {
-	sum := sha256.New()
-	for _, part := range librarySources[name] {
-		source, err := sourceFiles.ReadFile("src/" + part)
-		if err != nil {
-			return "", err
-		}
-		sum.Write(source)
+	hash, err := sourceHash(sourceFiles, name)
+	if err != nil {
+		return "", err
 	}
-	hash := hex.EncodeToString(sum.Sum(nil))
 	file := filepath.Join(directory, name+"-"+hash[:16]+".so")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
@@ -80,26 +75,49 @@ func find(ctx context.Context, directory, name string) (string, error) {
 	return file, os.Rename(object, file) // whole, or not at all
 }
 
-// compile makes name.so of name.c in a directory, as the Makefile does.
+// sourceHash is the hash of NAME.c and of what that includes, as build.sh has it.
+func sourceHash(sources fs.FS, name string) (string, error) {
+	main, err := fs.ReadFile(sources, "src/"+name+".c")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	sum.Write(main)
+	for line := range strings.Lines(string(main)) {
+		part, isPart := strings.CutPrefix(strings.TrimSuffix(line, "\"\n"), "#include \"")
+		if !isPart {
+			continue
+		}
+		text, err := fs.ReadFile(sources, "src/"+part)
+		if err != nil {
+			return "", err
+		}
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// compile makes NAME.so of NAME.c in a directory, as the Makefile does.
 func compile(ctx context.Context, directory, name string) error {
 	cc := exec.CommandContext(ctx, "sh", "build.sh", name)
 	cc.Dir = directory
 	if out, err := cc.CombinedOutput(); err != nil {
-		return fmt.Errorf("the C compiler (`tandem doctor --fix` installs one) does not build it: %w\n%s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("the C compiler (`tandem doctor --fix` installs one) does not build it: %w\n%s",
+			err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
 // Variables of the environment that make a process of a peer load the shim.
 const (
-	preloadVariable = "LD_PRELOAD"
-	shimVariable    = "TANDEM_ND"
+	preloadVariable  = "LD_PRELOAD"
+	settingsVariable = "TANDEM_ND" // see load in src/nd.c
 )
 
-// Environment returns the environment of peer number i of a group with the library of the shim
-// in it, which the group sees as the file library, and its page as the file page. If the peer has a
+// Environment returns the environment of a peer with the shim in it. The peer is number i of its
+// group, which sees the library and the file of its counters under these names. If the peer has a
 // clock of its own, that starts at start.
-func Environment(p peers.Peer, i int, library, page string, start time.Time) []string {
+func Environment(p peers.Peer, i int, library, counters string, start time.Time) []string {
 	preload := preloadVariable + "=" + library
 	environment := make([]string, 0, len(p.Env)+2)
 	for _, e := range p.Env {
@@ -113,7 +131,7 @@ func Environment(p peers.Peer, i int, library, page string, start time.Time) []s
 	if p.VirtualClock {
 		clock = "virtual"
 	}
-	settings := fmt.Sprintf("%s=%s %d %s %d", shimVariable, page, i, clock, start.Unix())
+	settings := fmt.Sprintf("%s=%s %d %s %d", settingsVariable, counters, i, clock, start.Unix())
 	if p.Choices > 0 {
 		settings += fmt.Sprintf(" %d", p.Behaviour)
 	}

@@ -1,14 +1,15 @@
 /*
- * The clocks of a process, a part of nd.c. Where the checker chooses the behaviour of the peer, or
- * wants its clock to be virtual, time is made here: it advances by a step with every reading.
+ * The clocks of a process: a part of nd.c. Where the checker chooses the behaviour of the peer, or
+ * wants its clock to be virtual, time is made here. It advances by a step with every reading.
  *
- * With a virtual clock time-outs are by that clock, too: what waits for input with a time-out
- * waits without one, and notes when it would end. A sleep takes as long as it says, and the clock
- * shows it. Otherwise time passes when the checker says so, by a signal with the nanoseconds as
- * its value, which it sends to the first thread of every process while all are at rest.
- * The thread moves the clock, wakes whose time has come, and notes in the page when the next one's comes.
+ * A virtual clock also governs time-outs. A call that waits for input with a time-out waits without
+ * one, and notes when the wait would end. A sleep takes as long as it says, and the clock shows it.
+ * Otherwise time passes when the checker says so. It sends a signal to the first thread of every
+ * process while all are at rest; the value of the signal is a number of nanoseconds. The thread
+ * moves the clock, wakes those whose time has come, and notes when the next wait ends.
  *
- * Left to the machine's clock: POSIX timers, time-outs of sockets (SO_RCVTIMEO), mutexes and semaphores.
+ * These stay on the machine's clock: POSIX timers, time-outs of sockets (SO_RCVTIMEO), mutexes and
+ * semaphores.
  */
 static bool own_clock; /* readings are made here */
 static bool frozen;    /* time-outs, too */
@@ -21,7 +22,7 @@ static bool count_time(enum source what)
 
 enum { CLOCK_STEP = 1000 /* ns */, SECOND = 1000000000 };
 
-static uint64_t clock_start; /* seconds of Unix time at which the virtual clock starts: see TANDEM_ND */
+static uint64_t clock_start; /* of the virtual clock, in seconds of Unix time: see load */
 
 static uint64_t elapsed; /* ns on this process's clock */
 
@@ -36,6 +37,8 @@ static void virtual_time(struct timespec *t)
 	t->tv_nsec = ns % SECOND;
 }
 
+static int (*real_clock_gettime)(clockid_t, struct timespec *); /* found by load */
+
 static int kernel_time(clockid_t clock, struct timespec *t)
 {
 	if (real_clock_gettime)
@@ -43,8 +46,8 @@ static int kernel_time(clockid_t clock, struct timespec *t)
 	return syscall(SYS_clock_gettime, clock, t);
 }
 
-/* Clocks that tell durations only differ from run to run too, but peers read them all the
- * time, and hardly any lets it show: they are made here where values are, but not counted. */
+/* Clocks that only tell durations differ from run to run, too. But peers read them all the time, and
+ * hardly any lets it show. They are made here where values are made, but not counted. */
 static bool tells_time(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
@@ -77,7 +80,7 @@ int gettimeofday(struct timeval *to, void *zone)
 		virtual_time(&t);
 	else
 		kernel_time(CLOCK_REALTIME, &t);
-	__asm__("" : "+r"(to)); /* its declaration says that it is not null; the kernel takes it so */
+	__asm__("" : "+r"(to)); /* the declaration says that it is not null, but the kernel allows it */
 	if (to)
 		*to = (struct timeval){t.tv_sec, t.tv_nsec / 1000};
 	if (zone)

@@ -1,8 +1,8 @@
 /*
- * vdso.so stands in for the kernel's vDSO, for what asks that and not the C library
- * for the time and for random numbers: programs of Go, and static ones. It makes the values as
- * nd.so does. Whoever maps it puts the key in place. It runs anywhere in the program, on any
- * stack, so that it needs nothing: no library, no relocations, no thread-local memory.
+ * vdso.so stands in for the kernel's vDSO. Programs of Go and static programs ask that for the time
+ * and for random numbers, and not the C library. It makes the values as nd.so does. The proxy maps it
+ * and puts the key in place. It runs anywhere in the program, on any stack, so it may use nothing: no
+ * library, no relocations, no thread-local memory.
  *
  * Threads draw from one stream. Clocks that tell durations only are the machine's: the Go
  * runtime schedules by them.
@@ -53,7 +53,10 @@ VISIBLE int __vdso_clock_gettime(int clock, struct timespec *t)
 		return 0;
 	}
 	long result;
-	__asm__ volatile("syscall" : "=a"(result) : "0"((long)CLOCK_GETTIME), "D"((long)clock), "S"(t) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"((long)CLOCK_GETTIME), "D"((long)clock), "S"(t)
+			 : "rcx", "r11", "memory");
 	return result;
 }
 
