@@ -6,7 +6,7 @@
 # make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
 # make bench   measurements
-# make fuzz    a million executions for each decoder of the protocols
+# make fuzz    every fuzz target, TIME=1m each
 # make cases   what was once judged wrongly, TIMES=50 times, beside other load: each verdict is right, each time
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
 # make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
@@ -101,9 +101,7 @@ soak: setup build
 	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
 
 fuzz: build
-	for decoder in Decode DecodeHello DecodeVisit; do $(GO) test ./proxy -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
-	for decoder in DecodeMessage ReceiveMessage DecodeSpec; do $(GO) test ./ckptd -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
-	for decoder in Input Message; do $(GO) test ./sut -run '^$$' -fuzz "^Fuzz$$decoder\$$" -fuzztime 1000000x -fuzzminimizetime 100x || exit 1; done
+	$(GO) run ./scripts/fuzz -time $(or $(TIME),1m)
 
 # Programs that Tandem has judged wrongly at some time, each with the right answer.
 CASES = atomics datagrams dial families faults leaks library others races refused temporary testerrors timers waiting

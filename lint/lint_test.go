@@ -25,8 +25,8 @@ const module = "github.com/tandem-mc/tandem"
 // further down. What stands below a room, as ROOM/internal, belongs to it.
 // Directories that are not rooms are in outside.
 var order = []string{
-	"cmd", "doctor", "check", "report", "configs", "sut", "ckptd", "peers", "proxy", "explore", "strategy", "iocache",
-	"internal",
+	"cmd", "doctor", "check", "report", "configs", "sut", "ckptd", "peers", "proxy",
+	"explore", "strategy", "iocache", "internal",
 }
 
 // common lists the packages that a pure room may import: they are pure themselves.
@@ -127,7 +127,8 @@ func sources(t *testing.T) []*source {
 		if !strings.HasSuffix(path, ".go") || strings.Contains(path, "testdata/") {
 			return
 		}
-		s := &source{path: path, data: data, fset: token.NewFileSet(), test: strings.HasSuffix(path, "_test.go")}
+		s := &source{path: path, data: data, fset: token.NewFileSet()}
+		s.test = strings.HasSuffix(path, "_test.go")
 		s.embedded = strings.Contains(path, "/_")
 		var err error
 		if s.file, err = parser.ParseFile(s.fset, path, data, parser.ParseComments); err != nil {
@@ -150,7 +151,8 @@ func TestImports(t *testing.T) {
 	for _, s := range own(t) {
 		_, isOutside := outside[s.room()]
 		if !isOutside && !slices.Contains(order, s.room()) {
-			t.Errorf("%s: the directory %s has no place in the order of rooms: give it one in lint_test.go", s.path, s.room())
+			t.Errorf("%s: the directory %s has no place in the order of rooms: give it one in lint_test.go",
+				s.path, s.room())
 			continue
 		}
 		for _, spec := range s.file.Imports {
@@ -168,7 +170,8 @@ func forbidden(s *source, name string) string {
 		return "only " + strings.Join(rooms, ", ") + " may"
 	}
 	if !within(name, module) {
-		if slices.Contains(pure, s.room()) && !s.test && slices.ContainsFunc(impure, func(i string) bool { return within(name, i) }) {
+		isImpure := slices.ContainsFunc(impure, func(i string) bool { return within(name, i) })
+		if slices.Contains(pure, s.room()) && !s.test && isImpure {
 			return "a pure room does no I/O and starts nothing"
 		}
 		return ""
@@ -212,7 +215,8 @@ func TestPureRooms(t *testing.T) {
 			case *ast.GoStmt:
 				t.Errorf("%s: a pure room starts no goroutine", s.position(n))
 			case *ast.SelectorExpr:
-				if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+				pkg, ok := n.X.(*ast.Ident)
+				if ok && pkg.Name == "time" && slices.Contains(clock, n.Sel.Name) {
 					t.Errorf("%s: a pure room reads no clock: time.%s", s.position(n), n.Sel.Name)
 				}
 			}
@@ -237,7 +241,8 @@ func TestSizes(t *testing.T) {
 			}
 			lines := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1
 			if lines > maxFunction {
-				t.Errorf("%s: %s has %d lines, a function has at most %d", s.position(f), f.Name.Name, lines, maxFunction)
+				t.Errorf("%s: %s has %d lines, a function has at most %d",
+					s.position(f), f.Name.Name, lines, maxFunction)
 			}
 		}
 	}
@@ -282,7 +287,8 @@ func undocumented(decl ast.Decl) []string {
 	selfExplaining := []string{"String", "Error", "Unwrap", "Len", "Less", "Swap"}
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		if d.Doc == nil && d.Name.IsExported() && !slices.Contains(selfExplaining, d.Name.Name) && exportedReceiver(d) {
+		explained := d.Doc != nil || slices.Contains(selfExplaining, d.Name.Name)
+		if !explained && d.Name.IsExported() && exportedReceiver(d) {
 			return []string{d.Name.Name}
 		}
 	case *ast.GenDecl:
@@ -357,7 +363,8 @@ func TestNoGlobalState(t *testing.T) {
 			ast.Inspect(s.file, func(n ast.Node) bool {
 				for _, name := range changed(n) {
 					if spec, ok := variables[name.Name]; ok && (name.Obj == nil || name.Obj.Decl == spec) {
-						t.Errorf("%s: %s is changed, and it is a variable of the package: pass state along", s.position(n), name.Name)
+						t.Errorf("%s: %s is changed, and it is a variable of the package: pass state along",
+							s.position(n), name.Name)
 					}
 				}
 				return true
@@ -439,7 +446,8 @@ func TestPortable(t *testing.T) {
 	files(t, func(path string, data []byte) {
 		for _, word := range words {
 			if i := bytes.Index(data, []byte(word)); i >= 0 && bytes.IndexByte(data, 0) < 0 {
-				t.Errorf("%s:%d names %s, which only this machine knows", path, bytes.Count(data[:i], []byte("\n"))+1, word)
+				line := bytes.Count(data[:i], []byte("\n")) + 1
+				t.Errorf("%s:%d names %s, which only this machine knows", path, line, word)
 			}
 		}
 	})
@@ -458,8 +466,9 @@ func packageHosts(t *testing.T) []string {
 		settings = append(settings, data...)
 	}
 	host := regexp.MustCompile(`\b([a-z0-9-]+\.)+[a-z]{2,}\b`)
+	address := regexp.MustCompile(`(?m)https?://[^/\s,|]+|^sum\.[^ ]+$`)
 	var hosts []string
-	for _, match := range regexp.MustCompile(`(?m)https?://[^/\s,|]+|^sum\.[^ ]+$`).FindAllString(string(settings), -1) {
+	for _, match := range address.FindAllString(string(settings), -1) {
 		hosts = append(hosts, host.FindString(match))
 	}
 	return slices.DeleteFunc(slices.Compact(hosts), func(h string) bool { return h == "" })

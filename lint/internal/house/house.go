@@ -31,6 +31,8 @@ const (
 	MaxCircle        = 9    // files of a package that use each other in a circle
 	MaxColumns       = 110  // of a line
 	MaxCommentColumn = 100  // of a line that is a comment
+	MaxWords         = 15   // of a sentence of the comments, in the median
+	MinComments      = 15   // percent of the lines of a room; the only one that is a lowest value
 	TabWidth         = 4
 )
 
@@ -54,6 +56,7 @@ type Package struct {
 	Circle    []string
 	Outside   []string // exported names that are declared outside the face
 	Sentences []int    // words of each sentence of the comments
+	Imports   []string // packages of the module that it imports, from the root
 }
 
 // Type is a type of a package.
@@ -146,6 +149,12 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 		p.functions(pkg.Fset, file)
 		p.Sentences = append(p.Sentences, sentences(file)...)
 	}
+	for name := range pkg.Imports {
+		if directory, ok := strings.CutPrefix(name, Module+"/"); ok {
+			p.Imports = append(p.Imports, directory)
+		}
+	}
+	slices.Sort(p.Imports)
 	p.types(pkg)
 	p.Circle = circle(pkg)
 	p.outside(pkg)
@@ -223,8 +232,8 @@ func (p *Package) outside(pkg *packages.Package) {
 	for _, file := range pkg.Syntax {
 		base := strings.TrimSuffix(filepath.Base(pkg.Fset.Position(file.Pos()).Filename), ".go")
 		names := exported(file)
-		face := base == p.Dir || slices.ContainsFunc(names, func(name string) bool { return isNamedAfter(base, name) })
-		if !face {
+		shows := slices.ContainsFunc(names, func(name string) bool { return isNamedAfter(base, name) })
+		if base != p.Dir && !shows {
 			for _, name := range names {
 				p.Outside = append(p.Outside, p.Dir+"/"+base+".go: "+name)
 			}

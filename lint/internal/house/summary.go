@@ -26,8 +26,9 @@ func (h *House) Summary() map[string]string {
 			files = p
 		}
 	}
+	sizes := fmt.Sprintf("%d; %d / %d", len(lines), quantile(lines, 50), slices.Max(lines))
 	return map[string]string{
-		"packages; median / largest, lines": fmt.Sprintf("%d; %d / %d", len(lines), quantile(lines, 50), slices.Max(lines)),
+		"packages; median / largest, lines": sizes,
 		"packages above 4000 lines":         count(large),
 		"functions: median / p90 / longest": all.functionSizes(),
 		"comment lines":                     fmt.Sprintf("%.0f %%", all.commentShare()),
@@ -45,7 +46,8 @@ func (h *House) Summary() map[string]string {
 
 // Headings are those of the columns of Row.
 var Headings = []string{
-	"package", "files", "lines", "functions", "comments", "tests", "spread", "circle", "wide", "fields", "outside",
+	"package", "files", "lines", "functions", "comments", "tests", "spread", "circle", "wide",
+	"fields", "outside",
 }
 
 // Row is the line of a package in a table, with tabs between its columns.
@@ -82,7 +84,8 @@ func (p *Package) functionSizes() string {
 	if len(p.Functions) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%d / %d / %d", quantile(p.Functions, 50), quantile(p.Functions, 90), slices.Max(p.Functions))
+	sizes := p.Functions
+	return fmt.Sprintf("%d / %d / %d", quantile(sizes, 50), quantile(sizes, 90), slices.Max(sizes))
 }
 
 func (p *Package) commentShare() float64 { return 100 * float64(p.Comments) / float64(max(p.Lines, 1)) }

@@ -1,0 +1,136 @@
+package lint
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/lint/internal/house"
+)
+
+var shrink = flag.Bool("shrink", false, "write the file of exceptions anew; no rule gets more of them")
+
+// exceptions is the file with how many places of each room do not keep a rule yet.
+const exceptions = "exceptions.txt"
+
+// loose are rules whose numbers change with every other commit: their exceptions are lowered when a
+// quarter of them is not needed any more.
+var loose = []string{"columns", "comments"}
+
+// key is a room and a rule.
+type key struct{ room, rule string }
+
+// exception is a line of the file: so many places, and why.
+type exception struct {
+	number int
+	reason string
+}
+
+// TestHouse holds the rules of package house. Where one is not kept there is a line in the file of
+// exceptions, which may only get smaller.
+func TestHouse(t *testing.T) {
+	h, err := house.Measure("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[key][]string{}
+	for _, f := range h.Findings() {
+		k := key{f.Room, f.Rule}
+		places[k] = append(places[k], f.What)
+	}
+	allowed, comments := readExceptions(t)
+	if *shrink {
+		writeExceptions(t, places, allowed, comments)
+		return
+	}
+	for k, list := range places {
+		if len(list) > allowed[k].number {
+			t.Errorf("%s: %s: there are %d exceptions, and %s allows %d:\n\t%s",
+				k.room, house.Rules[k.rule], len(list), exceptions, allowed[k].number,
+				strings.Join(some(list), "\n\t"))
+		}
+	}
+	for k, e := range allowed {
+		needed := len(places[k])
+		if needed < e.number && (needed == 0 || !slices.Contains(loose, k.rule) || needed < e.number*3/4) {
+			t.Errorf("%s: %s: %d of the %d exceptions are needed: "+
+				"run go test ./lint -run TestHouse -shrink, and commit",
+				k.room, k.rule, needed, e.number)
+		}
+	}
+}
+
+// some are the first of a list.
+func some(list []string) []string {
+	const most = 20
+	if len(list) > most {
+		return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return list
+}
+
+var exceptionLine = regexp.MustCompile(`^(\S+) (\S+) (\d+)(?:  # (.+))?$`)
+
+// readExceptions also returns the comment at the beginning of the file.
+func readExceptions(t *testing.T) (allowed map[key]exception, comment string) {
+	data, err := os.ReadFile(exceptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed = map[key]exception{}
+	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		switch fields := exceptionLine.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "#"):
+			comment += line + "\n"
+		case line == "":
+		case fields == nil || house.Rules[fields[2]] == "":
+			t.Fatalf("%s:%d: not a line ROOM RULE NUMBER  # REASON", exceptions, i+1)
+		default:
+			number, _ := strconv.Atoi(fields[3])
+			allowed[key{fields[1], fields[2]}] = exception{number, fields[4]}
+		}
+	}
+	return allowed, comment
+}
+
+// writeExceptions writes what is needed now. What has moved to another room is allowed there.
+func writeExceptions(t *testing.T, places map[key][]string, allowed map[key]exception, comment string) {
+	before, now := map[string]int{}, map[string]int{}
+	for k, e := range allowed {
+		before[k.rule] += e.number
+	}
+	for k, list := range places {
+		now[k.rule] += len(list)
+	}
+	for rule, n := range now {
+		if n > before[rule] {
+			t.Fatalf("%s: there are %d exceptions in all, and there were %d: they may only get fewer",
+				house.Rules[rule], n, before[rule])
+		}
+	}
+	var b strings.Builder
+	b.WriteString(comment)
+	room := ""
+	for _, k := range slices.SortedFunc(maps.Keys(places), func(a, b key) int {
+		return strings.Compare(a.room+" "+a.rule, b.room+" "+b.rule)
+	}) {
+		if k.room != room {
+			b.WriteString("\n\n")
+			room = k.room
+		}
+		fmt.Fprintf(&b, "%s %s %d", k.room, k.rule, len(places[k]))
+		if reason := allowed[k].reason; reason != "" {
+			b.WriteString("  # " + reason)
+		}
+		b.WriteString("\n")
+	}
+	if err := os.WriteFile(exceptions, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,135 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// project is a module with one package, two files of which use each other.
+var project = map[string]string{
+	"go.mod": "module " + Module + "\n\ngo 1.26\n",
+	"peers/peers.go": `// Package peers is for a test.
+package peers
+
+// Group is shown by the file named like the package.
+type Group struct{ next *peer }
+
+func (g *Group) first() {}
+`,
+	"peers/peer.go": `package peers
+
+type peer struct{ group *Group }
+
+func (g *Group) second() {}
+
+func (g *Group) third() { g.first() }
+`,
+	"peers/other.go":      "package peers\n\n// Start is declared in the wrong place.\nfunc Start() {}\n",
+	"peers/peers_test.go": "package peers\n",
+	"cmd/x/main.go": `// Command x is for a test.
+package main
+
+import _ "` + Module + `/peers"
+
+func main() {}
+`,
+}
+
+func TestMeasure(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range project {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := Measure(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Packages) != 2 {
+		t.Fatalf("%d packages, want 2", len(h.Packages))
+	}
+	p := h.Packages[1]
+	if p.Dir != "peers" || p.Files != 3 || p.Lines != 18 || p.Comments != 3 || p.TestLines != 1 {
+		t.Errorf("%s: %d files, %d lines, %d comments, %d lines of tests",
+			p.Dir, p.Files, p.Lines, p.Comments, p.TestLines)
+	}
+	if !slices.Equal(p.Functions, []int{1, 1, 1, 1}) {
+		t.Errorf("functions %v", p.Functions)
+	}
+	if want := []Type{{"Group", 2, 1}}; !reflect.DeepEqual(p.Types, want) {
+		t.Errorf("types %v, want %v", p.Types, want)
+	}
+	if len(p.Circle) != 2 || !slices.Equal(p.Outside, []string{"peers/other.go: Start"}) {
+		t.Errorf("circle %v, outside %v", p.Circle, p.Outside)
+	}
+	want := []Finding{{"imports", "cmd", "cmd/x: peers"}, {"face", "peers", "peers/other.go: Start"}}
+	if got := h.Findings(); !slices.Equal(got, want) {
+		t.Errorf("findings %v, want %v", got, want)
+	}
+	if got := h.Summary()["types with methods in >= 4 files"]; got != "0 of 1" {
+		t.Errorf("spread %s", got)
+	}
+	if row := h.Row(p); strings.Count(row, "\t") != len(Headings)-1 {
+		t.Errorf("row %q does not fit the headings", row)
+	}
+}
+
+func TestComponents(t *testing.T) {
+	edges := map[string]map[string]bool{
+		"a": {"b": true}, "b": {"c": true}, "c": {"a": true, "d": true},
+		"d": {"e": true}, "e": {"d": true, "f": true},
+	}
+	var got []string
+	for _, component := range components(edges) {
+		slices.Sort(component)
+		got = append(got, strings.Join(component, ""))
+	}
+	slices.Sort(got)
+	if want := []string{"abc", "de", "f"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for line, want := range map[string]int{"": 0, "a": 1, "\ta": 5, "a\tb": 5, "abcd\tb": 9, "häuser": 6} {
+		if got := Columns(line); got != want {
+			t.Errorf("%q has %d columns, want %d", line, got, want)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for text, want := range map[string][]int{
+		"":                                 nil,
+		"One two. Three (four five).\n":    {2, 3},
+		"File a.go is one.\n\nTwo\nthree":  {4, 2},
+		"Is it? \"No.\" Then: so it is!\n": {2, 1, 4},
+	} {
+		if got := Sentences(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range []struct {
+		numbers       []int
+		percent, want int
+	}{
+		{nil, 50, 0}, {[]int{7}, 90, 7}, {[]int{3, 1, 2}, 50, 2},
+		{[]int{4, 3, 2, 1}, 50, 2}, {[]int{1, 2}, 100, 2},
+	} {
+		if got := quantile(c.numbers, c.percent); got != c.want {
+			t.Errorf("%d %% of %v: %d, want %d", c.percent, c.numbers, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package house
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Finding is a place where a rule is not kept.
+type Finding struct {
+	Rule string // see Rules
+	Room string // the top-level directory
+	What string
+}
+
+// Rules has the rules by name: what each of them wants.
+var Rules = map[string]string{
+	"lines":     fmt.Sprintf("a package has at most %d lines, tests left out", MaxLines),
+	"files":     fmt.Sprintf("a package has at most %d files, tests left out", MaxFiles),
+	"spread":    fmt.Sprintf("the methods of a type lie in at most %d files", MaxSpread),
+	"fields":    fmt.Sprintf("a struct has at most %d fields", MaxFields),
+	"circle":    fmt.Sprintf("at most %d files of a package use each other in a circle", MaxCircle),
+	"columns":   fmt.Sprintf("a line has at most %d columns", MaxColumns),
+	"comments":  fmt.Sprintf("a comment ends at column %d at the latest", MaxCommentColumn),
+	"share":     fmt.Sprintf("at least %d %% of the lines of a room are comments", MinComments),
+	"sentences": fmt.Sprintf("half of the sentences of a room's comments have at most %d words", MaxWords),
+	"face":      "what a room exports is in the file named like it, or in one named after it",
+	"imports":   "a command imports " + strings.Join(commandImports, ", ") + " and the room that it starts",
+}
+
+// Findings lists all places where a rule is not kept.
+func (h *House) Findings() (all []Finding) {
+	for _, p := range h.Packages {
+		all = append(all, p.findings()...)
+	}
+	for _, place := range h.Wide {
+		all = append(all, Finding{"columns", roomOf(place), place})
+	}
+	for _, place := range h.Far {
+		all = append(all, Finding{"comments", roomOf(place), place})
+	}
+	for room, sum := range h.rooms() {
+		if share := sum.commentShare(); share < MinComments && sum.Lines >= smallRoom {
+			all = append(all, Finding{"share", room, fmt.Sprintf("%s has %.1f %%", room, share)})
+		}
+		if words := quantile(sum.Sentences, 50); words > MaxWords {
+			all = append(all, Finding{"sentences", room, fmt.Sprintf("%s has %d in the median", room, words)})
+		}
+	}
+	return all
+}
+
+// smallRoom is below how many lines the share of comments says nothing.
+const smallRoom = 300
+
+func (p *Package) findings() (all []Finding) {
+	add := func(rule, format string, args ...any) {
+		all = append(all, Finding{rule, p.Room(), fmt.Sprintf(format, args...)})
+	}
+	if p.Lines > MaxLines {
+		add("lines", "%s has %d", p.Dir, p.Lines)
+	}
+	if p.Files > MaxFiles {
+		add("files", "%s has %d", p.Dir, p.Files)
+	}
+	if len(p.Circle) > MaxCircle {
+		add("circle", "%s has %d: %s", p.Dir, len(p.Circle), strings.Join(p.Circle, " "))
+	}
+	for _, t := range p.Types {
+		if t.Files > MaxSpread {
+			add("spread", "%s.%s: %d files", p.Dir, t.Name, t.Files)
+		}
+	}
+	for _, t := range p.Structs {
+		if t.Fields > MaxFields {
+			add("fields", "%s.%s: %d fields", p.Dir, t.Name, t.Fields)
+		}
+	}
+	for _, name := range p.Outside {
+		add("face", "%s", name)
+	}
+	for _, name := range p.Imports {
+		if !commandMayImport(p.Dir, name) {
+			add("imports", "%s: %s", p.Dir, name)
+		}
+	}
+	return all
+}
+
+// commandImports are the rooms that commands are made of.
+var commandImports = []string{"check", "configs", "report", "doctor"}
+
+// commandMayImport says whether the package in dir may import a room of the house.
+func commandMayImport(dir, room string) bool {
+	if !within(dir, "cmd") {
+		return true
+	}
+	for _, allowed := range append([]string{path.Base(dir)}, commandImports...) {
+		if within(room, allowed) || within(dir, room) || within(room, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// rooms sums up the packages of each room.
+func (h *House) rooms() map[string]*Package {
+	sums := map[string]*Package{}
+	for _, p := range h.Packages {
+		if sums[p.Room()] == nil {
+			sums[p.Room()] = &Package{}
+		}
+		sums[p.Room()].add(p)
+	}
+	return sums
+}
+
+func roomOf(place string) string {
+	return (&Package{Dir: path.Dir(place)}).Room()
+}
