@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -138,13 +138,11 @@ func (t *audited) rewind() {
 }
 
 // Exchange implements sut.Peers.
-func (t *audited) Exchange(in sut.Input) (answer sut.Answer, err error) {
+func (t *audited) Exchange(in model.Input) (answer model.Answer, err error) {
 	defer noteLost(&err)
 	before := len(t.connections)
 	t.watch = func(x exchange) {
-		if in.Kind == sut.Connect || in.Kind == sut.Listen {
-			x.input.Name = strconv.FormatUint(in.Name, 16)
-		}
+		x.input.Name = in.Name
 		t.seen = x
 	}
 	answer, err = t.conversation.Exchange(in)
@@ -154,9 +152,9 @@ func (t *audited) Exchange(in sut.Input) (answer sut.Answer, err error) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	if before == 0 && t.behaviours() > 1 {
-		t.mirror.Compare(iocache.Input{Kind: iocache.Choose, Conn: in.Behaviour}, iocache.Reaction{})
+		t.mirror.Compare(model.Input{Kind: model.Choose, Conn: in.Behaviour}, model.Reaction{})
 	}
-	known, err := t.mirror.Compare(t.seen.input, t.seen.answer)
+	known, err := t.mirror.Compare(t.seen.input, t.seen.answer.Reaction)
 	if known {
 		*t.compared++
 	}

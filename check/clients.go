@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // Clients among the peers: they are started when the program listens, connect, and end.
@@ -36,15 +36,15 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
 		number := p.socketOf(s.Node, s.Input.Conn)
 		switch s.Input.Kind {
-		case iocache.Connect, iocache.Listen:
+		case model.Connect, model.Listen:
 			h.next++
 			if s.Reaction.Refused == 0 {
-				h.open[number] = s.Input.Kind == iocache.Listen
+				h.open[number] = s.Input.Kind == model.Listen
 				h.kinds[number] = mustParse(s.Input.Addr)
 			}
-		case iocache.Shutdown:
+		case model.Shutdown:
 			h.shut[number] = true
-		case iocache.Close:
+		case model.Close:
 			delete(h.open, number)
 			closed[number] = true
 		}
@@ -64,8 +64,8 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 		}
 		for _, d := range s.Reaction.Deliveries {
 			number := p.socketOf(s.Node, d.Conn)
-			h.finished[number] = h.finished[number] || d.End != iocache.StillOpen
-			h.shut[number] = h.shut[number] || d.End == iocache.Reset
+			h.finished[number] = h.finished[number] || d.End != model.StillOpen
+			h.shut[number] = h.shut[number] || d.End == model.Reset
 		}
 		for _, e := range s.Reaction.Ended {
 			h.ended[e.Peer] = true
@@ -84,11 +84,11 @@ func mustParse(text string) proxy.Address {
 }
 
 // listensAt is where an input has the program listen, or have a datagram socket to which others can send.
-func listensAt(in iocache.Input) (at proxy.Address, listens bool) {
+func listensAt(in model.Input) (at proxy.Address, listens bool) {
 	switch in.Kind {
-	case iocache.Listen:
+	case model.Listen:
 		return mustParse(in.Addr), true
-	case iocache.Connect:
+	case model.Connect:
 		a := mustParse(in.Addr)
 		at = proxy.Address{Network: a.Network, At: a.From, Path: a.FromPath}
 		return at, at.At.Port() != 0 || at.Path != ""
@@ -97,7 +97,7 @@ func listensAt(in iocache.Input) (at proxy.Address, listens bool) {
 }
 
 // listen has the proxy listen for the program.
-func (r *reaction) listen(in iocache.Input) error {
+func (r *reaction) listen(in model.Input) error {
 	at, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (r *reaction) listen(in iocache.Input) error {
 
 // startClients starts those that have waited for the program to listen, in the order that the group's
 // behaviour says, each when the one before it is quiescent: so the order in which they connect is always the same.
-func (r *reaction) startClients(ctx context.Context, in iocache.Input) error {
+func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 	at, listens := listensAt(in)
 	if !listens || r.past.listened[at] {
 		return nil // or they were started before
@@ -183,7 +183,7 @@ func (r *reaction) noteEnded() error {
 	r.ended = r.ended[:0]
 	for _, e := range ended {
 		if !r.past.ended[e.Peer] {
-			r.ended = append(r.ended, iocache.Ending{Peer: e.Peer, Status: int(e.Status)})
+			r.ended = append(r.ended, model.Ending{Peer: e.Peer, Status: int(e.Status)})
 		}
 	}
 	return err
@@ -191,7 +191,7 @@ func (r *reaction) noteEnded() error {
 
 // noteClients says in an exchange what the clients have done.
 func (p *conversation) noteClients(x *exchange) {
-	x.first = len(p.connections)
+	x.answer.First = len(p.connections)
 	for k := range x.answer.Opened {
 		p.connections = append(p.connections, p.openedName(x.input.Name, k))
 	}
@@ -199,12 +199,12 @@ func (p *conversation) noteClients(x *exchange) {
 		x.timerOf = p.spec.Peers[t.Peer].Name
 	}
 	p.clients -= len(x.answer.Ended)
-	x.clients = p.clients
+	x.answer.Clients = p.clients
 	for _, e := range x.answer.Ended {
 		peer := p.spec.Peers[e.Peer]
 		x.ended = append(x.ended, end{peer.Name, unix.WaitStatus(e.Status)})
-		if x.failure == "" {
-			x.failure = peer.Contradicts(unix.WaitStatus(e.Status))
+		if x.answer.Failure == "" {
+			x.answer.Failure = peer.Contradicts(unix.WaitStatus(e.Status))
 		}
 	}
 }
@@ -213,20 +213,6 @@ func (p *conversation) noteClients(x *exchange) {
 type end struct {
 	peer   string
 	status unix.WaitStatus
-}
-
-// reply is what the program is told.
-func (x *exchange) reply() sut.Answer {
-	r := x.answer
-	a := sut.Answer{Errno: r.Refused, Connection: x.input.Conn, Clients: x.clients, Failure: x.failure}
-	a.Time = sut.PassedTime{Passed: r.Time.Passed, Shows: r.Shows(), Idle: r.Time.Idle, Tie: r.Time.Tie}
-	for i, listener := range r.Opened {
-		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: x.first + i, Opened: true, Listener: listener})
-	}
-	for _, d := range r.Deliveries {
-		a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: d.Conn, Data: d.Data, End: ends[d.End]})
-	}
-	return a
 }
 
 // arrivals says what a verdict rests on where several clients connect.

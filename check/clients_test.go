@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -186,13 +187,13 @@ func TestClosedConnectionStaysClosed(t *testing.T) {
 	p.scope = iocache.Connection
 	x := p.cache.Execution(iocache.Connection)
 	for _, step := range []struct {
-		in iocache.Input
-		r  iocache.Reaction
+		in model.Input
+		r  model.Reaction
 	}{
-		{iocache.Input{Kind: iocache.Listen, Name: "l", Addr: "0.0.0.0:80"}, iocache.Reaction{Opened: []int{0, 0}}},
-		{iocache.Input{Kind: iocache.Close, Conn: 1}, iocache.Reaction{}},
-		{iocache.Input{Kind: iocache.Close, Conn: 0}, iocache.Reaction{}},
-		{iocache.Input{Kind: iocache.Send, Conn: 2, Data: []byte("x")}, iocache.Reaction{}},
+		{model.Input{Kind: model.Listen, Name: "l", Addr: "0.0.0.0:80"}, model.Reaction{Opened: []int{0, 0}}},
+		{model.Input{Kind: model.Close, Conn: 1}, model.Reaction{}},
+		{model.Input{Kind: model.Close, Conn: 0}, model.Reaction{}},
+		{model.Input{Kind: model.Send, Conn: 2, Data: []byte("x")}, model.Reaction{}},
 	} {
 		if _, err := x.Record(step.in, step.r); err != nil {
 			t.Fatal(err)

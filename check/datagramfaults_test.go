@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -16,10 +17,10 @@ import (
 // datagramEcho sends each datagram back, and notes which it has seen.
 type datagramEcho struct{ echo }
 
-func (e *datagramEcho) Exchange(in sut.Input) (sut.Answer, error) {
-	if m, _, ok := sut.ReadMessage(in.Data, proxy.UDP); in.Kind == sut.Send && ok {
+func (e *datagramEcho) Exchange(in model.Input) (model.Answer, error) {
+	if m, _, ok := sut.ReadMessage(in.Data, proxy.UDP); in.Kind == model.Send && ok {
 		e.seen = append(e.seen, string(m.Data))
-		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: []byte(string(in.Data))}}}, nil
+		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
 	}
 	return e.echo.Exchange(in)
 }

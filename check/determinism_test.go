@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -102,7 +103,7 @@ type timedPeers struct {
 }
 
 // Exchange implements sut.Peers.
-func (p *timedPeers) Exchange(in sut.Input) (sut.Answer, error) {
+func (p *timedPeers) Exchange(in model.Input) (model.Answer, error) {
 	started := time.Now()
 	a, err := p.peers.Exchange(in)
 	p.spent += time.Since(started)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -80,8 +80,8 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.events), len(want), sent, repetitions)
 }
 
-func inputs(exchanges []exchange) []iocache.Input {
-	var list []iocache.Input
+func inputs(exchanges []exchange) []model.Input {
+	var list []model.Input
 	for _, x := range exchanges {
 		list = append(list, x.input)
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -12,22 +12,22 @@ import (
 type expense struct {
 	inputs, returns int // new inputs; how often the peers were taken back
 	starts, saves   measured
-	given           map[iocache.Kind]measured // inputs; to listen has clients started, which takes longer than all the rest
-	guess           time.Duration             // what the first checkpoint costs
+	given           map[model.Kind]measured // inputs; to listen has clients started, which takes longer than all the rest
+	guess           time.Duration           // what the first checkpoint costs
 }
 
 // gave counts an input that has been given.
-func (e *expense) gave(kind iocache.Kind, started time.Time) {
+func (e *expense) gave(kind model.Kind, started time.Time) {
 	m := e.given[kind]
 	m.since(started)
 	if e.given == nil {
-		e.given = map[iocache.Kind]measured{}
+		e.given = map[model.Kind]measured{}
 	}
 	e.given[kind] = m
 }
 
 // replay is how long it takes to give inputs again, so many of each kind.
-func (e *expense) replay(inputs map[iocache.Kind]int) (total time.Duration) {
+func (e *expense) replay(inputs map[model.Kind]int) (total time.Duration) {
 	for kind, n := range inputs {
 		m := e.given[kind]
 		total += m.mean(0) * time.Duration(n)
@@ -63,7 +63,7 @@ func guessedCost(backend string) time.Duration {
 }
 
 // describe adds to a step what is known of costs and of the inputs since the nearest physical checkpoint.
-func (e *expense) describe(s *strategy.Step, inputs map[iocache.Kind]int, images int) {
+func (e *expense) describe(s *strategy.Step, inputs map[model.Kind]int, images int) {
 	s.Inputs, s.Returns, s.Images, s.Cost = e.inputs, e.returns, images, e.saves.mean(e.guess)
 	if s.Replay = e.replay(inputs); s.Kind == strategy.Start {
 		s.Replay = e.starts.mean(0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -21,18 +22,18 @@ type echo struct {
 	seen        []string
 }
 
-func (e *echo) Exchange(in sut.Input) (sut.Answer, error) {
+func (e *echo) Exchange(in model.Input) (model.Answer, error) {
 	switch in.Kind {
-	case sut.Connect:
+	case model.Connect:
 		e.connections++
-		return sut.Answer{Connection: e.connections - 1}, nil
-	case sut.Send:
+		return model.Answer{Conn: e.connections - 1}, nil
+	case model.Send:
 		e.seen = append(e.seen, string(in.Data))
-		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: []byte(string(in.Data))}}}, nil
-	case sut.Close:
+		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
+	case model.Close:
 		e.seen = append(e.seen, "close")
 	}
-	return sut.Answer{}, nil
+	return model.Answer{}, nil
 }
 
 // withFaults is what a scenario of testdata/faults prints, and what the peer has seen by then, in

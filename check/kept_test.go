@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
 
@@ -132,9 +133,9 @@ func TestKeptCacheOfAnotherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := asked
-	other.Reaction = iocache.Reaction{}
+	other.Reaction = model.Reaction{}
 	run := newCache()
-	for _, e := range []iocache.Entry{connected, other, {At: 2, Input: iocache.Input{Kind: iocache.Close}}} {
+	for _, e := range []iocache.Entry{connected, other, {At: 2, Input: model.Input{Kind: model.Close}}} {
 		if err := run.Restore(e); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func keptFile(t *testing.T) (path string, whole []byte, ends map[int]bool) {
 	path, ends = filepath.Join(t.TempDir(), "kept"), map[int]bool{}
 	k := openKept(t, path)
 	ends[int(k.end)] = true
-	for _, e := range []iocache.Entry{connected, asked, {At: 2, Input: iocache.Input{Kind: iocache.Close}}} {
+	for _, e := range []iocache.Entry{connected, asked, {At: 2, Input: model.Input{Kind: model.Close}}} {
 		k.record(e)
 		ends[int(k.end)] = true
 	}
@@ -176,7 +177,7 @@ func TestTruncatedKeptCache(t *testing.T) {
 			t.Fatalf("of %d bytes %d are whole", length, k.end)
 		}
 		end := k.end
-		k.record(iocache.Entry{Input: iocache.Input{Kind: iocache.Connect, Addr: "127.0.0.1:81"}})
+		k.record(iocache.Entry{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:81"}})
 		if err := k.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -260,11 +261,11 @@ func TestKeptUnderMasks(t *testing.T) {
 		{{"G", ""}, {"ET", "Date: 3"}, {"GET", "Date: 4"}},
 	} {
 		x.Rewind()
-		inputs := []iocache.Input{{Kind: iocache.Connect, Addr: "127.0.0.1:80"}}
-		reactions := []iocache.Reaction{{}}
+		inputs := []model.Input{{Kind: model.Connect, Addr: "127.0.0.1:80"}}
+		reactions := []model.Reaction{{}}
 		for _, said := range execution {
-			inputs = append(inputs, iocache.Input{Kind: iocache.Send, Data: []byte(said.request)})
-			reactions = append(reactions, iocache.Reaction{Deliveries: []iocache.Delivery{{Data: []byte(said.answer)}}})
+			inputs = append(inputs, model.Input{Kind: model.Send, Data: []byte(said.request)})
+			reactions = append(reactions, model.Reaction{Deliveries: []model.Delivery{{Data: []byte(said.answer)}}})
 		}
 		for i, in := range inputs {
 			_, rest, hit := x.Lookup(in)

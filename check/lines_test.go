@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -20,21 +21,21 @@ type store struct {
 	connections, first int
 }
 
-func (s *store) Exchange(in sut.Input) (sut.Answer, error) {
+func (s *store) Exchange(in model.Input) (model.Answer, error) {
 	switch in.Kind {
-	case sut.Connect:
+	case model.Connect:
 		s.connections++
-		return sut.Answer{Connection: s.connections - 1}, nil
-	case sut.Send:
+		return model.Answer{Conn: s.connections - 1}, nil
+	case model.Send:
 		if s.first == 0 {
 			s.first = s.connections
 		}
 		if line := strings.TrimSpace(string(in.Data)); line != "get" {
 			s.number = line
 		}
-		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: []byte(s.number + "\n")}}}, nil
+		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(s.number + "\n")}}}}, nil
 	}
-	return sut.Answer{}, nil
+	return model.Answer{}, nil
 }
 
 // TestSealedReadsWait: a peer takes its time to accept and to answer, so others go on meanwhile,

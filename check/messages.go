@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -69,14 +69,14 @@ func (r *reaction) drainMessages(number int, s *socket) (progress bool, err erro
 		var errno unix.Errno
 		switch {
 		case errors.As(err, &errno) && s.kind.Network.IsDatagram():
-			r.add(number, sut.Message{Errno: int(errno)}.Append(nil), iocache.StillOpen)
+			r.add(number, sut.Message{Errno: int(errno)}.Append(nil), model.StillOpen)
 		case errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
-			r.add(number, nil, iocache.Reset)
+			r.add(number, nil, model.Reset)
 			s.ended, s.shut = true, true
 		case err != nil:
 			return progress, fmt.Errorf("reading from connection %d: %w", number, err)
 		case n == 0 && !s.kind.Network.IsDatagram() && s.hungUp():
-			r.add(number, nil, iocache.EOF)
+			r.add(number, nil, model.EOF)
 			s.ended = true
 		default:
 			if err := r.take(number, n); err != nil {
@@ -86,7 +86,7 @@ func (r *reaction) drainMessages(number int, s *socket) (progress bool, err erro
 			if s.unconnected() {
 				m.Address = proxy.AddressOf(s.kind.Network, from)
 			}
-			r.add(number, m.Append(nil), iocache.StillOpen)
+			r.add(number, m.Append(nil), model.StillOpen)
 		}
 	}
 	return progress, nil
@@ -112,7 +112,7 @@ func (s *socket) hungUp() bool {
 }
 
 // sendMessage sends a message. That it cannot be sent is told to the program, as a part of the reaction.
-func (r *reaction) sendMessage(s *socket, in iocache.Input) error {
+func (r *reaction) sendMessage(s *socket, in model.Input) error {
 	m, rest, ok := sut.ReadMessage(in.Data, s.kind.Network)
 	if !ok || len(rest) > 0 {
 		return fmt.Errorf("connection %d: what the program sends is no message", in.Conn)
@@ -134,11 +134,11 @@ func (r *reaction) sendMessage(s *socket, in iocache.Input) error {
 				return err
 			}
 		case err == unix.ECONNREFUSED && s.kind.Network == proxy.UDP: // to what was sent before
-			r.add(in.Conn, sut.Message{Errno: int(unix.ECONNREFUSED)}.Append(nil), iocache.StillOpen)
+			r.add(in.Conn, sut.Message{Errno: int(unix.ECONNREFUSED)}.Append(nil), model.StillOpen)
 		case !errors.As(err, &errno):
 			return fmt.Errorf("sending on connection %d: %w", in.Conn, err)
 		default:
-			r.add(in.Conn, sut.Message{Errno: int(errno), Failed: true}.Append(nil), iocache.StillOpen)
+			r.add(in.Conn, sut.Message{Errno: int(errno), Failed: true}.Append(nil), model.StillOpen)
 			return nil
 		}
 	}

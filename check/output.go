@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -113,7 +114,7 @@ func (p *peerSide) lastWords(err error) error {
 }
 
 // lastInputs adds to an error that says who died what the group was given on this branch, the input that it died of in the end.
-func (p *peerSide) lastInputs(err error, last iocache.Input) error {
+func (p *peerSide) lastInputs(err error, last model.Input) error {
 	var died *peers.Died
 	if !errors.As(err, &died) || p.at == nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -355,11 +356,11 @@ func TestShutDownAfterTheEnd(t *testing.T) {
 			side := newPeerSide(context.Background(), client, x.peers(pair{seed: closesAtOnce}), after(saved))
 			defer side.close()
 			talk := &conversation{peerSide: side, counts: &Counts{}}
-			for _, next := range []sut.Input{{Kind: sut.Close}, {Kind: sut.Connect, Address: "127.0.0.1:7000", Name: 2}} {
+			for _, next := range []model.Input{{Kind: model.Close}, {Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "2"}} {
 				if err := converse(talk, "a\n"); err != nil {
 					t.Fatal(err)
 				}
-				for _, in := range []sut.Input{{Kind: sut.Shutdown}, next} {
+				for _, in := range []model.Input{{Kind: model.Shutdown}, next} {
 					if got, err := talk.Exchange(in); err != nil || len(got.Deliveries) > 0 {
 						t.Errorf("%s, saved after a %v: %+v is answered by %+v, %v", backend, saved, in, got, err)
 					}

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
-
-// An input says with the same number in the program and in the cache that time is to pass to the first timer.
-var _ = [1]struct{}{}[sut.PassOnce-iocache.Once]
 
 // pass lets time pass for the peers. Where that takes it, they are waited for.
 func (r *reaction) pass(most time.Duration) error {
@@ -23,14 +21,14 @@ func (r *reaction) pass(most time.Duration) error {
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit+p.patience)
 	defer cancel()
 	how := ckptd.Wait{Most: most, Patience: p.patience, Drain: r.drain, Shows: r.shows}
-	if most == iocache.Once {
+	if most == model.Once {
 		how.Most, how.Once = 0, true
 	}
 	passed, err := p.group.Pass(ctx, how)
 	if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
 		err = fmt.Errorf("a timer of the peers: %w", err)
 	}
-	r.time = iocache.Time{Passed: passed.Time, Idle: passed.Idle, Tie: passed.Tie, Due: passed.Due, Peer: passed.Peer}
+	r.time = model.Time{Passed: passed.Time, Idle: passed.Idle, Tie: passed.Tie, Due: passed.Due, Peer: passed.Peer}
 	return err
 }
 
@@ -90,7 +88,7 @@ func passing(x exchange) string {
 		passed = "no time passes"
 	}
 	switch {
-	case x.input.Most == iocache.Once:
+	case x.input.Most == model.Once:
 		return "time passes until a timer is due"
 	case x.answer.Shows():
 		return passed
@@ -131,7 +129,7 @@ func (o *Options) assumedOfPeerTime() string {
 
 // timerLeft is the timer of the peers that is not waited for.
 func (x *exchange) timerLeft() *report.PeerTimer {
-	if x.input.Kind != iocache.Pass || x.pending() == "" {
+	if x.input.Kind != model.Pass || x.pending() == "" {
 		return nil
 	}
 	return &report.PeerTimer{Peer: x.timerOf, Due: inWords(x.answer.Time.Due)}

@@ -7,18 +7,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // peerSide answers for the other side of the program's connections: from the
@@ -86,18 +85,12 @@ type socket struct {
 
 // exchange is an input with its answer, as a counterexample shows it.
 type exchange struct {
-	input    iocache.Input
-	answer   iocache.Reaction
+	input    model.Input
+	answer   model.Answer
 	cached   bool
 	restored string
-	// behaviour of the peers that a connect or listen has chosen
-	behaviour int
-	// What clients have done: see noteClients.
-	first   int    // number of the first connection that was opened
-	clients int    // that have not ended
-	ended   []end  // those that have, now
-	failure string // why that ends the execution
-	timerOf string // the peer whose timer answer.Time.Due is of
+	ended    []end  // clients that have, now
+	timerOf  string // the peer whose timer answer.Time.Due is of
 	// What the peers wrote on the way here, and whether that is all.
 	wrote []written
 	heard bool
@@ -124,65 +117,57 @@ func (p *conversation) rewind() {
 }
 
 // Exchange implements sut.Peers.
-func (p *conversation) Exchange(in sut.Input) (a sut.Answer, err error) {
+func (p *conversation) Exchange(in model.Input) (a model.Answer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer noteLost(&err)
-	if (in.Kind == sut.Connect || in.Kind == sut.Listen) && len(p.connections) == 0 {
+	if in.Opens() && len(p.connections) == 0 {
 		if err := p.choose(in.Behaviour); err != nil {
-			return sut.Answer{}, err
+			return model.Answer{}, err
 		}
 	}
-	input := p.cacheInput(in)
+	input := p.numbered(in)
 	served, rest, hit := p.cursor.Lookup(input)
 	p.hits = append(p.hits, hit)
 	if !hit {
 		p.counts.Misses++
 		reaction, err := p.ask(rest)
 		if err != nil {
-			return sut.Answer{}, err
+			return model.Answer{}, err
 		}
 		served = join(served, reaction)
 	} else {
 		p.counts.Hits++
 	}
-	x := exchange{input: input, answer: served, restored: p.origin[p.cursor.Node()], behaviour: in.Behaviour}
+	x := exchange{input: input, restored: p.origin[p.cursor.Node()]}
+	x.answer = model.Answer{Reaction: served, Conn: input.Conn}
 	p.noteClients(&x)
 	if p.watch != nil {
 		x.input.Data = slices.Clone(input.Data)
 		p.noteOutput(&x)
 		p.watch(x)
 	}
-	return x.reply(), nil
+	return x.answer, nil
 }
 
-func (p *conversation) cacheInput(in sut.Input) iocache.Input {
-	out := iocache.Input{Conn: in.Connection, Data: in.Data}
-	switch in.Kind {
-	case sut.Connect, sut.Listen:
-		out = iocache.Input{Kind: cacheKinds[in.Kind], Conn: len(p.connections), Addr: in.Address}
-		if p.scope == iocache.Connection {
-			out.Name = strconv.FormatUint(in.Name, 16)
-		}
-		p.connections = append(p.connections, out.Name)
-		p.noteDealing(out)
-	case sut.Send:
-		out.Kind = iocache.Send
-	case sut.Shutdown:
-		out.Kind = iocache.Shutdown
-	case sut.Close:
-		out.Kind = iocache.Close
-	case sut.Pass:
-		out.Kind, out.Most = iocache.Pass, in.Most
+// numbered is an input with the number of its connection. In group scope connections have no names.
+func (p *conversation) numbered(in model.Input) model.Input {
+	if p.scope == iocache.Group {
+		in.Name = ""
 	}
-	return out
+	if in.Opens() {
+		in.Conn = len(p.connections)
+		p.connections = append(p.connections, in.Name)
+		p.noteDealing(in)
+	}
+	return in
 }
 
 // ask gives the peers an input that the cache has no answer to.
-func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
+func (p *conversation) ask(in model.Input) (model.Reaction, error) {
 	in.Data = slices.Clone(in.Data) // an error keeps it, and the worker's memory may be gone by then
 	if err := p.behave(p.behaviour); err != nil {
-		return iocache.Reaction{}, err
+		return model.Reaction{}, err
 	}
 	reaction, err := p.answer(in)
 	if err == nil {
@@ -204,7 +189,7 @@ func (p *conversation) ask(in iocache.Input) (iocache.Reaction, error) {
 }
 
 // remember records an answer and moves the cursor behind it.
-func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) error {
+func (p *conversation) remember(in model.Input, reaction model.Reaction) error {
 	entry, err := p.cursor.Record(in, reaction)
 	if err != nil {
 		return err
@@ -216,7 +201,7 @@ func (p *conversation) remember(in iocache.Input, reaction iocache.Reaction) err
 }
 
 // checkpoint takes a physical checkpoint if the strategy asks for one.
-func (p *conversation) checkpoint(in iocache.Input, r iocache.Reaction) error {
+func (p *conversation) checkpoint(in model.Input, r model.Reaction) error {
 	p.spent.inputs++
 	step := strategy.Step{Kind: strategyKinds[in.Kind]}
 	step.Answered = r.Refused != 0 || len(r.Deliveries)+len(r.Opened)+len(r.Ended) > 0
@@ -278,10 +263,10 @@ func (p *conversation) save() error {
 	return nil
 }
 
-var strategyKinds = map[iocache.Kind]strategy.Kind{
-	iocache.Connect: strategy.Connect, iocache.Listen: strategy.Connect, iocache.Send: strategy.Send,
-	iocache.Shutdown: strategy.Shutdown, iocache.Close: strategy.Close,
-	iocache.Pass: strategy.Pass,
+var strategyKinds = map[model.Kind]strategy.Kind{
+	model.Connect: strategy.Connect, model.Listen: strategy.Connect, model.Send: strategy.Send,
+	model.Shutdown: strategy.Shutdown, model.Close: strategy.Close,
+	model.Pass: strategy.Pass,
 }
 
 // comeBack brings the group to where the search goes on. If that took inputs, a checkpoint there may
@@ -489,5 +474,3 @@ func (p *peerSide) close() error {
 	}
 	return errors.Join(errs...)
 }
-
-var ends = map[iocache.End]sut.End{iocache.StillOpen: sut.Open, iocache.EOF: sut.EndOfStream, iocache.Reset: sut.Reset}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -37,35 +38,35 @@ type impatient struct {
 	passed      int
 }
 
-func (s *impatient) Exchange(in sut.Input) (a sut.Answer, err error) {
+func (s *impatient) Exchange(in model.Input) (a model.Answer, err error) {
 	const page = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
 	switch in.Kind {
-	case sut.Connect:
-		a.Connection = s.connections
+	case model.Connect:
+		a.Conn = s.connections
 		s.open[s.connections] = true
 		s.connections++
-	case sut.Send:
-		s.asked = append(s.asked, in.Connection)
-	case sut.Close:
-		delete(s.open, in.Connection)
+	case model.Send:
+		s.asked = append(s.asked, in.Conn)
+	case model.Close:
+		delete(s.open, in.Conn)
 	}
-	if in.Kind == sut.Pass {
+	if in.Kind == model.Pass {
 		s.passed++
 	}
-	if s.late && in.Kind != sut.Pass {
+	if s.late && in.Kind != model.Pass {
 		return a, nil
 	}
 	for _, c := range s.asked {
-		d := sut.Delivery{Connection: c, Data: []byte(page)}
+		d := model.Delivery{Conn: c, Data: []byte(page)}
 		if !s.open[c] {
-			d = sut.Delivery{Connection: c, End: sut.Reset}
+			d = model.Delivery{Conn: c, End: model.Reset}
 		}
 		a.Deliveries = append(a.Deliveries, d)
 	}
 	s.asked = nil
-	if in.Kind == sut.Pass && !s.late {
+	if in.Kind == model.Pass && !s.late {
 		for _, c := range slices.Sorted(maps.Keys(s.open)) {
-			a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: c, End: sut.EndOfStream})
+			a.Deliveries = append(a.Deliveries, model.Delivery{Conn: c, End: model.EOF})
 		}
 		clear(s.open)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -21,7 +22,7 @@ const quiescenceLimit = 30 * time.Second
 const maxReaction = 256 << 20
 
 // give gives the group an input of the present execution.
-func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
+func (p *conversation) give(in model.Input) (model.Reaction, error) {
 	connection := in.Conn
 	in.Conn = p.socketNumber(p.connections[connection], connection)
 	r, err := p.perform(in)
@@ -33,7 +34,7 @@ func (p *conversation) give(in iocache.Input) (iocache.Reaction, error) {
 }
 
 // repeat gives the group an input again.
-func (p *conversation) repeat(s iocache.Step) (iocache.Reaction, error) {
+func (p *conversation) repeat(s iocache.Step) (model.Reaction, error) {
 	in := s.Input
 	in.Conn = p.socketOf(s.Node, in.Conn)
 	r, err := p.perform(in)
@@ -41,11 +42,11 @@ func (p *conversation) repeat(s iocache.Step) (iocache.Reaction, error) {
 		return r, err
 	}
 	p.renumber(&r, p.withOpened([]string{p.cache.Name(s.Node)}, in, r))
-	return r.Own(s.Input)
+	return iocache.Own(r, s.Input)
 }
 
 // withOpened are the names of connections, and of those that the peers have opened in their reaction.
-func (p *peerSide) withOpened(names []string, in iocache.Input, r iocache.Reaction) []string {
+func (p *peerSide) withOpened(names []string, in model.Input, r model.Reaction) []string {
 	names = slices.Clone(names)
 	for k := range r.Opened {
 		names = append(names, p.openedName(in.Name, k))
@@ -55,7 +56,7 @@ func (p *peerSide) withOpened(names []string, in iocache.Input, r iocache.Reacti
 
 // renumber puts the place of each connection among names for the number of its socket. It is -1
 // where the connection is none of them.
-func (p *peerSide) renumber(r *iocache.Reaction, names []string) {
+func (p *peerSide) renumber(r *model.Reaction, names []string) {
 	number := func(socket int) int {
 		return slices.IndexFunc(names, func(name string) bool { return p.socketNumber(name, 0) == socket })
 	}
@@ -95,15 +96,15 @@ func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
 
 // perform does an input to the group and waits until it has reacted. Connections are
 // those of the group's sockets.
-func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
+func (p *conversation) perform(in model.Input) (model.Reaction, error) {
 	defer p.spent.gave(in.Kind, time.Now())
-	r := &reaction{p: p.peerSide, listens: in.Kind == iocache.Listen}
+	r := &reaction{p: p.peerSide, listens: in.Kind == model.Listen}
 	clients := p.spec.Clients() > 0
 	if clients {
 		r.past = p.pastOf(p.at)
 	}
 	if err := r.give(in); err != nil {
-		return iocache.Reaction{}, err
+		return model.Reaction{}, err
 	}
 	p.last = ckptd.Reads{}
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
@@ -115,7 +116,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 	if err == nil && clients {
 		err = r.noteEnded()
 	}
-	if in.Kind == iocache.Pass && len(r.ended) > 0 {
+	if in.Kind == model.Pass && len(r.ended) > 0 {
 		r.time.Idle = false
 	}
 	p.counts.note(p.group.TakeEffort())
@@ -127,7 +128,7 @@ func (p *conversation) perform(in iocache.Input) (iocache.Reaction, error) {
 		err = errDisturbed
 	}
 	if err != nil {
-		return iocache.Reaction{}, err
+		return model.Reaction{}, err
 	}
 	return r.result(), p.noteReads()
 }
@@ -139,20 +140,20 @@ type reaction struct {
 	listens bool // the input is that the program begins to listen
 	refused int
 	opened  []int
-	list    []iocache.Delivery
+	list    []model.Delivery
 	size    int // bytes in it
-	ended   []iocache.Ending
-	time    iocache.Time
+	ended   []model.Ending
+	time    model.Time
 }
 
-func (r *reaction) give(in iocache.Input) error {
+func (r *reaction) give(in model.Input) error {
 	p := r.p
 	switch in.Kind {
-	case iocache.Connect:
+	case model.Connect:
 		return r.connect(in)
-	case iocache.Listen:
+	case model.Listen:
 		return r.listen(in)
-	case iocache.Pass:
+	case model.Pass:
 		return r.pass(in.Most)
 	}
 	s := p.sockets[in.Conn]
@@ -160,17 +161,17 @@ func (r *reaction) give(in iocache.Input) error {
 		return fmt.Errorf("connection %d is not open in the peer group, though the program uses it", in.Conn)
 	}
 	switch in.Kind {
-	case iocache.Send:
+	case model.Send:
 		if s.kind.Network.KeepsBounds() {
 			return r.sendMessage(s, in)
 		}
 		return r.send(s, in)
-	case iocache.Shutdown:
+	case model.Shutdown:
 		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
 			return fmt.Errorf("shutting down connection %d: %w", in.Conn, err)
 		}
 		s.shut = true
-	case iocache.Close:
+	case model.Close:
 		unix.Close(s.fd)
 		delete(p.sockets, in.Conn)
 		return p.group.Proxy().Close(p.ctx, proxy.ID(in.Conn))
@@ -178,7 +179,7 @@ func (r *reaction) give(in iocache.Input) error {
 	return nil
 }
 
-func (r *reaction) connect(in iocache.Input) error {
+func (r *reaction) connect(in model.Input) error {
 	address, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (r *reaction) connect(in iocache.Input) error {
 }
 
 // open makes a socket and then a connection or listener of it.
-func (r *reaction) open(in iocache.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
+func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
 	p, id := r.p, proxy.ID(in.Conn)
 	fd, err := p.group.Proxy().CreateSocketFor(p.ctx, id, kind)
 	if err != nil {
@@ -216,13 +217,13 @@ func (r *reaction) open(in iocache.Input, kind proxy.Address, how func(context.C
 		unix.Close(fd)
 		return err
 	}
-	p.sockets[in.Conn] = &socket{fd: fd, kind: kind, listens: in.Kind == iocache.Listen}
+	p.sockets[in.Conn] = &socket{fd: fd, kind: kind, listens: in.Kind == model.Listen}
 	return nil
 }
 
 // send writes all of the data. A connection that the peer has broken shows that
 // as a reset, as it would to the program.
-func (r *reaction) send(s *socket, in iocache.Input) error {
+func (r *reaction) send(s *socket, in model.Input) error {
 	data := in.Data
 	stuck := time.Time{}
 	for len(data) > 0 {
@@ -240,7 +241,7 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 			}
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
 			if s.shut, s.broken = true, !s.ended; s.ended {
-				r.add(in.Conn, nil, iocache.Reset)
+				r.add(in.Conn, nil, model.Reset)
 			}
 			return nil
 		default:
@@ -251,7 +252,7 @@ func (r *reaction) send(s *socket, in iocache.Input) error {
 }
 
 // awaitRoom waits a little until more can be sent. Since when that was not possible is given.
-func (r *reaction) awaitRoom(s *socket, in iocache.Input, left int, stuck time.Time) error {
+func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Time) error {
 	if r.p.ctx.Err() != nil {
 		return r.p.ctx.Err()
 	}
@@ -300,12 +301,12 @@ func (r *reaction) drain() (progress bool, err error) {
 				if err := r.take(number, n); err != nil {
 					return progress, err
 				}
-				r.add(number, slices.Clone(buffer[:n]), iocache.StillOpen)
+				r.add(number, slices.Clone(buffer[:n]), model.StillOpen)
 			case err == nil && !s.broken:
-				r.add(number, nil, iocache.EOF)
+				r.add(number, nil, model.EOF)
 				s.ended = true
 			case err == nil || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE):
-				r.add(number, nil, iocache.Reset)
+				r.add(number, nil, model.Reset)
 				s.ended, s.shut = true, true
 			default:
 				return progress, fmt.Errorf("reading from connection %d: %w", number, err)
@@ -339,18 +340,18 @@ func (r *reaction) noteReset(connection int, s *socket) bool {
 	if s.shut = err == nil && errno != 0; !s.shut {
 		return false
 	}
-	r.add(connection, nil, iocache.Reset)
+	r.add(connection, nil, model.Reset)
 	return true
 }
 
-func (r *reaction) add(connection int, data []byte, end iocache.End) {
-	r.list = append(r.list, iocache.Delivery{Conn: connection, Data: data, End: end})
+func (r *reaction) add(connection int, data []byte, end model.End) {
+	r.list = append(r.list, model.Delivery{Conn: connection, Data: data, End: end})
 }
 
 // result puts the deliveries of each connection together.
-func (r *reaction) result() iocache.Reaction {
-	slices.SortStableFunc(r.list, func(a, b iocache.Delivery) int { return a.Conn - b.Conn })
-	out := iocache.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended, Time: r.time}
+func (r *reaction) result() model.Reaction {
+	slices.SortStableFunc(r.list, func(a, b model.Delivery) int { return a.Conn - b.Conn })
+	out := model.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended, Time: r.time}
 	for _, d := range r.list {
 		last := len(out.Deliveries) - 1
 		if last >= 0 && out.Deliveries[last].Conn == d.Conn {
@@ -364,8 +365,8 @@ func (r *reaction) result() iocache.Reaction {
 }
 
 // join appends one reaction to another.
-func join(a, b iocache.Reaction) iocache.Reaction {
-	return iocache.Reaction{
+func join(a, b model.Reaction) model.Reaction {
+	return model.Reaction{
 		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
 		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended), Time: b.Time,
 	}

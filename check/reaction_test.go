@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted check does not wait for them.
@@ -53,7 +53,7 @@ func TestAnswerBeforeReset(t *testing.T) {
 		}
 		s := &socket{fd: fd}
 		r := &reaction{p: &peerSide{ctx: t.Context(), standing: &standing{sockets: map[int]*socket{conn: s}}}}
-		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, iocache.Input{Conn: conn, Data: []byte("too much")})); err != nil {
+		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, model.Input{Conn: conn, Data: []byte("too much")})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := peer.Read(make([]byte, 3)); err != nil {
@@ -76,13 +76,13 @@ func TestAnswerBeforeReset(t *testing.T) {
 		if n, err := unix.Poll(broken, 10_000); n != 1 {
 			t.Fatal("no reset arrives: ", err)
 		}
-		if err := r.send(s, iocache.Input{Conn: conn, Data: []byte("more")}); err != nil {
+		if err := r.send(s, model.Input{Conn: conn, Data: []byte("more")}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.drain(); err != nil {
 			t.Fatal(err)
 		}
-		want := []iocache.Delivery{{Conn: conn, Data: []byte("413"), End: iocache.Reset}}
+		want := []model.Delivery{{Conn: conn, Data: []byte("413"), End: model.Reset}}
 		if diff := cmp.Diff(want, r.result().Deliveries); diff != "" {
 			t.Errorf("answer read before: %v: %s", seen, diff)
 		}

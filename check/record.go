@@ -16,7 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
@@ -189,31 +189,20 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	return rec
 }
 
-var inputNames = map[iocache.Kind]string{
-	iocache.Connect: "connect", iocache.Listen: "listen", iocache.Send: "send", iocache.Shutdown: "shutdown", iocache.Close: "close", iocache.Pass: "pass",
-}
-
-var endNames = map[iocache.End]string{iocache.EOF: "eof", iocache.Reset: "reset"}
-
 func recordExchange(x exchange) report.Exchange {
 	e := report.Exchange{
-		Input:   report.Input{Kind: inputNames[x.input.Kind], Conn: x.input.Conn, Addr: x.input.Addr, Data: x.input.Data},
-		Refused: x.answer.Refused,
+		Input: x.input, Refused: x.answer.Refused, Deliveries: x.answer.Deliveries,
+		Clients: x.answer.Clients, Failure: x.answer.Failure,
 	}
-	e.Input.Behaviour, e.Input.Most = x.behaviour, x.input.Most
-	if t := x.answer.Time; t != (iocache.Time{}) {
+	if t := x.answer.Time; t != (model.Time{}) {
 		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.timerOf}
 	}
-	for _, d := range x.answer.Deliveries {
-		e.Deliveries = append(e.Deliveries, report.Delivery{Conn: d.Conn, Data: d.Data, End: endNames[d.End]})
-	}
 	for i, listener := range x.answer.Opened {
-		e.Opened = append(e.Opened, report.Opening{Conn: x.first + i, Listener: listener})
+		e.Opened = append(e.Opened, report.Opening{Conn: x.answer.First + i, Listener: listener})
 	}
 	for _, end := range x.ended {
 		e.Ended = append(e.Ended, report.Ending{Peer: end.peer, Status: int(end.status)})
 	}
-	e.Clients, e.Failure = x.clients, x.failure
 	for _, w := range x.wrote {
 		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.peer, Text: []byte(w.text)})
 	}
@@ -226,13 +215,13 @@ type networks map[int]proxy.Network
 
 // note notes what an exchange opens.
 func (n networks) note(x exchange) {
-	if x.input.Kind == iocache.Connect || x.input.Kind == iocache.Listen {
+	if x.input.Opens() {
 		if a, err := proxy.ParseAddress(x.input.Addr); err == nil { // a recording may have any text there
 			n[x.input.Conn] = a.Network
 		}
 	}
 	for i, listener := range x.answer.Opened {
-		n[x.first+i] = n[listener]
+		n[x.answer.First+i] = n[listener]
 	}
 }
 
@@ -268,15 +257,15 @@ func (n networks) messages(x exchange) []report.Message {
 	n.note(x)
 	first := report.Message{Conn: x.input.Conn, ToPeer: true, Data: x.input.Data}
 	switch x.input.Kind {
-	case iocache.Connect:
+	case model.Connect:
 		first.Event = "connect to " + x.input.Addr
-	case iocache.Listen:
+	case model.Listen:
 		first.About, first.Event = fmt.Sprintf("listener %d", x.input.Conn), "listen at "+x.input.Addr
-	case iocache.Shutdown:
+	case model.Shutdown:
 		first.Event = "end of stream"
-	case iocache.Close:
+	case model.Close:
 		first.Event = "close"
-	case iocache.Pass:
+	case model.Pass:
 		first.About, first.Event = "peers", passing(x)
 	}
 	list := n.pieces(first)
@@ -284,14 +273,14 @@ func (n networks) messages(x exchange) []report.Message {
 		list = append(list, report.Message{Conn: x.input.Conn, Event: "refused"})
 	}
 	for i, listener := range x.answer.Opened {
-		list = append(list, report.Message{Conn: x.first + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
+		list = append(list, report.Message{Conn: x.answer.First + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
 	}
 	for _, d := range x.answer.Deliveries {
 		m := report.Message{Conn: d.Conn, Data: d.Data}
 		switch d.End {
-		case iocache.EOF:
+		case model.EOF:
 			m.Event = "end of stream"
-		case iocache.Reset:
+		case model.Reset:
 			m.Event = "reset"
 		}
 		list = append(list, n.pieces(m)...)
@@ -432,38 +421,26 @@ func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []exchange
 }
 
 func recordedExchange(e report.Exchange) exchange {
-	x := exchange{input: iocache.Input{Conn: e.Input.Conn, Addr: e.Input.Addr, Data: e.Input.Data}, answer: iocache.Reaction{Refused: e.Refused}, behaviour: e.Input.Behaviour, cached: true}
-	for kind, name := range inputNames {
-		if name == e.Input.Kind {
-			x.input.Kind = kind
-		}
+	x := exchange{input: e.Input, cached: true, heard: !e.Unheard}
+	x.answer = model.Answer{
+		Reaction: model.Reaction{Refused: e.Refused, Deliveries: e.Deliveries},
+		Conn:     e.Input.Conn, Clients: e.Clients, Failure: e.Failure,
 	}
-	x.input.Most = e.Input.Most
 	if t := e.Time; t != nil {
-		x.answer.Time, x.timerOf = iocache.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}, t.Peer
-	}
-	for _, d := range e.Deliveries {
-		delivery := iocache.Delivery{Conn: d.Conn, Data: d.Data}
-		for end, name := range endNames {
-			if name == d.End {
-				delivery.End = end
-			}
-		}
-		x.answer.Deliveries = append(x.answer.Deliveries, delivery)
+		x.answer.Time = model.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}
+		x.timerOf = t.Peer
 	}
 	for i, o := range e.Opened {
 		if i == 0 {
-			x.first = o.Conn
+			x.answer.First = o.Conn
 		}
 		x.answer.Opened = append(x.answer.Opened, o.Listener)
 	}
 	for _, gone := range e.Ended {
 		x.ended = append(x.ended, end{gone.Peer, unix.WaitStatus(gone.Status)})
 	}
-	x.clients, x.failure = e.Clients, e.Failure
 	for _, w := range e.Wrote {
 		x.wrote = append(x.wrote, written{w.Peer, string(w.Text)})
 	}
-	x.heard = !e.Unheard
 	return x
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -21,7 +22,7 @@ import (
 const maxAttempts = 3
 
 // answer brings the group to where the search goes on, and gives it an input.
-func (p *conversation) answer(in iocache.Input) (reaction iocache.Reaction, err error) {
+func (p *conversation) answer(in model.Input) (reaction model.Reaction, err error) {
 	defer func() { p.hurried = false }()
 	for attempt := 1; ; attempt++ {
 		if err = p.comeBack(p.cursor.At()); err == nil {

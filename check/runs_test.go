@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -38,9 +39,9 @@ func answers(first bool, entries ...iocache.Entry) []byte {
 }
 
 var (
-	connected = iocache.Entry{Input: iocache.Input{Kind: iocache.Connect, Addr: "127.0.0.1:80"}}
-	asked     = iocache.Entry{At: 1, Input: iocache.Input{Kind: iocache.Send, Data: []byte("a")},
-		Reaction: iocache.Reaction{Deliveries: []iocache.Delivery{{Data: []byte("A")}}}}
+	connected = iocache.Entry{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:80"}}
+	asked     = iocache.Entry{At: 1, Input: model.Input{Kind: model.Send, Data: []byte("a")},
+		Reaction: model.Reaction{Deliveries: []model.Delivery{{Data: []byte("A")}}}}
 )
 
 // savedTwice is a directory with two states, the second of which rests on one more answer.

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -173,20 +173,16 @@ type recordedPeers struct {
 }
 
 // Exchange implements sut.Peers.
-func (p *recordedPeers) Exchange(in sut.Input) (sut.Answer, error) {
+func (p *recordedPeers) Exchange(in model.Input) (model.Answer, error) {
 	if p.given == len(p.exchanges) {
-		return sut.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
+		return model.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
 	}
 	x := &p.exchanges[p.given]
-	same := x.input.Kind == cacheKinds[in.Kind] && string(x.input.Data) == string(in.Data) &&
-		x.input.Addr == in.Address && x.behaviour == in.Behaviour && (in.Address != "" || x.input.Conn == in.Connection) && x.input.Most == in.Most
+	same := x.input.Kind == in.Kind && string(x.input.Data) == string(in.Data) &&
+		x.input.Addr == in.Addr && x.input.Behaviour == in.Behaviour && (in.Addr != "" || x.input.Conn == in.Conn) && x.input.Most == in.Most
 	if !same {
-		return sut.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
+		return model.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}
 	p.given++
-	return x.reply(), nil
-}
-
-var cacheKinds = map[sut.InputKind]iocache.Kind{
-	sut.Connect: iocache.Connect, sut.Listen: iocache.Listen, sut.Send: iocache.Send, sut.Shutdown: iocache.Shutdown, sut.Close: iocache.Close, sut.Pass: iocache.Pass,
+	return x.answer, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -83,9 +83,9 @@ func TestSelfCheckIsOff(t *testing.T) {
 
 // TestSelfCheckComparesInputs gives the second execution other recorded inputs.
 func TestSelfCheckComparesInputs(t *testing.T) {
-	connect := exchange{input: iocache.Input{Kind: iocache.Connect, Addr: "127.0.0.1:7777"}}
-	send := exchange{input: iocache.Input{Kind: iocache.Send, Data: []byte("input")}}
-	other := exchange{input: iocache.Input{Kind: iocache.Send, Data: []byte("output")}}
+	connect := exchange{input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:7777"}}
+	send := exchange{input: model.Input{Kind: model.Send, Data: []byte("input")}}
+	other := exchange{input: model.Input{Kind: model.Send, Data: []byte("output")}}
 	for says, answers := range map[string][]exchange{
 		"":                                {connect, send},
 		"again: input 2 to the peers":     {connect, other},

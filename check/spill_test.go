@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -57,7 +58,7 @@ func TestLostAnswersAreAnError(t *testing.T) {
 	r.peers.cache.Limit(1)
 	conn := r.executor.talk
 	conn.rewind()
-	in := sut.Input{Kind: sut.Connect, Address: "127.0.0.1:1", Name: 1}
+	in := model.Input{Kind: model.Connect, Addr: "127.0.0.1:1", Name: "1"}
 	if _, err := conn.Exchange(in); err == nil { // no room, so all is spilled
 		t.Fatal("there is room")
 	}

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
 
@@ -65,9 +66,9 @@ func (p *conversation) choose(behaviour int) error {
 	if p.behaviours() <= 1 {
 		return nil
 	}
-	input := iocache.Input{Kind: iocache.Choose, Conn: behaviour}
+	input := model.Input{Kind: model.Choose, Conn: behaviour}
 	if _, _, hit := p.cursor.Lookup(input); !hit {
-		if err := p.remember(input, iocache.Reaction{}); err != nil {
+		if err := p.remember(input, model.Reaction{}); err != nil {
 			return err
 		}
 	}

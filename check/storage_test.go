@@ -20,10 +20,10 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // saboteur has a checkpoint taken after every input, and does harm now and then.
@@ -387,11 +387,11 @@ func TestProxyIsKilled(t *testing.T) {
 // converse is an execution in which a program connects to the peer and sends something.
 func converse(talk *conversation, sends ...string) error {
 	talk.rewind()
-	if _, err := talk.Exchange(sut.Input{Kind: sut.Connect, Address: "127.0.0.1:7000", Name: 1}); err != nil {
+	if _, err := talk.Exchange(model.Input{Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "1"}); err != nil {
 		return err
 	}
 	for _, data := range sends {
-		if _, err := talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte(data)}); err != nil {
+		if _, err := talk.Exchange(model.Input{Kind: model.Send, Data: []byte(data)}); err != nil {
 			return err
 		}
 	}
@@ -432,7 +432,7 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Group.Peers[0].Command = append(config.Group.Peers[0].Command, "-history") // each answer repeats all before it
-	answers := map[bool]sut.Answer{}
+	answers := map[bool]model.Answer{}
 	for _, disturbed := range []bool{false, true} {
 		side := newPeerSide(context.Background(), newClientBy(t, ckptd.BackendMemory), *config.Group, strategy.Never{})
 		defer side.close()
@@ -443,7 +443,7 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 		if disturbed {
 			side.cache.Limit(1)
 			var full *iocache.LimitError
-			if _, err := talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte("0\n")}); !errors.As(err, &full) {
+			if _, err := talk.Exchange(model.Input{Kind: model.Send, Data: []byte("0\n")}); !errors.As(err, &full) {
 				t.Fatalf("a cache without room: %v", err)
 			}
 			side.cache.Limit(1 << 30)
@@ -451,7 +451,7 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if answers[disturbed], err = talk.Exchange(sut.Input{Kind: sut.Send, Data: []byte("1\n")}); err != nil {
+		if answers[disturbed], err = talk.Exchange(model.Input{Kind: model.Send, Data: []byte("1\n")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
 // dealing is an address that the program has connected to, or listened at, in some execution.
 type dealing struct {
-	kind    iocache.Kind
+	kind    model.Kind
 	address string
 }
 
@@ -20,7 +20,7 @@ type dealing struct {
 const maxDealings = 1024
 
 // noteDealing notes the address of an input that has one. The caller holds mu.
-func (p *peerSide) noteDealing(in iocache.Input) {
+func (p *peerSide) noteDealing(in model.Input) {
 	if d := (dealing{in.Kind, in.Addr}); !p.dealings[d] && len(p.dealings) < maxDealings {
 		p.dealings[d] = true
 	}
@@ -35,10 +35,10 @@ func (p *peerSide) unused() (lines []string) {
 	listened, connected := []proxy.Address{}, map[where]bool{}
 	everybody := map[proxy.Network]bool{} // whether a datagram socket could send to any
 	for d := range p.dealings {
-		if at, listens := listensAt(iocache.Input{Kind: d.kind, Addr: d.address}); listens {
+		if at, listens := listensAt(model.Input{Kind: d.kind, Addr: d.address}); listens {
 			listened = append(listened, at)
 		}
-		if d.kind == iocache.Connect {
+		if d.kind == model.Connect {
 			a := mustParse(d.address)
 			connected[whereOf(a)] = true
 			everybody[a.Network] = everybody[a.Network] || !a.At.IsValid() && a.Path == ""
@@ -48,7 +48,7 @@ func (p *peerSide) unused() (lines []string) {
 	reached := false
 	for _, peer := range p.spec.Peers {
 		if peer.IsClient() && !slices.ContainsFunc(listened, peer.Waits) {
-			lines = append(lines, fmt.Sprintf("%s was never started: it waits until the program listens %s; %s", peer.Name, peer.Awaited(), p.dealt(iocache.Listen, "it listened at", "it did not listen")))
+			lines = append(lines, fmt.Sprintf("%s was never started: it waits until the program listens %s; %s", peer.Name, peer.Awaited(), p.dealt(model.Listen, "it listened at", "it did not listen")))
 		}
 		addresses, _ := peer.Addresses() // they were validated
 		for _, at := range addresses {
@@ -57,7 +57,7 @@ func (p *peerSide) unused() (lines []string) {
 		}
 	}
 	if len(servers) > 0 && !reached {
-		lines = append(lines, fmt.Sprintf("no execution connected to %s; %s", strings.Join(servers, ", "), p.dealt(iocache.Connect, "the program connected to", "the program did not connect to anything")))
+		lines = append(lines, fmt.Sprintf("no execution connected to %s; %s", strings.Join(servers, ", "), p.dealt(model.Connect, "the program connected to", "the program did not connect to anything")))
 	}
 	return lines
 }
@@ -72,7 +72,7 @@ type where struct {
 func whereOf(a proxy.Address) where { return where{a.Network, a.At.Port(), a.Path} }
 
 // dealt lists addresses of one kind, after what was done with them; none if there are none.
-func (p *peerSide) dealt(kind iocache.Kind, did, none string) string {
+func (p *peerSide) dealt(kind model.Kind, did, none string) string {
 	const most = 4
 	var list []string
 	for _, d := range slices.SortedFunc(maps.Keys(p.dealings), func(a, b dealing) int { return strings.Compare(a.address, b.address) }) {

@@ -92,12 +92,9 @@ func (n place) objection(in Input) string {
 	return ""
 }
 
-// opens says whether the input makes a connection or a listener.
-func (in Input) opens() bool { return in.Kind == Connect || in.Kind == Listen }
-
 // reaches says whether the group can notice the input.
 func (n place) reaches(in Input) bool {
-	if in.opens() || in.Kind == Choose || in.Kind == Pass {
+	if in.Opens() || in.Kind == Choose || in.Kind == Pass {
 		return true
 	}
 	state := n.conns[in.Conn]
@@ -116,12 +113,12 @@ func (n place) reaches(in Input) bool {
 
 // plausible checks that r can be a reaction to in.
 func (n place) plausible(in Input, r Reaction) error {
-	if r.Refused < 0 || r.Refused != 0 && !in.opens() {
+	if r.Refused < 0 || r.Refused != 0 && !in.Opens() {
 		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect or listen can, with a positive one",
 			in, r.Refused)
 	}
 	if !n.reaches(in) {
-		if !r.empty() {
+		if !r.Empty() {
 			return fmt.Errorf("iocache: %v cannot reach the peers, so they cannot react with %v", in, r)
 		}
 		return nil

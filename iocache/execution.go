@@ -92,7 +92,7 @@ func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
 	}
 	if i > 0 {
 		var err error
-		if r, err = r.Own(in); err != nil {
+		if r, err = Own(r, in); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -111,7 +111,7 @@ func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
 func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 	i, local := x.localise(in)
 	if i > 0 {
-		if got, err = got.Own(in); err != nil {
+		if got, err = Own(got, in); err != nil {
 			return false, err
 		}
 	}
@@ -130,7 +130,7 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 		return false, nil
 	}
 	x.move(i, next.node)
-	if got = normalise(got); !x.cache.same(next.node, want, got) {
+	if got = got.Normal(); !x.cache.same(next.node, want, got) {
 		err := x.cache.repeatedDifferently(cur, local, want, got)
 		err.Reordered = true
 		return true, err
@@ -147,22 +147,22 @@ func (x *Execution) localise(in Input) (int, Input) {
 		in.Name = ""
 		return 0, in
 	}
-	if in.opens() != (in.Name != "") {
+	if in.Opens() != (in.Name != "") {
 		panic(fmt.Sprintf("iocache: in connection scope connects and listens have names, and nothing else has: %v", in))
 	}
 	i := 1 + in.Conn
-	if in.Conn < 0 || i > len(x.at) || in.opens() != (i == len(x.at)) {
+	if in.Conn < 0 || i > len(x.at) || in.Opens() != (i == len(x.at)) {
 		panic(fmt.Sprintf("iocache: %v, and %d connections were opened", in, len(x.at)-1))
 	}
 	in.Conn = 0
 	return i, in
 }
 
-// Own is the reaction to an input as it is in the tree of the input's connection, which is number
+// Own is a reaction to an input as it is in the tree of the input's connection, which is number
 // 0 there. It is a *Dependence if something arrived on another connection. A Listen has what arrived
 // on the connections that the group then opened with it; those follow it in number.
-func (r Reaction) Own(in Input) (Reaction, error) {
-	r = normalise(r)
+func Own(r Reaction, in Input) (Reaction, error) {
+	r = r.Normal()
 	last := in.Conn
 	if in.Kind == Listen {
 		last += len(r.Opened)
@@ -172,11 +172,11 @@ func (r Reaction) Own(in Input) (Reaction, error) {
 	if slices.ContainsFunc(r.Opened, other) || slices.ContainsFunc(r.Deliveries, elsewhere) {
 		return r, &Dependence{Input: in, Reaction: r}
 	}
-	return r.shifted(-in.Conn), nil
+	return shifted(r, -in.Conn), nil
 }
 
 // shifted is the reaction with other numbers for its connections.
-func (r Reaction) shifted(by int) Reaction {
+func shifted(r Reaction, by int) Reaction {
 	r.Deliveries, r.Opened = slices.Clone(r.Deliveries), slices.Clone(r.Opened) // the cache's own
 	for i := range r.Deliveries {
 		r.Deliveries[i].Conn += by
@@ -187,12 +187,12 @@ func (r Reaction) shifted(by int) Reaction {
 	return r
 }
 
-// globalise is the inverse of Reaction.Own.
+// globalise is the inverse of Own.
 func (x *Execution) globalise(r Reaction, in Input) Reaction {
 	if x.scope == Group || in.Conn == 0 || len(r.Deliveries)+len(r.Opened) == 0 {
 		return r
 	}
-	return r.shifted(in.Conn)
+	return shifted(r, in.Conn)
 }
 
 func (x *Execution) move(i int, to NodeID) {

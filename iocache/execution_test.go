@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // peersTwin is what a cache and the groups that it stands for look like to somebody naive: maps
@@ -164,7 +166,7 @@ func (s *scripted) execute() {
 		if in.Kind == Connect && answer.Refused != want.Refused {
 			s.Fatalf("%v: errno %d, want %d", in, answer.Refused, want.Refused)
 		}
-		if got, want := accumulate(Reaction{}, answer), accumulate(Reaction{}, s.global(want, in)); !got.equal(want) {
+		if got, want := accumulate(Reaction{}, answer), accumulate(Reaction{}, s.global(want, in)); !got.Equal(want) {
 			s.Fatalf("%v: %v, want %v\n%s", in, got, want, s.cache.dump())
 		}
 	}
@@ -172,7 +174,7 @@ func (s *scripted) execute() {
 
 func (s *scripted) global(r Reaction, in Input) Reaction {
 	if s.x.scope == Connection {
-		r = r.clone()
+		r = r.Clone()
 		for i := range r.Deliveries {
 			r.Deliveries[i].Conn = in.Conn
 		}
@@ -407,4 +409,13 @@ func TestExecutionRefusesNamelessConnections(t *testing.T) {
 			x.Lookup(in)
 		}()
 	}
+}
+
+// join is one reaction after the other.
+func join(list ...Reaction) Reaction {
+	var j model.Joined
+	for _, r := range list {
+		j.Add(r)
+	}
+	return j.Reaction
 }

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // A cache as a file is the list of what was recorded, in that order: read again, it
@@ -291,7 +293,7 @@ func (f *fields) bytes() []byte {
 // question reads what a record begins with: the place, and the input there.
 func (f *fields) question() (e Entry) {
 	e.At = NodeID(f.number(math.MaxInt32))
-	e.Input.Kind = Kind(f.number(uint64(kinds - 1)))
+	e.Input.Kind = Kind(f.number(uint64(model.Kinds - 1)))
 	e.Input.Conn = f.number(math.MaxInt32)
 	switch e.Input.Kind {
 	case Connect, Listen:

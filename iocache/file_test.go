@@ -11,21 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // someEntries are records of every kind.
 var someEntries = []Entry{
 	{Root, connect(0), says("hello")},
-	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")}, Reaction{Deliveries: []Delivery{{0, []byte("ü\x80"), EOF}}}},
+	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")}, Reaction{Deliveries: []Delivery{{Data: []byte("ü\x80"), End: EOF}}}},
 	{Root, Input{Kind: Connect, Addr: "127.0.0.1:23"}, Reaction{Refused: 111}},
-	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"}, Reaction{Deliveries: []Delivery{{0, nil, Reset}, {1, []byte("hello"), StillOpen}}}},
+	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"}, Reaction{Deliveries: []Delivery{{End: Reset}, {Conn: 1, Data: []byte("hello")}}}},
 	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
 	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
 	{Root, Input{Kind: Choose, Conn: 3}, Reaction{}},
-	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{2, []byte("GET"), EOF}}}},
-	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{0, 0}, {1, 256}}}},
-	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{1, nil, Reset}}, Ended: []Ending{{2, 9}}}},
-	{1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{0, nil, EOF}}}},
+	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{Conn: 2, Data: []byte("GET"), End: EOF}}}},
+	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{}, {Peer: 1, Status: 256}}}},
+	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{Conn: 1, End: Reset}}, Ended: []Ending{{Peer: 2, Status: 9}}}},
+	{1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{End: EOF}}}},
 }
 
 const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
@@ -68,9 +70,9 @@ func readFile(data []byte) (description string, entries []Entry, offset int64, e
 }
 
 func TestFile(t *testing.T) {
-	data := fileOf("peers of all kinds", someEntries)
+	data := fileOf("peers of all model.Kinds", someEntries)
 	description, entries, offset, err := readFile(data)
-	if diff := cmp.Diff(someEntries, entries); err != nil || diff != "" || description != "peers of all kinds" || offset != int64(len(data)) {
+	if diff := cmp.Diff(someEntries, entries); err != nil || diff != "" || description != "peers of all model.Kinds" || offset != int64(len(data)) {
 		t.Errorf("description %q, offset %d of %d, error %v, entries (-written +read):\n%s", description, offset, len(data), err, diff)
 	}
 	var text []byte
@@ -98,7 +100,7 @@ func drawEntry(t *rapid.T) Entry {
 		return nil
 	}
 	number := rapid.IntRange(0, 1<<31-1)
-	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
+	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, int(model.Kinds)-1).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
 	switch e.Input.Kind {
 	case Connect, Listen:
 		e.Input.Addr = string(bytes("addr"))
@@ -112,11 +114,11 @@ func drawEntry(t *rapid.T) Entry {
 		e.Reaction.Opened = append(e.Reaction.Opened, number.Draw(t, "listener"))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "ended") {
-		e.Reaction.Ended = append(e.Reaction.Ended, Ending{number.Draw(t, "peer"), number.Draw(t, "status")})
+		e.Reaction.Ended = append(e.Reaction.Ended, Ending{Peer: number.Draw(t, "peer"), Status: number.Draw(t, "status")})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "deliveries") {
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries,
-			Delivery{number.Draw(t, "to"), bytes("received"), End(rapid.IntRange(0, 2).Draw(t, "end"))})
+			Delivery{Conn: number.Draw(t, "to"), Data: bytes("received"), End: End(rapid.IntRange(0, 2).Draw(t, "end"))})
 	}
 	return e
 }

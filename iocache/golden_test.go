@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden scripts with the output of this run")
@@ -176,7 +178,7 @@ func (c *Cache) dump() string {
 func parseInput(t *testing.T, text string) Input {
 	t.Helper()
 	word, args, _ := strings.Cut(text, " ")
-	for kind := Connect; kind < kinds; kind++ {
+	for kind := Connect; kind < model.Kinds; kind++ {
 		if kind.String() != word {
 			continue
 		}

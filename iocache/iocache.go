@@ -19,6 +19,9 @@
 // how they were cut into writes. Wherever two recorded answers allow it the
 // assumption is checked, and an *Inconsistency shows the contradiction.
 //
+// Reactions that the cache gives out share its memory and must not be modified. They are in their
+// normal form.
+//
 // The package is pure: no I/O, no goroutines, no clock. A Cache must not be used
 // by two goroutines at the same time.
 package iocache
@@ -28,95 +31,35 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
-	"time"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// Kind says what an input does.
-type Kind uint8
+// The vocabulary of package model, by the names that it has there.
+type (
+	Kind     = model.Kind
+	Input    = model.Input
+	Reaction = model.Reaction
+	Delivery = model.Delivery
+	Ending   = model.Ending
+	End      = model.End
+	Time     = model.Time
+)
 
-// The inputs that a peer group can be given.
+// The kinds of inputs, the ends of streams, and the greatest time of a Pass to the first timer.
 const (
-	Connect  Kind = iota + 1 // open connection Conn to Addr
-	Send                     // send Data, which is not empty, on Conn
-	Shutdown                 // end the stream towards the peer (half close)
-	Close                    // close both directions
-	Choose                   // start the group so that it behaves in way Conn: only at the root
-	Listen                   // accept what the group connects to Addr: Conn is the listener
-	Pass                     // let time pass for the group: Conn is 0, see Input.Most
-	kinds
+	Connect   = model.Connect
+	Send      = model.Send
+	Shutdown  = model.Shutdown
+	Close     = model.Close
+	Choose    = model.Choose
+	Listen    = model.Listen
+	Pass      = model.Pass
+	StillOpen = model.StillOpen
+	EOF       = model.EOF
+	Reset     = model.Reset
+	Once      = model.Once
 )
-
-// Input is one thing done to the peer group. Connections and listeners are numbered
-// together, by their order along a path: 0 is the first one, refused ones included. Close
-// ends either.
-type Input struct {
-	Kind Kind
-	Conn int    // Choose: the behaviour
-	Addr string // Connect and Listen only
-	Data []byte // Send only
-	// Most, of a Pass, is how far time may go at most: to the next timer of the SUT. With 0 the SUT
-	// has none, and time goes to the first timer of the group that makes it do something. With Once it
-	// goes to the timer that is due first, whenever that is, and no further.
-	Most time.Duration
-	// Name, of a Connect, gives the connection a tree of its own, in which it is number 0: it is
-	// the same in all executions in which that connection is opened. In group scope it is empty.
-	Name string
-}
-
-// End says how a peer has ended its stream.
-type End uint8
-
-// The ends of a stream. A stream that ended with EOF may still be Reset later.
-const (
-	StillOpen End = iota
-	EOF
-	Reset
-)
-
-// Delivery is what one connection received from its peer.
-type Delivery struct {
-	Conn int
-	Data []byte
-	End  End // after Data
-}
-
-// Ending says that a peer's process has ended.
-type Ending struct {
-	Peer   int // its index in the group
-	Status int // as wait(2) has it
-}
-
-// Reaction is all that the group did after an input until it was quiescent. The
-// order between connections cannot be observed and is not kept: the cache holds
-// at most one delivery for each connection, in the order of their numbers.
-// Reactions that the cache gives out share its memory and must not be modified.
-type Reaction struct {
-	Refused int // errno of a connect or listen that failed; 0: none did
-	// Opened are the connections that the group has made: for each the number of the
-	// listener. They get the next numbers, in this order.
-	Opened     []int
-	Deliveries []Delivery
-	Ended      []Ending // in the order of Peer, each once
-	Time       Time     // of a Pass
-}
-
-// Once is Input.Most of a Pass to the first timer.
-const Once time.Duration = 1
-
-// Time says how far time has gone with a Pass. It is part of the answer, but not compared: peers on the
-// machine's clock are a little late each time.
-type Time struct {
-	Passed time.Duration // not more than Input.Most, if that is neither 0 nor Once
-	// Idle says that no timer of the group is due soon enough to be waited for: until
-	// the next other input nothing comes from it.
-	Idle bool
-	// Tie says that a timer of the group is due at the same time as that of the SUT: either may be first.
-	Tie bool
-	// Due is when the first timer of the group would be due that was not waited for, counted from
-	// the end of the Pass, and Peer whose it is. 0: there is none.
-	Due  time.Duration
-	Peer int
-}
 
 // NodeID names a place in the tree, a logical checkpoint. It stays valid for as
 // long as the cache. The root, where no input has been given yet, is 0.
@@ -226,7 +169,7 @@ func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
 	if in.Kind == Send {
 		record = c.recordSend
 	}
-	to, err := record(cur.node, in, normalise(r))
+	to, err := record(cur.node, in, r.Normal())
 	if err != nil {
 		return cur, err
 	}
@@ -255,7 +198,7 @@ func (c *Cache) Path(from, to NodeID) []Step {
 // does not, the peers are nondeterministic, and the error is an *Inconsistency
 // that shows both.
 func (c *Cache) Compare(step Step, got Reaction) error {
-	got = normalise(got)
+	got = got.Normal()
 	if c.same(step.Node, step.Reaction, got) {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestCopies(t *testing.T) {
 	clear(answer)
 	r.Deliveries[0].Conn = 7
 	_, served, _, hit := c.Lookup(cursors[1], send("question"))
-	if !hit || !served.equal(says("answer")) {
+	if !hit || !served.Equal(says("answer")) {
 		t.Errorf("served %v, hit %v", served, hit)
 	}
 }
@@ -56,11 +56,11 @@ func TestServedStaysValid(t *testing.T) {
 	if _, err := c.Record(cursors[1], send("a"), says("A")); err != nil {
 		t.Fatal(err)
 	}
-	if !served.equal(says("AB")) {
+	if !served.Equal(says("AB")) {
 		t.Errorf("what was served has become %v", served)
 	}
 	steps := c.Path(cursors[1].Node(), cursors[2].Node())
-	if len(steps) != 2 || !steps[0].Reaction.equal(says("A")) || !steps[1].Reaction.equal(says("B")) {
+	if len(steps) != 2 || !steps[0].Reaction.Equal(says("A")) || !steps[1].Reaction.Equal(says("B")) {
 		t.Errorf("path over the cut: %v", steps)
 	}
 }
@@ -152,8 +152,8 @@ func TestInconsistencyFields(t *testing.T) {
 	if !errors.As(err, &contradiction) {
 		t.Fatalf("error %v, want an *Inconsistency", err)
 	}
-	if contradiction.Cut || len(contradiction.Path) != len(inputs)-1 || !contradiction.Want.equal(large) ||
-		!contradiction.Got.empty() || string(contradiction.Now.Data) != "last" {
+	if contradiction.Cut || len(contradiction.Path) != len(inputs)-1 || !contradiction.Want.Equal(large) ||
+		!contradiction.Got.Empty() || string(contradiction.Now.Data) != "last" {
 		t.Errorf("fields: cut %v, %d steps, now %v", contradiction.Cut, len(contradiction.Path), contradiction.Now)
 	}
 	text := err.Error()

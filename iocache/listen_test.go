@@ -29,14 +29,14 @@ func TestListenInConnectionScope(t *testing.T) {
 	listen := func(number int) (Input, Reaction) {
 		return Input{Kind: Listen, Conn: number, Name: "l", Addr: "0.0.0.0:80"}, Reaction{
 			Opened:     []int{number, number},
-			Deliveries: []Delivery{{number + 1, []byte("GET a"), StillOpen}, {number + 2, []byte("GET b"), EOF}},
+			Deliveries: []Delivery{{Conn: number + 1, Data: []byte("GET a")}, {Conn: number + 2, Data: []byte("GET b"), End: EOF}},
 		}
 	}
 	on := func(conn int, data string) Input { return Input{Kind: Send, Conn: conn, Data: []byte(data)} }
-	ends := Reaction{Deliveries: []Delivery{{2, nil, Reset}}, Ended: []Ending{{1, 0}}}
+	ends := Reaction{Deliveries: []Delivery{{Conn: 2, End: Reset}}, Ended: []Ending{{Peer: 1}}}
 	in, opens := listen(0)
 	give(in, opens)
-	give(on(1, "A"), Reaction{Deliveries: []Delivery{{1, []byte("more"), StillOpen}}})
+	give(on(1, "A"), Reaction{Deliveries: []Delivery{{Conn: 1, Data: []byte("more")}}})
 	give(on(2, "B"), ends)
 	misses := c.Stats().Misses
 
@@ -46,7 +46,7 @@ func TestListenInConnectionScope(t *testing.T) {
 	if diff := cmp.Diff(opens, give(in, Reaction{})); diff != "" {
 		t.Errorf("listen, with other numbers (-want +got):\n%s", diff)
 	}
-	want := Reaction{Deliveries: []Delivery{{3, nil, Reset}}, Ended: []Ending{{1, 0}}}
+	want := Reaction{Deliveries: []Delivery{{Conn: 3, End: Reset}}, Ended: []Ending{{Peer: 1}}}
 	if diff := cmp.Diff(want, give(on(3, "B"), Reaction{})); diff != "" {
 		t.Errorf("on the second connection first (-want +got):\n%s", diff)
 	}

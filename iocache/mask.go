@@ -21,7 +21,7 @@ func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
 // of them, or is where the request was made.
 func (c *Cache) same(at NodeID, want, got Reaction) bool {
 	want.Time, got.Time = Time{}, Time{}
-	if want.equal(got) {
+	if want.Equal(got) {
 		return true
 	}
 	if len(c.masks) == 0 {
@@ -31,7 +31,7 @@ func (c *Cache) same(at NodeID, want, got Reaction) bool {
 	blank := func(i int) func([]byte) []byte {
 		return func([]byte) []byte { blanks[i]++; return []byte{0} }
 	}
-	return c.masked(at, want, blank(0)).equal(c.masked(at, got, blank(1))) && blanks[0] == blanks[1]
+	return c.masked(at, want, blank(0)).Equal(c.masked(at, got, blank(1))) && blanks[0] == blanks[1]
 }
 
 // unmasked is a reaction with what may differ as it is in another one, of which it may be the
@@ -42,7 +42,7 @@ func (c *Cache) unmasked(at NodeID, r, as Reaction) Reaction {
 	}
 	fill := func(match []byte) []byte { return make([]byte, len(match)) }
 	blank, blankAs := c.masked(at, r, fill), c.masked(at, as, fill)
-	r = r.clone()
+	r = r.Clone()
 	for i := range r.Deliveries {
 		j := slices.IndexFunc(as.Deliveries, func(d Delivery) bool { return d.Conn == r.Deliveries[i].Conn })
 		if j >= 0 && bytes.HasPrefix(blank.Deliveries[i].Data, blankAs.Deliveries[j].Data) {
@@ -54,7 +54,7 @@ func (c *Cache) unmasked(at NodeID, r, as Reaction) Reaction {
 
 // masked is a copy of a reaction with something else for what may differ.
 func (c *Cache) masked(at NodeID, r Reaction, replace func(match []byte) []byte) Reaction {
-	r = r.clone()
+	r = r.Clone()
 	for i := range r.Deliveries {
 		d := &r.Deliveries[i]
 		addr := c.addrOf(at, d.Conn)

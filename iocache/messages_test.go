@@ -28,7 +28,7 @@ func TestBoundsOfMessages(t *testing.T) {
 				cursor := at
 				for _, text := range list {
 					in := Input{Kind: Send, Data: framed(text)}
-					if _, served, rest, hit := c.Lookup(cursor, in); hit || !served.empty() || len(rest.Data) != len(in.Data) {
+					if _, served, rest, hit := c.Lookup(cursor, in); hit || !served.Empty() || len(rest.Data) != len(in.Data) {
 						t.Fatalf("%q: the group is to be asked for all of it, and not for %v", text, rest)
 					}
 					answer := Reaction{Deliveries: []Delivery{{Data: framed("got " + text)}}}

@@ -43,12 +43,12 @@ func (a *answer) reaction() Reaction {
 
 // shareAnswer is the number of a reaction equal to r, of which one more node has it then.
 func (c *Cache) shareAnswer(r Reaction) answerID {
-	if r.empty() {
+	if r.Empty() {
 		return 0
 	}
 	hash := c.hashReaction(r)
 	id := answerID(c.answerIndex.find(hash, func(n int32) bool {
-		return c.answers[n].reaction().equal(r)
+		return c.answers[n].reaction().Equal(r)
 	}))
 	if id == 0 {
 		id = c.addAnswer(r)
@@ -60,9 +60,9 @@ func (c *Cache) shareAnswer(r Reaction) answerID {
 
 // addAnswer keeps a copy of a reaction, which no node has yet.
 func (c *Cache) addAnswer(r Reaction) answerID {
-	r = r.clone()
+	r = r.Clone()
 	a := answer{deliveries: r.Deliveries}
-	if r.Deliveries = nil; !r.empty() {
+	if r.Deliveries = nil; !r.Empty() {
 		a.rest = &r
 	}
 	c.bytes += answerBytes + a.size()
@@ -78,7 +78,7 @@ func (c *Cache) addAnswer(r Reaction) answerID {
 
 // size is the memory that the answer holds besides itself.
 func (a *answer) size() int64 {
-	size := a.reaction().size()
+	size := a.reaction().Size()
 	if a.rest != nil {
 		size += int64(unsafe.Sizeof(*a.rest))
 	}

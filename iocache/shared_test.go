@@ -62,7 +62,7 @@ func TestSharedAnswerIsCut(t *testing.T) {
 		in     string
 		answer string
 	}{{cursors[1], "a", "A"}, {cursors[2], "ab", "AB"}} {
-		if _, served, _, hit := c.Lookup(step.at, send(step.in)); !hit || !served.equal(says(step.answer)) {
+		if _, served, _, hit := c.Lookup(step.at, send(step.in)); !hit || !served.Equal(says(step.answer)) {
 			t.Errorf("%q is answered with %v, hit %v", step.in, served, hit)
 		}
 	}

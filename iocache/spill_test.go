@@ -57,7 +57,7 @@ func TestSpilling(t *testing.T) {
 	}
 	for range 2 {
 		for i, cur := range cursors {
-			if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.equal(answerTo(i)) {
+			if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 				t.Fatalf("request %d: %v, hit %v", i, served, hit)
 			}
 		}
@@ -105,7 +105,7 @@ func TestFullStore(t *testing.T) {
 		t.Fatalf("error %v, %+v", err, c.Stats())
 	}
 	for i, cur := range cursors[:len(cursors)-1] {
-		if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.equal(answerTo(i)) {
+		if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 			t.Fatalf("request %d: %v, hit %v", i, served, hit)
 		}
 	}
@@ -137,7 +137,7 @@ func TestDamagedStore(t *testing.T) {
 						}
 					}
 				}()
-				if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.equal(answerTo(i)) {
+				if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 					t.Errorf("%s: request %d: %v, hit %v", name, i, served, hit)
 				}
 			}()

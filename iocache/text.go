@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // AppendText appends a record as a line of text, without its end. ParseText reads it; nothing is
@@ -51,15 +53,15 @@ func (e Entry) AppendText(b []byte) []byte {
 		b = fmt.Appendf(b, " ended(peer %d, status %d)", x.Peer, x.Status)
 	}
 	if t := e.Reaction.Time; t != (Time{}) {
-		b = t.appendText(b)
+		b = appendTimeText(b, t)
 	}
-	if e.Reaction.empty() {
+	if e.Reaction.Empty() {
 		b = append(b, " nothing"...)
 	}
 	return b
 }
 
-func (t Time) appendText(b []byte) []byte {
+func appendTimeText(b []byte, t Time) []byte {
 	b = append(append(b, " time("...), t.Passed.String()...)
 	if t.Idle {
 		b = append(b, " idle"...)
@@ -135,7 +137,7 @@ func (p *textParser) quoted() []byte {
 
 func (p *textParser) entry() (e Entry) {
 	e.At = NodeID(p.number())
-	for kind := Connect; kind < kinds; kind++ {
+	for kind := Connect; kind < model.Kinds; kind++ {
 		if p.take(" " + kind.String() + " ") {
 			e.Input.Kind = kind
 		}
@@ -177,7 +179,7 @@ func (p *textParser) entry() (e Entry) {
 		e.Reaction.Time = p.time()
 		p.wrong = p.wrong || e.Input.Kind != Pass
 	}
-	p.wrong = p.wrong || e.Reaction.empty() || e.Input.Kind == 0
+	p.wrong = p.wrong || e.Reaction.Empty() || e.Input.Kind == 0
 	return e
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // Cache is the tree of all inputs and reactions so far. Make one with New.
@@ -101,7 +103,7 @@ func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
 // lookupSend walks down while bytes and edges agree. The walk may pass branching
 // points; what counts is the last answered node.
 func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
-	var served joined
+	var served model.Joined
 	last, rest := cur.node, in.Data // the last answered node and what is left there
 	at, left := cur.node, in.Data
 	for len(left) > 0 {
@@ -118,7 +120,7 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 			continue
 		}
 		last, rest = at, left
-		served.add(c.reactionOf(child))
+		served.Add(c.reactionOf(child))
 		if c.states[n.conns][in.Conn].gone() {
 			rest = nil // the remaining bytes reach nobody
 			break
@@ -150,10 +152,10 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		}
 		return child, nil
 	}
-	if err := c.reserve(from, 1, r.size()+int64(len(in.Addr))); err != nil {
+	if err := c.reserve(from, 1, r.Size()+int64(len(in.Addr))); err != nil {
 		return 0, err
 	}
-	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn), label: strings.Clone(in.label())}
+	n := node{parent: from, kind: in.Kind, conn: int32(in.Conn), label: strings.Clone(labelOf(in))}
 	child := c.add(n)
 	c.answer(child, from, r, false)
 	return child, nil
@@ -169,7 +171,7 @@ type walk struct {
 }
 
 // size is the memory that adding what remains of the walk takes, besides nodes.
-func (w walk) size() int64 { return w.reaction.size() + int64(len(w.left)) }
+func (w walk) size() int64 { return w.reaction.Size() + int64(len(w.left)) }
 
 // recordSend walks down like lookupSend, but on through unverified nodes, taking
 // from r what they have answered already, and adds what is new at the end.
@@ -193,8 +195,8 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		if len(w.left) == 0 && c.same(child, known, w.reaction) {
 			w.reaction = known
 		}
-		remainder, ok := c.unmasked(child, w.reaction, known).minus(known)
-		if !ok || len(w.left) == 0 && !remainder.empty() {
+		remainder, ok := c.unmasked(child, w.reaction, known).Minus(known)
+		if !ok || len(w.left) == 0 && !remainder.Empty() {
 			return 0, c.contradiction(child, w, in.Conn)
 		}
 		if first == Root {
@@ -257,7 +259,7 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 	below := c.answeredBelow(tops)
 	remainders := make([]Reaction, len(below))
 	for i, n := range below {
-		remainder, ok := c.unmasked(n, c.reactionOf(n), w.reaction).minus(w.reaction)
+		remainder, ok := c.unmasked(n, c.reactionOf(n), w.reaction).Minus(w.reaction)
 		if !ok {
 			return 0, c.contradiction(n, w, conn)
 		}
@@ -373,7 +375,7 @@ func (c *Cache) control(from NodeID, in Input) (NodeID, bool) {
 		}
 		from = tree
 	}
-	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn), label: in.label()}
+	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn), label: labelOf(in)}
 	child := c.child(e)
 	return child, child != Root
 }
@@ -438,7 +440,7 @@ func (c *Cache) stepOf(n NodeID) Input {
 	switch {
 	case d.kind == Send:
 		in.Data = []byte(d.label)
-	case in.opens():
+	case in.Opens():
 		in.Addr = d.label
 	case d.kind == Pass && d.label != "":
 		n, err := strconv.ParseInt(d.label, 10, 64)
@@ -450,8 +452,8 @@ func (c *Cache) stepOf(n NodeID) Input {
 	return in
 }
 
-// label is what tells the edge of an input, but a Send, from others of its kind on its connection.
-func (in Input) label() string {
+// labelOf is what tells the edge of an input, but a Send, from others of its kind on its connection.
+func labelOf(in Input) string {
 	if in.Kind == Pass && in.Most != 0 {
 		return strconv.FormatInt(int64(in.Most), 10)
 	}

@@ -43,7 +43,7 @@ func (s *simulated) perform(in Input) Reaction {
 		s.stir(100 + byte(in.Conn))
 		return r
 	}
-	if in.opens() {
+	if in.Opens() {
 		s.stir(200 + byte(len(in.Addr)) + byte(in.Kind))
 		if s.memory>>8%5 == 0 {
 			s.conns = append(s.conns, refused)
@@ -55,7 +55,7 @@ func (s *simulated) perform(in Input) Reaction {
 		}
 		s.conns = append(s.conns, state)
 		s.react(&r)
-		return normalise(r)
+		return r.Normal()
 	}
 	place := place{conns: s.conns}
 	if !place.reaches(in) {
@@ -69,7 +69,7 @@ func (s *simulated) perform(in Input) Reaction {
 	case Send:
 		for _, b := range in.Data {
 			if s.conns[in.Conn].gone() {
-				return normalise(r)
+				return r.Normal()
 			}
 			s.stir(b + byte(in.Conn)*16)
 			s.react(&r)
@@ -77,11 +77,11 @@ func (s *simulated) perform(in Input) Reaction {
 		if s.chunked {
 			s.stir(byte(len(in.Data)))
 		}
-		return normalise(r)
+		return r.Normal()
 	}
 	s.stir(byte(in.Kind) + byte(in.Conn)*16)
 	s.react(&r)
-	return normalise(r)
+	return r.Normal()
 }
 
 func (s *simulated) stir(b byte) { s.memory = (s.memory ^ uint32(b)) * 16777619 }
@@ -105,7 +105,7 @@ func (s *simulated) react(r *Reaction) {
 	case 6:
 		if peer := int(dice / 64 % 3); !s.ended[peer] {
 			s.ended[peer] = true
-			r.Ended = append(r.Ended, Ending{peer, int(dice / 256 % 2)})
+			r.Ended = append(r.Ended, Ending{Peer: peer, Status: int(dice / 256 % 2)})
 		}
 	}
 	state, objection := s.conns[d.Conn].deliver(d)
@@ -241,7 +241,7 @@ func (h history) inputs() []Input {
 		in := Input{Conn: int(fields[1][0] - '0')}
 		for in.Kind = Connect; in.Kind.String() != fields[0]; in.Kind++ {
 		}
-		if in.opens() {
+		if in.Opens() {
 			in.Addr = fields[2]
 		} else if in.Kind == Send {
 			in.Data = []byte(fields[2])
@@ -303,7 +303,7 @@ func (w world) drawInput(t *rapid.T, conns []connState, begun bool) Input {
 		kinds = []Kind{Connect, Listen, Choose}
 	}
 	in := Input{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Conn: len(conns)}
-	if in.opens() {
+	if in.Opens() {
 		in.Addr = rapid.SampledFrom([]string{"a:1", "a:1", "a:1", "bb:2"}).Draw(t, "addr")
 		return in
 	}
@@ -349,7 +349,7 @@ func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, his
 	in := w.drawInput(t, w.after(h).conns, len(h) > 0)
 	next, served, rest, hit := c.Lookup(cur, in)
 	wantNext, wantHit := w.lookup(h, in)
-	if want := w.between(h, wantNext); hit != wantHit || !served.equal(want) {
+	if want := w.between(h, wantNext); hit != wantHit || !served.Equal(want) {
 		t.Fatalf("%v after %q: hit %v with %v, want %v with %v\n%s", in, h.key(), hit, served, wantHit, want, c.dump())
 	}
 	if !hit {
@@ -442,7 +442,7 @@ func TestPeerThatSeesWrites(t *testing.T) {
 				next, answer, err := w.ask(t, c, cur, in, seen)
 				if err != nil {
 					var contradiction *Inconsistency
-					if !errors.As(err, &contradiction) || contradiction.Want.equal(contradiction.Got) && !contradiction.Cut {
+					if !errors.As(err, &contradiction) || contradiction.Want.Equal(contradiction.Got) && !contradiction.Cut {
 						t.Fatalf("not a contradiction: %v", err)
 					}
 					c.checkTree(t)
@@ -466,7 +466,7 @@ func (w world) ask(t *rapid.T, c *Cache, cur Cursor, in Input, seen Reaction) (C
 	for _, step := range c.Path(Root, next.Node()) {
 		onPath = accumulate(onPath, step.Reaction)
 	}
-	if got := accumulate(seen, answer); !got.equal(onPath) {
+	if got := accumulate(seen, answer); !got.Equal(onPath) {
 		t.Fatalf("the execution received %v, its path says %v\n%s", got, onPath, c.dump())
 	}
 	if hit {
@@ -476,7 +476,7 @@ func (w world) ask(t *rapid.T, c *Cache, cur Cursor, in Input, seen Reaction) (C
 	if err != nil {
 		return cur, answer, err
 	}
-	if !said.equal(onPath) {
+	if !said.Equal(onPath) {
 		t.Fatalf("the group said %v and the execution received %v", said, onPath)
 	}
 	more := standing.perform(rest)

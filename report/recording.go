@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -59,15 +60,15 @@ type Chosen struct {
 
 // Exchange is one input to the peers and all that they did in reaction.
 type Exchange struct {
-	Input      Input      `json:"input"`
-	Refused    int        `json:"refused,omitempty"` // errno of a connect or listen
-	Opened     []Opening  `json:"opened,omitempty"`
-	Deliveries []Delivery `json:"deliveries,omitempty"`
-	Ended      []Ending   `json:"ended,omitempty"`
-	Clients    int        `json:"clients,omitempty"` // how many are left
-	Failure    string     `json:"failure,omitempty"` // why the end of one ends the execution
-	Wrote      []Wrote    `json:"wrote,omitempty"`
-	Unheard    bool       `json:"unheard,omitempty"` // the peers may have written more
+	Input      model.Input      `json:"input"`
+	Refused    int              `json:"refused,omitempty"` // errno of a connect or listen
+	Opened     []Opening        `json:"opened,omitempty"`
+	Deliveries []model.Delivery `json:"deliveries,omitempty"`
+	Ended      []Ending         `json:"ended,omitempty"`
+	Clients    int              `json:"clients,omitempty"` // how many are left
+	Failure    string           `json:"failure,omitempty"` // why the end of one ends the execution
+	Wrote      []Wrote          `json:"wrote,omitempty"`
+	Unheard    bool             `json:"unheard,omitempty"` // the peers may have written more
 	// Time is, of a pass, how far it has gone. Recordings of before have none.
 	Time *PassedTime `json:"time,omitempty"`
 }
@@ -97,25 +98,6 @@ type Opening struct {
 type Ending struct {
 	Peer   string `json:"peer"`
 	Status int    `json:"status"` // as wait(2) has it
-}
-
-// Input is something done to the peers.
-type Input struct {
-	Kind string `json:"kind"` // "connect", "listen", "send", "shutdown", "close" or "pass"
-	Conn int    `json:"conn"`
-	Addr string `json:"addr,omitempty"` // connect and listen only
-	Data []byte `json:"data,omitempty"` // send only
-	// Behaviour of the peers that the first connect or listen of an execution has chosen, from 0 on.
-	Behaviour int `json:"behaviour,omitempty"`
-	// Most is, of a pass, how far time could go, in nanoseconds: 0 is any, 1 to the first timer.
-	Most time.Duration `json:"most,omitempty"`
-}
-
-// Delivery is what came from the peers on one connection.
-type Delivery struct {
-	Conn int    `json:"conn"`
-	Data []byte `json:"data,omitempty"`
-	End  string `json:"end,omitempty"` // after Data: "eof" or "reset"; empty if the stream goes on
 }
 
 // Expectation is what the replay has to show.
@@ -341,11 +323,9 @@ func (r *Recording) validate() error {
 const maxAlternatives = 1 << 16
 
 func (e Exchange) validate() error {
-	opens := false
+	opens := e.Input.Opens()
 	switch e.Input.Kind {
-	case "connect", "listen":
-		opens = true
-	case "send", "shutdown", "close", "pass":
+	case model.Connect, model.Listen, model.Send, model.Shutdown, model.Close, model.Pass:
 	default:
 		return fmt.Errorf("input %q, want connect, listen, send, shutdown, close or pass", e.Input.Kind)
 	}
@@ -354,12 +334,12 @@ func (e Exchange) validate() error {
 		return fmt.Errorf("connection %d, want 0 or more", e.Input.Conn)
 	case opens != (e.Input.Addr != ""):
 		return fmt.Errorf("%s with address %q: connect and listen have one, the others have none", e.Input.Kind, e.Input.Addr)
-	case (e.Input.Kind == "send") != (len(e.Input.Data) > 0):
+	case (e.Input.Kind == model.Send) != (len(e.Input.Data) > 0):
 		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind, len(e.Input.Data))
 	case e.Refused < 0 || e.Refused > 0 && !opens:
 		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
 	}
-	if t := e.Time; e.Input.Most < 0 || e.Input.Kind != "pass" && (t != nil || e.Input.Most != 0) ||
+	if t := e.Time; e.Input.Most < 0 || e.Input.Kind != model.Pass && (t != nil || e.Input.Most != 0) ||
 		t != nil && (t.Passed < 0 || t.Due < 0) {
 		return fmt.Errorf("%s, which takes %v at most: only pass does, with no negative time", e.Input.Kind, e.Input.Most)
 	}
@@ -369,7 +349,7 @@ func (e Exchange) validate() error {
 		}
 	}
 	for _, d := range e.Deliveries {
-		if d.Conn < 0 || d.End != "" && d.End != "eof" && d.End != "reset" {
+		if d.Conn < 0 || d.End > model.Reset {
 			return fmt.Errorf("delivery on connection %d with end %q, want eof, reset or nothing", d.Conn, d.End)
 		}
 	}

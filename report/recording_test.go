@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/tandem-mc/tandem/internal/model"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -23,12 +24,15 @@ func example() *Recording {
 		},
 		Schedule: []Chosen{{1, 0}, {1<<64 - 1, 2}, {0, 0}},
 		Exchanges: []Exchange{
-			{Input: Input{Kind: "connect", Addr: "127.0.0.1:2222"}, Deliveries: []Delivery{{Data: []byte("SSH-2.0-x\r\n")}}},
-			{Input: Input{Kind: "connect", Conn: 1, Addr: "127.0.0.1:1"}, Refused: 111},
-			{Input: Input{Kind: "send", Data: []byte{0, 0xff}}, Deliveries: []Delivery{{Data: []byte("<&>")}, {Conn: 1, End: "reset"}}},
-			{Input: Input{Kind: "shutdown"}, Deliveries: []Delivery{{End: "eof"}}},
-			{Input: Input{Kind: "pass"}},
-			{Input: Input{Kind: "close"}, Wrote: []Wrote{{"dropbear", []byte("Exit \xff\n")}}, Unheard: true},
+			{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:2222"},
+				Deliveries: []model.Delivery{{Data: []byte("SSH-2.0-x\r\n")}}},
+			{Input: model.Input{Kind: model.Connect, Conn: 1, Addr: "127.0.0.1:1"}, Refused: 111},
+			{Input: model.Input{Kind: model.Send, Data: []byte{0, 0xff}},
+				Deliveries: []model.Delivery{{Data: []byte("<&>")}, {Conn: 1, End: model.Reset}}},
+			{Input: model.Input{Kind: model.Shutdown}, Deliveries: []model.Delivery{{End: model.EOF}}},
+			{Input: model.Input{Kind: model.Pass}},
+			{Input: model.Input{Kind: model.Close}, Unheard: true,
+				Wrote: []Wrote{{"dropbear", []byte("Exit \xff\n")}}},
 		},
 		Expect: Expectation{Outcome: "panic", EventLog: "9f86d081"},
 	}
@@ -137,7 +141,7 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{`package "-toolexec=x", want one that does not begin with a dash`, func(r *Recording) { r.Program.Package = "-toolexec=x" }},
 		{"choice 1: alternative 4611686018427387904", func(r *Recording) { r.Schedule[1].Choice = 1 << 62 }},
 		{"choice 1: alternative -1", func(r *Recording) { r.Schedule[1].Choice = -1 }},
-		{`exchange 0: input "jump"`, func(r *Recording) { r.Exchanges[0].Input.Kind = "jump" }},
+		{`exchange 0: input "Kind(99)"`, func(r *Recording) { r.Exchanges[0].Input.Kind = 99 }},
 		{"exchange 1: connection -1", func(r *Recording) { r.Exchanges[1].Input.Conn = -1 }},
 		{`exchange 5: close with address "x"`, func(r *Recording) { r.Exchanges[5].Input.Addr = "x" }},
 		{`exchange 0: connect with address ""`, func(r *Recording) { r.Exchanges[0].Input.Addr = "" }},
@@ -145,7 +149,7 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{"exchange 5: close of 1 bytes", func(r *Recording) { r.Exchanges[5].Input.Data = []byte{1} }},
 		{"exchange 5: close refused with error 5", func(r *Recording) { r.Exchanges[5].Refused = 5 }},
 		{"exchange 1: connect refused with error -1", func(r *Recording) { r.Exchanges[1].Refused = -1 }},
-		{`exchange 3: delivery on connection 0 with end "bang"`, func(r *Recording) { r.Exchanges[3].Deliveries[0].End = "bang" }},
+		{`exchange 3: delivery on connection 0 with end "End(7)"`, func(r *Recording) { r.Exchanges[3].Deliveries[0].End = 7 }},
 		{"exchange 3: delivery on connection -4", func(r *Recording) { r.Exchanges[3].Deliveries[0].Conn = -4 }},
 	}
 	for _, test := range tests {
@@ -258,8 +262,10 @@ func TestAnyRecordingComesBack(t *testing.T) {
 			r.Schedule = append(r.Schedule, Chosen{rapid.Uint64().Draw(t, "goroutine"), rapid.IntRange(0, 1<<40).Draw(t, "choice")})
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "exchanges") {
-			e := Exchange{Input: Input{Kind: "send", Conn: rapid.IntRange(0, 9).Draw(t, "conn"), Data: data.Draw(t, "data")}}
-			e.Deliveries = []Delivery{{Data: data.Draw(t, "answer"), End: rapid.SampledFrom([]string{"", "eof", "reset"}).Draw(t, "end")}}
+			e := Exchange{Input: model.Input{Kind: model.Send, Data: data.Draw(t, "data")}}
+			e.Input.Conn = rapid.IntRange(0, 9).Draw(t, "conn")
+			end := model.End(rapid.IntRange(0, int(model.Reset)).Draw(t, "end"))
+			e.Deliveries = []model.Delivery{{Data: data.Draw(t, "answer"), End: end}}
 			r.Exchanges = append(r.Exchanges, e)
 		}
 		if err := r.validate(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -24,23 +25,24 @@ type lineClients struct {
 	inputs []string
 }
 
-func (p *lineClients) Exchange(in sut.Input) (sut.Answer, error) {
-	p.inputs = append(p.inputs, fmt.Sprintf("%d %d %s%s", in.Kind, in.Connection, in.Address, in.Data))
-	var a sut.Answer
+func (p *lineClients) Exchange(in model.Input) (model.Answer, error) {
+	p.inputs = append(p.inputs, fmt.Sprintf("%d %d %s%s", in.Kind, in.Conn, in.Addr, in.Data))
+	var a model.Answer
 	switch in.Kind {
-	case sut.Listen:
-		p.left, a.Errno = len(p.lines), p.errno
+	case model.Listen:
+		p.left, a.Refused = len(p.lines), p.errno
 		for i, line := range p.lines {
 			data := line + strings.Repeat("x", p.bulk)
-			a.Deliveries = append(a.Deliveries, sut.Delivery{Connection: 1 + i, Opened: true, Data: []byte(data)})
+			a.Opened = append(a.Opened, 0)
+			a.Deliveries = append(a.Deliveries, model.Delivery{Conn: 1 + i, Data: []byte(data)})
 		}
-		if p.errno != 0 {
-			a.Deliveries = nil
+		if a.First = 1; p.errno != 0 {
+			a.Opened, a.Deliveries = nil, nil
 		}
-	case sut.Connect: // they are clients only
-		a.Errno = int(unix.ECONNREFUSED)
-	case sut.Close:
-		if in.Connection > 0 {
+	case model.Connect: // they are clients only
+		a.Refused = int(unix.ECONNREFUSED)
+	case model.Close:
+		if in.Conn > 0 {
 			p.left--
 		}
 		if p.left < len(p.lines) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
@@ -161,38 +160,4 @@ func (p *place) problem(e *Event) string {
 		}
 	}
 	return ""
-}
-
-// readInput reads what the program does to its peers.
-func readInput(s *abi.Shared) (Input, error) {
-	h := s.Exchange
-	if h.Length > abi.ExchangeBytes {
-		return Input{}, damage("a request has %d bytes of at most %d", h.Length, abi.ExchangeBytes)
-	}
-	in := Input{Kind: InputKind(h.Kind), Connection: int(h.Connection), Data: s.Data[:h.Length:h.Length]}
-	switch in.Kind {
-	case Connect, Listen:
-		if in.Connection, in.Behaviour = 0, int(h.Connection); in.Behaviour >= MaxBehaviours {
-			return Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
-		}
-		address, err := readAddress(h.Address, in.Data)
-		if err != nil {
-			return Input{}, err
-		}
-		in.Name, in.Address, in.Data = h.Name, address.String(), nil
-	case Send, Shutdown, Close:
-		if h.Connection > 1<<31-1 {
-			return Input{}, damage("a request is for connection %d", h.Connection)
-		}
-	case Pass:
-		if h.Connection != 0 || h.Length != 0 {
-			return Input{}, damage("that time passes has connection %d and %d bytes", h.Connection, h.Length)
-		}
-		if in.Most = time.Duration(h.Most); in.Most < 0 {
-			return Input{}, damage("at most %d ns are to pass", h.Most)
-		}
-	default:
-		return Input{}, damage("a request has kind %d, which is unknown", h.Kind)
-	}
-	return in, nil
 }

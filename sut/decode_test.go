@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
@@ -75,8 +76,8 @@ func FuzzInput(f *testing.F) {
 			}
 			return
 		}
-		opens := in.Kind == Connect || in.Kind == Listen
-		if !opens && (in.Kind < Connect || in.Kind > Close) || in.Connection < 0 && !opens || (in.Address != "") != opens ||
+		opens := in.Opens()
+		if !opens && (in.Kind < model.Connect || in.Kind > model.Close) || in.Conn < 0 && !opens || (in.Addr != "") != opens ||
 			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && !opens {
 			t.Errorf("an impossible input: %+v", in)
 		}

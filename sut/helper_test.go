@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -79,21 +80,21 @@ type echoServer struct {
 	refuse      int
 }
 
-func (e *echoServer) Exchange(in sut.Input) (sut.Answer, error) {
+func (e *echoServer) Exchange(in model.Input) (model.Answer, error) {
 	switch in.Kind {
-	case sut.Connect:
+	case model.Connect:
 		if e.refuse != 0 {
-			return sut.Answer{Errno: e.refuse}, nil
+			return model.Answer{Reaction: model.Reaction{Refused: e.refuse}}, nil
 		}
 		e.connections++
-		return sut.Answer{Connection: e.connections - 1}, nil
-	case sut.Send:
+		return model.Answer{Conn: e.connections - 1}, nil
+	case model.Send:
 		if !e.silent {
 			data := append([]byte(nil), in.Data...)
-			return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, Data: data}}}, nil
+			return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: data}}}}, nil
 		}
-	case sut.Shutdown:
-		return sut.Answer{Deliveries: []sut.Delivery{{Connection: in.Connection, End: sut.EndOfStream}}}, nil
+	case model.Shutdown:
+		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, End: model.EOF}}}}, nil
 	}
-	return sut.Answer{}, nil
+	return model.Answer{}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -136,8 +137,8 @@ func TestPeersThatFail(t *testing.T) {
 
 type failingPeers struct{}
 
-func (failingPeers) Exchange(sut.Input) (sut.Answer, error) {
-	return sut.Answer{}, fmt.Errorf("the peer is on fire")
+func (failingPeers) Exchange(model.Input) (model.Answer, error) {
+	return model.Answer{}, fmt.Errorf("the peer is on fire")
 }
 
 // BenchmarkExchange is what an input to the peers and its answer cost, as the

@@ -1,13 +1,11 @@
 package sut
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -228,71 +226,6 @@ func (w *Worker) exchange(peers Peers) error {
 		return err
 	}
 	return w.reply(answer)
-}
-
-// reply hands the answer over, in as many pieces as it needs.
-func (w *Worker) reply(a Answer) error {
-	h := &w.shared.Exchange
-	*h = abi.ExchangeHeader{
-		Errno: uint32(a.Errno), Connection: uint32(a.Connection),
-		Passed: uint64(a.Time.Passed), Shows: flag(a.Time.Shows), Idle: flag(a.Time.Idle), Tie: flag(a.Time.Tie),
-	}
-	pending := a.Deliveries
-	for {
-		pending = w.fill(pending)
-		h.More = flag(len(pending) > 0)
-		h.Clients = uint32(a.Clients)
-		if h.Failed = flag(a.Failure != ""); h.Failed != 0 {
-			w.shared.MessageLength = uint32(copy(w.shared.Message[:], a.Failure))
-		}
-		if err := w.tell(abi.CommandReply); err != nil {
-			return w.explain(err)
-		}
-		if len(pending) == 0 {
-			return nil
-		}
-		if err := w.expect(abi.AnswerRequest); err != nil {
-			return w.explain(err)
-		}
-		if h.Kind != abi.ExchangeMore {
-			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.Kind)
-		}
-		*h = abi.ExchangeHeader{}
-	}
-}
-
-// fill writes as many deliveries as fit into the shared memory and returns the rest.
-func (w *Worker) fill(list []Delivery) []Delivery {
-	const header = int(unsafe.Sizeof(abi.DeliveryHeader{}))
-	sh := w.shared
-	at := 0
-	sh.Exchange.Deliveries = 0
-	for len(list) > 0 {
-		room := abi.ExchangeBytes - at - header - 8
-		if room <= 0 {
-			break
-		}
-		d := list[0]
-		n, end := len(d.Data), d.End
-		if n > room {
-			n, end = room, Open
-			list = append([]Delivery{{Connection: d.Connection, Data: d.Data[room:], End: d.End}}, list[1:]...)
-		} else {
-			list = list[1:]
-		}
-		binary.LittleEndian.PutUint32(sh.Data[at:], uint32(d.Connection))
-		binary.LittleEndian.PutUint32(sh.Data[at+4:], uint32(end))
-		binary.LittleEndian.PutUint32(sh.Data[at+8:], uint32(n))
-		binary.LittleEndian.PutUint32(sh.Data[at+12:], 0)
-		if d.Opened {
-			binary.LittleEndian.PutUint32(sh.Data[at+12:], uint32(d.Listener)+1)
-		}
-		copy(sh.Data[at+header:], d.Data[:n])
-		at += header + (n+7)&^7
-		sh.Exchange.Deliveries++
-	}
-	sh.Exchange.Length = uint32(at)
-	return list
 }
 
 // explain adds what is known about the end of the process to an error.

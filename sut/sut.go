@@ -12,8 +12,7 @@
 package sut
 
 import (
-	"time"
-
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
@@ -181,75 +180,7 @@ type MemoryAccess struct {
 
 // Peers answers for the other side of the program's connections.
 type Peers interface {
-	// Exchange is called with each input to the peer group, in order. An error
-	// ends the execution, and Run returns it.
-	Exchange(Input) (Answer, error)
+	// Exchange is called with each input to the peer group, in order. Its data are valid during
+	// the call. An error ends the execution, and Run returns it.
+	Exchange(model.Input) (model.Answer, error)
 }
-
-// Input is what the program does to its peers.
-type Input struct {
-	Kind       InputKind
-	Connection int    // numbered by the answer to Connect or Listen, or in the Delivery that opened it
-	Address    string // Connect, Listen: host:port
-	Name       uint64 // Connect: the same in all executions in which the goroutine opens this connection
-	Behaviour  int    // Connect or Listen, the first of an execution: how the peers behave, from 0 on; see World
-	Data       []byte // Send; valid during the call
-	// Most is, of a Pass, how long it is until the next timer of the program, where nothing else can happen; 0: there
-	// is none. With PassOnce time passes to the first timer of the peers, whenever it is due, and the program's clock
-	// stays as it is.
-	Most time.Duration
-}
-
-// PassOnce is Input.Most of a Pass that does not wait for the program's next timer.
-const PassOnce time.Duration = abi.PassOnce
-
-// InputKind is a kind of input.
-type InputKind uint8
-
-const (
-	Connect  InputKind = abi.ExchangeConnect
-	Send     InputKind = abi.ExchangeSend
-	Shutdown InputKind = abi.ExchangeShutdown // the program ends its side of the stream
-	Close    InputKind = abi.ExchangeClose    // of a connection or a listener
-	Listen   InputKind = abi.ExchangeListen   // from now on the peers can connect
-	Pass     InputKind = abi.ExchangePass     // time passes for the peers: see Input.Most; it has no connection
-)
-
-// Answer is what the peers did until they were quiescent.
-type Answer struct {
-	Errno      int // of the call itself, such as ECONNREFUSED; 0: it succeeded
-	Connection int // Connect, Listen: the number of the new connection or listener
-	Deliveries []Delivery
-	Clients    int // how many of World.Clients have not ended
-	Time       PassedTime
-	// Failure ends the execution as AssertionFailed, for this reason, if it is not empty.
-	Failure string
-}
-
-// PassedTime is the part of an Answer that is about time.
-type PassedTime struct {
-	Passed time.Duration // Pass: by so much the program's clock advances, at most Input.Most
-	Shows  bool          // the peers have done something
-	Idle   bool          // no timer of theirs will be due before the next other input
-	Tie    bool          // one is due at the same time as the program's next: either may be first
-}
-
-// Delivery is what arrived on one connection.
-type Delivery struct {
-	Connection int
-	Data       []byte
-	End        End // what ended the stream after Data
-	// Opened says that a peer has opened the connection, which is the next to be accepted at
-	// Listener.
-	Opened   bool
-	Listener int
-}
-
-// End says whether and how a peer ended a stream.
-type End uint8
-
-const (
-	Open        End = abi.EndNone
-	EndOfStream End = abi.EndOfStream
-	Reset       End = abi.EndReset
-)

@@ -399,7 +399,7 @@ type ExchangeHeader struct {
 	Name                uint64          // of a connect: of the connection, whatever the order in which others are opened
 	Most                uint64          // of a pass: ns until the program's next timer, 0 if it has none, or passOnce
 	Passed              uint64          // on the way back from a pass: ns that have gone
-	Shows, Idle, Tie, _ uint32          // likewise: see PassedTime
+	Shows, Idle, Tie, _ uint32          // likewise: see model.Time
 }
 
 // exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is itself.

@@ -1,7 +1,9 @@
-package iocache
+package model
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +41,7 @@ func TestMinus(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := no
-		if rest, ok := parseReaction(t, test.whole).minus(parseReaction(t, test.first)); ok {
+		if rest, ok := parseReaction(t, test.whole).Minus(parseReaction(t, test.first)); ok {
 			got = rest.String()
 		}
 		if got != test.want {
@@ -48,7 +50,7 @@ func TestMinus(t *testing.T) {
 	}
 }
 
-func TestNormalise(t *testing.T) {
+func TestNormal(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`nothing`, `nothing`},
 		{`1:"a" 0:"b"`, `0:"b" 1:"a"`},
@@ -58,8 +60,8 @@ func TestNormalise(t *testing.T) {
 		{`1:"a" 0:"x" 1:"b" 0:"y"`, `0:"xy" 1:"ab"`},
 	}
 	for _, test := range tests {
-		if got := normalise(parseReaction(t, test.in)).String(); got != test.want {
-			t.Errorf("normalise %s: %s, want %s", test.in, got, test.want)
+		if got := parseReaction(t, test.in).Normal().String(); got != test.want {
+			t.Errorf("the normal form of %s: %s, want %s", test.in, got, test.want)
 		}
 	}
 }
@@ -79,27 +81,27 @@ func drawReaction(t *rapid.T) Reaction {
 func TestMinusUndoesJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawReaction(t), drawReaction(t)
-		rest, ok := join(a, b).minus(a)
-		if !ok || !rest.equal(b) {
+		rest, ok := join(a, b).Minus(a)
+		if !ok || !rest.Equal(b) {
 			t.Fatalf("%v then %v, minus the former: %v, %v", a, b, rest, ok)
 		}
 		both := Reaction{
 			Refused: max(a.Refused, b.Refused), Opened: slices.Concat(a.Opened, b.Opened),
 			Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended),
 		}
-		if whole := join(a, b); !whole.equal(normalise(both)) {
+		if whole := join(a, b); !whole.Equal(both.Normal()) {
 			t.Fatalf("%v then %v is %v, want what both say, in the normal form", a, b, whole)
 		}
 	})
 }
 
-// TestNormaliseKeepsItsArgument: a caller may go on using what it has passed.
-func TestNormaliseKeepsItsArgument(t *testing.T) {
+// TestNormalKeepsItsArgument: a caller may go on using what it has passed.
+func TestNormalKeepsItsArgument(t *testing.T) {
 	r := parseReaction(t, `1:"a" 0:"b" 1:"c"`)
-	before := r.clone()
-	normalise(r)
+	before := r.Clone()
+	r.Normal()
 	if diff := cmp.Diff(before, r); diff != "" {
-		t.Errorf("normalise changed its argument (-before +after)\n%s", diff)
+		t.Errorf("Normal changed its argument (-before +after)\n%s", diff)
 	}
 }
 
@@ -124,9 +126,63 @@ func TestStrings(t *testing.T) {
 
 // join is one reaction after the other.
 func join(list ...Reaction) Reaction {
-	var j joined
+	var j Joined
 	for _, r := range list {
-		j.add(r)
+		j.Add(r)
 	}
 	return j.Reaction
+}
+
+// parseReaction reads what Reaction.String writes, for refusals and short deliveries.
+func parseReaction(t *testing.T, text string) (r Reaction) {
+	t.Helper()
+	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "(errno ", "(")) {
+		conn, rest, isDelivery := strings.Cut(word, ":")
+		if !isDelivery {
+			if code, ok := strings.CutPrefix(word, "refused("); ok {
+				r.Refused, _ = strconv.Atoi(strings.TrimSuffix(code, ")"))
+			}
+			continue
+		}
+		d := Delivery{}
+		d.Conn, _ = strconv.Atoi(conn)
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			data, _ := strconv.Unquote(quoted)
+			d.Data, rest = []byte(data), rest[len(quoted):]
+		}
+		if err := d.End.UnmarshalText([]byte(strings.ToLower(rest))); err != nil {
+			t.Fatal(err)
+		}
+		r.Deliveries = append(r.Deliveries, d)
+	}
+	return r
+}
+
+// TestTexts: what files say is read back, and nothing else is.
+func TestTexts(t *testing.T) {
+	for kind := Connect; kind < Kinds; kind++ {
+		var got Kind
+		text, err := kind.MarshalText()
+		err = errors.Join(err, got.UnmarshalText(text))
+		if err != nil || got != kind || string(text) != kind.String() {
+			t.Errorf("%v is written as %q and read as %v: %v", kind, text, got, err)
+		}
+	}
+	for end := StillOpen; end < ends; end++ {
+		var got End
+		text, err := end.MarshalText()
+		if end == StillOpen {
+			text = nil // it is left out
+		}
+		if err2 := got.UnmarshalText(text); err != nil || err2 != nil || got != end {
+			t.Errorf("%v is written as %q and read as %v: %v, %v", end, text, got, err, err2)
+		}
+	}
+	var kind Kind
+	var end End
+	for _, text := range []string{"jump", Kind(0).String(), Kinds.String(), "open", ends.String()} {
+		if kind.UnmarshalText([]byte(text)) == nil || end.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q, which is no kind and no end, is read as %v and %v", text, kind, end)
+		}
+	}
 }

@@ -1,0 +1,28 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// BenchmarkSchedule is what it costs to turn a schedule of the search into that of a worker.
+func BenchmarkSchedule(b *testing.B) {
+	var s explore.Schedule
+	for i := range 1000 {
+		s.Prefix = append(s.Prefix, explore.Action{Goroutine: explore.GoroutineID(i%7 + 1), Choice: i % 2})
+	}
+	s.SleepFrom = 900
+	for i := range 20 {
+		sleeper := &explore.Sleeper{Action: explore.Action{Goroutine: explore.GoroutineID(i + 1)}}
+		for k := range 10 {
+			sleeper.Accesses = append(sleeper.Accesses, explore.Access{Object: explore.ObjectID(k + 1), Kind: explore.Write})
+		}
+		s.Sleep = append(s.Sleep, sleeper)
+	}
+	t := &translator{}
+	b.ReportAllocs()
+	for b.Loop() {
+		t.schedule(s)
+	}
+}

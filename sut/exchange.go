@@ -1,0 +1,138 @@
+package sut
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut/internal/abi"
+)
+
+// The kinds of inputs, the ends of streams, and what a Pass to the first timer may take are the
+// same in the shared memory and for all other rooms.
+var _ = [1]struct{}{}[0|
+	(model.Connect^abi.ExchangeConnect)|(model.Send^abi.ExchangeSend)|
+	(model.Shutdown^abi.ExchangeShutdown)|(model.Close^abi.ExchangeClose)|
+	(model.Listen^abi.ExchangeListen)|(model.Pass^abi.ExchangePass)|
+	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
+	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)]
+
+// readInput reads what the program does to its peers.
+func readInput(s *abi.Shared) (model.Input, error) {
+	h := s.Exchange
+	if h.Length > abi.ExchangeBytes {
+		return model.Input{}, damage("a request has %d bytes of at most %d", h.Length, abi.ExchangeBytes)
+	}
+	kind := model.Kind(h.Kind)
+	in := model.Input{Kind: kind, Conn: int(h.Connection), Data: s.Data[:h.Length:h.Length]}
+	switch h.Kind {
+	case abi.ExchangeConnect, abi.ExchangeListen:
+		if in.Conn, in.Behaviour = 0, int(h.Connection); in.Behaviour >= MaxBehaviours {
+			return model.Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
+		}
+		address, err := readAddress(h.Address, in.Data)
+		if err != nil {
+			return model.Input{}, err
+		}
+		in.Name, in.Addr, in.Data = strconv.FormatUint(h.Name, 16), address.String(), nil
+	case abi.ExchangeSend, abi.ExchangeShutdown, abi.ExchangeClose:
+		if h.Connection > 1<<31-1 {
+			return model.Input{}, damage("a request is for connection %d", h.Connection)
+		}
+	case abi.ExchangePass:
+		if h.Connection != 0 || h.Length != 0 {
+			return model.Input{}, damage("that time passes has connection %d and %d bytes", h.Connection, h.Length)
+		}
+		if in.Most = time.Duration(h.Most); in.Most < 0 {
+			return model.Input{}, damage("at most %d ns are to pass", h.Most)
+		}
+	default:
+		return model.Input{}, damage("a request has kind %d, which is unknown", h.Kind)
+	}
+	return in, nil
+}
+
+// reply hands the answer over, in as many pieces as it needs.
+func (w *Worker) reply(a model.Answer) error {
+	h := &w.shared.Exchange
+	*h = abi.ExchangeHeader{
+		Errno: uint32(a.Refused), Connection: uint32(a.Conn),
+		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows()), Idle: flag(a.Time.Idle), Tie: flag(a.Time.Tie),
+	}
+	left := unsent{first: a.First, opened: a.Opened, deliveries: a.Deliveries}
+	for {
+		fill(w.shared, &left)
+		h.More = flag(!left.empty())
+		h.Clients = uint32(a.Clients)
+		if h.Failed = flag(a.Failure != ""); h.Failed != 0 {
+			w.shared.MessageLength = uint32(copy(w.shared.Message[:], a.Failure))
+		}
+		if err := w.tell(abi.CommandReply); err != nil {
+			return w.explain(err)
+		}
+		if left.empty() {
+			return nil
+		}
+		if err := w.expect(abi.AnswerRequest); err != nil {
+			return w.explain(err)
+		}
+		if h.Kind != abi.ExchangeMore {
+			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.Kind)
+		}
+		*h = abi.ExchangeHeader{}
+	}
+}
+
+// unsent is what is left of an answer to hand over.
+type unsent struct {
+	first      int              // number of the first connection of opened
+	opened     []int            // at which listeners
+	deliveries []model.Delivery // after those
+	sent       int              // bytes of the first delivery
+}
+
+func (u *unsent) empty() bool { return len(u.opened)+len(u.deliveries) == 0 }
+
+const deliveryHeaderSize = int(unsafe.Sizeof(abi.DeliveryHeader{}))
+
+// fill writes as much into the shared memory as fits.
+func fill(sh *abi.Shared, left *unsent) {
+	at := 0
+	sh.Exchange.Deliveries = 0
+	for !left.empty() {
+		room := abi.ExchangeBytes - at - deliveryHeaderSize - 8
+		if room <= 0 {
+			break
+		}
+		sh.Exchange.Deliveries++
+		if len(left.opened) > 0 {
+			header := abi.DeliveryHeader{Connection: uint32(left.first), Listener: uint32(left.opened[0]) + 1}
+			at += deliver(sh, at, header, nil)
+			left.first, left.opened = left.first+1, left.opened[1:]
+			continue
+		}
+		d := &left.deliveries[0]
+		data, end := d.Data[left.sent:], d.End
+		if len(data) > room {
+			data, end = data[:room], model.StillOpen
+			left.sent += room
+		} else {
+			left.sent, left.deliveries = 0, left.deliveries[1:]
+		}
+		at += deliver(sh, at, abi.DeliveryHeader{Connection: uint32(d.Conn), End: uint32(end)}, data)
+	}
+	sh.Exchange.Length = uint32(at)
+}
+
+// deliver writes one delivery at an offset, and returns how many bytes it takes.
+func deliver(sh *abi.Shared, at int, h abi.DeliveryHeader, data []byte) int {
+	binary.LittleEndian.PutUint32(sh.Data[at:], h.Connection)
+	binary.LittleEndian.PutUint32(sh.Data[at+4:], h.End)
+	binary.LittleEndian.PutUint32(sh.Data[at+8:], uint32(len(data)))
+	binary.LittleEndian.PutUint32(sh.Data[at+12:], h.Listener)
+	copy(sh.Data[at+deliveryHeaderSize:], data)
+	return deliveryHeaderSize + (len(data)+7)&^7
+}
