@@ -14,58 +14,6 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Addresses are those under Listen.
-func (p Peer) Addresses() ([]proxy.Address, error) {
-	var all []proxy.Address
-	for _, text := range strings.Fields(p.Listen) {
-		a, err := proxy.ParseAddress(strings.ReplaceAll(text, Scratch, ScratchDirectory))
-		if err != nil {
-			return nil, fmt.Errorf("listen %q: %w: write 127.0.0.1:2222, [::1]:80, udp:127.0.0.1:53 or unix:{scratch}/socket", text, err)
-		}
-		if err := canListen(a); err != nil {
-			return nil, fmt.Errorf("listen %q: %w", text, err)
-		}
-		// It is compared as a text, and another one would be taken for another address.
-		if shortest := written(a); !a.Network.IsUnix() && shortest != text {
-			return nil, fmt.Errorf("write listen %q as %s", text, shortest)
-		}
-		all = append(all, a)
-	}
-	return all, nil
-}
-
-// written is an address as it stands under Listen.
-func written(a proxy.Address) string {
-	return strings.Replace(a.String(), " ", ":", 1)
-}
-
-func canListen(a proxy.Address) error {
-	switch {
-	case a.Network.IsUnix():
-		return nil
-	case a.OnlySix:
-		return errors.New("leave the 6 out: the address is one of IPv6")
-	case a.At.Port() == 0:
-		return errors.New("there is no port")
-	case !a.At.Addr().IsLoopback() && !a.At.Addr().IsUnspecified():
-		return errors.New("a group has no network but loopback, 127.0.0.0/8 and ::1")
-	}
-	return nil
-}
-
-// ServesNames reports whether one of the peers listens on the port of the domain name system.
-func (g Group) ServesNames() bool {
-	for _, p := range g.Peers {
-		all, _ := p.Addresses()
-		for _, a := range all {
-			if a.At.Port() == 53 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // hasUDP tells whether somebody in the group has a UDP socket at an address.
 func (w *Watch) hasUDP(at netip.AddrPort) (bool, error) {
 	for _, name := range []string{"udp", "udp6"} {

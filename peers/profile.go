@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -162,68 +161,4 @@ func served(files []File, directory fs.FS) ([]File, error) {
 		}
 	}
 	return all, nil
-}
-
-// CopyOf lists the files of a directory as files of a group, below the path to. Their
-// modes are 0755 where they can be executed, and 0644 otherwise, whoever has copied them.
-// The directory may hold nothing but directories and regular files, and not more than a
-// group may.
-func CopyOf(directory fs.FS, to string) ([]File, error) {
-	var all []File
-	total := int64(0)
-	err := fs.WalkDir(directory, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := fs.Stat(directory, path) // follows links
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is a %v: only directories and regular files can be copied", path, info.Mode().Type())
-		}
-		if total += info.Size(); total > MaxContent || len(all) == MaxFiles {
-			return fmt.Errorf("the directory holds more than %d files, or %d bytes: give one with what the peer needs", MaxFiles, MaxContent)
-		}
-		content, err := fs.ReadFile(directory, path)
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if info.Mode()&0o100 != 0 {
-			mode = 0o755
-		}
-		all = append(all, File{Path: to + "/" + path, Content: content, Mode: mode})
-		return nil
-	})
-	return all, err
-}
-
-// Join returns a group with the peers, files and binds of both; where both have a file or a
-// bind at the same path, more's holds.
-func (g Group) Join(more Group) Group {
-	replaced := map[string]bool{}
-	for _, f := range more.Files {
-		replaced[f.place()] = true
-	}
-	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.place()] })
-	out := Group{
-		Peers:        slices.Concat(g.Peers, more.Peers),
-		Prepare:      slices.Concat(g.Prepare, more.Prepare),
-		Files:        append(files, more.Files...),
-		Binds:        map[string]string{},
-		ReadyTimeout: max(g.ReadyTimeout, more.ReadyTimeout),
-		AnyArrival:   g.AnyArrival || more.AnyArrival,
-	}
-	maps.Copy(out.Binds, g.Binds)
-	maps.Copy(out.Binds, more.Binds)
-	return out
-}
-
-// place is the same for all ways to write the path of a file.
-func (f File) place() string {
-	if below, err := f.Below(Scratch); err == nil {
-		return below
-	}
-	return f.Path
 }

@@ -1,0 +1,150 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tandem-mc/tandem/proxy"
+	"golang.org/x/sys/unix"
+)
+
+// IsClient reports whether the peer is started when the system under test listens.
+func (p Peer) IsClient() bool { return p.After != "" }
+
+// Waits reports whether the peer is a client that waits for the system under test to listen at an address.
+func (p Peer) Waits(at proxy.Address) bool {
+	n, err := parseAfter(p.After)
+	if err != nil || n.IsUnix() != at.Network.IsUnix() {
+		return false
+	}
+	if n.IsUnix() {
+		return n.path == at.Path
+	}
+	return n.Network == at.Network && n.port == at.At.Port()
+}
+
+// WaitsFor is the port that a client waits for the system under test to listen on.
+func (p Peer) WaitsFor() (port uint16, waits bool) {
+	n, err := parseAfter(p.After)
+	return n.port, err == nil && !n.IsUnix()
+}
+
+// Awaited says where a client waits for the system under test to listen.
+func (p Peer) Awaited() string {
+	switch e, _ := parseAfter(p.After); {
+	case e.IsUnix():
+		return "at " + proxy.Address{Network: proxy.Unix, Path: e.path}.String()
+	case e.Network == proxy.UDP:
+		return fmt.Sprintf("on port %d of UDP", e.port)
+	default:
+		return fmt.Sprintf("on port %d", e.port)
+	}
+}
+
+// event is what a client waits for: that the system under test listens.
+type event struct {
+	proxy.Network
+	port uint16
+	path string
+}
+
+// parseAfter reads listen and a port, or a network and a port or path.
+func parseAfter(text string) (event, error) {
+	wrong := fmt.Errorf("after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
+	word, what, ok := strings.Cut(text, " ")
+	if !ok || word != "listen" {
+		return event{}, wrong
+	}
+	if path, isUnix := strings.CutPrefix(what, "unix:"); isUnix {
+		a, err := proxy.ParseAddress("unix:" + strings.ReplaceAll(path, Scratch, ScratchDirectory))
+		if err != nil {
+			return event{}, fmt.Errorf("after %.64q: %w", text, err)
+		}
+		return event{Network: proxy.Unix, path: a.Path}, nil
+	}
+	e := event{}
+	if port, isUDP := strings.CutPrefix(what, "udp:"); isUDP {
+		e.Network, what = proxy.UDP, port
+	}
+	n, err := numberAfter("listen "+what, "listen", 1<<16-1)
+	if err != nil || n == 0 {
+		return event{}, wrong
+	}
+	e.port = uint16(n)
+	return e, nil
+}
+
+// Contradicts says how the end of a client, whose status this is, differs from what is expected of
+// it; it is empty if it does not.
+func (p Peer) Contradicts(status unix.WaitStatus) string {
+	if p.Expect == "" {
+		return ""
+	}
+	want, err := numberAfter(p.Expect, "exit", 255)
+	if err == nil && status.Exited() && status.ExitStatus() == want {
+		return ""
+	}
+	return fmt.Sprintf("peer %s %s, and %s is expected", p.Name, Outcome(status), p.Expect)
+}
+
+// Outcome says how a process has ended.
+func Outcome(status unix.WaitStatus) string {
+	if status.Signaled() {
+		return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("exited with status %d", status.ExitStatus())
+}
+
+// numberAfter reads a word and a number up to limit.
+func numberAfter(text, word string, limit int) (int, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 2 || fields[0] != word {
+		return 0, fmt.Errorf("%q is not %s and a number", text, word)
+	}
+	n, err := strconv.ParseUint(fields[1], 10, 32)
+	if err != nil || int(n) > limit {
+		return 0, fmt.Errorf("%q is no number from 0 to %d", fields[1], limit)
+	}
+	return int(n), nil
+}
+
+// Addresses are those under Listen.
+func (p Peer) Addresses() ([]proxy.Address, error) {
+	var all []proxy.Address
+	for _, text := range strings.Fields(p.Listen) {
+		a, err := proxy.ParseAddress(strings.ReplaceAll(text, Scratch, ScratchDirectory))
+		if err != nil {
+			return nil, fmt.Errorf("listen %q: %w: write 127.0.0.1:2222, [::1]:80, udp:127.0.0.1:53 or unix:{scratch}/socket", text, err)
+		}
+		if err := canListen(a); err != nil {
+			return nil, fmt.Errorf("listen %q: %w", text, err)
+		}
+		// It is compared as a text, and another one would be taken for another address.
+		if shortest := written(a); !a.Network.IsUnix() && shortest != text {
+			return nil, fmt.Errorf("write listen %q as %s", text, shortest)
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// written is an address as it stands under Listen.
+func written(a proxy.Address) string {
+	return strings.Replace(a.String(), " ", ":", 1)
+}
+
+func canListen(a proxy.Address) error {
+	switch {
+	case a.Network.IsUnix():
+		return nil
+	case a.OnlySix:
+		return errors.New("leave the 6 out: the address is one of IPv6")
+	case a.At.Port() == 0:
+		return errors.New("there is no port")
+	case !a.At.Addr().IsLoopback() && !a.At.Addr().IsUnspecified():
+		return errors.New("a group has no network but loopback, 127.0.0.0/8 and ::1")
+	}
+	return nil
+}
