@@ -58,9 +58,9 @@ func (w *Watch) Blind(library, vdso string) []Blind {
 // isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be anybody's.
 func (w *Watch) isChosen(peer int) bool {
 	if peer >= 0 {
-		return w.peers[peer].isChosen()
+		return w.peers[peer].IsChosen()
 	}
-	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.isChosen() })
+	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.IsChosen() })
 }
 
 // whyBlind says why the shim does not see what a process reads, or cannot freeze its time-outs; empty if it does.

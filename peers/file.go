@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// File is put in place before the peers start. A relative path is below Scratch. Content that
-// holds a zero byte is no text: Scratch is not replaced there.
+// File is put in place before the peers start. A relative path is below Scratch. Content with a
+// zero byte is no text, so Scratch is not replaced in it.
 type File struct {
 	Path    string // one that ends with a slash is that of an empty directory
 	Content []byte
@@ -42,10 +42,10 @@ func (f File) place() string {
 	return f.Path
 }
 
-// CopyOf lists the files of a directory as files of a group, below the path to. Their
-// modes are 0755 where they can be executed, and 0644 otherwise, whoever has copied them.
-// The directory may hold nothing but directories and regular files, and not more than a
-// group may.
+// CopyOf lists the files of a directory as files of a group, below the path to. The mode of a
+// file is 0755 if it can be executed, and 0644 otherwise: the umask of who has copied it does not
+// matter. The directory may contain only directories and regular files, and no more than a group
+// may.
 func CopyOf(directory fs.FS, to string) ([]File, error) {
 	var all []File
 	total := int64(0)
@@ -58,10 +58,13 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is a %v: only directories and regular files can be copied", path, info.Mode().Type())
+			return fmt.Errorf("%s is a %v: only directories and regular files can be copied",
+				path, info.Mode().Type())
 		}
 		if total += info.Size(); total > MaxContent || len(all) == MaxFiles {
-			return fmt.Errorf("the directory holds more than %d files, or %d bytes: give one with what the peer needs", MaxFiles, MaxContent)
+			return fmt.Errorf("the directory holds more than %d files, or %d bytes: "+
+				"give one with what the peer needs",
+				MaxFiles, MaxContent)
 		}
 		content, err := fs.ReadFile(directory, path)
 		if err != nil {
@@ -77,8 +80,8 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 	return all, err
 }
 
-// ValidateTarget checks that something may be bound over a path of the group: what a symbolic link leads to
-// is to be checked like the link.
+// ValidateTarget checks that something may be bound over a path of the group. Callers must also
+// check what a symbolic link leads to.
 func ValidateTarget(target string) error {
 	for _, reserved := range []string{"/proc", "/dev", "/run"} {
 		if target == reserved || strings.HasPrefix(target, reserved+"/") {

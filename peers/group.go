@@ -13,12 +13,12 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// DefaultStart is when clocks start that are not the machine's, where nothing else is said: in
-// seconds of Unix time, 2026-01-01 00:00:00 UTC.
+// DefaultStart is when clocks that are not the machine's start by default, in seconds of Unix time:
+// 2026-01-01 00:00:00 UTC.
 const DefaultStart = 1_767_225_600
 
-// ClockStart is when the clocks of those peers start that do not have the machine's: peers with
-// choices, and peers with a virtual clock.
+// ClockStart is when the clocks start of peers that do not have the machine's: those with
+// choices, and those with a virtual clock.
 func (g Group) ClockStart() time.Time {
 	if g.Start.IsZero() {
 		return time.Unix(DefaultStart, 0).UTC()
@@ -26,8 +26,8 @@ func (g Group) ClockStart() time.Time {
 	return g.Start
 }
 
-// FilesChanged is when the files of all peers were changed last. Servers tell it, so it is the same on
-// every day on which a check begins. It is never after ClockStart.
+// FilesChanged is the time at which the files of all peers were last changed. Servers tell it to
+// their clients, so it is the same on every day. It is never after ClockStart.
 func (g Group) FilesChanged() time.Time {
 	const year = 2025
 	if start := g.ClockStart(); start.Year() < year {
@@ -50,14 +50,11 @@ func (g Group) Behaviours() int {
 
 // Chosen reports whether the behaviour of a peer, or its clock, is chosen.
 func (g Group) Chosen() bool {
-	return slices.ContainsFunc(g.Peers, Peer.isChosen)
+	return slices.ContainsFunc(g.Peers, Peer.IsChosen)
 }
 
-// isChosen reports whether it is made for the peer what it reads, or a part of it.
-func (p Peer) isChosen() bool { return p.Choices > 0 || p.VirtualClock }
-
-// Behaving returns the group with behaviour n, from 0 on, chosen. Its first peer's
-// changes fastest, and the order of clients slowest.
+// Behaving returns the group with behaviour n, counted from 0. From one to the next the behaviour
+// of the first peer changes fastest, and the order of the clients slowest.
 func (g Group) Behaving(n int) Group {
 	g.Peers = slices.Clone(g.Peers)
 	for i := range g.Peers {
@@ -174,7 +171,7 @@ func (g Group) In(scratch string) Group {
 	return out
 }
 
-// A fixed environment: what a peer answers must not depend on who runs the checker.
+// defaultEnvironment is fixed: what a peer answers must not depend on who runs the checker.
 var defaultEnvironment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"HOME=/root",
@@ -207,8 +204,8 @@ func (g Group) ServesNames() bool {
 	return false
 }
 
-// CheckFaults returns an error if connections to the peers of these names cannot be told from those
-// to others.
+// CheckFaults returns an error if connections to the peers with these names cannot be told from
+// connections to others.
 func (g Group) CheckFaults(names []string) error {
 	var known []string
 	clients, chosen := 0, 0
@@ -216,7 +213,8 @@ func (g Group) CheckFaults(names []string) error {
 		known = append(known, p.Name)
 		switch named := slices.Contains(names, p.Name); {
 		case named && p.Listen == "" && !p.IsClient():
-			return fmt.Errorf("no connection to the peer %s is known: it has neither listen nor after", p.Name)
+			return fmt.Errorf("no connection to the peer %s is known: it has neither listen nor after",
+				p.Name)
 		case p.IsClient():
 			clients++
 			if named {

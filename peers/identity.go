@@ -19,8 +19,9 @@ type Identity struct {
 // IsRoot reports whether it is what peers run as that say nothing else.
 func (i Identity) IsRoot() bool { return i.UID == 0 && i.GID == 0 && len(i.Groups) == 0 }
 
-// Identity looks up what the peer runs as, in this machine's lists of users and groups, which are those
-// of the peers, too. A number that is not in the list of users is allowed with a group only. The user root has no supplementary groups.
+// Identity looks up what the peer runs as. This machine's lists of users and groups are also
+// those of the peers. A number that is not in the list of users is allowed only together with a
+// group. The user root has no supplementary groups.
 func (p Peer) Identity() (who Identity, err error) {
 	if p.User == "" && p.Group == "" {
 		return who, nil
@@ -63,7 +64,8 @@ func (p Peer) lookUpUser() (*user.User, error) {
 	if strings.Trim(name, "0123456789") != "" {
 		u, err := user.Lookup(name)
 		if err != nil {
-			return nil, fmt.Errorf("this machine has no user %.64q (see /etc/passwd): install the server's package, which makes it, or name another user", name)
+			return nil, fmt.Errorf("this machine has no user %.64q (see /etc/passwd): install the server's "+
+				"package, which makes it, or name another user", name)
 		}
 		return u, nil
 	}
@@ -72,7 +74,8 @@ func (p Peer) lookUpUser() (*user.User, error) {
 	case err == nil:
 		return u, nil
 	case p.Group == "":
-		return nil, fmt.Errorf("this machine has no user with the number %.64s (see /etc/passwd): give a group, too", name)
+		return nil, fmt.Errorf("this machine has no user with the number %.64s (see /etc/passwd): "+
+			"give a group, too", name)
 	}
 	return &user.User{Username: name, Uid: name, HomeDir: "/"}, nil
 }

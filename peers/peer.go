@@ -13,7 +13,11 @@ import (
 // IsClient reports whether the peer is started when the system under test listens.
 func (p Peer) IsClient() bool { return p.After != "" }
 
-// Waits reports whether the peer is a client that waits for the system under test to listen at an address.
+// IsChosen reports whether the behaviour of the peer, or its clock, is chosen.
+func (p Peer) IsChosen() bool { return p.Choices > 0 || p.VirtualClock }
+
+// Waits reports whether the peer is a client that waits for the system under test to listen at this
+// address.
 func (p Peer) Waits(at proxy.Address) bool {
 	n, err := parseAfter(p.After)
 	if err != nil || n.IsUnix() != at.Network.IsUnix() {
@@ -25,13 +29,13 @@ func (p Peer) Waits(at proxy.Address) bool {
 	return n.Network == at.Network && n.port == at.At.Port()
 }
 
-// WaitsFor is the port that a client waits for the system under test to listen on.
+// WaitsFor is the port on which the system under test has to listen before the client is started.
 func (p Peer) WaitsFor() (port uint16, waits bool) {
 	n, err := parseAfter(p.After)
 	return n.port, err == nil && !n.IsUnix()
 }
 
-// Awaited says where a client waits for the system under test to listen.
+// Awaited says, in words, where the system under test has to listen before the client is started.
 func (p Peer) Awaited() string {
 	switch e, _ := parseAfter(p.After); {
 	case e.IsUnix():
@@ -52,7 +56,8 @@ type event struct {
 
 // parseAfter reads listen and a port, or a network and a port or path.
 func parseAfter(text string) (event, error) {
-	wrong := fmt.Errorf("after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
+	wrong := fmt.Errorf(
+		"after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
 	word, what, ok := strings.Cut(text, " ")
 	if !ok || word != "listen" {
 		return event{}, wrong
@@ -76,8 +81,8 @@ func parseAfter(text string) (event, error) {
 	return e, nil
 }
 
-// Contradicts says how the end of a client, whose status this is, differs from what is expected of
-// it; it is empty if it does not.
+// Contradicts says how the end of a client, with this status, differs from what is expected of
+// it. It is empty if it does not differ.
 func (p Peer) Contradicts(status unix.WaitStatus) string {
 	if p.Expect == "" {
 		return ""
@@ -110,18 +115,20 @@ func numberAfter(text, word string, limit int) (int, error) {
 	return int(n), nil
 }
 
-// Addresses are those under Listen.
+// Addresses are the addresses in Listen.
 func (p Peer) Addresses() ([]proxy.Address, error) {
 	var all []proxy.Address
 	for _, text := range strings.Fields(p.Listen) {
 		a, err := proxy.ParseAddress(strings.ReplaceAll(text, Scratch, ScratchDirectory))
 		if err != nil {
-			return nil, fmt.Errorf("listen %q: %w: write 127.0.0.1:2222, [::1]:80, udp:127.0.0.1:53 or unix:{scratch}/socket", text, err)
+			return nil, fmt.Errorf("listen %q: %w: write 127.0.0.1:2222, [::1]:80, udp:127.0.0.1:53 or "+
+				"unix:{scratch}/socket", text, err)
 		}
 		if err := canListen(a); err != nil {
 			return nil, fmt.Errorf("listen %q: %w", text, err)
 		}
-		// It is compared as a text, and another one would be taken for another address.
+		// Addresses are compared as texts: a second way to write one would look like a second
+		// address.
 		if shortest := written(a); !a.Network.IsUnix() && shortest != text {
 			return nil, fmt.Errorf("write listen %q as %s", text, shortest)
 		}
@@ -130,7 +137,7 @@ func (p Peer) Addresses() ([]proxy.Address, error) {
 	return all, nil
 }
 
-// written is an address as it stands under Listen.
+// written is an address as it is written in Listen.
 func written(a proxy.Address) string {
 	return strings.Replace(a.String(), " ", ":", 1)
 }

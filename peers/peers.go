@@ -1,13 +1,13 @@
-// Package peers describes the real processes on the other side of the connections of the
-// system under test, and watches them: are they ready, are they quiescent, did one die.
+// Package peers describes the real processes on the other side of the connections of the system
+// under test: groups of peers, their files, and profiles of well-known servers and clients.
+// Package watch looks at them while they run, and package shim counts what they read of time and
+// randomness.
 package peers
 
-import (
-	"time"
-)
+import "time"
 
-// SUT stands for the address of the system under test, as clients reach it, in the same places
-// as Scratch.
+// SUT stands for the address of the system under test, as clients reach it. It is replaced in the
+// same places as Scratch.
 const SUT = "{sut}"
 
 const addressOfSUT = "127.0.0.1"
@@ -35,8 +35,8 @@ type Group struct {
 	// ReadyTimeout bounds the time from the start until all peers are ready;
 	// 0 means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
-	// Prepared are directories of the machine, by the Path of the Preparation that has made them. Whoever starts
-	// the group fills it in.
+	// Prepared has the directories of the machine that preparations have made, by their Path. It is
+	// filled in by whoever starts the group.
 	Prepared map[string]string
 	// AnyArrival makes the order in which clients connect a part of the group's behaviour, and
 	// Arrival is the one that it starts with, from 0 on: see Arrivals.
@@ -44,36 +44,39 @@ type Group struct {
 	Arrival    int
 }
 
-// Peer is one process. It must stay in the foreground: its end is the peer's death, but for
-// that of a client. It has nothing in its environment but Env
-// and defaults for PATH, HOME, LANG and GODEBUG.
+// Peer is one process. It must stay in the foreground: when it ends, the peer is dead, unless it
+// is a client. Its environment is Env, and defaults for PATH, HOME, LANG and GODEBUG.
 type Peer struct {
 	Name    string
 	Command []string
-	// Directory is where it runs: below Scratch, where it is created if it is missing, or absolute. Empty: Scratch.
+	// Directory is where it runs: an absolute path, or one below Scratch, which is created if it is
+	// missing. Empty: Scratch.
 	Directory string
 	Env       []string // "NAME=value"
-	// User and Group are what it runs as, by name or number: see Peer.Identity. Empty: root, and all groups of the user.
+	// User and Group are what it runs as, by name or number: see Peer.Identity. Without a user it
+	// is root, and without a group it has all groups of the user.
 	User, Group string
-	// Listen is where it listens, for servers: addresses with blanks in between, such as "127.0.0.1:2222",
+	// Listen is where a server listens: addresses with blanks in between, such as "127.0.0.1:2222",
 	// "[::1]:80", "udp:127.0.0.1:53", "unix:{scratch}/socket", "unix:@abstract". See Addresses.
 	Listen string
 
-	// After makes the peer a client of the system under test: "listen 8080" has it started
-	// when that begins to listen on the port, for the first time; "listen udp:8080" when that has a
-	// UDP socket there, and "listen unix:/path" a Unix socket of any kind. A client may end.
+	// After makes the peer a client of the system under test. With "listen 8080" it is started
+	// when the system first listens on that port; with "listen udp:8080" when it has a UDP socket
+	// there, and with "listen unix:/path" when it has a Unix socket of any kind there. A client
+	// may end.
 	After string
 	// Expect says how a client has to end: "exit 0", or another status. Empty: in any way.
 	Expect string
 
-	// Choices is how many behaviours of the peer there are to choose from, and Behaviour
-	// the one that it starts with, from 0 on. Its time and random numbers follow from that.
-	// With 0 choices they are those of the machine.
+	// Choices is how many behaviours of the peer there are to choose from. Behaviour is the one
+	// that it starts with, from 0 on: its time and random numbers follow from that. With 0
+	// choices they are those of the machine.
 	Choices   int
 	Behaviour int
 
-	// VirtualClock has time pass for the peer only as it reads the clock, sleeps, and as Watch.Pass says: its
-	// clock starts at Group.ClockStart, and no time-out ends by itself. It must use the C library.
+	// VirtualClock gives the peer a clock that starts at Group.ClockStart. It moves only when the
+	// peer reads it or sleeps, and when the checker lets time pass. No time-out ends by itself.
+	// The peer must use the C library.
 	VirtualClock bool
 }
 
@@ -81,8 +84,8 @@ type Peer struct {
 type Process struct {
 	Peer
 	PID int // in the group's pid namespace: the same before and after a restore
-	// Host is the pid as this process sees it, which a restore changes; 0 means that it is
-	// to be looked for, among all children of the proxy.
+	// Host is the pid as this process sees it, which a restore changes. With 0 it is looked for
+	// among all children of the proxy.
 	Host int
 }
 

@@ -20,16 +20,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Preparation makes a directory of a group that takes long to make and is the same each time, such as that of
-// an empty database. It is made once, kept in the user's cache, and copied into each group that has it.
+// Preparation makes a directory that takes long to make and is the same each time, such as that
+// of an empty database. It is made once, kept in the user's cache, and copied into each group
+// that has it.
 type Preparation struct {
-	// Path is the directory that Command makes: below Scratch, and not there before.
+	// Path is the directory that Command makes. It is below Scratch, and is not there before.
 	Path string
-	// Command runs as root, in Scratch, with what a peer has: the machine's files, which it can only read, directories
-	// of its own at Scratch and /tmp, and no network. It has made the directory when it exits with 0.
+	// Command runs as root, in Scratch. It has what a peer has: the machine's files, which it can
+	// only read, directories of its own at Scratch and /tmp, and no network. When it exits with
+	// 0, it has made the directory.
 	Command []string
-	// Programs are files, or patterns of package path/filepath, that the result depends on. When one of them
-	// changes, such as by a newer release, it is made anew.
+	// Programs are files, or patterns of package path/filepath, that the result depends on. When
+	// one of them changes, as with a newer release, the directory is made anew.
 	Programs []string
 }
 
@@ -40,8 +42,8 @@ const (
 	preparationTimeout = 5 * time.Minute
 	// preparedUnused is how long a result is kept that no group uses.
 	preparedUnused = 7 * 24 * time.Hour
-	// madeAnew counts what else may make a result another one: how commands are run.
-	madeAnew = "1"
+	// runVersion is increased when commands are run in another way, which may change results.
+	runVersion = "1"
 )
 
 func (p Preparation) validate() error {
@@ -64,14 +66,15 @@ func (p Preparation) validate() error {
 	return nil
 }
 
-// key tells results apart. Of programs their paths, sizes and times count: to read a server takes as long as to start it.
+// key tells results apart. Paths, sizes and times of programs count, but not their contents: to
+// read a server takes as long as to start it.
 func (p Preparation) key() (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n", madeAnew, text)
+	fmt.Fprintf(sum, "%s\n%s\n", runVersion, text)
 	for _, pattern := range p.Programs {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -91,8 +94,9 @@ func (p Preparation) key() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:32], nil
 }
 
-// Make returns the directory with the result on this machine: in a cache, where it is made if it is missing.
-// Several processes may do so at the same time. The scratch directory of groups is at scratch.
+// Make returns the directory with the result on this machine. It is in a cache, and is made there
+// if it is missing. Several processes may do so at the same time. The scratch directory of groups
+// is at scratch.
 func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, error) {
 	key, err := p.key()
 	if err != nil {
@@ -124,16 +128,18 @@ func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, e
 		return "", fmt.Errorf("prepare %s: %w", p.Path, err)
 	}
 	if info, err := os.Stat(filepath.Join(tree, below)); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("prepare %s: %q has exited with 0, and not made this directory", p.Path, p.Command)
+		return "", fmt.Errorf("prepare %s: %q has exited with 0, and not made this directory",
+			p.Path, p.Command)
 	}
-	if err := os.Rename(work, whole); err != nil && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+	err = os.Rename(work, whole)
+	if err != nil && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 		return "", err
 	}
-	return result, touch(whole) // where another process was faster, it is that one's
+	return result, touch(whole) // if another process was faster, it is the one of that process
 }
 
-// enter makes the file system of a group around a directory, and executes a command there. It has the
-// directory opened before anything is mounted over where that may be.
+// enter makes the file system of a group around a directory, and executes a command there. It
+// goes to the directory before it mounts anything over the place where that may be.
 const enter = `cd "$0" && scratch=$1 && shift && mount --make-rprivate / && mount -t proc proc /proc &&
 mount -t tmpfs -o mode=755 tandem /run && mkdir "$scratch" && mount --bind . "$scratch" &&
 mount -t tmpfs -o mode=1777 tandem /tmp && mount -o remount,bind,ro / && cd "$scratch" && exec "$@"`
@@ -151,10 +157,11 @@ func (p Preparation) run(ctx context.Context, tree, scratch string) error {
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = defaultEnvironment, "/", &output, &output
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET,
-		Pdeathsig:  unix.SIGKILL,
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
+			unix.CLONE_NEWNET,
+		Pdeathsig: unix.SIGKILL,
 	}
-	runtime.LockOSThread() // with whose end the command ends: see Pdeathsig
+	runtime.LockOSThread() // the command ends with this thread: see Pdeathsig
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -173,7 +180,7 @@ func touch(file string) error {
 	return os.Chtimes(file, now, now)
 }
 
-// forgetUnused removes what no group has used for long, and what was left half made.
+// forgetUnused removes results that no group has used for long, and what was left half made.
 func forgetUnused(cache string) {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -181,7 +188,7 @@ func forgetUnused(cache string) {
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > preparedUnused {
-			os.RemoveAll(filepath.Join(cache, e.Name())) // or it is tried again
+			os.RemoveAll(filepath.Join(cache, e.Name())) // if that fails, it is tried again
 		}
 	}
 }

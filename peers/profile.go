@@ -11,22 +11,25 @@ import (
 	"sync"
 )
 
-// Profile is a peer that many people have: what it takes to run it in a group so that it
-// stays in the foreground, as root, in one process where it can, keeps its files in the
-// scratch directory, and becomes quiescent.
+// Profile describes a server or client that many people have. It says what it takes to run it in
+// a group, so that it stays in the foreground, as root, in one process where possible, keeps its
+// files in the scratch directory, and becomes quiescent.
 type Profile struct {
 	Name    string
 	Title   string // what it is, in a few words
 	Program string // the file that has to be there; empty: it is given as Parameters.Program
-	Package string // of Debian, which has Program; empty: Debian does not have it
+	Package string // of Debian, which contains Program; empty: there is none
 	Advice  string // how to get Program where Package is empty
-	Port    int    // where it listens on 127.0.0.1, or for a client the program, unless Parameters say otherwise
+	// Port is where it listens on 127.0.0.1, or for a client where the system under test does,
+	// unless Parameters say otherwise.
+	Port int
 
 	// Serves says what Parameters.Directory holds; empty: it takes no directory.
 	Serves string
 	// Runs says what Parameters.Program is; empty: it takes none.
 	Runs string
-	// Offers says what a server has from the beginning, and how a client logs in; empty: nothing that needs words.
+	// Offers says what a server has from the beginning, and how a client logs in. Empty: nothing
+	// that needs words.
 	Offers string
 	// Asks says what the Parameters.Arguments of a client are; empty: it is a server.
 	Asks string
@@ -79,12 +82,13 @@ func FindProfile(name string) (Profile, error) {
 		for i, p := range all {
 			names[i] = p.Name
 		}
-		return Profile{}, fmt.Errorf("there is no profile %.64q: choose one of %s, or give a command", name, strings.Join(names, ", "))
+		return Profile{}, fmt.Errorf("there is no profile %.64q: choose one of %s, or give a command",
+			name, strings.Join(names, ", "))
 	}
 	return all[i], nil
 }
 
-// Expand returns a group with the peer alone, and with the files and binds that it needs.
+// Expand returns a group with this peer alone, and with the files and binds that it needs.
 func (p Profile) Expand(a Parameters) (Group, error) {
 	if a.Name == "" {
 		a.Name = p.Name
@@ -123,7 +127,8 @@ func (p Profile) Expand(a Parameters) (Group, error) {
 func (p Profile) accepts(a Parameters) error {
 	switch {
 	case a.Name == "." || a.Name == ".." || strings.Trim(a.Name, plainLetters) != "":
-		return fmt.Errorf("the name %.64q of the peer is that of its directory, too: use letters, digits, dots, - and _", a.Name)
+		return fmt.Errorf("the name %.64q of the peer is also that of its directory: "+
+			"use letters, digits, dots, - and _", a.Name)
 	case a.Port < 0 || a.Port > 65535:
 		return fmt.Errorf("port %d is not allowed: give one from 1 to 65535", a.Port)
 	case a.Directory != nil && p.Serves == "":

@@ -138,8 +138,8 @@ func (r *recipe) setPreparation(key, value string) (err error) {
 
 // addFile adds a file to the group. The title holds its path, relative to the peer's own directory
 // unless it begins with Scratch, and if wanted its mode, and after an equals sign the source of its
-// content: a file beside the profile, or givenProgram. A path that ends in a slash stands for what the
-// profile serves: the content is that of one page, unless a directory is given.
+// content: a file beside the profile, or givenProgram. A path that ends in a slash stands for what
+// the profile serves: the content is that of one page, unless a directory is given.
 func (r *recipe) addFile(title, body string) error {
 	words, source, _ := strings.Cut(title, " = ")
 	path, mode, hasMode := strings.Cut(words, " ")
@@ -170,8 +170,8 @@ func (r *recipe) addFile(title, body string) error {
 	return nil
 }
 
-// build makes the group of a peer whose own directory, port and program these are, and the arguments
-// of its command where none are given.
+// build makes the group of a peer whose own directory, port and program these are, and the
+// arguments of its command where none are given.
 func (r recipe) build(own, port string, program []byte) (g Group, arguments []string) {
 	replacer := strings.NewReplacer(ownDirectory, own, ownPort, port)
 	replaceAll := func(words []string) (replaced []string) {
@@ -217,7 +217,8 @@ func (r recipe) build(own, port string, program []byte) (g Group, arguments []st
 // section is a part of a profile behind a line "-- TITLE --".
 type section struct{ title, body string }
 
-// splitSections cuts a text before each line "-- TITLE --". What is before the first one is the head.
+// splitSections cuts a text before each line "-- TITLE --". What is before the first one is the
+// head.
 func splitSections(text string) (head string, all []section) {
 	for line := range strings.Lines(text) {
 		title, isTitle := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")

@@ -32,7 +32,8 @@ func (g Group) Validate() error {
 		seen[p.Name] = true
 	}
 	if n := g.Behaviours(); n > MaxChoices {
-		report("peers: their choices, and the orders of clients, together make %d behaviours, allowed are %d", n, MaxChoices)
+		report("peers: their choices, and the orders of clients, together make %d behaviours, allowed are %d",
+			n, MaxChoices)
 	}
 	if n := len(g.Prepare); n > MaxPreparations {
 		report("prepare: there are %d, allowed are %d", n, MaxPreparations)
@@ -69,7 +70,8 @@ func (g Group) validateFiles() []error {
 			wrong = append(wrong, fmt.Errorf("files[%d]: %w", i, err))
 		}
 		if f.IsDirectory() && len(f.Content) > 0 {
-			wrong = append(wrong, fmt.Errorf("files[%d]: the path %q is that of a directory, and there is content", i, f.Path))
+			wrong = append(wrong,
+				fmt.Errorf("files[%d]: the path %q is that of a directory, and there is content", i, f.Path))
 		}
 		if f.Mode&^fs.ModePerm != 0 {
 			wrong = append(wrong, fmt.Errorf("files[%d]: mode %v is more than permission bits", i, f.Mode))
@@ -90,7 +92,8 @@ func validateBind(target, source string) error {
 		return nil
 	}
 	if inScratch || !path.IsAbs(source) || path.Clean(source) != source {
-		return fmt.Errorf("the source %q is neither absolute nor %s/..., or not in its shortest form", source, Scratch)
+		return fmt.Errorf("the source %q is neither absolute nor %s/..., or not in its shortest form",
+			source, Scratch)
 	}
 	return nil
 }
@@ -116,7 +119,8 @@ func (p Peer) validate() error {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	if p.Choices < 0 || p.Choices > MaxChoices || p.Behaviour < 0 || p.Behaviour > max(p.Choices-1, 0) {
-		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d", p.Name, p.Behaviour, p.Choices, MaxChoices)
+		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d",
+			p.Name, p.Behaviour, p.Choices, MaxChoices)
 	}
 	if err := p.validateClient(); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
@@ -136,17 +140,20 @@ func (p Peer) validateDirectory() error {
 	if inScratch {
 		whole = cmp.Or(below, "/")
 	}
-	if p.Directory == "" || path.IsAbs(whole) && path.Clean(whole) == whole && !strings.ContainsRune(whole, 0) && utf8.ValidString(whole) {
+	isShortest := path.IsAbs(whole) && path.Clean(whole) == whole
+	if p.Directory == "" || isShortest && !strings.ContainsRune(whole, 0) && utf8.ValidString(whole) {
 		return nil
 	}
-	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., or not in its shortest form", p.Directory, Scratch)
+	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., or not in its shortest form",
+		p.Directory, Scratch)
 }
 
 // validateClient checks what only clients have.
 func (p Peer) validateClient() error {
 	if !p.IsClient() {
 		if p.Expect != "" {
-			return errors.New("only a client is expected to end: say after what it is started, such as after: listen 8080")
+			return errors.New("only a client is expected to end: " +
+				"say after what it is started, such as after: listen 8080")
 		}
 		return nil
 	}
@@ -157,7 +164,8 @@ func (p Peer) validateClient() error {
 		return fmt.Errorf("expect %.64q is not exit and a status, such as exit 0", p.Expect)
 	}
 	if p.Listen != "" {
-		return fmt.Errorf("it listens at %s, and is to be started after %s: one of the two", p.Listen, p.After)
+		return fmt.Errorf("it listens at %s, and is to be started after %s: one of the two",
+			p.Listen, p.After)
 	}
 	return nil
 }

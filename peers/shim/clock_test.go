@@ -68,9 +68,7 @@ func (w *waiting) wake(t *testing.T, d time.Duration) {
 // TestWaitsOnAVirtualClock: each call ends when its time has come on that clock, and not before.
 func TestWaitsOnAVirtualClock(t *testing.T) {
 	waiter := filepath.Join(t.TempDir(), "waiter")
-	if out, err := exec.Command("cc", "-O1", "-Wall", "-o", waiter, "testdata/waiter.c", "-lpthread").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	compileC(t, waiter, "testdata/waiter.c")
 	timedOut := fmt.Sprint(-int(unix.ETIMEDOUT))
 	for call, want := range map[string]string{
 		"poll": "0", "ppoll": "0", "select": "0", "pselect": "0",

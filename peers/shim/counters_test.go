@@ -3,7 +3,6 @@ package shim
 import (
 	"bytes"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,9 +15,10 @@ func TestCountersCountReads(t *testing.T) {
 	library, file := build(t)
 	counters := open(t, file)
 	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
-	for _, own := range []string{"", strings.Repeat(":", 1000)} { // the second as if the user had many libraries of his own
+	for _, own := range []string{"", strings.Repeat(":", 1000)} { // the second stands for many libraries of the user
 		group[0].Env = append(group[0].Env, "LD_PRELOAD="+own)
-		runWithShim(t, group[0].Peer, library, file, "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null")
+		const script = "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null"
+		runWithShim(t, group[0].Peer, library, file, script)
 		reads := counters.Reads(group)
 		s := Summary{}
 		s.Add(reads)
@@ -47,7 +47,8 @@ func TestCountersNeverFill(t *testing.T) {
 	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
 	total := 0
 	for range 6 {
-		runWithShim(t, group[0].Peer, library, file, "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done; done >/dev/null")
+		const script = "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done; done >/dev/null"
+		runWithShim(t, group[0].Peer, library, file, script)
 		for _, r := range counters.Reads(group) {
 			if r.Source == "clock_gettime" {
 				total += r.Calls
@@ -77,7 +78,8 @@ func TestChosenValues(t *testing.T) {
 	if a == b || len(a) != 16 {
 		t.Errorf("behaviours 0 and 1 have read %x and %x", a, b)
 	}
-	if out := runWithShim(t, chosen(1), library, file, "cat /proc/uptime /proc/loadavg 2>/dev/null || true"); out != "" {
+	out := runWithShim(t, chosen(1), library, file, "cat /proc/uptime /proc/loadavg 2>/dev/null || true")
+	if out != "" {
 		t.Errorf("a chosen peer sees what the machine does: %q", out)
 	}
 }
@@ -87,7 +89,10 @@ func TestSummary(t *testing.T) {
 	if s.String() != "" {
 		t.Errorf("nothing was read: %q", s)
 	}
-	s.Add([]Read{{Peer: "b", Source: "time", Calls: 2}, {Peer: "a", Source: "time", Calls: 1}, {Peer: "b", Source: "getrandom", Calls: 1}, {Peer: "b", Source: "time", Calls: 3}})
+	s.Add([]Read{
+		{Peer: "b", Source: "time", Calls: 2}, {Peer: "a", Source: "time", Calls: 1},
+		{Peer: "b", Source: "getrandom", Calls: 1}, {Peer: "b", Source: "time", Calls: 3},
+	})
 	if got, want := s.String(), "a: time 1; b: getrandom 1, time 5"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -98,9 +103,7 @@ func TestSummary(t *testing.T) {
 func TestChosenStreams(t *testing.T) {
 	library, file := build(t)
 	reader := filepath.Join(t.TempDir(), "reader")
-	if out, err := exec.Command("cc", "-O1", "-o", reader, "testdata/reader.c", "-lpthread").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	compileC(t, reader, "testdata/reader.c")
 	// Process IDs are chosen in a namespace of their own.
 	script := "exec unshare --pid --fork --mount-proc sh -c '" + reader + "; true'"
 	p := peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 2}

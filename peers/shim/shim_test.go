@@ -41,6 +41,15 @@ var built = sync.OnceValues(func() (string, error) {
 	return directory, err
 })
 
+// compileC makes a program of a source.
+func compileC(t *testing.T, program, source string) {
+	t.Helper()
+	out, err := exec.Command("cc", "-O1", "-Wall", "-o", program, source, "-lpthread").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // build returns the library, and a file of counters that are all 0.
 func build(t *testing.T) (library, counters string) {
 	t.Helper()

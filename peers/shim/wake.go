@@ -13,9 +13,9 @@ import (
 // wakeSignal is the signal by which time passes on the clock of a process, as src/wake.c has it.
 const wakeSignal = 64
 
-// HasClock reports whether a process has a virtual clock: whether it handles the signal of Wake, which would
-// kill any other process. The status is its /proc/PID/status. It is an error if the process blocks
-// the signal, past the shim: it would wait for ever.
+// HasClock reports whether a process has a virtual clock: whether it handles the signal of Wake,
+// which would kill any other process. The status is its /proc/PID/status. It is an error if the
+// process blocks the signal, past the shim: it would wait for ever.
 func HasClock(status []byte) (bool, error) {
 	caught, err := hasSignal(status, "SigCgt:")
 	if err != nil || !caught {
@@ -40,9 +40,9 @@ func hasSignal(status []byte, set string) (bool, error) {
 	return false, nil
 }
 
-// Wake lets time pass on the clock of a process that has a virtual one (HasClock): its first thread gets
-// a signal, and is runnable when Wake returns. With 0 the process only notes how long it waits: see
-// Counters.Next. An ESRCH says that the process has ended.
+// Wake lets time pass on the clock of a process that has a virtual one (HasClock): its first
+// thread gets a signal, and is runnable when Wake returns. With 0 the process only notes how long
+// it waits: see Counters.Next. An ESRCH says that the process has ended.
 func Wake(pid int, d time.Duration) error {
 	const queued = -1 // SI_QUEUE
 	info := struct {  // siginfo_t
