@@ -13,6 +13,31 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// Group is what is checkpointed together: peers, their files and the network between
+// them. Its file tree is that of the machine, read-only, with a scratch directory and
+// an own /run, both part of every checkpoint.
+type Group struct {
+	Peers []Peer
+	// Prepare is made, or copied from where it was made before, ahead of Files.
+	Prepare []Preparation
+	Files   []File
+	// Binds puts the directory or file that is the value over the path that is the key,
+	// inside the group only. A directory below Scratch is created where it is missing.
+	Binds map[string]string
+	// Start is when clocks of the peers start that are not the machine's; zero: DefaultStart.
+	Start time.Time `json:",omitzero"`
+	// ReadyTimeout bounds the time from the start until all peers are ready;
+	// 0 means DefaultReadyTimeout.
+	ReadyTimeout time.Duration
+	// Prepared has the directories of the machine that preparations have made, by their Path. It is
+	// filled in by whoever starts the group.
+	Prepared map[string]string
+	// AnyArrival makes the order in which clients connect a part of the group's behaviour, and
+	// Arrival is the one that it starts with, from 0 on: see Arrivals.
+	AnyArrival bool
+	Arrival    int
+}
+
 // DefaultStart is when clocks that are not the machine's start by default, in seconds of Unix time:
 // 2026-01-01 00:00:00 UTC.
 const DefaultStart = 1_767_225_600

@@ -10,6 +10,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Peer is one process. It must stay in the foreground: when it ends, the peer is dead, unless it
+// is a client. Its environment is Env, and defaults for PATH, HOME, LANG and GODEBUG.
+type Peer struct {
+	Name    string
+	Command []string
+	// Directory is where it runs: an absolute path, or one below Scratch, which is created if it is
+	// missing. Empty: Scratch.
+	Directory string
+	Env       []string // "NAME=value"
+	// User and Group are what it runs as, by name or number: see Peer.Identity. Without a user it
+	// is root, and without a group it has all groups of the user.
+	User, Group string
+	// Listen is where a server listens: addresses with blanks in between, such as "127.0.0.1:2222",
+	// "[::1]:80", "udp:127.0.0.1:53", "unix:{scratch}/socket", "unix:@abstract". See Addresses.
+	Listen string
+
+	// After makes the peer a client of the system under test. With "listen 8080" it is started
+	// when the system first listens on that port; with "listen udp:8080" when it has a UDP socket
+	// there, and with "listen unix:/path" when it has a Unix socket of any kind there. A client
+	// may end.
+	After string
+	// Expect says how a client has to end: "exit 0", or another status. Empty: in any way.
+	Expect string
+
+	// Choices is how many behaviours of the peer there are to choose from. Behaviour is the one
+	// that it starts with, from 0 on: its time and random numbers follow from that. With 0
+	// choices they are those of the machine.
+	Choices   int
+	Behaviour int
+
+	// VirtualClock gives the peer a clock that starts at Group.ClockStart. It moves only when the
+	// peer reads it or sleeps, and when the checker lets time pass. No time-out ends by itself.
+	// The peer must use the C library.
+	VirtualClock bool
+}
+
+// Process is a peer that has been started.
+type Process struct {
+	Peer
+	PID int // in the group's pid namespace: the same before and after a restore
+	// Host is the pid as this process sees it, which a restore changes. With 0 it is looked for
+	// among all children of the proxy.
+	Host int
+}
+
 // IsClient reports whether the peer is started when the system under test listens.
 func (p Peer) IsClient() bool { return p.After != "" }
 
