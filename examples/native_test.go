@@ -27,8 +27,8 @@ import (
 // insideNamespace is set in the environment of the copy of the test that runs in the namespaces.
 const insideNamespace = "TANDEM_EXAMPLES_INSIDE_NAMESPACE"
 
-// builtTree is the environment variable that tells this copy where the examples are: their files below
-// examples, and what was built of them below bin, as the configurations expect it.
+// builtTree is the environment variable that tells this copy where the examples are: their files
+// below examples, and what was built of them below bin, as the configurations expect it.
 const builtTree = "TANDEM_EXAMPLES_TREE"
 
 func TestMain(m *testing.M) {
@@ -77,8 +77,10 @@ func buildTree(tree string) error {
 		return err
 	}
 	for name, pkg := range map[string]string{
-		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget", "keepalive": "./keepalive",
-		"scpto": "./scpto", "scpto-fixed": "./scpto/fixed", "scpto-server": "./scpto/server", "download": "./download",
+		"alphabet": "./alphabet", "alphabet-server": "./alphabet/server", "httpget": "./httpget",
+		"keepalive": "./keepalive",
+		"scpto":     "./scpto", "scpto-fixed": "./scpto/fixed", "scpto-server": "./scpto/server",
+		"download": "./download",
 	} {
 		build := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(tree, "bin", name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -113,8 +115,8 @@ func enterNamespaces() error {
 	return nil
 }
 
-// startPeers starts the peers of a configuration, as a check would, and returns the configuration and
-// the scratch directory. The test ends them.
+// startPeers starts the peers of a configuration, as a check would, and returns the
+// configuration and the scratch directory. The test ends them.
 func startPeers(t *testing.T, config string) (configs.Config, string) {
 	t.Helper()
 	lookAtSources(t)
@@ -206,9 +208,9 @@ func startPeer(t *testing.T, command []string, listen string) {
 	}
 }
 
-// lookAtSources makes the go command run the test again when a source has changed: it takes a cached
-// result for valid as long as the files that the test has looked at are the same, and does not see
-// what the build in another process reads.
+// lookAtSources makes the go command run the test again when a source has changed: it takes a
+// cached result for valid as long as the files that the test has looked at are the same, and
+// does not see what the build in another process reads.
 func lookAtSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
@@ -246,7 +248,8 @@ func expect(t *testing.T, want, name string, args ...string) {
 func TestAlphabet(t *testing.T) {
 	c, _ := startPeers(t, "alphabet/tandem.yaml")
 	expect(t, "connection 0: ab\nconnection 1: cd\n", "alphabet", c.Args...)
-	expect(t, "connection 0: "+"abcdefghijklmnopqrstuvwxyzab\n", "alphabet", "-connections", "1", "-requests", "28")
+	expect(t, "connection 0: "+"abcdefghijklmnopqrstuvwxyzab\n", "alphabet", "-connections", "1",
+		"-requests", "28")
 }
 
 func TestAlphabetWithRandomServer(t *testing.T) {

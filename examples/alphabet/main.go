@@ -1,15 +1,17 @@
 // Command alphabet is the client of the paper's first example (Leungwattanakit, Artho, Hagiya,
 // Tanabe, Yamamoto: "Model Checking Distributed Systems by Combining Caching and Process
-// Checkpointing", ASE 2011): each of several goroutines opens a connection, sends numbers and gets
-// letters of the alphabet back.
+// Checkpointing", ASE 2011): each of several goroutines opens a connection, sends numbers and
+// gets letters of the alphabet back.
 //
-// The client is correct with a server that answers with small letters as well as with one that takes
-// small or capital letters at random. With the second, checking it shows that all the answers an
-// execution sees come from one consistent history of the server, although the server is taken back
-// and would answer otherwise the next time. With -history, of client and server, the client sees that
-// for itself: each answer repeats all that came before it, on any connection.
+// The client is correct with a server that answers with small letters as well as with one that
+// takes small or capital letters at random. With the second, checking it shows that all the
+// answers an execution sees come from one consistent history of the server, although the server
+// is taken back and would answer otherwise the next time. With -history, of client and server,
+// the client sees that for itself: each answer repeats all that came before it, on any
+// connection.
 //
-// With -random it asks for letters at random: then it is the client that is nondeterministic, as a peer of the server.
+// With -random it asks for letters at random: then it is the client that is nondeterministic, as
+// a peer of the server.
 package main
 
 import (
@@ -79,7 +81,8 @@ func oneHistory(answers []string) error {
 	for _, answer := range answers {
 		letter, letters, _ := strings.Cut(answer, " ")
 		if letters != so+letter {
-			return fmt.Errorf("the server answered %q after it had answered %q: these are two histories", letters, so)
+			return fmt.Errorf("the server answered %q after it had answered %q: these are two histories",
+				letters, so)
 		}
 		so = letters
 	}
@@ -87,12 +90,12 @@ func oneHistory(answers []string) error {
 	return nil
 }
 
-// inOrder is the number of the i-th letter that is asked for, if they are in the order of the alphabet: 0 is a, after z
-// follows a.
+// inOrder is the number of the i-th letter that is asked for, if they are in the order of the
+// alphabet: 0 is a, after z follows a.
 func inOrder(i int) (int, error) { return i % len(alphabet), nil }
 
-// atRandom is the number of the i-th letter that is asked for, if they are in no order. The kernel is asked
-// each time, so that a process that is taken back asks for other letters.
+// atRandom is the number of the i-th letter that is asked for, if they are in no order. The
+// kernel is asked each time, so that a process that is taken back asks for other letters.
 func atRandom(int) (int, error) {
 	urandom, err := os.Open("/dev/urandom")
 	if err != nil {
@@ -106,7 +109,8 @@ func atRandom(int) (int, error) {
 	return int(binary.NativeEndian.Uint16(toss[:])) % len(alphabet), nil
 }
 
-// spell asks over a new connection for n letters in a row, from the first-th on, and returns the answers.
+// spell asks over a new connection for n letters in a row, from the first-th on, and returns the
+// answers.
 func spell(addr string, first, n int, numbers func(i int) (int, error)) (letters []string, err error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -128,8 +132,8 @@ func spell(addr string, first, n int, numbers func(i int) (int, error)) (letters
 	return letters, nil
 }
 
-// ask sends one number, as a line of text, and checks the line that comes back: the letter with this
-// number, small or capital, and, if the server repeats its history, a space and that.
+// ask sends one number, as a line of text, and checks the line that comes back: the letter with
+// this number, small or capital, and, if the server repeats its history, a space and that.
 func ask(conn net.Conn, answers *bufio.Reader, number int) (string, error) {
 	// Written by the program itself and not by fmt.Fprintf: goroutines are preempted where package
 	// main writes, not where the standard library does.

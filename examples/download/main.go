@@ -1,8 +1,10 @@
-// Command download fetches a file from a web server in parts, each by a goroutine of its own and over a connection
-// of its own, as download accelerators do: the first request asks for the size, the others for ranges.
+// Command download fetches a file from a web server in parts, each by a goroutine of its own and
+// over a connection of its own, as download accelerators do: the first request asks for the
+// size, the others for ranges.
 //
-// The parts are written to where they belong, in whatever order they arrive. With -seek a goroutine goes to the
-// beginning of its part first and writes then; the others, which share the file and its offset, may move it in between.
+// The parts are written to where they belong, in whatever order they arrive. With -seek a
+// goroutine goes to the beginning of its part first and writes then; the others, which share the
+// file and its offset, may move it in between.
 package main
 
 import (
@@ -111,8 +113,10 @@ func sizeOf(url string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if response.StatusCode != http.StatusOK || response.ContentLength < 0 || response.ContentLength > maxSize {
-		return 0, fmt.Errorf("%s: the server answered %s, %d bytes; want at most %d", url, response.Status, response.ContentLength, maxSize)
+	if response.StatusCode != http.StatusOK || response.ContentLength < 0 ||
+		response.ContentLength > maxSize {
+		return 0, fmt.Errorf("%s: the server answered %s, %d bytes; want at most %d", url, response.Status,
+			response.ContentLength, maxSize)
 	}
 	return response.ContentLength, nil
 }
@@ -128,9 +132,11 @@ func fetch(url string, from, to int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok := response.StatusCode == http.StatusPartialContent || response.StatusCode == http.StatusOK // all of it is no part
+	// all of it is no part
+	ok := response.StatusCode == http.StatusPartialContent || response.StatusCode == http.StatusOK
 	if !ok || int64(len(part)) != to-from {
-		return nil, fmt.Errorf("%s: the server answered %s and %d bytes; want those from %d up to %d", url, response.Status, len(part), from, to)
+		return nil, fmt.Errorf("%s: the server answered %s and %d bytes; want those from %d up to %d", url,
+			response.Status, len(part), from, to)
 	}
 	return part, nil
 }
@@ -147,8 +153,8 @@ func ask(request *http.Request) (response *http.Response, body []byte, err error
 	if err := request.Write(&message); err != nil {
 		return nil, nil, err
 	}
-	// Written by the program itself and not by net/http: goroutines are preempted where package main
-	// writes, not where the standard library does.
+	// Written by the program itself and not by net/http: goroutines are preempted where package
+	// main writes, not where the standard library does.
 	if _, err := conn.Write(message.Bytes()); err != nil {
 		return nil, nil, err
 	}

@@ -35,10 +35,12 @@ func TestGallery(t *testing.T) {
 			buggy, f.buggy = search(t, program, b.Shows == bug.Leak, b.Name)
 			fixed, f.fixed = search(t, program, true, b.Name, "-fixed")
 			if got := violation(buggy); got != b.Shows {
-				t.Errorf("the program with the bug: %q after %d executions (%s), want %q", got, f.buggy, buggy.Verdict.Reason, b.Shows)
+				t.Errorf("the program with the bug: %q after %d executions (%s), want %q", got, f.buggy,
+					buggy.Verdict.Reason, b.Shows)
 			}
 			if fixed.Verdict.Kind != explore.Holds {
-				t.Errorf("the fixed program: %v after %d executions (%s), %s", fixed.Verdict.Kind, f.fixed, fixed.Verdict.Reason, violation(fixed))
+				t.Errorf("the fixed program: %v after %d executions (%s), %s", fixed.Verdict.Kind, f.fixed,
+					fixed.Verdict.Reason, violation(fixed))
 			}
 			t.Logf("%s: %d executions with the bug, %d without it", b.Name, f.buggy, f.fixed)
 			findings[b.Name] = f
@@ -64,7 +66,8 @@ func TestNames(t *testing.T) {
 	if len(seen) < 60 {
 		t.Errorf("the gallery has %d bugs, it is to have 60 at least", len(seen))
 	}
-	for _, args := range [][]string{nil, {"-fixed"}, {"no-such-bug"}, {"ab-ba", "philosophers"}, {"-unknown"}} {
+	for _, args := range [][]string{nil, {"-fixed"}, {"no-such-bug"}, {"ab-ba", "philosophers"},
+		{"-unknown"}} {
 		if err := run(args); err == nil || !strings.Contains(err.Error(), "name") {
 			t.Errorf("arguments %q: error %v, want one that says how a name is given", args, err)
 		}
@@ -91,13 +94,15 @@ func build(t *testing.T) *sut.Program {
 }
 
 // search checks a program of the gallery, leaks included.
-func search(t *testing.T, program *sut.Program, leaks bool, args ...string) (result *check.Result, executions int) {
+func search(t *testing.T, program *sut.Program, leaks bool, args ...string,
+) (result *check.Result, executions int) {
 	t.Helper()
 	result = explored(t, program, explore.DPOR, maxExecutions, leaks, args...)
 	return result, result.Verdict.Executions
 }
 
-func explored(t *testing.T, program *sut.Program, a explore.Algorithm, most int, leaks bool, args ...string) *check.Result {
+func explored(t *testing.T, program *sut.Program, a explore.Algorithm, most int, leaks bool,
+	args ...string) *check.Result {
 	t.Helper()
 	s, err := explore.New(explore.Config{Algorithm: a})
 	if err != nil {
@@ -107,8 +112,9 @@ func explored(t *testing.T, program *sut.Program, a explore.Algorithm, most int,
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := check.Run(ctx, check.Options{
-		Program: program, Package: "./examples/gallery", Args: args, Strategy: strategy.Never{}, StrategyName: "never",
-		Search: s, Depth: maxDepth, Leaks: leaks, SelfCheck: 10,
+		Program: program, Package: "./examples/gallery", Args: args, Strategy: strategy.Never{},
+		StrategyName: "never",
+		Search:       s, Depth: maxDepth, Leaks: leaks, SelfCheck: 10,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +140,15 @@ func TestReductionAgrees(t *testing.T) {
 				continue
 			}
 			enumerated++
-			if v := explored(t, program, explore.DPOR, maxExecutions, leaks, args...).Verdict; v.Kind != all.Kind {
-				t.Errorf("%v: %v (%s), and by the enumeration of its schedules %v", args, v.Kind, v.Reason, all.Kind)
+			if v := explored(t, program, explore.DPOR, maxExecutions, leaks,
+				args...).Verdict; v.Kind != all.Kind {
+				t.Errorf("%v: %v (%s), and by the enumeration of its schedules %v", args, v.Kind, v.Reason,
+					all.Kind)
 			}
 		}
 	}
-	t.Logf("%d of %d programs have at most %d schedules, or a bug in one of the first %[3]d", enumerated, 2*len(bugs()), most)
+	t.Logf("%d of %d programs have at most %d schedules, or a bug in one of the first %[3]d", enumerated,
+		2*len(bugs()), most)
 	if enumerated < len(bugs()) {
 		t.Error("too few programs were compared")
 	}

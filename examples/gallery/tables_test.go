@@ -28,10 +28,12 @@ func compareTables(t *testing.T, version string, findings map[string]finding) {
 // exhibitTable has a row for each bug.
 func exhibitTable(version string, findings map[string]finding) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "| bug | class | violation | executions to find it (%s) | executions of the fixed twin |\n|---|---|---|---|---|\n", version)
+	fmt.Fprintf(&s, "| bug | class | violation | executions to find it (%s) | executions of the fixed "+
+		"twin |\n|---|---|---|---|---|\n", version)
 	for _, b := range bugs() {
 		f := findings[b.Name]
-		fmt.Fprintf(&s, "| `%s`: %s | %s | %s | %d | %d |\n", b.Name, b.Doc, b.Class, b.Shows, f.buggy, f.fixed)
+		fmt.Fprintf(&s, "| `%s`: %s | %s | %s | %d | %d |\n", b.Name, b.Doc, b.Class, b.Shows, f.buggy,
+			f.fixed)
 	}
 	return s.String()
 }
@@ -39,12 +41,14 @@ func exhibitTable(version string, findings map[string]finding) string {
 // roomTable has a row for each room, with the greatest numbers.
 func roomTable(version string, findings map[string]finding) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "| part of the gallery | bugs | found as | most executions to find one (%s) | of a fixed twin |\n|---|---|---|---|---|\n", version)
+	fmt.Fprintf(&s, "| part of the gallery | bugs | found as | most executions to find one (%s) | of a "+
+		"fixed twin |\n|---|---|---|---|---|\n", version)
 	for _, r := range rooms() {
 		var most finding
 		var shows []string
 		for _, b := range r.bugs {
-			most.buggy, most.fixed = max(most.buggy, findings[b.Name].buggy), max(most.fixed, findings[b.Name].fixed)
+			most.buggy, most.fixed = max(most.buggy, findings[b.Name].buggy),
+				max(most.fixed, findings[b.Name].fixed)
 			if !slices.Contains(shows, string(b.Shows)) {
 				shows = append(shows, string(b.Shows))
 			}
@@ -79,6 +83,7 @@ func compareTable(t *testing.T, version, file, head, want string) {
 		table, want = executions.ReplaceAllString(table, ""), executions.ReplaceAllString(want, "")
 	}
 	if table != want {
-		t.Errorf("the table of %s is not what was found: run this test with -update, and look at the difference", file)
+		t.Errorf("the table of %s is not what was found: run this test with -update, and look at the "+
+			"difference", file)
 	}
 }

@@ -1,10 +1,10 @@
-// Command httpget fetches files from a web server, each in a goroutine and over a connection of its
-// own. It is correct: whatever order the requests reach the server in, every file arrives. Checking
-// it shows an exhaustive search that ends with the verdict "holds".
+// Command httpget fetches files from a web server, each in a goroutine and over a connection of
+// its own. It is correct: whatever order the requests reach the server in, every file arrives.
+// Checking it shows an exhaustive search that ends with the verdict "holds".
 //
 // By default a request is written and its answer read by the goroutine itself, with the message
-// formats of net/http only. With -transport an http.Client does it, which brings two more goroutines
-// per connection and many more schedules.
+// formats of net/http only. With -transport an http.Client does it, which brings two more
+// goroutines per connection and many more schedules.
 package main
 
 import (
@@ -90,8 +90,8 @@ func getOnce(request *http.Request) (body string, err error) {
 	if err := request.Write(&message); err != nil {
 		return "", err
 	}
-	// Written by the program itself and not by net/http: goroutines are preempted where package main
-	// writes, not where the standard library does.
+	// Written by the program itself and not by net/http: goroutines are preempted where package
+	// main writes, not where the standard library does.
 	if _, err := conn.Write(message.Bytes()); err != nil {
 		return "", err
 	}

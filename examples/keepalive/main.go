@@ -1,9 +1,10 @@
-// Command keepalive fetches files from a web server, one after the other over one connection. It takes that to last, and in
-// tests it always does: the server closes a connection only when it was idle for a while. When that while is over just
-// before the next request, what was a request to the server is one to nobody.
+// Command keepalive fetches files from a web server, one after the other over one connection. It
+// takes that to last, and in tests it always does: the server closes a connection only when it
+// was idle for a while. When that while is over just before the next request, what was a request
+// to the server is one to nobody.
 //
-// With -again it asks once more, over another connection, what was not answered on one that had served before. That is right
-// for GET, which does no harm if it is done twice.
+// With -again it asks once more, over another connection, what was not answered on one that had
+// served before. That is right for GET, which does no harm if it is done twice.
 package main
 
 import (
@@ -74,7 +75,8 @@ func (c *client) ask(name string) (body string, answered bool, err error) {
 		}
 		c.in = bufio.NewReader(c.conn)
 	}
-	if _, err := fmt.Fprintf(c.conn, "GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: keep-alive\r\n\r\n", name, c.addr); err != nil {
+	if _, err := fmt.Fprintf(c.conn, "GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: keep-alive\r\n\r\n", name,
+		c.addr); err != nil {
 		return "", false, err
 	}
 	if _, err := c.in.Peek(1); err != nil {

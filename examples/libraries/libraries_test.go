@@ -1,4 +1,5 @@
-// Package libraries_test checks clients and servers made with popular libraries, unmodified, against real peers.
+// Package libraries_test checks clients and servers made with popular libraries, unmodified,
+// against real peers.
 package libraries_test
 
 import (
@@ -17,11 +18,12 @@ const (
 	unknown
 )
 
-// TestLibraries: the bug of each program is found, and is not found in its fixed twin: that holds, or
-// nothing is wrong with as many executions as several times those that the bug took.
+// TestLibraries: the bug of each program is found, and is not found in its fixed twin: that
+// holds, or nothing is wrong with as many executions as several times those that the bug took.
 func TestLibraries(t *testing.T) {
 	for name, fixed := range map[string]int{
-		"redis": unknown, "memcache": holds, "mqtt": holds, "sftp": holds, "websocket": unknown, "grpc": unknown,
+		"redis": unknown, "memcache": holds, "mqtt": holds, "sftp": holds, "websocket": unknown,
+		"grpc": unknown,
 	} {
 		t.Run(name, func(t *testing.T) {
 			counterexample := filepath.Join(t.TempDir(), "counterexample")
@@ -32,8 +34,9 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestLostConnection: a deadlock that a version of a library had when its connection is lost is found among random
-// executions with one fault of the network, and is not found in several times as many of the version that mends it.
+// TestLostConnection: a deadlock that a version of a library had when its connection is lost is
+// found among random executions with one fault of the network, and is not found in several times
+// as many of the version that mends it.
 func TestLostConnection(t *testing.T) {
 	counterexample := filepath.Join(t.TempDir(), "counterexample")
 	random := []string{"check", ".", "--search", "random", "-o", counterexample, "--executions"}
@@ -42,8 +45,8 @@ func TestLostConnection(t *testing.T) {
 	expectIn(t, "disconnect", "-modfile=fixed.mod", unknown, append(random, "600")...)
 }
 
-// TestRequestAfterClose: one version of a library goes round in a loop without end when its connection
-// was closed. The loop is found there, and not in the version that mends it.
+// TestRequestAfterClose: one version of a library goes round in a loop without end when its
+// connection was closed. The loop is found there, and not in the version that mends it.
 func TestRequestAfterClose(t *testing.T) {
 	counterexample := filepath.Join(t.TempDir(), "counterexample")
 	expectIn(t, "ping", "", violated, "check", ".", "-o", counterexample)

@@ -1,8 +1,8 @@
-// Command library lends books over HTTP: GET /borrow/TITLE answers with where the book stands, once.
-// Every access to the shelf is under a mutex, and yet to look whether a book is there and to take it
-// are two critical sections. When two readers ask for the same book at the same time, one of the handlers
-// panics. Package net/http recovers from that, so that the server goes on, and only the reader notices:
-// curl ends with status 52, since there is no answer.
+// Command library lends books over HTTP: GET /borrow/TITLE answers with where the book stands,
+// once. Every access to the shelf is under a mutex, and yet to look whether a book is there and
+// to take it are two critical sections. When two readers ask for the same book at the same time,
+// one of the handlers panics. Package net/http recovers from that, so that the server goes on,
+// and only the reader notices: curl ends with status 52, since there is no answer.
 package main
 
 import (

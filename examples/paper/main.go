@@ -1,6 +1,7 @@
-// Command paper runs the experiments of Table II of "Model Checking Distributed Systems by Combining Caching and
-// Process Checkpointing" (Leungwattanakit, Artho, Hagiya, Tanabe, Yamamoto; ASE 2011) with every strategy, and prints
-// for each of them what the best one took. It needs bin (make build) and root, and runs in the root of the repository.
+// Command paper runs the experiments of Table II of "Model Checking Distributed Systems by
+// Combining Caching and Process Checkpointing" (Leungwattanakit, Artho, Hagiya, Tanabe,
+// Yamamoto; ASE 2011) with every strategy, and prints for each of them what the best one took.
+// It needs bin (make build) and root, and runs in the root of the repository.
 package main
 
 import (
@@ -18,7 +19,8 @@ import (
 
 func main() {
 	rows := flag.String("rows", ".", "`expression` that the names of the experiments to run match")
-	strategies := flag.String("strategies", "never,after-nd,after-connect,adaptive,after-io,always", "`strategies` to try")
+	strategies := flag.String("strategies", "never,after-nd,after-connect,adaptive,after-io,always",
+		"`strategies` to try")
 	bound := flag.Duration("time", 10*time.Minute, "`time` that a strategy may take for an experiment")
 	theirs := flag.String("theirs", "examples/paper/paper.csv", "`file` with the numbers of the paper")
 	all := flag.String("csv", "", "`file` to write what each strategy took to")
@@ -80,7 +82,8 @@ func (t *table) try(e experiment) ([]result, error) {
 		return nil, err
 	}
 	numbers := filepath.Join(t.scratch, "comparison.csv")
-	args := []string{"compare", e.program, "-c", config, "--strategies", t.strategies, "--scopes", "connection",
+	args := []string{"compare", e.program, "-c", config, "--strategies", t.strategies, "--scopes",
+		"connection",
 		"--executions", "100000000", "--time", t.bound.String(), "--csv", numbers, "--"}
 	compare := exec.Command("bin/tandem", append(args, e.args...)...)
 	said, err := compare.CombinedOutput()

@@ -14,7 +14,8 @@ import (
 
 // result is what an experiment took with a strategy.
 type result struct {
-	strategy, verdict, reason                            string // verdict: "" if it could not be run, for the reason
+	// verdict: "" if it could not be run, for the reason
+	strategy, verdict, reason                            string
 	seconds                                              float64
 	executions, transitions, checkpoints, restores, anew int
 }
@@ -22,7 +23,8 @@ type result struct {
 // decided says that the search came to its end.
 func (r *result) decided() bool { return r.verdict == "holds" || r.verdict == "violated" }
 
-// best is the fastest of those that came to an end, or else the one that got furthest; false if none could be run.
+// best is the fastest of those that came to an end, or else the one that got furthest; false if
+// none could be run.
 func best(tries []result) (result, bool) {
 	tries = slices.DeleteFunc(slices.Clone(tries), func(r result) bool { return r.verdict == "" })
 	if len(tries) == 0 {
@@ -54,9 +56,11 @@ func readComparison(r io.Reader) (tries []result, lines [][]string, err error) {
 	for _, fields := range lines[1:] {
 		f := reader{heading: lines[0], fields: fields}
 		tries = append(tries, result{
-			strategy: f.text("strategy"), verdict: f.text("verdict"), reason: f.text("reason"), seconds: f.number("seconds"),
+			strategy: f.text("strategy"), verdict: f.text("verdict"), reason: f.text("reason"),
+			seconds:    f.number("seconds"),
 			executions: int(f.number("executions")), transitions: int(f.number("transitions")),
-			checkpoints: int(f.number("checkpoints")), restores: int(f.number("restores")), anew: int(f.number("restarts")),
+			checkpoints: int(f.number("checkpoints")), restores: int(f.number("restores")),
+			anew: int(f.number("restarts")),
 		})
 		err = errors.Join(err, f.err)
 	}
@@ -91,8 +95,8 @@ func (r *reader) number(column string) float64 {
 	return x
 }
 
-// numbers are those of the paper for an experiment with its fastest strategy. All are empty where the
-// paper has none.
+// numbers are those of the paper for an experiment with its fastest strategy. All are empty
+// where the paper has none.
 type numbers struct {
 	strategy, seconds, checkpoints string
 	states                         string // the same with all strategies
@@ -163,8 +167,9 @@ func fastest(f *reader) (best numbers) {
 const format = "%-38s  %-8s  %-13s  %9s  %10s  %11s  %8s  %8s  |  %-8s  %6s  %9s  %11s\n"
 
 func heading() string {
-	return fmt.Sprintf("%-123s  |  paper\n", "") + fmt.Sprintf(format, "experiment", "verdict", "best strategy", "time",
-		"executions", "checkpoints", "restores", "restarts", "strategy", "time", "states", "checkpoints")
+	return fmt.Sprintf("%-123s  |  paper\n", "") +
+		fmt.Sprintf(format, "experiment", "verdict", "best strategy", "time",
+			"executions", "checkpoints", "restores", "restarts", "strategy", "time", "states", "checkpoints")
 }
 
 // line is that of an experiment, with the paper's numbers beside ours.
@@ -192,8 +197,8 @@ func or(text, unit string) string {
 
 // footing says what the columns mean.
 const footing = `
-Scope connection, as in the paper. The best strategy is the fastest one, here and now; the others find the same.
-The paper's numbers (examples/paper/paper.csv) are for the strategy that was fastest there. They count states of
-Java PathFinder on a machine of 2011; ours are executions, one for each partial order, on this machine. A dash: the
-paper has no number, or its search took more than an hour.
+Scope connection, as in the paper. The best strategy is the fastest one, here and now; the others
+find the same. The paper's numbers (examples/paper/paper.csv) are for the strategy that was fastest
+there. They count states of Java PathFinder on a machine of 2011; ours are executions, one for each
+partial order, on this machine. A dash: the paper has no number, or its search took more than an hour.
 `

@@ -1,10 +1,11 @@
-// Command redis greets by way of a Redis server: one goroutine stores a greeting over a connection of
-// its own, another one looks it up over a second connection, and expects it to be there. Nothing makes
-// sure that it is.
+// Command redis greets by way of a Redis server: one goroutine stores a greeting over a
+// connection of its own, another one looks it up over a second connection, and expects it to be
+// there. Nothing makes sure that it is.
 //
-// The two connections depend on each other in the server only. So the bug is found where the checker
-// tries the requests in both orders (scope group), and missed where it takes the answers on a connection
-// to depend on that connection alone (scope connection): the verdict names what it rests on.
+// The two connections depend on each other in the server only. So the bug is found where the
+// checker tries the requests in both orders (scope group), and missed where it takes the answers
+// on a connection to depend on that connection alone (scope connection): the verdict names what
+// it rests on.
 package main
 
 import (

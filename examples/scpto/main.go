@@ -1,20 +1,20 @@
 // Command scpto copies a file to an SSH server with the SCP protocol. It is built like JSch's
-// example ScpTo, in which the paper of 2011 found a race between the main and the session thread,
-// and has a bug of the same kind:
+// example ScpTo, in which the paper of 2011 found a race between the main and the session
+// thread, and has a bug of the same kind:
 //
-//   - The session goroutine waits until the server ends the channel and then tidies up: it tells the
-//     server that no further session follows, and sets the channel to nil.
+//   - The session goroutine waits until the server ends the channel and then tidies up: it tells
+//     the server that no further session follows, and sets the channel to nil.
 //   - The main goroutine sends the file, and then closes the channel if there still is one.
 //
-// Every single access to the channel is under a mutex, so there is no data race. But looking whether
-// the channel is there and using it are two critical sections. If the session goroutine tidies up
-// between the two, main calls a method of nil and panics. Natively this practically never happens:
-// the server takes a millisecond to end the channel, main far less to close it.
+// Every single access to the channel is under a mutex, so there is no data race. But looking
+// whether the channel is there and using it are two critical sections. If the session goroutine
+// tidies up between the two, main calls a method of nil and panics. Natively this practically
+// never happens: the server takes a millisecond to end the channel, main far less to close it.
 //
-// When the server ends the channel, the closing messages of main, of the session goroutine and of
-// x/crypto/ssh go out in an order that depends on the schedule, each encrypted with a key stream
-// that depends on the ones before. So almost no schedule can be answered from what the server said
-// in another: Dropbear has to go back to where the schedules part.
+// When the server ends the channel, the closing messages of main, of the session goroutine and
+// of x/crypto/ssh go out in an order that depends on the schedule, each encrypted with a key
+// stream that depends on the ones before. So almost no schedule can be answered from what the
+// server said in another: Dropbear has to go back to where the schedules part.
 //
 // The directory fixed has the same program, properly synchronised.
 package main

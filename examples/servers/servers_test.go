@@ -18,9 +18,10 @@ import (
 const tandem = "../../bin/tandem"
 
 var (
-	executions = flag.Int("executions", 200, "most executions of a program without its bug, where finding that has not taken more")
-	most       = flag.String("most", "60s", "most time for each check")
-	update     = flag.Bool("update", false, "put the table into README.md")
+	executions = flag.Int("executions", 200,
+		"most executions of a program without its bug, where finding that has not taken more")
+	most   = flag.String("most", "60s", "most time for each check")
+	update = flag.Bool("update", false, "put the table into README.md")
 )
 
 // program is a client and the server that it is checked with.
@@ -38,19 +39,24 @@ var programs = []program{
 	{directory: "pq", client: "lib/pq", server: "PostgreSQL"},
 	{directory: "mysql", client: "go-sql-driver/mysql", server: "MariaDB"},
 	{directory: "dns", config: "dnsmasq", client: "miekg/dns, UDP", server: "dnsmasq"},
-	{directory: "dns", config: "dnsmasq", client: "miekg/dns, TCP", server: "dnsmasq", args: []string{"-net", "tcp"}},
+	{directory: "dns", config: "dnsmasq", client: "miekg/dns, TCP", server: "dnsmasq",
+		args: []string{"-net", "tcp"}},
 	{directory: "dns", config: "unbound", client: "miekg/dns, UDP", server: "Unbound"},
-	{directory: "dns", config: "unbound", client: "miekg/dns, TCP", server: "Unbound", args: []string{"-net", "tcp"}},
+	{directory: "dns", config: "unbound", client: "miekg/dns, TCP", server: "Unbound",
+		args: []string{"-net", "tcp"}},
 	{directory: "dns", config: "bind", client: "miekg/dns, UDP", server: "BIND"},
-	{directory: "dns", config: "bind", client: "miekg/dns, TCP", server: "BIND", args: []string{"-net", "tcp"}},
+	{directory: "dns", config: "bind", client: "miekg/dns, TCP", server: "BIND",
+		args: []string{"-net", "tcp"}},
 	{directory: "ftp", client: "jlaffaye/ftp", server: "vsftpd"},
 	{directory: "smtp", client: "emersion/go-smtp", server: "OpenSMTPD"},
 	{directory: "imap", client: "emersion/go-imap", server: "Dovecot"},
 	{directory: "etcd", client: "etcd/client/v3", server: "etcd"},
 	{directory: "http", config: "nginx", client: "net/http", server: "nginx"},
-	{directory: "http", config: "nginx-tls", client: "net/http, TLS", server: "nginx", args: []string{"-site", "https://127.0.0.1:8443"}},
+	{directory: "http", config: "nginx-tls", client: "net/http, TLS", server: "nginx",
+		args: []string{"-site", "https://127.0.0.1:8443"}},
 	{directory: "http", config: "apache", client: "net/http", server: "Apache"},
-	{directory: "http", config: "apache-tls", client: "net/http, TLS", server: "Apache", args: []string{"-site", "https://127.0.0.1:8443"}},
+	{directory: "http", config: "apache-tls", client: "net/http, TLS", server: "Apache",
+		args: []string{"-site", "https://127.0.0.1:8443"}},
 	{directory: "websocket", client: "gorilla/websocket", server: "websocketd"},
 	{directory: "ldap", client: "go-ldap/ldap", server: "OpenLDAP slapd"},
 	{directory: "nats", client: "nats-io/nats.go", server: "NATS"},
@@ -71,8 +77,8 @@ type outcome struct {
 	}
 }
 
-// TestServers: the bug of each program is found, and nothing is wrong with its fixed twin in as many executions at
-// least. It prints the table of all.
+// TestServers: the bug of each program is found, and nothing is wrong with its fixed twin in as
+// many executions at least. It prints the table of all.
 func TestServers(t *testing.T) {
 	var rows []string
 	for _, p := range programs {
@@ -89,7 +95,8 @@ func TestServers(t *testing.T) {
 			row += fmt.Sprintf("\tviolated, %d", bug.Counts.Executions)
 			fixed := p.check(t, "", fmt.Sprint(max(*executions, bug.Counts.Executions)), "-fixed")
 			if fixed.Verdict != "holds" && fixed.Counts.Executions < bug.Counts.Executions {
-				t.Errorf("%d executions without the bug, and %d to find it: give it more time", fixed.Counts.Executions, bug.Counts.Executions)
+				t.Errorf("%d executions without the bug, and %d to find it: give it more time",
+					fixed.Counts.Executions, bug.Counts.Executions)
 			}
 			row += fmt.Sprintf("\t%s, %d\t%.1f\t%s\t%s", fixed.Verdict, fixed.Counts.Executions,
 				float64(fixed.Counts.Executions)/fixed.Counts.Seconds, fixed.backend(), p.lines(t))
@@ -106,8 +113,9 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestSameEachTime: OpenSMTPD waits for a millisecond now and then, for itself. Whether a look falls
-// into such a wait makes no difference, neither to the verdict nor to the executions that there are.
+// TestSameEachTime: OpenSMTPD waits for a millisecond now and then, for itself. Whether a look
+// falls into such a wait makes no difference, neither to the verdict nor to the executions that
+// there are.
 func TestSameEachTime(t *testing.T) {
 	for _, p := range []program{
 		{directory: "smtp", config: "tandem", flags: []string{"--strategy", "never"}},
@@ -115,7 +123,8 @@ func TestSameEachTime(t *testing.T) {
 	} {
 		first := p.check(t, "holds", "100", "-fixed")
 		for range 4 {
-			if again := p.check(t, "holds", "100", "-fixed"); again.Counts.Executions != first.Counts.Executions {
+			if again := p.check(t, "holds", "100",
+				"-fixed"); again.Counts.Executions != first.Counts.Executions {
 				t.Errorf("%s.yaml %v: %d executions, and then %d",
 					p.config, p.flags, first.Counts.Executions, again.Counts.Executions)
 			}
@@ -126,7 +135,8 @@ func TestSameEachTime(t *testing.T) {
 // check checks the program; want is the verdict, or empty for any that is no violation.
 func (p program) check(t *testing.T, want, executions string, args ...string) outcome {
 	t.Helper()
-	arguments := []string{"check", "./" + p.directory, "-c", filepath.Join(p.directory, p.config+".yaml"), "--json",
+	arguments := []string{"check", "./" + p.directory, "-c", filepath.Join(p.directory, p.config+".yaml"),
+		"--json",
 		"--executions", executions, "--time", *most, "-o", filepath.Join(t.TempDir(), "counterexample")}
 	arguments = append(append(append(append(arguments, p.flags...), "--"), p.args...), args...)
 	var stderr bytes.Buffer
@@ -213,7 +223,8 @@ func writeTable(t *testing.T, rows []string) {
 			table.WriteString(line)
 		}
 	}
-	if err := os.WriteFile("README.md", []byte(before+beginTable+table.String()+endTable+after), 0o644); err != nil {
+	if err := os.WriteFile("README.md", []byte(before+beginTable+table.String()+endTable+after),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }

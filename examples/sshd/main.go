@@ -1,6 +1,7 @@
-// Command sshd is an SSH server of golang.org/x/crypto/ssh, whose only command greets. The goroutine
-// that carries it out says that it is done before it says how it has ended, so that the client may be told of a
-// failure that there was not. With -ordered it does so in the right order.
+// Command sshd is an SSH server of golang.org/x/crypto/ssh, whose only command greets. The
+// goroutine that carries it out says that it is done before it says how it has ended, so that
+// the client may be told of a failure that there was not. With -ordered it does so in the right
+// order.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Command tickets speaks as much of the protocol of Redis as it takes to hand out numbers: INCR NAME
-// answers with a number that nobody else has. The map is under a mutex, but the number is read in one
-// critical section and stored in another: two clients at a time can be told the same. -atomic makes it one.
+// Command tickets speaks as much of the protocol of Redis as it takes to hand out numbers: INCR
+// NAME answers with a number that nobody else has. The map is under a mutex, but the number is
+// read in one critical section and stored in another: two clients at a time can be told the
+// same. -atomic makes it one.
 package main
 
 import (

@@ -1,7 +1,8 @@
-// Command server is the peer of the alphabet example: it answers a line with the number n with a line
-// with the n-th letter of the alphabet (0 is a), and anything else with a line that begins with "error".
-// With -random each letter is small or capital at random. With -history the letter is followed by a
-// space and by all letters that the server has answered with so far, on any connection.
+// Command server is the peer of the alphabet example: it answers a line with the number n with a
+// line with the n-th letter of the alphabet (0 is a), and anything else with a line that begins
+// with "error". With -random each letter is small or capital at random. With -history the letter
+// is followed by a space and by all letters that the server has answered with so far, on any
+// connection.
 //
 //	CGO_ENABLED=0 go build -o bin/alphabet-server ./examples/alphabet/server
 package main
@@ -91,8 +92,8 @@ func (s *speller) answer(conn net.Conn) error {
 	return lines.Err()
 }
 
-// reply is the answer to one line. Its error says that there is no randomness to be had, or too much
-// history; what is wrong with the line goes to the client.
+// reply is the answer to one line. Its error says that there is no randomness to be had, or too
+// much history; what is wrong with the line goes to the client.
 func (s *speller) reply(line string) (string, error) {
 	number, err := strconv.Atoi(line)
 	if err != nil || number < 0 || number >= len(alphabet) {

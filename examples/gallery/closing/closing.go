@@ -55,7 +55,8 @@ func Bugs() []bug.Bug {
 			Fixed: func() { askWithTimeout(false) },
 		},
 		{
-			Name: "zero-from-closed", Class: "non-blocking: channel, receive from closed", Shows: bug.Assertion,
+			Name: "zero-from-closed", Class: "non-blocking: channel, receive from closed",
+			Shows: bug.Assertion,
 			Doc:   "the zero value that a closed channel gives is taken for a reading of the sensor",
 			Buggy: func() { measure(next) },
 			Fixed: func() { measure(nextIfOpen) },

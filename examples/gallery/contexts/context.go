@@ -36,7 +36,8 @@ func Bugs() []bug.Bug {
 		},
 		{
 			Name: "error-cancels-nobody", Class: unreached, Shows: bug.Deadlock,
-			Doc:   "the first error of a group does not cancel its other members, which wait for the failed one",
+			Doc: "the first error of a group does not cancel its other members, which wait for the " +
+				"failed one",
 			Buggy: func() { runGroup(false) },
 			Fixed: func() { runGroup(true) },
 		},
@@ -181,7 +182,8 @@ func withTimeoutOrDefault(limit time.Duration) (context.Context, context.CancelF
 	return context.WithTimeout(context.Background(), limit)
 }
 
-func waitForSilentPeer(limit time.Duration, limited func(time.Duration) (context.Context, context.CancelFunc)) {
+func waitForSilentPeer(limit time.Duration,
+	limited func(time.Duration) (context.Context, context.CancelFunc)) {
 	ctx, cancel := limited(limit)
 	defer cancel()
 	answer := make(chan string)

@@ -17,7 +17,8 @@ func Bugs() []bug.Bug {
 	return []bug.Bug{
 		{
 			Name: "skip-in-goroutine", Class: "blocking: library, testing", Shows: bug.Deadlock,
-			Doc:   "t.Skip ends the goroutine that calls it, which is not the test's, and so never sends its result",
+			Doc: "t.Skip ends the goroutine that calls it, which is not the test's, and so never sends " +
+				"its result",
 			Buggy: func() { run(skipInGoroutine) },
 			Fixed: func() { run(skipFromTest) },
 		},
@@ -29,13 +30,15 @@ func Bugs() []bug.Bug {
 		},
 		{
 			Name: "parallel-capture", Class: misusedTesting, Shows: bug.Exit,
-			Doc:   "parallel subtests share the variable of the loop, and see what it is when the loop is over",
+			Doc: "parallel subtests share the variable of the loop, and see what it is when the loop is " +
+				"over",
 			Buggy: func() { run(parallelCapture) },
 			Fixed: func() { run(parallelArgument) },
 		},
 		{
 			Name: "deferred-teardown", Class: misusedTesting, Shows: bug.Exit,
-			Doc:   "a deferred teardown runs before the parallel subtests, which begin when their parent has returned",
+			Doc: "a deferred teardown runs before the parallel subtests, which begin when their parent " +
+				"has returned",
 			Buggy: func() { run(teardownDeferred) },
 			Fixed: func() { run(teardownCleanup) },
 		},

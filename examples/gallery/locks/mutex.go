@@ -42,7 +42,11 @@ var mutexBugs = []bug.Bug{
 		Name: "philosophers", Class: lockOrder, Shows: bug.Deadlock,
 		Doc:   "each of three has the fork at its left and waits for the one at its right",
 		Buggy: func() { dine(func(left, right int) (int, int) { return left, right }) },
-		Fixed: func() { dine(func(left, right int) (int, int) { return min(left, right), max(left, right) }) },
+		Fixed: func() {
+			dine(func(left, right int) (int, int) {
+				return min(left, right), max(left, right)
+			})
+		},
 	},
 	{
 		Name: "early-return", Class: missingUnlock, Shows: bug.Deadlock,

@@ -42,7 +42,8 @@ var capturedBugs = []bug.Bug{
 		Fixed: func() { squareAll(startOutside) },
 	},
 	{
-		Name: "race-after-time-out", Class: "non-blocking: data race, message and shared memory", Shows: bug.DataRace,
+		Name: "race-after-time-out", Class: "non-blocking: data race, message and shared memory",
+		Shows: bug.DataRace,
 		Doc:   "at a time-out, the caller writes the error that the late worker writes as well",
 		Buggy: func() { callWithTimeout((*future).waitShared) },
 		Fixed: func() { callWithTimeout((*future).wait) },

@@ -46,7 +46,8 @@ var guardedBugs = []bug.Bug{
 		Fixed: func() { moveTwice((*point).move) },
 	},
 	{
-		Name: "race-atomic-and-plain", Class: "non-blocking: data race, misuse of atomics", Shows: bug.DataRace,
+		Name: "race-atomic-and-plain", Class: "non-blocking: data race, misuse of atomics",
+		Shows: bug.DataRace,
 		Doc:   "a counter is increased atomically, and read as any other variable",
 		Buggy: func() { countAndRead(func(n *int32) int32 { return *n }) },
 		Fixed: func() { countAndRead(atomic.LoadInt32) },

@@ -20,21 +20,31 @@ func Bugs() []bug.Bug {
 	return []bug.Bug{
 		{
 			Name: "race-in-handler", Class: "non-blocking: data race, server", Shows: bug.DataRace,
-			Doc:   "a handler counts in a map: that net/http has a goroutine for each connection is easy to forget",
+			Doc: "a handler counts in a map: that net/http has a goroutine for each connection is easy " +
+				"to forget",
 			Buggy: func() { countRequests((*visits).count) },
 			Fixed: func() { countRequests((*visits).countLocked) },
 		},
 		{
 			Name: "serve-returns-early", Class: "non-blocking: order violation, server", Shows: bug.Assertion,
-			Doc:   "the store is closed when Serve returns, which is when Shutdown begins, and handlers still run",
-			Buggy: func() { shutDown(func(s *http.Server, served <-chan error) { go shutdown(s); <-served }) },
+			Doc: "the store is closed when Serve returns, which is when Shutdown begins, and handlers " +
+				"still run",
+			Buggy: func() {
+				shutDown(func(s *http.Server, served <-chan error) {
+					go shutdown(s)
+					<-served
+				})
+			},
 			Fixed: func() { shutDown(func(s *http.Server, served <-chan error) { shutdown(s); <-served }) },
 		},
 		{
 			Name: "silent-client", Class: "blocking: library, net", Shows: bug.Leak,
-			Doc:   "a server reads without a deadline, and a client that says nothing keeps its goroutine for ever",
+			Doc: "a server reads without a deadline, and a client that says nothing keeps its goroutine " +
+				"for ever",
 			Buggy: func() { serveSilentClient(func(net.Conn) {}) },
-			Fixed: func() { serveSilentClient(func(c net.Conn) { c.SetDeadline(time.Now().Add(time.Minute)) }) },
+			Fixed: func() {
+				serveSilentClient(func(c net.Conn) { c.SetDeadline(time.Now().Add(time.Minute)) })
+			},
 		},
 		{
 			Name: "no-half-close", Class: "blocking: library, net", Shows: bug.Deadlock,

@@ -46,7 +46,8 @@ func Bugs() []bug.Bug {
 		},
 		{
 			Name: "time-out-per-round", Class: misusedTimer, Shows: bug.Assertion,
-			Doc:   "time.After in a loop begins anew with each message: the time-out of the whole never comes",
+			Doc: "time.After in a loop begins anew with each message: the time-out of the whole " +
+				"never comes",
 			Buggy: func() { receiveFor(time.Second, receivePerRound) },
 			Fixed: func() { receiveFor(time.Second, receiveInAll) },
 		},
@@ -218,7 +219,8 @@ func (w *watchdog) expireIfStillDue() {
 
 func (w *watchdog) end() {
 	w.dead = true
-	tandem.Assert(time.Since(w.last) >= patience, "the session ends, with a heartbeat ", time.Since(w.last), " ago")
+	tandem.Assert(time.Since(w.last) >= patience, "the session ends, with a heartbeat ", time.Since(w.last),
+		" ago")
 }
 
 // beat gives one heartbeat, in the last moment.

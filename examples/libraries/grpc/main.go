@@ -1,5 +1,5 @@
-// Grpc is a counter served by google.golang.org/grpc, and two clients of it: reading and storing are two critical sections,
-// so that an update can be lost. With -fixed they are one.
+// Grpc is a counter served by google.golang.org/grpc, and two clients of it: reading and storing
+// are two critical sections, so that an update can be lost. With -fixed they are one.
 package main
 
 import (
@@ -51,7 +51,8 @@ func main() {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if _, err := pb.NewGreeterClient(conn).SayHello(context.Background(), &pb.HelloRequest{Name: "anne"}); err != nil {
+			if _, err := pb.NewGreeterClient(conn).SayHello(context.Background(),
+				&pb.HelloRequest{Name: "anne"}); err != nil {
 				panic(err)
 			}
 		})

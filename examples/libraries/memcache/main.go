@@ -1,5 +1,5 @@
-// Memcache counts with github.com/bradfitz/gomemcache: of two goroutines that store what they have added to, one can be
-// lost. With -fixed they compare and swap, and try again.
+// Memcache counts with github.com/bradfitz/gomemcache: of two goroutines that store what they
+// have added to, one can be lost. With -fixed they compare and swap, and try again.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Mqtt asks itself with github.com/eclipse/paho.mqtt.golang: it subscribes to a topic, and publishes a message there. If the
-// broker has that before the subscription, it never comes. With -fixed the broker has acknowledged the subscription first.
+// Mqtt asks itself with github.com/eclipse/paho.mqtt.golang: it subscribes to a topic, and
+// publishes a message there. If the broker has that before the subscription, it never comes.
+// With -fixed the broker has acknowledged the subscription first.
 package main
 
 import (
@@ -12,11 +13,14 @@ import (
 
 func main() {
 	fixed := flags.Fixed()
-	client := mqtt.NewClient(mqtt.NewClientOptions().AddBroker("tcp://127.0.0.1:1883").SetClientID("tandem").SetKeepAlive(0).SetAutoReconnect(false))
+	options := mqtt.NewClientOptions().AddBroker("tcp://127.0.0.1:1883").SetClientID("tandem")
+	client := mqtt.NewClient(options.SetKeepAlive(0).SetAutoReconnect(false))
 	done(client.Connect())
 	heard := make(chan string, 1)
 	subscribe := func() {
-		done(client.Subscribe("news", 1, func(_ mqtt.Client, m mqtt.Message) { heard <- string(m.Payload()) }))
+		done(client.Subscribe("news", 1, func(_ mqtt.Client, m mqtt.Message) {
+			heard <- string(m.Payload())
+		}))
 	}
 	if fixed {
 		subscribe()

@@ -1,8 +1,8 @@
-// Ping asks an SSH server whether it is still there, until its connection is closed, which another
-// goroutine does. It is made with golang.org/x/crypto/ssh v0.52.0. There, a request that was made after
-// the end of the connection never returned: it first took all early answers from a channel, and that
-// channel was closed, so that it never ran out of them (golang/go#79717). With fixed.mod it is v0.53.0,
-// where that is mended.
+// Ping asks an SSH server whether it is still there, until its connection is closed, which
+// another goroutine does. It is made with golang.org/x/crypto/ssh v0.52.0. There, a request that
+// was made after the end of the connection never returned: it first took all early answers from
+// a channel, and that channel was closed, so that it never ran out of them (golang/go#79717).
+// With fixed.mod it is v0.53.0, where that is mended.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Redis counts with github.com/redis/go-redis: two goroutines read a number and store the next, and an update
-// can be lost. With -fixed Redis does the adding.
+// Redis counts with github.com/redis/go-redis: two goroutines read a number and store the next,
+// and an update can be lost. With -fixed Redis does the adding.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Sftp takes numbers from a file of OpenSSH's server with github.com/pkg/sftp: two goroutines can take the same. With
-// -fixed they take turns.
+// Sftp takes numbers from a file of OpenSSH's server with github.com/pkg/sftp: two goroutines
+// can take the same. With -fixed they take turns.
 package main
 
 import (
@@ -43,14 +43,16 @@ func main() {
 	}
 }
 
-// dial logs in with a key that anybody can make, and that opens nothing but the server of tandem.yaml.
+// dial logs in with a key that anybody can make, and that opens nothing but the server of
+// tandem.yaml.
 func dial() (*sftp.Client, error) {
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
 		return nil, err
 	}
 	conn, err := ssh.Dial("tcp", "127.0.0.1:2222", &ssh.ClientConfig{
-		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback: ssh.InsecureIgnoreHostKey(),
 	})
 	if err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
-// Websocket is a chat over github.com/coder/websocket, with server and clients: what one says all hear. Who is there is under
-// a mutex, but for the place where it is said to them. With -fixed that has a copy.
+// Websocket is a chat over github.com/coder/websocket, with server and clients: what one says
+// all hear. Who is there is under a mutex, but for the place where it is said to them. With
+// -fixed that has a copy.
 package main
 
 import (

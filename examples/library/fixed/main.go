@@ -1,4 +1,5 @@
-// Command fixed is the library without the bug: to look for a book and to take it is one critical section.
+// Command fixed is the library without the bug: to look for a book and to take it is one
+// critical section.
 package main
 
 import (

@@ -1,7 +1,8 @@
-// Command fixed is scpto without its bug: the main goroutine looks whether the channel is there and
-// closes it in one critical section, so the session goroutine cannot tidy up in between. Whichever of the
-// two comes first, the program ends well; the server gets their messages in the order they chose. With
-// -connections, several files are copied at the same time, each over a connection of its own.
+// Command fixed is scpto without its bug: the main goroutine looks whether the channel is there
+// and closes it in one critical section, so the session goroutine cannot tidy up in between.
+// Whichever of the two comes first, the program ends well; the server gets their messages in the
+// order they chose. With -connections, several files are copied at the same time, each over a
+// connection of its own.
 package main
 
 import (

@@ -118,7 +118,8 @@ func awaitAck(answers *bufio.Reader, phase string) error {
 	return fmt.Errorf("the server refused the %s: %s", phase, text[:len(text)-1])
 }
 
-// HangUp closes the connection, if x/crypto/ssh has not done so already, as it does when it can read no more.
+// HangUp closes the connection, if x/crypto/ssh has not done so already, as it does when it can
+// read no more.
 func HangUp(conn ssh.Conn) error {
 	if err := conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

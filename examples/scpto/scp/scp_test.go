@@ -45,7 +45,8 @@ func TestSend(t *testing.T) {
 	if err := Send(channel, "f.txt", content[:3]); err != nil {
 		t.Fatal(err)
 	}
-	if channel.command != "scp -t f.txt" || channel.sent.String() != "C0644 3 f.txt\nabc\x00" || !channel.ended {
+	if channel.command != "scp -t f.txt" || channel.sent.String() != "C0644 3 f.txt\nabc\x00" ||
+		!channel.ended {
 		t.Errorf("command %q, sent %q, ended %v", channel.command, &channel.sent, channel.ended)
 	}
 	if string(content) != "abc-unsent" {
@@ -63,8 +64,10 @@ func TestSendErrors(t *testing.T) {
 		{"silence", "", false, "no acknowledgement of the start: unexpected EOF"},
 		{"header refused", "\x00\x02scp: no space\n", false, "the server refused the header: scp: no space"},
 		{"warning", "\x00\x00\x01times\n", false, "the server refused the content: times"},
-		{"text breaks off", "\x00\x02scp: n", false, `the server refused the header, with a text that breaks off: "scp: n"`},
-		{"no acknowledgement at all", "\x00Welcome", false, "acknowledgement of the header: byte 87, want 0, 1 or 2"},
+		{"text breaks off", "\x00\x02scp: n", false,
+			`the server refused the header, with a text that breaks off: "scp: n"`},
+		{"no acknowledgement at all", "\x00Welcome", false,
+			"acknowledgement of the header: byte 87, want 0, 1 or 2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Command server is an abstract SSH server, the peer of scpto/fixed: it speaks as much of SSH and SCP as it takes to
-// receive a file, lets everybody in, and keeps nothing. It stands for a server of thousands of lines where only
-// what the client does is of interest.
+// Command server is an abstract SSH server, the peer of scpto/fixed: it speaks as much of SSH
+// and SCP as it takes to receive a file, lets everybody in, and keeps nothing. It stands for a
+// server of thousands of lines where only what the client does is of interest.
 //
 //	CGO_ENABLED=0 go build -o bin/scpto-server ./examples/scpto/server
 package main
@@ -25,7 +25,8 @@ const maxFile = 1 << 20
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:2222", "`address` to listen at")
-	hostKey := flag.String("hostkey", "hostkey", "`file` with the private key of the server, as Dropbear writes it")
+	hostKey := flag.String("hostkey", "hostkey",
+		"`file` with the private key of the server, as Dropbear writes it")
 	flag.Parse()
 	runtime.GOMAXPROCS(1) // few threads make a small checkpoint
 	// It serves until something goes wrong.
@@ -58,7 +59,8 @@ func serve(addr, hostKey string) error {
 	}
 }
 
-// readKey reads an Ed25519 key in the format of Dropbear: its type, and the private and the public half.
+// readKey reads an Ed25519 key in the format of Dropbear: its type, and the private and the
+// public half.
 func readKey(name string) (ssh.Signer, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -68,7 +70,8 @@ func readKey(name string) (ssh.Signer, error) {
 		Type   string
 		Halves []byte
 	}
-	if err := ssh.Unmarshal(data, &key); err != nil || key.Type != ssh.KeyAlgoED25519 || len(key.Halves) != ed25519.PrivateKeySize {
+	if err := ssh.Unmarshal(data, &key); err != nil || key.Type != ssh.KeyAlgoED25519 ||
+		len(key.Halves) != ed25519.PrivateKeySize {
 		return nil, fmt.Errorf("%s: not an Ed25519 key as Dropbear writes it", name)
 	}
 	return ssh.NewSignerFromKey(ed25519.PrivateKey(key.Halves))
@@ -105,7 +108,8 @@ func command(channel ssh.Channel, requests <-chan *ssh.Request) error {
 	defer channel.Close()
 	for r := range requests {
 		var exec struct{ Command string }
-		known := r.Type == "exec" && ssh.Unmarshal(r.Payload, &exec) == nil && strings.HasPrefix(exec.Command, "scp -t ")
+		known := r.Type == "exec" && ssh.Unmarshal(r.Payload, &exec) == nil &&
+			strings.HasPrefix(exec.Command, "scp -t ")
 		if err := r.Reply(known, nil); err != nil {
 			return err
 		}
@@ -124,7 +128,8 @@ func command(channel ssh.Channel, requests <-chan *ssh.Request) error {
 	return nil
 }
 
-// receive is the receiving side of SCP for one file, which is thrown away. Its error is meant for the client.
+// receive is the receiving side of SCP for one file, which is thrown away. Its error is meant
+// for the client.
 func receive(channel io.ReadWriter) error {
 	acknowledge := func() error {
 		_, err := channel.Write([]byte{0})
@@ -140,7 +145,8 @@ func receive(channel io.ReadWriter) error {
 	}
 	var mode, size int
 	var name string
-	if _, err := fmt.Sscanf(header, "C%o %d %s\n", &mode, &size, &name); err != nil || size < 0 || size > maxFile {
+	if _, err := fmt.Sscanf(header, "C%o %d %s\n", &mode, &size, &name); err != nil || size < 0 ||
+		size > maxFile {
 		return fmt.Errorf("header %q: want C, the mode, a size up to %d, and a name", header, maxFile)
 	}
 	if err := acknowledge(); err != nil {

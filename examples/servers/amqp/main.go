@@ -1,5 +1,6 @@
-// Amqp takes a job from a queue of RabbitMQ with github.com/rabbitmq/amqp091-go: two workers see that there is one, and one of
-// them finds none. With -fixed a worker asks for it, and looks whether it has got one.
+// Amqp takes a job from a queue of RabbitMQ with github.com/rabbitmq/amqp091-go: two workers see
+// that there is one, and one of them finds none. With -fixed a worker asks for it, and looks
+// whether it has got one.
 package main
 
 import (
@@ -26,7 +27,8 @@ func main() {
 	if _, err := channel.QueueDeclare("jobs", false, false, false, false, nil); err != nil {
 		log.Fatal(err)
 	}
-	if err := channel.PublishWithContext(context.Background(), "", "jobs", false, false, amqp.Publishing{Body: []byte("job")}); err != nil {
+	if err := channel.PublishWithContext(context.Background(), "", "jobs", false, false,
+		amqp.Publishing{Body: []byte("job")}); err != nil {
 		log.Fatal(err)
 	}
 	work := func() error {

@@ -1,5 +1,5 @@
-// Dns looks names up with github.com/miekg/dns: two goroutines share a connection, and one gets the other's answer. With -fixed
-// they ask one after the other.
+// Dns looks names up with github.com/miekg/dns: two goroutines share a connection, and one gets
+// the other's answer. With -fixed they ask one after the other.
 package main
 
 import (

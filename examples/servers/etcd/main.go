@@ -1,5 +1,5 @@
-// Etcd counts with go.etcd.io/etcd/client/v3: two goroutines get a number and put the next, and a count is lost. With -fixed a
-// transaction puts it only if nobody else has.
+// Etcd counts with go.etcd.io/etcd/client/v3: two goroutines get a number and put the next, and
+// a count is lost. With -fixed a transaction puts it only if nobody else has.
 package main
 
 import (

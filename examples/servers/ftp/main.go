@@ -1,5 +1,6 @@
-// Ftp fetches two files over one connection with github.com/jlaffaye/ftp: the lock does not cover the end of a transfer, and the
-// second command meets the reply to the first. With -fixed it does.
+// Ftp fetches two files over one connection with github.com/jlaffaye/ftp: the lock does not
+// cover the end of a transfer, and the second command meets the reply to the first. With -fixed
+// it does.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Http fetches pages with net/http, each once: whether one is there and noting that it will be are two critical sections, and it
-// is fetched twice. With -fixed they are one.
+// Http fetches pages with net/http, each once: whether one is there and noting that it will be
+// are two critical sections, and it is fetched twice. With -fixed they are one.
 package main
 
 import (

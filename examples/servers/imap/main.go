@@ -1,5 +1,6 @@
-// Imap files mail with github.com/emersion/go-imap: two goroutines share a connection, on which one mailbox at a time is
-// selected, and one looks into the other's. With -fixed the lock covers selecting and looking.
+// Imap files mail with github.com/emersion/go-imap: two goroutines share a connection, on which
+// one mailbox at a time is selected, and one looks into the other's. With -fixed the lock covers
+// selecting and looking.
 package main
 
 import (
@@ -46,7 +47,8 @@ func main() {
 	if err := c.Create("old"); err != nil {
 		log.Fatal(err)
 	}
-	if err := c.Append("old", nil, time.Time{}, bytes.NewBufferString("Subject: hello\r\n\r\nText\r\n")); err != nil {
+	if err := c.Append("old", nil, time.Time{},
+		bytes.NewBufferString("Subject: hello\r\n\r\nText\r\n")); err != nil {
 		log.Fatal(err)
 	}
 	r := &reader{c: c, whole: fixed}

@@ -1,5 +1,6 @@
-// Ldap gives numbers to users with github.com/go-ldap/ldap/v3: two goroutines read the next number, and give it to both. With
-// -fixed the new number takes the place of the old one only while that is still there.
+// Ldap gives numbers to users with github.com/go-ldap/ldap/v3: two goroutines read the next
+// number, and give it to both. With -fixed the new number takes the place of the old one only
+// while that is still there.
 package main
 
 import (
@@ -16,7 +17,8 @@ const base = "dc=example,dc=test"
 
 func next(conn *ldap.Conn, fixed bool) (int, error) {
 	for {
-		found, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 0, 0, false, "(objectClass=*)", []string{"description"}, nil))
+		found, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeBaseObject, ldap.NeverDerefAliases,
+			0, 0, false, "(objectClass=*)", []string{"description"}, nil))
 		if err != nil {
 			return 0, err
 		}

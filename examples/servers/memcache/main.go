@@ -1,5 +1,6 @@
-// Memcache sells tickets with github.com/bradfitz/gomemcache: two goroutines read how many are left and store one less, and a
-// sale is lost. With -fixed the new number is stored only where the old one has not changed.
+// Memcache sells tickets with github.com/bradfitz/gomemcache: two goroutines read how many are
+// left and store one less, and a sale is lost. With -fixed the new number is stored only where
+// the old one has not changed.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Mysql takes from a stock with database/sql and github.com/go-sql-driver/mysql: two transactions read how much there is and
-// store the rest, and more is sold than was there. With -fixed a transaction locks the row that it reads.
+// Mysql takes from a stock with database/sql and github.com/go-sql-driver/mysql: two
+// transactions read how much there is and store the rest, and more is sold than was there. With
+// -fixed a transaction locks the row that it reads.
 package main
 
 import (
@@ -38,7 +39,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	for _, statement := range []string{"create table stock(id int primary key, n int) engine=innodb", "insert into stock values (1, 2)"} {
+	for _, statement := range []string{"create table stock(id int primary key, n int) engine=innodb",
+		"insert into stock values (1, 2)"} {
 		if _, err := db.Exec(statement); err != nil {
 			log.Fatal(err)
 		}

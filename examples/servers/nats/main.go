@@ -1,5 +1,6 @@
-// Nats tells a subscriber something with github.com/nats-io/nats.go: the server may get the message before it gets the
-// subscription, on another connection, and nobody hears it. With -fixed the subscriber waits until the server has that.
+// Nats tells a subscriber something with github.com/nats-io/nats.go: the server may get the
+// message before it gets the subscription, on another connection, and nobody hears it. With
+// -fixed the subscriber waits until the server has that.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Pgx pays into an account with github.com/jackc/pgx/v5: two transactions read the balance and store what it becomes, and a
-// payment can be lost. With -fixed a transaction locks the row that it reads.
+// Pgx pays into an account with github.com/jackc/pgx/v5: two transactions read the balance and
+// store what it becomes, and a payment can be lost. With -fixed a transaction locks the row that
+// it reads.
 package main
 
 import (
@@ -23,7 +24,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	if _, err := pool.Exec(ctx, "create table account(id int primary key, balance int); insert into account values (1, 0)"); err != nil {
+	if _, err := pool.Exec(ctx, "create table account(id int primary key, balance int); insert into "+
+		"account values (1, 0)"); err != nil {
 		log.Fatal(err)
 	}
 	pay := func(amount int) error {
@@ -36,7 +38,8 @@ func main() {
 		if err := tx.QueryRow(ctx, read).Scan(&balance); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "update account set balance = $1 where id = 1", balance+amount); err != nil {
+		if _, err := tx.Exec(ctx, "update account set balance = $1 where id = 1",
+			balance+amount); err != nil {
 			return err
 		}
 		return tx.Commit(ctx)
@@ -51,7 +54,8 @@ func main() {
 	}
 	both.Wait()
 	var balance int
-	if err := pool.QueryRow(ctx, "select balance from account where id = 1").Scan(&balance); err != nil || balance != 10 {
+	if err := pool.QueryRow(ctx, "select balance from account where id = 1").Scan(&balance); err != nil ||
+		balance != 10 {
 		log.Fatalf("the balance is %d, want 10 (%v)", balance, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Pq registers a name with database/sql and github.com/lib/pq: two requests see that it is free, and both take it. With -fixed
-// the table has a unique index, and the second request is told so.
+// Pq registers a name with database/sql and github.com/lib/pq: two requests see that it is free,
+// and both take it. With -fixed the table has a unique index, and the second request is told so.
 package main
 
 import (
@@ -28,7 +28,8 @@ func main() {
 	}
 	register := func(name string) error {
 		var n int
-		if err := db.QueryRow("select count(*) from people where name = $1", name).Scan(&n); err != nil || n > 0 {
+		if err := db.QueryRow("select count(*) from people where name = $1", name).Scan(&n); err != nil ||
+			n > 0 {
 			return err
 		}
 		_, err := db.Exec("insert into people(name) values ($1)", name)

@@ -1,5 +1,6 @@
-// Redigo keeps a number with github.com/gomodule/redigo: two goroutines share a connection, which is for one at a time, and one
-// gets the other's reply. With -fixed each has a connection of a pool.
+// Redigo keeps a number with github.com/gomodule/redigo: two goroutines share a connection,
+// which is for one at a time, and one gets the other's reply. With -fixed each has a connection
+// of a pool.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Smtp sends two mails over one connection with github.com/emersion/go-smtp: the lock is given up within a transaction, and the
-// two mix. With -fixed it covers all of one.
+// Smtp sends two mails over one connection with github.com/emersion/go-smtp: the lock is given
+// up within a transaction, and the two mix. With -fixed it covers all of one.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Websocket talks to a program behind websocketd with github.com/gorilla/websocket: one goroutine writes messages, another one a
-// ping, on a connection that allows one at a time. With -fixed a lock keeps them apart.
+// Websocket talks to a program behind websocketd with github.com/gorilla/websocket: one
+// goroutine writes messages, another one a ping, on a connection that allows one at a time. With
+// -fixed a lock keeps them apart.
 package main
 
 import (
