@@ -95,7 +95,7 @@ type Options struct {
 	// are. A saved run that is gone on with does without.
 	Kept *KeptCache
 	// Progress is told several times a second how far the check is; nil: nobody is.
-	Progress func(explore.Verdict, Counts)
+	Progress func(Progress)
 
 	contradiction string // that ended the check in scope auto
 
@@ -122,6 +122,10 @@ type Result struct {
 	Outcomes map[explore.Outcome]int
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string
+	// Summary is the check as a whole in the words of reports, and ImportPath the path of what was
+	// checked. They are known for jobs only.
+	Summary    report.Run
+	ImportPath string
 }
 
 // Violation is an execution that should not be.
@@ -386,7 +390,8 @@ func (r *run) rounds(p *pool, now time.Time) error {
 	}
 	if r.options.Progress != nil && now.Sub(r.told) >= progressInterval {
 		r.told = now
-		r.options.Progress(p.soFar())
+		v, c := p.soFar()
+		r.options.Progress(Progress{v, c})
 	}
 	return nil
 }

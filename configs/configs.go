@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tandem-mc/tandem/peers"
@@ -96,6 +97,15 @@ var Backends = []string{"auto", "criu", "memory"}
 // Scopes are those of the I/O cache, the default first.
 var Scopes = []string{"group", "connection", "auto"}
 
+// Strategies are the names of the checkpoint strategies.
+func Strategies() []string { return strategy.Names() }
+
+// FaultKinds are the kinds of faults of the network.
+func FaultKinds() []string { return sut.FaultKinds }
+
+// DefaultFaultKinds are those that are meant where none is named.
+func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
+
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000
 // transitions, and ten minutes; an empty standard input and no signals.
@@ -130,6 +140,19 @@ func Load(file string) (Config, error) {
 			return os.DirFS(path(name))
 		},
 	})
+}
+
+// LoadFrom reads the file tandem.yaml in a directory. Where there is none, Default holds.
+func LoadFrom(dir string) (Config, error) {
+	file := filepath.Join(dir, "tandem.yaml")
+	_, err := os.Stat(file)
+	switch {
+	case err == nil:
+		return Load(file)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return Default(), nil
+	}
+	return Default(), err
 }
 
 // Validate checks the values that the command line may have changed since Load.

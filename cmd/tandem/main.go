@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -27,20 +26,13 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// Writing to a closed pipe is an error then, and not the end: there is to clean up.
+	// With this, writing to a closed pipe is an error. It would end the process otherwise, and nobody
+	// would clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// Little is kept and much thrown away: a fourth of the time went into collecting it. The ballast is memory that nobody touches, so that the system gives
-	// none for it. It has garbage collected when there are 160 MiB of it, and not 16, which two workers make together ten times in a second.
-	ballast := make([]byte, 32<<20)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-	// Who waits for a worker is in a system call, and wants to go on at once when it returns.
-	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
-	peers.KeepAwake()
+	end := check.TuneProcess()
 	code := run(ctx, os.Args[1:])
 	stop()
-	runtime.KeepAlive(ballast)
+	end()
 	os.Exit(code)
 }
 
@@ -58,18 +50,32 @@ type verdictError int
 
 func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+// verdictOf is what a command with this verdict ends with.
+func verdictOf(v report.Verdict) error {
+	switch v {
+	case report.Holds:
+		return nil
+	case report.Violated:
+		return verdictError(exitViolated)
+	}
+	return verdictError(exitUnknown)
+}
+
 func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
 		Use:   "tandem",
 		Short: "Model checker for Go programs that talk to real peers",
-		Long: "Tandem runs an unmodified Go program through its possible goroutine schedules, while the other\n" +
-			"side of its connections is a real process that is taken back whenever the search goes back.\n\n" +
+		Long: "Tandem runs an unmodified Go program through its possible goroutine schedules. The other side of its\n" +
+			"connections is a real process. When the search goes back to try another schedule, that process is\n" +
+			"taken back too: from a cache of its answers, or from a checkpoint.\n" +
+			"\n" +
 			"Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
+	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(), peersCommand(),
+		ckptdCommand(), doctorCommand())
 	root.SetArgs(likeGoTest(args))
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError

@@ -6,15 +6,15 @@ import (
 	"os"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
-	"github.com/tandem-mc/tandem/explore"
 )
 
-// progress tells how far a check is: in a live view on a terminal, else in plain lines,
-// which become rarer. It is used by one goroutine.
+// progress tells how far a check is: in a live view on a terminal, else in plain lines, which become
+// rarer. It is used by one goroutine.
 type progress struct {
 	out     io.Writer
 	title   string // what is checked
@@ -32,14 +32,14 @@ func (p *progress) say(format string, a ...any) {
 	fmt.Fprintf(p.out, "tandem: "+format+"\n", a...)
 }
 
-// contradicted is check.Options.Contradicted.
-func (p *progress) contradicted(err error) {
-	p.say("scope auto: %v\nThe search starts over in group scope.", err)
+// listener is what a job tells how far it is.
+func (p *progress) listener(log *zap.Logger) check.Listener {
+	return check.Listener{Say: p.say, Progress: p.tell, Log: logWriter{log}}
 }
 
-// tell is check.Options.Progress.
-func (p *progress) tell(v explore.Verdict, c check.Counts) {
-	s := snapshot{title: p.title, verdict: v, counts: c, bounds: p.bounds, peers: p.peers, workers: p.workers}
+// tell shows how far the check is, or prints it if a line is due.
+func (p *progress) tell(now check.Progress) {
+	s := snapshot{Progress: now, title: p.title, bounds: p.bounds, peers: p.peers, workers: p.workers}
 	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
 		if p.view == nil {
 			p.view = newLiveView(terminal)
@@ -47,15 +47,16 @@ func (p *progress) tell(v explore.Verdict, c check.Counts) {
 		p.view.show(s)
 		return
 	}
-	if c.Elapsed < max(p.next, time.Second) {
+	elapsed := now.Counts.Elapsed
+	if elapsed < max(p.next, time.Second) {
 		return
 	}
-	p.next = nextLine(c.Elapsed)
+	p.next = nextLine(elapsed)
 	p.say("%s", s.line())
 }
 
-// pause clears the live view, so that something else can be printed; the next call of
-// tell begins another one.
+// pause clears the live view, so that something else can be printed. The next call of tell begins
+// another one.
 func (p *progress) pause() {
 	if p.view != nil {
 		p.view.close()
@@ -63,7 +64,7 @@ func (p *progress) pause() {
 	}
 }
 
-// nextLine is when another line is due after one: after twice the time, but at least every minute.
+// nextLine is when the line after this one is due: after twice the time, but at least every minute.
 func nextLine(now time.Duration) time.Duration {
 	return now + min(max(now, time.Second), time.Minute)
 }
@@ -75,9 +76,8 @@ func isTerminal(f *os.File) bool {
 
 // snapshot is how far a check is.
 type snapshot struct {
+	check.Progress
 	title   string
-	verdict explore.Verdict
-	counts  check.Counts
 	bounds  configs.Bounds
 	peers   bool
 	workers int // at most
@@ -85,8 +85,9 @@ type snapshot struct {
 
 // line is a snapshot in one line.
 func (s snapshot) line() string {
-	v, c := s.verdict, s.counts
-	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(), countOf(v.Executions, "execution"), s.rate(), countOf(v.Transitions, "transition"))
+	v, c := s.Verdict, s.Counts
+	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(),
+		countOf(v.Executions, "execution"), s.rate(), countOf(v.Transitions, "transition"))
 	if v.Violations > 0 {
 		text += ", " + countOf(v.Violations, "violation")
 	}
@@ -98,7 +99,7 @@ func (s snapshot) line() string {
 
 // rows is a snapshot as a table: what, and how much.
 func (s snapshot) rows() [][2]string {
-	v := s.verdict
+	v := s.Verdict
 	rows := [][2]string{
 		{"executions", fmt.Sprintf("%s, %s/s by %s", grouped(v.Executions), s.rate(), countOf(s.workers, "worker"))},
 		{"traces", grouped(v.Executions-v.Redundant-v.Limited) + s.without()},
@@ -110,36 +111,35 @@ func (s snapshot) rows() [][2]string {
 	if s.peers {
 		rows = append(rows, [2]string{"cache", s.cache()}, [2]string{"peers", s.checkpoints()})
 	}
-	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", s.counts.Elapsed.Round(time.Second), s.left())})
+	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", s.Counts.Elapsed.Round(time.Second), s.left())})
 }
 
 // without says which executions are no traces of their own.
 func (s snapshot) without() (text string) {
-	if n := s.verdict.Redundant; n > 0 {
+	if n := s.Verdict.Redundant; n > 0 {
 		text += fmt.Sprintf(", and %s redundant", grouped(n))
 	}
-	if n := s.verdict.Limited; n > 0 {
+	if n := s.Verdict.Limited; n > 0 {
 		text += fmt.Sprintf(", and %s cut off", grouped(n))
 	}
 	return text
 }
 
 func (s snapshot) rate() string {
-	return grouped(int(float64(s.verdict.Executions) / max(s.counts.Elapsed.Seconds(), 1e-3)))
+	return grouped(int(float64(s.Verdict.Executions) / max(s.Counts.Elapsed.Seconds(), 1e-3)))
 }
 
 func (s snapshot) cache() string {
-	return fmt.Sprintf("%s, %s", countOf(s.counts.Hits, "hit"), pluralOf(s.counts.Misses, "miss", "misses"))
+	return fmt.Sprintf("%s, %s", countOf(s.Counts.Hits, "hit"), pluralOf(s.Counts.Misses, "miss", "misses"))
 }
 
 func (s snapshot) checkpoints() string {
-	return fmt.Sprintf("%s, %s", countOf(s.counts.Checkpoints, "checkpoint"), countOf(s.counts.Restores, "restore"))
+	return fmt.Sprintf("%s, %s", countOf(s.Counts.Checkpoints, "checkpoint"), countOf(s.Counts.Restores, "restore"))
 }
 
-// left is how much there may be still to do: as far as that can be estimated, and by
-// the bounds.
+// left is how much there may still be to do: as far as that can be estimated, and by the bounds.
 func (s snapshot) left() string {
-	v, elapsed := s.verdict, s.counts.Elapsed
+	v, elapsed := s.Verdict, s.Counts.Elapsed
 	bound := fmt.Sprintf("at most %v and %s left", max(s.bounds.Time-elapsed, 0).Round(time.Second),
 		countOf(max(s.bounds.Executions-v.Executions, 0), "execution"))
 	seen := v.Estimate.Seen(v.Executions)
@@ -153,7 +153,7 @@ func (s snapshot) left() string {
 	return text + "; " + bound
 }
 
-// percent writes a fraction with two digits that count, at least.
+// percent writes a fraction with at least two significant digits.
 func percent(x float64) string {
 	switch {
 	case x >= 0.1:

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 func replayCommand() *cobra.Command {
@@ -40,16 +39,7 @@ func replayCommand() *cobra.Command {
 			if _, err := os.Stat(dir); err != nil {
 				return fmt.Errorf("the directory that the program was checked from: %w; say with --dir where that is now", err)
 			}
-			recording.Program.Directory = dir
-			program, clean, err := buildProgram(c.Context(), sut.BuildOptions{
-				Dir: dir, Package: recording.Program.Package, Tests: recording.Program.Tests, PreemptIn: recording.Program.Preemptible,
-				Races: recording.Program.Races,
-			})
-			if err != nil {
-				return err
-			}
-			defer clean()
-			shown, err := check.Replay(program, recording, times)
+			shown, same, err := check.ReplayHere(c.Context(), recording, dir, times)
 			if err != nil {
 				return err
 			}
@@ -61,7 +51,7 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			as := "every event as recorded"
-			if program.Hash != recording.Program.Build {
+			if !same {
 				as = "every step as recorded, by another build of the program"
 			}
 			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, %s\n", times, times, as)
@@ -69,8 +59,8 @@ func replayCommand() *cobra.Command {
 		},
 	}
 	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
-	c.Flags().StringVar(&dir, "dir", "", "`directory` that tandem check was called in, if not where it was")
-	c.Flags().StringVar(&page, "html", "", "write the counterexample to `file` as a page, with the goroutines as columns")
+	c.Flags().StringVar(&dir, "dir", "", "`directory` in which tandem check was called, if it has moved")
+	c.Flags().StringVar(&page, "html", "", "write the counterexample to `file` as an HTML page, with a column for each goroutine")
 	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
 	return c
 }

@@ -12,11 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // testFlags are the flags of tandem test.
@@ -26,8 +23,7 @@ type testFlags struct {
 	short   bool
 	junit   string
 
-	names map[string]string // of packages, in those of files
-	files map[string]bool   // with counterexamples of this run
+	files map[string]bool // with counterexamples of this run
 }
 
 func testCommand() *cobra.Command {
@@ -74,31 +70,23 @@ func likeGoTest(args []string) []string {
 }
 
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
-	dir, err := os.Getwd()
-	if err == nil {
-		err = writable(f.junit)
-	}
-	if err != nil {
+	if err := writable(f.junit); err != nil {
 		return err
 	}
-	toolchain, err := sut.UserToolchain(c.Context(), dir)
-	if err != nil {
-		return err
-	}
-	packages, err := toolchain.Packages(c.Context(), dir, patterns...)
+	packages, err := check.Packages(c.Context(), patterns...)
 	if err != nil {
 		return err
 	}
 	if err := f.validate(c.Flags().Changed); err != nil {
 		return err
 	}
-	f.names, f.files = shortNames(packages), map[string]bool{}
+	f.files = map[string]bool{}
 	var results []report.TestPackage
 	tested, matched := false, false
 	for i, p := range packages {
 		result, err := f.packageTests(c, p, args)
 		switch {
-		case errors.Is(err, sut.ErrNoTests), errors.Is(err, check.ErrNoMatch):
+		case errors.Is(err, check.ErrNoTests), errors.Is(err, check.ErrNoMatch):
 			tested = tested || errors.Is(err, check.ErrNoMatch)
 			fmt.Fprintln(c.OutOrStdout(), err)
 			continue
@@ -127,7 +115,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 }
 
 // notReached says which packages an interrupted run has not come to.
-func notReached(out io.Writer, packages []sut.Package) {
+func notReached(out io.Writer, packages []check.Package) {
 	for _, p := range packages {
 		fmt.Fprintf(out, "tandem: %s was not reached: the check was interrupted before\n", p.ImportPath)
 	}
@@ -175,58 +163,57 @@ func unchecked(failed []string) error {
 	return fmt.Errorf("could not be checked: %s%s", strings.Join(failed, ", "), more)
 }
 
-// validate refuses what would be wrong in every package: flags, and a configuration that is for all of them.
+// validate refuses what would be wrong in every package: flags, and a configuration for all of them.
 func (f *testFlags) validate(given func(flag string) bool) error {
-	config, err := f.loadFile(f.config, given)
+	config, err := f.load("", given)
 	if err == nil {
-		_, err = f.options(".", config)
+		_, err = f.job(".", nil, config)
 	}
 	return err
 }
 
+func (f *testFlags) job(pkg string, args []string, config configs.Config) (*check.Job, error) {
+	request, err := f.request(pkg, args, config)
+	if err != nil {
+		return nil, err
+	}
+	return check.NewJob(request)
+}
+
 // packageTests checks the tests of one package and prints what it finds.
-func (f *testFlags) packageTests(c *cobra.Command, p sut.Package, args []string) (report.TestPackage, error) {
+func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []string) (report.TestPackage, error) {
 	result := report.TestPackage{Name: p.ImportPath}
 	started := time.Now()
-	config, err := f.load(p.Dir, c.Flags().Changed)
+	config, err := f.load(f.directory(c.Context(), p.Dir), c.Flags().Changed)
 	if err != nil {
 		return result, err
 	}
-	config.Args = args // those of the file are for the program
-	options, err := f.options(p.ImportPath, config)
+	job, err := f.job(p.ImportPath, args, config)
 	if err != nil {
 		return result, err
 	}
-	build := sut.BuildOptions{Dir: options.Dir, Package: p.ImportPath, Tests: true, PreemptIn: config.PreemptIn, Races: config.Races}
-	options.Dir = p.Dir // where tests run
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil, workers: options.Workers, plain: f.verbose}
-	defer status.pause()
-	status.say("building the tests of %s", p.ImportPath)
-	program, clean, err := buildProgram(c.Context(), build)
-	if err != nil {
-		return result, err
+	status := &progress{
+		out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil, workers: job.Workers(),
+		plain: f.verbose,
 	}
-	defer clean()
-	options.Program, options.Progress, options.Contradicted = program, status.tell, status.contradicted
-	err = f.withDaemon(c.Context(), config, log, func(client *ckptd.Client) error {
-		options.Client = client
-		return check.Tests(c.Context(), f.testOptions(options, config), func(v check.TestVerdict) error {
-			if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
-				return output(err)
-			}
-			result.Tests = append(result.Tests, v.Test)
-			status.pause()
-			return output(report.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
-		})
+	defer status.pause()
+	which := check.TestSelection{Run: f.pattern, Short: f.short}
+	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), func(v check.TestVerdict) error {
+		if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
+			return output(err)
+		}
+		result.Tests = append(result.Tests, v.Test)
+		status.pause()
+		return output(report.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
 	})
 	result.Elapsed = time.Since(started)
-	result.Assumptions = check.Assumptions(options)
 	if err != nil && len(result.Tests) == 0 {
 		return result, err
 	}
-	return result, errors.Join(err, output(report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})))
+	written := report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
+	return result, errors.Join(err, output(written))
 }
 
 // errOutput is the kind of error that ends a run, since its results cannot be told.
@@ -239,29 +226,16 @@ func output(err error) error {
 	return fmt.Errorf("%w: %w", errOutput, err)
 }
 
-func (f *testFlags) testOptions(o check.Options, config configs.Config) check.TestOptions {
-	return check.TestOptions{Options: o, Run: f.pattern, Short: f.short, NewSearch: func() *explore.Search {
-		s, _ := f.newSearch(config.Bounds) // options has found no error in it
-		return s
-	}}
-}
-
 // keep writes the counterexample of a violated test to a file named after it.
-func (f *testFlags) keep(warn io.Writer, p sut.Package, v *check.TestVerdict) error {
+func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) error {
 	if v.Recording == nil {
 		return nil
 	}
-	letters := func(r rune) rune {
-		if strings.ContainsRune("/\\ \"'`$&|;<>()[]{}*?!#~", r) || r < ' ' || r > '~' {
-			return '_'
-		}
-		return r
-	}
-	name := strings.Map(letters, f.names[p.ImportPath]+"."+v.Name)
+	name := strings.Map(letterOfFile, p.ShortName+"."+v.Name)
 	name = name[:min(len(name), 200)]
 	file := name + ".counterexample"
 	for n := 2; f.files[file]; n++ {
-		file = fmt.Sprintf("%s.%d.counterexample", name, n) // of another test, with a name that is as good as the same
+		file = fmt.Sprintf("%s.%d.counterexample", name, n) // another test's name has become the same
 	}
 	f.files[file] = true
 	file, err := keepRecording(warn, file, v.Recording)
@@ -272,22 +246,12 @@ func (f *testFlags) keep(warn io.Writer, p sut.Package, v *check.TestVerdict) er
 	return nil
 }
 
-// shortNames gives each package the last elements of its path, as many as it takes to tell it from the others.
-func shortNames(packages []sut.Package) map[string]string {
-	names := map[string]string{}
-	for _, p := range packages {
-		elements := strings.Split(p.ImportPath, "/")
-		for n := 1; n <= len(elements); n++ {
-			names[p.ImportPath] = strings.Join(elements[len(elements)-n:], "/")
-			alike := func(other sut.Package) bool {
-				return other.ImportPath != p.ImportPath && strings.HasSuffix("/"+other.ImportPath, "/"+names[p.ImportPath])
-			}
-			if !slices.ContainsFunc(packages, alike) {
-				break
-			}
-		}
+// letterOfFile replaces what a shell or a file system could take for something else.
+func letterOfFile(r rune) rune {
+	if strings.ContainsRune("/\\ \"'`$&|;<>()[]{}*?!#~", r) || r < ' ' || r > '~' {
+		return '_'
 	}
-	return names
+	return r
 }
 
 func (f *testFlags) writeJUnit(packages []report.TestPackage) error {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"strings"
@@ -48,7 +48,7 @@ client 11 of user 0, for 1m1s: 5.0 MiB of 1.0 GiB in 10 of 64 images; its daemon
 client 12 of user 1000, for 0s: 0 B of 0 B in 0 of 0 images; its daemon takes 0 B and 0 descriptors
 `
 	var out strings.Builder
-	if err := showStatus(&out, s, now); err != nil {
+	if err := WriteDaemonStatus(&out, s, now); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, out.String()); d != "" {

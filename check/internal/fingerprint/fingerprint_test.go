@@ -1,7 +1,6 @@
-package main
+package fingerprint
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,34 +10,40 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// TestAnswersRestOnFiles: answers that were kept are refused when any file has changed that a command names, or
-// that is bound, and only then.
-func TestAnswersRestOnFiles(t *testing.T) {
+// TestFiles: a change of any file that a command names, or that is bound, is noticed, and of no other.
+func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"program", "server.py", "x.conf", "script", "relative", "www/a/b", "bound/c", "unrelated"} {
 		writeFile(t, file(name), name)
 	}
-	changed := changesSince(t, configs.Config{Group: &peers.Group{
+	changed := changesSince(t, &peers.Group{
 		Peers: []peers.Peer{
-			{Name: "one", Command: []string{file("program"), file("server.py"), "--config=" + file("x.conf"), file("www"), "{scratch}/x", "/", "/dev/null", "/proc"}},
+			{Name: "one", Command: []string{
+				file("program"), file("server.py"), "--config=" + file("x.conf"), file("www"), "{scratch}/x", "/", "/dev/null", "/proc",
+			}},
 			{Name: "two", Command: []string{"sh", "-c", "cd /;exec '" + file("script") + "'>/dev/null"}},
 			{Name: "three", Command: []string{"sh", "relative", file("missing")}, Directory: dir},
 		},
 		Binds: map[string]string{"/root": file("bound"), "/mnt": "{scratch}/mnt"},
-	}})
+	})
 	writeFile(t, file("unrelated"), "changed")
 	if got := changed(); got != nil {
 		t.Errorf("nothing that matters has changed: %q", got)
 	}
 	for name, want := range map[string][]string{
-		"program": {"peer one: " + file("program"), "peer one: its program"}, "server.py": {"peer one: " + file("server.py")}, "x.conf": {"peer one: " + file("x.conf")},
-		"www/a/b": {"peer one: " + file("www")}, "www/new": {"peer one: " + file("www")}, "script": {"peer two: " + file("script")},
-		"relative": {"peer three: " + file("relative")}, "missing": {"peer three: " + file("missing")}, "bound/c": {"what is bound over /root"},
+		"program":   {"peer one: " + file("program"), "peer one: its program"},
+		"server.py": {"peer one: " + file("server.py")},
+		"x.conf":    {"peer one: " + file("x.conf")},
+		"www/a/b":   {"peer one: " + file("www")},
+		"www/new":   {"peer one: " + file("www")},
+		"script":    {"peer two: " + file("script")},
+		"relative":  {"peer three: " + file("relative")},
+		"missing":   {"peer three: " + file("missing")},
+		"bound/c":   {"what is bound over /root"},
 	} {
 		was, missing := os.ReadFile(file(name))
 		info, _ := os.Stat(file(name))
@@ -71,29 +76,13 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// changesSince describes the peers of a configuration, and returns a function that tells what has changed since.
-func changesSince(t *testing.T, config configs.Config) func() []string {
-	describe := func() *described {
-		t.Helper()
-		d, err := describePeers(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	before, err := json.Marshal(describe())
-	if err != nil {
-		t.Fatal(err)
-	}
+// changesSince describes the files of peers, and returns a function that names what has changed since.
+func changesSince(t *testing.T, g *peers.Group) func() []string {
+	before := Files(g)
 	return func() (list []string) {
 		t.Helper()
-		err := describe().same(string(before))
-		if err == nil {
-			return nil
-		}
-		lines := strings.Split(err.Error(), "\n")
-		for _, line := range lines[1 : len(lines)-1] {
-			what, ok := strings.CutSuffix(strings.TrimSpace(line), " has changed")
+		for _, line := range Changed(before, Files(g)) {
+			what, ok := strings.CutSuffix(line, " has changed")
 			if !ok {
 				t.Errorf("an unexpected line: %q", line)
 			}
@@ -107,8 +96,10 @@ func changesSince(t *testing.T, config configs.Config) func() []string {
 func TestLinksAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.Mkdir(in("release"), 0o700), os.Symlink("release", in("current")), os.Symlink("../real", in("release/linked"))); err != nil {
-		t.Fatal(err)
+	made := errors.Join(os.Mkdir(in("release"), 0o700), os.Symlink("release", in("current")),
+		os.Symlink("../real", in("release/linked")))
+	if made != nil {
+		t.Fatal(made)
 	}
 	writeFile(t, in("real"), "good")
 	writeFile(t, in("release/own"), "good")
@@ -150,7 +141,8 @@ func TestLargeDirectories(t *testing.T) {
 	dir := t.TempDir()
 	few := hashTree(dir)
 	for n := range maxListed {
-		if err := os.Symlink("x", filepath.Join(dir, string(rune('a'+n%26))+strings.Repeat("x", n/26%200)+strings.Repeat("y", n/5200))); err != nil {
+		name := string(rune('a'+n%26)) + strings.Repeat("x", n/26%200) + strings.Repeat("y", n/5200)
+		if err := os.Symlink("x", filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

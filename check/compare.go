@@ -1,0 +1,166 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/strategy"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// CompareRequest asks for one check with several strategies, backends and scopes.
+type CompareRequest struct {
+	Request
+	Strategies []string
+	Backends   []string // none: that of the configuration
+	Scopes     []string // none: that of the configuration
+	Repeat     int      // how often each is run: all once, then all again
+}
+
+// MaxComparisons bounds how many checks one comparison runs.
+const MaxComparisons = 1000
+
+// Comparison is a CompareRequest that has been understood.
+type Comparison struct {
+	request CompareRequest
+	configs []configs.Config // those to compare, once each
+	first   *Job
+}
+
+// NewComparison sees that a comparison can be made, as far as that shows without starting anything.
+func NewComparison(r CompareRequest) (*Comparison, error) {
+	if r.Config.Group == nil {
+		return nil, errors.New("compare is about checkpoints of peers, and none are configured: " +
+			"name them under peers: in the configuration")
+	}
+	list, err := r.combinations()
+	if err != nil {
+		return nil, err
+	}
+	if r.Repeat < 1 || r.Repeat > MaxComparisons/len(list) {
+		return nil, fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all", r.Repeat, MaxComparisons)
+	}
+	first, err := NewJob(r.Request)
+	return &Comparison{r, list, first}, err
+}
+
+// combinations are the configurations to compare, those of one scope and backend beside each other.
+func (r CompareRequest) combinations() ([]configs.Config, error) {
+	if len(r.Strategies) == 0 {
+		return nil, fmt.Errorf("--strategies names none: choose of %s", strings.Join(strategy.Names(), ", "))
+	}
+	var list []configs.Config
+	for _, scope := range orDefault(r.Scopes, r.Config.Scope) {
+		for _, backend := range orDefault(r.Backends, r.Config.Backend) {
+			for _, name := range r.Strategies {
+				next := r.Config
+				next.Strategy, next.Backend, next.Scope = name, backend, scope
+				if err := next.Validate(); err != nil {
+					return nil, err
+				}
+				if slices.ContainsFunc(list, func(c configs.Config) bool {
+					return c.Strategy == name && c.Backend == backend && c.Scope == scope
+				}) {
+					return nil, fmt.Errorf("strategy %s, backend %s and scope %s are named twice", name, backend, scope)
+				}
+				if list = append(list, next); len(list) > MaxComparisons {
+					return nil, fmt.Errorf("these are more than %d combinations: name fewer strategies, backends or scopes", MaxComparisons)
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+func orDefault(list []string, otherwise string) []string {
+	if len(list) == 0 {
+		return []string{otherwise}
+	}
+	return list
+}
+
+// Run checks one combination after the other. Begin is called before each, with its name, and returns
+// who is told how it goes; end is called after it. A combination that cannot be run has the reason in
+// its row, and the others go on. The error is that of the build, which they have in common.
+func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
+	begin func(title string) Listener, end func(title string, row *report.Compared),
+) (*report.Comparison, error) {
+	r := c.request
+	say("building %s", r.Package)
+	program, clean, err := buildTemporary(ctx, c.first.buildOptions())
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	all := &report.Comparison{Package: r.Package, Args: c.first.options.Args}
+	runs := slices.Repeat(c.configs, r.Repeat)
+	for i, config := range runs {
+		row := report.Compared{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
+		title := fmt.Sprintf("%d of %d: %s", i+1, len(runs), row.Name())
+		if ctx.Err() != nil {
+			row.Failed, row.Interrupted, row.Reason = true, true, "not run: the comparison was interrupted"
+		} else {
+			c.measure(ctx, &row, config, program, begin(title))
+			row.Interrupted = ctx.Err() != nil && row.Verdict != report.Violated
+		}
+		end(title, &row)
+		all.Rows = append(all.Rows, row)
+	}
+	return all, nil
+}
+
+// measure runs one combination and notes what came of it.
+func (c *Comparison) measure(
+	ctx context.Context, row *report.Compared, config configs.Config, program *sut.Program, listener Listener,
+) {
+	r := c.request.Request
+	r.Config = config
+	started, wasted := time.Now(), time.Duration(0)
+	job, err := NewJob(r)
+	if err == nil {
+		o := job.options.telling(listener)
+		o.Program = program
+		tell := o.Contradicted
+		o.Contradicted = func(err error) {
+			wasted = time.Since(started)
+			tell(err)
+		}
+		err = job.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
+			o.Client, started = client, time.Now()
+			result, err := Run(ctx, o)
+			if err == nil || result != nil && len(result.Violations) > 0 {
+				fillRow(row, Summary(o, result), result)
+				row.Elapsed += wasted
+			}
+			if err != nil {
+				return err
+			}
+			store, err := client.Status(context.WithoutCancel(ctx))
+			row.PeakBytes = store.PeakBytes
+			return err
+		})
+	}
+	if err != nil {
+		row.Failed, row.Reason = true, err.Error()
+	}
+}
+
+// fillRow takes over what a check has found and counted.
+func fillRow(row *report.Compared, run report.Run, result *Result) {
+	row.Verdict, row.Reason, row.Counts, row.Elapsed = run.Verdict, run.Reason, run.Counts, run.Counts.Elapsed
+	row.Restarts, row.ImageBytes = result.Counts.Restarts, result.Counts.ImageBytes
+	row.Outcomes = map[string]int{}
+	for outcome, n := range result.Outcomes {
+		row.Outcomes[outcome.String()] = n
+	}
+}
+
+// Workers is how many executions of a combination run at the same time, at most.
+func (c *Comparison) Workers() int { return c.first.Workers() }

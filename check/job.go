@@ -1,0 +1,149 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tandem-mc/tandem/check/internal/scratch"
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Run does the job: it builds the program, starts what takes part, and searches. Results and errors
+// are those of the function Run; Result.Summary is filled in, too. The run is saved, and the answers of
+// the peers are kept, as the request says.
+func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
+	o := j.options.telling(listener)
+	var err error
+	if o.Saving, err = j.saving(listener.Say); err != nil {
+		return nil, err
+	}
+	if o.Kept, err = j.openKept(listener.Say); err != nil {
+		return nil, err
+	}
+	if o.Kept != nil {
+		defer func() {
+			if err := o.Kept.Close(); err != nil {
+				listener.Say("%v", err)
+			}
+		}()
+	}
+	listener.Say("building %s", o.Package)
+	program, clean, err := buildTemporary(ctx, j.buildOptions())
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	o.Program = program
+	var result *Result
+	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) (err error) {
+		o.Client = client
+		result, err = Run(ctx, o)
+		return err
+	})
+	if result == nil {
+		return nil, err
+	}
+	result.Summary, result.ImportPath = Summary(o, result), program.ImportPath
+	if result.Saved != "" {
+		again := resumeCommand(result.Saved)
+		result.Summary.ResumeCommand = again + raised(j.request.Config.Bounds, result)
+		if err != nil {
+			err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, again)
+		}
+	}
+	return result, err
+}
+
+// telling are options that tell a listener what happens.
+func (o Options) telling(listener Listener) Options {
+	o.Progress = listener.Progress
+	o.Contradicted = func(err error) {
+		listener.Say("scope auto: %v\nThe search starts over in group scope.", err)
+	}
+	return o
+}
+
+func (j *Job) buildOptions() sut.BuildOptions {
+	r := j.request
+	return sut.BuildOptions{Dir: j.options.Dir, Package: r.Package, PreemptIn: r.Config.PreemptIn, Races: r.Config.Races}
+}
+
+// buildTemporary builds a program into a directory of its own, which clean removes.
+func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
+	toolchain, err := sut.UserToolchain(ctx, o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, clean, err := scratch.Make()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Output = filepath.Join(to, "program")
+	if p, err = toolchain.Build(ctx, o); err != nil {
+		clean()
+	}
+	return p, clean, err
+}
+
+// withDaemon calls do with a checkpoint daemon, which ends afterwards; with nil if there are no peers.
+func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Client) error) error {
+	config := j.request.Config
+	if config.Group == nil {
+		return do(nil)
+	}
+	o := ckptd.Options{
+		Backend: config.Backend, MaxBytes: int64(config.CheckpointMib) << 20, Quiescence: config.Quiescence, Log: log,
+	}
+	var client *ckptd.Client
+	var err error
+	if j.request.Daemon != "" {
+		client, err = ckptd.Dial(ctx, j.request.Daemon, o)
+	} else {
+		client, err = ckptd.Spawn(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	if method, why := client.Quiescence(); why != nil && log != nil {
+		fmt.Fprintf(log, "eBPF cannot be loaded, so quiescence is told by %s: %v\n", method, why)
+	}
+	err = do(client)
+	return errors.Join(err, client.Close())
+}
+
+// PackageDirectory is the directory of a package, which the user names by a directory, by its import
+// path or by its files. What is wrong with the name is left for the build to say.
+func PackageDirectory(ctx context.Context, pkg string) string {
+	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
+		return pkg
+	}
+	list, err := Packages(ctx, pkg)
+	if err != nil {
+		return pkg
+	}
+	return list[0].Dir
+}
+
+// ReplayHere builds the program of a recording in a directory, and replays the recording so many
+// times. SameBuild says whether the program is the very one that was recorded; see Replay.
+func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (
+	shown *report.Counterexample, sameBuild bool, err error,
+) {
+	there := *r
+	there.Program.Directory = dir
+	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
+		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible, Races: r.Program.Races,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	defer clean()
+	shown, err = Replay(program, &there, times)
+	return shown, program.Hash == r.Program.Build, err
+}

@@ -1,0 +1,93 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/fingerprint"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/peers"
+)
+
+// keptPeers is what the answers in a kept cache depend on besides the requests. It is kept with them.
+type keptPeers struct {
+	Peers    map[string]string `json:"peers"`    // as they are configured
+	Programs map[string]string `json:"programs"` // see fingerprint.Files
+	Date     string            `json:"date"`     // when the clocks start
+}
+
+func describePeers(config configs.Config) (*keptPeers, error) {
+	d := &keptPeers{Programs: fingerprint.Files(config.Group)}
+	var err error
+	if d.Peers, err = fingerprint.Values(struct{ Group *peers.Group }{config.Group}); err != nil {
+		return nil, err
+	}
+	d.Date = config.Date.Format(time.RFC3339)
+	d.Peers["peer_patience"] = config.PeerPatience.String()
+	return d, nil
+}
+
+// same is an error that names what was different when the answers of a kept cache were given.
+func (d *keptPeers) same(description string) error {
+	was := &keptPeers{}
+	if err := json.Unmarshal([]byte(description), was); err != nil || was.Programs == nil {
+		return errors.New("its description is not that of peers, so it is no cache that was kept (--cache)")
+	}
+	lines := fingerprint.Differences(was.Peers, d.Peers)
+	if was.Date != d.Date {
+		lines = append(lines, fingerprint.Difference("date", was.Date, d.Date))
+	}
+	if lines = append(lines, fingerprint.Changed(was.Programs, d.Programs)...); len(lines) == 0 {
+		return nil
+	}
+	const shown = 10
+	if more := len(lines) - shown; more > 0 {
+		lines = append(lines[:shown], fmt.Sprintf("... and %d more", more))
+	}
+	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file",
+		strings.Join(lines, "\n  "))
+}
+
+// StartDate is the date of a check that begins now and has no flag for it: that of the configuration.
+// Where there is none, it is that of the kept cache, if one is named, since requests may depend on it;
+// else the default.
+func StartDate(config configs.Config, cache string, now time.Time) time.Time {
+	if !config.Date.IsZero() {
+		return config.Date
+	}
+	if cache != "" {
+		was := &keptPeers{}
+		text, err := DescriptionOf(cache)
+		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
+			if date, err := configs.ParseDate(was.Date, now); err == nil {
+				return date
+			}
+		} // what is wrong with the file is said when it is opened
+	}
+	return configs.DefaultDate(now)
+}
+
+// openKept opens the cache that is kept; nil if there is none.
+func (j *Job) openKept(say func(format string, a ...any)) (*KeptCache, error) {
+	file, config := j.request.Cache, j.request.Config
+	switch {
+	case file == "":
+		return nil, nil
+	case config.Group == nil:
+		return nil, errors.New("--cache keeps the answers of peers, and none are configured: " +
+			"name them under peers: in the configuration")
+	}
+	d, err := describePeers(config)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	failed := func(err error) { say("%v; the check goes on", err) }
+	return OpenKeptCache(file, string(text), j.options.Masks, d.same, failed)
+}

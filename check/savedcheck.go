@@ -1,0 +1,189 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/build"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/fingerprint"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// SavedCheck is a saved run together with how it was asked for. It is locked while it is open.
+type SavedCheck struct {
+	run   *SavedRun
+	asked *savedRequest
+}
+
+// savedRequest is how a check was asked for: what is needed to ask for it again, and to see whether
+// everything is still the same.
+type savedRequest struct {
+	Package string              `json:"package"`
+	Dir     string              `json:"dir"`             // where tandem was started
+	Args    []string            `json:"args,omitempty"`  // that were given after --
+	Flags   map[string][]string `json:"flags,omitempty"` // those that were given
+	Config  map[string]string   `json:"config"`          // what came of the flags and the file
+	Tandem  string              `json:"tandem"`          // hash of the checker
+	Peers   map[string]string   `json:"peers,omitempty"` // see fingerprint.Files
+}
+
+// mayChange are the keys of the configuration that may change before a run goes on: the result does
+// not depend on them, or they are bounds.
+var mayChange = []string{
+	"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib", "checkpoint_mib",
+}
+
+// OpenSavedCheck opens a saved run by its name or its directory.
+func OpenSavedCheck(name string) (*SavedCheck, error) {
+	runs, err := userRuns()
+	if err != nil && !strings.ContainsRune(name, filepath.Separator) {
+		return nil, err
+	}
+	run, err := runs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &SavedCheck{run, &savedRequest{}}
+	if err := json.Unmarshal(run.Asked(), s.asked); err != nil {
+		run.Close()
+		return nil, fmt.Errorf("%s: how the run was asked for cannot be read: %w", run.Path(), err)
+	}
+	return s, nil
+}
+
+// Close gives the run free. What was saved stays.
+func (s *SavedCheck) Close() { s.run.Close() }
+
+// Path is the directory of the run.
+func (s *SavedCheck) Path() string { return s.run.Path() }
+
+// Dir is the directory in which the check was begun.
+func (s *SavedCheck) Dir() string { return s.asked.Dir }
+
+// Package is the package that is checked, as it was named.
+func (s *SavedCheck) Package() string { return s.asked.Package }
+
+// Args are the arguments of the program that were given.
+func (s *SavedCheck) Args() []string { return s.asked.Args }
+
+// Flags are the flags that were given, with their values.
+func (s *SavedCheck) Flags() map[string][]string { return s.asked.Flags }
+
+// describe says how the check is asked for, in the words in which a run keeps it.
+func (r Request) describe() (a *savedRequest, err error) {
+	a = &savedRequest{Package: r.Package, Args: r.Args, Flags: map[string][]string{}, Peers: map[string]string{}}
+	if a.Dir, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	if a.Config, err = fingerprint.Values(r.Config); err != nil {
+		return nil, err
+	}
+	if a.Tandem, err = sut.HashFile("/proc/self/exe"); err != nil {
+		return nil, err
+	}
+	if r.Config.Group != nil {
+		a.Peers = fingerprint.Files(r.Config.Group)
+	}
+	for name, values := range r.Flags {
+		a.Flags[name] = values
+	}
+	a.Flags["date"] = []string{r.Config.Date.Format(time.RFC3339)} // the default is another one tomorrow
+	return a, nil
+}
+
+// unchanged is an error that names what is not as it was when the run began.
+func (a *savedRequest) unchanged(now *savedRequest) error {
+	var lines []string
+	if a.Tandem != now.Tandem {
+		lines = append(lines, "tandem: it is another build than the one that began the run")
+	}
+	lines = append(lines, fingerprint.Differences(a.Config, now.Config, mayChange...)...)
+	if lines = append(lines, fingerprint.Changed(a.Peers, now.Peers)...); len(lines) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run cannot go on: since it began, this has changed:\n  %s\nPut it back, or check from the beginning",
+		strings.Join(lines, "\n  "))
+}
+
+// userRuns is where runs are kept: below the user's directory for state.
+func userRuns() (Runs, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", &noPlaceError{err}
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return Runs(filepath.Join(state, "tandem", "runs")), nil
+}
+
+// noPlaceError says why it is not known where runs are kept.
+type noPlaceError struct{ why error }
+
+func (e *noPlaceError) Error() string {
+	return fmt.Sprintf("what is needed to go on with the check is not saved: %v; name a directory with --run", e.why)
+}
+
+// saving says where and how often the job is saved; nil if there is no place for it.
+func (j *Job) saving(say func(format string, a ...any)) (*Saving, error) {
+	run, err := j.request.place()
+	var nowhere *noPlaceError
+	switch {
+	case errors.As(err, &nowhere):
+		say("%v", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &Saving{
+		Run: run, Interval: j.request.Config.SaveInterval,
+		Asked: func() ([]byte, error) {
+			a, err := j.request.describe()
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(a)
+		},
+		Failed: func(err error) { say("%v; the check goes on", err) },
+	}, nil
+}
+
+// place is the run in which the check is saved.
+func (r Request) place() (*SavedRun, error) {
+	if r.Resume != nil {
+		return r.Resume.run, nil
+	}
+	if r.Save != "" {
+		dir, err := filepath.Abs(r.Save)
+		if err != nil {
+			return nil, err
+		}
+		return NewSavedRun(dir)
+	}
+	runs, err := userRuns()
+	if err != nil {
+		return nil, err
+	}
+	name := r.Package
+	if build.IsLocalImport(name) { // . and .. are no names
+		if name, err = filepath.Abs(name); err != nil {
+			return nil, err
+		}
+	}
+	return runs.New(filepath.Base(name))
+}
+
+// resumeCommand is the command that goes on with the run in a directory.
+func resumeCommand(dir string) string {
+	name := dir
+	if runs, err := userRuns(); err == nil && filepath.Dir(dir) == string(runs) {
+		name = filepath.Base(dir)
+	}
+	return "tandem check --resume " + name
+}

@@ -1,0 +1,106 @@
+package check
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// SearchRequest names a search.
+type SearchRequest struct {
+	Name     string // dpor, dfs, random or pct
+	Seed     uint64 // of random and pct
+	PCTDepth int    // of pct: how many orders of two operations the bugs need that it looks for
+}
+
+// newSearch makes the search that is asked for, within bounds. Before says how much of the time is
+// used up already, by a run that goes on.
+func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explore.Search, error) {
+	c := explore.Config{
+		Executions: b.Executions, Seed: q.Seed, Depth: q.PCTDepth, Preemptions: b.Preemptions, Delays: b.Delays,
+	}
+	switch q.Name {
+	case "dpor":
+		if c.Algorithm = explore.DPOR; b.Delays != nil {
+			c.Algorithm = explore.DFS // see assumed
+		}
+	case "dfs":
+		c.Algorithm = explore.DFS
+	case "random":
+		c.Algorithm = explore.Random
+	case "pct":
+		if q.PCTDepth < 1 || q.PCTDepth > explore.MaxDepth {
+			return nil, fmt.Errorf("--pct-depth %d is not allowed: give a number from 1 to %d", q.PCTDepth, explore.MaxDepth)
+		}
+		c.Algorithm = explore.PCT
+	default:
+		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct", q.Name)
+	}
+	s, err := explore.New(c)
+	if err != nil {
+		return nil, err
+	}
+	s.Until(explore.MaxExecutions(b.Executions))
+	s.Until(outOfTime(b.Time, before))
+	return s, nil
+}
+
+// outOfTime ends a search after a time, which begins with the first execution: what has to be built
+// before does not count.
+func outOfTime(most, before time.Duration) explore.Stop {
+	var deadline time.Time
+	return func(explore.Verdict) string {
+		now := time.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(most - before)
+		}
+		if now.Before(deadline) {
+			return ""
+		}
+		return fmt.Sprintf("the time of %v is over", most)
+	}
+}
+
+// assumed is what a verdict rests on because of its bounds, for reports.
+func (q SearchRequest) assumed(b configs.Bounds) []string {
+	var bounds []string
+	if n := b.Preemptions; n != nil {
+		bounds = append(bounds, fmt.Sprintf("preemptions in an execution: at most %d", *n))
+	}
+	if n := b.Delays; n != nil {
+		bounds = append(bounds, fmt.Sprintf("delays in an execution: at most %d", *n))
+	}
+	if len(bounds) == 0 {
+		return nil
+	}
+	line := strings.Join(bounds, "; ")
+	if q.Name == "dpor" && b.Delays != nil {
+		line += " (dfs instead of dpor: within a bound on delays every schedule is run)"
+	}
+	return []string{line}
+}
+
+// usefulWorkers is how many workers a search gets when nobody says. There is only one group of
+// peers: several workers would make it go back and forth between what each of them asks for.
+func usefulWorkers(config configs.Config) int {
+	if config.Group != nil {
+		return 1
+	}
+	return runtime.NumCPU()
+}
+
+// raised are the flags with which a search that a bound has ended gets further: ten times as far.
+func raised(b configs.Bounds, result *Result) string {
+	const by = 10
+	switch {
+	case result.Verdict.Executions >= b.Executions && b.Executions < configs.MaxExecutions:
+		return fmt.Sprint(" --executions ", min(by*b.Executions, configs.MaxExecutions))
+	case result.Counts.Elapsed >= b.Time && b.Time < configs.MaxTime:
+		return fmt.Sprint(" --time ", min(by*b.Time, configs.MaxTime))
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package check
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// ErrNoTests is the error of checking the tests of a package that has none.
+var ErrNoTests = sut.ErrNoTests
+
+// Package is a Go package that the user has named.
+type Package struct {
+	ImportPath string
+	Dir        string
+	ShortName  string // the last elements of the path: as many as it takes to tell it from the others
+}
+
+// Packages returns the packages that patterns, such as ./..., match in the working directory; there is
+// at least one.
+func Packages(ctx context.Context, patterns ...string) ([]Package, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	toolchain, err := sut.UserToolchain(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := toolchain.Packages(ctx, dir, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	var list []Package
+	for _, p := range found {
+		list = append(list, Package{p.ImportPath, p.Dir, shortName(p.ImportPath, found)})
+	}
+	return list, nil
+}
+
+// shortName is the end of a path by which no other package is called, from an element on.
+func shortName(path string, among []sut.Package) (name string) {
+	elements := strings.Split(path, "/")
+	for n := 1; n <= len(elements); n++ {
+		name = strings.Join(elements[len(elements)-n:], "/")
+		alike := func(other sut.Package) bool {
+			return other.ImportPath != path && strings.HasSuffix("/"+other.ImportPath, "/"+name)
+		}
+		if !slices.ContainsFunc(among, alike) {
+			break
+		}
+	}
+	return name
+}
+
+// TestSelection says which tests of a package are run, and how.
+type TestSelection struct {
+	Run   string // as go test -run takes it; empty: all
+	Short bool   // go test -short
+}
+
+// Tests builds the tests of a package, which was named by its import path, and checks each by itself; see the function
+// Tests. The arguments of the configuration are for the program and not for its tests. Assumptions
+// are what the verdicts rest on.
+func (j *Job) Tests(ctx context.Context, p Package, which TestSelection, listener Listener, tell func(TestVerdict) error) (
+	assumptions report.Assumptions, err error,
+) {
+	built := j.buildOptions()
+	built.Tests = true
+	listener.Say("building the tests of %s", p.ImportPath)
+	program, clean, err := buildTemporary(ctx, built)
+	if err != nil {
+		return report.Assumptions{}, err
+	}
+	defer clean()
+	o := j.options.telling(listener)
+	o.Dir = p.Dir // where tests run
+	o.Args = j.request.Args
+	o.Program = program
+	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
+		o.Client = client
+		return Tests(ctx, TestOptions{Options: o, Run: which.Run, Short: which.Short, NewSearch: func() *explore.Search {
+			s, _ := j.request.Search.newSearch(j.request.Config.Bounds, 0) // there was no error before
+			return s
+		}}, tell)
+	})
+	return Assumptions(o), err
+}

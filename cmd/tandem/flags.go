@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/configs"
+)
+
+// checkFlags are the flags that the commands check, test and compare have in common.
+type checkFlags struct {
+	configFlags
+	file      string // of the configuration
+	search    check.SearchRequest
+	isolation string
+	ckptd     string
+	shrink    string
+	unfold    bool
+	verbose   bool
+}
+
+// configFlags are flags that are keys of the configuration, too. A flag that is given wins.
+type configFlags struct {
+	strategy, backend, scope string
+	bounds                   configs.Bounds
+	preemptions, delays      int
+	checkpointMiB, workers   int
+	preemptIn                []string
+	leaks                    bool
+	early, peerTimers        int
+	faults, races, selfCheck string
+	date                     string
+	saveInterval             time.Duration // of tandem check only
+}
+
+// register adds the flags of a search whose result is shown.
+func (f *checkFlags) register(p *pflag.FlagSet) {
+	f.registerSearch(p)
+	d := configs.Default()
+	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(configs.Strategies(), ", ")+
+		" (default "+d.Strategy+")")
+	p.StringVar(&f.backend, "backend", "", "how checkpoints of the peers are taken: "+strings.Join(configs.Backends, ", ")+
+		" (default "+d.Backend+")")
+	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+
+		" (default "+d.Scope+")")
+	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
+		"how many executions to spend on making a violation simpler before it is shown: `n` or off")
+	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
+}
+
+// registerSearch adds the flags that all searches have.
+func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
+	d := configs.Default()
+	p.StringVarP(&f.file, "config", "c", "",
+		"configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
+	p.StringVar(&f.ckptd, "ckptd", "",
+		"use the shared checkpoint daemon that listens at `socket` (see tandem ckptd)")
+	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf(
+		"how much memory, in `MiB`, checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
+	p.StringVar(&f.search.Name, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
+	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
+	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a random search")
+	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
+		"for pct: the depth of the bugs to look for, that is how many orders of two operations they need")
+	f.registerBounds(p)
+	p.StringSliceVar(&f.preemptIn, "preempt-in", nil,
+		"`packages` besides the main module in which goroutines are preempted (PATH or PATH/...)")
+	p.StringVar(&f.faults, "faults", "", "how `often` the network between the program and the peers may fail in an execution, "+
+		"such as 2. Kinds ("+strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow it: "+
+		"2,reset,end,peer=NAME,on=read (or connect, write). Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
+	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers that do not have the machine's: "+
+		"a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now (default: the end of this day, in UTC)")
+	p.IntVar(&f.early, "early-timers", 0, "how often in an execution timers may fire early, although goroutines can go on")
+	p.IntVar(&f.peerTimers, "peer-timers", 0,
+		"how often in an execution time may pass for peers with a virtual clock, until their next timer is due")
+	p.BoolVar(&f.leaks, "leaks", false, "treat goroutines that are blocked for ever when the program ends as a violation")
+	p.StringVar(&f.races, "races", "", "`packages` whose memory is watched for data races: direct (the main module, the modules "+
+		"that it requires directly, and data structures of the standard library), main (without the other modules), "+
+		"all, off, or PATH or PATH/... (default direct)")
+	p.IntVar(&f.workers, "workers", 0,
+		"greatest `number` of executions at the same time (default: one for each processor; with peers 1)")
+	p.StringVar(&f.selfCheck, "self-check", "", fmt.Sprintf(
+		"which executions to run again and compare: all, off, or one of `n` (default %d)", d.SelfCheck))
+	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
+}
+
+func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
+	d := configs.Default().Bounds
+	p.IntVar(&f.bounds.Executions, "executions", 0, fmt.Sprintf("greatest number of executions (default %d)", d.Executions))
+	p.IntVar(&f.bounds.Depth, "depth", 0, fmt.Sprintf("greatest number of transitions in an execution (default %d)", d.Depth))
+	p.DurationVar(&f.bounds.Time, "time", 0, fmt.Sprintf("greatest duration of the search (default %v)", d.Time))
+	p.IntVar(&f.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (default: no bound)")
+	p.IntVar(&f.delays, "delays", 0, "leave out executions with more delays than this (default: no bound)")
+}
+
+// directory is where the configuration of a package is looked for, unless a file is named.
+func (f *checkFlags) directory(ctx context.Context, pkg string) string {
+	if f.file != "" {
+		return ""
+	}
+	return check.PackageDirectory(ctx, pkg)
+}
+
+// load reads the configuration, by default that in a directory, and applies the flags that are given.
+func (f *checkFlags) load(dir string, given func(flag string) bool) (configs.Config, error) {
+	return f.loadWith("", dir, given)
+}
+
+// loadWith is load for a check that keeps answers in a cache, whose date it then takes over.
+func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (config configs.Config, err error) {
+	switch {
+	case f.file != "":
+		config, err = configs.Load(f.file)
+	case dir != "":
+		config, err = configs.LoadFrom(dir)
+	default:
+		config = configs.Default()
+	}
+	if err == nil {
+		err = f.configFlags.apply(&config, given)
+	}
+	if err == nil {
+		config.Date, err = f.dateOf(config, cache)
+	}
+	if err != nil {
+		return config, err
+	}
+	return config, config.Validate()
+}
+
+// apply puts the flags that are given in the place of what the file has.
+func (f *configFlags) apply(config *configs.Config, given func(flag string) bool) (err error) {
+	set(given("strategy"), &config.Strategy, f.strategy)
+	set(given("backend"), &config.Backend, f.backend)
+	set(given("scope"), &config.Scope, f.scope)
+	set(given("executions"), &config.Bounds.Executions, f.bounds.Executions)
+	set(given("depth"), &config.Bounds.Depth, f.bounds.Depth)
+	set(given("time"), &config.Bounds.Time, f.bounds.Time)
+	set(given("preemptions"), &config.Bounds.Preemptions, &f.preemptions)
+	set(given("delays"), &config.Bounds.Delays, &f.delays)
+	set(given("early-timers"), &config.World.EarlyTimers, f.early)
+	set(given("peer-timers"), &config.World.PeerTimers, f.peerTimers)
+	set(given("workers"), &config.Workers, f.workers)
+	set(given("checkpoint-mib"), &config.CheckpointMib, f.checkpointMiB)
+	set(given("save-interval"), &config.SaveInterval, f.saveInterval)
+	set(given("leaks"), &config.Leaks, f.leaks)
+	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
+	if given("faults") {
+		faults, err := configs.ParseFaults(f.faults)
+		if err != nil {
+			return fmt.Errorf("--faults: %w", err)
+		}
+		config.SetFaults(faults)
+	}
+	if given("races") {
+		if config.Races, err = configs.ParseRaces(f.races); err != nil {
+			return fmt.Errorf("--races: %w", err)
+		}
+	}
+	if given("self-check") {
+		if config.SelfCheck, err = configs.ParseSelfCheck(f.selfCheck); err != nil {
+			return fmt.Errorf("--self-check: %w", err)
+		}
+	}
+	return nil
+}
+
+func set[T any](given bool, to *T, value T) {
+	if given {
+		*to = value
+	}
+}
+
+// dateOf is when the clocks start.
+func (f *configFlags) dateOf(config configs.Config, cache string) (time.Time, error) {
+	if f.date == "" {
+		return check.StartDate(config, cache, time.Now()), nil
+	}
+	date, err := configs.ParseDate(f.date, time.Now())
+	if err != nil {
+		return date, fmt.Errorf("--date: %w", err)
+	}
+	return date, nil
+}
+
+// request is what the flags ask for.
+func (f *checkFlags) request(pkg string, args []string, config configs.Config) (r check.Request, err error) {
+	r = check.Request{
+		Package: pkg, Args: args, Config: config, Search: f.search, Isolation: f.isolation, Daemon: f.ckptd,
+	}
+	r.Shrink, err = parseShrink(f.shrink)
+	return r, err
+}
+
+// maxShrink bounds --shrink.
+const maxShrink = 1_000_000
+
+func parseShrink(text string) (int, error) {
+	if text == "off" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxShrink {
+		return 0, fmt.Errorf("--shrink %s: give a number of executions, 1 to %d, or off", text, maxShrink)
+	}
+	return n, nil
+}
+
+func parseViolations(text string) (int, error) {
+	if text == "all" {
+		return check.MaxViolations, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > check.MaxViolations {
+		return 0, fmt.Errorf("--violations %s: give a number, 1 to %d, or all", text, check.MaxViolations)
+	}
+	return n, nil
+}
+
+// givenFlags are the flags that the user gave, with their values, but for those that are named.
+func givenFlags(flags *pflag.FlagSet, without ...string) map[string][]string {
+	given := map[string][]string{}
+	flags.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(without, flag.Name) {
+			return
+		}
+		given[flag.Name] = []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			given[flag.Name] = list.GetSlice()
+		}
+	})
+	return given
+}
+
+// absolute makes a path independent of the working directory; the empty one stays.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}

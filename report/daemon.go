@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+)
+
+// shownImages is how many images of a group the status page has: the youngest.
+const shownImages = 8
+
+// WriteDaemonStatus writes what a shared checkpoint daemon has: its clients, their groups of peers, and
+// the images of these. The error is the writer's.
+func WriteDaemonStatus(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "process %d listens at %s, for %s: %d of %d clients\n",
+		s.PID, s.Socket, age(now, s.Since), len(s.Clients), s.MaxClients)
+	for _, c := range s.Clients {
+		images := 0
+		for _, g := range c.Groups {
+			images += len(g.Images)
+		}
+		fmt.Fprintf(w, "\nclient %d of user %d, for %s: %s of %s in %d of %d images; its daemon takes %s and %d descriptors\n",
+			c.PID, c.UID, age(now, c.Since), bytesOf(c.Bytes), bytesOf(c.MaxBytes), images, c.MaxImages,
+			bytesOf(c.Resident), c.Descriptors)
+		for _, g := range c.Groups {
+			writeGroup(w, g, now)
+		}
+	}
+	return w.Flush()
+}
+
+func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
+	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), PrintableLine(g.State))
+	fmt.Fprintf(w, "    checkpoints: %d, mean %v; restores: %d, mean %v\n",
+		g.Checkpoints.Count, g.Checkpoints.Mean().Round(time.Microsecond),
+		g.Restores.Count, g.Restores.Mean().Round(time.Microsecond))
+	if g.Refusal != "" {
+		fmt.Fprintf(w, "    not saved in memory: %s\n", PrintableLine(g.Refusal))
+	}
+	if len(g.Images) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "    image\tparent\tsteps\tbackend\tsize\tage\trestored")
+	older := max(0, len(g.Images)-shownImages)
+	for _, i := range g.Images[older:] {
+		fmt.Fprintf(w, "    %s\t%s\t%d\t%s\t%s\t%s\t%d\n",
+			i.ID, i.Parent, i.Steps, i.Backend, bytesOf(i.Bytes), age(now, i.Taken), i.Uses)
+	}
+	if older > 0 {
+		fmt.Fprintf(w, "    and %d older ones\n", older)
+	}
+}
+
+func age(now, since time.Time) time.Duration { return now.Sub(since).Round(time.Second) }
+
+// bytesOf is a number of bytes for people.
+func bytesOf(bytes int64) string {
+	const step = 1 << 10
+	value, unit := float64(bytes), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB"} {
+		if value < step {
+			break
+		}
+		value, unit = value/step, next
+	}
+	return strconv.FormatFloat(value, 'f', min(1, len(unit)-1), 64) + " " + unit
+}
+
+// PrintableLine makes one line of a text, without anything that a terminal could take for a command.
+func PrintableLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+}
