@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/ckptd"
@@ -14,16 +15,52 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Run does the job: it builds the program, starts what takes part, and searches. Results and errors
-// are those of the function Run; Result.Summary is filled in, too. The run is saved, and the answers of
-// the peers are kept, as the request says.
-func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
-	o := j.options.telling(listener)
+// Job is a request that has been understood: no name in it is wrong. Nothing is built yet.
+type Job struct {
+	request Request
+	options Options
+	before  time.Duration // that a run which goes on has taken already
+}
+
+// NewJob sees that a request can be fulfilled, as far as that shows without starting anything. If
+// it goes on with a saved run, everything that the result depends on must be as it was.
+func NewJob(r Request) (*Job, error) {
+	if r.Config.Group != nil && os.Geteuid() != 0 {
+		return nil, errors.New("checking against peers needs root, to checkpoint them: " +
+			"run tandem as root, for instance with sudo")
+	}
+	if len(r.Args) > 0 {
+		r.Config.Args = r.Args
+	}
+	j := &Job{request: r}
+	if r.Resume != nil {
+		now, err := r.describe()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Resume.asked.unchanged(now); err != nil {
+			return nil, err
+		}
+		j.before = r.Resume.run.Elapsed()
+	}
 	var err error
-	if o.Saving, err = j.saving(listener.Say); err != nil {
+	j.options, err = r.options(j.before)
+	return j, err
+}
+
+// Workers is how many executions the job runs at the same time, at most.
+func (j *Job) Workers() int { return j.options.Workers }
+
+// Run does the job: it builds the program, starts what takes part, and searches. Results and
+// errors are those of the function Run; Result.Summary is filled in, too. The run is saved, and the
+// answers of the peers are kept, as the request says.
+func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
+	o := j.telling(listener)
+	var err error
+	if o.Saving, err = j.request.saving(listener.Say); err != nil {
 		return nil, err
 	}
-	if o.Kept, err = j.openKept(listener.Say); err != nil {
+	if o.Kept, err = j.request.openKept(o.Masks, listener.Say); err != nil {
 		return nil, err
 	}
 	if o.Kept != nil {
@@ -60,8 +97,9 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 	return result, err
 }
 
-// telling are options that tell a listener what happens.
-func (o Options) telling(listener Listener) Options {
+// telling returns the options of a job, with a listener who is told what happens.
+func (j *Job) telling(listener Listener) Options {
+	o := j.options
 	o.Progress = listener.Progress
 	o.Contradicted = func(err error) {
 		listener.Say("scope auto: %v\nThe search starts over in group scope.", err)
@@ -71,7 +109,9 @@ func (o Options) telling(listener Listener) Options {
 
 func (j *Job) buildOptions() sut.BuildOptions {
 	r := j.request
-	return sut.BuildOptions{Dir: j.options.Dir, Package: r.Package, PreemptIn: r.Config.PreemptIn, Races: r.Config.Races}
+	return sut.BuildOptions{
+		Dir: j.options.Dir, Package: r.Package, PreemptIn: r.Config.PreemptIn, Races: r.Config.Races,
+	}
 }
 
 // buildTemporary builds a program into a directory of its own, which clean removes.
@@ -91,14 +131,15 @@ func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, cl
 	return p, clean, err
 }
 
-// withDaemon calls do with a checkpoint daemon, which ends afterwards; with nil if there are no peers.
+// withDaemon calls do with a checkpoint daemon, which ends afterwards. Without peers it is nil.
 func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Client) error) error {
 	config := j.request.Config
 	if config.Group == nil {
 		return do(nil)
 	}
 	o := ckptd.Options{
-		Backend: config.Backend, MaxBytes: int64(config.CheckpointMib) << 20, Quiescence: config.Quiescence, Log: log,
+		Backend: config.Backend, MaxBytes: int64(config.CheckpointMib) << 20,
+		Quiescence: config.Quiescence, Log: log,
 	}
 	var client *ckptd.Client
 	var err error
@@ -117,8 +158,8 @@ func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Clie
 	return errors.Join(err, client.Close())
 }
 
-// PackageDirectory is the directory of a package, which the user names by a directory, by its import
-// path or by its files. What is wrong with the name is left for the build to say.
+// PackageDirectory is the directory of a package, which the user names by a directory, by its
+// import path or by its files. What is wrong with the name is left for the build to say.
 func PackageDirectory(ctx context.Context, pkg string) string {
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		return pkg
@@ -131,14 +172,15 @@ func PackageDirectory(ctx context.Context, pkg string) string {
 }
 
 // ReplayHere builds the program of a recording in a directory, and replays the recording so many
-// times. SameBuild says whether the program is the very one that was recorded; see Replay.
+// times; see Replay. SameBuild says whether the program is the very one that was recorded.
 func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (
 	shown *report.Counterexample, sameBuild bool, err error,
 ) {
 	there := *r
 	there.Program.Directory = dir
 	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
-		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible, Races: r.Program.Races,
+		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
+		Races: r.Program.Races,
 	})
 	if err != nil {
 		return nil, false, err

@@ -9,10 +9,11 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/fingerprint"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// keptPeers is what the answers in a kept cache depend on besides the requests. It is kept with them.
+// keptPeers is what the answers in a kept cache depend on besides the requests. It is kept, too.
 type keptPeers struct {
 	Peers    map[string]string `json:"peers"`    // as they are configured
 	Programs map[string]string `json:"programs"` // see fingerprint.Files
@@ -47,32 +48,14 @@ func (d *keptPeers) same(description string) error {
 	if more := len(lines) - shown; more > 0 {
 		lines = append(lines[:shown], fmt.Sprintf("... and %d more", more))
 	}
-	return fmt.Errorf("it has the answers of other peers than these:\n  %s\nPut that back, or name another file",
+	return fmt.Errorf("it has the answers of other peers than these:\n  %s\n"+
+		"Put that back, or name another file",
 		strings.Join(lines, "\n  "))
 }
 
-// StartDate is the date of a check that begins now and has no flag for it: that of the configuration.
-// Where there is none, it is that of the kept cache, if one is named, since requests may depend on it;
-// else the default.
-func StartDate(config configs.Config, cache string, now time.Time) time.Time {
-	if !config.Date.IsZero() {
-		return config.Date
-	}
-	if cache != "" {
-		was := &keptPeers{}
-		text, err := DescriptionOf(cache)
-		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
-			if date, err := configs.ParseDate(was.Date, now); err == nil {
-				return date
-			}
-		} // what is wrong with the file is said when it is opened
-	}
-	return configs.DefaultDate(now)
-}
-
 // openKept opens the cache that is kept; nil if there is none.
-func (j *Job) openKept(say func(format string, a ...any)) (*KeptCache, error) {
-	file, config := j.request.Cache, j.request.Config
+func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*KeptCache, error) {
+	file, config := r.Cache, r.Config
 	switch {
 	case file == "":
 		return nil, nil
@@ -89,5 +72,5 @@ func (j *Job) openKept(say func(format string, a ...any)) (*KeptCache, error) {
 		return nil, err
 	}
 	failed := func(err error) { say("%v; the check goes on", err) }
-	return OpenKeptCache(file, string(text), j.options.Masks, d.same, failed)
+	return OpenKeptCache(file, string(text), masks, d.same, failed)
 }

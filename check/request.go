@@ -2,7 +2,7 @@ package check
 
 import (
 	"cmp"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -32,11 +32,11 @@ type Request struct {
 	// Save says where the run is saved. Resume is the run that goes on; then Save is not used.
 	Save   string
 	Resume *SavedCheck
-	// Cache is a file in which the answers of the peers are kept from one check to the next; may be empty.
+	// Cache is a file in which the answers of the peers are kept for the next check; may be empty.
 	Cache string
 }
 
-// Listener is told what happens while a job runs. Its functions are called by one goroutine at a time.
+// Listener is told what happens while a job runs. One goroutine at a time calls its functions.
 type Listener struct {
 	Say      func(format string, a ...any) // a message for the user, without a line feed
 	Progress func(Progress)                // several times a second; may be nil
@@ -49,41 +49,6 @@ type Progress struct {
 	Counts  Counts
 }
 
-// Job is a request that has been understood: no name in it is wrong. Nothing is built or started yet.
-type Job struct {
-	request Request
-	options Options
-	before  time.Duration // that a run which goes on has taken already
-}
-
-// NewJob sees that a request can be fulfilled, as far as that shows without starting anything. If it
-// goes on with a saved run, everything that the result depends on must be as it was.
-func NewJob(r Request) (*Job, error) {
-	if r.Config.Group != nil && os.Geteuid() != 0 {
-		return nil, errors.New("checking against peers needs root, to checkpoint them: run tandem as root, for instance with sudo")
-	}
-	if len(r.Args) > 0 {
-		r.Config.Args = r.Args
-	}
-	j := &Job{request: r}
-	if r.Resume != nil {
-		now, err := r.describe()
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Resume.asked.unchanged(now); err != nil {
-			return nil, err
-		}
-		j.before = r.Resume.run.Elapsed()
-	}
-	var err error
-	j.options, err = r.options(j.before)
-	return j, err
-}
-
-// Workers is how many executions the job runs at the same time, at most.
-func (j *Job) Workers() int { return j.options.Workers }
-
 // options are those that the request stands for, but for what is built and started.
 func (r Request) options(before time.Duration) (Options, error) {
 	dir, err := os.Getwd()
@@ -92,9 +57,9 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	config := r.Config
 	o := Options{
-		Modules: new(Modules), Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
-		Depth: config.Bounds.Depth, Group: config.Group, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
-		StrategyName: config.Strategy, BackendName: config.Backend,
+		Modules: new(Modules), Package: r.Package, Args: config.Args, Env: config.Env, World: config.World,
+		Dir: dir, Depth: config.Bounds.Depth, Group: config.Group, Leaks: config.Leaks,
+		SelfCheck: config.SelfCheck, StrategyName: config.Strategy, BackendName: config.Backend,
 		Workers:      cmp.Or(config.Workers, usefulWorkers(config)),
 		PeerPatience: cmp.Or(config.PeerPatience, -1), // 0 would be the default
 		Masks:        masks(config),
@@ -118,7 +83,8 @@ func (r Request) options(before time.Duration) (Options, error) {
 	case "fork":
 		o.Isolation = sut.Fork
 	default:
-		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork", r.Isolation)
+		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork",
+			r.Isolation)
 	}
 	o.Search, err = r.Search.newSearch(config.Bounds, before)
 	return o, err
@@ -136,4 +102,23 @@ func masks(config configs.Config) (list []iocache.Mask) {
 		}
 	}
 	return list
+}
+
+// StartDate is when the clocks of a check start that begins now, unless a flag says otherwise. The
+// date of the configuration comes first. Then comes that of the kept cache, if one is named, since
+// requests may depend on it; then the default.
+func StartDate(config configs.Config, cache string, now time.Time) time.Time {
+	if !config.Date.IsZero() {
+		return config.Date
+	}
+	if cache != "" {
+		was := &keptPeers{}
+		text, err := DescriptionOf(cache)
+		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
+			if date, err := configs.ParseDate(was.Date, now); err == nil {
+				return date
+			}
+		} // what is wrong with the file is said when it is opened
+	}
+	return configs.DefaultDate(now)
 }

@@ -76,7 +76,9 @@ func (s *SavedCheck) Flags() map[string][]string { return s.asked.Flags }
 
 // describe says how the check is asked for, in the words in which a run keeps it.
 func (r Request) describe() (a *savedRequest, err error) {
-	a = &savedRequest{Package: r.Package, Args: r.Args, Flags: map[string][]string{}, Peers: map[string]string{}}
+	a = &savedRequest{
+		Package: r.Package, Args: r.Args, Flags: map[string][]string{}, Peers: map[string]string{},
+	}
 	if a.Dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ func (a *savedRequest) unchanged(now *savedRequest) error {
 	if lines = append(lines, fingerprint.Changed(a.Peers, now.Peers)...); len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the run cannot go on: since it began, this has changed:\n  %s\nPut it back, or check from the beginning",
+	return fmt.Errorf("the run cannot go on: since it began, this has changed:\n  %s\n"+
+		"Put it back, or check from the beginning",
 		strings.Join(lines, "\n  "))
 }
 
@@ -127,12 +130,13 @@ func userRuns() (Runs, error) {
 type noPlaceError struct{ why error }
 
 func (e *noPlaceError) Error() string {
-	return fmt.Sprintf("what is needed to go on with the check is not saved: %v; name a directory with --run", e.why)
+	return fmt.Sprintf("what is needed to go on with the check is not saved: %v; "+
+		"name a directory with --run", e.why)
 }
 
-// saving says where and how often the job is saved; nil if there is no place for it.
-func (j *Job) saving(say func(format string, a ...any)) (*Saving, error) {
-	run, err := j.request.place()
+// saving says where and how often the check is saved; nil if there is no place for it.
+func (r Request) saving(say func(format string, a ...any)) (*Saving, error) {
+	run, err := r.place()
 	var nowhere *noPlaceError
 	switch {
 	case errors.As(err, &nowhere):
@@ -142,9 +146,9 @@ func (j *Job) saving(say func(format string, a ...any)) (*Saving, error) {
 		return nil, err
 	}
 	return &Saving{
-		Run: run, Interval: j.request.Config.SaveInterval,
+		Run: run, Interval: r.Config.SaveInterval,
 		Asked: func() ([]byte, error) {
-			a, err := j.request.describe()
+			a, err := r.describe()
 			if err != nil {
 				return nil, err
 			}

@@ -27,7 +27,8 @@ type SharedDaemon struct {
 // DefaultDaemon is the shared daemon that is meant where nothing is said.
 func DefaultDaemon() SharedDaemon {
 	return SharedDaemon{
-		Socket: ckptd.DefaultSocket, MaxClients: ckptd.DefaultMaxClients, MaxBytes: ckptd.DefaultMaxBytes, MaxImages: ckptd.DefaultMaxImages,
+		Socket: ckptd.DefaultSocket, MaxClients: ckptd.DefaultMaxClients,
+		MaxBytes: ckptd.DefaultMaxBytes, MaxImages: ckptd.DefaultMaxImages,
 	}
 }
 
@@ -87,7 +88,8 @@ func (d SharedDaemon) Start() (pid int, err error) {
 		}
 		if time.Now().After(deadline) {
 			c.Process.Kill()
-			return 0, fmt.Errorf("the daemon did not listen at %s within %v, and was stopped", d.Socket, patience)
+			return 0, fmt.Errorf("the daemon did not listen at %s within %v, and was stopped",
+				d.Socket, patience)
 		}
 	}
 }

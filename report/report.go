@@ -9,6 +9,8 @@ package report
 
 import (
 	"io"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -225,4 +227,14 @@ func WriteSummary(w io.Writer, run Run, options Options) error {
 	}
 	_, err := w.Write(p.text.Bytes())
 	return err
+}
+
+// PrintableLine makes one line of a text, with a blank for everything that a terminal could act on.
+func PrintableLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }

@@ -16,9 +16,10 @@ func cacheCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache FILE",
 		Short: "Show what peers have answered: the file of an I/O cache as text",
-		Long: "Shows the file of an I/O cache, such as that of a saved run, as text. The first line describes the\n" +
-			"file. Then there is a line for each answer: its place in the cache, the input, and what the peers\n" +
-			"did. With --from-text, FILE is such a text, and the output is the file of a cache.",
+		Long: `Shows the file of an I/O cache, such as that of a saved run, as text. The first line
+describes the file. Then there is a line for each answer: its place in the cache, the input,
+and what the peers did. With --from-text, FILE is such a text, and the output is the file of
+a cache.`,
 		Example: "  tandem cache ~/.local/state/tandem/runs/client-20260102-150405-4711/cache",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

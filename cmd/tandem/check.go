@@ -30,7 +30,8 @@ func checkCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
 			case f.resume != "" && len(args) > 0:
-				return errors.New("--resume goes on with a run that has its package and arguments: leave them out")
+				return errors.New("--resume goes on with a run that has its package and arguments: " +
+					"leave them out")
 			case f.resume != "":
 				return f.goOn(c)
 			case len(args) == 0:
@@ -45,7 +46,8 @@ func checkCommand() *cobra.Command {
 	f.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
 	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
-	p.StringVar(&f.cache, "cache", "", "keep the answers of the peers in `file`, for the next check of the same peers")
+	p.StringVar(&f.cache, "cache", "",
+		"keep the answers of the peers in `file`, for the next check of the same peers")
 	p.StringVar(&f.saveTo, "run", "",
 		"save what is needed to go on in `directory` (default: one below ~/.local/state/tandem/runs)")
 	p.DurationVar(&f.saveInterval, "save-interval", 0,
@@ -81,8 +83,8 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	log := newLog(f.verbose)
 	defer log.Sync()
 	status := &progress{
-		out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil, workers: job.Workers(),
-		plain: f.verbose,
+		out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil,
+		workers: job.Workers(), plain: f.verbose,
 	}
 	defer status.pause()
 	result, err := job.Run(c.Context(), status.listener(log))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
-	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/status"
 )
 
 func ckptdCommand() *cobra.Command {
@@ -16,9 +16,9 @@ func ckptdCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ckptd",
 		Short: "Start, look at and stop a checkpoint daemon that several checks share",
-		Long: "A check with peers starts a checkpoint daemon of its own. A shared one serves all checks that are\n" +
-			"told to use it, with --ckptd SOCKET. Clients are isolated from each other and have separate budgets.\n" +
-			"When a check ends, its peers and images end with it.",
+		Long: `A check with peers starts a checkpoint daemon of its own. A shared one serves all checks
+that are told to use it, with --ckptd SOCKET. Clients are isolated from each other and have
+separate budgets. When a check ends, its peers and images end with it.`,
 		Args: cobra.NoArgs,
 	}
 	c.PersistentFlags().StringVar(&d.Socket, "socket", d.Socket, "where it listens: `path` of a Unix socket")
@@ -76,7 +76,7 @@ func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return report.WriteDaemonStatus(c.OutOrStdout(), s, time.Now())
+				return status.Write(c.OutOrStdout(), s, time.Now())
 			}
 			text, err := json.MarshalIndent(s, "", "  ")
 			if err == nil {

@@ -29,14 +29,16 @@ func compareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare PACKAGE [-- ARGS]",
 		Short: "Run a check with several strategies, backends and scopes, and compare what they cost",
-		Long: "Runs the check once for each combination, one after the other, within the same bounds. All must\n" +
-			"agree on the verdict, and those of one scope on how many executions ended in which way. Two that do\n" +
-			"not are named, and the exit code is 3. A combination that cannot be run is shown with the reason, and\n" +
-			"the others go on. Otherwise the exit code is that of the verdict.",
-		Example: "  tandem compare ./examples/httpget\n" +
-			"  tandem compare ./examples/alphabet --strategies never,after-io --backends criu,memory --svg alphabet.svg -- -connections 3",
+		Long: `Runs the check once for each combination, one after the other, within the same bounds. All
+must agree on the verdict, and those of one scope on how many executions ended in which way.
+Two that do not are named, and the exit code is 3. A combination that cannot be run is shown
+with the reason, and the others go on. Otherwise the exit code is that of the verdict.`,
+		Example: `  tandem compare ./examples/httpget
+  tandem compare ./examples/alphabet --strategies never,after-io --backends criu,memory \
+    --svg alphabet.svg -- -connections 3`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
+			dash := c.ArgsLenAtDash()
+			if len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
 				return errors.New("name one package; arguments of the program come after --")
 			}
 			return f.run(c, args[0], args[1:])
@@ -44,10 +46,13 @@ func compareCommand() *cobra.Command {
 	}
 	p := c.Flags()
 	f.registerSearch(p)
-	const others = " (default: that of the configuration)"
-	p.StringSliceVar(&f.strategies, "strategies", configs.Strategies(), "`strategies` to compare; after-io,every=3 is one of them")
-	p.StringSliceVar(&f.backends, "backends", nil, "`backends` to compare, of "+strings.Join(configs.Backends, ", ")+others)
-	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes` to compare, of "+strings.Join(configs.Scopes, ", ")+others)
+	of := func(list []string) string {
+		return " to compare, of " + strings.Join(list, ", ") + " (default: that of the configuration)"
+	}
+	p.StringSliceVar(&f.strategies, "strategies", configs.Strategies(),
+		"`strategies` to compare; after-io,every=3 is one of them")
+	p.StringSliceVar(&f.backends, "backends", nil, "`backends`"+of(configs.Backends))
+	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes`"+of(configs.Scopes))
 	p.IntVar(&f.repeat, "repeat", 1, "how often to run each; the table has the run of the median time")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
@@ -81,7 +86,8 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	var status *progress // of the combination that runs
 	begin := func(title string) check.Listener {
 		status = &progress{
-			out: c.ErrOrStderr(), title: title, bounds: config.Bounds, peers: true, workers: comparison.Workers(), plain: f.verbose,
+			out: c.ErrOrStderr(), title: title, bounds: config.Bounds, peers: true,
+			workers: comparison.Workers(), plain: f.verbose,
 		}
 		return status.listener(log)
 	}
@@ -98,8 +104,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	return f.show(c.OutOrStdout(), rows)
 }
 
-// strategyNames puts together again what a list that is cut at commas has of a strategy: after-io and
-// every=3.
+// strategyNames puts together again what the flag has cut at commas: after-io and every=3.
 func strategyNames(list []string) (names []string) {
 	for _, part := range list {
 		if len(names) > 0 && strings.Contains(part, "=") {
@@ -121,8 +126,8 @@ func inShort(row *report.Compared) string {
 	return fmt.Sprintf("%s, %s in %v", row.Verdict, executions, row.Elapsed.Round(time.Millisecond))
 }
 
-// show prints the comparison, writes the files that were asked for, and returns what the command ends
-// with.
+// show prints the comparison and writes the files that were asked for. It returns what the command
+// ends with.
 func (f *compareFlags) show(out io.Writer, c *report.Comparison) error {
 	wrong := []error{c.Disagreement()} // of any two runs
 	if f.repeat > 1 {

@@ -13,9 +13,9 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [PROFILE...]",
 		Short: "Say what this machine lacks, and how to get it",
-		Long: "Looks for everything that a check needs: a supported release of Go, and for peers CRIU and what the\n" +
-			"kernel has to offer. It takes a checkpoint and goes back to it. For each profile that is named, it\n" +
-			"also looks for the program of that peer (see `tandem peers`).",
+		Long: `Looks for everything that a check needs: a supported release of Go, and for peers CRIU and
+what the kernel has to offer. It takes a checkpoint and goes back to it. For each profile that
+is named, it also looks for the program of that peer; see tandem peers.`,
 		RunE: func(c *cobra.Command, profiles []string) error {
 			if fix {
 				if err := doctor.Fix(c.Context(), profiles, c.ErrOrStderr()); err != nil {

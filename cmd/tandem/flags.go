@@ -45,12 +45,12 @@ type configFlags struct {
 func (f *checkFlags) register(p *pflag.FlagSet) {
 	f.registerSearch(p)
 	d := configs.Default()
-	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+strings.Join(configs.Strategies(), ", ")+
-		" (default "+d.Strategy+")")
-	p.StringVar(&f.backend, "backend", "", "how checkpoints of the peers are taken: "+strings.Join(configs.Backends, ", ")+
-		" (default "+d.Backend+")")
-	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+strings.Join(configs.Scopes, ", ")+
-		" (default "+d.Scope+")")
+	of := func(list []string, standard string) string {
+		return strings.Join(list, ", ") + " (default " + standard + ")"
+	}
+	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
+	p.StringVar(&f.backend, "backend", "", "how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
+	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+of(configs.Scopes, d.Scope))
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
 		"how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
@@ -63,9 +63,10 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.ckptd, "ckptd", "",
 		"use the shared checkpoint daemon that listens at `socket` (see tandem ckptd)")
-	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf(
-		"how much memory, in `MiB`, checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
-	p.StringVar(&f.search.Name, "search", "dpor", "how to search: dpor, dfs (every schedule), random, pct (random priorities)")
+	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
+		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
+	p.StringVar(&f.search.Name, "search", "dpor",
+		"how to search: dpor, dfs (every schedule), random, pct (random priorities)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
 	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a random search")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
@@ -73,18 +74,22 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	f.registerBounds(p)
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil,
 		"`packages` besides the main module in which goroutines are preempted (PATH or PATH/...)")
-	p.StringVar(&f.faults, "faults", "", "how `often` the network between the program and the peers may fail in an execution, "+
-		"such as 2. Kinds ("+strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow it: "+
-		"2,reset,end,peer=NAME,on=read (or connect, write). Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
-	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers that do not have the machine's: "+
-		"a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now (default: the end of this day, in UTC)")
-	p.IntVar(&f.early, "early-timers", 0, "how often in an execution timers may fire early, although goroutines can go on")
-	p.IntVar(&f.peerTimers, "peer-timers", 0,
-		"how often in an execution time may pass for peers with a virtual clock, until their next timer is due")
-	p.BoolVar(&f.leaks, "leaks", false, "treat goroutines that are blocked for ever when the program ends as a violation")
-	p.StringVar(&f.races, "races", "", "`packages` whose memory is watched for data races: direct (the main module, the modules "+
-		"that it requires directly, and data structures of the standard library), main (without the other modules), "+
-		"all, off, or PATH or PATH/... (default direct)")
+	p.StringVar(&f.faults, "faults", "", "how `often` the network between the program and the peers may "+
+		"fail in an execution, such as 2. Kinds ("+strings.Join(configs.FaultKinds(), ", ")+
+		"), peers and operations narrow it: 2,reset,end,peer=NAME,on=read (or connect, write). "+
+		"Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
+	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers that do not have "+
+		"the machine's: a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now "+
+		"(default: the end of this day, in UTC)")
+	p.IntVar(&f.early, "early-timers", 0,
+		"how often in an execution timers may fire early, although goroutines can go on")
+	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for peers with "+
+		"a virtual clock, until their next timer is due")
+	p.BoolVar(&f.leaks, "leaks", false,
+		"treat goroutines that are blocked for ever when the program ends as a violation")
+	p.StringVar(&f.races, "races", "", "`packages` whose memory is watched for data races: direct (the main "+
+		"module, the modules that it requires directly, and data structures of the standard library), main "+
+		"(without the other modules), all, off, or PATH or PATH/... (default direct)")
 	p.IntVar(&f.workers, "workers", 0,
 		"greatest `number` of executions at the same time (default: one for each processor; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", fmt.Sprintf(
@@ -94,11 +99,16 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 
 func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	d := configs.Default().Bounds
-	p.IntVar(&f.bounds.Executions, "executions", 0, fmt.Sprintf("greatest number of executions (default %d)", d.Executions))
-	p.IntVar(&f.bounds.Depth, "depth", 0, fmt.Sprintf("greatest number of transitions in an execution (default %d)", d.Depth))
-	p.DurationVar(&f.bounds.Time, "time", 0, fmt.Sprintf("greatest duration of the search (default %v)", d.Time))
-	p.IntVar(&f.preemptions, "preemptions", 0, "leave out executions with more preemptions than this (default: no bound)")
-	p.IntVar(&f.delays, "delays", 0, "leave out executions with more delays than this (default: no bound)")
+	p.IntVar(&f.bounds.Executions, "executions", 0,
+		fmt.Sprintf("greatest number of executions (default %d)", d.Executions))
+	p.IntVar(&f.bounds.Depth, "depth", 0,
+		fmt.Sprintf("greatest number of transitions in an execution (default %d)", d.Depth))
+	p.DurationVar(&f.bounds.Time, "time", 0,
+		fmt.Sprintf("greatest duration of the search (default %v)", d.Time))
+	p.IntVar(&f.preemptions, "preemptions", 0,
+		"leave out executions with more preemptions than this (default: no bound)")
+	p.IntVar(&f.delays, "delays", 0,
+		"leave out executions with more delays than this (default: no bound)")
 }
 
 // directory is where the configuration of a package is looked for, unless a file is named.
@@ -109,13 +119,15 @@ func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 	return check.PackageDirectory(ctx, pkg)
 }
 
-// load reads the configuration, by default that in a directory, and applies the flags that are given.
+// load reads the configuration, by default that in a directory, and applies the flags.
 func (f *checkFlags) load(dir string, given func(flag string) bool) (configs.Config, error) {
 	return f.loadWith("", dir, given)
 }
 
 // loadWith is load for a check that keeps answers in a cache, whose date it then takes over.
-func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (config configs.Config, err error) {
+func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
+	config configs.Config, err error,
+) {
 	switch {
 	case f.file != "":
 		config, err = configs.Load(f.file)

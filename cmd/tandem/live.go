@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// liveView shows on a terminal how far a check is, in a few lines that are updated in
-// place. It leaves the terminal's input alone: Ctrl-C is a signal, as without it.
+// liveView shows on a terminal how far a check is, in a few lines that are updated in place. It
+// leaves the terminal's input alone, so that Ctrl-C still sends a signal.
 type liveView struct {
 	program *tea.Program
 	ended   chan struct{}
@@ -18,12 +18,13 @@ const framesPerSecond = 10
 
 func newLiveView(terminal *os.File) *liveView {
 	v := &liveView{
-		program: tea.NewProgram(frame{}, tea.WithOutput(terminal), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
-		ended:   make(chan struct{}),
+		program: tea.NewProgram(frame{}, tea.WithOutput(terminal), tea.WithInput(nil),
+			tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
+		ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(v.ended)
-		v.program.Run() // what can fail is the terminal: nobody is left to be told
+		v.program.Run() // if it fails, so does the terminal, and nobody can be told
 	}()
 	return v
 }
@@ -62,7 +63,7 @@ func (f frame) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 
 func (f frame) View() tea.View { return tea.NewView(f.text()) }
 
-// Styles of the view; the renderer leaves out what the terminal has not, and all of them
+// Styles of the view. The renderer leaves out what the terminal does not have, and all of them
 // where NO_COLOR is set.
 const (
 	strong = "\x1b[1m"

@@ -25,9 +25,10 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// With this, writing to a closed pipe is an error. It would end the process otherwise, and nobody
-	// would clean up.
+	ctx, stop := signal.NotifyContext(context.Background(),
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// With this, writing to a closed pipe is an error. Otherwise it would end the process, and
+	// nobody would clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	end := check.TuneProcess()
 	code := run(ctx, os.Args[1:])
@@ -65,17 +66,18 @@ func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
 		Use:   "tandem",
 		Short: "Model checker for Go programs that talk to real peers",
-		Long: "Tandem runs an unmodified Go program through its possible goroutine schedules. The other side of its\n" +
-			"connections is a real process. When the search goes back to try another schedule, that process is\n" +
-			"taken back too: from a cache of its answers, or from a checkpoint.\n" +
-			"\n" +
-			"Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.",
+		Long: `Tandem runs an unmodified Go program through its possible goroutine schedules, while the other
+side of its connections is a real process. To try another schedule, Tandem rewinds both sides:
+requests that were answered before come from a cache, and before a new request the process is
+restored from a checkpoint.
+
+Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(), peersCommand(),
-		ckptdCommand(), doctorCommand())
+	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(),
+		peersCommand(), ckptdCommand(), doctorCommand())
 	root.SetArgs(likeGoTest(args))
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError

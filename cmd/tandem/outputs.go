@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// writable refuses files that results are to be written to and cannot be: it may take hours until there is a
-// result. An empty name is none.
+// writable refuses files to which results cannot be written. It may take hours until there is a
+// result. An empty name stands for no file.
 func writable(files ...string) error {
 	for _, path := range files {
 		if path == "" {
@@ -25,7 +25,8 @@ func writable(files ...string) error {
 		}
 		probe, err := os.CreateTemp(filepath.Dir(path), ".tandem-*")
 		if err != nil {
-			return fmt.Errorf("nothing can be written to %s: %w; name a file in a directory that there is", path, err)
+			return fmt.Errorf("nothing can be written to %s: %w; name a file in a directory that there is",
+				path, err)
 		}
 		probe.Close()
 		os.Remove(probe.Name())
@@ -33,8 +34,9 @@ func writable(files ...string) error {
 	return nil
 }
 
-// keepRecording saves a counterexample and returns the file that it is in: another one, below the directory for temporary files, where it
-// cannot be in that one. What was found is not lost for a disk that is full.
+// keepRecording saves a counterexample and returns the name of its file. If that cannot be written,
+// since the disk is full for instance, it goes below the directory for temporary files: what was
+// found is not lost.
 func keepRecording(warn io.Writer, path string, r *report.Recording) (file string, err error) {
 	if err = report.Save(path, r); err == nil {
 		return path, nil

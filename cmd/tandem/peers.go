@@ -14,13 +14,14 @@ func peersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "peers [PROFILE]",
 		Short: "List the profiles of peers, or show what one stands for",
-		Long: "A profile describes a well-known server or client, so that a configuration needs only its name:\n" +
-			"\n" +
-			"  peers:\n" +
-			"    - profile: NAME\n" +
-			"\n" +
-			"Without an argument, lists all profiles and says which are installed. With the name of one, prints\n" +
-			"the configuration that it stands for.",
+		Long: `A profile describes a well-known server or client, so that a configuration needs only its
+name:
+
+  peers:
+    - profile: NAME
+
+Without an argument, lists all profiles and says which are installed. With the name of one,
+prints the configuration that it stands for.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 )
 
-// progress tells how far a check is: in a live view on a terminal, else in plain lines, which become
-// rarer. It is used by one goroutine.
+// progress tells how far a check is: in a live view on a terminal, else in plain lines that become
+// rarer. One goroutine uses it.
 type progress struct {
 	out     io.Writer
 	title   string // what is checked
@@ -101,17 +101,20 @@ func (s snapshot) line() string {
 func (s snapshot) rows() [][2]string {
 	v := s.Verdict
 	rows := [][2]string{
-		{"executions", fmt.Sprintf("%s, %s/s by %s", grouped(v.Executions), s.rate(), countOf(s.workers, "worker"))},
+		{"executions", fmt.Sprintf("%s, %s/s by %s",
+			grouped(v.Executions), s.rate(), countOf(s.workers, "worker"))},
 		{"traces", grouped(v.Executions-v.Redundant-v.Limited) + s.without()},
 	}
 	if v.Violations > 0 {
 		rows = append(rows, [2]string{"violations", grouped(v.Violations)})
 	}
-	rows = append(rows, [2]string{"depth", fmt.Sprintf("%s transitions, at most %s", grouped(v.Last), grouped(v.Deepest))})
+	depth := fmt.Sprintf("%s transitions, at most %s", grouped(v.Last), grouped(v.Deepest))
+	rows = append(rows, [2]string{"depth", depth})
 	if s.peers {
 		rows = append(rows, [2]string{"cache", s.cache()}, [2]string{"peers", s.checkpoints()})
 	}
-	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", s.Counts.Elapsed.Round(time.Second), s.left())})
+	elapsed := s.Counts.Elapsed.Round(time.Second)
+	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", elapsed, s.left())})
 }
 
 // without says which executions are no traces of their own.
@@ -134,7 +137,8 @@ func (s snapshot) cache() string {
 }
 
 func (s snapshot) checkpoints() string {
-	return fmt.Sprintf("%s, %s", countOf(s.Counts.Checkpoints, "checkpoint"), countOf(s.Counts.Restores, "restore"))
+	c := s.Counts
+	return fmt.Sprintf("%s, %s", countOf(c.Checkpoints, "checkpoint"), countOf(c.Restores, "restore"))
 }
 
 // left is how much there may still be to do: as far as that can be estimated, and by the bounds.

@@ -37,7 +37,8 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			if _, err := os.Stat(dir); err != nil {
-				return fmt.Errorf("the directory that the program was checked from: %w; say with --dir where that is now", err)
+				return fmt.Errorf("the directory that the program was checked from: %w; "+
+					"say with --dir where that is now", err)
 			}
 			shown, same, err := check.ReplayHere(c.Context(), recording, dir, times)
 			if err != nil {
@@ -60,7 +61,8 @@ func replayCommand() *cobra.Command {
 	}
 	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
 	c.Flags().StringVar(&dir, "dir", "", "`directory` in which tandem check was called, if it has moved")
-	c.Flags().StringVar(&page, "html", "", "write the counterexample to `file` as an HTML page, with a column for each goroutine")
+	c.Flags().StringVar(&page, "html", "",
+		"write the counterexample to `file` as an HTML page, with a column for each goroutine")
 	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
 	return c
 }

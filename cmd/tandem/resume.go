@@ -15,8 +15,8 @@ import (
 
 // anew are the flags that may be given when a run goes on. The others are part of the run.
 var anew = []string{
-	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval", "out", "shrink", "json",
-	"unfold", "verbose",
+	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval",
+	"out", "shrink", "json", "unfold", "verbose",
 }
 
 // goOn goes on with a saved run.

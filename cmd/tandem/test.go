@@ -46,7 +46,8 @@ func testCommand() *cobra.Command {
 	}
 	p := c.Flags()
 	f.register(p)
-	p.StringVar(&f.pattern, "run", "", "check the tests and subtests that `regexp` matches, as go test does; default: all")
+	p.StringVar(&f.pattern, "run", "",
+		"check the tests and subtests that `regexp` matches, as go test does; default: all")
 	p.BoolVar(&f.short, "short", false, "have the tests run in their short mode")
 	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	return c
@@ -121,8 +122,8 @@ func notReached(out io.Writer, packages []check.Package) {
 	}
 }
 
-// exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an interrupted
-// run has not come to are unknown.
+// exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an
+// interrupted run has not reached are unknown.
 func exitOf(packages []report.TestPackage, interrupted bool) error {
 	code := exitHolds
 	if interrupted {
@@ -195,19 +196,20 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	log := newLog(f.verbose)
 	defer log.Sync()
 	status := &progress{
-		out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil, workers: job.Workers(),
-		plain: f.verbose,
+		out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil,
+		workers: job.Workers(), plain: f.verbose,
 	}
 	defer status.pause()
 	which := check.TestSelection{Run: f.pattern, Short: f.short}
-	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), func(v check.TestVerdict) error {
+	tell := func(v check.TestVerdict) error {
 		if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
 			return output(err)
 		}
 		result.Tests = append(result.Tests, v.Test)
 		status.pause()
 		return output(report.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
-	})
+	}
+	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), tell)
 	result.Elapsed = time.Since(started)
 	if err != nil && len(result.Tests) == 0 {
 		return result, err

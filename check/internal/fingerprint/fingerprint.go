@@ -20,9 +20,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Files lists the files that the answers of peers depend on, with a hash of each: their programs, the
-// files and directories of this machine that the words of commands name, and what is bound. What else
-// a program opens is not known.
+// Files lists the files that the answers of peers depend on, with a hash of each: their programs,
+// the files and directories of this machine that the words of commands name, and what is bound.
+// What else a program opens is not known.
 func Files(g *peers.Group) map[string]string {
 	all := map[string]string{}
 	for _, p := range g.Peers {
@@ -52,8 +52,8 @@ func Changed(was, is map[string]string) (lines []string) {
 	return lines
 }
 
-// Differences names the values that two configurations do not have in common, a line each. Keys that
-// are ignored may differ.
+// Differences names the values that two configurations do not have in common, a line each. Keys
+// that are ignored may differ.
 func Differences(was, is map[string]string, ignored ...string) (lines []string) {
 	for _, key := range bothKeys(was, is) {
 		if was[key] != is[key] && !slices.Contains(ignored, key) {
@@ -85,8 +85,8 @@ func bothKeys(a, b map[string]string) []string {
 // flag with a value, would end it with.
 func endsWord(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'=:,;()<>|&`, r) }
 
-// pathsIn are the paths that the words of a peer's command may be. Those in the scratch directory are
-// left out, since each group has its own.
+// pathsIn are the paths that the words of a peer's command may be. Those in the scratch directory
+// are left out, since each group has its own.
 func pathsIn(p peers.Peer) (paths []string) {
 	for _, argument := range p.Command {
 		for word := range strings.FieldsFuncSeq(argument, endsWord) {

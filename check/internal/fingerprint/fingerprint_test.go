@@ -13,17 +13,20 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// TestFiles: a change of any file that a command names, or that is bound, is noticed, and of no other.
+// TestFiles: a change of any file that a command names, or that is bound, is noticed. No other is.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	for _, name := range []string{"program", "server.py", "x.conf", "script", "relative", "www/a/b", "bound/c", "unrelated"} {
+	for _, name := range []string{
+		"program", "server.py", "x.conf", "script", "relative", "www/a/b", "bound/c", "unrelated",
+	} {
 		writeFile(t, file(name), name)
 	}
 	changed := changesSince(t, &peers.Group{
 		Peers: []peers.Peer{
 			{Name: "one", Command: []string{
-				file("program"), file("server.py"), "--config=" + file("x.conf"), file("www"), "{scratch}/x", "/", "/dev/null", "/proc",
+				file("program"), file("server.py"), "--config=" + file("x.conf"), file("www"),
+				"{scratch}/x", "/", "/dev/null", "/proc",
 			}},
 			{Name: "two", Command: []string{"sh", "-c", "cd /;exec '" + file("script") + "'>/dev/null"}},
 			{Name: "three", Command: []string{"sh", "relative", file("missing")}, Directory: dir},
@@ -76,7 +79,7 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// changesSince describes the files of peers, and returns a function that names what has changed since.
+// changesSince describes the files of peers. What it returns names what has changed since.
 func changesSince(t *testing.T, g *peers.Group) func() []string {
 	before := Files(g)
 	return func() (list []string) {
@@ -136,7 +139,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestLargeDirectories: a directory with more files than are looked at is as good as any other such.
+// TestLargeDirectories: directories with more files than are looked at count as the same.
 func TestLargeDirectories(t *testing.T) {
 	dir := t.TempDir()
 	few := hashTree(dir)

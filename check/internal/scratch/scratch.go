@@ -1,5 +1,5 @@
-// Package scratch makes the directories in which programs are built. Each command has one of its own
-// while it runs; those of commands that were killed are removed by the next one.
+// Package scratch makes the directories in which programs are built. Each command has one of its
+// own while it runs; those of commands that were killed are removed by the next one.
 package scratch
 
 import (
@@ -36,7 +36,8 @@ func Make() (directory string, remove func(), err error) {
 func sweep() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern))
 	for _, directory := range left {
-		if lock, err := takeLock(directory, 0); err == nil { // else it is in use, just being made, or something else
+		// Where this fails, it is in use, just being made, or something else.
+		if lock, err := takeLock(directory, 0); err == nil {
 			os.RemoveAll(directory)
 			lock.Close()
 		}

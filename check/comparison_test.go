@@ -19,23 +19,31 @@ func TestCombinations(t *testing.T) {
 			[]string{"never", "after-io"},
 			[]string{"criu", "memory"},
 			[]string{"connection"},
-			"never criu connection; after-io criu connection; never memory connection; after-io memory connection", "",
+			"never criu connection; after-io criu connection; " +
+				"never memory connection; after-io memory connection",
+			"",
 		},
 		{
 			[]string{"after-io,every=3,images=9", "never"}, nil,
 			[]string{"group", "auto"},
-			"after-io,every=3,images=9 auto group; never auto group; after-io,every=3,images=9 auto auto; never auto auto", "",
+			"after-io,every=3,images=9 auto group; never auto group; " +
+				"after-io,every=3,images=9 auto auto; never auto auto",
+			"",
 		},
 		{[]string{"sometimes"}, nil, nil, "", `there is no checkpoint strategy "sometimes"`},
 		{[]string{"every=3"}, nil, nil, "", `there is no checkpoint strategy "every=3"`},
 		{[]string{"never"}, []string{"dmtcp"}, nil, "", `there is no backend "dmtcp"`},
 		{[]string{"never"}, nil, []string{"all"}, "", `there is no scope "all"`},
-		{[]string{"never", "always", "never"}, nil, nil, "", "strategy never, backend auto and scope group are named twice"},
+		{
+			[]string{"never", "always", "never"}, nil, nil,
+			"", "strategy never, backend auto and scope group are named twice",
+		},
 		{nil, nil, nil, "", "--strategies names none"},
 	}
 	for _, test := range cases {
 		r := CompareRequest{
-			Request: Request{Config: configs.Default()}, Strategies: test.strategies, Backends: test.backends, Scopes: test.scopes,
+			Request:    Request{Config: configs.Default()},
+			Strategies: test.strategies, Backends: test.backends, Scopes: test.scopes,
 		}
 		list, err := r.combinations()
 		if (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
@@ -56,7 +64,8 @@ func TestTooManyCombinations(t *testing.T) {
 	for n := range MaxComparisons + 1 {
 		r.Strategies = append(r.Strategies, fmt.Sprintf("after-io,every=%d", n+1))
 	}
-	if _, err := r.combinations(); err == nil || !strings.Contains(err.Error(), "more than 1000 combinations") {
+	_, err := r.combinations()
+	if err == nil || !strings.Contains(err.Error(), "more than 1000 combinations") {
 		t.Errorf("%d combinations: %v", MaxComparisons+1, err)
 	}
 	r.Strategies = r.Strategies[:MaxComparisons]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/ckptd"
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -22,8 +21,8 @@ type Package struct {
 	ShortName  string // the last elements of the path: as many as it takes to tell it from the others
 }
 
-// Packages returns the packages that patterns, such as ./..., match in the working directory; there is
-// at least one.
+// Packages returns the packages that patterns, such as ./..., match in the working directory. There
+// is at least one.
 func Packages(ctx context.Context, patterns ...string) ([]Package, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -65,12 +64,12 @@ type TestSelection struct {
 	Short bool   // go test -short
 }
 
-// Tests builds the tests of a package, which was named by its import path, and checks each by itself; see the function
-// Tests. The arguments of the configuration are for the program and not for its tests. Assumptions
-// are what the verdicts rest on.
-func (j *Job) Tests(ctx context.Context, p Package, which TestSelection, listener Listener, tell func(TestVerdict) error) (
-	assumptions report.Assumptions, err error,
-) {
+// Tests builds the tests of a package, which the request names by its import path, and checks each
+// test by itself; see the function Tests. The arguments of the configuration are for the program,
+// and not for its tests. Assumptions are what the verdicts rest on.
+func (j *Job) Tests(
+	ctx context.Context, p Package, which TestSelection, listener Listener, tell func(TestVerdict) error,
+) (assumptions report.Assumptions, err error) {
 	built := j.buildOptions()
 	built.Tests = true
 	listener.Say("building the tests of %s", p.ImportPath)
@@ -79,16 +78,14 @@ func (j *Job) Tests(ctx context.Context, p Package, which TestSelection, listene
 		return report.Assumptions{}, err
 	}
 	defer clean()
-	o := j.options.telling(listener)
+	o := j.telling(listener)
 	o.Dir = p.Dir // where tests run
 	o.Args = j.request.Args
 	o.Program = program
 	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
 		o.Client = client
-		return Tests(ctx, TestOptions{Options: o, Run: which.Run, Short: which.Short, NewSearch: func() *explore.Search {
-			s, _ := j.request.Search.newSearch(j.request.Config.Bounds, 0) // there was no error before
-			return s
-		}}, tell)
+		tests := TestOptions{Options: o, Run: which.Run, Short: which.Short, NewSearch: o.Again}
+		return Tests(ctx, tests, tell)
 	})
 	return Assumptions(o), err
 }

@@ -1,4 +1,5 @@
-package report
+// Package status writes the status page of a shared checkpoint daemon.
+package status
 
 import (
 	"fmt"
@@ -9,14 +10,15 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/report"
 )
 
 // shownImages is how many images of a group the status page has: the youngest.
 const shownImages = 8
 
-// WriteDaemonStatus writes what a shared checkpoint daemon has: its clients, their groups of peers, and
-// the images of these. The error is the writer's.
-func WriteDaemonStatus(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
+// Write writes what a shared daemon has: its clients, their groups of peers, and the images of
+// these. Now is what ages are told from. The error is the writer's.
+func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "process %d listens at %s, for %s: %d of %d clients\n",
 		s.PID, s.Socket, age(now, s.Since), len(s.Clients), s.MaxClients)
@@ -25,7 +27,8 @@ func WriteDaemonStatus(out io.Writer, s ckptd.SharedStatus, now time.Time) error
 		for _, g := range c.Groups {
 			images += len(g.Images)
 		}
-		fmt.Fprintf(w, "\nclient %d of user %d, for %s: %s of %s in %d of %d images; its daemon takes %s and %d descriptors\n",
+		fmt.Fprintf(w, "\nclient %d of user %d, for %s: %s of %s in %d of %d images; "+
+			"its daemon takes %s and %d descriptors\n",
 			c.PID, c.UID, age(now, c.Since), bytesOf(c.Bytes), bytesOf(c.MaxBytes), images, c.MaxImages,
 			bytesOf(c.Resident), c.Descriptors)
 		for _, g := range c.Groups {
@@ -36,12 +39,12 @@ func WriteDaemonStatus(out io.Writer, s ckptd.SharedStatus, now time.Time) error
 }
 
 func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
-	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), PrintableLine(g.State))
+	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), report.PrintableLine(g.State))
 	fmt.Fprintf(w, "    checkpoints: %d, mean %v; restores: %d, mean %v\n",
 		g.Checkpoints.Count, g.Checkpoints.Mean().Round(time.Microsecond),
 		g.Restores.Count, g.Restores.Mean().Round(time.Microsecond))
 	if g.Refusal != "" {
-		fmt.Fprintf(w, "    not saved in memory: %s\n", PrintableLine(g.Refusal))
+		fmt.Fprintf(w, "    not saved in memory: %s\n", report.PrintableLine(g.Refusal))
 	}
 	if len(g.Images) == 0 {
 		return
@@ -70,14 +73,4 @@ func bytesOf(bytes int64) string {
 		value, unit = value/step, next
 	}
 	return strconv.FormatFloat(value, 'f', min(1, len(unit)-1), 64) + " " + unit
-}
-
-// PrintableLine makes one line of a text, without anything that a terminal could take for a command.
-func PrintableLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
 }

@@ -45,7 +45,8 @@ func NewComparison(r CompareRequest) (*Comparison, error) {
 		return nil, err
 	}
 	if r.Repeat < 1 || r.Repeat > MaxComparisons/len(list) {
-		return nil, fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all", r.Repeat, MaxComparisons)
+		return nil, fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all",
+			r.Repeat, MaxComparisons)
 	}
 	first, err := NewJob(r.Request)
 	return &Comparison{r, list, first}, err
@@ -68,10 +69,12 @@ func (r CompareRequest) combinations() ([]configs.Config, error) {
 				if slices.ContainsFunc(list, func(c configs.Config) bool {
 					return c.Strategy == name && c.Backend == backend && c.Scope == scope
 				}) {
-					return nil, fmt.Errorf("strategy %s, backend %s and scope %s are named twice", name, backend, scope)
+					return nil, fmt.Errorf("strategy %s, backend %s and scope %s are named twice",
+						name, backend, scope)
 				}
 				if list = append(list, next); len(list) > MaxComparisons {
-					return nil, fmt.Errorf("these are more than %d combinations: name fewer strategies, backends or scopes", MaxComparisons)
+					return nil, fmt.Errorf("these are more than %d combinations: "+
+						"name fewer strategies, backends or scopes", MaxComparisons)
 				}
 			}
 		}
@@ -86,9 +89,9 @@ func orDefault(list []string, otherwise string) []string {
 	return list
 }
 
-// Run checks one combination after the other. Begin is called before each, with its name, and returns
-// who is told how it goes; end is called after it. A combination that cannot be run has the reason in
-// its row, and the others go on. The error is that of the build, which they have in common.
+// Run checks one combination after the other. Begin is called before each, with its name, and
+// returns who is told how it goes; end is called after it. A combination that cannot be run has the
+// reason in its row, and the others go on. The error is that of the build, which they share.
 func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 	begin func(title string) Listener, end func(title string, row *report.Compared),
 ) (*report.Comparison, error) {
@@ -125,7 +128,7 @@ func (c *Comparison) measure(
 	started, wasted := time.Now(), time.Duration(0)
 	job, err := NewJob(r)
 	if err == nil {
-		o := job.options.telling(listener)
+		o := job.telling(listener)
 		o.Program = program
 		tell := o.Contradicted
 		o.Contradicted = func(err error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// CacheToText writes the file of an I/O cache as text: a line for the description of the file, quoted,
-// then one for each answer.
+// CacheToText writes the file of an I/O cache as text: a line for the description of the file,
+// quoted, then one for each answer.
 func CacheToText(out io.Writer, in io.Reader) error {
 	reader, err := iocache.NewReader(bufio.NewReader(in))
 	if err != nil {

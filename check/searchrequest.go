@@ -21,7 +21,8 @@ type SearchRequest struct {
 // used up already, by a run that goes on.
 func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explore.Search, error) {
 	c := explore.Config{
-		Executions: b.Executions, Seed: q.Seed, Depth: q.PCTDepth, Preemptions: b.Preemptions, Delays: b.Delays,
+		Executions: b.Executions, Seed: q.Seed, Depth: q.PCTDepth,
+		Preemptions: b.Preemptions, Delays: b.Delays,
 	}
 	switch q.Name {
 	case "dpor":
@@ -34,11 +35,13 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 		c.Algorithm = explore.Random
 	case "pct":
 		if q.PCTDepth < 1 || q.PCTDepth > explore.MaxDepth {
-			return nil, fmt.Errorf("--pct-depth %d is not allowed: give a number from 1 to %d", q.PCTDepth, explore.MaxDepth)
+			return nil, fmt.Errorf("--pct-depth %d is not allowed: give a number from 1 to %d",
+				q.PCTDepth, explore.MaxDepth)
 		}
 		c.Algorithm = explore.PCT
 	default:
-		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct", q.Name)
+		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct",
+			q.Name)
 	}
 	s, err := explore.New(c)
 	if err != nil {
