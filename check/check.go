@@ -14,6 +14,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -316,7 +317,7 @@ type run struct {
 
 // violation is the schedule of an execution that should not be, and its log.
 type violation struct {
-	prefix []sut.Choice
+	prefix []model.Action
 	events []sut.Event
 	log    sut.Log
 	hits   []bool // for each input to the peers, whether the cache answered it

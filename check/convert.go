@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -24,10 +25,9 @@ type translator struct {
 	isPending bool // what was begun last is the last of these, no transition
 	partners  []explore.Pending
 	partnered int // how many there are to be
-	prefix    []sut.Choice
+	prefix    []model.Action
 	sleep     []sut.Sleeper
-	asleep    []sut.Access // of sleepers
-	from      source       // of the log that it holds; else zero
+	from      source // of the log that it holds; else zero
 }
 
 // source is where a log comes from. Most logs begin as the one before of the same worker, and are translated from there on.
@@ -74,7 +74,7 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 			sleepFrom = len(t.prefix)
 		}
 		if a.Goroutine != 0 {
-			t.prefix = append(t.prefix, sut.Choice{Goroutine: uint64(a.Goroutine), Alternative: a.Choice})
+			t.prefix = append(t.prefix, a)
 		}
 	}
 	out := sut.Schedule{
@@ -87,15 +87,9 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 	for _, r := range s.Rare {
 		out.Rare = append(out.Rare, sut.Rare{Kind: rareKinds[r.Kind], At: r.At})
 	}
-	t.sleep, t.asleep = t.sleep[:0], t.asleep[:0]
+	t.sleep = t.sleep[:0]
 	for _, sleeper := range s.Sleep {
-		from := len(t.asleep)
-		for _, a := range sleeper.Accesses {
-			t.asleep = append(t.asleep, sut.Access{Object: uint64(a.Object), Kind: accessKinds[a.Kind], Delta: a.Delta})
-		}
-		t.sleep = append(t.sleep, sut.Sleeper{
-			Choice: sut.Choice{Goroutine: uint64(sleeper.Goroutine), Alternative: sleeper.Choice}, Accesses: t.asleep[from:len(t.asleep):len(t.asleep)],
-		})
+		t.sleep = append(t.sleep, sut.Sleeper{Action: sleeper.Action, Accesses: sleeper.Accesses})
 	}
 	out.Sleep = t.sleep
 	return out
@@ -104,20 +98,6 @@ func (t *translator) schedule(s explore.Schedule) sut.Schedule {
 var rareKinds = [explore.RareKinds]sut.RareKind{
 	explore.NetworkFault: sut.RareFault, explore.ShortRead: sut.RareShortRead, explore.ShortWrite: sut.RareShortWrite,
 	explore.EarlyTimer: sut.RareEarlyTimer, explore.SignalArrival: sut.RareSignal,
-}
-
-var accessKinds = [...]sut.AccessKind{
-	explore.Read: sut.Read, explore.Write: sut.Write, explore.Commute: sut.Commute,
-}
-
-func searchKind(k sut.AccessKind) explore.AccessKind {
-	switch k {
-	case sut.Read:
-		return explore.Read
-	case sut.Commute:
-		return explore.Commute
-	}
-	return explore.Write
 }
 
 // log turns the events of an execution into transitions.
@@ -307,7 +287,7 @@ func (t *translator) cutPending() {
 }
 
 func access(e *sut.Event, object uint64) explore.Access {
-	a := explore.Access{Object: explore.ObjectID(object), Kind: searchKind(e.Access), Ready: e.Ready}
+	a := explore.Access{Object: explore.ObjectID(object), Kind: e.Access, Ready: e.Ready}
 	if e.Kind == sut.Intended {
 		a.Count = int32(e.Object)
 	}

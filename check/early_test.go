@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/sut"
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
@@ -66,7 +66,7 @@ func TestEarlyIsBounded(t *testing.T) {
 	if one, two := e.missing(1), e.missing(2); one != 0 || two == 0 {
 		t.Errorf("with %d kept for one executor, %d more are missing, and %d for two", farAhead, one, two)
 	}
-	e.keep(&job{}, &executor{translator: &translator{prefix: make([]sut.Choice, 2*cached/16)}})
+	e.keep(&job{}, &executor{translator: &translator{prefix: make([]model.Action, 2*cached/16)}})
 	if got := e.missing(2); got != 0 {
 		t.Errorf("with %d bytes kept %d are missing", e.bytes, got)
 	}

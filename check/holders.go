@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -59,7 +60,7 @@ func (h holders) take(goroutine int, e *sut.Event, since string) {
 	case sut.ReadUnlock:
 		h.leave(goroutine, e.Subject)
 	case sut.Add:
-		if h.counts[e.Subject] = int64(int32(e.Object)) + int64(int32(e.Number)); e.Access != sut.Commute {
+		if h.counts[e.Subject] = int64(int32(e.Object)) + int64(int32(e.Number)); e.Access != model.Commute {
 			delete(h.counts, e.Subject) // how much was added is not known
 		}
 	}
@@ -70,7 +71,7 @@ func looks(e *sut.Event) bool {
 	if e.Operation == sut.WriteWait { // which is a look in any case
 		return e.Ready&sut.Free == 0
 	}
-	return e.Access == sut.Read
+	return e.Access == model.Read
 }
 
 func (h holders) hasReaders(lock uint64) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -49,11 +50,11 @@ func TestHolders(t *testing.T) {
 func TestManyHolders(t *testing.T) {
 	h, lock := newHolders(), uint64(7)
 	for reader := range 6 {
-		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: sut.Commute, Subject: lock}, fmt.Sprint("line ", reader))
+		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: lock}, fmt.Sprint("line ", reader))
 	}
-	h.take(9, &sut.Event{Operation: sut.ReadUnlock, Access: sut.Commute, Subject: lock}, "")
-	h.take(2, &sut.Event{Operation: sut.ReadUnlock, Access: sut.Commute, Subject: lock}, "")
-	h.take(9, &sut.Event{Operation: sut.TryReadLock, Access: sut.Read, Subject: lock}, "") // fails
+	h.take(9, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
+	h.take(2, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
+	h.take(9, &sut.Event{Operation: sut.TryReadLock, Access: model.Read, Subject: lock}, "") // fails
 	got := h.why(10, &sut.Event{Operation: sut.WriteWait, Object: lock}, func(goroutine int) string { return fmt.Sprint("g", goroutine) })
 	const want = "g1 has held it for reading since line 1, g3 has held it for reading since line 3, g4 has held it for reading since line 4, and 1 more"
 	if got != want {
@@ -65,13 +66,13 @@ func TestManyHolders(t *testing.T) {
 func TestLooksHoldNothing(t *testing.T) {
 	h, mutex, rw := newHolders(), uint64(7), uint64(8)
 	look := func(goroutine int, o sut.Operation, lock uint64) {
-		h.take(goroutine, &sut.Event{Operation: o, Access: sut.Read, Subject: lock}, "looked")
+		h.take(goroutine, &sut.Event{Operation: o, Access: model.Read, Subject: lock}, "looked")
 	}
-	h.take(1, &sut.Event{Operation: sut.Lock, Access: sut.Write, Subject: mutex}, "held")
+	h.take(1, &sut.Event{Operation: sut.Lock, Access: model.Write, Subject: mutex}, "held")
 	look(2, sut.Lock, mutex)
 	look(3, sut.TryLock, mutex)
-	h.take(1, &sut.Event{Operation: sut.ReadLock, Access: sut.Commute, Subject: rw}, "held")
-	h.take(2, &sut.Event{Operation: sut.WriteLock, Access: sut.Write, Subject: rw}, "claimed")
+	h.take(1, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: rw}, "held")
+	h.take(2, &sut.Event{Operation: sut.WriteLock, Access: model.Write, Subject: rw}, "claimed")
 	look(2, sut.WriteWait, rw) // a reader is inside
 	look(3, sut.ReadLock, rw)
 	look(4, sut.TryWriteLock, rw)
@@ -89,8 +90,8 @@ func TestLooksHoldNothing(t *testing.T) {
 			t.Errorf("%v: %q, want %q", x.event.Operation, got, x.want)
 		}
 	}
-	h.take(1, &sut.Event{Operation: sut.ReadUnlock, Access: sut.Commute, Subject: rw}, "")
-	h.take(2, &sut.Event{Operation: sut.WriteWait, Access: sut.Read, Ready: sut.Free, Subject: rw}, "")
+	h.take(1, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: rw}, "")
+	h.take(2, &sut.Event{Operation: sut.WriteWait, Access: model.Read, Ready: sut.Free, Subject: rw}, "")
 	if got, want := h.why(3, &sut.Event{Operation: sut.ReadLock, Object: rw}, name), "g2 has held it since claimed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

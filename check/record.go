@@ -36,7 +36,7 @@ func Summary(o Options, result *Result) report.Run {
 		method, _ = o.Client.Quiescence()
 	}
 	return report.Run{
-		Package: o.Package, Args: o.Args, Verdict: verdicts[v.Kind], Reason: v.Reason, CutOff: result.CutOff, Details: append(details(v), result.Unused...),
+		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason, CutOff: result.CutOff, Details: append(details(v), result.Unused...),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
@@ -165,10 +165,6 @@ func Assumptions(o Options) report.Assumptions {
 	return a
 }
 
-var verdicts = map[explore.VerdictKind]report.Verdict{
-	explore.Holds: report.Holds, explore.Violated: report.Violated, explore.Unknown: report.Unknown,
-}
-
 // recording is the counterexample as `tandem replay` needs it.
 func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *report.Recording {
 	p := r.options.Program
@@ -181,7 +177,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events), Steps: stepsHash(p, log.Events)},
 	}
 	for _, c := range v.prefix {
-		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: c.Goroutine, Choice: c.Alternative})
+		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: uint64(c.Goroutine), Choice: c.Choice})
 	}
 	for _, x := range exchanges {
 		rec.Exchanges = append(rec.Exchanges, recordExchange(x))
@@ -369,7 +365,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	defer w.Close()
 	schedule := sut.Schedule{WantLeaks: rec.Expect.Outcome == sut.Leaked.String()}
 	for _, c := range rec.Schedule {
-		schedule.Prefix = append(schedule.Prefix, sut.Choice{Goroutine: c.Goroutine, Alternative: c.Choice})
+		schedule.Prefix = append(schedule.Prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
 	}
 	var exchanges []exchange
 	for _, e := range rec.Exchanges {

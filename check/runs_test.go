@@ -14,14 +14,13 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // someState is a state whose fields all have a value, with a number to tell it apart.
 func someState(n int) *runState {
 	return &runState{
 		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{Hits: n, Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
-		Violations: []savedViolation{{Schedule: []sut.Choice{{Goroutine: 1<<64 - 1, Alternative: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
+		Violations: []savedViolation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
 		search:     []byte("state\nof the search\x00"),
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers/shim"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // runState is what is needed to go on with a check. As a file it is a line with its
@@ -33,9 +33,9 @@ type runState struct {
 
 // savedViolation is a violation that was kept: running its schedule again gives the rest.
 type savedViolation struct {
-	Schedule []sut.Choice `json:"schedule"`
-	Hits     []bool       `json:"hits,omitempty"`
-	Tests    []string     `json:"tests,omitempty"`
+	Schedule []model.Action `json:"schedule"`
+	Hits     []bool         `json:"hits,omitempty"`
+	Tests    []string       `json:"tests,omitempty"`
 	// Executions that ended with it, if several violations are looked for.
 	Executions int `json:"executions,omitempty"`
 }

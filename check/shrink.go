@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -60,7 +61,7 @@ func (s *shrinking) begin() ([]transition, error) {
 }
 
 // log runs a schedule.
-func (s *shrinking) log(prefix []sut.Choice, lenient bool) (*sut.Log, error) {
+func (s *shrinking) log(prefix []model.Action, lenient bool) (*sut.Log, error) {
 	schedule := s.run.violating(prefix)
 	schedule.Lenient, schedule.WantEnabled = lenient, true
 	if lenient {
@@ -70,7 +71,7 @@ func (s *shrinking) log(prefix []sut.Choice, lenient bool) (*sut.Log, error) {
 }
 
 // execute implements shrinker.execute.
-func (s *shrinking) execute(candidate []sut.Choice, below cost) ([]transition, error) {
+func (s *shrinking) execute(candidate []model.Action, below cost) ([]transition, error) {
 	if err := s.run.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -103,6 +104,6 @@ func (r *run) blames(log *sut.Log, tests []string) bool {
 }
 
 // violating is the schedule of a violation that is run again.
-func (r *run) violating(prefix []sut.Choice) sut.Schedule {
+func (r *run) violating(prefix []model.Action) sut.Schedule {
 	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth}
 }

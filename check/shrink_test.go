@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -17,7 +18,7 @@ import (
 type found struct {
 	before, after cost // preemptions and transitions only
 	signature     signature
-	prefix        []sut.Choice
+	prefix        []model.Action
 	executions    int
 	recording     *report.Recording
 }
@@ -144,9 +145,9 @@ func TestShrinkingEnds(t *testing.T) {
 	}
 }
 
-func actions(prefix []sut.Choice) (list []explore.Action) {
+func actions(prefix []model.Action) (list []explore.Action) {
 	for _, c := range prefix {
-		list = append(list, explore.Action{Goroutine: explore.GoroutineID(c.Goroutine), Choice: c.Alternative})
+		list = append(list, explore.Action{Goroutine: explore.GoroutineID(c.Goroutine), Choice: c.Choice})
 	}
 	return list
 }

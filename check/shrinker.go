@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 
-	"github.com/tandem-mc/tandem/sut"
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // shrinker looks for a simpler execution that shows the same violation: with fewer
@@ -24,11 +24,11 @@ type shrinker struct {
 	seen  map[uint64]bool
 	// execute runs a schedule and returns what it did, if that is less than what it
 	// may cost and shows the violation; else nil. An error ends the shrinking.
-	execute func(candidate []sut.Choice, below cost) ([]transition, error)
+	execute func(candidate []model.Action, below cost) ([]transition, error)
 	err     error
 }
 
-func newShrinker(steps []transition, limit int, execute func([]sut.Choice, cost) ([]transition, error)) *shrinker {
+func newShrinker(steps []transition, limit int, execute func([]model.Action, cost) ([]transition, error)) *shrinker {
 	return &shrinker{best: steps, cost: costOf(steps), limit: limit, seen: map[uint64]bool{}, execute: execute}
 }
 
@@ -48,7 +48,7 @@ func (s *shrinker) run() error {
 func (s *shrinker) done() bool { return s.err != nil || s.tried >= s.limit }
 
 // try executes a schedule, if it has not been yet, and keeps it if it is better.
-func (s *shrinker) try(candidate []sut.Choice) bool {
+func (s *shrinker) try(candidate []model.Action) bool {
 	if s.done() || len(candidate) == 0 {
 		return false
 	}
@@ -66,12 +66,12 @@ func (s *shrinker) try(candidate []sut.Choice) bool {
 	return true
 }
 
-func hashOf(candidate []sut.Choice) uint64 {
+func hashOf(candidate []model.Action) uint64 {
 	h := fnv.New64a()
 	var b [16]byte
 	for _, c := range candidate {
-		binary.LittleEndian.PutUint64(b[:], c.Goroutine)
-		binary.LittleEndian.PutUint64(b[8:], uint64(c.Alternative))
+		binary.LittleEndian.PutUint64(b[:], uint64(c.Goroutine))
+		binary.LittleEndian.PutUint64(b[8:], uint64(c.Choice))
 		h.Write(b[:])
 	}
 	return h.Sum64()
@@ -79,7 +79,7 @@ func hashOf(candidate []sut.Choice) uint64 {
 
 // parts tries change with ever smaller parts of what there are count of: all, halves,
 // quarters, down to each by itself. Where a change helps, what follows moves up.
-func (s *shrinker) parts(count func() int, change func(from, to int) []sut.Choice) (improved bool) {
+func (s *shrinker) parts(count func() int, change func(from, to int) []model.Action) (improved bool) {
 	for size := count(); size > 0 && !s.done(); size /= 2 {
 		for from := 0; from < count() && !s.done(); {
 			if s.try(change(from, min(from+size, count()))) {
@@ -93,11 +93,11 @@ func (s *shrinker) parts(count func() int, change func(from, to int) []sut.Choic
 }
 
 // choices is a schedule made of parts of the best execution.
-func (s *shrinker) choices(blocks ...block) []sut.Choice {
-	var list []sut.Choice
+func (s *shrinker) choices(blocks ...block) []model.Action {
+	var list []model.Action
 	for _, b := range blocks {
 		for _, x := range s.best[b.from:b.to] {
-			list = append(list, x.Choice)
+			list = append(list, x.Action)
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -12,7 +13,7 @@ import (
 // serialize lets goroutines that were preempted go on at once with what they did later,
 // up to where they stop for another reason.
 func (s *shrinker) serialize() bool {
-	return s.parts(func() int { return s.cost[0] }, func(from, to int) []sut.Choice {
+	return s.parts(func() int { return s.cost[0] }, func(from, to int) []model.Action {
 		return s.choices(goOn(blocksOf(s.best), from, to)...)
 	})
 }
@@ -21,7 +22,7 @@ func (s *shrinker) serialize() bool {
 // do not happen.
 func goOn(blocks []block, from, to int) []block {
 	later := make([]int, len(blocks)) // the next block of the same goroutine; 0: none
-	next := map[uint64]int{}
+	next := map[model.GoroutineID]int{}
 	for i, b := range slices.Backward(blocks) {
 		later[i] = next[b.goroutine]
 		next[b.goroutine] = i
@@ -65,12 +66,12 @@ func (s *shrinker) unpreempt() (improved bool) {
 }
 
 // withoutPreemption lists schedules in which block i perhaps does not end with a preemption.
-func (s *shrinker) withoutPreemption(blocks []block, i int) [][]sut.Choice {
+func (s *shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 	before, rest := blocks[:i+1], blocks[i+1:]
-	onward := func(goroutine uint64) []sut.Choice {
-		return []sut.Choice{{Goroutine: goroutine, Alternative: sut.GoOn}}
+	onward := func(goroutine model.GoroutineID) []model.Action {
+		return []model.Action{{Goroutine: goroutine, Choice: sut.GoOn}}
 	}
-	list := [][]sut.Choice{
+	list := [][]model.Action{
 		s.choices(before...), // it goes on, as by default
 		slices.Concat(s.choices(before...), onward(blocks[i].goroutine), s.choices(rest...)),
 	}
@@ -109,12 +110,12 @@ func (s *shrinker) leaveOut() bool {
 		others := slices.DeleteFunc(blocksOf(s.best), func(b block) bool { return b.goroutine == g })
 		improved = s.try(s.choices(others...)) || improved
 	}
-	return s.parts(func() int { return len(blocksOf(s.best)) }, func(from, to int) []sut.Choice {
+	return s.parts(func() int { return len(blocksOf(s.best)) }, func(from, to int) []model.Action {
 		return s.choices(slices.Delete(blocksOf(s.best), from, to)...)
 	}) || improved
 }
 
-func goroutinesOf(steps []transition) (list []uint64) {
+func goroutinesOf(steps []transition) (list []model.GoroutineID) {
 	for _, x := range steps {
 		if !slices.Contains(list, x.Goroutine) {
 			list = append(list, x.Goroutine)
@@ -153,9 +154,9 @@ const fewAlternatives = 8
 // do, which of many it looks for by halves, or a later one if that is worth it.
 func (s *shrinker) choose() (improved bool) {
 	for i := 0; i < len(s.best) && !s.done(); i++ {
-		for low := 0; i < len(s.best) && low < s.best[i].Alternative && !s.done(); {
+		for low := 0; i < len(s.best) && low < s.best[i].Choice && !s.done(); {
 			value := low
-			if taken := s.best[i].Alternative; taken-low > fewAlternatives && low > 0 {
+			if taken := s.best[i].Choice; taken-low > fewAlternatives && low > 0 {
 				value = (low + taken) / 2
 			}
 			if s.try(s.choosing(i, value)) {
@@ -165,7 +166,7 @@ func (s *shrinker) choose() (improved bool) {
 			}
 		}
 		for value := 1; i < len(s.best) && value < min(s.best[i].choices, fewAlternatives); value++ {
-			if value > s.best[i].Alternative && s.try(s.choosing(i, value)) {
+			if value > s.best[i].Choice && s.try(s.choosing(i, value)) {
 				improved = true
 			}
 		}
@@ -174,9 +175,9 @@ func (s *shrinker) choose() (improved bool) {
 }
 
 // choosing is the best schedule with another alternative in transition i.
-func (s *shrinker) choosing(i, alternative int) []sut.Choice {
+func (s *shrinker) choosing(i, alternative int) []model.Action {
 	candidate := s.choices(block{from: 0, to: len(s.best)})
-	candidate[i].Alternative = alternative
+	candidate[i].Choice = alternative
 	return candidate
 }
 

@@ -3,13 +3,14 @@ package check
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
 // transition is a transition of an execution that was logged with what could have been
 // picked instead.
 type transition struct {
-	sut.Choice
+	model.Action
 	choices     int  // how many alternatives there were
 	environment bool // the clock or a signal: not a goroutine of the program
 	ticks       int  // how often the clock has advanced just before, since nothing else could happen
@@ -35,7 +36,10 @@ func transitionsOf(events []sut.Event) []transition {
 				ticks++
 			}
 		case sut.Stepped:
-			s := transition{Choice: sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)}, choices: int(e.Choices), environment: isEnvironment(e), ticks: ticks}
+			s := transition{
+				Action:  model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)},
+				choices: int(e.Choices), environment: isEnvironment(e), ticks: ticks,
+			}
 			s.preempts = canGoOn && !s.environment && e.Subject != now.running
 			steps, ticks, canGoOn = append(steps, s), 0, false
 		}
@@ -78,7 +82,7 @@ func costOf(steps []transition) (c cost) {
 			c[0]++
 		}
 		c[1] += 1 + s.ticks
-		c[2] += s.Alternative
+		c[2] += s.Choice
 		if i > 0 && s.Goroutine != steps[i-1].Goroutine {
 			c[3]++
 		}
@@ -90,7 +94,7 @@ func (c cost) less(than cost) bool { return slices.Compare(c[:], than[:]) < 0 }
 
 // block is what one goroutine does in a row: steps from to to-1.
 type block struct {
-	goroutine uint64
+	goroutine model.GoroutineID
 	from, to  int
 	preempted bool // it ends although the goroutine could have gone on
 }

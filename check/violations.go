@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -114,11 +115,11 @@ func withoutEnabled(events []sut.Event) []sut.Event {
 }
 
 // choices is the schedule that an execution followed, written out.
-func choices(events []sut.Event) []sut.Choice {
-	var list []sut.Choice
+func choices(events []sut.Event) []model.Action {
+	var list []model.Action
 	for i := range events {
 		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+			list = append(list, model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)})
 		}
 	}
 	return list

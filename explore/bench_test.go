@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // BenchmarkReport measures the own time of DPOR per transition, in a search that has
@@ -41,8 +43,8 @@ func turns(goroutines, transitions int, common bool) Execution {
 		}
 		t := Transition{Action: Action{Goroutine: GoroutineID(g + 1)}, Choices: 1, Settled: true}
 		if i%2 == 0 {
-			t.Needs = []Need{{Object: o, Mask: ReadyExclusive}}
-			t.Accesses = []Access{{Object: o, Kind: Write, Ready: ReadyExclusive}}
+			t.Needs = []Need{{Object: o, Mask: model.ReadyExclusive}}
+			t.Accesses = []Access{{Object: o, Kind: Write, Ready: model.ReadyExclusive}}
 		} else {
 			t.Accesses = []Access{{Object: o, Kind: Write}}
 		}

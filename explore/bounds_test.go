@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 const threeWriters = "main: go p; go q; store x 1\np: store x 2\nq: store x 3" // 6 partial orders
@@ -153,7 +155,7 @@ func TestReplay(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var got []string
-	for o := range outcomes + 1 {
+	for o := range model.Outcomes + 1 {
 		got = append(got, o.String())
 		if o.Violation() != slices.Contains([]Outcome{Deadlock, Panicked, Exited, AssertionFailed, Leaked, DataRace, Livelock}, o) {
 			t.Errorf("%v: Violation() = %v", o, o.Violation())

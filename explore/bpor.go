@@ -160,7 +160,7 @@ func (b *bpor) choose(state int, g GoroutineID) bool {
 	}
 	*set = append(*set, g)
 	for choice := range s.enabled[i].Choices {
-		s.todo = append(s.todo, Action{g, choice})
+		s.todo = append(s.todo, Action{Goroutine: g, Choice: choice})
 	}
 	return true
 }

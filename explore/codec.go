@@ -3,6 +3,8 @@ package explore
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // encoder writes the state of a search. Numbers are varints; names of goroutines
@@ -180,7 +182,7 @@ func (d *decoder) id() uint64 {
 const maxChoices = 1 << 31
 
 func (d *decoder) action() Action {
-	return Action{GoroutineID(d.id()), d.count(maxChoices)}
+	return Action{Goroutine: GoroutineID(d.id()), Choice: d.count(maxChoices)}
 }
 
 func (d *decoder) actions() []Action {
@@ -206,7 +208,7 @@ func (d *decoder) accesses() []Access {
 		bits := d.bytes(2)
 		a.Kind, a.Ready = AccessKind(bits[0]), bits[1]
 		a.Delta, a.Count = int32(d.signed(maxDelta)), int32(d.signed(maxDelta))
-		if a.Kind >= accessKinds {
+		if a.Kind >= model.AccessKinds {
 			d.fail("it is damaged: an access is of unknown kind %d", a.Kind)
 		}
 		list = append(list, a)

@@ -55,7 +55,8 @@ func (c *commutation) along(t *testing.T, p *program, seed uint64) {
 		for i, a := range enabled {
 			for _, b := range enabled[:i] {
 				for choice := range a.Choices * b.Choices {
-					first, second := Action{a.Goroutine, choice % a.Choices}, Action{b.Goroutine, choice / a.Choices}
+					first := Action{Goroutine: a.Goroutine, Choice: choice % a.Choices}
+					second := Action{Goroutine: b.Goroutine, Choice: choice / a.Choices}
 					if problem := c.exchange(p, prefix, first, second); problem != "" {
 						t.Fatalf("after %v: %v and %v do not conflict, but %s\n%v", prefix, first, second, problem, p)
 					}

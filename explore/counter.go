@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // Additions to a counter commute, until one takes it below zero: a Done that
 // overtakes the Add it answers panics. An addition that does is logged as a Write
@@ -240,7 +244,7 @@ func (d *dpor) reverseDeficits(from int) {
 	for e := int32(from); e < int32(len(t.events)); e++ {
 		for _, u := range t.usesOf(e) {
 			object := &t.objects[u.object]
-			if u.delta >= 0 || u.ready&CountsWaiting != 0 || object.seen == t.generation {
+			if u.delta >= 0 || u.ready&model.CountsWaiting != 0 || object.seen == t.generation {
 				continue
 			}
 			object.seen = t.generation

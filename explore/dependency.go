@@ -1,15 +1,6 @@
 package explore
 
-// AccessKind says what an access conflicts with.
-type AccessKind uint8
-
-// The kinds of access.
-const (
-	Read        AccessKind = iota // looks at the object: atomic load, WaitGroup.Wait
-	Write                         // anything else: atomic store, Lock, Unlock, channel operation, bytes to a peer
-	Commute                       // adds to a counter without looking at it: WaitGroup.Add and Done, RLock, RUnlock
-	accessKinds                   // their number
-)
+import "github.com/tandem-mc/tandem/internal/model"
 
 // What the operations access (sut/operations.md has a row for each):
 //
@@ -35,7 +26,7 @@ const (
 // by different goroutines. It is symmetric. An entry may be false only if the
 // two accesses commute: in both orders they leave the same state, return the
 // same results, and neither enables or disables the other.
-var conflicts = [accessKinds][accessKinds]bool{
+var conflicts = [model.AccessKinds][model.AccessKinds]bool{
 	Read: {
 		Read:    false, // neither changes what the other sees
 		Write:   true,  // the read returns the old or the new value
@@ -71,8 +62,8 @@ func Conflict(a, b []Access) bool {
 
 // withdraws reports whether an access is that of an operation which has waited for partners and
 // no longer does: what it does first, whatever it does then.
-func (a Access) withdraws() bool {
-	return a.Kind == Commute && a.Ready&CountsWaiting != 0 && a.Delta < 0
+func withdraws(a Access) bool {
+	return a.Kind == Commute && a.Ready&model.CountsWaiting != 0 && a.Delta < 0
 }
 
 // Wakes reports whether a sleeper depends on a transition that has just made some
@@ -82,7 +73,7 @@ func (s *Sleeper) Wakes(made []Access) bool {
 		a := &s.Accesses[i]
 		for j := range made {
 			b := &made[j]
-			if a.Object == b.Object && a.Object != 0 && (conflicts[a.Kind][b.Kind] || a.overdraws(b)) {
+			if a.Object == b.Object && a.Object != 0 && (conflicts[a.Kind][b.Kind] || overdraws(a, b)) {
 				return true
 			}
 		}
@@ -91,8 +82,8 @@ func (s *Sleeper) Wakes(made []Access) bool {
 }
 
 // overdraws reports whether an access would take a counter below zero after another one that goes well with it.
-func (a *Access) overdraws(b *Access) bool {
-	return a.Kind == Commute && b.Kind == Commute && a.Ready&CountsWaiting == 0 && b.Count+b.Delta+a.Delta < 0
+func overdraws(a, b *Access) bool {
+	return a.Kind == Commute && b.Kind == Commute && a.Ready&model.CountsWaiting == 0 && b.Count+b.Delta+a.Delta < 0
 }
 
 // accumulate turns the deltas of the accesses of a transition into what its
@@ -114,7 +105,7 @@ type kinds uint8
 
 // conflict reports whether a kind of one set conflicts with one of the other.
 func (k kinds) conflict(other kinds) bool {
-	for kind := range accessKinds {
+	for kind := range model.AccessKinds {
 		if k&(1<<kind) != 0 && other&conflicting[kind] != 0 {
 			return true
 		}
@@ -123,9 +114,9 @@ func (k kinds) conflict(other kinds) bool {
 }
 
 // conflicting holds for each kind the set of kinds that it conflicts with.
-var conflicting = func() (sets [accessKinds]kinds) {
-	for a := range accessKinds {
-		for b := range accessKinds {
+var conflicting = func() (sets [model.AccessKinds]kinds) {
+	for a := range model.AccessKinds {
+		for b := range model.AccessKinds {
 			if conflicts[a][b] {
 				sets[a] |= 1 << b
 			}

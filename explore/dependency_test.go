@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // TestConflictsAgainstCommutation executes every two operations on one object in
@@ -40,8 +42,8 @@ func TestConflictsAgainstCommutation(t *testing.T) {
 			}
 		}
 	}
-	for a := range accessKinds {
-		for b := range accessKinds {
+	for a := range model.AccessKinds {
+		for b := range model.AccessKinds {
 			if conflicts[a][b] != conflicts[b][a] {
 				t.Errorf("the table is not symmetric at %d, %d", a, b)
 			}

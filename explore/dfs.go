@@ -126,7 +126,7 @@ func (d *dfs) push(step int, t *Transition) error {
 	found := false
 	for _, alternative := range t.Enabled {
 		for choice := range alternative.Choices {
-			a := Action{alternative.Goroutine, choice}
+			a := Action{Goroutine: alternative.Goroutine, Choice: choice}
 			if a == t.Action {
 				found = true
 			} else {

@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 func (d *dpor) full() bool { return d.told.full() }
 
@@ -106,7 +110,7 @@ func (d *dpor) agrees(p *Subtree) bool {
 // same reports whether a search sees no difference.
 func (s *Sleeper) same(t *Sleeper) bool {
 	return s.alike(t) && s.choices == t.choices && s.vague == t.vague &&
-		slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool { return a.Ready&CountsWaiting == b.Ready&CountsWaiting })
+		slices.EqualFunc(s.Accesses, t.Accesses, func(a, b Access) bool { return a.Ready&model.CountsWaiting == b.Ready&model.CountsWaiting })
 }
 
 func (d *dpor) join(p *Subtree) bool {

@@ -31,7 +31,3 @@ func (e *LogError) Error() string {
 func logError(step int, format string, args ...any) error {
 	return &LogError{Step: step, Problem: fmt.Sprintf(format, args...)}
 }
-
-func (a Action) String() string {
-	return fmt.Sprintf("goroutine %#x choice %d", uint64(a.Goroutine), a.Choice)
-}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // The second execution of this program replays the first two transitions.
@@ -34,7 +36,7 @@ func TestDivergence(t *testing.T) {
 		"action":   func(e *Execution) { e.Transitions[1].Goroutine = 7 },
 		"choice":   func(e *Execution) { e.Transitions[1].Choice, e.Transitions[1].Choices = 1, 2 },
 		"choices":  func(e *Execution) { e.Transitions[1].Choices = 3 },
-		"need":     func(e *Execution) { e.Transitions[1].Needs = []Need{{Object: 1, Mask: ReadyShared}} },
+		"need":     func(e *Execution) { e.Transitions[1].Needs = []Need{{Object: 1, Mask: model.ReadyShared}} },
 		"barrier":  func(e *Execution) { e.Transitions[1].Barrier = true },
 		"object":   func(e *Execution) { e.Transitions[1].Accesses[0].Object++ },
 		"accesses": func(e *Execution) { e.Transitions[1].Accesses = nil },
@@ -75,8 +77,8 @@ func TestDivergenceOfTheOthers(t *testing.T) {
 // Schedule are refused, at the right step.
 func TestWrongLogs(t *testing.T) {
 	lock := func() Transition {
-		return Transition{Action: Action{Goroutine: 1}, Choices: 1, Needs: []Need{{Object: 5, Mask: ReadyExclusive}},
-			Accesses: []Access{{Object: 5, Kind: Write, Ready: ReadyExclusive}}}
+		return Transition{Action: Action{Goroutine: 1}, Choices: 1, Needs: []Need{{Object: 5, Mask: model.ReadyExclusive}},
+			Accesses: []Access{{Object: 5, Kind: Write, Ready: model.ReadyExclusive}}}
 	}
 	for name, test := range map[string]struct {
 		step    int
@@ -86,7 +88,7 @@ func TestWrongLogs(t *testing.T) {
 		"choice too high":   {1, func(e *Execution) { e.Transitions[1].Choice = 1 }},
 		"negative choice":   {1, func(e *Execution) { e.Transitions[1].Choice = -1 }},
 		"kind of access":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Kind = 77 }},
-		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Needs[0].Mask = readyMasks }},
+		"wait condition":    {1, func(e *Execution) { e.Transitions[1].Needs[0].Mask = model.ReadyMasks }},
 		"need not accessed": {1, func(e *Execution) { e.Transitions[1].Needs[0].Object = 6 }},
 		"need not ready":    {1, func(e *Execution) { e.Transitions[1].Accesses[0].Ready = 0 }},
 		"more than one access although settled": {1, func(e *Execution) {
@@ -94,9 +96,9 @@ func TestWrongLogs(t *testing.T) {
 			x.Settled, x.Accesses = true, append(x.Accesses, Access{Object: 6, Kind: Read})
 		}},
 		"redundant": {2, func(e *Execution) { e.Outcome = Redundant }},
-		"outcome":   {2, func(e *Execution) { e.Outcome = outcomes }},
+		"outcome":   {2, func(e *Execution) { e.Outcome = model.Outcomes }},
 		"pending kind": {2, func(e *Execution) {
-			e.Pending = []Pending{{Goroutine: 2, Accesses: []Access{{Object: 5, Kind: accessKinds}}}}
+			e.Pending = []Pending{{Goroutine: 2, Accesses: []Access{{Object: 5, Kind: model.AccessKinds}}}}
 		}},
 		"pending condition": {2, func(e *Execution) { e.Pending = []Pending{{Goroutine: 2, Needs: []Need{{Object: 5, Mask: 64}}}} }},
 		"enabled at a barrier": {2, func(e *Execution) {
@@ -167,13 +169,16 @@ func TestArbitraryLogs(t *testing.T) {
 	small := func(t *rapid.T, n int) int { return rapid.IntRange(0, n).Draw(t, "n") }
 	need := func(t *rapid.T) Need { return Need{ObjectID(small(t, 2)), uint8(small(t, 15)), uint8(small(t, 1))} }
 	access := func(t *rapid.T) Access {
-		return Access{ObjectID(small(t, 2)), int32(small(t, 3) - 1), int32(small(t, 2)), AccessKind(small(t, 2)), uint8(small(t, 15))}
+		return Access{
+			Object: ObjectID(small(t, 2)), Delta: int32(small(t, 3) - 1), Count: int32(small(t, 2)),
+			Kind: AccessKind(small(t, 2)), Ready: uint8(small(t, 15)),
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := dporSearch()
 		schedule, more := s.Next()
 		for range 20 {
-			e := Execution{Outcome: Outcome(small(t, int(outcomes)-1))}
+			e := Execution{Outcome: Outcome(small(t, int(model.Outcomes)-1))}
 			for i := range max(len(schedule.Prefix), small(t, 6)) {
 				x := Transition{Action: Action{Goroutine: GoroutineID(small(t, 3))}, Choices: 1 + small(t, 1), Barrier: small(t, 9) == 0}
 				if i < len(schedule.Prefix) {

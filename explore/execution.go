@@ -43,22 +43,6 @@ type Limits struct {
 	Delays *int
 }
 
-// GoroutineID names a goroutine by its place in the spawn tree, hashed: the
-// same goroutine has the same ID in every execution. 0 is the virtual clock.
-type GoroutineID uint64
-
-// ObjectID names an object, the same one in all executions in which those that made it did
-// the same up to then, whatever others did meanwhile: sleep sets and wakeup trees are compared with other
-// executions than those they come from. 0 is no object: an access to it conflicts with nothing.
-type ObjectID uint64
-
-// Action picks a goroutine and, of the alternatives of its pending operation
-// (select arm, Choose value), one. Choice is 0 where there is only one.
-type Action struct {
-	Goroutine GoroutineID
-	Choice    int
-}
-
 // Sleeper is an action that need not be explored before something that
 // conflicts with it has been executed. Accesses are those of its transition, each
 // Delta being the sum of those up to it.
@@ -70,32 +54,6 @@ type Sleeper struct {
 	choices int  // alternatives of its operation
 	vague   bool // as of node
 }
-
-// Access is one use of an object that another goroutine could notice.
-type Access struct {
-	Object ObjectID
-	Delta  int32      // Commute: what it adds to the counter of the object (wait group, readers, receivers)
-	Count  int32      // the counter, if the object has one, just before this access
-	Kind   AccessKind // what it conflicts with
-	Ready  uint8      // the wait conditions on the object that held just before this access
-}
-
-// The wait conditions of an object, as bits of Access.Ready and Need.Mask.
-// Accesses of kind Commute may change two of them: ReadyExclusive, which then holds
-// exactly while the sum of their deltas is zero, and ReadyPartner, which then holds
-// exactly while Access.Count, to which they add, is greater than zero.
-const (
-	ReadyExclusive uint8 = 1 << iota // mutex free, counter zero, a writer may enter
-	ReadyShared                      // a reader may enter
-	ReadySend                        // channel has room, or is closed
-	ReadyReceive                     // channel has something to receive, or is closed
-	ReadyPartner                     // somebody waits to be the partner
-	readyMasks                       // greater than all masks
-
-	// CountsWaiting is no wait condition. It marks a counter of goroutines that wait,
-	// which is not negative in any order.
-	CountsWaiting = readyMasks
-)
 
 // Need is a wait condition: all bits of Mask hold for Object.
 type Need struct {

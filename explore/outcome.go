@@ -1,71 +1,39 @@
 package explore
 
-import "fmt"
+import "github.com/tandem-mc/tandem/internal/model"
 
-// Outcome is how an execution ended.
-type Outcome uint8
-
-// The outcomes of an execution.
-const (
-	Completed       Outcome = iota // main returned, or the program exited with status 0
-	Deadlock                       // goroutines remain, none is enabled, and no timer is set
-	Panicked                       // a panic that nothing recovered, or a fatal error of the runtime
-	Exited                         // the program exited with a non-zero status
-	AssertionFailed                // tandem.Assert
-	Leaked                         // it completed, but goroutines are left that can never go on
-	DataRace                       // two accesses to the same memory that nothing orders
-	Redundant                      // cut off: everything enabled was asleep
-	StepLimit                      // cut off: more transitions than allowed
-	Livelock                       // those that are enabled go round in loops without effect, and no timer is set
-	outcomes                       // their number
+// The vocabulary of package model, by the names that it has there; VerdictKind is model.Verdict.
+type (
+	GoroutineID = model.GoroutineID
+	ObjectID    = model.ObjectID
+	Action      = model.Action
+	Access      = model.Access
+	AccessKind  = model.AccessKind
+	Outcome     = model.Outcome
+	VerdictKind = model.Verdict
 )
 
-var outcomeNames = [outcomes]string{
-	Completed:       "completed",
-	Deadlock:        "deadlock",
-	Panicked:        "panicked",
-	Exited:          "exited with a non-zero status",
-	AssertionFailed: "assertion failed",
-	Leaked:          "goroutine leak",
-	DataRace:        "data race",
-	Livelock:        "livelock",
-	Redundant:       "redundant",
-	StepLimit:       "step limit reached",
-}
-
-func (o Outcome) String() string {
-	if o >= outcomes {
-		return fmt.Sprintf("outcome %d", uint8(o))
-	}
-	return outcomeNames[o]
-}
-
-// Violation reports whether the outcome is one that the program should not have.
-func (o Outcome) Violation() bool {
-	return o == Deadlock || o == Panicked || o == Exited || o == AssertionFailed || o == Leaked || o == DataRace || o == Livelock
-}
-
-// VerdictKind is what a search found out about a program.
-type VerdictKind uint8
-
-// The verdicts.
+// The kinds of access, the outcomes of an execution, and the verdicts.
 const (
-	Unknown  VerdictKind = iota // neither of the others; Verdict.Reason says why
-	Holds                       // all executions within the bounds are covered, none is a violation
-	Violated                    // at least one execution is a violation
-)
+	Read    = model.Read
+	Write   = model.Write
+	Commute = model.Commute
 
-func (k VerdictKind) String() string {
-	switch k {
-	case Unknown:
-		return "unknown"
-	case Holds:
-		return "holds"
-	case Violated:
-		return "violated"
-	}
-	return fmt.Sprintf("verdict %d", uint8(k))
-}
+	Completed       = model.Completed
+	Deadlock        = model.Deadlock
+	Panicked        = model.Panicked
+	Exited          = model.Exited
+	AssertionFailed = model.AssertionFailed
+	Leaked          = model.Leaked
+	DataRace        = model.DataRace
+	Redundant       = model.Redundant
+	StepLimit       = model.StepLimit
+	Livelock        = model.Livelock
+
+	Unknown  = model.Unknown
+	Holds    = model.Holds
+	Violated = model.Violated
+)
 
 // Verdict is the result of a search, so far or final.
 type Verdict struct {

@@ -60,9 +60,10 @@ func TestPCTGuarantee(t *testing.T) {
 			t.Fatal("the search has ended")
 		}
 		changes = slices.Clone(schedule.Priorities.Changes)
-		e := Execution{Transitions: []Transition{{Action: Action{1, 0}, Choices: 1, Starts: []GoroutineID{2, 3}}}}
+		e := Execution{Transitions: []Transition{{Action: Action{Goroutine: 1}, Choices: 1, Starts: []GoroutineID{2, 3}}}}
 		for range transitions - 1 {
-			e.Transitions = append(e.Transitions, Transition{Action: Action{2, 0}, Choices: 1}, Transition{Choices: 1, Barrier: true})
+			e.Transitions = append(e.Transitions,
+				Transition{Action: Action{Goroutine: 2}, Choices: 1}, Transition{Choices: 1, Barrier: true})
 		}
 		if err := s.Report(e); err != nil {
 			t.Fatal(err)

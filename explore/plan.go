@@ -82,7 +82,7 @@ func (d *dpor) addAlternatives() {
 	d.choosing = slices.DeleteFunc(d.choosing, func(i int32) bool {
 		complete := true
 		for choice := range d.trace.events[i].choices {
-			if other := (Action{d.path[i].Goroutine, choice}); other != d.path[i] {
+			if other := (Action{Goroutine: d.path[i].Goroutine, Choice: choice}); other != d.path[i] {
 				complete = d.addAlternative(i, other) && complete
 			}
 		}
@@ -232,7 +232,7 @@ func foreseeable(accesses []Access, needs []Need, others []Access) []Access {
 	if n == 0 {
 		return accesses
 	}
-	for i := 0; i < len(accesses) && accesses[i].withdraws(); i++ {
+	for i := 0; i < len(accesses) && withdraws(accesses[i]); i++ {
 		n = max(n, i+1)
 	}
 	for _, need := range needs {

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"sort"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // race is an event that the event or operation at hand could have preceded.
@@ -46,12 +48,12 @@ func (t *trace) pendingRaces(p *Pending, partner bool) ([]race, error) {
 func (t *trace) pendingOperation(p *Pending) (operation, error) {
 	op := operation{needs: p.Needs}
 	for _, n := range p.Needs {
-		if n.Mask == 0 || n.Mask >= readyMasks {
+		if n.Mask == 0 || n.Mask >= model.ReadyMasks {
 			return op, logError(len(t.events), "goroutine %#x is pending with the unknown wait condition %#x", uint64(p.Goroutine), n.Mask)
 		}
 	}
 	for _, a := range p.Accesses {
-		if a.Kind >= accessKinds {
+		if a.Kind >= model.AccessKinds {
 			return op, logError(len(t.events), "goroutine %#x is pending with an access of unknown kind %d", uint64(p.Goroutine), a.Kind)
 		}
 		if a.Object != 0 {
@@ -132,12 +134,12 @@ func (t *trace) collect(u use, op operation) {
 			floor = e
 		}
 	}
-	for kind := range accessKinds {
+	for kind := range model.AccessKinds {
 		if kind == Write || u.kinds&conflicting[kind] == 0 {
 			continue
 		}
 		low := floor
-		for other := range accessKinds {
+		for other := range model.AccessKinds {
 			events := object.byKind[other]
 			if n := len(events); conflicts[other][kind] && n > 0 && t.includes(t.now, events[n-1]) {
 				low = max(low, events[n-1])
@@ -194,13 +196,13 @@ func (t *trace) holdsBefore(e int32, need Need, op operation) answer {
 	}
 	object := &t.objects[o]
 	from := object.firstFrom(e)
-	if need.Mask == ReadyExclusive && object.onlyFalls(from, e) {
+	if need.Mask == model.ReadyExclusive && object.onlyFalls(from, e) {
 		return no // without D the counter is higher than after it
 	}
 	if t.holdsWithout(e, need, op.useOf(o), from) {
 		return yes
 	}
-	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e && need.Mask&ReadyExclusive != 0 {
+	if n := len(object.byKind[Commute]); n > 0 && object.byKind[Commute][n-1] >= e && need.Mask&model.ReadyExclusive != 0 {
 		return perhaps
 	}
 	return no
@@ -252,15 +254,15 @@ func (t *trace) holdsWithout(e int32, need Need, end use, from int) bool {
 func (t *trace) heldWithout(delta int32, need Need, u use, i int) bool {
 	object, mask, ready := &t.objects[u.object], need.Mask, u.ready
 	switch {
-	case mask == ReadyPartner && (delta != 0 || need.Own > 0):
+	case mask == model.ReadyPartner && (delta != 0 || need.Own > 0):
 		return u.count > delta+int32(need.Own)
-	case mask&^ReadyExclusive&^ready != 0:
+	case mask&^model.ReadyExclusive&^ready != 0:
 		return false
-	case mask&ReadyExclusive == 0:
+	case mask&model.ReadyExclusive == 0:
 		return true
 	case delta == 0:
-		return ready&ReadyExclusive != 0
-	case ready&ReadyExclusive != 0:
+		return ready&model.ReadyExclusive != 0
+	case ready&model.ReadyExclusive != 0:
 		return false
 	}
 	return t.counterBefore(object, i) == delta
@@ -272,7 +274,7 @@ func (t *trace) counterBefore(object *objectLog, i int) int32 {
 	for i--; i >= 0; i-- {
 		u := t.uses[object.uses[i].use]
 		counter += u.delta
-		if u.ready&ReadyExclusive != 0 {
+		if u.ready&model.ReadyExclusive != 0 {
 			break
 		}
 	}
@@ -281,7 +283,7 @@ func (t *trace) counterBefore(object *objectLog, i int) int32 {
 
 // counterOf returns the object of which an operation waits for the counter to be zero.
 func (t *trace) counterOf(op operation) int32 {
-	i := slices.IndexFunc(op.needs, func(n Need) bool { return n.Mask&ReadyExclusive != 0 })
+	i := slices.IndexFunc(op.needs, func(n Need) bool { return n.Mask&model.ReadyExclusive != 0 })
 	o, _ := t.objectOf.of(op.needs[i].Object)
 	return o
 }

@@ -1,6 +1,10 @@
 package explore
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // counterLog is a log of goroutines that add to one counter, one after the other;
 // goroutine 9 waits for it in vain.
@@ -10,7 +14,7 @@ func counterLog(steps ...int32) Execution {
 	for i := 0; i < len(steps); i += 2 {
 		a := Access{Object: 1, Kind: Commute, Delta: steps[i+1]}
 		if counter == 0 {
-			a.Ready = ReadyExclusive
+			a.Ready = model.ReadyExclusive
 		}
 		counter += a.Delta
 		e.Transitions = append(e.Transitions, Transition{
@@ -18,7 +22,7 @@ func counterLog(steps ...int32) Execution {
 		})
 	}
 	e.Outcome = Deadlock
-	e.Pending = []Pending{{Goroutine: 9, Needs: []Need{{Object: 1, Mask: ReadyExclusive}}, Accesses: []Access{{Object: 1, Kind: Read}}}}
+	e.Pending = []Pending{{Goroutine: 9, Needs: []Need{{Object: 1, Mask: model.ReadyExclusive}}, Accesses: []Access{{Object: 1, Kind: Read}}}}
 	return e
 }
 

@@ -12,7 +12,7 @@ func points(s Schedule, all int) Execution {
 			all = r.At
 		}
 	}
-	e := Execution{Transitions: []Transition{{Action: Action{1, 0}, Choices: 1}}}
+	e := Execution{Transitions: []Transition{{Action: Action{Goroutine: 1}, Choices: 1}}}
 	e.RarePoints[NetworkFault] = all
 	return e
 }

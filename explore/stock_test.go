@@ -1,10 +1,14 @@
 package explore
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // TestStock: steps that are equal are one, whatever else is known of them outside trees, and none of those is the caller's.
 func TestStock(t *testing.T) {
-	accesses := []Access{{Object: 1, Kind: Write, Ready: ReadyShared, Delta: -1, Count: 2}}
+	accesses := []Access{{Object: 1, Kind: Write, Ready: model.ReadyShared, Delta: -1, Count: 2}}
 	first := step{Action: Action{Goroutine: 7, Choice: 1}, Accesses: accesses, marks: guessed | needed}
 	k := &stock{}
 	one := k.step(&first, nil)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tandem-mc/tandem/internal/invariant"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // tally counts executions and holds the state that all searches have in common.
@@ -30,7 +32,7 @@ func (t *tally) end() (Schedule, bool) {
 func (t *tally) take(e Execution) error {
 	invariant.Check(t.waiting, "explore: Report was called without an execution being asked for by Next")
 	t.waiting = false
-	if e.Outcome >= outcomes {
+	if e.Outcome >= model.Outcomes {
 		return logError(len(e.Transitions), "unknown %v", e.Outcome)
 	}
 	c, length := &t.counts, len(e.Transitions)

@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // Limits on what one execution may take. Reaching one is a LogError.
 const (
@@ -92,10 +96,10 @@ type use struct {
 }
 
 // counts reports whether it changes a counter that must not get below zero (dpor.overdraws).
-func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&CountsWaiting == 0 }
+func (u use) counts() bool { return u.kinds == 1<<Commute && u.ready&model.CountsWaiting == 0 }
 
 // meets reports whether it is of a counter of goroutines that wait for partners.
-func (u use) meets() bool { return u.ready&CountsWaiting != 0 }
+func (u use) meets() bool { return u.ready&model.CountsWaiting != 0 }
 
 type goroutineLog struct {
 	events []int32
@@ -105,7 +109,7 @@ type goroutineLog struct {
 
 type objectLog struct {
 	uses   []objectUse
-	byKind [accessKinds][]int32 // events with an access of that kind
+	byKind [model.AccessKinds][]int32 // events with an access of that kind
 
 	seen uint64 // generation of summarize in which slot is valid
 	slot int32  // in trace.uses

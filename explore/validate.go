@@ -3,6 +3,8 @@ package explore
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // validate checks what can be checked of a transition by itself.
@@ -23,12 +25,12 @@ func (t *trace) validate(x *Transition) error {
 		return logError(step, "%s", problem)
 	}
 	for i, a := range x.Accesses {
-		if a.Kind >= accessKinds {
+		if a.Kind >= model.AccessKinds {
 			return logError(step, "access %d is of unknown kind %d", i, a.Kind)
 		}
 	}
 	for _, n := range x.Needs {
-		if n.Mask == 0 || n.Mask >= readyMasks {
+		if n.Mask == 0 || n.Mask >= model.ReadyMasks {
 			return logError(step, "unknown wait condition %#x", n.Mask)
 		}
 	}
@@ -41,7 +43,7 @@ func (t *trace) validate(x *Transition) error {
 // settles reports whether a transition may be Settled.
 func (x *Transition) settles() bool {
 	for i, a := range x.Accesses {
-		if i > 0 && (a.Kind != Commute || a.Ready&CountsWaiting == 0) {
+		if i > 0 && (a.Kind != Commute || a.Ready&model.CountsWaiting == 0) {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // arm is one of the channel operations among which an instruction chooses.
 type arm struct {
@@ -10,9 +14,9 @@ type arm struct {
 
 func (a arm) mask() uint8 {
 	if a.send {
-		return ReadySend
+		return model.ReadySend
 	}
-	return ReadyReceive
+	return model.ReadyReceive
 }
 
 // arms returns what a channel operation chooses from, and whether it waits.

@@ -52,7 +52,7 @@ func (w *worker) draw(n int) int {
 func (w *worker) pickRandomly(list []Alternative) Action {
 	a := list[w.draw(len(list))]
 	w.log.Weight *= float64(len(list) * a.Choices)
-	return Action{a.Goroutine, w.draw(a.Choices)}
+	return Action{Goroutine: a.Goroutine, Choice: w.draw(a.Choices)}
 }
 
 // pickByPriority is for transition n, counted from 0.
@@ -77,5 +77,5 @@ func (w *worker) pickByPriority(n int, list []Alternative) Action {
 	if i := slices.Index(w.schedule.Priorities.Changes, n+1); i >= 0 {
 		w.priorities[best.Goroutine] = uint64(i + 1)
 	}
-	return Action{best.Goroutine, w.draw(best.Choices)}
+	return Action{Goroutine: best.Goroutine, Choice: w.draw(best.Choices)}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // worker interprets a program the way the real worker runs one: it follows a
@@ -178,16 +180,16 @@ func (w *worker) needs(g *simGoroutine) (needs []Need) {
 	}
 	switch in.op {
 	case opLock, opWait:
-		return []Need{{Object: w.objectID(in.object), Mask: ReadyExclusive}}
+		return []Need{{Object: w.objectID(in.object), Mask: model.ReadyExclusive}}
 	case opRLock:
-		return []Need{{Object: w.objectID(in.object), Mask: ReadyShared}}
+		return []Need{{Object: w.objectID(in.object), Mask: model.ReadyShared}}
 	}
 	if arms, block := in.arms(); block {
 		for _, a := range arms {
 			needs = append(needs, Need{Object: w.objectID(a.object), Mask: a.mask()})
 			if a.send && w.objects[a.object].capacity == 0 {
 				own := uint8(btoi(slices.Contains(arms, arm{a.object, false})))
-				needs = append(needs, Need{Object: w.objectID(w.partners(a)), Mask: ReadyPartner, Own: own})
+				needs = append(needs, Need{Object: w.objectID(w.partners(a)), Mask: model.ReadyPartner, Own: own})
 			}
 		}
 	}
@@ -204,28 +206,28 @@ func (w *worker) holds(g *simGoroutine) bool {
 	}
 	switch in.op {
 	case opLock, opWait:
-		return w.ready(in.object)&ReadyExclusive != 0
+		return w.ready(in.object)&model.ReadyExclusive != 0
 	case opRLock:
-		return w.ready(in.object)&ReadyShared != 0
+		return w.ready(in.object)&model.ReadyShared != 0
 	}
 	return true
 }
 
 func (w *worker) ready(object int) uint8 {
 	if object >= len(w.objects) {
-		return CountsWaiting | ReadyPartner*uint8(btoi(w.count(object) > 0))
+		return model.CountsWaiting | model.ReadyPartner*uint8(btoi(w.count(object) > 0))
 	}
 	o, ready := &w.objects[object], uint8(0)
 	if o.closed || len(o.buffer) < o.capacity {
-		ready |= ReadySend
+		ready |= model.ReadySend
 	}
 	if o.closed || len(o.buffer) > 0 {
-		ready |= ReadyReceive
+		ready |= model.ReadyReceive
 	}
 	if !o.locked {
-		ready |= ReadyShared
+		ready |= model.ReadyShared
 		if o.value == 0 {
-			ready |= ReadyExclusive
+			ready |= model.ReadyExclusive
 		}
 	}
 	return ready
@@ -265,7 +267,7 @@ func (w *worker) pick(n int, enabled, affordable []Alternative) (Action, bool) {
 	var awake []Action
 	for _, e := range affordable {
 		for choice := range e.Choices {
-			a := Action{e.Goroutine, choice}
+			a := Action{Goroutine: e.Goroutine, Choice: choice}
 			if !slices.ContainsFunc(w.sleep, func(s *Sleeper) bool { return s.Action == a }) {
 				awake = append(awake, a)
 			}
@@ -371,7 +373,7 @@ func (w *worker) access(object int, kind AccessKind, delta ...int) {
 	if len(delta) > 0 {
 		a.Delta = int32(delta[0])
 	}
-	if len(delta) > 0 && a.Ready&CountsWaiting == 0 {
+	if len(delta) > 0 && a.Ready&model.CountsWaiting == 0 {
 		a.Count = int32(w.objects[object].value)
 		if a.Count+a.Delta < 0 {
 			a.Kind = Write

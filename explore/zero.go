@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // A Wait waits for a counter to be zero. To reverse its race with an event, it does not always
 // suffice to leave out the event and what happened after it: of several Adds none is
@@ -61,10 +65,10 @@ func (t *trace) lockedAfter(set clock, f *reversible) bool {
 		return false
 	}
 	if last+1 < len(uses) {
-		return t.uses[uses[last+1].use].ready&(ReadyExclusive|ReadyShared) == 0
+		return t.uses[uses[last+1].use].ready&(model.ReadyExclusive|model.ReadyShared) == 0
 	}
 	return !slices.ContainsFunc(f.op.Accesses, func(a Access) bool {
-		return a.Object == t.objectOf.ids[f.counter] && a.Ready&(ReadyExclusive|ReadyShared) != 0
+		return a.Object == t.objectOf.ids[f.counter] && a.Ready&(model.ReadyExclusive|model.ReadyShared) != 0
 	})
 }
 

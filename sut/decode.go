@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
@@ -140,7 +141,7 @@ func (p *place) problem(e *Event) string {
 		return fmt.Sprintf("its kind is %d, which is unknown", e.Kind)
 	case e.Operation >= abi.OpCount:
 		return fmt.Sprintf("its operation is %d, which is unknown", uint8(e.Operation))
-	case e.Access > Commute:
+	case e.Access >= model.AccessKinds:
 		return fmt.Sprintf("its kind of access is %d, which is unknown", e.Access)
 	case e.Kind == Stepped && e.Number >= e.Choices:
 		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)

@@ -3,6 +3,7 @@ package sut
 import (
 	"fmt"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
@@ -10,14 +11,14 @@ import (
 type Event struct {
 	Kind      EventKind
 	Operation Operation
-	Access    AccessKind // Accessed, Pending; Stepped: see Settled
-	Ready     uint8      // Accessed: the wait conditions that held before; Stepped, Pending: those needed
-	Number    uint32     // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1 if it loops on timers; Accessed: the delta of a Commute
-	Choices   uint32     // Stepped, Enabled, Pending: how many alternatives there were
-	Subject   uint64     // a goroutine, an object or a connection
-	Object    uint64     // Stepped, Pending: what it waited for (of a NetworkFault which could happen: see Fault); Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
-	Open      uint64     // Stepped, Accessed: program counter of the nearest call that is not sealed
-	PC        uint64     // where the operation was called
+	Access    model.AccessKind // Accessed, Pending; Stepped: see Settled
+	Ready     uint8            // Accessed: the wait conditions that held before; Stepped, Pending: those needed
+	Number    uint32           // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1 if it loops on timers; Accessed: the delta of a Commute
+	Choices   uint32           // Stepped, Enabled, Pending: how many alternatives there were
+	Subject   uint64           // a goroutine, an object or a connection
+	Object    uint64           // Stepped, Pending: what it waited for (of a NetworkFault which could happen: see Fault); Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
+	Open      uint64           // Stepped, Accessed: program counter of the nearest call that is not sealed
+	PC        uint64           // where the operation was called
 }
 
 // Settled reports whether an event begins a transition that is its operation and nothing else, whatever was executed before: it makes
@@ -111,7 +112,7 @@ func (o Outcome) String() string {
 // decodeRecord turns a record of the shared memory into an event.
 func decodeRecord(r *abi.Record, e *Event) {
 	*e = Event{
-		Kind: EventKind(r.Kind), Operation: Operation(r.Op), Access: AccessKind(r.Flag), Ready: r.Ready,
+		Kind: EventKind(r.Kind), Operation: Operation(r.Op), Access: model.AccessKind(r.Flag), Ready: r.Ready,
 		Number: r.Number, Subject: r.A, Object: r.B, PC: r.PC, Open: r.Open,
 	}
 	switch r.Kind {

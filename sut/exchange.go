@@ -11,14 +11,16 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-// The kinds of inputs, the ends of streams, and what a Pass to the first timer may take are the
-// same in the shared memory and for all other rooms.
+// The kinds of accesses and of inputs, the ends of streams, and what a Pass to the first timer may
+// take are the same in the shared memory and for all other rooms.
 var _ = [1]struct{}{}[0|
 	(model.Connect^abi.ExchangeConnect)|(model.Send^abi.ExchangeSend)|
 	(model.Shutdown^abi.ExchangeShutdown)|(model.Close^abi.ExchangeClose)|
 	(model.Listen^abi.ExchangeListen)|(model.Pass^abi.ExchangePass)|
 	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
-	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)]
+	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)|
+	model.Kind(model.Read^abi.AccessRead)|model.Kind(model.Write^abi.AccessWrite)|
+	model.Kind(model.Commute^abi.AccessCommute)]
 
 // readInput reads what the program does to its peers.
 func readInput(s *abi.Shared) (model.Input, error) {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -297,7 +298,7 @@ func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settle
 				}
 			}
 		case e.Kind == sut.Accessed && step.Settled():
-			if accesses++; accesses > 1 && e.Access != sut.Commute {
+			if accesses++; accesses > 1 && e.Access != model.Commute {
 				t.Errorf("%s: %v goes on with %v", name, step.Operation, e.Operation)
 			}
 		}

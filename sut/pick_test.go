@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -19,10 +20,11 @@ func TestPickingWithoutLooking(t *testing.T) {
 			want := copyLog(run(t, w, sut.Schedule{Seed: seed + 1, WantEnabled: seed%2 == 0}, nil))
 			want.Events = slices.DeleteFunc(want.Events, func(e sut.Event) bool { return e.Kind == sut.Enabled })
 			want.Weight = 1 // nothing is picked at random
-			var prefix []sut.Choice
+			var prefix []model.Action
 			for _, e := range want.Events {
 				if e.Kind == sut.Stepped {
-					prefix = append(prefix, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+					taken := model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)}
+					prefix = append(prefix, taken)
 				}
 			}
 			if diff := cmp.Diff(want, copyLog(run(t, w, sut.Schedule{Prefix: prefix}, nil))); diff != "" {

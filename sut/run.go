@@ -70,7 +70,7 @@ func (w *Worker) load(s Schedule) error {
 		return fmt.Errorf("the sleep set is that before choice %d, but the prefix of the schedule has %d choices", s.SleepFrom, len(s.Prefix))
 	}
 	for i, c := range s.Prefix {
-		sh.Prefix[i] = abi.SharedAction{Goroutine: c.Goroutine, Choice: uint32(c.Alternative)}
+		sh.Prefix[i] = abi.SharedAction{Goroutine: uint64(c.Goroutine), Choice: uint32(c.Choice)}
 	}
 	sh.PrefixLength, sh.SleepFrom = uint32(len(s.Prefix)), uint32(s.SleepFrom)
 	sh.SleepLength = uint32(len(s.Sleep))
@@ -79,9 +79,14 @@ func (w *Worker) load(s Schedule) error {
 		if used+len(sleeper.Accesses) > abi.MaxSleepAccesses {
 			return fmt.Errorf("the sleep set has more than %d accesses", abi.MaxSleepAccesses)
 		}
-		sh.Sleeper[i] = abi.SharedSleeper{Goroutine: sleeper.Goroutine, Choice: uint32(sleeper.Alternative), First: uint32(used), Count: uint32(len(sleeper.Accesses))}
+		sh.Sleeper[i] = abi.SharedSleeper{
+			Goroutine: uint64(sleeper.Goroutine), Choice: uint32(sleeper.Choice),
+			First: uint32(used), Count: uint32(len(sleeper.Accesses)),
+		}
 		for _, a := range sleeper.Accesses {
-			sh.SleepAccesses[used] = abi.SharedAccess{Object: a.Object, Kind: uint32(a.Kind), Delta: a.Delta}
+			sh.SleepAccesses[used] = abi.SharedAccess{
+				Object: uint64(a.Object), Kind: uint32(a.Kind), Delta: a.Delta,
+			}
 			used++
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // itself, staying with the running goroutine while that is enabled and not
 // asleep.
 type Schedule struct {
-	Prefix []Choice
+	Prefix []model.Action
 	// Sleep is the sleep set in the state before choice SleepFrom of Prefix.
 	Sleep       []Sleeper
 	SleepFrom   int
@@ -71,12 +71,6 @@ const (
 	RareKinds               = abi.RareKinds
 )
 
-// Choice picks a goroutine and one of its alternatives.
-type Choice struct {
-	Goroutine   uint64
-	Alternative int
-}
-
 // MaxSteps is how many transitions an execution can have, since a schedule cannot prescribe more.
 const MaxSteps = abi.MaxPrefix
 
@@ -91,26 +85,11 @@ const GoOn = -1
 // Sleeper is a choice that is not taken before a transition that conflicts
 // with one of its accesses.
 type Sleeper struct {
-	Choice
-	Accesses []Access
+	model.Action
+	// Accesses are those of the transition; Delta is what an access and those before it add to the
+	// counter of the object. Count and Ready are not looked at.
+	Accesses []model.Access
 }
-
-// Access is one use of an object that other goroutines could notice.
-type Access struct {
-	Object uint64
-	Kind   AccessKind
-	Delta  int32 // Commute: what this access and those before it add to the counter of the object
-}
-
-// AccessKind says which accesses of one object conflict: all but two Reads, and
-// two Commutes that together leave the counter of the object at zero or above.
-type AccessKind uint8
-
-const (
-	Read    AccessKind = abi.AccessRead
-	Write   AccessKind = abi.AccessWrite
-	Commute AccessKind = abi.AccessCommute
-)
 
 // Log is what one execution did. It is valid until the worker's next Run, and its
 // events must not be changed.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -108,11 +109,11 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-func choices(events []sut.Event) []sut.Choice {
-	var list []sut.Choice
+func choices(events []sut.Event) []model.Action {
+	var list []model.Action
 	for _, e := range events {
 		if e.Kind == sut.Stepped {
-			list = append(list, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)})
+			list = append(list, model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)})
 		}
 	}
 	return list
@@ -134,7 +135,9 @@ func TestChoicesAreExplored(t *testing.T) {
 	var got []string
 	for first := range 3 {
 		for second := range 2 {
-			log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {1, first}, {1, 0}, {1, second}}}, nil)
+			log := run(t, w, sut.Schedule{Prefix: []model.Action{
+				{Goroutine: 1}, {Goroutine: 1, Choice: first}, {Goroutine: 1}, {Goroutine: 1, Choice: second},
+			}}, nil)
 			got = append(got, string(log.Stdout))
 		}
 	}
@@ -159,7 +162,7 @@ func TestSelectArms(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"b default", "c default", "a default"} {
-		p := append(slices.Clone(prefix[:at]), sut.Choice{Goroutine: 1, Alternative: i})
+		p := append(slices.Clone(prefix[:at]), model.Action{Goroutine: 1, Choice: i})
 		// Arms count in the order in which the compiler lays them out: the sends, then
 		// the receives from the last to the first.
 		if got := string(run(t, w, sut.Schedule{Prefix: p}, nil).Stdout); got != want {
@@ -170,11 +173,12 @@ func TestSelectArms(t *testing.T) {
 
 func TestImpossibleScheduleDiverges(t *testing.T) {
 	w := start(t, sut.Snapshot, "counter")
-	log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{1, 0}, {4711, 0}}}, nil)
+	log := run(t, w, sut.Schedule{Prefix: []model.Action{{Goroutine: 1}, {Goroutine: 4711}}}, nil)
 	if log.Outcome != sut.Diverged || log.Position != 1 {
 		t.Errorf("%v at %d, want diverged at 1", log.Outcome, log.Position)
 	}
-	if log := run(t, w, sut.Schedule{Prefix: []sut.Choice{{4711, 0}}}, nil); log.Outcome != sut.Diverged {
+	nobody := []model.Action{{Goroutine: 4711}}
+	if log := run(t, w, sut.Schedule{Prefix: nobody}, nil); log.Outcome != sut.Diverged {
 		t.Errorf("%v, want diverged", log.Outcome)
 	}
 }
@@ -183,27 +187,27 @@ func TestImpossibleScheduleDiverges(t *testing.T) {
 func TestSleep(t *testing.T) {
 	w := start(t, sut.Snapshot, "counter")
 	prefix, both, object := untilBothCanRun(t, run(t, w, sut.Schedule{WantEnabled: true}, nil))
-	sleep := func(c sut.Choice, accesses ...sut.Access) sut.Sleeper {
-		return sut.Sleeper{Choice: c, Accesses: accesses}
+	sleep := func(c model.Action, accesses ...model.Access) sut.Sleeper {
+		return sut.Sleeper{Action: c, Accesses: accesses}
 	}
 	tests := []struct {
 		name  string
 		sleep []sut.Sleeper
 		want  sut.Outcome
-		first uint64 // the goroutine that runs next
+		first model.GoroutineID // the goroutine that runs next
 	}{
 		{"nobody", nil, sut.Completed, both[0].Goroutine},
 		{"everybody", []sut.Sleeper{sleep(both[0]), sleep(both[1])}, sut.Redundant, 0},
 		{"the first, for good", []sut.Sleeper{sleep(both[0])}, sut.Redundant, both[1].Goroutine},
-		{"the first, until the second conflicts", []sut.Sleeper{sleep(both[0], sut.Access{Object: object, Kind: sut.Write})}, sut.Completed, both[1].Goroutine},
-		{"the first, which reads, until the second writes", []sut.Sleeper{sleep(both[0], sut.Access{Object: object, Kind: sut.Read})}, sut.Completed, both[1].Goroutine},
-		{"the first, until somebody uses another object", []sut.Sleeper{sleep(both[0], sut.Access{Object: object + 1, Kind: sut.Write})}, sut.Redundant, both[1].Goroutine},
-		{"another alternative of the first", []sut.Sleeper{sleep(sut.Choice{Goroutine: both[0].Goroutine, Alternative: 1})}, sut.Completed, both[0].Goroutine},
+		{"the first, until the second conflicts", []sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Write})}, sut.Completed, both[1].Goroutine},
+		{"the first, which reads, until the second writes", []sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Read})}, sut.Completed, both[1].Goroutine},
+		{"the first, until somebody uses another object", []sut.Sleeper{sleep(both[0], model.Access{Object: object + 1, Kind: model.Write})}, sut.Redundant, both[1].Goroutine},
+		{"another alternative of the first", []sut.Sleeper{sleep(model.Action{Goroutine: both[0].Goroutine, Choice: 1})}, sut.Completed, both[0].Goroutine},
 	}
 	for _, test := range tests {
 		log := run(t, w, sut.Schedule{Prefix: prefix, Sleep: test.sleep, SleepFrom: len(prefix) - 1}, nil)
 		taken := choices(log.Events)
-		first := uint64(0)
+		first := model.GoroutineID(0)
 		if len(taken) > len(prefix) {
 			first = taken[len(prefix)].Goroutine
 		}
@@ -214,22 +218,23 @@ func TestSleep(t *testing.T) {
 }
 
 // waiting reports whether main waits and the two others can run.
-func waiting(enabled []sut.Choice) bool {
+func waiting(enabled []model.Action) bool {
 	return len(enabled) == 2 && enabled[0].Goroutine != 1
 }
 
 // untilBothCanRun returns the choices up to where two goroutines can be picked,
 // what they could be picked for, and the variable that both use.
-func untilBothCanRun(t *testing.T, log *sut.Log) (prefix, both []sut.Choice, object uint64) {
+func untilBothCanRun(t *testing.T, log *sut.Log) (prefix, both []model.Action, object model.ObjectID) {
 	t.Helper()
 	for _, e := range log.Events {
 		switch {
 		case e.Kind == sut.Accessed && e.Operation == sut.AtomicLoad:
-			return prefix, both, e.Subject
+			return prefix, both, model.ObjectID(e.Subject)
 		case e.Kind == sut.Enabled && !waiting(both):
-			both = append(both, sut.Choice{Goroutine: e.Subject})
+			both = append(both, model.Action{Goroutine: model.GoroutineID(e.Subject)})
 		case e.Kind == sut.Stepped && !waiting(both):
-			prefix, both = append(prefix, sut.Choice{Goroutine: e.Subject, Alternative: int(e.Number)}), nil
+			taken := model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)}
+			prefix, both = append(prefix, taken), nil
 		}
 	}
 	t.Fatal("there is no state in which two goroutines can run")
