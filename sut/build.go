@@ -54,9 +54,9 @@ type Program struct {
 	modules    map[string]string // of packages that are neither of the standard library nor of a main module
 }
 
-// name is what the program is told to be its name: that of the file differs from
+// Name is what the program is told to be its name: that of the file differs from
 // run to run. Tests that start themselves anew take it for a path.
-func (p *Program) name() string {
+func (p *Program) Name() string {
 	if p.Tests {
 		return "./" + path.Base(p.ImportPath)
 	}

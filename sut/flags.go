@@ -1,6 +1,9 @@
 package sut
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // tags are the build tags: race makes the standard library tell the detector how
 // it synchronises.
@@ -73,6 +76,12 @@ func compilerFlags(packages []listedPackage, instances map[string]bool, open, ra
 		}
 	}
 	return flags
+}
+
+// Environment is what the runtime of a program is told of its packages: in which of them
+// goroutines may be preempted, and which are private.
+func (p *Program) Environment() []string {
+	return []string{"TANDEM_OPEN=" + strings.Join(p.Open, ","), "TANDEM_PRIVATE=" + strings.Join(private, ",")}
 }
 
 // lowest are the packages that the detector is made of, or which tell it how they

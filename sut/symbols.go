@@ -60,6 +60,10 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 	return Position{Function: function.Name, File: file, Line: line}, true
 }
 
+// ReturnStub is the address that takes the place of the return address of a call of a sealed package
+// while that call is under way; 0: there is none.
+func (p *Program) ReturnStub() uint64 { return p.symbols.returnStub }
+
 // FunctionAt is the function whose name begins with that of outer and a dot, and whose code begins at a line of the source: a function
 // literal in outer.
 func (p *Program) FunctionAt(file string, line int, outer string) (name string, ok bool) {

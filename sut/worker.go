@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -65,7 +65,7 @@ type Worker struct {
 	reader  logReader
 	started atomic.Int64 // when the worker was last heard of while busy, ns; 0: idle
 	running atomic.Pointer[os.Process]
-	hung    atomic.Pointer[hangPlace] // where a worker was that had to be ended
+	hung    atomic.Pointer[hangPosition] // where a worker was that had to be ended
 	stop    chan struct{}
 }
 
@@ -159,7 +159,7 @@ func (w *Worker) spawn(memory *os.File) error {
 	defer answerOut.Close()
 	w.command, w.answer = commandOut, answerIn
 	w.process = exec.Command(w.program.Path, w.options.Args...)
-	w.process.Args[0] = w.program.name()
+	w.process.Args[0] = w.program.Name()
 	w.process.Dir = w.options.Dir
 	w.process.Env = w.environment()
 	w.process.Stdin, w.process.Stdout, w.process.Stderr = stdin, w.stdout, w.stderr
@@ -219,9 +219,9 @@ func (w *Worker) environment() []string {
 	fixed := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent", "TZ=UTC", "LANG=C",
 		"GOGC=off", "GOTRACEBACK=single",
-		"TANDEM_WORKER=" + mode, "TANDEM_OPEN=" + strings.Join(w.program.Open, ","), "TANDEM_PRIVATE=" + strings.Join(private, ","),
+		"TANDEM_WORKER=" + mode,
 	}
-	return append(fixed, w.options.Env...)
+	return slices.Concat(fixed, w.program.Environment(), w.options.Env)
 }
 
 // prepare waits for the program to arrive at main and takes the snapshot.
@@ -327,7 +327,7 @@ func (w *Worker) watch(p *os.Process, stop chan struct{}) {
 		case <-tick.C:
 			since := w.started.Load()
 			if since != 0 && time.Now().UnixNano()-since > int64(w.options.Patience) {
-				at := w.program.where(p.Pid, w.openCall())
+				at := hangPositionOf(w.program, p.Pid, w.openCall())
 				w.hung.Store(&at)
 				p.Kill()
 				return

@@ -10,14 +10,14 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-// hangPlace is where a program was that had to be ended.
-type hangPlace struct {
+// hangPosition is where a program was that had to be ended.
+type hangPosition struct {
 	own    Position // the innermost call in a package where goroutines may be preempted; zero if there is none
 	inside Position // the innermost call outside of the runtime
 }
 
 // String has a line for each place.
-func (h hangPlace) String() string {
+func (h hangPosition) String() string {
 	text := ""
 	for _, at := range []Position{h.own, h.inside} {
 		if at != (Position{}) && (text == "" || at != h.own) {
@@ -27,12 +27,12 @@ func (h hangPlace) String() string {
 	return text
 }
 
-// where looks at a process of the program and says where in the source it is right now. open is the program counter of the call of a
-// sealed package that the last operation was in, if there was one: such a call has the address of tandemReturn in the place of its own
-// return address while it is under way.
-func (p *Program) where(pid int, open uint64) (h hangPlace) {
-	for _, pc := range p.calls(pid) {
-		if pc == p.symbols.returnStub {
+// hangPositionOf looks at a process of a program and says where in the source it is right now.
+// open is the program counter of the call of a sealed package that the last operation was in, if
+// there was one: such a call has another return address while it is under way.
+func hangPositionOf(p *Program, pid int, open uint64) (h hangPosition) {
+	for _, pc := range callsOf(p, pid) {
+		if pc == p.ReturnStub() {
 			pc = open
 		}
 		at, ok := p.Position(pc)
@@ -55,9 +55,9 @@ func ofRuntime(function string) bool {
 	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/") || strings.HasPrefix(function, "gosave_")
 }
 
-// calls lists the program counters of the calls that a process is in, the innermost first, as return addresses; nil if it cannot
-// be looked at.
-func (p *Program) calls(pid int) []uint64 {
+// callsOf lists the program counters of the calls that a process of a program is in, the innermost
+// first, as return addresses; nil if it cannot be looked at.
+func callsOf(p *Program, pid int) []uint64 {
 	const most = 1000
 	runtime.LockOSThread() // ptrace is a matter between threads
 	defer runtime.UnlockOSThread()
