@@ -1,4 +1,6 @@
-package sut
+// Package toolchain builds programs that can be controlled. It makes a copy of the Go distribution in use,
+// with a patched standard library, and runs its go command.
+package toolchain
 
 import (
 	"bytes"
@@ -33,10 +35,10 @@ type Toolchain struct {
 // supported are the releases whose internals the patch knows.
 var supported = []string{"go1.25", "go1.26", "go1.27"}
 
-// NewToolchain returns the patched twin of the Go distribution that the go
+// New returns the patched twin of the Go distribution that the go
 // command uses in dir, making it below cache if it is not there yet. It may be
 // called at the same time by several processes.
-func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {
+func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	values, err := goEnvironment(ctx, dir, "GOROOT", "GOFLAGS", "GOVERSION", "GOARCH", "GOOS")
 	if err != nil {
 		return nil, err

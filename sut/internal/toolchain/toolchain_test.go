@@ -1,4 +1,4 @@
-package sut
+package toolchain
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func TestUnknownReleaseIsRefused(t *testing.T) {
 		}
 	}
 	t.Setenv("GOROOT", broken)
-	_, err = NewToolchain(context.Background(), ".", t.TempDir())
+	_, err = New(context.Background(), ".", t.TempDir())
 	for _, want := range []string{" is not supported", "go1.", `runtime/chan.go: anchor "func closechan" found 0 times instead of once`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
@@ -125,7 +125,7 @@ func TestToolchainIsMadeOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if _, err := NewToolchain(context.Background(), ".", cache); err != nil {
+			if _, err := New(context.Background(), ".", cache); err != nil {
 				t.Error(err)
 			}
 		})

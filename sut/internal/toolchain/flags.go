@@ -1,4 +1,4 @@
-package sut
+package toolchain
 
 import (
 	"slices"

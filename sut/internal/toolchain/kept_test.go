@@ -1,4 +1,4 @@
-package sut
+package toolchain
 
 import (
 	"bytes"
@@ -131,7 +131,7 @@ func keptToolchain(t *testing.T) (toolchain *Toolchain, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := NewToolchain(context.Background(), ".", filepath.Join(cache, "tandem"))
+	made, err := New(context.Background(), ".", filepath.Join(cache, "tandem"))
 	if err != nil {
 		t.Fatal(err)
 	}
