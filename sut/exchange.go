@@ -59,27 +59,27 @@ func readInput(s *abi.Shared) (model.Input, error) {
 
 // reply hands the answer over, in as many pieces as it needs.
 func (w *Worker) reply(a model.Answer) error {
-	h := &w.shared.Exchange
+	h := &w.process.Shared.Exchange
 	*h = abi.ExchangeHeader{
 		Errno: uint32(a.Refused), Connection: uint32(a.Conn),
 		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows()), Idle: flag(a.Time.Idle), Tie: flag(a.Time.Tie),
 	}
 	left := unsent{first: a.First, opened: a.Opened, deliveries: a.Deliveries}
 	for {
-		fill(w.shared, &left)
+		fill(w.process.Shared, &left)
 		h.More = flag(!left.empty())
 		h.Clients = uint32(a.Clients)
 		if h.Failed = flag(a.Failure != ""); h.Failed != 0 {
-			w.shared.MessageLength = uint32(copy(w.shared.Message[:], a.Failure))
+			w.process.Shared.MessageLength = uint32(copy(w.process.Shared.Message[:], a.Failure))
 		}
-		if err := w.tell(abi.CommandReply); err != nil {
-			return w.explain(err)
+		if err := w.process.Send(abi.CommandReply); err != nil {
+			return w.process.Explain(err)
 		}
 		if left.empty() {
 			return nil
 		}
-		if err := w.expect(abi.AnswerRequest); err != nil {
-			return w.explain(err)
+		if err := w.process.Expect(abi.AnswerRequest); err != nil {
+			return w.process.Explain(err)
 		}
 		if h.Kind != abi.ExchangeMore {
 			return fmt.Errorf("the worker asked for %d in the middle of an answer", h.Kind)

@@ -84,7 +84,7 @@ func (w World) CheckFaults() error {
 }
 
 // describeFaults puts the faults that can happen where the worker looks for them.
-func (w World) describeFaults(sh *abi.SharedWorld) error {
+func (w World) describeFaults(sh *abi.SharedEnvironment) error {
 	set, err := w.faultSet()
 	if err != nil {
 		return err

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/sut/internal/abi"
+	"github.com/tandem-mc/tandem/sut/internal/process"
 )
 
 // Run runs one execution. Peers answers for the other side of the connections;
@@ -21,20 +18,20 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
 	}
-	w.shared.Peers = flag(peers != nil)
-	defer w.cpu.share()()
-	w.touch()
-	defer w.started.Store(0)
-	if err := w.tell(abi.CommandRun); err != nil {
-		return nil, w.explain(err)
+	w.process.Shared.Peers = flag(peers != nil)
+	defer w.processor.Share()()
+	w.process.Arm()
+	defer func() { w.process.Disarm() }() // it may be another process then
+	if err := w.process.Send(abi.CommandRun); err != nil {
+		return nil, w.process.Explain(err)
 	}
 	for {
-		answer, err := w.hear()
-		if errors.Is(err, errWorkerGone) && w.shared.Outcome == abi.OutcomeFatal {
+		answer, err := w.process.Receive()
+		if errors.Is(err, process.ErrGone) && w.process.Shared.Outcome == abi.OutcomeFatal {
 			return w.fatalLog()
 		}
 		if err != nil {
-			return nil, w.explain(err)
+			return nil, w.process.Explain(err)
 		}
 		switch answer {
 		case abi.AnswerRequest:
@@ -58,11 +55,9 @@ func (w *Worker) soFar() *Log {
 	return log
 }
 
-func (w *Worker) touch() { w.started.Store(time.Now().UnixNano()) }
-
 // load puts the schedule into the shared memory.
 func (w *Worker) load(s Schedule) error {
-	sh := w.shared
+	sh := w.process.Shared
 	if len(s.Prefix) > abi.MaxPrefix || len(s.Sleep) > abi.MaxSleepers {
 		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), abi.MaxPrefix, abi.MaxSleepers)
 	}
@@ -166,11 +161,11 @@ func flag(b bool) uint32 {
 // finish reads the log and makes the worker ready for the next execution.
 func (w *Worker) finish() (*Log, error) {
 	log, err := w.log()
-	if err != nil || w.options.Isolation == Fork {
-		return log, err
+	if err != nil {
+		return nil, err
 	}
-	if err := w.settle(); err != nil {
-		return nil, w.explain(err)
+	if err := w.process.PutBackNewPages(); err != nil {
+		return nil, w.process.Explain(err)
 	}
 	return log, nil
 }
@@ -180,28 +175,12 @@ func (w *Worker) finish() (*Log, error) {
 func (w *Worker) LastLog() (number, same int) { return w.reader.number, w.reader.same }
 
 func (w *Worker) log() (*Log, error) {
-	l, err := w.reader.read(w.shared)
+	l, err := w.reader.read(w.process.Shared)
 	if err != nil {
 		return nil, err
 	}
-	if l.Stdout, err = takeOutput(w.stdout); err != nil {
-		return nil, err
-	}
-	l.Stderr, err = takeOutput(w.stderr)
+	l.Stdout, l.Stderr, err = w.process.TakeOutput()
 	return l, err
-}
-
-// takeOutput reads and empties what the program has written.
-func takeOutput(f *os.File) ([]byte, error) {
-	var info unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {
-		return nil, err
-	}
-	b := make([]byte, min(info.Size, abi.OutputBytes+abi.LastWordsBytes))
-	if _, err := f.ReadAt(b, 0); err != nil {
-		return nil, err
-	}
-	return b, f.Truncate(0)
 }
 
 // fatalLog is the log of an execution that took its process with it. A new
@@ -217,46 +196,18 @@ func (w *Worker) fatalLog() (*Log, error) {
 
 // exchange serves one input of the program.
 func (w *Worker) exchange(peers Peers) error {
-	in, err := readInput(w.shared)
+	in, err := readInput(w.process.Shared)
 	if err != nil {
 		return err
 	}
 	if peers == nil {
 		return damage("it asks for peers, and there are none")
 	}
-	w.started.Store(0) // the peers have time limits of their own
+	w.process.Disarm() // the peers have time limits of their own
 	answer, err := peers.Exchange(in)
-	w.touch()
+	w.process.Arm()
 	if err != nil {
 		return err
 	}
 	return w.reply(answer)
 }
-
-// explain adds what is known about the end of the process to an error.
-func (w *Worker) explain(err error) error {
-	if at := w.hung.Load(); at != nil {
-		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a loop that waits without synchronisation): it cannot be controlled there%v", w.options.Patience, *at)
-	}
-	if !errors.Is(err, errWorkerGone) && !errors.Is(err, os.ErrClosed) && !isBrokenPipe(err) {
-		return err
-	}
-	w.process.Wait()
-	out, _ := takeOutput(w.stderr)
-	return fmt.Errorf("the worker process ended unexpectedly (%v)%s", w.process.ProcessState, abridged(out))
-}
-
-// abridged formats an output: its first lines, which say what happened, and its last,
-// which say where.
-func abridged(out []byte) string {
-	const first, last = 600, 1600
-	if len(out) == 0 {
-		return ""
-	}
-	if len(out) <= first+last {
-		return ": " + string(out)
-	}
-	return ": " + string(out[:first]) + "\n...\n" + string(out[len(out)-last:])
-}
-
-func isBrokenPipe(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -48,8 +48,8 @@ type FaultPlace struct {
 	PathLength uint64    // 0: it is none
 }
 
-// sharedWorld is what a program finds beside its peers.
-type SharedWorld struct {
+// SharedEnvironment is what a program finds beside its peers.
+type SharedEnvironment struct {
 	DiskBytes      uint64 // that the files of an execution can have
 	Hostname       [HostnameBytes]byte
 	HostnameLength uint64

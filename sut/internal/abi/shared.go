@@ -19,7 +19,7 @@ const (
 	ExchangeBytes    = 1 << 18 // bytes that one exchange can carry
 	MessageBytes     = 1 << 10 // a refusal or a failed assertion, in words
 	OutputBytes      = 1 << 20 // that an execution prints to one of stdout and stderr, and is kept
-	LastWordsBytes   = 1 << 16 // likewise that the runtime prints at its end, and outputNotice
+	CrashOutputBytes = 1 << 16 // likewise that the runtime prints at its end, and outputNotice
 	HostnameBytes    = 64
 	MaxSignals       = 16      // kinds of signals that can arrive
 	HostsBytes       = 1 << 14 // of names that can be looked up
@@ -354,7 +354,7 @@ type Shared struct {
 	Sleeper         [MaxSleepers]SharedSleeper
 	SleepAccesses   [MaxSleepAccesses]SharedAccess
 
-	World SharedWorld // before the worker starts
+	Environment SharedEnvironment // before the worker starts
 
 	// Set by the worker.
 	Context       [4]uint64 // stack, frame and program counter of the snapshot

@@ -50,7 +50,7 @@ const isSocketDeclaration = "//go:linkname tandemIsSocket syscall.tandemIsSocket
 // rawFunction begins what calls a function of the program with a descriptor.
 const rawFunction = "tandemRaw(1); defer tandemRaw(-1)"
 
-// patches is, with caches, the whole patch. Its order has no meaning.
+// patches is, with preinit, the whole patch. Its order has no meaning.
 var patches = []patch{
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
 	{"runtime/proc.go", editScheduler},

@@ -2,11 +2,11 @@ package toolchain
 
 import "bytes"
 
-// caches are edits that fill, before main.main, what the standard library makes when it is first used and never changes:
+// preinit are edits that fill, before main.main, what the standard library makes when it is first used and never changes:
 // tables, settings, self-tests of cryptography that are off. Whoever comes first would make it, and so each of
 // them multiplied the executions by the number of goroutines that could be first, though it makes no difference
 // to anybody.
-var caches = []patch{
+var preinit = []patch{
 	{"internal/poll/fd_poll_runtime.go", func(e *editor) { e.add("func init() { serverInit.Do(runtime_pollServerInit) }") }},
 	{"internal/godebug/godebug.go", func(e *editor) {
 		e.swap("New", "return &Setting{name: name}", "s := &Setting{name: name}; s.Value(); return s")

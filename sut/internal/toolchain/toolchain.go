@@ -123,7 +123,7 @@ func commandError(err error) error {
 // added, by path below GOROOT/src.
 func patchedFiles(goroot string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, p := range slices.Concat(patches, caches) {
+	for _, p := range slices.Concat(patches, preinit) {
 		path, text, err := readFirst(filepath.Join(goroot, "src"), p.path)
 		if err != nil {
 			return nil, err

@@ -75,7 +75,7 @@ func TestUnknownReleaseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := t.TempDir()
-	for _, p := range slices.Concat(patches, caches) {
+	for _, p := range slices.Concat(patches, preinit) {
 		path, text, err := readFirst(filepath.Join(strings.TrimSpace(string(goroot)), "src"), p.path)
 		if err != nil {
 			t.Fatal(err)

@@ -20,10 +20,10 @@ var tandemClock struct {
 }
 
 func tandemStartClock() {
-	if tandem.sh.world.earlyTimers == 0 {
+	if tandem.sh.environment.earlyTimers == 0 {
 		return
 	}
-	tandemClock.left = tandem.sh.world.earlyTimers
+	tandemClock.left = tandem.sh.environment.earlyTimers
 	t := &tandemClock.g.tandem
 	t.id, t.order, t.choices = clockGoroutine, 1<<31-1, 1
 	tandemParkClock()
@@ -65,7 +65,7 @@ func tandemReadClock() {
 	tandem.quiet = tandemQuiet{} // a loop may end by the time
 	switch {
 	case !tandem.on:
-	case tandem.sh.world.earlyTimers != 0:
+	case tandem.sh.environment.earlyTimers != 0:
 		tandemPoint(opReadClock, unsafe.Pointer(&tandemClock), unsafe.Pointer(&tandemClock))
 	default:
 		if tandemClock.reads++; tandemClock.reads > tandemClockPatience {
@@ -108,7 +108,7 @@ func tandemSetTimer(t *timer) {
 		}
 		tandemRecord(record{kind: recordAccess, op: opTimer, flag: kind, ready: tandemChannelReady(c), a: tandemChannelObject(c)})
 	}
-	if tandem.sh.world.earlyTimers != 0 {
+	if tandem.sh.environment.earlyTimers != 0 {
 		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite, ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
 	}
 }
@@ -116,7 +116,7 @@ func tandemSetTimer(t *timer) {
 // tandemDeadline records that the deadline of a descriptor passes: operations that
 // wait for it can go on, to fail.
 func tandemDeadline(pd *pollDesc) {
-	if !tandem.on || tandem.sh.world.earlyTimers == 0 {
+	if !tandem.on || tandem.sh.environment.earlyTimers == 0 {
 		return
 	}
 	for i := range tandemSockets {
@@ -131,7 +131,7 @@ func tandemDeadline(pd *pollDesc) {
 
 // tandemKeepsTimer reports whether a timer is in the heap although nobody waits for
 // its channel, since somebody may look at it.
-func tandemKeepsTimer() bool { return tandem.on && tandem.sh.world.earlyTimers != 0 }
+func tandemKeepsTimer() bool { return tandem.on && tandem.sh.environment.earlyTimers != 0 }
 
 // tandemAwaited reports whether any timer is set that can wake somebody.
 func tandemAwaited(pp *p) bool { return tandemFirstAwaited(pp) != 0 }

@@ -29,7 +29,7 @@ func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p 
 // tandemPeerObject is what the inputs on a connection access: the group, or its end of that
 // connection alone, where nothing is taken to depend on other connections.
 func tandemPeerObject(out *socketQueue) uint64 {
-	if tandem.sh.world.perConnection == 0 || out == nil {
+	if tandem.sh.environment.perConnection == 0 || out == nil {
 		return groupObject
 	}
 	return socketObject | tandemMix(out.object)>>2

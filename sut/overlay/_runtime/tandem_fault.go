@@ -12,9 +12,9 @@ import (
 //
 //go:linkname tandemFault syscall.tandemFault
 func tandemFault(first, n uint32, spared bool, q *socketQueue) uint32 {
-	t, w := &getg().tandem, &tandem.sh.world
-	can := uint32(w.faultSet) & ((1<<n - 1) << first)
-	if w.faults == 0 || can == 0 || spared || t.id == 0 {
+	t, env := &getg().tandem, &tandem.sh.environment
+	can := uint32(env.faultSet) & ((1<<n - 1) << first)
+	if env.faults == 0 || can == 0 || spared || t.id == 0 {
 		return 0
 	}
 	t.op, t.object, t.state, t.faults = opFault, 0, 0, can
@@ -35,7 +35,7 @@ func tandemFault(first, n uint32, spared bool, q *socketQueue) uint32 {
 
 // tandemCountFaults sets the number of alternatives of a pending fault.
 func tandemCountFaults(t *tandemG) {
-	if t.choices = 1; tandem.faults < tandem.sh.world.faults {
+	if t.choices = 1; tandem.faults < tandem.sh.environment.faults {
 		t.choices += uint32(sys.OnesCount64(uint64(t.faults)))
 	}
 	t.choice = 0
@@ -46,9 +46,9 @@ func tandemCountFaults(t *tandemG) {
 //
 //go:linkname tandemSpares syscall.tandemSpares
 func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool {
-	w := &tandem.sh.world
-	for i := range w.faultPlaces {
-		p := &w.faultPlace[i]
+	env := &tandem.sh.environment
+	for i := range env.faultPlaces {
+		p := &env.faultPlace[i]
 		switch {
 		case path != "" || p.pathLength != 0:
 			if path == unsafe.String(&p.path[0], p.pathLength) {
@@ -58,7 +58,7 @@ func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool {
 			return false
 		}
 	}
-	return w.faultsSomewhere != 0
+	return env.faultsSomewhere != 0
 }
 
 // tandemUnspecified reports whether an address is 0.0.0.0 or ::.
@@ -70,6 +70,6 @@ func tandemUnspecified(ip [16]byte) bool {
 //
 //go:linkname tandemSparesOpened syscall.tandemSparesOpened
 func tandemSparesOpened() bool {
-	w := &tandem.sh.world
-	return w.faultsSomewhere != 0 && w.faultsOpened == 0
+	env := &tandem.sh.environment
+	return env.faultsSomewhere != 0 && env.faultsOpened == 0
 }

@@ -68,16 +68,16 @@ func tandemFillRandom(p []byte) { tandemRandom(p) }
 //go:linkname tandemSettings syscall.tandemSettings
 //go:nosplit
 func tandemSettings() (disk int64, hostname string) {
-	w := &tandem.sh.world
-	return int64(w.diskBytes), unsafe.String(&w.hostname[0], int(w.hostnameLength))
+	env := &tandem.sh.environment
+	return int64(env.diskBytes), unsafe.String(&env.hostname[0], int(env.hostnameLength))
 }
 
 // tandemHosts are the names that can be looked up, as lines of a hosts file.
 //
 //go:linkname tandemHosts syscall.tandemHosts
 func tandemHosts() string {
-	w := &tandem.sh.world
-	return unsafe.String(&w.hosts[0], int(w.hostsLength))
+	env := &tandem.sh.environment
+	return unsafe.String(&env.hosts[0], int(env.hostsLength))
 }
 
 // tandemProgramName is the last part of how the program was called.

@@ -10,7 +10,7 @@ func tandemHeapGrows(pages uintptr) {
 		return
 	}
 	tandemHeap += uint64(pages) * pageSize
-	if tandemHeap > tandem.sh.world.memoryBytes {
+	if tandemHeap > tandem.sh.environment.memoryBytes {
 		tandemCutOff("one execution needs more memory than it may have (memory_mib in the configuration allows more)")
 	}
 }

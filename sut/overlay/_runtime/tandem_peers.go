@@ -22,10 +22,10 @@ var tandemPeerTimers struct {
 //
 //go:linkname tandemPeersHear syscall.tandemPeersHear
 func tandemPeersHear(pass func(most uint64)) {
-	if tandem.sh.world.peerTime != 0 {
+	if tandem.sh.environment.peerTime != 0 {
 		tandemPeerTime.pass = pass
 	}
-	if tandem.sh.world.peerTimers == 0 || tandemPeerTimers.pass != nil {
+	if tandem.sh.environment.peerTimers == 0 || tandemPeerTimers.pass != nil {
 		return
 	}
 	tandemPeerTimers.pass = pass
@@ -35,7 +35,7 @@ func tandemPeersHear(pass func(most uint64)) {
 
 func tandemPeerTimerSource() {
 	s := &tandemPeerTimers
-	for s.passed < tandem.sh.world.peerTimers {
+	for s.passed < tandem.sh.environment.peerTimers {
 		tandemPeerTimerPoint(opPeerTimer, uintptr(unsafe.Pointer(s)), uintptr(unsafe.Pointer(s)))
 		if !s.forced {
 			s.chances++
@@ -59,7 +59,7 @@ func tandemPeerTimerPoint(op uint8, object, state uintptr) {
 // tandemPeerTimersReady is tandemReady for the choice.
 func tandemPeerTimersReady() uint8 {
 	s := &tandemPeerTimers
-	if s.forced || !s.quiet && s.chances < tandem.sh.world.peerTimers {
+	if s.forced || !s.quiet && s.chances < tandem.sh.environment.peerTimers {
 		return readyReader
 	}
 	return 0
@@ -75,7 +75,7 @@ func tandemCountPeerTimers(t *tandemG) {
 // tandemForcePeerTimers has the next timer of the peers be due since nothing else can happen, if it may.
 func tandemForcePeerTimers() bool {
 	s := &tandemPeerTimers
-	s.forced = s.pass != nil && tandem.sh.world.peerTime == 0 && s.passed < tandem.sh.world.peerTimers
+	s.forced = s.pass != nil && tandem.sh.environment.peerTime == 0 && s.passed < tandem.sh.environment.peerTimers
 	return s.forced
 }
 

@@ -33,7 +33,7 @@ func tandemRandom(p []byte) int {
 
 func tandemWallClock() (sec int64, nsec int32, mono int64) {
 	since := tandem.now - tandemEpoch
-	return int64(tandem.sh.world.start) + since/1e9, int32(since % 1e9), tandem.now
+	return int64(tandem.sh.environment.start) + since/1e9, int32(since % 1e9), tandem.now
 }
 
 // tandemMix is the finaliser of splitmix64.

@@ -21,7 +21,7 @@ func tandemSettles(gp *g) bool {
 	if t.op == opAdd && t.delta > 0 { // it may have alternatives: see tandemCountLate
 		return false
 	}
-	return t.direct && tandemSettling.has(t.op) && tandem.sh.world.earlyTimers == 0
+	return t.direct && tandemSettling.has(t.op) && tandem.sh.environment.earlyTimers == 0
 }
 
 // tandemSettle ends a transition that is settled, before what may access something without a point of its own: a system call, the use of a

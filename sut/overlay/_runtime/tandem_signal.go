@@ -48,11 +48,11 @@ func tandemSignalReady() (ready uint8) {
 // tandemArrivals is how many of the signals that were asked for can arrive now:
 // those that the program handles.
 func tandemArrivals() (n uint32) {
-	w, s := &tandem.sh.world, &tandemSignals
-	if s.arrived >= w.signalLimit || s.quiet {
+	env, s := &tandem.sh.environment, &tandemSignals
+	if s.arrived >= env.signalLimit || s.quiet {
 		return 0
 	}
-	for _, number := range w.signal[:w.signals] {
+	for _, number := range env.signal[:env.signals] {
 		if tandemSignalHandled(number) {
 			n++
 		}
@@ -73,7 +73,7 @@ func tandemStartSignals(main *g) {
 	if gp := tandemSignals.receiver.ptr(); gp != nil {
 		goready(gp, 1)
 	}
-	if tandem.sh.world.signals == 0 {
+	if tandem.sh.environment.signals == 0 {
 		return
 	}
 	f := tandemSignalSource
@@ -87,9 +87,9 @@ func tandemStartSignals(main *g) {
 func tandemSignalSource() {
 	for {
 		tandemSignalPoint(opSignalArrive)
-		w, s := &tandem.sh.world, &tandemSignals
+		env, s := &tandem.sh.environment, &tandemSignals
 		chosen, n := getg().tandem.choice, uint32(0)
-		for _, number := range w.signal[:w.signals] {
+		for _, number := range env.signal[:env.signals] {
 			if !tandemSignalHandled(number) {
 				continue
 			}
@@ -112,7 +112,7 @@ func tandemPostpone() {
 	s := &tandemSignals
 	s.quiet = true
 	if s.postponed++; s.postponed > tandemSignalPatience {
-		s.arrived = tandem.sh.world.signalLimit
+		s.arrived = tandem.sh.environment.signalLimit
 	}
 }
 

@@ -65,12 +65,12 @@ func tandemHasPeers() bool { return tandem.sh.peers != 0 }
 // tandemHasNameServers reports whether there are peers that serve names.
 //
 //go:linkname tandemHasNameServers syscall.tandemHasNameServers
-func tandemHasNameServers() bool { return tandemHasPeers() && tandem.sh.world.nameServers != 0 }
+func tandemHasNameServers() bool { return tandemHasPeers() && tandem.sh.environment.nameServers != 0 }
 
 // tandemHasClients reports whether there are peers that connect to the program.
 //
 //go:linkname tandemHasClients syscall.tandemHasClients
-func tandemHasClients() bool { return tandemHasPeers() && tandem.sh.world.clients != 0 }
+func tandemHasClients() bool { return tandemHasPeers() && tandem.sh.environment.clients != 0 }
 
 // tandemIdles reports whether the program is a server whose clients have all come and gone:
 // it waits for others.
@@ -170,8 +170,8 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 //
 //go:linkname tandemSocketBefore syscall.tandemSocketBefore
 func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
-	w := &tandem.sh.world
-	if getg().tandem.id == 0 || w.short[1] != 0 && op != opSocketRead || w.faults != 0 && op == opSocketWrite {
+	env := &tandem.sh.environment
+	if getg().tandem.id == 0 || env.short[1] != 0 && op != opSocketRead || env.faults != 0 && op == opSocketWrite {
 		return // what happens to a write is chosen first, with the descriptor locked
 	}
 	t := &getg().tandem
@@ -190,7 +190,7 @@ func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
 //go:linkname tandemShort syscall.tandemShort
 func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool {
 	t := &getg().tandem
-	if tandem.sh.world.short[direction] == 0 || t.id == 0 {
+	if tandem.sh.environment.short[direction] == 0 || t.id == 0 {
 		return false
 	}
 	t.op, t.object, t.state, t.faults = opShort, fd, uintptr(unsafe.Pointer(q)), direction
@@ -205,7 +205,7 @@ func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool {
 
 // tandemCountShort sets the number of alternatives of a pending choice how much to read or write.
 func tandemCountShort(t *tandemG) {
-	if t.choices, t.choice = 1, 0; tandem.short[t.faults] < tandem.sh.world.short[t.faults] {
+	if t.choices, t.choice = 1, 0; tandem.short[t.faults] < tandem.sh.environment.short[t.faults] {
 		t.choices = 2
 	}
 }
@@ -214,7 +214,7 @@ func tandemCountShort(t *tandemG) {
 // first one that the peers notice chooses how they behave.
 func tandemCountBehaviours(t *tandemG) {
 	t.choices, t.choice = 1, 0
-	if n := tandem.sh.world.behaviours; n > 1 && t.state == 0 && !tandem.behave {
+	if n := tandem.sh.environment.behaviours; n > 1 && t.state == 0 && !tandem.behave {
 		t.choices = uint32(n)
 	}
 }
@@ -227,7 +227,7 @@ func tandemBehaviour() uint32 {
 	if t.id == 0 {
 		return 0
 	}
-	if w := &tandem.sh.world; w.perConnection != 0 && w.behaviours > 1 {
+	if env := &tandem.sh.environment; env.perConnection != 0 && env.behaviours > 1 {
 		kind := uint8(accessWrite)
 		if tandem.behave {
 			kind = accessRead // connects commute but for the first

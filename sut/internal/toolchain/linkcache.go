@@ -28,14 +28,14 @@ import (
 // interrupted build may leave half of a file, so the hash of the whole is kept beside it. Whatever goes
 // wrong with an entry, the program is built without one.
 const (
-	keptPrograms = "programs" // the directory of the entries, beside the patched distributions
-	keptProgram  = "program"
-	keptHash     = "hash"
+	entriesDir = "programs" // the directory of the entries, beside the patched distributions
+	entryProgram  = "program"
+	entryHash     = "hash"
 )
 
-// maxKeptPrograms is how many bytes of programs are kept; the one just built is kept in any case. A
+// maxEntryBytes is how many bytes of programs are kept; the one just built is kept in any case. A
 // program has some 10 MB.
-const maxKeptPrograms = 512 << 20
+const maxEntryBytes = 512 << 20
 
 // link runs the go command with args, which leave out the output, writes o.Output and returns its hash.
 func (t *Toolchain) link(
@@ -50,12 +50,12 @@ func (t *Toolchain) link(
 		}
 		return nil
 	}
-	k := openKept(filepath.Join(filepath.Dir(t.Root), keptPrograms), keptName(t.Root, o, main, args))
+	k := openEntry(filepath.Join(filepath.Dir(t.Root), entriesDir), entryName(t.Root, o, main, args))
 	if k != nil {
-		hash, err = k.build(func(file string) error { return to(file, k.lock) }, o.Output)
+		hash, err = k.link(func(file string) error { return to(file, k.lock) }, o.Output)
 		k.lock.Close()
 		if err == nil {
-			limitKept(filepath.Dir(k.dir), maxKeptPrograms)
+			limitEntries(filepath.Dir(k.dir), maxEntryBytes)
 			return hash, nil
 		}
 		if ctx.Err() != nil {
@@ -68,9 +68,9 @@ func (t *Toolchain) link(
 	return HashFile(o.Output)
 }
 
-// keptName names the entry of a program. Two programs of one name would only displace each other: the
+// entryName names the entry of a program. Two programs of one name would only displace each other: the
 // go command looks at what they are made of.
-func keptName(root string, o BuildOptions, main listedPackage, args []string) string {
+func entryName(root string, o BuildOptions, main listedPackage, args []string) string {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		dir = o.Dir
@@ -82,24 +82,24 @@ func keptName(root string, o BuildOptions, main listedPackage, args []string) st
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// kept is an entry that is locked until lock is closed.
-type kept struct {
+// linkEntry is an entry that is locked until lock is closed.
+type linkEntry struct {
 	dir  string
 	lock *os.File
 }
 
-// openKept locks an entry, which it makes if it is not there. It returns nil if there can be none or
+// openEntry locks an entry, which it makes if it is not there. It returns nil if there can be none or
 // it is in use: then a program is built without one.
-func openKept(cache, name string) *kept {
+func openEntry(cache, name string) *linkEntry {
 	dir := filepath.Join(cache, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil
 	}
-	return lockKept(dir)
+	return lockEntry(dir)
 }
 
-// lockKept locks an entry that is there; nil if it cannot.
-func lockKept(dir string) *kept {
+// lockEntry locks an entry that is there; nil if it cannot.
+func lockEntry(dir string) *linkEntry {
 	lock, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil
@@ -108,16 +108,16 @@ func lockKept(dir string) *kept {
 		locked, err := lock.Stat()
 		now, errNow := os.Lstat(dir)
 		if err == nil && errNow == nil && os.SameFile(locked, now) { // nobody has removed it before it was locked
-			return &kept{dir, lock}
+			return &linkEntry{dir, lock}
 		}
 	}
 	lock.Close()
 	return nil
 }
 
-// build has to, which writes a file, write the program of the entry and copies it to output.
-func (k *kept) build(to func(file string) error, output string) (hash string, err error) {
-	program, note := filepath.Join(k.dir, keptProgram), filepath.Join(k.dir, keptHash)
+// link has to, which writes a file, write the program of the entry and copies it to output.
+func (k *linkEntry) link(to func(file string) error, output string) (hash string, err error) {
+	program, note := filepath.Join(k.dir, entryProgram), filepath.Join(k.dir, entryHash)
 	noted, _ := os.ReadFile(note)
 	if hash, _ = HashFile(program); hash == "" || hash != string(noted) {
 		if err := os.RemoveAll(program); err != nil { // nobody knows whether it is whole
@@ -161,10 +161,10 @@ func copyAndHash(from, to string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), out.Close()
 }
 
-// limitKept keeps the entries that were built last, as far as they have at most limit bytes together.
+// limitEntries keeps the entries that were built last, as far as they have at most limit bytes together.
 // It removes the others, and those of interrupted builds. Entries in use stay, and so does what cannot
 // be removed.
-func limitKept(cache string, limit int64) {
+func limitEntries(cache string, limit int64) {
 	type entry struct {
 		dir   string
 		used  time.Time
@@ -178,7 +178,7 @@ func limitKept(cache string, limit int64) {
 		for _, f := range files {
 			if info, err := f.Info(); err == nil {
 				e.bytes += info.Size()
-				if f.Name() == keptProgram {
+				if f.Name() == entryProgram {
 					e.used = info.ModTime() // the go command sets it, even if it links nothing
 				}
 			}
@@ -193,7 +193,7 @@ func limitKept(cache string, limit int64) {
 		if total += e.bytes; total <= limit && !e.used.IsZero() && time.Since(e.used) <= unusedFor {
 			continue
 		}
-		if k := lockKept(e.dir); k != nil {
+		if k := lockEntry(e.dir); k != nil {
 			os.RemoveAll(e.dir)
 			k.lock.Close()
 			total -= e.bytes

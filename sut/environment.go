@@ -3,7 +3,6 @@ package sut
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 
@@ -93,7 +92,7 @@ const PeerTimerSource uint64 = abi.PeerTimerSource
 const PeerTimeSource uint64 = abi.PeerTimeSource
 
 // describe puts the world where the worker looks for it.
-func (w World) describe(sh *abi.SharedWorld) error {
+func (w World) describe(sh *abi.SharedEnvironment) error {
 	name := w.Hostname
 	if name == "" {
 		name = DefaultHostname
@@ -135,21 +134,4 @@ func (w World) describe(sh *abi.SharedWorld) error {
 	sh.PerConnection = uint64(flag(w.PerConnection))
 	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil
-}
-
-// standardInput is a file with what the program is to read. Its offset does not
-// matter: every execution reads from the start.
-func (w World) standardInput() (*os.File, error) {
-	if len(w.Stdin) == 0 {
-		return os.Open(os.DevNull)
-	}
-	f, err := memoryFile("stdin", 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.Write(w.Stdin); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("preparing standard input: %w", err)
-	}
-	return f, nil
 }

@@ -1,4 +1,4 @@
-package sut
+package process
 
 import (
 	"math/rand/v2"

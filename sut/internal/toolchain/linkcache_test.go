@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestKeptPrograms builds a program with and without an entry for it: they are equal, whatever is in the entry.
-func TestKeptPrograms(t *testing.T) {
-	toolchain, dir := keptToolchain(t)
+// TestLinkedPrograms builds a program with and without an entry for it: they are equal, whatever is in the entry.
+func TestLinkedPrograms(t *testing.T) {
+	toolchain, dir := toolchainOfItsOwn(t)
 	source := filepath.Join(dir, "main.go")
 	write := func(path, text string) {
 		t.Helper()
@@ -37,11 +37,11 @@ func TestKeptPrograms(t *testing.T) {
 	}
 	entry := func() (dir string, file os.FileInfo) {
 		t.Helper()
-		found, _ := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), keptPrograms, "*"))
+		found, _ := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), entriesDir, "*"))
 		if len(found) != 1 {
 			t.Fatalf("%d entries, want one", len(found))
 		}
-		info, err := os.Stat(filepath.Join(found[0], keptProgram))
+		info, err := os.Stat(filepath.Join(found[0], entryProgram))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestKeptPrograms(t *testing.T) {
 	if _, now := entry(); !os.SameFile(before, now) {
 		t.Error("the second build has linked the program, though nothing has changed")
 	}
-	k := lockKept(at)
+	k := lockEntry(at)
 	if k == nil {
 		t.Fatal("the entry is in use, though nobody builds")
 	}
@@ -67,7 +67,7 @@ func TestKeptPrograms(t *testing.T) {
 		"half of a program": func(program string) error { return os.Truncate(program, before.Size()/2) },
 		"no program":        func(program string) error { return os.WriteFile(program, []byte("something else"), 0o600) },
 	} {
-		if err := damage(filepath.Join(at, keptProgram)); err != nil {
+		if err := damage(filepath.Join(at, entryProgram)); err != nil {
 			t.Fatal(err)
 		}
 		if got := build().Hash; got != first {
@@ -80,9 +80,9 @@ func TestKeptPrograms(t *testing.T) {
 	}
 }
 
-// TestKeptProgramsThatFail: whatever goes wrong with an entry, the program is that of the sources.
-func TestKeptProgramsThatFail(t *testing.T) {
-	toolchain, dir := keptToolchain(t)
+// TestEntriesThatFail: whatever goes wrong with an entry, the program is that of the sources.
+func TestEntriesThatFail(t *testing.T) {
+	toolchain, dir := toolchainOfItsOwn(t)
 	write := func(number int) {
 		t.Helper()
 		main := fmt.Sprintf("package main\n\nfunc main() { println(%d) }\n", number)
@@ -101,7 +101,7 @@ func TestKeptProgramsThatFail(t *testing.T) {
 	}
 	write(1)
 	build()
-	notes, err := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), keptPrograms, "*", keptHash))
+	notes, err := filepath.Glob(filepath.Join(filepath.Dir(toolchain.Root), entriesDir, "*", entryHash))
 	if err != nil || len(notes) != 1 {
 		t.Fatalf("%d notes, %v", len(notes), err)
 	}
@@ -110,7 +110,7 @@ func TestKeptProgramsThatFail(t *testing.T) {
 	}
 	write(2)
 	build() // the note cannot be written
-	program := filepath.Join(filepath.Dir(notes[0]), keptProgram)
+	program := filepath.Join(filepath.Dir(notes[0]), entryProgram)
 	if err := errors.Join(os.Remove(program), os.MkdirAll(filepath.Join(program, "x"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,8 @@ func TestKeptProgramsThatFail(t *testing.T) {
 	}
 }
 
-// keptToolchain is a patched distribution at a path below which no program is kept.
-func keptToolchain(t *testing.T) (toolchain *Toolchain, dir string) {
+// toolchainOfItsOwn is a patched distribution at a path below which no program is kept.
+func toolchainOfItsOwn(t *testing.T) (toolchain *Toolchain, dir string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -146,8 +146,8 @@ func keptToolchain(t *testing.T) (toolchain *Toolchain, dir string) {
 	return &Toolchain{Root: root, Version: made.Version, goFlags: made.goFlags}, dir
 }
 
-// TestLimitOfKeptPrograms removes the oldest, the old and the broken ones, and none in use.
-func TestLimitOfKeptPrograms(t *testing.T) {
+// TestLimitOfEntries removes the oldest, the old and the broken ones, and none in use.
+func TestLimitOfEntries(t *testing.T) {
 	cache := t.TempDir()
 	add := func(name string, age time.Duration, size int64) string {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestLimitOfKeptPrograms(t *testing.T) {
 		if size == 0 {
 			return dir
 		}
-		program := filepath.Join(dir, keptProgram)
+		program := filepath.Join(dir, entryProgram)
 		if err := os.WriteFile(program, make([]byte, size), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -169,14 +169,14 @@ func TestLimitOfKeptPrograms(t *testing.T) {
 	}
 	add("new", 0, 40)
 	add("middle", time.Hour, 40)
-	inUse := lockKept(add("used", 2*time.Hour, 40))
+	inUse := lockEntry(add("used", 2*time.Hour, 40))
 	if inUse == nil {
 		t.Fatal("an entry cannot be locked")
 	}
 	add("old", 3*time.Hour, 10)
 	add("forgotten", unusedFor+time.Hour, 10)
 	add("broken", 0, 0)
-	limitKept(cache, 100)
+	limitEntries(cache, 100)
 	left := func() (names []string) {
 		entries, _ := os.ReadDir(cache)
 		for _, e := range entries {
@@ -188,7 +188,7 @@ func TestLimitOfKeptPrograms(t *testing.T) {
 		t.Errorf("left are %v, want middle, new and used", got)
 	}
 	inUse.lock.Close()
-	if limitKept(cache, 79); len(left()) != 1 {
+	if limitEntries(cache, 79); len(left()) != 1 {
 		t.Errorf("left are %v, want new", left())
 	}
 }
@@ -196,7 +196,7 @@ func TestLimitOfKeptPrograms(t *testing.T) {
 // TestLinkerFlagsOfUsers: a variable that GOFLAGS has the linker set is set.
 func TestLinkerFlagsOfUsers(t *testing.T) {
 	t.Setenv("GOFLAGS", "-ldflags=-X=main.word=set-by-the-linker")
-	toolchain, dir := keptToolchain(t)
+	toolchain, dir := toolchainOfItsOwn(t)
 	for name, text := range map[string]string{
 		"go.mod": "module kept\n\ngo 1.25\n", "main.go": "package main\n\nvar word = \"not set\"\n\nfunc main() { println(word) }\n",
 	} {

@@ -1,26 +1,74 @@
-package sut
+package process
 
 import (
 	"encoding/binary"
 	"runtime"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/sut/internal/abi"
+	"github.com/tandem-mc/tandem/sut/internal/toolchain"
 )
+
+// watchdog ends a process that executes for too long without a visible operation.
+type watchdog struct {
+	armed atomic.Int64 // when the process was last heard of while it executes, ns; 0: it does not
+	hung  atomic.Pointer[hangPosition]
+	stop  chan struct{} // closed when the process is
+}
+
+// Arm begins the time in which the process is to be heard of again.
+func (d *watchdog) Arm() { d.armed.Store(time.Now().UnixNano()) }
+
+// Disarm says that the process need not be heard of.
+func (d *watchdog) Disarm() { d.armed.Store(0) }
+
+// watch ends the process when its time is over, and notes where it was.
+func (p *Process) watch(stop <-chan struct{}) {
+	limit := p.options.HangTimeout
+	tick := time.NewTicker(limit/8 + time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			since := p.armed.Load()
+			if since != 0 && time.Now().UnixNano()-since > int64(limit) {
+				at := hangPositionOf(p.program, p.Pid(), p.openCall())
+				p.hung.Store(&at)
+				p.Kill()
+				return
+			}
+		}
+	}
+}
+
+// openCall is the program counter of the last operation's call from a package where goroutines may be
+// preempted; 0: not known.
+func (p *Process) openCall() uint64 {
+	p.mapped.Lock()
+	defer p.mapped.Unlock()
+	if s := p.Shared; s != nil && s.Records > 0 && s.Records <= abi.MaxRecords {
+		return s.Record[s.Records-1].Open
+	}
+	return 0
+}
 
 // hangPosition is where a program was that had to be ended.
 type hangPosition struct {
-	own    Position // the innermost call in a package where goroutines may be preempted; zero if there is none
-	inside Position // the innermost call outside of the runtime
+	own    toolchain.Position // the innermost call in a package where goroutines may be preempted; zero if there is none
+	inside toolchain.Position // the innermost call outside of the runtime
 }
 
 // String has a line for each place.
 func (h hangPosition) String() string {
 	text := ""
-	for _, at := range []Position{h.own, h.inside} {
-		if at != (Position{}) && (text == "" || at != h.own) {
+	for _, at := range []toolchain.Position{h.own, h.inside} {
+		if at != (toolchain.Position{}) && (text == "" || at != h.own) {
 			text += "\n\tat " + at.String() + ", in " + at.Function
 		}
 	}
@@ -30,7 +78,7 @@ func (h hangPosition) String() string {
 // hangPositionOf looks at a process of a program and says where in the source it is right now.
 // open is the program counter of the call of a sealed package that the last operation was in, if
 // there was one: such a call has another return address while it is under way.
-func hangPositionOf(p *Program, pid int, open uint64) (h hangPosition) {
+func hangPositionOf(p *toolchain.Program, pid int, open uint64) (h hangPosition) {
 	for _, pc := range callsOf(p, pid) {
 		if pc == p.ReturnStub() {
 			pc = open
@@ -39,7 +87,7 @@ func hangPositionOf(p *Program, pid int, open uint64) (h hangPosition) {
 		if !ok || ofRuntime(at.Function) {
 			continue
 		}
-		if h.inside == (Position{}) {
+		if h.inside == (toolchain.Position{}) {
 			h.inside = at
 		}
 		if p.IsOwn(at) {
@@ -57,7 +105,7 @@ func ofRuntime(function string) bool {
 
 // callsOf lists the program counters of the calls that a process of a program is in, the innermost
 // first, as return addresses; nil if it cannot be looked at.
-func callsOf(p *Program, pid int) []uint64 {
+func callsOf(p *toolchain.Program, pid int) []uint64 {
 	const most = 1000
 	runtime.LockOSThread() // ptrace is a matter between threads
 	defer runtime.UnlockOSThread()
@@ -93,14 +141,4 @@ func callsOf(p *Program, pid int) []uint64 {
 		frame = word(frame)
 	}
 	return list
-}
-
-// openCall is the program counter of the last operation's call from a package where goroutines may be preempted; 0: not known.
-func (w *Worker) openCall() uint64 {
-	w.mapped.Lock()
-	defer w.mapped.Unlock()
-	if s := w.shared; s != nil && s.Records > 0 && s.Records <= abi.MaxRecords {
-		return s.Record[s.Records-1].Open
-	}
-	return 0
 }

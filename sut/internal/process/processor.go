@@ -1,4 +1,4 @@
-package sut
+package process
 
 import (
 	"os"
@@ -7,20 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processor is the one that a worker runs on. Checker and worker take turns and
-// never run at the same time; on two processors each turn would have to wake one
-// up, which takes longer than most turns.
-type processor struct {
-	number   int // Options.Processor
+// Processor is the one that a process runs on. Checker and process take turns and never run at the
+// same time; on two processors each turn would have to wake one up, which takes longer than most turns.
+type Processor struct {
+	// Number tells processes apart that run at the same time, so that they spread over the
+	// processors: 1, 2, ...; 0: it does not matter.
+	Number int
+
 	one, all unix.CPUSet
 	chosen   bool
 	known    bool
-	stays    bool // the goroutine that calls Run is there
+	stays    bool // the goroutine that calls Share is there
 }
 
 // claim ties a process to the processor, which is chosen by the first. It is a
 // matter of speed only: where it cannot be done, nothing happens.
-func (p *processor) claim(pid int) {
+func (p *Processor) claim(pid int) {
 	if !p.chosen {
 		p.choose(pid)
 	}
@@ -28,9 +30,9 @@ func (p *processor) claim(pid int) {
 }
 
 // choose takes one of the processors. Several workers spread.
-func (p *processor) choose(pid int) {
-	if p.number > 0 {
-		pid = os.Getpid() + p.number
+func (p *Processor) choose(pid int) {
+	if p.Number > 0 {
+		pid = os.Getpid() + p.Number
 	}
 	if unix.SchedGetaffinity(0, &p.all) != nil || p.all.Count() == 0 {
 		return
@@ -48,9 +50,9 @@ func (p *processor) choose(pid int) {
 	}
 }
 
-// share brings the calling goroutine to the worker's processor until the
+// Share brings the calling goroutine to the worker's processor until the
 // function that it returns is called.
-func (p *processor) share() (leave func()) {
+func (p *Processor) Share() (leave func()) {
 	if !p.known || p.stays {
 		return func() {}
 	}
@@ -66,14 +68,13 @@ func (p *processor) share() (leave func()) {
 	}
 }
 
-// Stay keeps the calling goroutine on the worker's processor until the function that
-// it returns is called. Only that goroutine may then call Run, which need not move it
-// there and back for each execution.
-func (w *Worker) Stay() (leave func()) {
-	away := w.cpu.share()
-	w.cpu.stays = true
+// Stay keeps the calling goroutine on the process's processor until the function that it returns is
+// called. Meanwhile Share does nothing.
+func (p *Processor) Stay() (leave func()) {
+	away := p.Share()
+	p.stays = true
 	return func() {
-		w.cpu.stays = false
+		p.stays = false
 		away()
 	}
 }

@@ -15,11 +15,11 @@ func TestWorldsThatCannotBe(t *testing.T) {
 		"the peers can behave in": {Behaviours: MaxBehaviours + 1},
 		"in -1 ways":              {Behaviours: -1},
 	} {
-		if err := w.describe(&abi.SharedWorld{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := w.describe(&abi.SharedEnvironment{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one that says %q", w, err, want)
 		}
 	}
-	var sh abi.SharedWorld
+	var sh abi.SharedEnvironment
 	if err := (World{Behaviours: MaxBehaviours}).describe(&sh); err != nil || sh.Behaviours != MaxBehaviours {
 		t.Errorf("%d behaviours: %v", sh.Behaviours, err)
 	}

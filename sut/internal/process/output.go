@@ -1,0 +1,89 @@
+package process
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/sut/internal/abi"
+)
+
+// memoryFile is a file without a name, in memory.
+func memoryFile(name string, size int64) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err := f.Truncate(size); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// standardInput is a file with what the program is to read. Its offset does not
+// matter: every execution reads from the start.
+func standardInput(text []byte) (*os.File, error) {
+	if len(text) == 0 {
+		return os.Open(os.DevNull)
+	}
+	f, err := memoryFile("stdin", 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(text); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("preparing standard input: %w", err)
+	}
+	return f, nil
+}
+
+// outputFile is a file that the program appends its output to.
+func outputFile() (*os.File, error) {
+	f, err := memoryFile("output", 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFL, unix.O_APPEND); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// TakeOutput returns what the program has written since the last call, and forgets it.
+func (p *Process) TakeOutput() (stdout, stderr []byte, err error) {
+	if stdout, err = takeOutput(p.stdout); err != nil {
+		return nil, nil, err
+	}
+	stderr, err = takeOutput(p.stderr)
+	return stdout, stderr, err
+}
+
+// takeOutput reads and empties a file.
+func takeOutput(f *os.File) ([]byte, error) {
+	var info unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {
+		return nil, err
+	}
+	b := make([]byte, min(info.Size, abi.OutputBytes+abi.CrashOutputBytes))
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return nil, err
+	}
+	return b, f.Truncate(0)
+}
+
+// abridged formats an output: its first bytes, which say what happened, and its last,
+// which say where.
+func abridged(out []byte) string {
+	const first, last = 600, 1600
+	if len(out) == 0 {
+		return ""
+	}
+	if len(out) <= first+last {
+		return ": " + string(out)
+	}
+	return ": " + string(out[:first]) + "\n...\n" + string(out[len(out)-last:])
+}
