@@ -29,7 +29,7 @@ type Options struct {
 	Package  string // as the user named it
 	Args     []string
 	Env      []string // NAME=value
-	World    sut.World
+	World    sut.Environment
 	Dir      string // working directory of the program; empty: the present one
 	Strategy strategy.Strategy
 	// StrategyName is what reports call it.
@@ -250,7 +250,7 @@ func (o *Options) selectFaults() error {
 }
 
 func (o *Options) worker() sut.Options {
-	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, Patience: o.Patience, World: o.World}
+	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, HangTimeout: o.Patience, Environment: o.World}
 }
 
 // finish searches to the end and ends what takes part.

@@ -44,10 +44,10 @@ func withFaults(t *testing.T, scenario string, faults int, s *explore.Search) ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withWorld(t, p, sut.Options{Args: []string{scenario}, World: allFaults(faults)}, s)
+	return withWorld(t, p, sut.Options{Args: []string{scenario}, Environment: allFaults(faults)}, s)
 }
 
-func allFaults(n int) sut.World { return sut.World{Faults: n, FaultKinds: sut.FaultKinds} }
+func allFaults(n int) sut.Environment { return sut.Environment{Faults: n, FaultKinds: sut.FaultKinds} }
 
 func withWorld(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string]bool {
 	t.Helper()
@@ -108,8 +108,8 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []sut.World{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
-		o := sut.Options{Args: []string{"share"}, World: w}
+	for _, w := range []sut.Environment{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
+		o := sut.Options{Args: []string{"share"}, Environment: w}
 		want, got := withWorld(t, p, o, dfsSearch()), withWorld(t, p, o, dporSearch())
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-dfs +dpor):\n%s", w, diff)
@@ -124,8 +124,8 @@ func TestFaultsAreSelected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes := func(w sut.World, to ...string) map[string]bool {
-		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), World: w}, dporSearch())
+	outcomes := func(w sut.Environment, to ...string) map[string]bool {
+		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), Environment: w}, dporSearch())
 	}
 	const well = "ping completed: ping,close"
 	resets, ends := []string{"reset completed: close", "reset completed: ping,close"}, []string{"end completed: close", "end completed: ping,close"}
@@ -134,28 +134,28 @@ func TestFaultsAreSelected(t *testing.T) {
 	six := sut.FaultPlace{IP: [16]byte{15: 1}, Port: 7777}
 	paths := []sut.FaultPlace{{Path: "/run/a"}, {Path: "\x00a"}}
 	for name, test := range map[string]struct {
-		world sut.World
+		world sut.Environment
 		want  []string
 		to    []string
 	}{
-		"default":   {sut.World{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
-		"refused":   {sut.World{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
-		"reset":     {sut.World{FaultKinds: []string{"reset"}}, resets, nil},
-		"end":       {sut.World{FaultKinds: []string{"end"}}, ends, nil},
-		"silent":    {sut.World{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
-		"connect":   {sut.World{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
-		"end reads": {sut.World{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
-		"writes":    {sut.World{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
-		"this peer": {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
-		"any IP":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
-		"that peer": {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
-		"a client":  {sut.World{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
-		"IPv6":      {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
-		"not IPv6":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
-		"a path":    {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
-		"no path":   {sut.World{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
-		"abstract":  {sut.World{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
-		"not that":  {sut.World{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
+		"default":   {sut.Environment{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
+		"refused":   {sut.Environment{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
+		"reset":     {sut.Environment{FaultKinds: []string{"reset"}}, resets, nil},
+		"end":       {sut.Environment{FaultKinds: []string{"end"}}, ends, nil},
+		"silent":    {sut.Environment{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
+		"connect":   {sut.Environment{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
+		"end reads": {sut.Environment{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
+		"writes":    {sut.Environment{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
+		"this peer": {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
+		"any IP":    {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
+		"that peer": {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
+		"a client":  {sut.Environment{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
+		"IPv6":      {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
+		"not IPv6":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
+		"a path":    {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
+		"no path":   {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
+		"abstract":  {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
+		"not that":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
 	} {
 		test.world.Faults = 1
 		want := map[string]bool{well: true}
@@ -170,7 +170,7 @@ func TestFaultsAreSelected(t *testing.T) {
 	for name, words := range map[string][]string{"kinds": sut.FaultKinds, "operations": sut.FaultOperations} {
 		union := map[string]bool{}
 		for _, word := range words {
-			w := sut.World{Faults: 1, FaultKinds: []string{word}}
+			w := sut.Environment{Faults: 1, FaultKinds: []string{word}}
 			if name == "operations" {
 				w.FaultKinds, w.FaultOperations = sut.FaultKinds, []string{word}
 			}
@@ -180,7 +180,7 @@ func TestFaultsAreSelected(t *testing.T) {
 			t.Errorf("single %s (-all at once +one by one):\n%s", name, diff)
 		}
 	}
-	if err := (sut.World{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
+	if err := (sut.Environment{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
 		t.Error("a read that is refused is taken for a fault")
 	}
 }
@@ -247,14 +247,14 @@ func TestShortWrites(t *testing.T) {
 		for _, text := range pieces[:min(limit+1, len(pieces))] {
 			want["ping completed: "+text+",close"] = true
 		}
-		o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: limit}}
+		o := sut.Options{Args: []string{"ask"}, Environment: sut.Environment{ShortWrites: limit}}
 		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, withWorld(t, p, o, s)); diff != "" {
 				t.Errorf("at most %d short writes, %s (-want +got):\n%s", limit, name, diff)
 			}
 		}
 	}
-	o := sut.Options{Args: []string{"ask"}, World: sut.World{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
+	o := sut.Options{Args: []string{"ask"}, Environment: sut.Environment{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
 	seen := withWorld(t, p, o, dporSearch())
 	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
 		if !seen[text] {
@@ -273,7 +273,7 @@ func TestShortWritesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit := range 3 {
-		o := sut.Options{Args: []string{"two"}, World: sut.World{ShortWrites: limit, ShortReads: limit / 2}}
+		o := sut.Options{Args: []string{"two"}, Environment: sut.Environment{ShortWrites: limit, ShortReads: limit / 2}}
 		some, all := withWorld(t, p, o, dporSearch()), withWorld(t, p, o, maxExecutions(dfsSearch(), 5000))
 		cut := 0
 		for text := range some {

@@ -47,7 +47,7 @@ func TestLimitsAndChoices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, least := range map[string]int{"deadline": 3, "sleep": 3, "after": 4, "poll": 3, "since": 3, "ticker": 2} {
-		o := sut.Options{Args: []string{scenario}, World: sut.World{EarlyTimers: 2}}
+		o := sut.Options{Args: []string{scenario}, Environment: sut.Environment{EarlyTimers: 2}}
 		all := schedulesOf(t, p, o, dfsSearch())
 		compareLimits(t, p, o, all)
 		every, _ := outcomesWith(t, p, o, dfsSearch())
@@ -65,11 +65,11 @@ func TestLimitsAndChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: 1}}
+	short := sut.Options{Args: []string{"short"}, Environment: sut.Environment{ShortReads: 1}}
 	if all := schedulesOf(t, sockets, short, bounded(explore.DFS, 1)); all != nil {
 		compareSchedules(t, sockets, short, bounded(explore.DFS, 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
 	}
-	o := sut.Options{Args: []string{"poll"}, World: sut.World{EarlyTimers: 2}} // one goroutine, and the clock
+	o := sut.Options{Args: []string{"poll"}, Environment: sut.Environment{EarlyTimers: 2}} // one goroutine, and the clock
 	every, _ := outcomesWith(t, p, o, dfsSearch())
 	none, _ := outcomesWith(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Preemptions: new(0), Delays: new(0)}))
 	if diff := cmp.Diff(every, none); diff != "" {

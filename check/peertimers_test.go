@@ -81,7 +81,7 @@ func idling(t *testing.T, late bool, timers int, s *explore.Search, args ...stri
 		server = &impatient{late: late, open: map[int]bool{}}
 		return server
 	}
-	o := sut.Options{Args: args, World: sut.World{PeerTimers: timers}}
+	o := sut.Options{Args: args, Environment: sut.Environment{PeerTimers: timers}}
 	if _, err := eachExecutionWith(newServer, idleProgram(t), o, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			seen[fmt.Sprintf("%v %d", x.Outcome, server.passed)] = true

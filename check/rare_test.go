@@ -19,7 +19,7 @@ func TestRareEventsComeAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	const executions, steps = 300, 60
-	for scenario, world := range map[string]sut.World{
+	for scenario, world := range map[string]sut.Environment{
 		"fault": {Faults: 1}, "read": {ShortReads: 1}, "write": {ShortWrites: 1}, "timer": {EarlyTimers: 1},
 		"signal": {Signals: []syscall.Signal{syscall.SIGTERM}, SignalLimit: 1},
 	} {
@@ -31,7 +31,7 @@ func TestRareEventsComeAnywhere(t *testing.T) {
 			happened, late := 0, 0
 			peer := (*echo)(nil)
 			newPeers := func() sut.Peers { peer = &echo{}; return peer }
-			o := sut.Options{Args: []string{scenario}, World: world}
+			o := sut.Options{Args: []string{scenario}, Environment: world}
 			if _, err := eachExecutionWith(newPeers, p, o, s, func(log *sut.Log, x explore.Execution) bool {
 				step, ok := firstNumber(string(log.Stdout))
 				if scenario == "write" {

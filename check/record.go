@@ -92,7 +92,7 @@ func racesIn(p *sut.Program) string {
 }
 
 // faultsIn says which faults of the network are explored.
-func faultsIn(w sut.World) string {
+func faultsIn(w sut.Environment) string {
 	kinds := w.FaultKinds
 	if len(kinds) == 0 {
 		kinds = sut.DefaultFaultKinds
@@ -358,7 +358,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 }
 
 func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
-	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, World: rec.Program.World})
+	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, Environment: rec.Program.World})
 	if err != nil {
 		return nil, err
 	}

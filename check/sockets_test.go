@@ -81,7 +81,7 @@ func TestShortReads(t *testing.T) {
 		for _, text := range want {
 			all[text+" completed"] = true
 		}
-		o := sut.Options{Args: []string{"short"}, World: sut.World{ShortReads: limit}}
+		o := sut.Options{Args: []string{"short"}, Environment: sut.Environment{ShortReads: limit}}
 		for _, search := range []*explore.Search{dporSearch(), dfsSearch()} {
 			if seen, _ := outcomesWith(t, p, o, search); !cmp.Equal(all, seen) {
 				t.Errorf("with at most %d short reads: %v, want %v", limit, seen, all)

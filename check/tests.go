@@ -186,7 +186,7 @@ func (t *testRun) flags() []string {
 
 // listTests asks a test binary for the names of its test functions.
 func listTests(o TestOptions) ([]string, error) {
-	w, err := sut.Start(o.Program, sut.Options{Args: []string{"-test.list=.*"}, Env: o.Env, Dir: o.Dir, Patience: o.Patience})
+	w, err := sut.Start(o.Program, sut.Options{Args: []string{"-test.list=.*"}, Env: o.Env, Dir: o.Dir, HangTimeout: o.Patience})
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestThings(t *testing.T) {
 					o.Args = append(o.Args, strings.Join(script, " "))
 				}
 				if kind != "files" && kind != "maps" && kind != "closed" {
-					o.World.EarlyTimers = n % 2
+					o.Environment.EarlyTimers = n % 2
 				}
 				if sameThings(t, p, o) {
 					whole++
@@ -73,7 +73,7 @@ func TestThingsThatWereWrong(t *testing.T) {
 	}
 	for _, early := range []int{0, 1} {
 		for _, scripts := range [][]string{{"r0 s0", "w0"}, {"r0 z0 s0", "w0"}, {"r0 z0 r1", "w0"}} {
-			sameThings(t, p, sut.Options{Args: scripts, World: sut.World{EarlyTimers: early}})
+			sameThings(t, p, sut.Options{Args: scripts, Environment: sut.Environment{EarlyTimers: early}})
 		}
 	}
 }
@@ -92,7 +92,7 @@ func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 	}
 	if diff := cmp.Diff(all, some); diff != "" {
 		t.Errorf("%q, %d early timers: %d executions, %d schedules; the reduced search finds other outcomes (-exist +found):\n%s",
-			o.Args, o.World.EarlyTimers, executions, schedules, diff)
+			o.Args, o.Environment.EarlyTimers, executions, schedules, diff)
 	}
 	return whole
 }

@@ -63,7 +63,7 @@ func TestWorld(t *testing.T) {
 	for _, test := range worldTests {
 		t.Run(test.scenario, func(t *testing.T) {
 			o := sut.Options{Args: []string{test.scenario}, Dir: t.TempDir()}
-			o.World = sut.World{Signals: test.signals, SignalLimit: 1, Disk: 1 << 20}
+			o.Environment = sut.Environment{Signals: test.signals, SignalLimit: 1, Disk: 1 << 20}
 			want := map[string]bool{}
 			for _, outcome := range test.want {
 				want[outcome] = true

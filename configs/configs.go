@@ -40,11 +40,11 @@ type Config struct {
 	CacheMib      int    // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
 	Masks         []Mask // fields in the answers of the peers that may differ
 	Bounds        Bounds
-	Leaks         bool      // goroutines that are left blocked for ever at the end are a violation
-	Races         []string  // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
-	SelfCheck     int       // one execution of so many is run again, to compare; 0: none
-	Workers       int       // executions at the same time, up to MaxWorkers; 0: as many as are of use
-	World         sut.World // hosts are those of the file, then the peers'
+	Leaks         bool            // goroutines that are left blocked for ever at the end are a violation
+	Races         []string        // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
+	SelfCheck     int             // one execution of so many is run again, to compare; 0: none
+	Workers       int             // executions at the same time, up to MaxWorkers; 0: as many as are of use
+	World         sut.Environment // hosts are those of the file, then the peers'
 	// Date is when the clocks of the program and of peers start that do not have the machine's, in
 	// whole seconds. Zero: none is given, and DefaultDate is taken.
 	Date time.Time `json:",omitzero"`
@@ -113,7 +113,7 @@ func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
 		PeerPatience: peers.DefaultPatience,
-		World:        sut.World{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
+		World:        sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds:       Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }

@@ -91,7 +91,7 @@ func TestExample(t *testing.T) {
 		Races:     []string{"direct"},
 		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
 		SelfCheck: 1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
-		World: sut.World{
+		World: sut.Environment{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
 			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat", "127.0.0.1 cache"},

@@ -37,7 +37,7 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
-	w := sut.World{}
+	w := sut.Environment{}
 	f.setTo(&w)
 	return f, w.CheckFaults()
 }
@@ -70,7 +70,7 @@ func (f *Faults) narrow(word string) error {
 // SetFaults makes these the faults of the world.
 func (c *Config) SetFaults(f Faults) { f.setTo(&c.World) }
 
-func (f Faults) setTo(w *sut.World) {
+func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
 }
 

@@ -40,7 +40,7 @@ const (
 )
 
 // world turns the keys into a world, and says what is wrong with them.
-func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.World, problems []Problem) {
+func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, problems []Problem) {
 	report := func(key string, err error) {
 		if err != nil {
 			problems = append(problems, Problem{Key: key, What: err.Error()})

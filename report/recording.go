@@ -38,18 +38,18 @@ type Recording struct {
 
 // Program is what was run, in what surroundings.
 type Program struct {
-	Package     string    `json:"package"`
-	Tests       bool      `json:"tests,omitempty"` // it is the tests of the package that are run
-	Args        []string  `json:"args,omitempty"`
-	Env         []string  `json:"env,omitempty"`       // "KEY=value"
-	Directory   string    `json:"directory,omitempty"` // working directory of the SUT
-	World       sut.World `json:"world,omitzero"`
-	Peers       bool      `json:"peers,omitempty"`       // there were some, whether or not it connected to them
-	Backend     string    `json:"backend,omitempty"`     // what took checkpoints of the peers
-	Preemptible []string  `json:"preemptible,omitempty"` // packages in which goroutines were preempted
-	Races       []string  `json:"races,omitempty"`       // packages in which data races were looked for
-	GoVersion   string    `json:"go_version"`
-	Build       string    `json:"build"` // hash of the binary; another binary may take another path
+	Package     string          `json:"package"`
+	Tests       bool            `json:"tests,omitempty"` // it is the tests of the package that are run
+	Args        []string        `json:"args,omitempty"`
+	Env         []string        `json:"env,omitempty"`       // "KEY=value"
+	Directory   string          `json:"directory,omitempty"` // working directory of the SUT
+	World       sut.Environment `json:"world,omitzero"`
+	Peers       bool            `json:"peers,omitempty"`       // there were some, whether or not it connected to them
+	Backend     string          `json:"backend,omitempty"`     // what took checkpoints of the peers
+	Preemptible []string        `json:"preemptible,omitempty"` // packages in which goroutines were preempted
+	Races       []string        `json:"races,omitempty"`       // packages in which data races were looked for
+	GoVersion   string          `json:"go_version"`
+	Build       string          `json:"build"` // hash of the binary; another binary may take another path
 }
 
 // Chosen is one decision of the schedule.

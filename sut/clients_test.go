@@ -55,7 +55,7 @@ func (p *lineClients) Exchange(in model.Input) (model.Answer, error) {
 
 func startServer(t *testing.T, isolation sut.Isolation, args ...string) *sut.Worker {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: args, Isolation: isolation, World: sut.World{Clients: 2}})
+	w, err := sut.Start(program, sut.Options{Args: args, Isolation: isolation, Environment: sut.Environment{Clients: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

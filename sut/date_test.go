@@ -16,7 +16,7 @@ func TestDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
-			w := startIn(t, isolation, sut.World{Start: at.Unix()}, "date")
+			w := startIn(t, isolation, sut.Environment{Start: at.Unix()}, "date")
 			for range 2 {
 				log := run(t, w, sut.Schedule{Steps: 1000}, nil)
 				want := start + " " + at.Add(24*time.Hour).Format(time.RFC3339) + "\n"

@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-// World is what a program finds beside its peers, the same in every execution.
-type World struct {
+// Environment is what a program finds beside its peers, the same in every execution.
+type Environment struct {
 	Stdin    []byte `json:"stdin,omitempty"`    // what standard input has; empty: it is /dev/null
 	Disk     int64  `json:"disk,omitempty"`     // bytes that the files written in one execution can have; 0: DefaultDisk
 	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
@@ -65,7 +65,7 @@ type World struct {
 	PerConnection bool `json:"per_connection,omitempty"`
 }
 
-// What a world is where nothing else is said.
+// The environment where nothing else is said.
 const (
 	DefaultDisk     = 64 << 20
 	DefaultHostname = "tandem"
@@ -91,9 +91,9 @@ const PeerTimerSource uint64 = abi.PeerTimerSource
 // PeerTimeSource is the goroutine that has time pass for the peers where nothing else can happen.
 const PeerTimeSource uint64 = abi.PeerTimeSource
 
-// describe puts the world where the worker looks for it.
-func (w World) describe(sh *abi.SharedEnvironment) error {
-	name := w.Hostname
+// describe puts the environment where the worker looks for it.
+func (e Environment) describe(sh *abi.SharedEnvironment) error {
+	name := e.Hostname
 	if name == "" {
 		name = DefaultHostname
 	}
@@ -101,37 +101,37 @@ func (w World) describe(sh *abi.SharedEnvironment) error {
 		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name, abi.HostnameBytes)
 	}
 	sh.HostnameLength = uint64(copy(sh.Hostname[:], name))
-	if sh.DiskBytes = uint64(w.Disk); w.Disk == 0 {
+	if sh.DiskBytes = uint64(e.Disk); e.Disk == 0 {
 		sh.DiskBytes = DefaultDisk
 	}
-	if sh.MemoryBytes = uint64(w.Memory); w.Memory == 0 {
+	if sh.MemoryBytes = uint64(e.Memory); e.Memory == 0 {
 		sh.MemoryBytes = DefaultMemory
 	}
-	if len(w.Signals) > MaxSignals {
-		return fmt.Errorf("%d signals can arrive: give at most %d", len(w.Signals), MaxSignals)
+	if len(e.Signals) > MaxSignals {
+		return fmt.Errorf("%d signals can arrive: give at most %d", len(e.Signals), MaxSignals)
 	}
-	for i, s := range w.Signals {
+	for i, s := range e.Signals {
 		sh.Signal[i] = uint32(s)
 	}
-	sh.Signals, sh.SignalLimit = uint64(len(w.Signals)), uint64(w.SignalLimit)
-	sh.Start = uint64(cmp.Or(w.Start, DefaultStart))
-	sh.EarlyTimers = uint64(max(w.EarlyTimers, 0))
-	hosts := strings.Join(w.Hosts, "\n")
+	sh.Signals, sh.SignalLimit = uint64(len(e.Signals)), uint64(e.SignalLimit)
+	sh.Start = uint64(cmp.Or(e.Start, DefaultStart))
+	sh.EarlyTimers = uint64(max(e.EarlyTimers, 0))
+	hosts := strings.Join(e.Hosts, "\n")
 	if len(hosts) > abi.HostsBytes {
 		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), abi.HostsBytes)
 	}
-	sh.Short = [2]uint64{uint64(max(w.ShortReads, 0)), uint64(max(w.ShortWrites, 0))}
-	if err := w.describeFaults(sh); err != nil {
+	sh.Short = [2]uint64{uint64(max(e.ShortReads, 0)), uint64(max(e.ShortWrites, 0))}
+	if err := e.describeFaults(sh); err != nil {
 		return err
 	}
-	if w.Behaviours < 0 || w.Behaviours > MaxBehaviours {
-		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", w.Behaviours, MaxBehaviours)
+	if e.Behaviours < 0 || e.Behaviours > MaxBehaviours {
+		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", e.Behaviours, MaxBehaviours)
 	}
-	sh.Behaviours, sh.Clients = uint64(w.Behaviours), uint64(max(w.Clients, 0))
-	sh.PeerTimers = uint64(max(w.PeerTimers, 0))
-	sh.NameServers = uint64(flag(w.NameServers))
-	sh.PeerTime = uint64(flag(w.PeerTime))
-	sh.PerConnection = uint64(flag(w.PerConnection))
+	sh.Behaviours, sh.Clients = uint64(e.Behaviours), uint64(max(e.Clients, 0))
+	sh.PeerTimers = uint64(max(e.PeerTimers, 0))
+	sh.NameServers = uint64(flag(e.NameServers))
+	sh.PeerTime = uint64(flag(e.PeerTime))
+	sh.PerConnection = uint64(flag(e.PerConnection))
 	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil
 }

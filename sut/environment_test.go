@@ -8,8 +8,8 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-func TestWorldsThatCannotBe(t *testing.T) {
-	for want, w := range map[string]World{
+func TestEnvironmentsThatCannotBe(t *testing.T) {
+	for want, w := range map[string]Environment{
 		"is longer than":          {Hostname: strings.Repeat("x", abi.HostnameBytes+1)},
 		"signals can arrive":      {Signals: make([]syscall.Signal, MaxSignals+1)},
 		"the peers can behave in": {Behaviours: MaxBehaviours + 1},
@@ -20,7 +20,7 @@ func TestWorldsThatCannotBe(t *testing.T) {
 		}
 	}
 	var sh abi.SharedEnvironment
-	if err := (World{Behaviours: MaxBehaviours}).describe(&sh); err != nil || sh.Behaviours != MaxBehaviours {
+	if err := (Environment{Behaviours: MaxBehaviours}).describe(&sh); err != nil || sh.Behaviours != MaxBehaviours {
 		t.Errorf("%d behaviours: %v", sh.Behaviours, err)
 	}
 }

@@ -57,8 +57,8 @@ type FaultPlace struct {
 }
 
 // faultSet is the set of the faults that can happen, with bit i for fault i.
-func (w World) faultSet() (set uint32, err error) {
-	kinds, operations := w.FaultKinds, w.FaultOperations
+func (e Environment) faultSet() (set uint32, err error) {
+	kinds, operations := e.FaultKinds, e.FaultOperations
 	if len(kinds) == 0 {
 		kinds = DefaultFaultKinds
 	}
@@ -78,25 +78,25 @@ func (w World) faultSet() (set uint32, err error) {
 }
 
 // CheckFaults returns an error if the faults that are selected are none.
-func (w World) CheckFaults() error {
-	_, err := w.faultSet()
+func (e Environment) CheckFaults() error {
+	_, err := e.faultSet()
 	return err
 }
 
 // describeFaults puts the faults that can happen where the worker looks for them.
-func (w World) describeFaults(sh *abi.SharedEnvironment) error {
-	set, err := w.faultSet()
+func (e Environment) describeFaults(sh *abi.SharedEnvironment) error {
+	set, err := e.faultSet()
 	if err != nil {
 		return err
 	}
-	sh.Faults, sh.FaultSet = uint64(max(w.Faults, 0)), uint64(set)
-	sh.FaultsSomewhere, sh.FaultsOpened = uint64(flag(len(w.FaultPeers) > 0)), uint64(flag(w.FaultsOpened))
-	if len(w.FaultPlaces) > abi.MaxFaultPlaces {
+	sh.Faults, sh.FaultSet = uint64(max(e.Faults, 0)), uint64(set)
+	sh.FaultsSomewhere, sh.FaultsOpened = uint64(flag(len(e.FaultPeers) > 0)), uint64(flag(e.FaultsOpened))
+	if len(e.FaultPlaces) > abi.MaxFaultPlaces {
 		return fmt.Errorf("connections to %d addresses of peers can fail, and %d is the limit: name fewer peers",
-			len(w.FaultPlaces), abi.MaxFaultPlaces)
+			len(e.FaultPlaces), abi.MaxFaultPlaces)
 	}
-	sh.FaultPlaces = uint64(len(w.FaultPlaces))
-	for i, p := range w.FaultPlaces {
+	sh.FaultPlaces = uint64(len(e.FaultPlaces))
+	for i, p := range e.FaultPlaces {
 		at := abi.FaultPlace{IP: p.IP, Port: uint64(p.Port), Datagrams: uint64(flag(p.Datagrams)), PathLength: uint64(len(p.Path))}
 		if len(p.Path) > len(at.Path) {
 			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.Path))

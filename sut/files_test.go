@@ -52,7 +52,7 @@ func TestFilesAreLikeNative(t *testing.T) {
 		t.Fatalf("%d observations; there are more", n)
 	}
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
-		o := sut.Options{Dir: furnish(t), Isolation: isolation, World: sut.World{Stdin: []byte("some input")}}
+		o := sut.Options{Dir: furnish(t), Isolation: isolation, Environment: sut.Environment{Stdin: []byte("some input")}}
 		compareFiles(t, controlled, o, want, 3)
 	}
 }

@@ -49,13 +49,13 @@ func build(dir, pkg string, races ...string) (*sut.Program, error) {
 // start starts a worker that runs a scenario of the test program.
 func start(t testing.TB, isolation sut.Isolation, scenario string, args ...string) *sut.Worker {
 	t.Helper()
-	return startIn(t, isolation, sut.World{}, scenario, args...)
+	return startIn(t, isolation, sut.Environment{}, scenario, args...)
 }
 
 // startIn is start in a world.
-func startIn(t testing.TB, isolation sut.Isolation, world sut.World, scenario string, args ...string) *sut.Worker {
+func startIn(t testing.TB, isolation sut.Isolation, world sut.Environment, scenario string, args ...string) *sut.Worker {
 	t.Helper()
-	o := sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, World: world}
+	o := sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, Environment: world}
 	w, err := sut.Start(program, o)
 	if err != nil {
 		t.Fatal(err)

@@ -146,7 +146,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s: there is no program in testdata/operations that performs it", row.name)
 			continue
 		}
-		got, want := perform(t, program, row, sut.World{}), row.loggedBy(program.Version)
+		got, want := perform(t, program, row, sut.Environment{}), row.loggedBy(program.Version)
 		if got == want {
 			continue
 		}
@@ -169,7 +169,7 @@ func TestOperationsWithRaces(t *testing.T) {
 	program := buildOperations(t, sut.RacesMain)
 	_, rows := readOperations(t)
 	for _, row := range rows {
-		got, want := perform(t, program, row, sut.World{}), row.loggedBy(program.Version)
+		got, want := perform(t, program, row, sut.Environment{}), row.loggedBy(program.Version)
 		if withoutParts(got) != withoutParts(want) {
 			t.Errorf("%s: the log has: %s, the table says: %s", row.name, got, want)
 		}
@@ -182,7 +182,7 @@ func TestOperationsWithEarlyTimers(t *testing.T) {
 	program := buildOperations(t)
 	_, rows := readOperations(t)
 	for _, row := range rows {
-		got, want := perform(t, program, row, sut.World{EarlyTimers: 1}), row.loggedBy("early timers.", program.Version)
+		got, want := perform(t, program, row, sut.Environment{EarlyTimers: 1}), row.loggedBy("early timers.", program.Version)
 		if withoutSetting(got) != withoutSetting(want) {
 			t.Errorf("%s: the log has, with early timers: %s, the table says: %s", row.name, got, want)
 		}
@@ -222,9 +222,9 @@ func buildOperations(t *testing.T, races ...string) *sut.Program {
 }
 
 // perform runs the program of an operation and returns what the log has of it.
-func perform(t *testing.T, program *sut.Program, row operationRow, world sut.World) string {
+func perform(t *testing.T, program *sut.Program, row operationRow, world sut.Environment) string {
 	t.Helper()
-	log := runOperation(t, program, sut.Options{Args: []string{row.name}, World: world})
+	log := runOperation(t, program, sut.Options{Args: []string{row.name}, Environment: world})
 	if refused := log.Outcome == sut.Refused; refused != (row.treatment == "refused") || !refused && log.Outcome != sut.Completed {
 		t.Errorf("%s: %v, though it is %s: %s%s", row.name, log.Outcome, row.treatment, log.Message, log.Stderr)
 		return "-"

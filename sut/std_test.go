@@ -163,7 +163,7 @@ func (r *stdRun) runWith(s sut.Schedule, args []string) (*sut.Log, error) {
 	if *stdUpdate {
 		patience = 30 * time.Second // what is listed has time to spare
 	}
-	w, err := sut.Start(r.program, sut.Options{Args: args, Dir: r.program.Dir, Patience: patience})
+	w, err := sut.Start(r.program, sut.Options{Args: args, Dir: r.program.Dir, HangTimeout: patience})
 	if err != nil {
 		return nil, err
 	}

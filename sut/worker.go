@@ -26,8 +26,8 @@ type Options struct {
 	Isolation Isolation
 	// HangTimeout is how long an execution may go on without a visible operation
 	// that reaches the checker, before the worker is ended; 0: 30 s.
-	Patience time.Duration
-	World    World
+	HangTimeout time.Duration
+	Environment Environment
 	// Processor tells workers apart that run at the same time, so that they spread over
 	// the processors: 1, 2, ...; 0: it does not matter.
 	Processor int
@@ -49,9 +49,9 @@ type Worker struct {
 
 // Start starts a worker.
 func Start(p *Program, o Options) (*Worker, error) {
-	o.Patience = cmp.Or(o.Patience, defaultHangTimeout)
+	o.HangTimeout = cmp.Or(o.HangTimeout, defaultHangTimeout)
 	w := &Worker{program: p, options: o, processor: process.Processor{Number: o.Processor}}
-	err := o.World.describe(&w.environment)
+	err := o.Environment.describe(&w.environment)
 	if err == nil {
 		err = w.launch()
 	}
@@ -64,10 +64,10 @@ func Start(p *Program, o Options) (*Worker, error) {
 // launch starts a process and makes it ready for its first execution.
 func (w *Worker) launch() error {
 	p, err := process.Start(w.program, process.Options{
-		Args: w.options.Args, Env: w.options.Env, Dir: w.options.Dir, Stdin: w.options.World.Stdin,
+		Args: w.options.Args, Env: w.options.Env, Dir: w.options.Dir, Stdin: w.options.Environment.Stdin,
 		Fork:        w.options.Isolation == Fork,
 		OwnCode:     w.options.Processor > 1, // the first has the file
-		HangTimeout: w.options.Patience, Environment: &w.environment, Processor: &w.processor,
+		HangTimeout: w.options.HangTimeout, Environment: &w.environment, Processor: &w.processor,
 	})
 	if err != nil {
 		return err

@@ -250,7 +250,7 @@ func TestStepLimit(t *testing.T) {
 }
 
 func TestHungProgramIsEnded(t *testing.T) {
-	w, err := sut.Start(program, sut.Options{Args: []string{"spin"}, Patience: 200 * time.Millisecond})
+	w, err := sut.Start(program, sut.Options{Args: []string{"spin"}, HangTimeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ import (
 // interrupted build may leave half of a file, so the hash of the whole is kept beside it. Whatever goes
 // wrong with an entry, the program is built without one.
 const (
-	entriesDir = "programs" // the directory of the entries, beside the patched distributions
-	entryProgram  = "program"
-	entryHash     = "hash"
+	entriesDir   = "programs" // the directory of the entries, beside the patched distributions
+	entryProgram = "program"
+	entryHash    = "hash"
 )
 
 // maxEntryBytes is how many bytes of programs are kept; the one just built is kept in any case. A
