@@ -26,7 +26,7 @@ func (e *datagramEcho) Exchange(in model.Input) (model.Answer, error) {
 }
 
 // datagramOutcomes is what a scenario prints and what its peer has seen, in all executions.
-func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w sut.Environment, s *explore.Search) map[string]bool {
+func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w env, s *explore.Search) map[string]bool {
 	t.Helper()
 	seen, peer := map[string]bool{}, (*datagramEcho)(nil)
 	newPeers := func() sut.Peers { peer = &datagramEcho{}; return peer }
@@ -80,7 +80,7 @@ func TestDatagramFaults(t *testing.T) {
 		for _, text := range test.want {
 			want[text] = true
 		}
-		w := sut.Environment{Faults: test.faults}
+		w := env{Faults: test.faults}
 		if test.kind != "" {
 			w.FaultKinds = []string{test.kind}
 		}
@@ -103,7 +103,7 @@ func TestDatagramsOfSeveralSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := func(kind, on string, s *explore.Search) map[string]bool {
-		w := sut.Environment{Faults: 2, FaultKinds: []string{kind}, FaultOperations: []string{on}}
+		w := env{Faults: 2, FaultKinds: []string{kind}, FaultOperations: []string{on}}
 		texts := map[string]bool{}
 		for text := range datagramOutcomes(t, p, []string{"crowd", "a", "b"}, w, s) {
 			texts[text[:strings.Index(text, ":")]] = true
@@ -138,16 +138,16 @@ func TestDatagramFaultsAreSelected(t *testing.T) {
 	tcp, elsewhere := here, here
 	tcp.Datagrams, elsewhere.Port = false, 7778
 	for name, test := range map[string]struct {
-		world sut.Environment
+		world env
 		want  bool
 	}{
-		"all":       {sut.Environment{}, true},
-		"this one":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere, here}}, true},
-		"that one":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere}}, false},
-		"TCP":       {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{tcp}}, false},
-		"a client":  {sut.Environment{FaultPeers: []string{"a"}, FaultsOpened: true}, false},
-		"connects":  {sut.Environment{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, false},
-		"of stream": {sut.Environment{FaultKinds: []string{"refused", "reset", "end", "silent"}}, false},
+		"all":       {env{}, true},
+		"this one":  {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere, here}}, true},
+		"that one":  {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{elsewhere}}, false},
+		"TCP":       {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{tcp}}, false},
+		"a client":  {env{FaultPeers: []string{"a"}, FaultsOpened: true}, false},
+		"connects":  {env{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, false},
+		"of stream": {env{FaultKinds: []string{"refused", "reset", "end", "silent"}}, false},
 	} {
 		test.world.Faults = 1
 		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world, dporSearch())) > 1; got != test.want {

@@ -47,7 +47,10 @@ func withFaults(t *testing.T, scenario string, faults int, s *explore.Search) ma
 	return withWorld(t, p, sut.Options{Args: []string{scenario}, Environment: allFaults(faults)}, s)
 }
 
-func allFaults(n int) sut.Environment { return sut.Environment{Faults: n, FaultKinds: sut.FaultKinds} }
+// env is a short name for the tables of these tests.
+type env = sut.Environment
+
+func allFaults(n int) env { return env{Faults: n, FaultKinds: sut.FaultKinds} }
 
 func withWorld(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string]bool {
 	t.Helper()
@@ -108,7 +111,7 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []sut.Environment{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
+	for _, w := range []env{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
 		o := sut.Options{Args: []string{"share"}, Environment: w}
 		want, got := withWorld(t, p, o, dfsSearch()), withWorld(t, p, o, dporSearch())
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -124,7 +127,7 @@ func TestFaultsAreSelected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes := func(w sut.Environment, to ...string) map[string]bool {
+	outcomes := func(w env, to ...string) map[string]bool {
 		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), Environment: w}, dporSearch())
 	}
 	const well = "ping completed: ping,close"
@@ -134,28 +137,28 @@ func TestFaultsAreSelected(t *testing.T) {
 	six := sut.FaultPlace{IP: [16]byte{15: 1}, Port: 7777}
 	paths := []sut.FaultPlace{{Path: "/run/a"}, {Path: "\x00a"}}
 	for name, test := range map[string]struct {
-		world sut.Environment
+		world env
 		want  []string
 		to    []string
 	}{
-		"default":   {sut.Environment{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
-		"refused":   {sut.Environment{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
-		"reset":     {sut.Environment{FaultKinds: []string{"reset"}}, resets, nil},
-		"end":       {sut.Environment{FaultKinds: []string{"end"}}, ends, nil},
-		"silent":    {sut.Environment{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
-		"connect":   {sut.Environment{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
-		"end reads": {sut.Environment{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
-		"writes":    {sut.Environment{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
-		"this peer": {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
-		"any IP":    {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
-		"that peer": {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
-		"a client":  {sut.Environment{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
-		"IPv6":      {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
-		"not IPv6":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
-		"a path":    {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
-		"no path":   {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
-		"abstract":  {sut.Environment{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
-		"not that":  {sut.Environment{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
+		"default":   {env{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
+		"refused":   {env{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
+		"reset":     {env{FaultKinds: []string{"reset"}}, resets, nil},
+		"end":       {env{FaultKinds: []string{"end"}}, ends, nil},
+		"silent":    {env{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
+		"connect":   {env{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
+		"end reads": {env{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
+		"writes":    {env{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
+		"this peer": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
+		"any IP":    {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
+		"that peer": {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
+		"a client":  {env{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
+		"IPv6":      {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
+		"not IPv6":  {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
+		"a path":    {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
+		"no path":   {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
+		"abstract":  {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
+		"not that":  {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
 	} {
 		test.world.Faults = 1
 		want := map[string]bool{well: true}
@@ -170,7 +173,7 @@ func TestFaultsAreSelected(t *testing.T) {
 	for name, words := range map[string][]string{"kinds": sut.FaultKinds, "operations": sut.FaultOperations} {
 		union := map[string]bool{}
 		for _, word := range words {
-			w := sut.Environment{Faults: 1, FaultKinds: []string{word}}
+			w := env{Faults: 1, FaultKinds: []string{word}}
 			if name == "operations" {
 				w.FaultKinds, w.FaultOperations = sut.FaultKinds, []string{word}
 			}
@@ -180,7 +183,7 @@ func TestFaultsAreSelected(t *testing.T) {
 			t.Errorf("single %s (-all at once +one by one):\n%s", name, diff)
 		}
 	}
-	if err := (sut.Environment{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
+	if err := (env{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
 		t.Error("a read that is refused is taken for a fault")
 	}
 }
@@ -247,14 +250,14 @@ func TestShortWrites(t *testing.T) {
 		for _, text := range pieces[:min(limit+1, len(pieces))] {
 			want["ping completed: "+text+",close"] = true
 		}
-		o := sut.Options{Args: []string{"ask"}, Environment: sut.Environment{ShortWrites: limit}}
+		o := sut.Options{Args: []string{"ask"}, Environment: env{ShortWrites: limit}}
 		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, withWorld(t, p, o, s)); diff != "" {
 				t.Errorf("at most %d short writes, %s (-want +got):\n%s", limit, name, diff)
 			}
 		}
 	}
-	o := sut.Options{Args: []string{"ask"}, Environment: sut.Environment{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
+	o := sut.Options{Args: []string{"ask"}, Environment: env{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
 	seen := withWorld(t, p, o, dporSearch())
 	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
 		if !seen[text] {
@@ -273,7 +276,7 @@ func TestShortWritesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit := range 3 {
-		o := sut.Options{Args: []string{"two"}, Environment: sut.Environment{ShortWrites: limit, ShortReads: limit / 2}}
+		o := sut.Options{Args: []string{"two"}, Environment: env{ShortWrites: limit, ShortReads: limit / 2}}
 		some, all := withWorld(t, p, o, dporSearch()), withWorld(t, p, o, maxExecutions(dfsSearch(), 5000))
 		cut := 0
 		for text := range some {

@@ -69,7 +69,8 @@ func TestLimitsAndChoices(t *testing.T) {
 	if all := schedulesOf(t, sockets, short, bounded(explore.DFS, 1)); all != nil {
 		compareSchedules(t, sockets, short, bounded(explore.DFS, 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
 	}
-	o := sut.Options{Args: []string{"poll"}, Environment: sut.Environment{EarlyTimers: 2}} // one goroutine, and the clock
+	// There is one goroutine, and the clock.
+	o := sut.Options{Args: []string{"poll"}, Environment: sut.Environment{EarlyTimers: 2}}
 	every, _ := outcomesWith(t, p, o, dfsSearch())
 	none, _ := outcomesWith(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Preemptions: new(0), Delays: new(0)}))
 	if diff := cmp.Diff(every, none); diff != "" {

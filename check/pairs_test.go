@@ -167,7 +167,7 @@ func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
 	group := x.peers(p)
 	found, err := v.check(Options{
 		Program: x.program, Package: "pairs", Args: p.scripts, Client: x.clients[v.backend], Depth: 1000,
-		World: sut.Environment{Faults: p.faults, FaultKinds: sut.FaultKinds, ShortWrites: p.short}, Group: &group,
+		World: env{Faults: p.faults, FaultKinds: sut.FaultKinds, ShortWrites: p.short}, Group: &group,
 	})
 	if err != nil {
 		t.Fatalf("%+v\n%v: %v", p, v, err)

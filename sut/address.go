@@ -9,12 +9,16 @@ import (
 )
 
 // The networks of a worker are those of package proxy.
-var _ = [1]struct{}{}[int(proxy.TCP)-abi.NetworkTCP|int(proxy.UDP)-abi.NetworkUDP|int(proxy.Unix)-abi.NetworkUnix|
-	int(proxy.Unixgram)-abi.NetworkUnixgram|int(proxy.Unixpacket)-abi.NetworkUnixpacket]
+var _ = [1]struct{}{}[int(proxy.TCP)-abi.NetworkTCP|
+	int(proxy.UDP)-abi.NetworkUDP|
+	int(proxy.Unix)-abi.NetworkUnix|
+	int(proxy.Unixgram)-abi.NetworkUnixgram|
+	int(proxy.Unixpacket)-abi.NetworkUnixpacket]
 
 // readAddress reads the address of a request; data has the names of Unix sockets.
 func readAddress(h abi.ExchangeAddress, data []byte) (a proxy.Address, err error) {
-	if h.Network >= abi.NetworkCount || h.Flags >= abi.AddressFlags || h.Flags&(abi.AddressAt|abi.AddressFrom) == 0 {
+	if h.Network >= abi.NetworkCount || h.Flags >= abi.AddressFlags ||
+		h.Flags&(abi.AddressAt|abi.AddressFrom) == 0 {
 		return a, damage("a request is for network %d, with flags %#x", h.Network, h.Flags)
 	}
 	a.Network, a.OnlySix = proxy.Network(h.Network), h.Flags&abi.AddressOnlySix != 0
@@ -43,14 +47,15 @@ func readAddress(h abi.ExchangeAddress, data []byte) (a proxy.Address, err error
 	return a, nil
 }
 
-// Message is what a connection that keeps the bounds of messages carries: a datagram with the address of its
-// receiver or sender, or an error.
+// Message is what a connection that keeps the bounds of messages carries: a datagram with the
+// address of its receiver or sender, or an error.
 type Message struct {
 	Data []byte
-	// Address is the zero value where the connection has only one other end. It has one side, At or Path.
+	// Address is the zero value where the connection has only one other end. It has one side, At or
+	// Path.
 	Address proxy.Address
-	// Errno is an error of the socket, such as that nobody listens at the port that it is connected to;
-	// Failed says that it is that of the message that was sent last, which is lost.
+	// Errno is an error of the socket, such as that nobody listens at the port that it is connected
+	// to; Failed says that it is that of the message that was sent last, which is lost.
 	Errno  int
 	Failed bool
 }
@@ -78,8 +83,8 @@ func (m Message) Append(b []byte) []byte {
 	return append(b, m.Data...)
 }
 
-// ReadMessage reads the first message that Append has written to b, and returns what follows it. Data shares
-// the memory of b. It returns false where no whole message is.
+// ReadMessage reads the first message that Append has written to b, and returns what follows it.
+// Data shares the memory of b. It returns false where no whole message is.
 func ReadMessage(b []byte, network proxy.Network) (m Message, rest []byte, ok bool) {
 	if len(b) < abi.MessageHeader {
 		return m, b, false
@@ -101,7 +106,8 @@ func ReadMessage(b []byte, network proxy.Network) (m Message, rest []byte, ok bo
 		return Message{}, b, false
 	}
 	if m.Address.Network = network; kind == abi.MessageIP {
-		m.Address.At = netip.AddrPortFrom(netip.AddrFrom16([16]byte(rest)).Unmap(), binary.BigEndian.Uint16(rest[16:]))
+		m.Address.At = netip.AddrPortFrom(netip.AddrFrom16([16]byte(rest)).Unmap(),
+			binary.BigEndian.Uint16(rest[16:]))
 	} else if kind == abi.MessagePath {
 		m.Address.Path = string(rest[:named])
 	} else {

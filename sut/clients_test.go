@@ -55,7 +55,8 @@ func (p *lineClients) Exchange(in model.Input) (model.Answer, error) {
 
 func startServer(t *testing.T, isolation sut.Isolation, args ...string) *sut.Worker {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: args, Isolation: isolation, Environment: sut.Environment{Clients: 2}})
+	w, err := sut.Start(program, sut.Options{Args: args, Isolation: isolation,
+		Environment: sut.Environment{Clients: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,16 +80,20 @@ func TestClients(t *testing.T) {
 				slices.Sort(got)
 				slices.Sort(peers.inputs)
 				want := []string{
-					`127.0.0.1:8080 127.0.0.1:32769: "a\n", <nil>`, `127.0.0.1:8080 127.0.0.1:32770: "b\n", <nil>`, "at " + c.printed,
+					`127.0.0.1:8080 127.0.0.1:32769: "a\n", <nil>`,
+					`127.0.0.1:8080 127.0.0.1:32770: "b\n", <nil>`, "at " + c.printed,
 					"2 1 A\n", "2 2 B\n", "4 1 ", "4 2 ", "6 0 " + c.toPeers,
 				}
-				if diff := cmp.Diff(want, append(got, peers.inputs...)); log.Outcome != sut.Completed || diff != "" {
-					t.Errorf("%s, seed %d: %v %s; printed, and inputs to the peers:\n%s", c.listen, seed, log.Outcome, log.Message, diff)
+				if diff := cmp.Diff(want, append(got, peers.inputs...)); log.Outcome != sut.Completed ||
+					diff != "" {
+					t.Errorf("%s, seed %d: %v %s; printed, and inputs to the peers:\n%s", c.listen, seed,
+						log.Outcome, log.Message, diff)
 				}
 			}
 		}
 	}
-	log := run(t, startServer(t, sut.Snapshot, "serve", "[::1]:8080"), sut.Schedule{}, &lineClients{lines: []string{"a\n"}})
+	log := run(t, startServer(t, sut.Snapshot, "serve", "[::1]:8080"), sut.Schedule{},
+		&lineClients{lines: []string{"a\n"}})
 	if log.Outcome != sut.Completed {
 		t.Errorf("on ::1: %v", log.Outcome)
 	}
@@ -99,7 +104,8 @@ func TestClientsAndOwn(t *testing.T) {
 	w := startServer(t, sut.Snapshot, "serve both")
 	for seed := range uint64(10) {
 		log := run(t, w, sut.Schedule{Seed: seed}, &lineClients{lines: []string{"a\n"}})
-		if out := string(log.Stdout); log.Outcome != sut.Completed || !strings.Contains(out, `own: "OWN\n", <nil>`) || !strings.Contains(out, `"a\n"`) {
+		if out := string(log.Stdout); log.Outcome != sut.Completed ||
+			!strings.Contains(out, `own: "OWN\n", <nil>`) || !strings.Contains(out, `"a\n"`) {
 			t.Errorf("seed %d: %v\n%s%s", seed, log.Outcome, out, log.Stderr)
 		}
 	}
@@ -126,13 +132,15 @@ func TestWaitingClients(t *testing.T) {
 	}{
 		{"serve", &lineClients{}, sut.Completed, ""},
 		{"serve stuck", &lineClients{lines: []string{"a\n"}}, sut.Deadlock, ""},
-		{"serve", &lineClients{lines: []string{"a\n"}, failure: "the client is not content"}, sut.AssertionFailed, "the client is not content"},
+		{"serve", &lineClients{lines: []string{"a\n"}, failure: "the client is not content"},
+			sut.AssertionFailed, "the client is not content"},
 		{"serve", &lineClients{lines: []string{"a\n"}, bulk: 1 << 20}, sut.Completed, ""},
 		{"serve", &lineClients{errno: 98}, sut.Completed, ""}, // it says so and returns
 	} {
 		log := run(t, startServer(t, sut.Snapshot, c.scenario, ":8080"), sut.Schedule{}, c.peers)
 		if log.Outcome != c.want || log.Message != c.says {
-			t.Errorf("%s, %+v: %v %q, want %v %q", c.scenario, c.peers.lines, log.Outcome, log.Message, c.want, c.says)
+			t.Errorf("%s, %+v: %v %q, want %v %q", c.scenario, c.peers.lines, log.Outcome, log.Message,
+				c.want, c.says)
 		}
 		if c.peers.errno != 0 && !strings.Contains(string(log.Stdout), "address already in use") {
 			t.Errorf("listen was refused: %s", log.Stdout)

@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestOwnCode: of several workers the first executes the code in the file, the others copies of their own, also after one has become another
-// process. Nobody can tell.
+// TestOwnCode: of several workers the first executes the code in the file, the others copies of
+// their own, also after one has become another process. Nobody can tell.
 func TestOwnCode(t *testing.T) {
 	for _, scenario := range []string{"primitives", "traced", "fatal"} {
 		var logs [2][]sut.Log
@@ -25,7 +25,8 @@ func TestOwnCode(t *testing.T) {
 			for seed := range uint64(10) {
 				logs[i] = append(logs[i], copyLog(run(t, w, sut.Schedule{Seed: seed + 1}, nil)))
 				if shared := ofFile(t, w.Pid()); shared < 100 == (i == 0) {
-					t.Fatalf("%s, worker %d: %d pages of code and constants are those of the file", scenario, i+1, shared)
+					t.Fatalf("%s, worker %d: %d pages of code and constants are those of the file",
+						scenario, i+1, shared)
 				}
 			}
 		}
@@ -35,8 +36,8 @@ func TestOwnCode(t *testing.T) {
 	}
 }
 
-// ofFile is how many pages that are never written a process has of the file that it executes. A few at their ends, with headers and tables that
-// nobody reads, it has in any case.
+// ofFile is how many pages that are never written a process has of the file that it executes. A few
+// at their ends, with headers and tables that nobody reads, it has in any case.
 func ofFile(t *testing.T, pid int) (pages uint64) {
 	t.Helper()
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))

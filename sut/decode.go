@@ -15,7 +15,8 @@ import (
 
 // damage is the error of a worker whose memory holds what it never writes.
 func damage(format string, args ...any) error {
-	return fmt.Errorf("what the worker tells is damaged: %s. The program may have written over memory that is not its own "+
+	return fmt.Errorf("what the worker tells is damaged: %s. The program may have written over memory "+
+		"that is not its own "+
 		"(package unsafe, assembly, a data race)", fmt.Sprintf(format, args...))
 }
 
@@ -48,7 +49,8 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 		*l = logReader{number: l.number}
 		return nil, err
 	}
-	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode), Position: int(s.Position)}
+	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode),
+		Position: int(s.Position)}
 	if w := s.Weight; w.Exponent < 1<<20 {
 		log.Weight = math.Ldexp(float64(w.Mantissa), int(w.Exponent))
 	} else {

@@ -26,7 +26,8 @@ func sharedLog(data []byte) (s *abi.Shared, n int) {
 	records := data[copy(head[:], data):]
 	s = sharedForTests()
 	s.Records, s.MessageLength = binary.LittleEndian.Uint32(head[0:]), binary.LittleEndian.Uint32(head[4:])
-	s.StackLength, s.Outcome = uint64(binary.LittleEndian.Uint32(head[8:])), binary.LittleEndian.Uint32(head[12:])
+	s.StackLength, s.Outcome = uint64(binary.LittleEndian.Uint32(head[8:])),
+		binary.LittleEndian.Uint32(head[12:])
 	n = min(len(records)/size, 1000)
 	for i := range n {
 		copy((*[size]byte)(unsafe.Pointer(&s.Record[i]))[:], records[i*size:])
@@ -47,7 +48,8 @@ func FuzzLog(f *testing.F) {
 			return
 		}
 		if len(log.Events) > n || len(log.Message) > abi.MessageBytes || len(log.Stack) > len(s.Stack) {
-			t.Errorf("%d events of %d records, %d bytes of message, %d calls", len(log.Events), n, len(log.Message), len(log.Stack))
+			t.Errorf("%d events of %d records, %d bytes of message, %d calls", len(log.Events), n,
+				len(log.Message), len(log.Stack))
 		}
 		for _, e := range log.Events {
 			if strings.HasPrefix(e.Operation.String(), "operation ") || e.Kind == Stepped && e.Choices == 0 {
@@ -77,11 +79,13 @@ func FuzzInput(f *testing.F) {
 			return
 		}
 		opens := in.Opens()
-		if !opens && (in.Kind < model.Connect || in.Kind > model.Close) || in.Conn < 0 && !opens || (in.Addr != "") != opens ||
+		if !opens && (in.Kind < model.Connect || in.Kind > model.Close) || in.Conn < 0 && !opens ||
+			(in.Addr != "") != opens ||
 			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && !opens {
 			t.Errorf("an impossible input: %+v", in)
 		}
-		if k := min(sent, len(in.Data)); len(in.Data) > abi.ExchangeBytes || !bytes.Equal(in.Data[:k], data[n:n+k]) {
+		if k := min(sent, len(in.Data)); len(in.Data) > abi.ExchangeBytes ||
+			!bytes.Equal(in.Data[:k], data[n:n+k]) {
 			t.Errorf("%d bytes, not those that were sent", len(in.Data))
 		}
 	})
@@ -92,11 +96,15 @@ func FuzzInput(f *testing.F) {
 func TestDamageIsNamed(t *testing.T) {
 	for seed, want := range map[string]string{
 		"one-step": "", "tick-and-access": "",
-		"too-many-records": "records of at most", "long-message": "a message has", "long-stack": "a stack has", "unknown-outcome": "outcome 255",
-		"unknown-kind": "record 0 of 1, its kind is 200", "unknown-operation": "its operation is 255", "unknown-access": "its kind of access is 9",
-		"impossible-alternative": "it takes alternative 3 of 2", "access-outside": "it belongs to no transition",
-		"early-tick-outside": "record 0 of 3, it belongs to no transition",
-		"need-of-nothing":    "it belongs to no operation", "intention-of-nobody": "it belongs to no pending operation",
+		"too-many-records": "records of at most", "long-message": "a message has",
+		"long-stack": "a stack has", "unknown-outcome": "outcome 255",
+		"unknown-kind": "record 0 of 1, its kind is 200", "unknown-operation": "its operation is 255",
+		"unknown-access":         "its kind of access is 9",
+		"impossible-alternative": "it takes alternative 3 of 2",
+		"access-outside":         "it belongs to no transition",
+		"early-tick-outside":     "record 0 of 3, it belongs to no transition",
+		"need-of-nothing":        "it belongs to no operation",
+		"intention-of-nobody":    "it belongs to no pending operation",
 	} {
 		text, err := os.ReadFile(filepath.Join("testdata/fuzz/FuzzLog", seed))
 		if err != nil {

@@ -11,10 +11,12 @@ import (
 
 // Environment is what a program finds beside its peers, the same in every execution.
 type Environment struct {
-	Stdin    []byte `json:"stdin,omitempty"`    // what standard input has; empty: it is /dev/null
-	Disk     int64  `json:"disk,omitempty"`     // bytes that the files written in one execution can have; 0: DefaultDisk
+	Stdin []byte `json:"stdin,omitempty"` // what standard input has; empty: it is /dev/null
+	// Bytes that the files written in one execution can have; 0: DefaultDisk.
+	Disk     int64  `json:"disk,omitempty"`
 	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
-	Memory   int64  `json:"memory,omitempty"`   // bytes by which the heap can grow in one execution; 0: DefaultMemory
+	// Bytes by which the heap can grow in one execution; 0: DefaultMemory.
+	Memory int64 `json:"memory,omitempty"`
 	// Start is when the wall clock starts, in seconds of Unix time; 0: DefaultStart.
 	Start int64 `json:"start,omitempty"`
 	// Signals can arrive whenever the program handles them, together at most
@@ -36,12 +38,12 @@ type Environment struct {
 	// Faults is how often in an execution the network can fail between the program and its
 	// peers. When, and how, is a choice: Fault.
 	Faults int `json:"faults,omitempty"`
-	// FaultKinds and FaultOperations are words of the lists of these names: how the network can fail, and at what. Empty:
-	// DefaultFaultKinds, and all operations.
+	// FaultKinds and FaultOperations are words of the lists of these names: how the network can
+	// fail, and at what. Empty: DefaultFaultKinds, and all operations.
 	FaultKinds      []string `json:"fault_kinds,omitempty"`
 	FaultOperations []string `json:"fault_operations,omitempty"`
-	// FaultPeers are the names of the peers whose connections can fail; empty: all. FaultPlaces are where these listen,
-	// and FaultsOpened says that connections which peers open can fail, too.
+	// FaultPeers are the names of the peers whose connections can fail; empty: all. FaultPlaces are
+	// where these listen, and FaultsOpened says that connections which peers open can fail, too.
 	FaultPeers   []string     `json:"fault_peers,omitempty"`
 	FaultPlaces  []FaultPlace `json:"fault_places,omitempty"`
 	FaultsOpened bool         `json:"faults_opened,omitempty"`
@@ -52,14 +54,14 @@ type Environment struct {
 	// where it listens. When all have ended and the program does nothing but wait for
 	// others to come, the execution is completed.
 	Clients int `json:"clients,omitempty"`
-	// PeerTimers is how often in an execution time can pass for the peers until a timer of theirs is due. When is
-	// a choice. Where the program can do nothing else, it passes.
+	// PeerTimers is how often in an execution time can pass for the peers until a timer of theirs
+	// is due. When is a choice. Where the program can do nothing else, it passes.
 	PeerTimers int `json:"peer_timers,omitempty"`
-	// NameServers says that there are peers that serve names: questions to port 53 go to them, and are
-	// else answered with: there is no such name.
+	// NameServers says that there are peers that serve names: questions to port 53 go to them, and
+	// are else answered with: there is no such name.
 	NameServers bool `json:"name_servers,omitempty"`
-	// PeerTime says that the peers have timers: before the program's clock advances, or a deadlock is one, time
-	// passes for them, up to the program's next timer (Input.Most).
+	// PeerTime says that the peers have timers: before the program's clock advances, or a deadlock
+	// is one, time passes for them, up to the program's next timer (Input.Most).
 	PeerTime bool `json:"peer_time,omitempty"`
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
@@ -98,7 +100,8 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 		name = DefaultHostname
 	}
 	if len(name) > abi.HostnameBytes {
-		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name, abi.HostnameBytes)
+		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name,
+			abi.HostnameBytes)
 	}
 	sh.HostnameLength = uint64(copy(sh.Hostname[:], name))
 	if sh.DiskBytes = uint64(e.Disk); e.Disk == 0 {
@@ -118,7 +121,8 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	sh.EarlyTimers = uint64(max(e.EarlyTimers, 0))
 	hosts := strings.Join(e.Hosts, "\n")
 	if len(hosts) > abi.HostsBytes {
-		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out", len(hosts), abi.HostsBytes)
+		return fmt.Errorf("the names of hosts need %d bytes, and %d is the limit: leave some out",
+			len(hosts), abi.HostsBytes)
 	}
 	sh.Short = [2]uint64{uint64(max(e.ShortReads, 0)), uint64(max(e.ShortWrites, 0))}
 	if err := e.describeFaults(sh); err != nil {

@@ -20,7 +20,8 @@ func TestEnvironmentsThatCannotBe(t *testing.T) {
 		}
 	}
 	var sh abi.SharedEnvironment
-	if err := (Environment{Behaviours: MaxBehaviours}).describe(&sh); err != nil || sh.Behaviours != MaxBehaviours {
+	if err := (Environment{Behaviours: MaxBehaviours}).describe(&sh); err != nil ||
+		sh.Behaviours != MaxBehaviours {
 		t.Errorf("%d behaviours: %v", sh.Behaviours, err)
 	}
 }

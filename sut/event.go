@@ -12,21 +12,26 @@ type Event struct {
 	Kind      EventKind
 	Operation Operation
 	Access    model.AccessKind // Accessed, Pending; Stepped: see Settled
-	Ready     uint8            // Accessed: the wait conditions that held before; Stepped, Pending: those needed
-	Number    uint32           // Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1 if it loops on timers; Accessed: the delta of a Commute
-	Choices   uint32           // Stepped, Enabled, Pending: how many alternatives there were
-	Subject   uint64           // a goroutine, an object or a connection
-	Object    uint64           // Stepped, Pending: what it waited for (of a NetworkFault which could happen: see Fault); Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes
-	Open      uint64           // Stepped, Accessed: program counter of the nearest call that is not sealed
-	PC        uint64           // where the operation was called
+	// Accessed: the wait conditions that held before; Stepped, Pending: those needed.
+	Ready uint8
+	// Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1
+	// if it loops on timers; Accessed: the delta of a Commute.
+	Number  uint32
+	Choices uint32 // Stepped, Enabled, Pending: how many alternatives there were
+	Subject uint64 // a goroutine, an object or a connection
+	// Stepped, Pending: what it waited for (of a NetworkFault which could happen: see Fault);
+	// Accessed: the counter before, if it has one; Exchanged, Delivered: a hash of the bytes.
+	Object uint64
+	Open   uint64 // Stepped, Accessed: program counter of the nearest call that is not sealed
+	PC     uint64 // where the operation was called
 }
 
-// Settled reports whether an event begins a transition that is its operation and nothing else, whatever was executed before: it makes
-// one access, to the object that it makes it to now.
+// Settled reports whether an event begins a transition that is its operation and nothing else,
+// whatever was executed before: it makes one access, to the object that it makes it to now.
 func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == abi.StepSettled }
 
-// Forced reports whether an event is that the program ends, or time passes, though goroutines could go on, since they only look
-// again and again.
+// Forced reports whether an event is that the program ends, or time passes, though goroutines could
+// go on, since they only look again and again.
 func (e *Event) Forced() bool {
 	if e.Kind == Ticked {
 		return e.Number == TickForced || e.Number == abi.TickAskForced
@@ -38,21 +43,30 @@ func (e *Event) Forced() bool {
 type EventKind uint8
 
 const (
-	Stepped   EventKind = abi.RecordStep     // a transition of goroutine Subject begins
-	Accessed  EventKind = abi.RecordAccess   // Subject is the object
-	Spawned   EventKind = abi.RecordSpawn    // Subject is the new goroutine, Object the entry of its function
-	Woke      EventKind = abi.RecordWake     // Subject was blocked
-	Ticked    EventKind = abi.RecordTick     // Subject is the time since the start, ns; Number: a TickKind
-	Enabled   EventKind = abi.RecordEnabled  // Subject could have been picked for the next transition
+	Stepped  EventKind = abi.RecordStep   // a transition of goroutine Subject begins
+	Accessed EventKind = abi.RecordAccess // Subject is the object
+	// Subject is the new goroutine, Object the entry of its function.
+	Spawned EventKind = abi.RecordSpawn
+	Woke    EventKind = abi.RecordWake // Subject was blocked
+	// Subject is the time since the start, ns; Number: a TickKind.
+	Ticked EventKind = abi.RecordTick
+	// Subject could have been picked for the next transition.
+	Enabled   EventKind = abi.RecordEnabled
 	Exchanged EventKind = abi.RecordExchange // an input on connection Subject
 	Delivered EventKind = abi.RecordDelivery // bytes arrived on connection Subject
 	Ended     EventKind = abi.RecordEnd      // goroutine Subject is gone
-	Pending   EventKind = abi.RecordPending  // goroutine Subject was parked when the execution ended
-	Needed    EventKind = abi.RecordNeed     // Subject: an object that the last step, partner or pending operation waited for
-	Partnered EventKind = abi.RecordPartner  // the step completes the operation of goroutine Subject, that was pending
-	Intended  EventKind = abi.RecordIntended // Subject: an object that the last partner or pending operation would have accessed
-	Left      EventKind = abi.RecordLeft     // Leaked, Deadlock: goroutine Subject was left blocked at PC
-	Signalled EventKind = abi.RecordSignal   // the last step was the arrival of signal Subject, or of none
+	// Goroutine Subject was parked when the execution ended.
+	Pending EventKind = abi.RecordPending
+	// Subject: an object that the last step, partner or pending operation waited for.
+	Needed EventKind = abi.RecordNeed
+	// The step completes the operation of goroutine Subject, that was pending.
+	Partnered EventKind = abi.RecordPartner
+	// Subject: an object that the last partner or pending operation would have accessed.
+	Intended EventKind = abi.RecordIntended
+	// Leaked, Deadlock: goroutine Subject was left blocked at PC.
+	Left EventKind = abi.RecordLeft
+	// The last step was the arrival of signal Subject, or of none.
+	Signalled EventKind = abi.RecordSignal
 )
 
 // How the clock came to advance.
@@ -72,22 +86,36 @@ type Operation uint8
 
 // operationNames are for people; String is their only reader.
 var operationNames = [abi.OpCount]string{
-	abi.OpNone: "none", abi.OpStart: "start", abi.OpResume: "resume", abi.OpSend: "send on channel", abi.OpReceive: "receive from channel",
-	abi.OpClose: "close channel", abi.OpLength: "length of channel", abi.OpSelect: "select", abi.OpLock: "lock", abi.OpTryLock: "try to lock", abi.OpUnlock: "unlock",
-	abi.OpReadLock: "lock for reading", abi.OpReadUnlock: "unlock for reading", abi.OpWriteLock: "lock for writing",
-	abi.OpWriteUnlock: "unlock for writing", abi.OpWriteWait: "wait for the readers of", abi.OpTryReadLock: "try to lock for reading",
-	abi.OpTryWriteLock: "try to lock for writing", abi.OpAdd: "add to", abi.OpWait: "wait for", abi.OpReused: "return late from",
+	abi.OpNone: "none", abi.OpStart: "start", abi.OpResume: "resume", abi.OpSend: "send on channel",
+	abi.OpReceive: "receive from channel",
+	abi.OpClose:   "close channel", abi.OpLength: "length of channel", abi.OpSelect: "select",
+	abi.OpLock: "lock", abi.OpTryLock: "try to lock", abi.OpUnlock: "unlock",
+	abi.OpReadLock: "lock for reading", abi.OpReadUnlock: "unlock for reading",
+	abi.OpWriteLock:   "lock for writing",
+	abi.OpWriteUnlock: "unlock for writing", abi.OpWriteWait: "wait for the readers of",
+	abi.OpTryReadLock:  "try to lock for reading",
+	abi.OpTryWriteLock: "try to lock for writing", abi.OpAdd: "add to", abi.OpWait: "wait for",
+	abi.OpReused:   "return late from",
 	abi.OpCondWait: "await", abi.OpCondSignal: "signal", abi.OpOnce: "do", abi.OpLoad: "atomic load",
 	abi.OpStore: "atomic store", abi.OpUpdate: "atomic update", abi.OpYield: "yield", abi.OpMapRead: "read",
-	abi.OpMapWrite: "write", abi.OpChoose: "choose", abi.OpCollect: "collect garbage", abi.OpWeak: "look at weak pointer", abi.OpConnect: "connect", abi.OpSocketWrite: "write to connection",
-	abi.OpSocketRead: "read from connection", abi.OpSocketShutdown: "shut down connection", abi.OpSocketClose: "close",
-	abi.OpPollWait: "wait for connection", abi.OpExit: "exit", abi.OpTick: "clock", abi.OpTimer: "stop or reset timer",
+	abi.OpMapWrite: "write", abi.OpChoose: "choose", abi.OpCollect: "collect garbage",
+	abi.OpWeak: "look at weak pointer", abi.OpConnect: "connect", abi.OpSocketWrite: "write to connection",
+	abi.OpSocketRead: "read from connection", abi.OpSocketShutdown: "shut down connection",
+	abi.OpSocketClose: "close",
+	abi.OpPollWait:    "wait for connection", abi.OpExit: "exit", abi.OpTick: "clock",
+	abi.OpTimer:   "stop or reset timer",
 	abi.OpAdvance: "clock", abi.OpReadClock: "read the clock", abi.OpSetTimer: "set timer",
-	abi.OpFileRead: "read", abi.OpFileWrite: "change", abi.OpFileLock: "lock", abi.OpFileShare: "lock for reading",
-	abi.OpAccept: "accept connection", abi.OpBufferWrite: "write to connection", abi.OpPollWrite: "wait for room in connection",
-	abi.OpSocketTry: "try connection", abi.OpBind: "bind or listen", abi.OpDeadline: "set deadline of connection", abi.OpSendTo: "send datagram", abi.OpShort: "choose how much to read or write", abi.OpDescriptorUse: "use connection",
-	abi.OpDescriptorClose: "close", abi.OpFault: "network", abi.OpPeerTimer: "timers of the peers", abi.OpPass: "time passes for the peers", abi.OpGoOn: "go on",
-	abi.OpSignalSend: "send signal", abi.OpSignalSet: "set what signals do", abi.OpSignalReceive: "wait for signals", abi.OpSignalArrive: "arrival of a signal",
+	abi.OpFileRead: "read", abi.OpFileWrite: "change", abi.OpFileLock: "lock",
+	abi.OpFileShare: "lock for reading",
+	abi.OpAccept:    "accept connection", abi.OpBufferWrite: "write to connection",
+	abi.OpPollWrite: "wait for room in connection",
+	abi.OpSocketTry: "try connection", abi.OpBind: "bind or listen",
+	abi.OpDeadline: "set deadline of connection", abi.OpSendTo: "send datagram",
+	abi.OpShort: "choose how much to read or write", abi.OpDescriptorUse: "use connection",
+	abi.OpDescriptorClose: "close", abi.OpFault: "network", abi.OpPeerTimer: "timers of the peers",
+	abi.OpPass: "time passes for the peers", abi.OpGoOn: "go on",
+	abi.OpSignalSend: "send signal", abi.OpSignalSet: "set what signals do",
+	abi.OpSignalReceive: "wait for signals", abi.OpSignalArrive: "arrival of a signal",
 }
 
 func (o Operation) String() string {
@@ -99,7 +127,8 @@ func (o Operation) String() string {
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
-	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race", "limit", "livelock",
+	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
+	"limit", "livelock",
 }
 
 func (o Outcome) String() string {
@@ -160,7 +189,8 @@ const (
 	SocketConnect  Operation = abi.OpConnect
 	SocketBind     Operation = abi.OpBind // or listen
 	NetworkFault   Operation = abi.OpFault
-	PeerTimer      Operation = abi.OpPeerTimer // whether their time passes before the program's clock advances: 0 is no
+	// Whether their time passes before the program's clock advances: 0 is no.
+	PeerTimer      Operation = abi.OpPeerTimer
 	TimePasses     Operation = abi.OpPass
 	SocketWrite    Operation = abi.OpSocketWrite
 	SocketRead     Operation = abi.OpSocketRead
@@ -186,7 +216,8 @@ const (
 func decodeAccess(m *abi.MemoryAccess) MemoryAccess {
 	n := min(m.StackLength, uint64(len(m.Stack)))
 	return MemoryAccess{
-		Address: m.Address, Size: int(m.Size), Write: m.Kind&abi.MemoryWrite != 0, Atomic: m.Kind&abi.MemoryAtomic != 0,
+		Address: m.Address, Size: int(m.Size), Write: m.Kind&abi.MemoryWrite != 0,
+		Atomic:    m.Kind&abi.MemoryAtomic != 0,
 		Goroutine: m.Goroutine, Stack: append([]uint64(nil), m.Stack[:n]...), slot: m.Slot, clock: m.Clock,
 	}
 }

@@ -46,7 +46,8 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		}
 	case abi.ExchangePass:
 		if h.Connection != 0 || h.Length != 0 {
-			return model.Input{}, damage("that time passes has connection %d and %d bytes", h.Connection, h.Length)
+			return model.Input{}, damage("that time passes has connection %d and %d bytes", h.Connection,
+				h.Length)
 		}
 		if in.Most = time.Duration(h.Most); in.Most < 0 {
 			return model.Input{}, damage("at most %d ns are to pass", h.Most)

@@ -25,10 +25,12 @@ var faults = [abi.FaultCount]struct{ kind, on, text string }{
 
 	abi.FaultsReceived + abi.DatagramLost - 1:    {"lost", "read", "the datagram that comes is lost"},
 	abi.FaultsReceived + abi.DatagramDoubled - 1: {"duplicated", "read", "the datagram comes twice"},
-	abi.FaultsReceived + abi.DatagramLate - 1:    {"reordered", "read", "the datagram comes after the next one"},
-	abi.FaultsSent + abi.DatagramLost - 1:        {"lost", "write", "the datagram to the peer is lost"},
-	abi.FaultsSent + abi.DatagramDoubled - 1:     {"duplicated", "write", "the datagram to the peer arrives twice"},
-	abi.FaultsSent + abi.DatagramLate - 1:        {"reordered", "write", "the datagram arrives after the next one"},
+	abi.FaultsReceived + abi.DatagramLate - 1: {"reordered", "read",
+		"the datagram comes after the next one"},
+	abi.FaultsSent + abi.DatagramLost - 1: {"lost", "write", "the datagram to the peer is lost"},
+	abi.FaultsSent + abi.DatagramDoubled - 1: {"duplicated", "write",
+		"the datagram to the peer arrives twice"},
+	abi.FaultsSent + abi.DatagramLate - 1: {"reordered", "write", "the datagram arrives after the next one"},
 }
 
 // The words for faults of the network.
@@ -52,7 +54,8 @@ type FaultPlace struct {
 	Port uint16   `json:"port,omitempty"`
 	// Datagrams says that it is a port of UDP, and not of TCP.
 	Datagrams bool `json:"datagrams,omitempty"`
-	// Path is that of a Unix socket: IP and Port are zero then. It begins with a zero byte if it is abstract.
+	// Path is that of a Unix socket: IP and Port are zero then. It begins with a zero byte if it is
+	// abstract.
 	Path string `json:"path,omitempty"`
 }
 
@@ -92,12 +95,14 @@ func (e Environment) describeFaults(sh *abi.SharedEnvironment) error {
 	sh.Faults, sh.FaultSet = uint64(max(e.Faults, 0)), uint64(set)
 	sh.FaultsSomewhere, sh.FaultsOpened = uint64(flag(len(e.FaultPeers) > 0)), uint64(flag(e.FaultsOpened))
 	if len(e.FaultPlaces) > abi.MaxFaultPlaces {
-		return fmt.Errorf("connections to %d addresses of peers can fail, and %d is the limit: name fewer peers",
+		return fmt.Errorf("connections to %d addresses of peers can fail, and %d is the limit: name "+
+			"fewer peers",
 			len(e.FaultPlaces), abi.MaxFaultPlaces)
 	}
 	sh.FaultPlaces = uint64(len(e.FaultPlaces))
 	for i, p := range e.FaultPlaces {
-		at := abi.FaultPlace{IP: p.IP, Port: uint64(p.Port), Datagrams: uint64(flag(p.Datagrams)), PathLength: uint64(len(p.Path))}
+		at := abi.FaultPlace{IP: p.IP, Port: uint64(p.Port), Datagrams: uint64(flag(p.Datagrams)),
+			PathLength: uint64(len(p.Path))}
 		if len(p.Path) > len(at.Path) {
 			return fmt.Errorf("the path %q of a socket is longer than %d bytes", p.Path, len(at.Path))
 		}

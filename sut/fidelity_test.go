@@ -15,7 +15,8 @@ import (
 func native(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", file, "./testdata/"+name).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", file,
+		"./testdata/"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	out, err := exec.Command(file, args...).Output()

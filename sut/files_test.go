@@ -52,7 +52,8 @@ func TestFilesAreLikeNative(t *testing.T) {
 		t.Fatalf("%d observations; there are more", n)
 	}
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
-		o := sut.Options{Dir: furnish(t), Isolation: isolation, Environment: sut.Environment{Stdin: []byte("some input")}}
+		o := sut.Options{Dir: furnish(t), Isolation: isolation,
+			Environment: sut.Environment{Stdin: []byte("some input")}}
 		compareFiles(t, controlled, o, want, 3)
 	}
 }
@@ -67,12 +68,14 @@ func TestRandomFileOperations(t *testing.T) {
 	}
 }
 
-var fileSeeds = flag.Int("file-seeds", 20, "programs of 300 random operations on files to compare with the kernel")
+var fileSeeds = flag.Int("file-seeds", 20,
+	"programs of 300 random operations on files to compare with the kernel")
 
 // nativeFiles returns a function that runs the program without control.
 func nativeFiles(t *testing.T) func(t *testing.T, stdin string, args ...string) []string {
 	path := filepath.Join(t.TempDir(), "files")
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", path,
+		"./testdata/files").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return func(t *testing.T, stdin string, args ...string) []string {
@@ -161,24 +164,25 @@ func residentKiB(t *testing.T, pid int) (n int) {
 func BenchmarkFiles(b *testing.B) {
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
 		without, with := start(b, isolation, "counter"), start(b, isolation, "one file")
-		b.Run(map[sut.Isolation]string{sut.Snapshot: "snapshot", sut.Fork: "fork"}[isolation], func(b *testing.B) {
-			var spent [2]time.Duration
-			executions := 0
-			for b.Loop() {
-				for i, w := range []*sut.Worker{without, with} {
-					began := time.Now()
-					for range 50 {
-						if log := run(b, w, sut.Schedule{}, nil); log.Outcome != sut.Completed {
-							b.Fatalf("%v: %s", log.Outcome, log.Stderr)
+		b.Run(map[sut.Isolation]string{sut.Snapshot: "snapshot", sut.Fork: "fork"}[isolation],
+			func(b *testing.B) {
+				var spent [2]time.Duration
+				executions := 0
+				for b.Loop() {
+					for i, w := range []*sut.Worker{without, with} {
+						began := time.Now()
+						for range 50 {
+							if log := run(b, w, sut.Schedule{}, nil); log.Outcome != sut.Completed {
+								b.Fatalf("%v: %s", log.Outcome, log.Stderr)
+							}
 						}
+						spent[i] += time.Since(began)
 					}
-					spent[i] += time.Since(began)
+					executions += 50
 				}
-				executions += 50
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(float64(executions)/spent[0].Seconds(), "executions/s")
-			b.ReportMetric(float64(executions)/spent[1].Seconds(), "writing-executions/s")
-		})
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(executions)/spent[0].Seconds(), "executions/s")
+				b.ReportMetric(float64(executions)/spent[1].Seconds(), "writing-executions/s")
+			})
 	}
 }

@@ -43,7 +43,8 @@ func build(dir, pkg string, races ...string) (*sut.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Output: filepath.Join(dir, "program"), Races: races})
+	return toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg,
+		Output: filepath.Join(dir, "program"), Races: races})
 }
 
 // start starts a worker that runs a scenario of the test program.
@@ -53,7 +54,8 @@ func start(t testing.TB, isolation sut.Isolation, scenario string, args ...strin
 }
 
 // startIn is start in a world.
-func startIn(t testing.TB, isolation sut.Isolation, world sut.Environment, scenario string, args ...string) *sut.Worker {
+func startIn(t testing.TB, isolation sut.Isolation, world sut.Environment, scenario string,
+	args ...string) *sut.Worker {
 	t.Helper()
 	o := sut.Options{Args: append([]string{scenario}, args...), Isolation: isolation, Environment: world}
 	w, err := sut.Start(program, o)
@@ -91,10 +93,12 @@ func (e *echoServer) Exchange(in model.Input) (model.Answer, error) {
 	case model.Send:
 		if !e.silent {
 			data := append([]byte(nil), in.Data...)
-			return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: data}}}}, nil
+			return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn,
+				Data: data}}}}, nil
 		}
 	case model.Shutdown:
-		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, End: model.EOF}}}}, nil
+		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn,
+			End: model.EOF}}}}, nil
 	}
 	return model.Answer{}, nil
 }

@@ -29,7 +29,8 @@ func TestMemoryIsPutBack(t *testing.T) {
 
 // TestSnapshotEqualsFork is the cross-check of the two kinds of isolation.
 func TestSnapshotEqualsFork(t *testing.T) {
-	for _, scenario := range []string{"primitives", "memory", "timers", "random", "counter", "deadlock", "select"} {
+	for _, scenario := range []string{"primitives", "memory", "timers", "random", "counter", "deadlock",
+		"select"} {
 		snapshot, fork := start(t, sut.Snapshot, scenario), start(t, sut.Fork, scenario)
 		for seed := range uint64(30) {
 			s := sut.Schedule{Seed: seed + 1}
@@ -69,7 +70,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestTraces: the trace of a panic, with the addresses of arguments and of the environment, is the same in each process.
+// TestTraces: the trace of a panic, with the addresses of arguments and of the environment, is the
+// same in each process.
 func TestTraces(t *testing.T) {
 	traces := map[string]bool{}
 	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork, sut.Snapshot, sut.Fork} {
@@ -102,7 +104,8 @@ func TestSockets(t *testing.T) {
 				peers := *test.peers
 				log := run(t, w, sut.Schedule{Seed: seed}, &peers)
 				if log.Outcome != sut.Completed || string(log.Stdout) != test.want {
-					t.Fatalf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, test.want, log.Stderr, log.Message)
+					t.Fatalf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, test.want,
+						log.Stderr, log.Message)
 				}
 			}
 		})
@@ -110,15 +113,18 @@ func TestSockets(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	w, err := sut.Start(program, sut.Options{Args: []string{"hosts"}, Environment: sut.Environment{Hosts: []string{"127.0.0.2 example.test", "::1 example.test"}}})
+	w, err := sut.Start(program, sut.Options{Args: []string{"hosts"},
+		Environment: sut.Environment{Hosts: []string{"127.0.0.2 example.test", "::1 example.test"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	want := "[127.0.0.2 ::1] <nil>\n[127.0.0.1 ::1] <nil>\n[] lookup nowhere.test on 127.0.0.1:53: no such host\n"
+	want := "[127.0.0.2 ::1] <nil>\n[127.0.0.1 ::1] <nil>\n[] lookup nowhere.test on 127.0.0.1:53: no " +
+		"such host\n"
 	for seed := range uint64(5) {
 		if log := run(t, w, sut.Schedule{Seed: seed}, nil); string(log.Stdout) != want {
-			t.Errorf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, want, log.Stderr, log.Message)
+			t.Errorf("seed %d: %v, %q, want %q; %s%s", seed, log.Outcome, log.Stdout, want, log.Stderr,
+				log.Message)
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the third column of operations.md")
-var release = flag.String("release", "", "the release of Go that TestOperations builds its program with, such as go1.25.0")
+var release = flag.String("release", "",
+	"the release of Go that TestOperations builds its program with, such as go1.25.0")
 
 // operationRow is a row of operations.md.
 type operationRow struct {
@@ -63,7 +64,8 @@ func readOperations(t *testing.T) (text []byte, rows []operationRow) {
 
 // inLanguage are the operations that no package exports.
 var inLanguage = []string{
-	"chan send", "chan receive", "chan close", "chan range", "chan len", "chan cap", "select", "select default",
+	"chan send", "chan receive", "chan close", "chan range", "chan len", "chan cap", "select",
+	"select default",
 }
 
 // exportedOperations lists the functions, the methods and the function types that
@@ -119,7 +121,8 @@ func TestOperationsAreComplete(t *testing.T) {
 		if !slices.Contains([]string{"modelled", "transparent", "refused"}, row.treatment) || row.why == "" {
 			t.Errorf("%s: it has to be modelled, transparent or refused, with a reason", row.name)
 		}
-		if nothing := row.logged == "-"; nothing != (row.treatment == "refused") && nothing == (row.treatment == "modelled") {
+		if nothing := row.logged == "-"; nothing != (row.treatment == "refused") &&
+			nothing == (row.treatment == "modelled") {
 			t.Errorf("%s: %s, and in the log: %s", row.name, row.treatment, row.logged)
 		}
 	}
@@ -151,7 +154,8 @@ func TestOperations(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s: the log has: %s, the table says: %s (run this test with -update, and look at the difference)", row.name, got, want)
+			t.Errorf("%s: the log has: %s, the table says: %s (run this test with -update, and look at "+
+				"the difference)", row.name, got, want)
 		}
 		before := fmt.Sprintf("| %s | %s | ", row.name, row.treatment)
 		text = bytes.Replace(text, []byte(before+want), []byte(before+got), 1)
@@ -182,7 +186,8 @@ func TestOperationsWithEarlyTimers(t *testing.T) {
 	program := buildOperations(t)
 	_, rows := readOperations(t)
 	for _, row := range rows {
-		got, want := perform(t, program, row, sut.Environment{EarlyTimers: 1}), row.loggedBy("early timers.", program.Version)
+		got, want := perform(t, program, row, sut.Environment{EarlyTimers: 1}),
+			row.loggedBy("early timers.", program.Version)
 		if withoutSetting(got) != withoutSetting(want) {
 			t.Errorf("%s: the log has, with early timers: %s, the table says: %s", row.name, got, want)
 		}
@@ -214,7 +219,8 @@ func buildOperations(t *testing.T, races ...string) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(t.TempDir(), "program"), Races: races})
+	program, err := toolchain.Build(t.Context(),
+		sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(t.TempDir(), "program"), Races: races})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +231,10 @@ func buildOperations(t *testing.T, races ...string) *sut.Program {
 func perform(t *testing.T, program *sut.Program, row operationRow, world sut.Environment) string {
 	t.Helper()
 	log := runOperation(t, program, sut.Options{Args: []string{row.name}, Environment: world})
-	if refused := log.Outcome == sut.Refused; refused != (row.treatment == "refused") || !refused && log.Outcome != sut.Completed {
-		t.Errorf("%s: %v, though it is %s: %s%s", row.name, log.Outcome, row.treatment, log.Message, log.Stderr)
+	if refused := log.Outcome == sut.Refused; refused != (row.treatment == "refused") ||
+		!refused && log.Outcome != sut.Completed {
+		t.Errorf("%s: %v, though it is %s: %s%s", row.name, log.Outcome, row.treatment, log.Message,
+			log.Stderr)
 		return "-"
 	}
 	return loggedBetweenMarks(log.Events)
@@ -246,8 +254,8 @@ func runOperation(t *testing.T, program *sut.Program, o sut.Options) *sut.Log {
 	return log
 }
 
-// TestSettled: a transition that is settled is an operation and nothing else, whatever comes after it; and where a package does more in one
-// call, it is not.
+// TestSettled: a transition that is settled is an operation and nothing else, whatever comes after
+// it; and where a package does more in one call, it is not.
 func TestSettled(t *testing.T) {
 	for _, races := range [][]string{nil, {sut.RacesMain}} {
 		program := buildOperations(t, races...)
@@ -264,8 +272,10 @@ func TestSettled(t *testing.T) {
 			settled[row.name] = settledAfterAddition(t, row.name, log.Events)
 		}
 		for name, want := range map[string]bool{
-			"sync.Mutex.Lock": true, "sync.RWMutex.Lock": true, "sync.WaitGroup.Add": false, "sync.WaitGroup.Done": true, "sync/atomic.Int64.CompareAndSwap": true, "sync.Once.Do": true,
-			"sync/atomic.Value.Load": false, "sync/atomic.Value.Store": false, "sync/atomic.Value.Swap": false, "sync.Map.Load": false,
+			"sync.Mutex.Lock": true, "sync.RWMutex.Lock": true, "sync.WaitGroup.Add": false,
+			"sync.WaitGroup.Done": true, "sync/atomic.Int64.CompareAndSwap": true, "sync.Once.Do": true,
+			"sync/atomic.Value.Load": false, "sync/atomic.Value.Store": false,
+			"sync/atomic.Value.Swap": false, "sync.Map.Load": false,
 			"chan send": false, "sync.Cond.Wait": false, "time.Sleep": false,
 		} {
 			if settled[name] != want {
@@ -275,8 +285,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// settledAfterAddition reports whether the first transition is settled that main begins after the addition, which is. It has an
-// error if one that is settled goes on.
+// settledAfterAddition reports whether the first transition is settled that main begins after the
+// addition, which is. It has an error if one that is settled goes on.
 func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settled bool) {
 	t.Helper()
 	step, accesses, marks := sut.Event{}, 0, 0

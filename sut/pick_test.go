@@ -14,11 +14,13 @@ import (
 // the other goroutines nor parks the one that runs. Random schedules, and those of which all
 // alternatives are to be logged, are run without that; the same choices, prescribed, with it.
 func TestPickingWithoutLooking(t *testing.T) {
-	for _, scenario := range []string{"primitives", "memory", "timers", "random", "counter", "deadlock", "select", "sealed", "files", "panic"} {
+	for _, scenario := range []string{"primitives", "memory", "timers", "random", "counter", "deadlock",
+		"select", "sealed", "files", "panic"} {
 		w := start(t, sut.Snapshot, scenario)
 		for seed := range uint64(30) {
 			want := copyLog(run(t, w, sut.Schedule{Seed: seed + 1, WantEnabled: seed%2 == 0}, nil))
-			want.Events = slices.DeleteFunc(want.Events, func(e sut.Event) bool { return e.Kind == sut.Enabled })
+			want.Events = slices.DeleteFunc(want.Events,
+				func(e sut.Event) bool { return e.Kind == sut.Enabled })
 			want.Weight = 1 // nothing is picked at random
 			var prefix []model.Action
 			for _, e := range want.Events {
@@ -28,7 +30,8 @@ func TestPickingWithoutLooking(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, copyLog(run(t, w, sut.Schedule{Prefix: prefix}, nil))); diff != "" {
-				t.Fatalf("%s, seed %d: the same choices, prescribed, give another log:\n%s", scenario, seed+1, diff)
+				t.Fatalf("%s, seed %d: the same choices, prescribed, give another log:\n%s", scenario,
+					seed+1, diff)
 			}
 		}
 	}
@@ -42,7 +45,8 @@ func TestStepLimitWhereverItIs(t *testing.T) {
 	for limit := 1; limit < steps; limit++ {
 		short := copyLog(run(t, w, sut.Schedule{Steps: limit}, nil))
 		looked := copyLog(run(t, w, sut.Schedule{Steps: limit, WantEnabled: true}, nil))
-		looked.Events = slices.DeleteFunc(looked.Events, func(e sut.Event) bool { return e.Kind == sut.Enabled })
+		looked.Events = slices.DeleteFunc(looked.Events,
+			func(e sut.Event) bool { return e.Kind == sut.Enabled })
 		if diff := cmp.Diff(looked, short); diff != "" {
 			t.Fatalf("limit %d: %v; with and without looking at the others:\n%s", limit, short.Outcome, diff)
 		}

@@ -22,7 +22,8 @@ func TestPriorities(t *testing.T) {
 	for _, scenario := range []string{"counter", "primitives", "select", "sealed", "timers", "deadlock"} {
 		w := start(t, sut.Snapshot, scenario)
 		for seed := range uint64(40) {
-			s := sut.Schedule{Seed: seed + 1, WantEnabled: true, Priorities: &sut.Priorities{Changes: []int{int(mix(seed)%40) + 1, int(mix(seed+99)%40) + 1}}}
+			s := sut.Schedule{Seed: seed + 1, WantEnabled: true,
+				Priorities: &sut.Priorities{Changes: []int{int(mix(seed)%40) + 1, int(mix(seed+99)%40) + 1}}}
 			switches += checkPriorities(t, s, run(t, w, s, nil).Events)
 			if t.Failed() {
 				t.Fatalf("%s, seed %d", scenario, s.Seed)
@@ -53,7 +54,8 @@ func checkPriorities(t *testing.T, s sut.Schedule, events []sut.Event) (switches
 		case sut.Stepped:
 			for _, g := range enabled {
 				if priority(g) > priority(e.Subject) {
-					t.Errorf("step %d is one of %#x with priority %#x, and %#x has %#x", step+1, e.Subject, priority(e.Subject), g, priority(g))
+					t.Errorf("step %d is one of %#x with priority %#x, and %#x has %#x", step+1, e.Subject,
+						priority(e.Subject), g, priority(g))
 				}
 			}
 			if lowered != 0 && e.Subject != lowered && slices.Contains(enabled, lowered) {
@@ -76,7 +78,8 @@ func TestPrioritiesAreFair(t *testing.T) {
 	w := start(t, sut.Snapshot, "spinlock")
 	ends := map[sut.Outcome]int{}
 	for seed := range uint64(100) {
-		ends[run(t, w, sut.Schedule{Seed: seed + 1, Priorities: &sut.Priorities{Changes: []int{1 + int(seed%20)}}, Steps: 2000}, nil).Outcome]++
+		ends[run(t, w, sut.Schedule{Seed: seed + 1,
+			Priorities: &sut.Priorities{Changes: []int{1 + int(seed%20)}}, Steps: 2000}, nil).Outcome]++
 	}
 	if ends[sut.Completed] != 100 {
 		t.Errorf("outcomes %v, want all to complete", ends)

@@ -50,8 +50,8 @@ func affinity(t *testing.T, pid int) (set unix.CPUSet) {
 	return set
 }
 
-// TestGarbageIsCollectedMeanwhile: an execution that lasts does not keep the checker from collecting
-// garbage, for which all of its goroutines have to stop.
+// TestGarbageIsCollectedMeanwhile: an execution that lasts does not keep the checker from
+// collecting garbage, for which all of its goroutines have to stop.
 func TestGarbageIsCollectedMeanwhile(t *testing.T) {
 	w, err := sut.Start(program, sut.Options{Args: []string{"spin"}, HangTimeout: time.Hour})
 	if err != nil {

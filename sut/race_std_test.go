@@ -21,7 +21,8 @@ func TestStandardLibraryHasNoRaces(t *testing.T) {
 	}
 	for _, pkg := range packages {
 		t.Run(pkg, func(t *testing.T) {
-			listed, err := readStdList(filepath.Join("testdata/std", strings.ReplaceAll(pkg, "/", "_")+".txt"))
+			listed, err := readStdList(filepath.Join("testdata/std",
+				strings.ReplaceAll(pkg, "/", "_")+".txt"))
 			if err != nil || len(listed) == 0 {
 				t.Fatalf("%d tests are listed: %v", len(listed), err)
 			}
@@ -37,13 +38,15 @@ func TestStandardLibraryHasNoRaces(t *testing.T) {
 
 func raceFree(t *testing.T, r *stdRun, name string) {
 	t.Helper()
-	log, err := r.run("-test.v", "-test.short", "-test.timeout=0", "-test.parallel=100", "-test.run=^"+name+"$")
+	log, err := r.run("-test.v", "-test.short", "-test.timeout=0", "-test.parallel=100",
+		"-test.run=^"+name+"$")
 	switch {
 	case err != nil:
 		t.Errorf("%s: %v", name, err)
 	case log.Outcome == sut.DataRace:
 		t.Errorf("%s: a data race: %s", name, describe(r.program, log.Race))
 	case log.Outcome != sut.Completed:
-		t.Errorf("%s: %v: %s %s", name, log.Outcome, log.Message, lineWith(string(log.Stdout)+string(log.Stderr), ".go:"))
+		t.Errorf("%s: %v: %s %s", name, log.Outcome, log.Message,
+			lineWith(string(log.Stdout)+string(log.Stderr), ".go:"))
 	}
 }

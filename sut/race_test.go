@@ -88,7 +88,8 @@ func TestRaceLimits(t *testing.T) {
 		w := startRacy(t, p, sut.Snapshot, "limit", limit)
 		for range 2 { // the second time nothing must be left of the first
 			log := run(t, w, sut.Schedule{}, nil)
-			if log.Outcome != sut.OtherLimit || !strings.Contains(log.Message, says) || !strings.Contains(log.Message, "--races off") {
+			if log.Outcome != sut.OtherLimit || !strings.Contains(log.Message, says) ||
+				!strings.Contains(log.Message, "--races off") {
 				t.Errorf("%s: %v %q, want a limit: %s", limit, log.Outcome, log.Message, says)
 			}
 		}
@@ -104,18 +105,23 @@ func TestRaceIsWatched(t *testing.T) {
 		for seed := range uint64(10) {
 			first := run(t, w, sut.Schedule{Seed: seed}, nil)
 			if first.Race == nil || len(first.Race.Earlier.Stack) != 0 {
-				t.Fatalf("%v, %+v: want a race whose earlier access was not watched", first.Outcome, first.Race)
+				t.Fatalf("%v, %+v: want a race whose earlier access was not watched", first.Outcome,
+					first.Race)
 			}
 			second := run(t, w, sut.Schedule{Seed: seed, Watch: first.Race.First()}, nil)
-			if diff := cmp.Diff(first.Race.Later, second.Race.Later, cmp.AllowUnexported(sut.MemoryAccess{})); diff != "" {
+			if diff := cmp.Diff(first.Race.Later, second.Race.Later,
+				cmp.AllowUnexported(sut.MemoryAccess{})); diff != "" {
 				t.Fatalf("the race differs when it is watched:\n%s", diff)
 			}
 			a, b := second.Race.Earlier, second.Race.Later
-			if a.Goroutine == b.Goroutine || a.Atomic == b.Atomic || !a.Write || !b.Write || a.Address != b.Address {
-				t.Errorf("a race of %+v with %+v: want an atomic and a plain write by different goroutines", a, b)
+			if a.Goroutine == b.Goroutine || a.Atomic == b.Atomic || !a.Write || !b.Write ||
+				a.Address != b.Address {
+				t.Errorf("a race of %+v with %+v: want an atomic and a plain write by different goroutines",
+					a, b)
 			}
 			for _, access := range []sut.MemoryAccess{a, b} {
-				if at, ok := callerIn(p, access.Stack, "main."); !ok || !strings.HasPrefix(at.Function, "main.racyAtomicPlain.func") {
+				if at, ok := callerIn(p, access.Stack, "main."); !ok ||
+					!strings.HasPrefix(at.Function, "main.racyAtomicPlain.func") {
 					t.Errorf("an access at %v in %s, want one in racyAtomicPlain", at, at.Function)
 				}
 			}

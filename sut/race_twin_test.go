@@ -23,7 +23,8 @@ func parseTrace(t *testing.T, text string) []traced {
 	var list []traced
 	for line := range strings.Lines(text) {
 		var x traced
-		if _, err := fmt.Sscanf(line, "%1d%c%1d %d\n", &x.goroutine, &x.op, &x.object, &x.observed); err != nil {
+		if _, err := fmt.Sscanf(line, "%1d%c%1d %d\n", &x.goroutine, &x.op, &x.object,
+			&x.observed); err != nil {
 			t.Fatalf("trace %q: %v", line, err)
 		}
 		list = append(list, x)
@@ -92,7 +93,8 @@ func happensBefore(list []traced) {
 // communicate adds the edges of a channel operation. Those that could not go
 // ahead are no event.
 func communicate(x *traced, every map[string][]int, edges func(...int), note func(string)) {
-	sends, receives, closes := fmt.Sprint("send", x.object), fmt.Sprint("receive", x.object), fmt.Sprint("close", x.object)
+	sends, receives, closes := fmt.Sprint("send", x.object), fmt.Sprint("receive", x.object),
+		fmt.Sprint("close", x.object)
 	capacity := []int{1, 2, 0}[x.object]
 	switch {
 	case x.op == 'k':
@@ -112,7 +114,8 @@ func communicate(x *traced, every map[string][]int, edges func(...int), note fun
 
 // bytesOf are the bytes of the memory that an access touches.
 func bytesOf(part int) (from, to int) {
-	ranges := [...][2]int{{0, 8}, {8, 12}, {12, 16}, {8, 16}, {20, 21}, {21, 22}, {16, 24}, {32, 40}, {24, 40}, {0, 40}}
+	ranges := [...][2]int{{0, 8}, {8, 12}, {12, 16}, {8, 16}, {20, 21}, {21, 22}, {16, 24}, {32, 40},
+		{24, 40}, {0, 40}}
 	return ranges[part][0], ranges[part][1]
 }
 
@@ -163,7 +166,8 @@ func randomProgram(r *rand.Rand) string {
 	for i := 1; i < goroutines; i++ { // each is started by one that comes before it
 		parent := r.IntN(i)
 		at := r.IntN(len(words[parent]) + 1)
-		words[parent] = append(words[parent][:at:at], append([]string{fmt.Sprint("g", i)}, words[parent][at:]...)...)
+		words[parent] = append(words[parent][:at:at],
+			append([]string{fmt.Sprint("g", i)}, words[parent][at:]...)...)
 	}
 	if r.IntN(2) == 0 {
 		by := r.IntN(goroutines)
@@ -216,7 +220,8 @@ func TestDetectorAgainstReference(t *testing.T) {
 			case sut.DataRace:
 				racy++
 				if len(pairs) == 0 || pairs[0][1] != len(list)-1 {
-					t.Fatalf("%s, seed %d: the detector stops at operation %d, races are %v:\n%s%s", text, seed+1, len(list)-1, pairs, log.Stdout, describe(p, log.Race))
+					t.Fatalf("%s, seed %d: the detector stops at operation %d, races are %v:\n%s%s", text,
+						seed+1, len(list)-1, pairs, log.Stdout, describe(p, log.Race))
 				}
 			case sut.Completed, sut.Deadlock:
 				free++

@@ -18,8 +18,9 @@ import (
 
 var (
 	schedulesOfTwins  = flag.Int("twins", 1, "TestTwins runs each program with so many schedules")
-	referencePrograms = flag.Int("reference-programs", 150, "TestDetectorAgainstReference runs so many random programs")
-	everyTwin         = flag.Int("every-twin", 2, "TestTwins takes one of so many of each shape (1: all)")
+	referencePrograms = flag.Int("reference-programs", 150,
+		"TestDetectorAgainstReference runs so many random programs")
+	everyTwin = flag.Int("every-twin", 2, "TestTwins takes one of so many of each shape (1: all)")
 )
 
 // twin is a program of testdata/twins.
@@ -31,9 +32,9 @@ type twin struct {
 // counts are results of both detectors.
 type counts struct{ free, alarms, nativeAlarms, racy, found, nativeFound int }
 
-// TestTwins compares the detector with the native one, on small programs that use what the standard library
-// has for several goroutines: neither finds a data race in those that have none, and both find one in the
-// others. Each group of programs is a subtest.
+// TestTwins compares the detector with the native one, on small programs that use what the standard
+// library has for several goroutines: neither finds a data race in those that have none, and both
+// find one in the others. Each group of programs is a subtest.
 func TestTwins(t *testing.T) {
 	p, err := build(t.TempDir(), "./testdata/twins", sut.RacesDirect)
 	if err != nil {
@@ -78,7 +79,8 @@ func compareTwins(t *testing.T, p *sut.Program, native string, group []twin, n *
 	}
 }
 
-// sampled is one of so many groups of each shape; other ones of the same thing where it has several shapes.
+// sampled is one of so many groups of each shape; other ones of the same thing where it has several
+// shapes.
 func sampled(groups [][]twin, every int) (chosen [][]twin) {
 	seen := map[string]int{}
 	for _, group := range groups {
@@ -117,8 +119,8 @@ func twins(t *testing.T, p *sut.Program) (list []twin) {
 	return list
 }
 
-// grouped puts together what can run one after the other in one execution: all programs without a data race
-// that use the same thing.
+// grouped puts together what can run one after the other in one execution: all programs without a
+// data race that use the same thing.
 func grouped(list []twin) (groups [][]twin) {
 	byThing := map[string]int{}
 	for _, x := range list {
@@ -178,7 +180,8 @@ func buildNative(t *testing.T) string {
 		return ""
 	}
 	file := filepath.Join(t.TempDir(), "native")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-ldflags=-w", "-o", file, "./testdata/twins")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-ldflags=-w", "-o", file,
+		"./testdata/twins")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build -race: %v\n%s", err, out)

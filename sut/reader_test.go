@@ -42,13 +42,16 @@ func TestReaderAgrees(t *testing.T) {
 		}
 	}
 	if damaged < 100 || alike < 1000 {
-		t.Errorf("%d logs were damaged, %d records were those of the log before: the test says little", damaged, alike)
+		t.Errorf("%d logs were damaged, %d records were those of the log before: the test says little",
+			damaged, alike)
 	}
 }
 
 func randomRecord(random *rand.Rand) abi.Record {
-	kinds := []uint8{abi.RecordStep, abi.RecordStep, abi.RecordAccess, abi.RecordTick, abi.RecordEnabled, abi.RecordPending, abi.RecordNeed, abi.RecordIntended, abi.RecordPartner}
-	return abi.Record{Kind: kinds[random.IntN(len(kinds))], Number: 1 << 16, A: random.Uint64N(3), B: random.Uint64N(3)}
+	kinds := []uint8{abi.RecordStep, abi.RecordStep, abi.RecordAccess, abi.RecordTick, abi.RecordEnabled,
+		abi.RecordPending, abi.RecordNeed, abi.RecordIntended, abi.RecordPartner}
+	return abi.Record{Kind: kinds[random.IntN(len(kinds))], Number: 1 << 16, A: random.Uint64N(3),
+		B: random.Uint64N(3)}
 }
 
 // TestCommonPrefix tries every byte of a record.

@@ -59,10 +59,12 @@ func (w *Worker) soFar() *Log {
 func (w *Worker) load(s Schedule) error {
 	sh := w.process.Shared
 	if len(s.Prefix) > abi.MaxPrefix || len(s.Sleep) > abi.MaxSleepers {
-		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d", len(s.Prefix), len(s.Sleep), abi.MaxPrefix, abi.MaxSleepers)
+		return fmt.Errorf("the schedule has %d choices and %d sleepers; the limits are %d and %d",
+			len(s.Prefix), len(s.Sleep), abi.MaxPrefix, abi.MaxSleepers)
 	}
 	if s.SleepFrom < 0 || s.SleepFrom > len(s.Prefix) {
-		return fmt.Errorf("the sleep set is that before choice %d, but the prefix of the schedule has %d choices", s.SleepFrom, len(s.Prefix))
+		return fmt.Errorf("the sleep set is that before choice %d, but the prefix of the schedule has "+
+			"%d choices", s.SleepFrom, len(s.Prefix))
 	}
 	for i, c := range s.Prefix {
 		sh.Prefix[i] = abi.SharedAction{Goroutine: uint64(c.Goroutine), Choice: uint32(c.Choice)}
@@ -108,8 +110,9 @@ func (w *Worker) load(s Schedule) error {
 	return nil
 }
 
-// MaxEvents is how many events the log of the execution can have, but for what its end has to say: so many that transitions of a usual
-// length fill it only after Steps of them, and those that are longer do not take all memory.
+// MaxEvents is how many events the log of the execution can have, but for what its end has to say:
+// so many that transitions of a usual length fill it only after Steps of them, and those that are
+// longer do not take all memory.
 func (s *Schedule) MaxEvents() int {
 	const least, perTransition = 1<<18 - 1<<13, 16
 	switch most := abi.MaxRecords - abi.EndRecords; {
@@ -127,7 +130,8 @@ func guide(sh *abi.Shared, s Schedule) error {
 	sh.Seed, sh.ByPriority, sh.Changes = s.Seed, flag(s.Priorities != nil), 0
 	if p := s.Priorities; p != nil {
 		if len(p.Changes) > abi.MaxChanges {
-			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes), abi.MaxChanges)
+			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes),
+				abi.MaxChanges)
 		}
 		for i, at := range p.Changes {
 			sh.Change[i] = uint32(at)
@@ -170,8 +174,8 @@ func (w *Worker) finish() (*Log, error) {
 	return log, nil
 }
 
-// LastLog tells of the log that Run has returned last its number, which is higher by one than that of the log before, and how many
-// events, from the first on, are those of the log before.
+// LastLog tells of the log that Run has returned last its number, which is higher by one than that
+// of the log before, and how many events, from the first on, are those of the log before.
 func (w *Worker) LastLog() (number, same int) { return w.reader.number, w.reader.same }
 
 func (w *Worker) log() (*Log, error) {

@@ -39,7 +39,8 @@ func TestMemoryIsFlat(t *testing.T) {
 			debug.FreeOSMemory() // what is garbage is none of the checker's
 			worker, checker = append(worker, resident(t, w.Pid())), append(checker, resident(t, os.Getpid()))
 			t.Logf("%8d executions, %6.0f/s: worker %5d KiB, checker %5d KiB",
-				i+1, float64(i+1)/time.Since(started).Seconds(), worker[len(worker)-1]>>10, checker[len(checker)-1]>>10)
+				i+1, float64(i+1)/time.Since(started).Seconds(), worker[len(worker)-1]>>10,
+				checker[len(checker)-1]>>10)
 		}
 	}
 	for name, sizes := range map[string][]int{"worker": worker[1:], "checker": checker[1:]} {

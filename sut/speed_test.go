@@ -21,7 +21,8 @@ func BenchmarkIsolation(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, name := range []string{"small", "http"} {
-			b.Run(fmt.Sprintf("%s/races=%v", name, races), func(b *testing.B) { benchmarkIsolation(b, p, name) })
+			b.Run(fmt.Sprintf("%s/races=%v", name, races),
+				func(b *testing.B) { benchmarkIsolation(b, p, name) })
 		}
 	}
 }
@@ -33,7 +34,8 @@ func benchmarkIsolation(b *testing.B, p *sut.Program, name string) {
 	var inPlace, forked, inFresh, looped []float64 // executions per second, of each batch
 	events := 0
 	for b.Loop() {
-		inPlace = append(inPlace, rateWith(snapshot, batch, func() { events = len(complete(b, snapshot).Events) }))
+		inPlace = append(inPlace, rateWith(snapshot, batch,
+			func() { events = len(complete(b, snapshot).Events) }))
 		forked = append(forked, rateWith(fork, batch, func() { complete(b, fork) }))
 		inFresh = append(inFresh, rateOf(fresh, func() {
 			w := startProgram(b, p, sut.Fork, name, 1)
@@ -58,7 +60,9 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-func startProgram(b *testing.B, p *sut.Program, isolation sut.Isolation, name string, rounds int) *sut.Worker {
+func startProgram(
+	b *testing.B, p *sut.Program, isolation sut.Isolation, name string, rounds int,
+) *sut.Worker {
 	b.Helper()
 	w, err := sut.Start(p, sut.Options{Args: []string{name, fmt.Sprint(rounds)}, Isolation: isolation})
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 // comes out is listed in testdata/std, a file for each package; a test that is
 // listed as pass has to pass.
 var (
-	stdPackages = flag.String("std", "", "packages of the standard library to run the tests of, separated by commas; all: every listed one")
-	stdUpdate   = flag.Bool("update-std", false, "write the lists in testdata/std anew")
+	stdPackages = flag.String("std", "",
+		"packages of the standard library to run the tests of, separated by commas; all: every listed one")
+	stdUpdate = flag.Bool("update-std", false, "write the lists in testdata/std anew")
 )
 
 // stdAll are the packages whose tests are listed.
@@ -136,7 +137,8 @@ func newStdRun(t *testing.T, pkg string, races ...string) *stdRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Tests: true, Races: races, Output: filepath.Join(t.TempDir(), "tests")})
+	p, err := toolchain.Build(ctx, sut.BuildOptions{Dir: ".", Package: pkg, Tests: true, Races: races,
+		Output: filepath.Join(t.TempDir(), "tests")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +147,8 @@ func newStdRun(t *testing.T, pkg string, races ...string) *stdRun {
 	if err != nil || log.Outcome != sut.Completed {
 		t.Fatalf("listing the tests: %v, %+v", err, log)
 	}
-	r.names = slices.DeleteFunc(strings.Fields(string(log.Stdout)), func(name string) bool { return !strings.HasPrefix(name, "Test") })
+	r.names = slices.DeleteFunc(strings.Fields(string(log.Stdout)),
+		func(name string) bool { return !strings.HasPrefix(name, "Test") })
 	return r
 }
 
@@ -195,10 +198,12 @@ func (r *stdRun) result(name string) string {
 	case log.Outcome == sut.Exited:
 		return stdNotYet + ": fails: " + lineWith(out, ".go:")
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %v %s", stdNotYet, log.Outcome, lineWith(string(log.Stderr), ": ")))
+	return strings.TrimSpace(fmt.Sprintf("%s: %v %s", stdNotYet, log.Outcome,
+		lineWith(string(log.Stderr), ": ")))
 }
 
-// stillPass requires that what is listed as passing passes. Tests are run in groups, and those that do not pass there alone.
+// stillPass requires that what is listed as passing passes. Tests are run in groups, and those that
+// do not pass there alone.
 func (r *stdRun) stillPass(t *testing.T, listed []stdTest) {
 	t.Helper()
 	var names []string
@@ -225,15 +230,18 @@ func (r *stdRun) stillPass(t *testing.T, listed []stdTest) {
 
 // runTests runs the tests that a pattern matches in one execution.
 func (r *stdRun) runTests(pattern string) (*sut.Log, error) {
-	return r.run("-test.v", "-test.short", "-test.timeout=0", "-test.parallel=100", "-test.run=^("+pattern+")$")
+	return r.run("-test.v", "-test.short", "-test.timeout=0", "-test.parallel=100",
+		"-test.run=^("+pattern+")$")
 }
 
 // startsProcess reports whether a test was refused on its way to a subprocess.
 func (r *stdRun) startsProcess(log *sut.Log) bool {
-	return strings.Contains(log.Message, "subprocess") || slices.ContainsFunc(log.Stack, func(pc uint64) bool {
-		at, _ := r.program.Position(pc)
-		return strings.HasPrefix(at.Function, "os/exec.") || strings.HasPrefix(at.Function, "os.StartProcess")
-	})
+	return strings.Contains(log.Message, "subprocess") ||
+		slices.ContainsFunc(log.Stack, func(pc uint64) bool {
+			at, _ := r.program.Position(pc)
+			return strings.HasPrefix(at.Function, "os/exec.") ||
+				strings.HasPrefix(at.Function, "os.StartProcess")
+		})
 }
 
 // lineWith is the first line of a text that contains part.

@@ -24,10 +24,11 @@ type Schedule struct {
 	// Sleep is the sleep set in the state before choice SleepFrom of Prefix.
 	Sleep       []Sleeper
 	SleepFrom   int
-	Tentative   bool   // Prefix ends before the first choice from SleepFrom on that cannot be taken
-	WantEnabled bool   // log every goroutine that could have been picked
-	WantLeaks   bool   // end as Leaked when the program ends and leaves goroutines blocked for ever
-	Lenient     bool   // pass over what Prefix asks for and cannot be done; else the execution ends as Diverged
+	Tentative   bool // Prefix ends before the first choice from SleepFrom on that cannot be taken
+	WantEnabled bool // log every goroutine that could have been picked
+	WantLeaks   bool // end as Leaked when the program ends and leaves goroutines blocked for ever
+	// Pass over what Prefix asks for and cannot be done; else the execution ends as Diverged.
+	Lenient     bool
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
 	Priorities  *Priorities
 	Rare        []Rare // with a Seed: rare events, in no order
@@ -50,9 +51,10 @@ type Priorities struct {
 	Changes []int
 }
 
-// Rare has an event happen at a point where it can, if those of its kind are counted from 1. Faults of the network and
-// short reads and writes happen nowhere else where alternatives are picked at random. Early timers and signals happen elsewhere only
-// if nothing else can be picked, or by Priorities: they then have no points.
+// Rare has an event happen at a point where it can, if those of its kind are counted from 1. Faults
+// of the network and short reads and writes happen nowhere else where alternatives are picked at
+// random. Early timers and signals happen elsewhere only if nothing else can be picked, or by
+// Priorities: they then have no points.
 type Rare struct {
 	Kind RareKind
 	At   int
@@ -97,10 +99,12 @@ type Log struct {
 	Events   []Event
 	Outcome  Outcome
 	ExitCode int
-	Position int      // Diverged: the choice of the prefix that could not be followed
-	Message  string   // Refused, AssertionFailed, OtherLimit: in words; Exited: the signal that ended it, if one did
-	Stack    []uint64 // Refused, AssertionFailed, OtherLimit: program counters of the calls that led there
-	Race     *Race    // DataRace
+	Position int // Diverged: the choice of the prefix that could not be followed
+	// Refused, AssertionFailed, OtherLimit: in words; Exited: the signal that ended it, if one did.
+	Message string
+	// Refused, AssertionFailed, OtherLimit: program counters of the calls that led there.
+	Stack []uint64
+	Race  *Race // DataRace
 	// Weight is, if there was a Seed and no Priorities, one over the probability of the execution;
 	// +Inf if it is too large.
 	Weight float64
@@ -121,15 +125,20 @@ const (
 	AssertionFailed Outcome = abi.OutcomeAssert // tandem.Assert
 	Redundant       Outcome = abi.OutcomeRedundant
 	StepLimit       Outcome = abi.OutcomeSteps
-	LogLimit        Outcome = abi.OutcomeLogFull  // the log can have no more events; it ends with the last transition that is whole
-	OtherLimit      Outcome = abi.OutcomeLimit    // another limit of an execution was reached: Message says which
-	Diverged        Outcome = abi.OutcomeDiverged // the schedule could not be followed
-	Fatal           Outcome = abi.OutcomeFatal    // a fatal error of the runtime, such as concurrent map writes
-	Refused         Outcome = abi.OutcomeRefused  // the program did what cannot be checked
-	RoundLimit      Outcome = abi.OutcomeRounds   // a loop went on waiting though others could have gone on
-	Leaked          Outcome = abi.OutcomeLeaked   // it ended well, but left goroutines blocked for ever
-	Livelock        Outcome = abi.OutcomeLivelock // goroutines go on, but only go round in loops without effect, for ever
-	DataRace        Outcome = abi.OutcomeRace     // two unordered accesses to memory; see Log.Race
+	// The log can have no more events; it ends with the last transition that is whole.
+	LogLimit Outcome = abi.OutcomeLogFull
+	// Another limit of an execution was reached: Message says which.
+	OtherLimit Outcome = abi.OutcomeLimit
+	Diverged   Outcome = abi.OutcomeDiverged // the schedule could not be followed
+	// A fatal error of the runtime, such as concurrent map writes.
+	Fatal   Outcome = abi.OutcomeFatal
+	Refused Outcome = abi.OutcomeRefused // the program did what cannot be checked
+	// A loop went on waiting though others could have gone on.
+	RoundLimit Outcome = abi.OutcomeRounds
+	Leaked     Outcome = abi.OutcomeLeaked // it ended well, but left goroutines blocked for ever
+	// Goroutines go on, but only go round in loops without effect, for ever.
+	Livelock Outcome = abi.OutcomeLivelock
+	DataRace Outcome = abi.OutcomeRace // two unordered accesses to memory; see Log.Race
 )
 
 // Race is a data race: two accesses to the same memory that nothing orders, of

@@ -28,7 +28,8 @@ func TestOutcomes(t *testing.T) {
 		{"assert", sut.AssertionFailed, "one is small"},
 		{"fatal", sut.Fatal, "unlock of unlocked mutex"},
 		{"choose", sut.Completed, "0 0"},
-		{"timers", sut.Completed, "tick 20m0s after 30m0s tick 40m0s tick 1h0m0s tick 1h20m0s true 2026-01-01T00:00:00Z"},
+		{"timers", sut.Completed, "tick 20m0s after 30m0s tick 40m0s tick 1h0m0s tick 1h20m0s true " +
+			"2026-01-01T00:00:00Z"},
 		{"select", sut.Completed, "b default"},
 		{"primitives", sut.Completed, "13 3 true true"},
 		{"threads", sut.Completed, "one thread"},
@@ -54,7 +55,8 @@ func TestOutcomes(t *testing.T) {
 					log := run(t, w, sut.Schedule{Steps: 50_000}, nil)
 					said := string(log.Stdout) + string(log.Stderr) + log.Message
 					if log.Outcome != test.want || !strings.Contains(said, test.says) {
-						t.Fatalf("run %d: %v, want %v; it said %q, want %q", i, log.Outcome, test.want, said, test.says)
+						t.Fatalf("run %d: %v, want %v; it said %q, want %q", i, log.Outcome, test.want,
+							said, test.says)
 					}
 				}
 			})
@@ -199,10 +201,18 @@ func TestSleep(t *testing.T) {
 		{"nobody", nil, sut.Completed, both[0].Goroutine},
 		{"everybody", []sut.Sleeper{sleep(both[0]), sleep(both[1])}, sut.Redundant, 0},
 		{"the first, for good", []sut.Sleeper{sleep(both[0])}, sut.Redundant, both[1].Goroutine},
-		{"the first, until the second conflicts", []sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Write})}, sut.Completed, both[1].Goroutine},
-		{"the first, which reads, until the second writes", []sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Read})}, sut.Completed, both[1].Goroutine},
-		{"the first, until somebody uses another object", []sut.Sleeper{sleep(both[0], model.Access{Object: object + 1, Kind: model.Write})}, sut.Redundant, both[1].Goroutine},
-		{"another alternative of the first", []sut.Sleeper{sleep(model.Action{Goroutine: both[0].Goroutine, Choice: 1})}, sut.Completed, both[0].Goroutine},
+		{"the first, until the second conflicts",
+			[]sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Write})}, sut.Completed,
+			both[1].Goroutine},
+		{"the first, which reads, until the second writes",
+			[]sut.Sleeper{sleep(both[0], model.Access{Object: object, Kind: model.Read})}, sut.Completed,
+			both[1].Goroutine},
+		{"the first, until somebody uses another object",
+			[]sut.Sleeper{sleep(both[0], model.Access{Object: object + 1, Kind: model.Write})},
+			sut.Redundant, both[1].Goroutine},
+		{"another alternative of the first",
+			[]sut.Sleeper{sleep(model.Action{Goroutine: both[0].Goroutine, Choice: 1})}, sut.Completed,
+			both[0].Goroutine},
 	}
 	for _, test := range tests {
 		log := run(t, w, sut.Schedule{Prefix: prefix, Sleep: test.sleep, SleepFrom: len(prefix) - 1}, nil)
@@ -212,7 +222,8 @@ func TestSleep(t *testing.T) {
 			first = taken[len(prefix)].Goroutine
 		}
 		if log.Outcome != test.want || first != test.first {
-			t.Errorf("%s sleeps: %v, goroutine %x runs next; want %v and %x", test.name, log.Outcome, first, test.want, test.first)
+			t.Errorf("%s sleeps: %v, goroutine %x runs next; want %v and %x", test.name, log.Outcome, first,
+				test.want, test.first)
 		}
 	}
 }
@@ -255,7 +266,8 @@ func TestHungProgramIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := w.Run(sut.Schedule{}, nil); err == nil || !strings.Contains(err.Error(), "without a visible operation") {
+	if _, err := w.Run(sut.Schedule{}, nil); err == nil ||
+		!strings.Contains(err.Error(), "without a visible operation") {
 		t.Errorf("error %v, want one that says what the program does", err)
 	}
 }
@@ -265,7 +277,8 @@ func TestKilledWorker(t *testing.T) {
 	if err := syscall.Kill(w.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Run(sut.Schedule{}, nil); err == nil || !strings.Contains(err.Error(), "ended unexpectedly (signal: killed)") {
+	if _, err := w.Run(sut.Schedule{}, nil); err == nil ||
+		!strings.Contains(err.Error(), "ended unexpectedly (signal: killed)") {
 		t.Errorf("error %v, want one that says that the worker was killed", err)
 	}
 }
@@ -300,8 +313,10 @@ func TestOutputIsCut(t *testing.T) {
 		for range 2 {
 			log := run(t, w, sut.Schedule{}, nil)
 			for name, out := range map[string][]byte{"stdout": log.Stdout, "stderr": log.Stderr} {
-				kept, after, found := strings.Cut(string(out), "[tandem: an execution's output is kept up to 1 MiB")
-				if n := strings.Count(kept, "x"); !found || n < 1<<20-10 || n > 1<<20 || strings.Contains(after, "xx") {
+				kept, after, found := strings.Cut(string(out),
+					"[tandem: an execution's output is kept up to 1 MiB")
+				if n := strings.Count(kept, "x"); !found || n < 1<<20-10 || n > 1<<20 ||
+					strings.Contains(after, "xx") {
 					t.Errorf("%s: %d bytes are kept of the program's; it is said: %v", name, n, found)
 				}
 				if strings.Contains(after, "panic: at the end") != (name == "stderr") {
@@ -312,8 +327,8 @@ func TestOutputIsCut(t *testing.T) {
 	}
 }
 
-// TestPendingResume: a goroutine that rests before an operation on a connection is pending at nothing yet: a
-// descriptor's number is not the name of anything.
+// TestPendingResume: a goroutine that rests before an operation on a connection is pending at
+// nothing yet: a descriptor's number is not the name of anything.
 func TestPendingResume(t *testing.T) {
 	w := start(t, sut.Snapshot, "greeted")
 	resting := 0

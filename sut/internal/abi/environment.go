@@ -3,8 +3,8 @@ package abi
 // MaxFaultPlaces is at how many addresses peers can listen whose connections can fail.
 const MaxFaultPlaces = 64
 
-// Faults of connections to peers, by number. The Object of an opFault is the set of those that can happen there, with a bit
-// for each; its alternatives are that none does, and these in order.
+// Faults of connections to peers, by number. The Object of an opFault is the set of those that can
+// happen there, with a bit for each; its alternatives are that none does, and these in order.
 const (
 	FaultRefused    = iota                      // a connect
 	FaultUnanswered                             // a connect, until somebody gives up
@@ -16,7 +16,8 @@ const (
 	FaultCount      = FaultsSent + DatagramFaults
 )
 
-// What tandemFault returns: 0 is no fault, else the place of the fault among those of the operation.
+// What tandemFault returns: 0 is no fault, else the place of the fault among those of the
+// operation.
 const (
 	ConnectRefused = 1 + iota
 	ConnectUnanswered
@@ -61,17 +62,21 @@ type SharedEnvironment struct {
 	Start          uint64           // of the wall clock, in seconds of Unix time
 	Hosts          [HostsBytes]byte // lines of the hosts file
 	HostsLength    uint64
-	Short          [2]uint64 // how often a read can return less than there is, and a write take less than there is room for
-	Faults         uint64    // how many connections to peers can fail
-	FaultSet       uint64    // in which ways, with a bit for each
-	FaultPlace     [MaxFaultPlaces]FaultPlace
-	FaultPlaces    uint64
-	// Only connections to these places fail, and those that peers open if faultsOpened. Else all do.
+	// How often a read can return less than there is, and a write take less than there is room for.
+	Short       [2]uint64
+	Faults      uint64 // how many connections to peers can fail
+	FaultSet    uint64 // in which ways, with a bit for each
+	FaultPlace  [MaxFaultPlaces]FaultPlace
+	FaultPlaces uint64
+	// Only connections to these places fail, and those that peers open if faultsOpened. Else all
+	// do.
 	FaultsSomewhere, FaultsOpened uint64
-	Behaviours                    uint64 // of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice
-	Clients                       uint64 // of the peers, that connect to the program
-	PeerTimers                    uint64 // how often the peers' time can pass until a timer of theirs is due
-	NameServers                   uint64 // there are peers that serve names
-	PeerTime                      uint64 // time passes for the peers before the program's clock advances, or it is in a deadlock
-	PerConnection                 uint64 // an input to the peers has no effect on other connections than its own
+	// Of the peers, of which the first connect or listen chooses one; 0 and 1: there is no choice.
+	Behaviours  uint64
+	Clients     uint64 // of the peers, that connect to the program
+	PeerTimers  uint64 // how often the peers' time can pass until a timer of theirs is due
+	NameServers uint64 // there are peers that serve names
+	// Time passes for the peers before the program's clock advances, or it is in a deadlock.
+	PeerTime      uint64
+	PerConnection uint64 // an input to the peers has no effect on other connections than its own
 }

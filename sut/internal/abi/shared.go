@@ -28,7 +28,8 @@ const (
 )
 
 // outputNotice takes the place of what is printed beyond outputBytes.
-const OutputNotice = "\n[tandem: an execution's output is kept up to 1 MiB; what the program printed after this is not]\n"
+const OutputNotice = "\n[tandem: an execution's output is kept up to 1 MiB; what the program printed " +
+	"after this is not]\n"
 
 // Descriptors of a worker process.
 const (
@@ -107,28 +108,38 @@ type SharedAccess struct {
 
 // Kinds of records.
 const (
-	RecordStep     = 1 + iota // a transition begins: a goroutine; b, ready its need; number choice | choices<<16, flag stepSettled
-	RecordAccess              // a object, flag access kind, ready the wait conditions that held before, number delta, b counter before
-	RecordSpawn               // a the new goroutine, b entry of its function
-	RecordWake                // a the goroutine that was blocked
-	RecordTick                // a the new time
-	RecordEnabled             // a goroutine, number its alternatives: could have been picked for the next step
-	RecordExchange            // a connection, b hash of what was sent, number its length
-	RecordDelivery            // a connection, b hash of what arrived, number its length
-	RecordEnd                 // a the goroutine that ended
-	RecordPending             // a goroutine, b object, ready need, flag access kind, number enabled | choices<<16
-	RecordNeed                // of the last step, partner or pending operation: a object, ready what it waits for there, number how often it counts itself
-	RecordPartner             // the step completes an operation that was pending: as recordPending, open as recordStep
-	RecordIntended            // of the last partner or pending operation: an access that it would have made
-	RecordLeft                // a goroutine that is left blocked when the program ends, or, not at a point, in a deadlock
-	RecordSignal              // a the signal that arrives, 0 for none
+	// A transition begins: a goroutine; b, ready its need; number choice | choices<<16, flag
+	// stepSettled.
+	RecordStep = 1 + iota
+	// A object, flag access kind, ready the wait conditions that held before, number delta, b
+	// counter before.
+	RecordAccess
+	RecordSpawn    // a the new goroutine, b entry of its function
+	RecordWake     // a the goroutine that was blocked
+	RecordTick     // a the new time
+	RecordEnabled  // a goroutine, number its alternatives: could have been picked for the next step
+	RecordExchange // a connection, b hash of what was sent, number its length
+	RecordDelivery // a connection, b hash of what arrived, number its length
+	RecordEnd      // a the goroutine that ended
+	// A goroutine, b object, ready need, flag access kind, number enabled | choices<<16.
+	RecordPending
+	// Of the last step, partner or pending operation: a object, ready what it waits for there,
+	// number how often it counts itself.
+	RecordNeed
+	// The step completes an operation that was pending: as recordPending, open as recordStep.
+	RecordPartner
+	RecordIntended // of the last partner or pending operation: an access that it would have made
+	// A goroutine that is left blocked when the program ends, or, not at a point, in a deadlock.
+	RecordLeft
+	RecordSignal // a the signal that arrives, 0 for none
 	RecordKinds
 )
 
 // Flags of a transition.
 const (
 	StepSettled = 1 // it is one operation, which accesses one object, wherever it is executed
-	StepForced  = 2 // the program ends though goroutines can go on, since they only look again and again
+	// The program ends though goroutines can go on, since they only look again and again.
+	StepForced = 2
 )
 
 // record is one entry of the log of an execution.
@@ -199,7 +210,8 @@ const (
 	OpSignalSet
 	OpSignalReceive
 	OpSignalArrive
-	OpAccept      // from here to opDescriptorClose, and from opConnect to opPollWait: on sockets and pipes
+	// From here to opDescriptorClose, and from opConnect to opPollWait: on sockets and pipes.
+	OpAccept
 	OpBufferWrite // to what has bounded room
 	OpPollWrite
 	OpSocketTry // a read or write that does not wait
@@ -225,19 +237,21 @@ const (
 
 // How the clock came to advance, as the number of a recordTick.
 const (
-	TickLast      = iota // nothing else could happen
-	TickEarly            // it was picked: a part of its step
-	TickForced           // goroutines could go on, but only went round in loops that wait
-	TickLate             // no time has passed: what the network has held back arrives
-	TickWithin           // time has passed for the peers: a part of the step
-	TickAsk              // nothing else could happen, and time is to pass for the peers
-	TickAskForced        // goroutines could go on, but only went round in loops that wait; else likewise
+	TickLast   = iota // nothing else could happen
+	TickEarly         // it was picked: a part of its step
+	TickForced        // goroutines could go on, but only went round in loops that wait
+	TickLate          // no time has passed: what the network has held back arrives
+	TickWithin        // time has passed for the peers: a part of the step
+	TickAsk           // nothing else could happen, and time is to pass for the peers
+	// Goroutines could go on, but only went round in loops that wait; else likewise.
+	TickAskForced
 )
 
 // Bits of needs and ready masks.
 const (
-	ReadyFree    = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
-	ReadyReader  = 1 << 1 // a reader may enter: no writer has announced itself; there is room to write
+	ReadyFree = 1 << 0 // mutex free, counter zero, no readers inside, socket readable
+	// A reader may enter: no writer has announced itself; there is room to write.
+	ReadyReader  = 1 << 1
 	ReadySend    = 1 << 2 // channel has room, or is closed
 	ReadyReceive = 1 << 3 // channel has something to receive, or is closed
 	ReadyPartner = 1 << 4 // somebody waits to be the partner
@@ -302,15 +316,18 @@ const (
 
 // Objects that are not addresses.
 const (
-	GroupObject     = uint64(1) << 63       // the peer group as a whole
-	SocketObject    = uint64(1)<<63 | 1<<62 // | the name of a connection
-	FileObject      = uint64(1) << 62       // | the name of a file, of an entry of a directory, or of what is open
-	SignalObject    = uint64(1) << 61       // the signals that the program gets
-	SignalSource    = 0x7369676e616c73      // the goroutine that stands for their senders
-	PeerTimerSource = 0x74696d657273        // the goroutine that stands for the timers of the peers
-	NetworkSource   = 0x6e6574776f726b      // the goroutine that stands for a network which delivers late
-	PeerTimeSource  = 0x74696d65            // the goroutine that has time pass for the peers where nothing else can happen
-	ClockGoroutine  = uint64(2)             // where the clock advances early, it counts as a goroutine
+	GroupObject  = uint64(1) << 63       // the peer group as a whole
+	SocketObject = uint64(1)<<63 | 1<<62 // | the name of a connection
+	// | the name of a file, of an entry of a directory, or of what is open.
+	FileObject      = uint64(1) << 62
+	SignalObject    = uint64(1) << 61  // the signals that the program gets
+	SignalSource    = 0x7369676e616c73 // the goroutine that stands for their senders
+	PeerTimerSource = 0x74696d657273   // the goroutine that stands for the timers of the peers
+	// The goroutine that stands for a network which delivers late.
+	NetworkSource = 0x6e6574776f726b
+	// The goroutine that has time pass for the peers where nothing else can happen.
+	PeerTimeSource = 0x74696d65
+	ClockGoroutine = uint64(2) // where the clock advances early, it counts as a goroutine
 )
 
 // How a delivery ended the connection's inbound stream.
@@ -387,22 +404,27 @@ type Shared struct {
 // exchangeHeader says what data holds: a request's payload on the way out, a
 // sequence of deliveries on the way back.
 type ExchangeHeader struct {
-	Kind                uint32
-	Connection          uint32 // of a connect or listen, on the way out: the behaviour that is chosen for the peers
-	Errno               uint32
-	Length              uint32
-	Deliveries          uint32
-	More                uint32
-	Address             ExchangeAddress // of a connect or listen
-	Clients             uint32          // on the way back: of the peers, that have not ended
-	Failed              uint32          // on the way back: the execution ends here, for the reason in message
-	Name                uint64          // of a connect: of the connection, whatever the order in which others are opened
-	Most                uint64          // of a pass: ns until the program's next timer, 0 if it has none, or passOnce
-	Passed              uint64          // on the way back from a pass: ns that have gone
-	Shows, Idle, Tie, _ uint32          // likewise: see model.Time
+	Kind uint32
+	// Of a connect or listen, on the way out: the behaviour that is chosen for the peers.
+	Connection uint32
+	Errno      uint32
+	Length     uint32
+	Deliveries uint32
+	More       uint32
+	Address    ExchangeAddress // of a connect or listen
+	Clients    uint32          // on the way back: of the peers, that have not ended
+	// On the way back: the execution ends here, for the reason in message.
+	Failed uint32
+	// Of a connect: of the connection, whatever the order in which others are opened.
+	Name uint64
+	// Of a pass: ns until the program's next timer, 0 if it has none, or passOnce.
+	Most                uint64
+	Passed              uint64 // on the way back from a pass: ns that have gone
+	Shows, Idle, Tie, _ uint32 // likewise: see model.Time
 }
 
-// exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is itself.
+// exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is
+// itself.
 type ExchangeAddress struct {
 	Network  uint32
 	Flags    uint32
@@ -429,10 +451,10 @@ const (
 	AddressFlags
 )
 
-// What a message consists of, on connections that keep the bounds of messages: a byte that says what follows;
-// how long the address is, a byte; how long the data are, four bytes, big endian; the address; and the data. An
-// address is the 16 bytes of an IP address and two of a port, or the name of a Unix socket. It is left out where
-// the connection has only one other end.
+// What a message consists of, on connections that keep the bounds of messages: a byte that says
+// what follows; how long the address is, a byte; how long the data are, four bytes, big endian; the
+// address; and the data. An address is the 16 bytes of an IP address and two of a port, or the name
+// of a Unix socket. It is left out where the connection has only one other end.
 const (
 	MessagePlain  = 'd' // a datagram, without address
 	MessageIP     = 'i' // a datagram to, or from, an IP address
@@ -448,15 +470,17 @@ type DeliveryHeader struct {
 	Connection uint32
 	End        uint32
 	Length     uint32
-	Listener   uint32 // 1 + the number of that at which the peers have opened the connection; 0: it was there
+	// 1 + the number of that at which the peers have opened the connection; 0: it was there.
+	Listener uint32
 }
 
 // socketQueue is what the scheduler sees of one direction of a connection, of a
 // socket's datagrams, or of the connections that a listener may accept.
 type SocketQueue struct {
-	Object         uint64 // its name in the log
-	Readable       bool
-	Awaited        bool  // a peer has answered or connected, and who notices first would have waited for it
+	Object   uint64 // its name in the log
+	Readable bool
+	// A peer has answered or connected, and who notices first would have waited for it.
+	Awaited        bool
 	Room           int32 // bytes, or more than can ever be wanted
 	Want           int32 // room that the write which waits needs
 	Reader, Writer int32 // descriptors of its two ends, whose deadlines count; 0: none

@@ -18,7 +18,8 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Region{})-24]
 )
 
-// The kinds of records, operations and outcomes, and the alternatives of a signal, fit into their fields.
+// The kinds of records, operations and outcomes, and the alternatives of a signal, fit into their
+// fields.
 var (
 	_ = uint8(RecordKinds)
 	_ = uint8(OpCount)

@@ -47,8 +47,8 @@ func (p *Process) watch(stop <-chan struct{}) {
 	}
 }
 
-// openCall is the program counter of the last operation's call from a package where goroutines may be
-// preempted; 0: not known.
+// openCall is the program counter of the last operation's call from a package where goroutines may
+// be preempted; 0: not known.
 func (p *Process) openCall() uint64 {
 	p.mapped.Lock()
 	defer p.mapped.Unlock()
@@ -60,7 +60,8 @@ func (p *Process) openCall() uint64 {
 
 // hangPosition is where a program was that had to be ended.
 type hangPosition struct {
-	own    toolchain.Position // the innermost call in a package where goroutines may be preempted; zero if there is none
+	// The innermost call in a package where goroutines may be preempted; zero if there is none.
+	own    toolchain.Position
 	inside toolchain.Position // the innermost call outside of the runtime
 }
 
@@ -98,9 +99,11 @@ func hangPositionOf(p *toolchain.Program, pid int, open uint64) (h hangPosition)
 	return h
 }
 
-// ofRuntime reports whether a function is of the runtime, or of what was added to the program to control it.
+// ofRuntime reports whether a function is of the runtime, or of what was added to the program to
+// control it.
 func ofRuntime(function string) bool {
-	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/") || strings.HasPrefix(function, "gosave_")
+	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/") ||
+		strings.HasPrefix(function, "gosave_")
 }
 
 // callsOf lists the program counters of the calls that a process of a program is in, the innermost

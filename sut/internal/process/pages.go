@@ -25,11 +25,12 @@ const pageSize = 4096
 // until the worker writes one, and gets a copy of its own. That is a page fault,
 // and the worker counts its faults, so that the map need not be read otherwise.
 type pageTable struct {
-	pid     int
-	shared  *abi.Shared
-	saved   map[uint64]uint64 // the pages of the snapshot, and where their copies are
-	written map[uint64]uint64 // the pages of the region table, and where their copies are; 0: they were zero
-	faults  uint64            // page faults of the worker at the last scan
+	pid    int
+	shared *abi.Shared
+	saved  map[uint64]uint64 // the pages of the snapshot, and where their copies are
+	// The pages of the region table, and where their copies are; 0: they were zero.
+	written map[uint64]uint64
+	faults  uint64 // page faults of the worker at the last scan
 }
 
 func newPageTable(pid int, s *abi.Shared) *pageTable {
@@ -59,7 +60,8 @@ func (t *pageTable) snapshot() error {
 			return nil // zero
 		}
 		if at+pageSize > t.shared.Backup+t.shared.BackupBytes {
-			return fmt.Errorf("the program has more than %d MiB of memory before main starts", t.shared.BackupBytes>>20)
+			return fmt.Errorf("the program has more than %d MiB of memory before main starts",
+				t.shared.BackupBytes>>20)
 		}
 		all[page] = at
 		at += pageSize
@@ -76,7 +78,8 @@ func (t *pageTable) snapshot() error {
 // reports whether there were any.
 func (t *pageTable) scan() (added bool, err error) {
 	err = t.look(func(_ mapping, page, entry uint64) error {
-		isWritten := entry&pageSwapped != 0 || entry&(pagePresent|pageExclusive|pageOfFile) == pagePresent|pageExclusive
+		isWritten := entry&pageSwapped != 0 ||
+			entry&(pagePresent|pageExclusive|pageOfFile) == pagePresent|pageExclusive
 		if _, known := t.written[page]; isWritten && !known {
 			t.written[page] = t.saved[page]
 			added = true

@@ -46,7 +46,8 @@ func TestJoinPages(t *testing.T) {
 				t.Fatalf("page %#x is put back from %#x, its copy is at %#x", page, from, saved[page])
 			}
 		}
-		if len(wide) > len(tight) || !slices.IsSortedFunc(wide, func(a, b abi.Region) int { return int(a.Address) - int(b.Address) }) {
+		if len(wide) > len(tight) || !slices.IsSortedFunc(wide,
+			func(a, b abi.Region) int { return int(a.Address) - int(b.Address) }) {
 			t.Fatalf("%d regions with gaps, %d without", len(wide), len(tight))
 		}
 	}

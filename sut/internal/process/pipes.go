@@ -98,13 +98,13 @@ func writeByte(pipe *os.File, b byte) error {
 
 // readByte waits for a byte from a pipe.
 //
-// Go's runtime is not told of these system calls. Its monitor would look, every 20 us, for calls that
-// last that long, in a thread that takes turns with the worker on its processor. An execution
+// Go's runtime is not told of these system calls. Its monitor would look, every 20 us, for calls
+// that last that long, in a thread that takes turns with the worker on its processor. An execution
 // lasts about as long, so the monitor would always find one.
 //
 // The call that waits is poll(2). A signal interrupts it even if its handler asks for a restart. A
-// goroutine that is to be stopped, for a garbage collection, gets such signals until it stops, which
-// it does before it waits again.
+// goroutine that is to be stopped, for a garbage collection, gets such signals until it stops,
+// which it does before it waits again.
 func readByte(pipe *os.File) (b byte, err error) {
 	poll := unix.PollFd{Fd: int32(pipe.Fd()), Events: unix.POLLIN}
 	if err := uninterrupted(func() unix.Errno {
@@ -124,7 +124,8 @@ func readByte(pipe *os.File) (b byte, err error) {
 	return b, err
 }
 
-// uninterrupted makes a call until no signal interrupts it. In between the goroutine can be stopped.
+// uninterrupted makes a call until no signal interrupts it. In between the goroutine can be
+// stopped.
 func uninterrupted(call func() unix.Errno) error {
 	for {
 		switch errno := call(); errno {

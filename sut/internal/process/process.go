@@ -1,6 +1,6 @@
 // Package process has one process execute a program again and again, each time from the memory that
-// it had just before main.main. It knows the commands and answers that go through the pipes, but not
-// what the executions are about: that is in the shared memory, and the caller's.
+// it had just before main.main. It knows the commands and answers that go through the pipes, but
+// not what the executions are about: that is in the shared memory, and the caller's.
 package process
 
 import (
@@ -129,7 +129,8 @@ func (p *Process) spawn(memory *os.File) error {
 func (p *Process) environment() []string {
 	mode := "snapshot"
 	if p.options.Fork {
-		mode = "forkeach" // as long as the other, so that what follows it in memory has the same address
+		// As long as the other, so that what follows it in memory has the same address.
+		mode = "forkeach"
 	}
 	fixed := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -195,8 +196,8 @@ func (p *Process) Prepare() error {
 	return nil
 }
 
-// PutBackNewPages adds the pages that the last execution was the first to write to the region table,
-// and has them put back, until that writes no others. It is called after each execution.
+// PutBackNewPages adds the pages that the last execution was the first to write to the region
+// table, and has them put back, until that writes no others. It is called after each execution.
 func (p *Process) PutBackNewPages() error {
 	if p.options.Fork {
 		return nil
@@ -231,8 +232,10 @@ func (p *Process) orGone(err error) error {
 // Explain adds what is known about the end of the process to an error.
 func (p *Process) Explain(err error) error {
 	if at := p.hung.Load(); at != nil {
-		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a loop "+
-			"that waits without synchronisation): it cannot be controlled there%v", p.options.HangTimeout, *at)
+		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a "+
+			"loop "+
+			"that waits without synchronisation): it cannot be controlled there%v", p.options.HangTimeout,
+			*at)
 	}
 	if !errors.Is(err, ErrGone) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, unix.EPIPE) {
 		return err

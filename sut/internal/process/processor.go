@@ -8,7 +8,8 @@ import (
 )
 
 // Processor is the one that a process runs on. Checker and process take turns and never run at the
-// same time; on two processors each turn would have to wake one up, which takes longer than most turns.
+// same time; on two processors each turn would have to wake one up, which takes longer than most
+// turns.
 type Processor struct {
 	// Number tells processes apart that run at the same time, so that they spread over the
 	// processors: 1, 2, ...; 0: it does not matter.

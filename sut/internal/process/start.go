@@ -13,10 +13,10 @@ const (
 	onlyAsk           = 0xffffffff // changes nothing
 )
 
-// startOnThread starts a process from a thread that lives until stop is closed: the kernel takes the
-// end of the thread for that of the parent. Each process has its arguments at the same addresses,
-// since the trace of a panic shows these. Where the addresses cannot be fixed, outputs may differ,
-// and whoever notices that says so.
+// startOnThread starts a process from a thread that lives until stop is closed: the kernel takes
+// the end of the thread for that of the parent. Each process has its arguments at the same
+// addresses, since the trace of a panic shows these. Where the addresses cannot be fixed, outputs
+// may differ, and whoever notices that says so.
 func startOnThread(process *exec.Cmd, stop <-chan struct{}) error {
 	started := make(chan error)
 	go func() {

@@ -29,7 +29,8 @@ func editAtomics(e *editor, first bool) {
 	if first {
 		e.swap("", "import (\n", imports)
 		e.add(pointDeclaration)
-		e.add("//go:linkname tandemPointToSwap\n//go:noescape\nfunc tandemPointToSwap(object unsafe.Pointer, old uint64, width uint8)")
+		e.add("//go:linkname tandemPointToSwap\n//go:noescape\nfunc tandemPointToSwap(object " +
+			"unsafe.Pointer, old uint64, width uint8)")
 		e.add(fmt.Sprintf(atomicKinds, abi.AtomicLoad, abi.AtomicStore, abi.AtomicUpdate))
 		e.add(loadPointer)
 		return
@@ -37,10 +38,10 @@ func editAtomics(e *editor, first bool) {
 	e.swap("", "package atomic\n", "package atomic\n\n"+imports+"\t\"unsafe\"\n)\n")
 }
 
-// editAtomicTypes has the methods of the types of sync/atomic perform their operations
-// themselves. They used to call the functions, which the compiler replaces by instructions wherever a
-// method is inlined. Of the instances of a generic function that uses them, such as the methods of
-// Pointer, the linker keeps that of any package: not one may be without its point.
+// editAtomicTypes has the methods of the types of sync/atomic perform their operations themselves.
+// They used to call the functions, which the compiler replaces by instructions wherever a method is
+// inlined. Of the instances of a generic function that uses them, such as the methods of Pointer,
+// the linker keeps that of any package: not one may be without its point.
 func editAtomicTypes(e *editor) {
 	for _, d := range e.tree.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -71,7 +72,8 @@ func editAtomicTypes(e *editor) {
 		}
 		e.replace(e.offset(f.Pos()), e.offset(f.Pos()), "//go:noinline\n")
 	}
-	e.swap("", "import \"unsafe\"\n", "import (\n\t\"internal/race\"\n\tia \"internal/runtime/atomic\"\n\t\"unsafe\"\n)\n")
+	e.swap("", "import \"unsafe\"\n", "import (\n\t\"internal/race\"\n\tia "+
+		"\"internal/runtime/atomic\"\n\t\"unsafe\"\n)\n")
 }
 
 // callMethod replaces the call of a function, and its first argument, by that of a method.
@@ -141,8 +143,11 @@ func atomicBody(f *ast.FuncDecl) string {
 }
 
 // loadPointer is LoadPointer with a name that the compiler does not know.
-var loadPointer = "//go:nosplit\n//go:noinline\nfunc tandemLoadPointer(addr *unsafe.Pointer) (val unsafe.Pointer) { " +
-	pointCall(abi.OpLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " + atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
+var loadPointer = "//go:nosplit\n//go:noinline\n" +
+	"func tandemLoadPointer(addr *unsafe.Pointer) (val " +
+	"unsafe.Pointer) { " +
+	pointCall(abi.OpLoad, "addr", "nil") + "; val = ia.Loadp(unsafe.Pointer(addr)); " +
+	atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
 
 // atomicOperation is the body of a function that performs an operation of sync/atomic on the
 // variable of a type at address. Its results have the names that they have in doc.go.
@@ -159,8 +164,10 @@ func atomicOperation(operation, typ, address string) string {
 	case "Swap":
 		body = "old = " + typ + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
-		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(%s), uint64(%s), %s)", address, convert("old"), t.size)
-		kind, body = "atomicSwapKind(swapped)", "swapped = ia.Cas"+t.suffix+"("+addr+", "+convert("old")+", "+convert("new")+")"
+		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(%s), uint64(%s), %s)", address,
+			convert("old"), t.size)
+		kind, body = "atomicSwapKind(swapped)",
+			"swapped = ia.Cas"+t.suffix+"("+addr+", "+convert("old")+", "+convert("new")+")"
 	case "Add":
 		body = "new = " + typ + "(ia.Xadd" + t.suffix + "(" + addr + ", " + t.delta + "(delta)))"
 	case "And", "Or":
@@ -202,14 +209,18 @@ func atomicSwapKind(swapped bool) uint8 {
 func editAtomicPointers(e *editor) {
 	const address = "(*uintptr)(noescape(unsafe.Pointer(ptr)))"
 	e.point("sync_atomic_StorePointer", abi.OpStore, "ptr", "nil")
-	e.swap("sync_atomic_StorePointer", "sync_atomic_StoreUintptr((*uintptr)(unsafe.Pointer(ptr)), uintptr(new))",
+	e.swap("sync_atomic_StorePointer", "sync_atomic_StoreUintptr((*uintptr)(unsafe.Pointer(ptr)), "+
+		"uintptr(new))",
 		"atomic.StorepNoWB(unsafe.Pointer(ptr), new); "+atomicNote("raceenabled", "ptr", "atomicStore"))
 	e.point("sync_atomic_SwapPointer", abi.OpUpdate, "ptr", "nil")
 	e.swap("sync_atomic_SwapPointer", "sync_atomic_SwapUintptr("+address+", uintptr(new))",
 		"atomic.Xchguintptr("+address+", uintptr(new))")
 	e.before("sync_atomic_SwapPointer", "return old", atomicNote("raceenabled", "ptr", "atomicUpdate"))
-	e.enter("sync_atomic_CompareAndSwapPointer", "tandemAtomicPointToSwap(unsafe.Pointer(ptr), uint64(uintptr(old)), 8)")
-	e.swap("sync_atomic_CompareAndSwapPointer", "return sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
+	e.enter("sync_atomic_CompareAndSwapPointer",
+		"tandemAtomicPointToSwap(unsafe.Pointer(ptr), uint64(uintptr(old)), 8)")
+	e.swap("sync_atomic_CompareAndSwapPointer",
+		"return sync_atomic_CompareAndSwapUintptr("+address+", uintptr(old), uintptr(new))",
 		"swapped := atomic.Casuintptr("+address+", uintptr(old), uintptr(new)); if swapped { "+
-			atomicNote("raceenabled", "ptr", "atomicUpdate")+" } else { "+atomicNote("raceenabled", "ptr", "atomicLoad")+" }; return swapped")
+			atomicNote("raceenabled", "ptr", "atomicUpdate")+" } else { "+
+			atomicNote("raceenabled", "ptr", "atomicLoad")+" }; return swapped")
 }

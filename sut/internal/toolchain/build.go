@@ -22,11 +22,12 @@ import (
 
 // BuildOptions say what to build.
 type BuildOptions struct {
-	Dir       string   // where the go command runs
-	Package   string   // as the go command takes it
-	Tests     bool     // build the tests of the package; otherwise it is a main package
-	Output    string   // the file to write; its path is absolute
-	PreemptIn []string // packages beside the main module in which goroutines may be preempted; PATH or PATH/...
+	Dir     string // where the go command runs
+	Package string // as the go command takes it
+	Tests   bool   // build the tests of the package; otherwise it is a main package
+	Output  string // the file to write; its path is absolute
+	// Packages beside the main module in which goroutines may be preempted; PATH or PATH/...
+	PreemptIn []string
 	// Races says in which packages accesses to memory are watched for data races:
 	// PATH, PATH/..., RacesMain, RacesDirect or RacesAll. Empty: nowhere.
 	Races []string
@@ -34,7 +35,9 @@ type BuildOptions struct {
 
 // Patterns of packages in BuildOptions.Races.
 const (
-	RacesMain   = "main"   // those of the main module, and what the standard library has for data: lists, buffers, encoders
+	// Those of the main module, and what the standard library has for data: lists, buffers,
+	// encoders.
+	RacesMain   = "main"
 	RacesDirect = "direct" // these, and those of the modules that a main module requires directly
 	RacesAll    = "all"    // all of the standard library and of other modules
 )
@@ -51,7 +54,8 @@ type Program struct {
 	Races      []string // as in BuildOptions
 	Direct     []string // modules that are watched as direct dependencies, sorted
 	symbols    *symbols
-	modules    map[string]string // of packages that are neither of the standard library nor of a main module
+	// Of packages that are neither of the standard library nor of a main module.
+	modules map[string]string
 }
 
 // Name is what the program is told to be its name: that of the file differs from
@@ -122,10 +126,12 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
 	}
 	if pattern, ok := unmatched(packages, o.PreemptIn, "main"); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there", pattern, o.Package)
+		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there",
+			pattern, o.Package)
 	}
 	if pattern, ok := unmatched(packages, o.Races, RacesMain, RacesDirect, RacesAll); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for there", pattern, o.Package)
+		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for there",
+			pattern, o.Package)
 	}
 	p := &Program{
 		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
@@ -143,7 +149,8 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	}
 	args = append(args, compilerFlags(packages, instances, p.Open, o.Races)...)
 	if !strings.Contains(t.goFlags, "-ldflags") { // the user's would not be heeded beside others
-		args = append(args, "-ldflags=-w") // nobody reads DWARF, and it is a third of the linker's work
+		// Nobody reads DWARF, and it is a third of the linker's work.
+		args = append(args, "-ldflags=-w")
 	}
 	if p.Hash, err = t.link(ctx, o, main, args); err != nil {
 		return nil, err
@@ -160,8 +167,11 @@ type Package struct {
 
 // Packages returns the packages that patterns, such as ./..., match when the go
 // command runs in dir.
-func (t *Toolchain) Packages(ctx context.Context, dir string, patterns ...string) (list []Package, err error) {
-	out, err := t.goCommand(ctx, dir, append([]string{"list", "-f", "{{.ImportPath}}\t{{.Dir}}", "--"}, patterns...)...)
+func (t *Toolchain) Packages(
+	ctx context.Context, dir string, patterns ...string,
+) (list []Package, err error) {
+	out, err := t.goCommand(ctx, dir, append([]string{"list", "-f", "{{.ImportPath}}\t{{.Dir}}", "--"},
+		patterns...)...)
 	for line := range strings.Lines(string(out)) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		list = append(list, Package{path, dir})
@@ -184,7 +194,8 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 	cgo, cgoErr := t.runList(ctx, o, "CGO_ENABLED=1")
 	for _, p := range cgo {
 		if !p.Standard && len(p.CgoFiles) > 0 {
-			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled\n\tat %s", p.ImportPath, p.cgoLine())
+			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled\n\tat %s",
+				p.ImportPath, p.cgoLine())
 		}
 	}
 	return packages, cmp.Or(err, cgoErr)
@@ -199,7 +210,8 @@ func (p listedPackage) mayUseCgo() bool {
 }
 
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	args := []string{"list", "-deps", "-e", "-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
+	args := []string{"list", "-deps", "-e",
+		"-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
 	args = append(args, tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")
@@ -300,11 +312,14 @@ func matchesAny(patterns []string, path string) bool {
 func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", "go"), args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOROOT="+t.Root, "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	cmd.Env = append(os.Environ(), "GOROOT="+t.Root, "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOOS=linux",
+		"GOARCH=amd64")
 	// Every allocation is to go through mallocgc, where it is noted.
 	const specialized = "sizespecializedmalloc"
-	if _, err := os.Stat(filepath.Join(t.Root, "src", "internal", "goexperiment", "exp_"+specialized+"_on.go")); err == nil {
-		cmd.Env = append(cmd.Env, "GOEXPERIMENT="+strings.TrimPrefix(os.Getenv("GOEXPERIMENT")+",no"+specialized, ","))
+	if _, err := os.Stat(filepath.Join(t.Root, "src", "internal", "goexperiment",
+		"exp_"+specialized+"_on.go")); err == nil {
+		cmd.Env = append(cmd.Env, "GOEXPERIMENT="+
+			strings.TrimPrefix(os.Getenv("GOEXPERIMENT")+",no"+specialized, ","))
 	}
 	return cmd
 }

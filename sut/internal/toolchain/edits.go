@@ -43,9 +43,12 @@ func pointCall(op int, object, state string) string {
 }
 
 // pointDeclaration makes the runtime's tandemPoint callable from another package.
-const pointDeclaration = "//go:linkname tandemPoint\n//go:noescape\nfunc tandemPoint(op uint8, object, state unsafe.Pointer)"
+const pointDeclaration = "//go:linkname tandemPoint\n//go:noescape\n" +
+	"func tandemPoint(op uint8, object, " +
+	"state unsafe.Pointer)"
 
-const isSocketDeclaration = "//go:linkname tandemIsSocket syscall.tandemIsSocket\nfunc tandemIsSocket(fd uintptr) bool"
+const isSocketDeclaration = "//go:linkname tandemIsSocket syscall.tandemIsSocket\nfunc " +
+	"tandemIsSocket(fd uintptr) bool"
 
 // rawFunction begins what calls a function of the program with a descriptor.
 const rawFunction = "tandemRaw(1); defer tandemRaw(-1)"
@@ -56,40 +59,48 @@ var patches = []patch{
 	{"runtime/proc.go", editScheduler},
 	{"runtime/debug.go", func(e *editor) {
 		e.enter("GOMAXPROCS", "if tandem.serving { return tandemProcessors(n) }")
-		e.enter("SetDefaultGOMAXPROCS", "if tandem.serving { tandemProcessorsUsed = tandemProcessorsThere; return }")
+		e.enter("SetDefaultGOMAXPROCS", "if tandem.serving { tandemProcessorsUsed = "+
+			"tandemProcessorsThere; return }")
 		e.enter("NumCPU", "if tandem.serving { return tandemProcessorsThere }")
 	}},
 	{"runtime/traceback.go", func(e *editor) {
-		e.swap("unwinder.resolveInternal", "lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
-			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, *(*uintptr)(unsafe.Pointer(lrPtr)))")
+		e.swap("unwinder.resolveInternal",
+			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
+			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, "+
+				"*(*uintptr)(unsafe.Pointer(lrPtr)))")
 	}},
 	// What these measure would be the checking, with threads of their own.
 	{"runtime/trace.go", func(e *editor) {
-		e.enter("StartTrace", `if tandem.serving { tandemRefuseCall("tracing the execution (runtime/trace)") }`)
+		e.enter("StartTrace",
+			`if tandem.serving { tandemRefuseCall("tracing the execution (runtime/trace)") }`)
 	}},
 	{"runtime/cpuprof.go", func(e *editor) {
-		e.enter("SetCPUProfileRate", `if tandem.serving && hz > 0 { tandemRefuseCall("profiling the processor (runtime/pprof)") }`)
+		e.enter("SetCPUProfileRate",
+			`if tandem.serving && hz > 0 { tandemRefuseCall("profiling the processor (runtime/pprof)") }`)
 	}},
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},
 	{"runtime/panic.go", func(e *editor) {
 		e.enter("fatalpanic", "tandem.aborting = true")
-		e.swap("newdefer", "d = new(_defer)", "mp = acquirem(); d = new(_defer); releasem(mp)") // it may be another goroutine's later: see tandemBorn
+		// It may be another goroutine's later: see tandemBorn.
+		e.swap("newdefer", "d = new(_defer)", "mp = acquirem(); d = new(_defer); releasem(mp)")
 	}},
 	{"runtime/malloc.go", func(e *editor) {
 		// The detector forgets memory when it is given back.
 		e.swap("", "if raceenabled {\n\t\tracemalloc(x, size-asanRZ)\n\t}", "tandemBorn(x)")
 		// Every object has a place of its own, and begins where that does.
 		e.swap("mallocgcTiny", "x = add(x, span.elemsize-size)", "")
-		e.swap("mallocgcTiny", "off+size <= maxTinySize && c.tiny != 0", "off+size <= maxTinySize && c.tiny != 0 && !tandem.on")
+		e.swap("mallocgcTiny", "off+size <= maxTinySize && c.tiny != 0",
+			"off+size <= maxTinySize && c.tiny != 0 && !tandem.on")
 	}},
 	{"runtime/iface.go", func(e *editor) { // who makes these caches would have allocated
 		e.enter("buildTypeAssertCache", "if tandem.on { return oldC }")
 		e.enter("buildInterfaceSwitchCache", "if tandem.on { return oldC }")
 	}},
 	{"runtime/mheap.go", func(e *editor) {
-		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), s.npages*pageSize) }")
+		e.enter("mheap.freeManual", "if raceenabled { racefree(unsafe.Pointer(s.base()), "+
+			"s.npages*pageSize) }")
 		e.enter("mheap.grow", "tandemHeapGrows(npage)")
 		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
 		e.point("internal_weak_runtime_makeStrongFromWeak", abi.OpWeak, "&work", "nil")
@@ -98,7 +109,8 @@ var patches = []patch{
 		e.enter("GC", "if tandem.serving { tandemCollect(); return }")
 		e.enter("gcStart", "if tandem.serving && !tandemCollecting { return }")
 		e.enter("gcBgMarkStartWorkers", "if tandem.serving { return }")
-		e.swap("gcStart", "if mode != gcBackgroundMode {\n\t\tGosched()", "if tandemCollecting { tandemMark() } else if mode != gcBackgroundMode {\n\t\tGosched()")
+		e.swap("gcStart", "if mode != gcBackgroundMode {\n\t\tGosched()",
+			"if tandemCollecting { tandemMark() } else if mode != gcBackgroundMode {\n\t\tGosched()")
 	}},
 	{"runtime/sigqueue.go", func(e *editor) {
 		e.enter("signal_recv", "if tandem.serving { return tandemSignalReceive() }")
@@ -111,10 +123,15 @@ var patches = []patch{
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
 		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
 	}},
-	{"runtime/time_nofake.go", func(e *editor) { e.enter("nanotime", "if tandem.now != 0 { return tandem.now }") }},
+	{"runtime/time_nofake.go", func(e *editor) {
+		e.enter("nanotime",
+			"if tandem.now != 0 { return tandem.now }")
+	}},
 	{"runtime/time.go", func(e *editor) {
-		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandemWallClock() }")
-		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); return tandem.now }")
+		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); "+
+			"return tandemWallClock() }")
+		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); "+
+			"return tandem.now }")
 		e.enter("timeSleep", "tandemReadClock(); tandemSleeps()")
 		e.enter("timer.modify", "tandemSetTimer(t)")
 		e.enter("timer.stop", "tandemSetTimer(t)")
@@ -149,7 +166,8 @@ var patches = []patch{
 		// Sockets are virtual, and files do not wait: nothing is left for the kernel to watch.
 		e.enter("netpollinit", "if tandem.serving { return }")
 		e.enter("netpollBreak", "if tandem.serving { return }")
-		e.enter("netpollopen", "if tandemPollOpen(fd, pd) { return 0 }; if tandem.serving { return tandemNotPolled }")
+		e.enter("netpollopen", "if tandemPollOpen(fd, pd) { return 0 }; if tandem.serving { return "+
+			"tandemNotPolled }")
 		e.enter("netpollclose", "if tandemPollClose(fd) || tandem.serving { return 0 }")
 	}},
 	{"runtime/cgo_mmap.go", func(e *editor) {
@@ -157,19 +175,28 @@ var patches = []patch{
 			"q, err := sysMmap(addr, n, prot, flags, fd, off); tandemMapped(q, n, flags); return q, err")
 	}},
 	{"runtime/stubs2.go", func(e *editor) { e.swap("", "func exit(code int32)", "") }},
-	{"runtime/sys_linux_amd64.s", func(e *editor) { e.swap("", "TEXT runtime·exit(SB)", "TEXT runtime·exit0(SB)") }},
-	{"runtime/asm_amd64.s", func(e *editor) { e.swap("", "CALL\truntime·exit(SB)", "CALL\truntime·exit0(SB)") }},
+	{"runtime/sys_linux_amd64.s", func(e *editor) {
+		e.swap("", "TEXT runtime·exit(SB)",
+			"TEXT runtime·exit0(SB)")
+	}},
+	{"runtime/asm_amd64.s", func(e *editor) {
+		e.swap("", "CALL\truntime·exit(SB)",
+			"CALL\truntime·exit0(SB)")
+	}},
 	{"runtime/atomic_pointer.go", editAtomicPointers},
 	{"sync/atomic/doc.go", func(e *editor) { editAtomics(e, true) }},
 	{"sync/atomic/doc_64.go", func(e *editor) { editAtomics(e, false) }},
 	{"sync/atomic/type.go", editAtomicTypes},
-	{"sync/atomic/value.go", func(e *editor) { // wherever these were inlined, their loads would be instructions
+	{"sync/atomic/value.go", func(e *editor) {
+		// wherever these were inlined, their loads would be instructions
 		for _, f := range []string{"Load", "Store", "Swap", "CompareAndSwap"} {
 			e.swap("Value."+f, "func (v *Value) "+f+"(", "//go:noinline\nfunc (v *Value) "+f+"(")
 		}
 	}},
 	{"sync/atomic/asm.s", func(e *editor) {
-		e.replace(0, len(e.text), "// The functions of this package have Go bodies here. This file lets others have none.\n")
+		e.replace(0, len(e.text), "// The functions of this package have Go bodies here. This "+
+			"file lets "+
+			"others have none.\n")
 	}},
 	{"internal/sync/mutex.go", func(e *editor) {
 		e.point("Mutex.Lock", abi.OpLock, "m", "&m.state")
@@ -183,17 +210,26 @@ var patches = []patch{
 		e.point("RWMutex.RUnlock", abi.OpReadUnlock, count, count)
 		e.point("RWMutex.TryRLock", abi.OpTryReadLock, count, count)
 		e.point("RWMutex.Unlock", abi.OpWriteUnlock, count, count)
-		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)", pointCall(abi.OpWriteLock, count, count))
-		e.before("RWMutex.Lock", "runtime_SemacquireRWMutex(&rw.writerSem", pointCall(abi.OpWriteWait, count, count))
-		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,", pointCall(abi.OpTryWriteLock, count, count))
+		e.before("RWMutex.Lock", "r := rw.readerCount.Add(-rwmutexMaxReaders)",
+			pointCall(abi.OpWriteLock, count, count))
+		e.before("RWMutex.Lock", "runtime_SemacquireRWMutex(&rw.writerSem",
+			pointCall(abi.OpWriteWait, count, count))
+		e.before("RWMutex.TryLock", "if !rw.readerCount.CompareAndSwap(0,",
+			pointCall(abi.OpTryWriteLock, count, count))
 		e.add(pointDeclaration)
 	}},
 	{"sync/waitgroup.go", func(e *editor) {
 		e.enter("WaitGroup.Add", "tandemAdd(unsafe.Pointer(wg), unsafe.Pointer(&wg.state), delta)")
-		e.enter("WaitGroup.Wait", `if tandemWait(unsafe.Pointer(wg), unsafe.Pointer(&wg.state)) { panic("sync: WaitGroup is reused before previous Wait has returned") }`)
-		e.add("//go:linkname tandemAdd\n//go:noescape\nfunc tandemAdd(object, state unsafe.Pointer, delta int)\n\n//go:linkname tandemWait\n//go:noescape\nfunc tandemWait(object, state unsafe.Pointer) bool")
+		e.enter("WaitGroup.Wait", "if tandemWait(unsafe.Pointer(wg), unsafe.Pointer(&wg.state)) "+
+			`{ panic("sync: WaitGroup is reused before previous Wait has returned") }`)
+		e.add("//go:linkname tandemAdd\n//go:noescape\n" +
+			"func tandemAdd(object, state unsafe.Pointer, " +
+			"delta int)\n\n//go:linkname tandemWait\n//go:noescape\n" +
+			"func tandemWait(object, state " +
+			"unsafe.Pointer) bool")
 	}},
-	{"testing/testing.go", func(e *editor) { // the other siblings may come this far, too, before this one goes on
+	{"testing/testing.go", func(e *editor) {
+		// the other siblings may come this far, too, before this one goes on
 		e.before("T.Parallel", "t.lastRaceErrors.Store", "runtime.Gosched()")
 	}},
 	{"sync/cond.go", func(e *editor) {
@@ -202,13 +238,17 @@ var patches = []patch{
 		e.point("Cond.Broadcast", abi.OpCondSignal, "c", "nil")
 		const address = "(unsafe.Pointer(&c.notify))"
 		e.before("Cond.Wait", "c.L.Lock()", "if race.Enabled { race.Acquire"+address+" }")
-		e.before("Cond.Signal", "runtime_notifyListNotifyOne(", "if race.Enabled { race.ReleaseMerge"+address+" }")
-		e.before("Cond.Broadcast", "runtime_notifyListNotifyAll(", "if race.Enabled { race.ReleaseMerge"+address+" }")
+		e.before("Cond.Signal", "runtime_notifyListNotifyOne(",
+			"if race.Enabled { race.ReleaseMerge"+address+" }")
+		e.before("Cond.Broadcast", "runtime_notifyListNotifyAll(",
+			"if race.Enabled { race.ReleaseMerge"+address+" }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n")
 	}},
 	{"sync/once.go", func(e *editor) {
-		e.enter("Once.Do", pointCall(abi.OpOnce, "o", "&o.done")+"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
-		e.before("Once.doSlow", "defer o.done.Store(", "if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
+		e.enter("Once.Do", pointCall(abi.OpOnce, "o", "&o.done")+
+			"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
+		e.before("Once.doSlow", "defer o.done.Store(",
+			"if race.Enabled { defer race.Release(unsafe.Pointer(o)) }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n\t\"unsafe\"\n")
 	}},
 	{"sync/pool.go", editPool},
@@ -216,7 +256,8 @@ var patches = []patch{
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/syscall_linux_amd64.go", func(e *editor) {
 		e.enter("Gettimeofday", "if tandemServes() { *tv = NsecToTimeval(tandemWallTime()); return nil }")
-		e.enter("Time", "if tandemServes() { tt = Time_t(tandemWallTime() / 1e9); if t != nil { *t = tt }; return tt, nil }")
+		e.enter("Time", "if tandemServes() { tt = Time_t(tandemWallTime() / 1e9); if t != nil { *t = tt "+
+			"}; return tt, nil }")
 	}},
 	{"syscall/rlimit.go", func(e *editor) {
 		e.enter("Setrlimit", `if tandemIsOn() { tandemRefuseCall("changing a resource limit") }`)
@@ -238,23 +279,28 @@ var patches = []patch{
 		e.enter("socketpair", "if tandemIsOn() { return tandemSocketPair(domain, typ, proto, fd) }")
 	}},
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
-	{"internal/syscall/unix/fcntl_unix.go", func(e *editor) { // it would ask the kernel about virtual descriptors
+	{"internal/syscall/unix/fcntl_unix.go", func(e *editor) {
+		// it would ask the kernel about virtual descriptors
 		e.swap("Fcntl", "val, errno := fcntl(int32(fd), int32(cmd), int32(arg))",
-			"r, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), uintptr(cmd), uintptr(arg)); val := int32(r)")
+			"r, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), uintptr(cmd), "+
+				"uintptr(arg)); val := int32(r)")
 	}},
 	{"internal/poll/fd_unix.go", func(e *editor) {
 		e.enter("FD.Close", "tandemFileClose(unsafe.Pointer(fd), fd.Sysfd)")
 		e.enter("FD.RawRead", rawFunction)
 		e.enter("FD.RawWrite", rawFunction)
 		e.enter("FD.WriteOnce", rawFunction)
-		const before = "if len(p) > 0 && tandemIsSocket(uintptr(fd.Sysfd)) && fd.incref() == nil { tandemBefore(fd.Sysfd, %v, len(p)); fd.decref() }"
+		const before = "if len(p) > 0 && tandemIsSocket(uintptr(fd.Sysfd)) && fd.incref() == nil { " +
+			"tandemBefore(fd.Sysfd, %v, len(p)); fd.decref() }"
 		e.enter("FD.Read", fmt.Sprintf(before, false))
 		e.enter("FD.Write", fmt.Sprintf(before, true))
 		e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 		e.add(isSocketDeclaration)
-		e.add("//go:linkname tandemFileClose\nfunc tandemFileClose(file unsafe.Pointer, fd int)\n\n" +
+		e.add("//go:linkname tandemFileClose\n" +
+			"func tandemFileClose(file unsafe.Pointer, fd int)\n\n" +
 			"//go:linkname tandemRaw\nfunc tandemRaw(by int)\n\n" +
-			"//go:linkname tandemBefore syscall.tandemBefore\nfunc tandemBefore(fd int, write bool, n int)")
+			"//go:linkname tandemBefore syscall.tandemBefore\n" +
+			"func tandemBefore(fd int, write bool, n int)")
 	}},
 	{"internal/poll/fd_posix.go", func(e *editor) { e.enter("FD.RawControl", rawFunction) }},
 	{"internal/poll/fd_mutex.go", func(e *editor) {
@@ -268,10 +314,12 @@ var patches = []patch{
 	{"plugin/plugin_stubs.go", func(e *editor) {
 		e.enter("open", `tandemRefuseCall("opening a plugin")`)
 		e.swap("", "import \"errors\"", "import (\n\t\"errors\"\n\t_ \"unsafe\"\n)")
-		e.add("//go:linkname tandemRefuseCall syscall.tandemRefuseCall\nfunc tandemRefuseCall(what string)")
+		e.add("//go:linkname tandemRefuseCall syscall.tandemRefuseCall\n" +
+			"func tandemRefuseCall(what string)")
 	}},
 	{"internal/poll/splice_linux.go", func(e *editor) {
-		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) { return 0, false, nil }")
+		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) "+
+			"{ return 0, false, nil }")
 	}},
 	{"internal/poll/sendfile_unix.go", func(e *editor) {
 		e.enter("SendFile", "if tandemIsSocket(src) { return 0, nil, false }")
@@ -293,9 +341,11 @@ func editScheduler(e *editor) {
 	e.before("schedinit", "if procresize(procs) != nil",
 		"if tandemInit(); tandem.serving { procs = 1; sched.customGOMAXPROCS = true }")
 	// A stack that grows for ever is to end before the memory does.
-	e.swap("main", "maxstacksize = 1000000000", "maxstacksize = 1000000000; if tandem.serving { maxstacksize = 256 << 20 }")
+	e.swap("main", "maxstacksize = 1000000000",
+		"maxstacksize = 1000000000; if tandem.serving { maxstacksize = 256 << 20 }")
 	e.swap("main", "if haveSysmon {", "if haveSysmon && !tandem.serving {")
-	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread", "startTemplateThread", "freezetheworld"} {
+	for _, f := range []string{"lockOSThread", "unlockOSThread", "LockOSThread", "UnlockOSThread",
+		"startTemplateThread", "freezetheworld"} {
 		e.enter(f, "if tandem.serving { return }")
 	}
 	e.swap("", "const randomizeScheduler = raceenabled", "const randomizeScheduler = false")
@@ -305,7 +355,8 @@ func editScheduler(e *editor) {
 func editRandom(e *editor) {
 	e.enter("rand", "if tandemControlled() { return tandemDraw(streamRand) }")
 	e.enter("cheaprand", "if tandemControlled() { return uint32(tandemDraw(streamCheap)) }")
-	e.swap("randinit", "globalRand.state.Init(*seed)", "clear(seed[:]); seed[0] = 1; globalRand.state.Init(*seed)")
+	e.swap("randinit", "globalRand.state.Init(*seed)",
+		"clear(seed[:]); seed[0] = 1; globalRand.state.Init(*seed)")
 }
 
 // editPool says what the pool drops where data races are looked for, which would be
@@ -323,7 +374,8 @@ func editPool(e *editor) {
 // editMap makes each method of sync.Map one operation.
 func editMap(e *editor) {
 	e.point("Map.Load", abi.OpMapRead, "m", "nil")
-	for _, f := range []string{"Store", "Clear", "LoadOrStore", "LoadAndDelete", "Delete", "Swap", "CompareAndSwap", "CompareAndDelete"} {
+	for _, f := range []string{"Store", "Clear", "LoadOrStore", "LoadAndDelete", "Delete", "Swap",
+		"CompareAndSwap", "CompareAndDelete"} {
 		e.point("Map."+f, abi.OpMapWrite, "m", "nil")
 	}
 	e.point("Map.Range", abi.OpMapRead, "m", "nil")

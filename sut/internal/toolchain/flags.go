@@ -44,8 +44,10 @@ func (p *listedPackage) watched(races []string) bool {
 		return false
 	}
 	direct := slices.Contains(races, RacesDirect)
-	own := (direct || slices.Contains(races, RacesMain)) && (p.isOwn() || p.Name == "main" || p.Standard && matchesAny(data, p.ImportPath))
-	return own || direct && p.isDirect() || slices.Contains(races, RacesAll) || matchesAny(races, p.ImportPath)
+	own := (direct || slices.Contains(races, RacesMain)) &&
+		(p.isOwn() || p.Name == "main" || p.Standard && matchesAny(data, p.ImportPath))
+	return own || direct && p.isDirect() || slices.Contains(races, RacesAll) ||
+		matchesAny(races, p.ImportPath)
 }
 
 // compilerFlags make the atomics of the program visible: those of the packages
@@ -64,7 +66,8 @@ func compilerFlags(packages []listedPackage, instances map[string]bool, open, ra
 	flags := []string{"-gcflags=sync/atomic=" + visible}
 	for _, p := range packages {
 		var f string
-		atomics := slices.Contains(p.Imports, "sync/atomic") && (len(races) > 0 && !matchesAny(lowest, p.ImportPath) || !matchesAny(private, p.ImportPath))
+		atomics := slices.Contains(p.Imports, "sync/atomic") &&
+			(len(races) > 0 && !matchesAny(lowest, p.ImportPath) || !matchesAny(private, p.ImportPath))
 		if atomics || instances[p.ImportPath] || matchesAny(open, p.ImportPath) {
 			f = visible + " -l"
 		}
@@ -81,27 +84,33 @@ func compilerFlags(packages []listedPackage, instances map[string]bool, open, ra
 // Environment is what the runtime of a program is told of its packages: in which of them
 // goroutines may be preempted, and which are private.
 func (p *Program) Environment() []string {
-	return []string{"TANDEM_OPEN=" + strings.Join(p.Open, ","), "TANDEM_PRIVATE=" + strings.Join(private, ",")}
+	return []string{"TANDEM_OPEN=" + strings.Join(p.Open, ","),
+		"TANDEM_PRIVATE=" + strings.Join(private, ",")}
 }
 
 // lowest are the packages that the detector is made of, or which tell it how they
 // synchronise.
-var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu", "sync/atomic"}
+var lowest = []string{"runtime", "internal/runtime/...", "internal/race", "internal/abi", "internal/cpu",
+	"sync/atomic"}
 
 // data are packages of the standard library that keep what the program gives them in memory,
 // and leave locking to it: an access to a list, buffer or encoder is one of its user. They
 // are watched with the main module.
 var data = []string{
-	"archive/...", "bufio", "bytes", "compress/...", "container/...", "encoding/...", "flag", "hash/...", "html/...",
-	"image/...", "index/...", "io", "iter", "log/slog", "maps", "math/big", "math/rand/...", "mime/...", "net/mail",
+	"archive/...", "bufio", "bytes", "compress/...", "container/...", "encoding/...", "flag", "hash/...",
+	"html/...",
+	"image/...", "index/...", "io", "iter", "log/slog", "maps", "math/big", "math/rand/...", "mime/...",
+	"net/mail",
 	"net/textproto", "net/url", "regexp/...", "slices", "sort", "strings", "text/...",
 }
 
 // patched are packages of which a part is the checker's, not the program's.
 var patched = []string{"syscall", "internal/poll"}
 
-// private are the packages whose atomics are no operations: they are a part of one, as in package sync, or
-// keep a cache, as in package reflect, and no program can tell their order. They order accesses to memory.
+// private are the packages whose atomics are no operations: they are a part of one, as in package
+// sync, or keep a cache, as in package reflect, and no program can tell their order. They order
+// accesses to memory.
 var private = []string{
-	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique", "encoding/...", "crypto/internal/...", "vendor/...",
+	"runtime/...", "internal/...", "sync/...", "syscall", "os/...", "time", "reflect", "unique",
+	"encoding/...", "crypto/internal/...", "vendor/...",
 }

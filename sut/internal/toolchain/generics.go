@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// atomicInstances says which packages, beside those that import sync/atomic, may contain calls of its
-// functions: a generic function is compiled where it is instantiated, with the flags of that package. Of
-// equal instances the linker keeps any. So it returns the packages that depend on one outside of the
-// standard library with a generic function that calls them. (Methods of the types of
+// atomicInstances says which packages, beside those that import sync/atomic, may contain calls of
+// its functions: a generic function is compiled where it is instantiated, with the flags of that
+// package. Of equal instances the linker keeps any. So it returns the packages that depend on one
+// outside of the standard library with a generic function that calls them. (Methods of the types of
 // sync/atomic do not matter: see editAtomicTypes. The standard library has no such function, as a
 // test makes sure.)
 func atomicInstances(packages []listedPackage) (map[string]bool, error) {
@@ -47,7 +47,8 @@ func atomicInstances(packages []listedPackage) (map[string]bool, error) {
 	return instances, nil
 }
 
-// callsAtomicsGenerically reports whether a generic function of a file mentions a function of sync/atomic.
+// callsAtomicsGenerically reports whether a generic function of a file mentions a function of
+// sync/atomic.
 func callsAtomicsGenerically(path string) (bool, error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -93,8 +94,8 @@ func isGeneric(f *ast.FuncDecl) bool {
 	}
 }
 
-// mentionsAtomic reports whether a function of sync/atomic is used; name is the package's in the file,
-// which is a dot if it has none.
+// mentionsAtomic reports whether a function of sync/atomic is used; name is the package's in the
+// file, which is a dot if it has none.
 func mentionsAtomic(f *ast.FuncDecl, name string) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch x := n.(type) {

@@ -31,7 +31,8 @@ func TestGenericAtomics(t *testing.T) {
 	}
 }
 
-// TestStandardLibraryHasNoGenericAtomics: what atomicInstances says of the standard library is true.
+// TestStandardLibraryHasNoGenericAtomics: what atomicInstances says of the standard library is
+// true.
 func TestStandardLibraryHasNoGenericAtomics(t *testing.T) {
 	files := 0
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()

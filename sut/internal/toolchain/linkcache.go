@@ -20,13 +20,13 @@ import (
 
 // To link a program takes most of the time of a build in which nothing has changed. The go command
 // does not link if the file that it would write is there already: it looks at the build ID in the
-// file, which is a hash of all that goes in. So each program is built into an entry of its own below
-// the cache, and copied from there.
+// file, which is a hash of all that goes in. So each program is built into an entry of its own
+// below the cache, and copied from there.
 //
-// An entry is a directory with two files. It is locked while it is used. The go command holds the lock,
-// too, because it goes on for a moment when a check is killed. It trusts the build ID alone, and an
-// interrupted build may leave half of a file, so the hash of the whole is kept beside it. Whatever goes
-// wrong with an entry, the program is built without one.
+// An entry is a directory with two files. It is locked while it is used. The go command holds the
+// lock, too, because it goes on for a moment when a check is killed. It trusts the build ID alone,
+// and an interrupted build may leave half of a file, so the hash of the whole is kept beside it.
+// Whatever goes wrong with an entry, the program is built without one.
 const (
 	entriesDir   = "programs" // the directory of the entries, beside the patched distributions
 	entryProgram = "program"
@@ -37,7 +37,8 @@ const (
 // program has some 10 MB.
 const maxEntryBytes = 512 << 20
 
-// link runs the go command with args, which leave out the output, writes o.Output and returns its hash.
+// link runs the go command with args, which leave out the output, writes o.Output and returns its
+// hash.
 func (t *Toolchain) link(
 	ctx context.Context, o BuildOptions, main listedPackage, args []string,
 ) (hash string, err error) {
@@ -68,8 +69,8 @@ func (t *Toolchain) link(
 	return HashFile(o.Output)
 }
 
-// entryName names the entry of a program. Two programs of one name would only displace each other: the
-// go command looks at what they are made of.
+// entryName names the entry of a program. Two programs of one name would only displace each other:
+// the go command looks at what they are made of.
 func entryName(root string, o BuildOptions, main listedPackage, args []string) string {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -88,8 +89,8 @@ type linkEntry struct {
 	lock *os.File
 }
 
-// openEntry locks an entry, which it makes if it is not there. It returns nil if there can be none or
-// it is in use: then a program is built without one.
+// openEntry locks an entry, which it makes if it is not there. It returns nil if there can be none
+// or it is in use: then a program is built without one.
 func openEntry(cache, name string) *linkEntry {
 	dir := filepath.Join(cache, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -107,7 +108,8 @@ func lockEntry(dir string) *linkEntry {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		locked, err := lock.Stat()
 		now, errNow := os.Lstat(dir)
-		if err == nil && errNow == nil && os.SameFile(locked, now) { // nobody has removed it before it was locked
+		if err == nil && errNow == nil && os.SameFile(locked, now) {
+			// nobody has removed it before it was locked
 			return &linkEntry{dir, lock}
 		}
 	}
@@ -129,7 +131,8 @@ func (k *linkEntry) link(to func(file string) error, output string) (hash string
 	if err := to(program); err != nil {
 		return "", err
 	}
-	// The go command sets the time also where it links nothing. With -n in GOFLAGS it does nothing at all.
+	// The go command sets the time also where it links nothing. With -n in GOFLAGS it does nothing
+	// at all.
 	if info, err := os.Stat(program); err != nil || info.ModTime().Before(began) {
 		return "", fmt.Errorf("the go command has not written %s", program)
 	}
@@ -161,9 +164,9 @@ func copyAndHash(from, to string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), out.Close()
 }
 
-// limitEntries keeps the entries that were built last, as far as they have at most limit bytes together.
-// It removes the others, and those of interrupted builds. Entries in use stay, and so does what cannot
-// be removed.
+// limitEntries keeps the entries that were built last, as far as they have at most limit bytes
+// together. It removes the others, and those of interrupted builds. Entries in use stay, and so
+// does what cannot be removed.
 func limitEntries(cache string, limit int64) {
 	type entry struct {
 		dir   string

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestLinkedPrograms builds a program with and without an entry for it: they are equal, whatever is in the entry.
+// TestLinkedPrograms builds a program with and without an entry for it: they are equal, whatever is
+// in the entry.
 func TestLinkedPrograms(t *testing.T) {
 	toolchain, dir := toolchainOfItsOwn(t)
 	source := filepath.Join(dir, "main.go")
@@ -65,7 +66,10 @@ func TestLinkedPrograms(t *testing.T) {
 	k.lock.Close()
 	for name, damage := range map[string]func(program string) error{
 		"half of a program": func(program string) error { return os.Truncate(program, before.Size()/2) },
-		"no program":        func(program string) error { return os.WriteFile(program, []byte("something else"), 0o600) },
+		"no program": func(program string) error {
+			return os.WriteFile(program,
+				[]byte("something else"), 0o600)
+		},
 	} {
 		if err := damage(filepath.Join(at, entryProgram)); err != nil {
 			t.Fatal(err)
@@ -86,7 +90,8 @@ func TestEntriesThatFail(t *testing.T) {
 	write := func(number int) {
 		t.Helper()
 		main := fmt.Sprintf("package main\n\nfunc main() { println(%d) }\n", number)
-		err := errors.Join(os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module kept\n\ngo 1.25\n"), 0o644),
+		err := errors.Join(os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module kept\n\ngo 1.25\n"),
+			0o644),
 			os.WriteFile(filepath.Join(dir, "main.go"), []byte(main), 0o644))
 		if err != nil {
 			t.Fatal(err)
@@ -198,17 +203,20 @@ func TestLinkerFlagsOfUsers(t *testing.T) {
 	t.Setenv("GOFLAGS", "-ldflags=-X=main.word=set-by-the-linker")
 	toolchain, dir := toolchainOfItsOwn(t)
 	for name, text := range map[string]string{
-		"go.mod": "module kept\n\ngo 1.25\n", "main.go": "package main\n\nvar word = \"not set\"\n\nfunc main() { println(word) }\n",
+		"go.mod": "module kept\n\ngo 1.25\n", "main.go": "package main\n\nvar word = \"not " +
+			"set\"\n\nfunc main() { println(word) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p, err := toolchain.Build(t.Context(), BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "out")})
+	p, err := toolchain.Build(t.Context(),
+		BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "out")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if content, err := os.ReadFile(p.Path); err != nil || !bytes.Contains(content, []byte("set-by-the-linker")) {
+	if content, err := os.ReadFile(p.Path); err != nil ||
+		!bytes.Contains(content, []byte("set-by-the-linker")) {
 		t.Errorf("the program does not have the value: %v", err)
 	}
 }

@@ -53,19 +53,20 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 	if pc == 0 {
 		return Position{}, false
 	}
-	file, line, function := p.symbols.table.PCToLine(pc - 1) // a return address: the call is before it
+	// A return address: the call is before it.
+	file, line, function := p.symbols.table.PCToLine(pc - 1)
 	if function == nil {
 		return Position{}, false
 	}
 	return Position{Function: function.Name, File: file, Line: line}, true
 }
 
-// ReturnStub is the address that takes the place of the return address of a call of a sealed package
-// while that call is under way; 0: there is none.
+// ReturnStub is the address that takes the place of the return address of a call of a sealed
+// package while that call is under way; 0: there is none.
 func (p *Program) ReturnStub() uint64 { return p.symbols.returnStub }
 
-// FunctionAt is the function whose name begins with that of outer and a dot, and whose code begins at a line of the source: a function
-// literal in outer.
+// FunctionAt is the function whose name begins with that of outer and a dot, and whose code begins
+// at a line of the source: a function literal in outer.
 func (p *Program) FunctionAt(file string, line int, outer string) (name string, ok bool) {
 	for i := range p.symbols.table.Funcs {
 		f := &p.symbols.table.Funcs[i]
@@ -79,10 +80,12 @@ func (p *Program) FunctionAt(file string, line int, outer string) (name string, 
 	return "", false
 }
 
-// Module is the path of the module that a place is in, "" if that is a main module or the standard library.
+// Module is the path of the module that a place is in, "" if that is a main module or the standard
+// library.
 func (p *Program) Module(at Position) string { return p.modules[packageOf(at.Function)] }
 
-// packageOf is the import path in the name of a function, in which the linker escapes dots of the last element.
+// packageOf is the import path in the name of a function, in which the linker escapes dots of the
+// last element.
 func packageOf(function string) string {
 	path, _, _ := strings.Cut(function, "[") // type arguments have paths of their own
 	slash := strings.LastIndex(path, "/") + 1

@@ -1,5 +1,5 @@
-// Package toolchain builds programs that can be controlled. It makes a copy of the Go distribution in use,
-// with a patched standard library, and runs its go command.
+// Package toolchain builds programs that can be controlled. It makes a copy of the Go distribution
+// in use, with a patched standard library, and runs its go command.
 package toolchain
 
 import (
@@ -45,16 +45,19 @@ func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	}
 	goroot, flags, version := values[0], values[1], values[2]
 	if values[3] != "amd64" || values[4] != "linux" {
-		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only", values[4], values[3])
+		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only",
+			values[4], values[3])
 	}
 	if !isSupported(version) {
-		return nil, fmt.Errorf("%s is not supported: use one of %s (the go line or toolchain line of go.mod, or GOTOOLCHAIN, selects it)", version, strings.Join(supported, ", "))
+		return nil, fmt.Errorf("%s is not supported: use one of %s (the go line or toolchain line of "+
+			"go.mod, or GOTOOLCHAIN, selects it)", version, strings.Join(supported, ", "))
 	}
 	files, err := patchedFiles(goroot)
 	if err != nil {
 		var anchor *anchorError
 		if errors.As(err, &anchor) {
-			return nil, fmt.Errorf("%s is not supported, its runtime differs from what is known: %w", version, err)
+			return nil, fmt.Errorf("%s is not supported, its runtime differs from what is known: %w",
+				version, err)
 		}
 		return nil, err
 	}
@@ -168,7 +171,8 @@ func adaptToRelease(goroot string, files map[string][]byte) error {
 	}
 	for path, text := range files {
 		if strings.HasPrefix(path, "runtime/tandem") {
-			files[path] = bytes.Replace(text, []byte(`linux "internal/runtime/syscall/linux"`), []byte(`linux "internal/runtime/syscall"`), 1)
+			files[path] = bytes.Replace(text, []byte(`linux "internal/runtime/syscall/linux"`),
+				[]byte(`linux "internal/runtime/syscall"`), 1)
 		}
 	}
 	return nil

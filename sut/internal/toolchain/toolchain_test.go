@@ -50,7 +50,8 @@ func g() {}
 }
 
 func TestEdits(t *testing.T) {
-	s, err := parseSource("p.go", []byte("package p\n\ntype T struct {\n\ta int\n}\n\nfunc (t *T) M() {\n\tt.a++\n\tprintln(t.a)\n}\n"))
+	s, err := parseSource("p.go", []byte("package p\n\ntype T struct {\n\ta int\n}\n\nfunc (t *T) M() "+
+		"{\n\tt.a++\n\tprintln(t.a)\n}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestEdits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const want = "package p\n\ntype T struct {\n\ta int\n\tb int\n}\n\nfunc (t *T) M() { t.b++; \n\tt.a += 2\n\tcheck()\n\tprintln(t.a)\n}\n\nfunc check() {}\n"
+	const want = "package p\n\ntype T struct {\n\ta int\n\tb int\n}\n\nfunc (t *T) M() { t.b++; \n\tt.a " +
+		"+= 2\n\tcheck()\n\tprintln(t.a)\n}\n\nfunc check() {}\n"
 	if got := string(s.result()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -93,7 +95,8 @@ func TestUnknownReleaseIsRefused(t *testing.T) {
 	}
 	t.Setenv("GOROOT", broken)
 	_, err = New(context.Background(), ".", t.TempDir())
-	for _, want := range []string{" is not supported", "go1.", `runtime/chan.go: anchor "func closechan" found 0 times instead of once`} {
+	for _, want := range []string{" is not supported", "go1.",
+		`runtime/chan.go: anchor "func closechan" found 0 times instead of once`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
@@ -143,8 +146,10 @@ func TestToolchainIsMadeOnce(t *testing.T) {
 func TestProgramNames(t *testing.T) {
 	p := &Program{Open: []string{"main", "example.com/m/x", "example.com/m/y/..."}}
 	for function, want := range map[string]bool{
-		"main.main": true, "main.(*T).M": true, "mainly.f": false, "example.com/m/x.f": true, "example.com/m/x/z.f": false,
-		"example.com/m/y/z.f": true, "example.com/m/y.f": true, "example.com/m/yy.f": false, "fmt.Println": false,
+		"main.main": true, "main.(*T).M": true, "mainly.f": false, "example.com/m/x.f": true,
+		"example.com/m/x/z.f": false,
+		"example.com/m/y/z.f": true, "example.com/m/y.f": true, "example.com/m/yy.f": false,
+		"fmt.Println": false,
 	} {
 		if got := p.IsOwn(Position{Function: function}); got != want {
 			t.Errorf("IsOwn(%s) = %v, want %v", function, got, want)
@@ -152,7 +157,8 @@ func TestProgramNames(t *testing.T) {
 	}
 }
 
-// TestFlagsAreNoPackages: a package may come from somebody else's recording, and the go command runs what -toolexec names.
+// TestFlagsAreNoPackages: a package may come from somebody else's recording, and the go command
+// runs what -toolexec names.
 func TestFlagsAreNoPackages(t *testing.T) {
 	_, err := new(Toolchain).Build(t.Context(), BuildOptions{Package: "-toolexec=x"})
 	if err == nil || !strings.Contains(err.Error(), `"-toolexec=x" is no package`) {

@@ -93,7 +93,8 @@ func racewriterangepc(addr unsafe.Pointer, sz, callerpc, pc uintptr) {
 //go:nosplit
 func raceForCaller(addr, size uintptr, kind uint64, fp uintptr) {
 	if gp := getg(); gp == gp.m.curg && fp != 0 {
-		raceAccess(addr, size, kind|raceByRuntime, *(*uintptr)(unsafe.Pointer(fp + 8)), *(*uintptr)(unsafe.Pointer(fp)))
+		raceAccess(addr, size, kind|raceByRuntime, *(*uintptr)(unsafe.Pointer(fp + 8)),
+			*(*uintptr)(unsafe.Pointer(fp)))
 	}
 }
 

@@ -11,17 +11,18 @@ import (
 
 // tandemG is what a goroutine carries.
 type tandemG struct {
-	id         uint64 // place in the spawn tree; 0: not under control
-	children   uint64
-	allocated  uint64    // objects: see tandemBorn
-	drawn      [3]uint64 // how far each of its random streams has been read
-	seed       uint64
-	order      int32 // creation order in this execution
-	op         uint8 // pending operation
-	parked     bool
-	sealed     bool  // the pending operation is sealed: others do not get in before it
-	hidden     bool  // nobody can notice it
-	direct     bool  // an open package performs it, and it is not one of several operations in one call
+	id        uint64 // place in the spawn tree; 0: not under control
+	children  uint64
+	allocated uint64    // objects: see tandemBorn
+	drawn     [3]uint64 // how far each of its random streams has been read
+	seed      uint64
+	order     int32 // creation order in this execution
+	op        uint8 // pending operation
+	parked    bool
+	sealed    bool // the pending operation is sealed: others do not get in before it
+	hidden    bool // nobody can notice it
+	// An open package performs it, and it is not one of several operations in one call.
+	direct     bool
 	settled    bool  // its transition is an operation and nothing else: see tandemSettles
 	background bool  // started by package initialisation
 	raw        int8  // how deep it is in functions that must not wait for a socket
@@ -37,30 +38,32 @@ type tandemG struct {
 	caller     uintptr // program counter of the operation's caller
 	open       uintptr // the same in the nearest package that is not sealed
 	frame      uintptr
-	call       uintptr // slot of the call of a sealed package that the last operation was in, tandemNoCall, or 0
-	ncalls     int
-	calls      [tandemMaxCalls]tandemCall
-	cases      uintptr // of a pending select: *scase
-	ncases     int     // arms of a channel operation
-	nsends     int     // the first of them that send
-	arm        int     // of a channel operation that goes on: the one that it takes, or noArm
-	passed     int     // how often it has passed over partners
-	entered    bool    // waits for a wait group whose counter has reached zero since
-	reused     bool    // and has been raised again: see tandemCountLate
-	guarded    bool    // a channel operation that waits at its point
-	block      bool    // it has no default
-	announced  bool    // its partners know
-	passive    bool    // it is to wait for its partner
-	meets      bool    // its partner runs first
-	chose      bool    // its transition is an operation with several alternatives, or a connect to a peer
-	rests      bool    // and ends before this operation
-	begun      uint8   // what has had its point already, or 0: tandemSocketBefore
-	begunOn    uintptr // the descriptor of that
-	turn       uint32  // its last transition, as shared.steps counts
-	uses       uint32  // of descriptors, since its last operation
-	vain       uint32  // operations of its own since the last that had an effect
-	priority   uint64  // where goroutines are picked by priority; 0: it has none yet
-	overtime   uint32  // transitions in overtime
+	// Slot of the call of a sealed package that the last operation was in, tandemNoCall, or 0.
+	call      uintptr
+	ncalls    int
+	calls     [tandemMaxCalls]tandemCall
+	cases     uintptr // of a pending select: *scase
+	ncases    int     // arms of a channel operation
+	nsends    int     // the first of them that send
+	arm       int     // of a channel operation that goes on: the one that it takes, or noArm
+	passed    int     // how often it has passed over partners
+	entered   bool    // waits for a wait group whose counter has reached zero since
+	reused    bool    // and has been raised again: see tandemCountLate
+	guarded   bool    // a channel operation that waits at its point
+	block     bool    // it has no default
+	announced bool    // its partners know
+	passive   bool    // it is to wait for its partner
+	meets     bool    // its partner runs first
+	// Its transition is an operation with several alternatives, or a connect to a peer.
+	chose    bool
+	rests    bool    // and ends before this operation
+	begun    uint8   // what has had its point already, or 0: tandemSocketBefore
+	begunOn  uintptr // the descriptor of that
+	turn     uint32  // its last transition, as shared.steps counts
+	uses     uint32  // of descriptors, since its last operation
+	vain     uint32  // operations of its own since the last that had an effect
+	priority uint64  // where goroutines are picked by priority; 0: it has none yet
+	overtime uint32  // transitions in overtime
 }
 
 const tandemMaxGoroutines = 4096
@@ -182,7 +185,8 @@ func tandemConsider() {
 	switch {
 	case t.sealed && t.hasArms():
 		tandemLook(t)
-	case t.sealed && (!tandemEnabled(t) || tandemAwaitsPeer(t) || t.op == opConnect || t.op == opBind && t.state == 0):
+	case t.sealed && (!tandemEnabled(t) || tandemAwaitsPeer(t) || t.op == opConnect ||
+		t.op == opBind && t.state == 0):
 		// The transition would have gone on, had the object been ready, or
 		// the behaviour of the peers been chosen.
 		tandemAccess(t, tandemObject(t), accessRead, tandemReady(t))
@@ -236,7 +240,8 @@ func tandemNext(pp *p) *g {
 		if gp.tandem.id == 0 {
 			return gp // the runtime's own goroutines run at once
 		}
-		gp.waitreason = waitReasonZero // what it was blocked in is over: package synctest counts it as running
+		// What it was blocked in is over: package synctest counts it as running.
+		gp.waitreason = waitReasonZero
 		casgstatus(gp, _Grunnable, _Gwaiting)
 		t := &gp.tandem
 		if t.op != opStart {
@@ -362,7 +367,8 @@ func tandemBegin(gp *g) {
 	tandemClock.reads = 0
 	tandem.current.set(gp)
 	tandem.step = tandem.sh.records
-	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open), number: t.choice | t.choices<<16}
+	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open),
+		number: t.choice | t.choices<<16}
 	switch {
 	case t.settled:
 		r.flag = stepSettled
@@ -433,10 +439,12 @@ func tandemObject(t *tandemG) uint64 {
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
 	if raceenabled && (tandemIsSocketOp(t.op) || t.op >= opFileRead && t.op <= opFileShare) {
-		tandemRaceTouch((*g)(unsafe.Pointer(uintptr(unsafe.Pointer(t))-unsafe.Offsetof(g{}.tandem))), object, kind)
+		tandemRaceTouch((*g)(unsafe.Pointer(uintptr(unsafe.Pointer(t))-unsafe.Offsetof(g{}.tandem))),
+			object, kind)
 	}
 	r := tandemNextRecord()
-	*r = record{kind: recordAccess, op: t.op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)}
+	*r = record{kind: recordAccess, op: t.op, flag: kind, ready: ready, a: object, pc: uint64(t.caller),
+		open: uint64(t.open)}
 	if tandemCounts.has(t.op) {
 		r.number, r.b = uint32(tandemDelta(t)), uint64(tandemCounter(t))
 	}

@@ -2,14 +2,15 @@ package runtime
 
 import "unsafe"
 
-// The names of objects in the log. An address would not do: it depends on what other
-// goroutines have allocated before, so that the same object has several in executions that differ only in
-// the order of what is independent, and another object has it there. The search would take what it
+// The names of objects in the log. An address would not do: it depends on what other goroutines
+// have allocated before, so that the same object has several in executions that differ only in the
+// order of what is independent, and another object has it there. The search would take what it
 // compares across executions for dependent, or for independent, where it is not.
 //
-// So an object of the heap is named after the goroutine that allocates it, and by how many it has allocated
-// before. That is noted in a table beside the heap, which is no part of the memory that is put back: what is there of
-// earlier executions has their number. What was there before main has its address, and so have the program's variables.
+// So an object of the heap is named after the goroutine that allocates it, and by how many it has
+// allocated before. That is noted in a table beside the heap, which is no part of the memory that
+// is put back: what is there of earlier executions has their number. What was there before main has
+// its address, and so have the program's variables.
 
 // tandemBirth is the note on an object.
 type tandemBirth struct {
@@ -34,7 +35,8 @@ var tandemBirths struct {
 func tandemMapBirths() {
 	b := &tandemBirths
 	b.executions = (*uint64)(tandemMap(unsafe.Sizeof(*b.executions), mapSharedAnonymous, -1))
-	b.table = uintptr(tandemMap(tandemHeapLimit/tandemMinObject*unsafe.Sizeof(tandemBirth{}), mapSharedAnonymous, -1))
+	b.table = uintptr(tandemMap(tandemHeapLimit/tandemMinObject*unsafe.Sizeof(tandemBirth{}),
+		mapSharedAnonymous, -1))
 }
 
 // tandemBeginBirths begins an execution.
@@ -51,11 +53,12 @@ func tandemBirthOf(base uintptr) *tandemBirth {
 	if at >= tandemHeapLimit {
 		return nil
 	}
-	return (*tandemBirth)(unsafe.Pointer(tandemBirths.table + at/tandemMinObject*unsafe.Sizeof(tandemBirth{})))
+	at = at / tandemMinObject * unsafe.Sizeof(tandemBirth{})
+	return (*tandemBirth)(unsafe.Pointer(tandemBirths.table + at))
 }
 
-// tandemBorn notes the birth of an object. What the runtime allocates for itself, while it holds a lock or on the
-// system stack, is not counted: it is kept and used again by any goroutine.
+// tandemBorn notes the birth of an object. What the runtime allocates for itself, while it holds a
+// lock or on the system stack, is not counted: it is kept and used again by any goroutine.
 func tandemBorn(x unsafe.Pointer) {
 	gp := getg()
 	t := &gp.tandem
@@ -64,7 +67,8 @@ func tandemBorn(x unsafe.Pointer) {
 	}
 	if b := tandemBirthOf(uintptr(x)); b != nil {
 		t.allocated++
-		b.name, b.execution = tandemMix(t.id^tandemMix(1<<63|t.allocated))&^(tandemMinObject-1), tandem.execution
+		b.name, b.execution = tandemMix(t.id^tandemMix(1<<63|t.allocated))&^(tandemMinObject-1),
+			tandem.execution
 	}
 }
 

@@ -1,19 +1,19 @@
 package runtime
 
-// Bounds on how far an execution departs from the one that the worker runs by
-// itself, which stays with the running goroutine while it can go on.
+// Bounds on how far an execution departs from the one that the worker runs by itself, which stays
+// with the running goroutine while it can go on.
 //
-// A preemption takes the running goroutine off although it could go on (Musuvathi
-// and Qadeer: Iterative Context Bounding, PLDI 2007). It is none if the goroutine
-// yields or has just been blocked, or if its turn is over (tandem_fair.go).
+// A preemption takes the running goroutine off although it could go on (Musuvathi and Qadeer:
+// Iterative Context Bounding, PLDI 2007). It is none if the goroutine yields or has just been
+// blocked, or if its turn is over (tandem_fair.go).
 //
-// A delay passes over the goroutine that would be next, in favour of the one after
-// it (Emmi, Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011). The order is
-// that of their creation, from the running goroutine on and round again, or from the first
-// if that has ended.
+// A delay passes over the goroutine that would be next, in favour of the one after it (Emmi,
+// Qadeer, Rakamaric: Delay-Bounded Scheduling, POPL 2011). The order is that of their creation,
+// from the running goroutine on and round again, or from the first if that has ended.
 //
-// Alternatives of an operation cost nothing, nor do the early clock, the arrival of a signal and the timers
-// of peers, which are no goroutines of the program. After these, whoever goes on is not preferred.
+// Alternatives of an operation cost nothing, nor do the early clock, the arrival of a signal and
+// the timers of peers, which are no goroutines of the program. After these, whoever goes on is not
+// preferred.
 
 const tandemUnbounded = 1<<32 - 1
 
@@ -34,7 +34,8 @@ func tandemAffordable(gp *g) bool {
 		return true
 	}
 	cost, sh := tandemCost(gp), tandem.sh
-	return tandem.spent.preemptions+cost.preemptions <= sh.preemptionLimit && tandem.spent.delays+cost.delays <= sh.delayLimit
+	return tandem.spent.preemptions+cost.preemptions <= sh.preemptionLimit &&
+		tandem.spent.delays+cost.delays <= sh.delayLimit
 }
 
 // tandemSpend counts what it costs that an enabled goroutine is picked.

@@ -115,8 +115,9 @@ func tandemFindCaller(gp *g) {
 	}
 }
 
-// tandemSeal sets whether the pending operation is sealed, which a caller of a class performs. fp is the frame
-// of that caller, and from the frame of what it called, or 0 if that is the operation itself.
+// tandemSeal sets whether the pending operation is sealed, which a caller of a class performs. fp
+// is the frame of that caller, and from the frame of what it called, or 0 if that is the operation
+// itself.
 func tandemSeal(gp *g, class uint8, from, fp uintptr) {
 	t := &gp.tandem
 	t.sealed, t.hidden = class != callerOpen, class == callerHidden
@@ -249,13 +250,16 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 		}
 		return callerAtomic
 	case "runtime", "sync", "context", "weak", "github.com/tandem-mc/tandem",
-		"golang.org/x/sync/errgroup", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight", "golang.org/x/time/rate":
+		"golang.org/x/sync/errgroup", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight",
+		"golang.org/x/time/rate":
 		return callerRuntime
 	case "time":
 		return callerTime
 	case "syscall", "internal/poll", "internal/syscall/unix":
 		if tandemIsOfEnvironment(name) {
-			return callerSealed // variables of the environment are the program's: they are set and read by calls like any others
+			// Variables of the environment are the program's: they are set and read by calls like
+			// any others.
+			return callerSealed
 		}
 		return callerSystem
 	case "net":
@@ -263,23 +267,27 @@ func tandemClassifyLibrary(name, pkg string) uint8 {
 	case "os", "io/fs", "io/ioutil", "path/filepath", "golang.org/x/sys/unix",
 		// These read and write when and where they are told to: two fmt.Fprint to a connection
 		// are two writes of the caller.
-		"bufio", "bytes", "crypto/tls", "encoding/binary", "encoding/csv", "encoding/gob", "encoding/json", "encoding/xml",
+		"bufio", "bytes", "crypto/tls", "encoding/binary", "encoding/csv", "encoding/gob", "encoding/json",
+		"encoding/xml",
 		"fmt", "io", "log", "net/textproto", "strings", "text/template":
 		return callerFile
 	}
 	switch {
 	case stringslite.HasPrefix(pkg, "internal/runtime/"):
 		return callerRuntime
-	case stringslite.HasPrefix(pkg, "internal/"): // such as the look at a setting when a timer is made
+	case stringslite.HasPrefix(pkg, "internal/"):
+		// Such as the look at a setting when a timer is made.
 		return callerInside
 	}
 	return callerSealed
 }
 
-// tandemIsOfEnvironment reports whether a function of package syscall sets or reads variables of the environment.
+// tandemIsOfEnvironment reports whether a function of package syscall sets or reads variables of
+// the environment.
 func tandemIsOfEnvironment(name string) bool {
 	switch name {
-	case "syscall.Getenv", "syscall.Setenv", "syscall.Unsetenv", "syscall.Clearenv", "syscall.Environ", "syscall.copyenv":
+	case "syscall.Getenv", "syscall.Setenv", "syscall.Unsetenv", "syscall.Clearenv", "syscall.Environ",
+		"syscall.copyenv":
 		return true
 	}
 	return false

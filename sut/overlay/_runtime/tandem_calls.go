@@ -13,7 +13,8 @@ import (
 
 // tandemCall is a call of a sealed package under way, by one that is not.
 type tandemCall struct {
-	slot uintptr // where its return address belongs, counted from the top of the stack, which may move
+	// Where its return address belongs, counted from the top of the stack, which may move.
+	slot uintptr
 	pc   uintptr // that address
 }
 
@@ -53,11 +54,12 @@ func tandemTrueReturn(gp *g, at, pc uintptr) uintptr {
 	return 0
 }
 
-// tandemOpenCaller is where an open package calls what the operation is in, from the frame below which
-// its caller is, or 0.
+// tandemOpenCaller is where an open package calls what the operation is in, from the frame below
+// which its caller is, or 0.
 func tandemOpenCaller(gp *g, fp uintptr) uintptr {
 	for ; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
-		if pc := tandemReturnAddress(gp, fp); tandemClass(pc) == callerOpen { // and thus not private
+		if pc := tandemReturnAddress(gp, fp); tandemClass(pc) == callerOpen {
+			// and thus not private
 			return pc
 		}
 	}

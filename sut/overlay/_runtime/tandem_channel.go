@@ -88,7 +88,8 @@ func tandemArriveArms(t *tandemG) {
 //
 //go:nosplit
 func tandemTimerSends(c *hchan) {
-	tandemRecord(record{kind: recordAccess, op: opSend, flag: accessWrite, ready: tandemChannelReady(c), a: tandemChannelObject(c)})
+	tandemRecord(record{kind: recordAccess, op: opSend, flag: accessWrite, ready: tandemChannelReady(c),
+		a: tandemChannelObject(c)})
 }
 
 // tandemSelect is the point of a select statement.
@@ -330,7 +331,8 @@ func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 	if partner != nil {
 		p := &partner.tandem
 		tandemCountAlternatives(p)
-		tandemRecord(record{kind: recordPartner, op: p.op, a: p.id, b: uint64(p.object), number: min(p.choices, 1), pc: uint64(p.caller), open: uint64(p.open)})
+		tandemRecord(record{kind: recordPartner, op: p.op, a: p.id, b: uint64(p.object),
+			number: min(p.choices, 1), pc: uint64(p.caller), open: uint64(p.open)})
 		tandemRecordIntended(p)
 	}
 	tandemWithdraw(t)

@@ -24,16 +24,17 @@ func tandemAccessWaiting(t *tandemG, c *hchan, send bool, kind uint8, delta int)
 	}
 	r := tandemNextRecord()
 	*r = record{
-		kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(delta), a: object, b: uint64(n),
+		kind: recordAccess, op: t.op, flag: kind, ready: ready, number: uint32(delta), a: object,
+		b:  uint64(n),
 		pc: uint64(t.caller), open: uint64(t.open),
 	}
 	return r
 }
 
-// tandemFootprint records the accesses of a channel operation that is about to be
-// executed: first all that its alternatives follow from, in an order that follows from what has been
-// looked at before, then what it changes. They are the same for each of its alternatives, so that
-// whatever changes one of these depends on all of them.
+// tandemFootprint records the accesses of a channel operation that is about to be executed: first
+// all that its alternatives follow from, in an order that follows from what has been looked at
+// before, then what it changes. They are the same for each of its alternatives, so that whatever
+// changes one of these depends on all of them.
 func tandemFootprint(t *tandemG, partner *g) {
 	if t.ncases > 1 || !t.changes(0) {
 		tandemLook(t)
@@ -64,8 +65,9 @@ func tandemFootprint(t *tandemG, partner *g) {
 	}
 }
 
-// changes reports whether an arm can go on without a partner and changes what is in its channel. To send on a closed channel
-// changes nothing; without a buffer it could have gone on with a partner before, so that who waits matters.
+// changes reports whether an arm can go on without a partner and changes what is in its channel. To
+// send on a closed channel changes nothing; without a buffer it could have gone on with a partner
+// before, so that who waits matters.
 func (t *tandemG) changes(arm int) bool {
 	c := t.channel(arm)
 	if c == nil || !t.goesOn(arm) || c.closed != 0 && c.dataqsiz == 0 {

@@ -45,7 +45,8 @@ func (v *raceClock) reserve(n uint32) {
 	n = (n + 7) &^ 7
 	s := races()
 	if s.clocks+n > raceClocks {
-		tandemCutOff("too many goroutines and objects that they synchronise with, with data races looked for" + raceAdvice)
+		tandemCutOff("too many goroutines and objects that they synchronise with, with data races " +
+			"looked for" + raceAdvice)
 	}
 	from := s.clocks
 	s.clocks += n
@@ -119,7 +120,8 @@ func raceStart() {
 	slot, clock := raceFreeSlot(parent), uint32(0)
 	if slot == 0 {
 		if s.slots == raceSlots {
-			tandemCutOff("more than 4095 goroutines that nothing orders, with data races looked for" + raceAdvice)
+			tandemCutOff("more than 4095 goroutines that nothing orders, with data races looked for" +
+				raceAdvice)
 		}
 		slot = s.slots
 		s.slots++
@@ -259,7 +261,8 @@ func raceObjectAt(address uintptr) *raceObject {
 		}
 		if o.base != s.base {
 			if s.objects++; s.objects > raceObjects*3/4 {
-				tandemCutOff("too many objects that goroutines synchronise with, with data races looked for" + raceAdvice)
+				tandemCutOff("too many objects that goroutines synchronise with, with data races looked " +
+					"for" + raceAdvice)
 			}
 			*o = raceObject{address: address, base: s.base}
 			return o

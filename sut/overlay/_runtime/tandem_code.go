@@ -5,9 +5,10 @@ import (
 	"unsafe"
 )
 
-// tandemOwnCode gives the worker code and constants of its own, where those of the file are. Workers that execute
-// the same memory, each on its processor, are slower: it seems that what one has in its caches another is given from
-// there, which takes longer than from the cache that both have. It is a matter of speed only: where it cannot be done, nothing happens.
+// tandemOwnCode gives the worker code and constants of its own, where those of the file are.
+// Workers that execute the same memory, each on its processor, are slower: it seems that what one
+// has in its caches another is given from there, which takes longer than from the cache that both
+// have. It is a matter of speed only: where it cannot be done, nothing happens.
 func tandemOwnCode() {
 	const read, execute = 1, 4
 	m := &firstmoduledata
@@ -15,7 +16,8 @@ func tandemOwnCode() {
 	tandemOwn(min(m.types, m.rodata), tandemConstantsEnd(), read)
 }
 
-// tandemOwn replaces the pages from one address to another by pages of the process with the same contents.
+// tandemOwn replaces the pages from one address to another by pages of the process with the same
+// contents.
 func tandemOwn(from, to uintptr, protection uintptr) {
 	const (
 		anonymous       = 0x22 // MAP_PRIVATE, MAP_ANONYMOUS

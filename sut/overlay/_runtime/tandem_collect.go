@@ -28,7 +28,8 @@ func tandemCollect() {
 func tandemMark() {
 	systemstack(func() {
 		gp := getg().m.curg
-		casGToWaitingForSuspendG(gp, _Grunning, waitReasonGCWorkerActive) // its own stack is scanned too
+		// Its own stack is scanned too.
+		casGToWaitingForSuspendG(gp, _Grunning, waitReasonGCWorkerActive)
 		gcDrain(&gp.m.p.ptr().gcw, 0)
 		casgstatus(gp, _Gwaiting, _Grunning)
 	})
@@ -66,5 +67,6 @@ func tandemRouseOne(gp *g) {
 	parent.children++
 	tandemAdopt(gp, tandemMix(parent.id^tandemMix(parent.children)))
 	gp.tandem.background = true
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: gp.tandem.id, b: uint64(gp.startpc), pc: uint64(parent.caller), open: uint64(parent.open)})
+	tandemRecord(record{kind: recordSpawn, op: opStart, a: gp.tandem.id, b: uint64(gp.startpc),
+		pc: uint64(parent.caller), open: uint64(parent.open)})
 }

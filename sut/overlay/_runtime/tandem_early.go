@@ -53,7 +53,8 @@ func tandemAdvanceEarly(pp *p) {
 	pp.timers.adjust(tandem.now, true) // those that have been stopped do not count
 	pp.timers.unlock()
 	tandem.now = max(tandem.now, pp.timers.wakeTime())
-	tandemRecord(record{kind: recordTick, op: opAdvance, number: tickEarly, a: uint64(tandem.now - tandemEpoch)})
+	tandemRecord(record{kind: recordTick, op: opAdvance, number: tickEarly,
+		a: uint64(tandem.now - tandemEpoch)})
 	pp.timers.check(tandem.now, nil)
 	if tandemClock.left--; tandemClock.left > 0 {
 		tandemParkClock()
@@ -69,12 +70,14 @@ func tandemReadClock() {
 		tandemPoint(opReadClock, unsafe.Pointer(&tandemClock), unsafe.Pointer(&tandemClock))
 	default:
 		if tandemClock.reads++; tandemClock.reads > tandemClockPatience {
-			tandemRefuse("a loop that only looks at the clock: time passes when no goroutine can go on, or in time.Sleep and the like")
+			tandemRefuse("a loop that only looks at the clock: time passes when no goroutine can go on, " +
+				"or in time.Sleep and the like")
 		}
 	}
 }
 
-// tandemSleeps notes where the present goroutine goes on when it has slept: where the function was called that calls this one.
+// tandemSleeps notes where the present goroutine goes on when it has slept: where the function was
+// called that calls this one.
 //
 //go:nosplit
 func tandemSleeps() {
@@ -94,8 +97,8 @@ func tandemFindSleeper() {
 // else that is visible: about as often as it can in a second.
 const tandemClockPatience = 1 << 25
 
-// tandemSetTimer records that the running transition sets or stops a timer. What the timer has sent to its channel,
-// or would send to who receives from it now, is dropped.
+// tandemSetTimer records that the running transition sets or stops a timer. What the timer has sent
+// to its channel, or would send to who receives from it now, is dropped.
 func tandemSetTimer(t *timer) {
 	if !tandem.on {
 		return
@@ -106,10 +109,12 @@ func tandemSetTimer(t *timer) {
 		if tandemChannelReady(c)&readyReceive != 0 {
 			kind = accessWrite
 		}
-		tandemRecord(record{kind: recordAccess, op: opTimer, flag: kind, ready: tandemChannelReady(c), a: tandemChannelObject(c)})
+		tandemRecord(record{kind: recordAccess, op: opTimer, flag: kind, ready: tandemChannelReady(c),
+			a: tandemChannelObject(c)})
 	}
 	if tandem.sh.environment.earlyTimers != 0 {
-		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite, ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
+		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite,
+			ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
 	}
 }
 
@@ -148,9 +153,9 @@ func tandemFirstAwaited(pp *p) (first int64) {
 	return first
 }
 
-// tandemWakes reports whether a timer that fires can have an effect: not if it sends to a channel where nobody
-// waits. With channels as of Go 1.22 and before (asynctimerchan) such timers are set nevertheless; others are only with
-// tandemKeepsTimer.
+// tandemWakes reports whether a timer that fires can have an effect: not if it sends to a channel
+// where nobody waits. With channels as of Go 1.22 and before (asynctimerchan) such timers are set
+// nevertheless; others are only with tandemKeepsTimer.
 func tandemWakes(t *timer) bool {
 	if t.isChan {
 		return t.blocked > 0
@@ -163,7 +168,8 @@ func tandemWakes(t *timer) bool {
 	return c.recvq.first != nil || tandemIsAwaited(c)
 }
 
-// tandemIsAwaited reports whether a goroutine waits at its point for something to happen to a channel.
+// tandemIsAwaited reports whether a goroutine waits at its point for something to happen to a
+// channel.
 func tandemIsAwaited(c *hchan) bool {
 	for i := range tandem.nparked {
 		t := &tandem.parked[i].ptr().tandem

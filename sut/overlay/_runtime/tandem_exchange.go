@@ -12,7 +12,8 @@ import (
 func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte) {
 	t := &getg().tandem
 	tandemTouchName(op, tandemPeerObject(out), accessWrite)
-	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p), number: uint32(len(p)), pc: uint64(t.caller)})
+	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p),
+		number: uint32(len(p)), pc: uint64(t.caller)})
 }
 
 // tandemDelivered records what an input made the peers send to a queue.
@@ -22,8 +23,10 @@ func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p 
 	if raceenabled {
 		tandemRaceTouch(getg(), q.object, accessWrite)
 	}
-	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: tandemQueueReady(q), a: q.object})
-	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection), b: tandemHash(p), number: uint32(len(p))})
+	tandemRecord(record{kind: recordAccess, op: op, flag: accessWrite, ready: tandemQueueReady(q),
+		a: q.object})
+	tandemRecord(record{kind: recordDelivery, op: op, flag: uint8(end), a: uint64(connection),
+		b: tandemHash(p), number: uint32(len(p))})
 }
 
 // tandemPeerObject is what the inputs on a connection access: the group, or its end of that
@@ -47,7 +50,9 @@ func tandemHash(p []byte) uint64 {
 // tandemExchange asks the checker; the answer is in the shared memory.
 //
 //go:linkname tandemExchange syscall.tandemExchange
-func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte) {
+func tandemExchange(
+	kind, connection uint32, to *exchangeAddress, name uint64, p []byte,
+) (errno, answered, deliveries uint32, data []byte) {
 	tandemEffect()
 	sh := tandem.sh
 	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name}

@@ -71,7 +71,8 @@ func tandemFruitless(t *tandemG) bool {
 	return false
 }
 
-// exhausted reports whether an arm receives from a channel that is closed and empty: nothing changes by that.
+// exhausted reports whether an arm receives from a channel that is closed and empty: nothing
+// changes by that.
 func (t *tandemG) exhausted(arm int) bool { return !t.sends(arm) && tandemExhausted(t.channel(arm)) }
 
 func tandemExhausted(c *hchan) bool { return c != nil && c.closed != 0 && c.qcount == 0 }
@@ -100,7 +101,8 @@ func tandemOnlySpins() bool {
 	if tandem.barren < tandemBarren {
 		return false
 	}
-	if !tandemAwaited(getg().m.p.ptr()) && tandemPolledTimer() == 0 && !tandemIsLate() && !tandemPeersMayAct() {
+	if !tandemAwaited(getg().m.p.ptr()) && tandemPolledTimer() == 0 && !tandemIsLate() &&
+		!tandemPeersMayAct() {
 		return false
 	}
 	enabled := 0

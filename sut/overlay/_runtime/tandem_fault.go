@@ -54,7 +54,8 @@ func tandemSpares(ip [16]byte, port int, datagrams bool, path string) bool {
 			if path == unsafe.String(&p.path[0], p.pathLength) {
 				return false
 			}
-		case uint64(port) == p.port && datagrams == (p.datagrams != 0) && (p.ip == ip || tandemUnspecified(p.ip) || tandemUnspecified(ip)):
+		case uint64(port) == p.port && datagrams == (p.datagrams != 0) &&
+			(p.ip == ip || tandemUnspecified(p.ip) || tandemUnspecified(ip)):
 			return false
 		}
 	}

@@ -41,7 +41,8 @@ func tandemFileAccess(op, kind uint8, object uint64, state *int32) {
 	if raceenabled {
 		tandemRaceTouch(getg(), object, kind)
 	}
-	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
+	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object,
+		pc: uint64(t.caller), open: uint64(t.open)})
 }
 
 // tandemFreshName names something after the goroutine that makes it.

@@ -21,7 +21,8 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 	newg.tandem.origin = tandemOrigin(parent, pc)
 	newg.tandem.op, newg.tandem.call = opStart, tandemNoCall
 	newg.tandem.caller = pc
-	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc), open: uint64(parent.tandem.open)})
+	tandemRecord(record{kind: recordSpawn, op: opStart, a: newg.tandem.id, b: uint64(fn), pc: uint64(pc),
+		open: uint64(parent.tandem.open)})
 }
 
 // tandemAdopt puts a goroutine under control.

@@ -11,6 +11,7 @@ func tandemHeapGrows(pages uintptr) {
 	}
 	tandemHeap += uint64(pages) * pageSize
 	if tandemHeap > tandem.sh.environment.memoryBytes {
-		tandemCutOff("one execution needs more memory than it may have (memory_mib in the configuration allows more)")
+		tandemCutOff("one execution needs more memory than it may have (memory_mib in the configuration " +
+			"allows more)")
 	}
 }

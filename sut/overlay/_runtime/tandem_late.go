@@ -19,7 +19,8 @@ var tandemLate struct {
 //go:linkname tandemHold syscall.tandemHold
 func tandemHold(arrive func()) {
 	s := &tandemLate
-	tandemTouchName(opFault, networkSource, accessWrite) // who is first starts the goroutine, and is served first
+	// Who is first starts the goroutine, and is served first.
+	tandemTouchName(opFault, networkSource, accessWrite)
 	if s.held++; s.arrive != nil {
 		return
 	}

@@ -35,9 +35,11 @@ func tandemWorksOvertime(pp *p) bool {
 	switch {
 	case sh.wantLeaks == 0 || o.over:
 		return false
-	case !tandemAwaited(pp) && tandemPolledTimer() == 0 && !tandemIsLate() && !tandemPeersMayAct(), !tandemLeaves(nil):
+	case !tandemAwaited(pp) && tandemPolledTimer() == 0 && !tandemIsLate() && !tandemPeersMayAct(),
+		!tandemLeaves(nil):
 		o.over = true
-	case o.advances == tandemOvertimeAdvances || o.idle == tandemOvertimeIdle || o.steps >= tandemOvertimeSteps:
+	case o.advances == tandemOvertimeAdvances || o.idle == tandemOvertimeIdle ||
+		o.steps >= tandemOvertimeSteps:
 		o.over = true
 	case sh.steps+tandemOvertimeReserve > sh.stepLimit:
 		o.over = true
@@ -76,7 +78,8 @@ func tandemNoteOvertime(gp *g) {
 // tandemAfterTheEnd is the outcome of an execution: what happens in overtime is none.
 func tandemAfterTheEnd(outcome uint32) uint32 {
 	switch outcome {
-	case outcomePanic, outcomeExit, outcomeAssert, outcomeRace, outcomeRefused, outcomeDeadlock, outcomeSteps, outcomeLogFull, outcomeRounds, outcomeLimit,
+	case outcomePanic, outcomeExit, outcomeAssert, outcomeRace, outcomeRefused, outcomeDeadlock,
+		outcomeSteps, outcomeLogFull, outcomeRounds, outcomeLimit,
 		outcomeLivelock:
 		if tandem.overtime.on {
 			tandem.sh.exitCode = 0
@@ -94,7 +97,8 @@ func tandemLeaked() bool {
 	if tandem.sh.wantLeaks == 0 {
 		return false
 	}
-	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate() || tandemPeersMayAct()
+	waited := tandemAwaited(getg().m.p.ptr()) || tandemPolledTimer() != 0 || tandemIsLate() ||
+		tandemPeersMayAct()
 	found, loops := false, false
 	tandemLeaves(func(gp *g, at, open uintptr) {
 		found = true
@@ -136,10 +140,11 @@ func tandemLeaves(visit func(gp *g, at, open uintptr)) (found bool) {
 }
 
 // tandemBlocking are the classes of the callers that are part of what a goroutine is blocked in.
-const tandemBlocking = 1<<callerRuntime | 1<<callerAtomic | 1<<callerValue | 1<<callerChecker | 1<<callerInside
+const tandemBlocking = 1<<callerRuntime | 1<<callerAtomic | 1<<callerValue |
+	1<<callerChecker | 1<<callerInside
 
-// tandemRecordBlocked records the goroutines that are blocked, but not at a point, where a record of their
-// pending operation says so: in select {}, or in Cond.Wait.
+// tandemRecordBlocked records the goroutines that are blocked, but not at a point, where a record
+// of their pending operation says so: in select {}, or in Cond.Wait.
 func tandemRecordBlocked() {
 	forEachG(func(gp *g) {
 		t := &gp.tandem

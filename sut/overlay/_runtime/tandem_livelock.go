@@ -2,21 +2,25 @@ package runtime
 
 import "unsafe"
 
-// Livelock. An execution never ends where all goroutines that can go on go round in loops without an effect, and nothing else can
-// happen: no timer is set, and nothing can arrive. It is told from one whose loops count, and end by themselves, by its state: that has
-// to be the same at two moments, between which
+// Livelock. An execution never ends where all goroutines that can go on go round in loops without
+// an effect, and nothing else can happen: no timer is set, and nothing can arrive. It is told from
+// one whose loops count, and end by themselves, by its state: that has to be the same at two
+// moments, between which
 //
-//   - every goroutine that can go on has gone on, and so has every one that waits for a lock, which may have been free meanwhile,
-//   - no operation had an effect, or looked at the clock, or had alternatives (tandemNoteEffect), but for locks, which were taken and
-//     released and never tried.
+//   - every goroutine that can go on has gone on, and so has every one that waits for a lock, which
+//     may have been free meanwhile,
+//   - no operation had an effect, or looked at the clock, or had alternatives (tandemNoteEffect),
+//     but for locks, which were taken and released and never tried.
 //
-// What a goroutine does next follows from its state and from what its operations find. These find the same again, in whatever order
-// the goroutines go on: nobody changes it. (What a goroutine has written and put back meanwhile, others cannot have seen, or there
-// is a data race.) So each goes round in its loop for ever, and no schedule leads out.
+// What a goroutine does next follows from its state and from what its operations find. These find
+// the same again, in whatever order the goroutines go on: nobody changes it. (What a goroutine has
+// written and put back meanwhile, others cannot have seen, or there is a data race.) So each goes
+// round in its loop for ever, and no schedule leads out.
 //
-// The state is all memory of the program: its variables, the objects of its heap, and what is on the stacks of its goroutines, with
-// where they are. What was allocated since the first moment does not count: where all that was there before is as it was, nothing
-// leads to it. Nor does what the scheduler and the allocator keep for themselves, which no program can see.
+// The state is all memory of the program: its variables, the objects of its heap, and what is on
+// the stacks of its goroutines, with where they are. What was allocated since the first moment does
+// not count: where all that was there before is as it was, nothing leads to it. Nor does what the
+// scheduler and the allocator keep for themselves, which no program can see.
 
 // tandemQuiet is how long nothing has had an effect.
 type tandemQuiet struct {
@@ -44,21 +48,25 @@ func tandemNoteEffect(t *tandemG) {
 	}
 }
 
-// tandemEffect notes that something happened that is no operation, or may be found to be different next time.
+// tandemEffect notes that something happened that is no operation, or may be found to be different
+// next time.
 //
 //go:nosplit
 func tandemEffect() { tandem.quiet = tandemQuiet{} }
 
 const (
-	tandemLocking tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opReadLock | 1<<opReadUnlock | 1<<opWriteLock | 1<<opWriteUnlock | 1<<opWriteWait
-	tandemTrying  tandemOperations = 1<<opTryLock | 1<<opTryReadLock | 1<<opTryWriteLock
-	// tandemLooking are operations that find the same again, as long as nobody does anything. Those on connections may move
-	// data, but then the state is another one.
-	tandemLooking tandemOperations = 1<<opResume | 1<<opYield | 1<<opLength | 1<<opLoad | 1<<opWeak | 1<<opMapRead | 1<<opFileRead |
-		1<<opSocketRead | 1<<opSocketTry | 1<<opPollWait | 1<<opPollWrite | 1<<opBufferWrite
+	tandemLocking tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opReadLock | 1<<opReadUnlock |
+		1<<opWriteLock | 1<<opWriteUnlock | 1<<opWriteWait
+	tandemTrying tandemOperations = 1<<opTryLock | 1<<opTryReadLock | 1<<opTryWriteLock
+	// tandemLooking are operations that find the same again, as long as nobody does anything. Those
+	// on connections may move data, but then the state is another one.
+	tandemLooking tandemOperations = 1<<opResume | 1<<opYield | 1<<opLength | 1<<opLoad | 1<<opWeak |
+		1<<opMapRead | 1<<opFileRead | 1<<opSocketRead | 1<<opSocketTry |
+		1<<opPollWait | 1<<opPollWrite | 1<<opBufferWrite
 )
 
-// tandemHarmless reports whether an operation that is about to be performed has no effect, or one on a lock.
+// tandemHarmless reports whether an operation that is about to be performed has no effect, or one
+// on a lock.
 func tandemHarmless(t *tandemG) bool {
 	switch {
 	case t.choices > 1:
@@ -128,7 +136,8 @@ func tandemLivelocked() bool {
 
 const tandemStateBytes = 128 << 20 // that a noted state can have
 
-// tandemStateHead is what a noted state begins with. Pieces of memory follow, each with its own head and rounded up to words.
+// tandemStateHead is what a noted state begins with. Pieces of memory follow, each with its own
+// head and rounded up to words.
 type tandemStateHead struct {
 	used       uintptr // bytes, this included
 	goroutines uintptr // what is noted of them ends there, and the rest of the memory begins
@@ -189,7 +198,8 @@ func tandemNoteGoroutine(gp *g) {
 // tandemNoteObjects notes the objects of a span that are allocated.
 func tandemNoteObjects(s *mspan) {
 	tandemNote(s.base(), s.base()+uintptr(s.freeindex)*s.elemsize)
-	for i := uintptr(s.freeindex); i < uintptr(s.nelems); i++ { // after garbage was collected some may be behind
+	for i := uintptr(s.freeindex); i < uintptr(s.nelems); i++ {
+		// after garbage was collected some may be behind
 		if !s.isFree(i) {
 			tandemNote(s.base()+i*s.elemsize, s.base()+(i+1)*s.elemsize)
 		}
@@ -233,7 +243,8 @@ func tandemSameMemory() bool {
 		at += unsafe.Sizeof(*piece)
 		for i := uintptr(0); i < piece.length; i += block {
 			n := min(block, piece.length-i)
-			if !memequal(add(unsafe.Pointer(tandemState), at+i), unsafe.Pointer(piece.address+i), n) && !tandemSameWords(at+i, piece.address+i, n) {
+			if !memequal(add(unsafe.Pointer(tandemState), at+i), unsafe.Pointer(piece.address+i), n) &&
+				!tandemSameWords(at+i, piece.address+i, n) {
 				return false
 			}
 		}
@@ -242,25 +253,32 @@ func tandemSameMemory() bool {
 	return true
 }
 
-// tandemSameWords compares n bytes of the noted state with what is there now, word by word, but for what is not the program's.
+// tandemSameWords compares n bytes of the noted state with what is there now, word by word, but for
+// what is not the program's.
 func tandemSameWords(noted, address, n uintptr) bool {
 	for i := uintptr(0); i < n; i += 8 {
-		if *(*uint64)(add(unsafe.Pointer(tandemState), noted+i)) != *(*uint64)(unsafe.Pointer(address + i)) && !tandemUnseen(address+i) {
+		if *(*uint64)(add(unsafe.Pointer(tandemState),
+			noted+i)) != *(*uint64)(unsafe.Pointer(address + i)) && !tandemUnseen(address+i) {
 			return false
 		}
 	}
 	return true
 }
 
-// tandemUnseen reports whether an address belongs to what the scheduler, the allocator and the checker keep for themselves.
+// tandemUnseen reports whether an address belongs to what the scheduler, the allocator and the
+// checker keep for themselves.
 func tandemUnseen(at uintptr) bool {
 	in := func(p unsafe.Pointer, n uintptr) bool { return at-uintptr(p) < n }
 	switch {
 	case in(unsafe.Pointer(&tandem), unsafe.Sizeof(tandem)), in(unsafe.Pointer(&sched), unsafe.Sizeof(sched)),
-		in(unsafe.Pointer(&mheap_), unsafe.Sizeof(mheap_)), in(unsafe.Pointer(&memstats), unsafe.Sizeof(memstats)),
-		in(unsafe.Pointer(&gcController), unsafe.Sizeof(gcController)), in(unsafe.Pointer(&work), unsafe.Sizeof(work)),
-		in(unsafe.Pointer(&tandemClock), unsafe.Sizeof(tandemClock)), in(unsafe.Pointer(&tandemHeap), unsafe.Sizeof(tandemHeap)),
-		in(unsafe.Pointer(&m0), unsafe.Sizeof(m0)), in(unsafe.Pointer(&g0), unsafe.Sizeof(g0)), tandemUnseenOfRaces(at):
+		in(unsafe.Pointer(&mheap_), unsafe.Sizeof(mheap_)),
+		in(unsafe.Pointer(&memstats), unsafe.Sizeof(memstats)),
+		in(unsafe.Pointer(&gcController), unsafe.Sizeof(gcController)),
+		in(unsafe.Pointer(&work), unsafe.Sizeof(work)),
+		in(unsafe.Pointer(&tandemClock), unsafe.Sizeof(tandemClock)),
+		in(unsafe.Pointer(&tandemHeap), unsafe.Sizeof(tandemHeap)),
+		in(unsafe.Pointer(&m0), unsafe.Sizeof(m0)), in(unsafe.Pointer(&g0), unsafe.Sizeof(g0)),
+		tandemUnseenOfRaces(at):
 		return true
 	}
 	for _, p := range allp {

@@ -72,10 +72,12 @@ func tandemCountPeerTimers(t *tandemG) {
 	}
 }
 
-// tandemForcePeerTimers has the next timer of the peers be due since nothing else can happen, if it may.
+// tandemForcePeerTimers has the next timer of the peers be due since nothing else can happen, if it
+// may.
 func tandemForcePeerTimers() bool {
 	s := &tandemPeerTimers
-	s.forced = s.pass != nil && tandem.sh.environment.peerTime == 0 && s.passed < tandem.sh.environment.peerTimers
+	s.forced = s.pass != nil && tandem.sh.environment.peerTime == 0 &&
+		s.passed < tandem.sh.environment.peerTimers
 	return s.forced
 }
 
@@ -90,7 +92,8 @@ var tandemPeerTime struct {
 	most  uint64            // ns until the program's next timer; 0: there is none
 	asked bool              // nothing comes from the peers before the program's clock advances
 	idle  bool              // nor after that
-	tie   bool              // with the program's next timer one of the peers is due: which is first is a choice
+	// With the program's next timer one of the peers is due: which is first is a choice.
+	tie bool
 }
 
 // tandemPeersMayAct reports whether the peers may do something if time passes.
@@ -164,7 +167,8 @@ func tandemTimePassed(most uint64) {
 		return
 	}
 	tandem.now += int64(passed)
-	tandemRecord(record{kind: recordTick, op: opPass, number: tickWithin, a: uint64(tandem.now - tandemEpoch)})
+	tandemRecord(record{kind: recordTick, op: opPass, number: tickWithin,
+		a: uint64(tandem.now - tandemEpoch)})
 }
 
 // tandemPeersHeard is called with every other input: it may set timers of the peers.

@@ -8,7 +8,8 @@ package runtime
 // point, and reports whether that was the one to be picked.
 func tandemStays(gp *g) bool {
 	pp := getg().m.p.ptr()
-	if tandem.owner != 0 || gp.bubble != nil || !runqempty(pp) || !sched.runq.empty() || tandemTimerFires(pp) || !tandemForeseeable() {
+	if tandem.owner != 0 || gp.bubble != nil || !runqempty(pp) || !sched.runq.empty() ||
+		tandemTimerFires(pp) || !tandemForeseeable() {
 		return false
 	}
 	if tandem.position < tandem.sh.prefixLength {
@@ -33,7 +34,8 @@ func tandemTimerFires(pp *p) bool {
 // many of them there are.
 func tandemForeseeable() bool {
 	sh := tandem.sh
-	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit && tandem.barren < tandemBarren && tandem.quiet.steps < tandemBarren &&
+	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit &&
+		tandem.barren < tandemBarren && tandem.quiet.steps < tandemBarren &&
 		(sh.roundLimit == 0 || tandem.fair.rounds <= sh.roundLimit) &&
 		(tandem.position < sh.prefixLength || sh.seed == 0 && sh.byPriority == 0)
 }

@@ -25,8 +25,9 @@ func tandemWeigh(n uint32) {
 	}
 }
 
-// tandemRandomPick draws one of the goroutines that can be picked, and one of its alternatives. The clock, and the
-// arrival of a signal, are among them only if there is nobody else, or at the points that the schedule names.
+// tandemRandomPick draws one of the goroutines that can be picked, and one of its alternatives. The
+// clock, and the arrival of a signal, are among them only if there is nobody else, or at the points
+// that the schedule names.
 func tandemRandomPick() *g {
 	candidates, sources := uint32(0), uint32(0)
 	for i := range tandem.nparked {
@@ -78,7 +79,8 @@ func tandemRandomChoice(t *tandemG) {
 	}
 }
 
-// tandemRareChoice is the kind of rare event that an operation has alternatives for; rareKinds: none.
+// tandemRareChoice is the kind of rare event that an operation has alternatives for; rareKinds:
+// none.
 func tandemRareChoice(t *tandemG) uint32 {
 	switch t.op {
 	case opFault:
@@ -89,7 +91,8 @@ func tandemRareChoice(t *tandemG) uint32 {
 	return rareKinds
 }
 
-// tandemRareSource is the kind of rare event that it is for a goroutine to be picked; rareKinds: none.
+// tandemRareSource is the kind of rare event that it is for a goroutine to be picked; rareKinds:
+// none.
 func tandemRareSource(gp *g) uint32 {
 	switch gp.tandem.op {
 	case opAdvance:
@@ -100,7 +103,8 @@ func tandemRareSource(gp *g) uint32 {
 	return rareKinds
 }
 
-// tandemRareNow counts a point of a kind of rare event, and reports whether the event happens there.
+// tandemRareNow counts a point of a kind of rare event, and reports whether the event happens
+// there.
 func tandemRareNow(kind uint32) bool {
 	sh := tandem.sh
 	sh.rarePoints[kind]++
@@ -112,11 +116,13 @@ func tandemRareNow(kind uint32) bool {
 	return false
 }
 
-// tandemRareArrival is the clock, or who has a signal arrive, if that happens now although goroutines can go on.
+// tandemRareArrival is the clock, or who has a signal arrive, if that happens now although
+// goroutines can go on.
 func tandemRareArrival() (now *g) {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
-		if kind := tandemRareSource(gp); kind != rareKinds && tandemCandidate(gp) && tandemRareNow(kind) && now == nil {
+		if kind := tandemRareSource(gp); kind != rareKinds && tandemCandidate(gp) && tandemRareNow(kind) &&
+			now == nil {
 			now = gp
 		}
 	}

@@ -29,7 +29,8 @@ const (
 	raceWrite  = memoryWrite
 	raceAtomic = memoryAtomic
 
-	raceChain      = 1 << 2 // the word does not hold an access but, in place of slot and bytes, the number of a raceBlock
+	// The word does not hold an access but, in place of slot and bytes, the number of a raceBlock.
+	raceChain      = 1 << 2
 	raceByRuntime  = 1 << 3 // for raceAccess only: the runtime performs it for its caller
 	raceBytesShift = 4
 	raceBytes      = 0xff << raceBytesShift
@@ -39,10 +40,13 @@ const (
 
 // Limits of one execution. An execution that reaches one is refused.
 const (
-	raceSlots     = 1 << 12                      // goroutines that nothing orders after the end of others
-	raceHeapStart = 0xc0 << 32                   // where the heap of a program built for race detection begins
-	raceHeapLimit = 1 << 36                      // bytes of it that have a shadow
-	raceBlocks    = 1 << 20                      // places for accesses that find none beside their memory
+	// Goroutines that nothing orders after the end of others.
+	raceSlots = 1 << 12
+	// Where the heap of a program built for race detection begins.
+	raceHeapStart = 0xc0 << 32
+	raceHeapLimit = 1 << 36 // bytes of it that have a shadow
+	// Places for accesses that find none beside their memory.
+	raceBlocks    = 1 << 20
 	raceClocks    = 1 << 24                      // components of vector clocks
 	raceObjects   = 1 << 16                      // addresses that synchronise
 	raceLastClock = 1 << 39                      // a shadow with greater clocks is thrown away
@@ -263,7 +267,8 @@ func raceNote(cell *raceCell, word uint64, c *raceContext) uint64 {
 func raceExtend(p *uint64, word uint64) {
 	s := races()
 	if s.blocks == raceBlocks {
-		tandemCutOff("too many goroutines that access the same memory, with data races looked for" + raceAdvice)
+		tandemCutOff("too many goroutines that access the same memory, with data races looked for" +
+			raceAdvice)
 	}
 	b := &s.block[s.blocks]
 	*b = raceBlock{*p, word}
@@ -312,7 +317,8 @@ func raceForget(addr, size uintptr) {
 func raceWatch(c *raceContext, at uintptr, bytes, word uint64) {
 	sh := tandem.sh
 	w := &sh.raceEarlier
-	if sh.raceWatch == 0 || w.stackLength != 0 || w.slot != c.slot || w.clock != c.now || w.kind != uint32(word&(raceWrite|raceAtomic)) {
+	if sh.raceWatch == 0 || w.stackLength != 0 || w.slot != c.slot || w.clock != c.now ||
+		w.kind != uint32(word&(raceWrite|raceAtomic)) {
 		return
 	}
 	if uintptr(w.address)&^7 == at&^7 && bytes>>(w.address&7)&1 != 0 {

@@ -7,15 +7,18 @@ import (
 
 // tandemPlain are operations that never have alternatives, nor a counter. Most of those
 // of sealed packages are such.
-const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate | 1<<opOnce
+const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate |
+	1<<opOnce
 
-// tandemSettling are operations that access what they are on and nothing else, whatever they find. Most of those of open packages
-// are such.
-const tandemSettling tandemOperations = tandemPlain | 1<<opTryLock | 1<<opReadLock | 1<<opReadUnlock | 1<<opWriteLock | 1<<opWriteUnlock |
-	1<<opWriteWait | 1<<opTryReadLock | 1<<opTryWriteLock | 1<<opAdd | 1<<opWait
+// tandemSettling are operations that access what they are on and nothing else, whatever they find.
+// Most of those of open packages are such.
+const tandemSettling tandemOperations = tandemPlain | 1<<opTryLock | 1<<opReadLock | 1<<opReadUnlock |
+	1<<opWriteLock | 1<<opWriteUnlock | 1<<opWriteWait |
+	1<<opTryReadLock | 1<<opTryWriteLock | 1<<opAdd | 1<<opWait
 
-// tandemSettles reports whether the transition that a goroutine begins is its pending operation and nothing else, wherever it is
-// executed. So whatever follows begins another one, even if it is sealed.
+// tandemSettles reports whether the transition that a goroutine begins is its pending operation and
+// nothing else, wherever it is executed. So whatever follows begins another one, even if it is
+// sealed.
 func tandemSettles(gp *g) bool {
 	t := &gp.tandem
 	if t.op == opAdd && t.delta > 0 { // it may have alternatives: see tandemCountLate
@@ -24,9 +27,10 @@ func tandemSettles(gp *g) bool {
 	return t.direct && tandemSettling.has(t.op) && tandem.sh.environment.earlyTimers == 0
 }
 
-// tandemSettle ends a transition that is settled, before what may access something without a point of its own: a system call, the use of a
-// descriptor, and whatever is done while the goroutine is pinned, when it cannot be preempted any more. Pointers that are
-// arguments of a system call are numbers yet: the stack is not to be moved meanwhile.
+// tandemSettle ends a transition that is settled, before what may access something without a point
+// of its own: a system call, the use of a descriptor, and whatever is done while the goroutine is
+// pinned, when it cannot be preempted any more. Pointers that are arguments of a system call are
+// numbers yet: the stack is not to be moved meanwhile.
 //
 //go:linkname tandemSettle syscall.tandemSettle
 //go:nosplit
@@ -64,7 +68,8 @@ func tandemGoesAhead(t *tandemG) bool {
 		tandemOperateBy(t, n, arm, partner)
 	default:
 		tandemCountChoices(t)
-		if !tandemEnabled(t) || tandemAwaitsPeer(t) || t.choices != 1 || t.op == opYield || t.op == opExit || tandemSealedTurnIsOver(t) {
+		if !tandemEnabled(t) || tandemAwaitsPeer(t) || t.choices != 1 || t.op == opYield ||
+			t.op == opExit || tandemSealedTurnIsOver(t) {
 			return false
 		}
 		tandemNoteEffect(t)
@@ -87,9 +92,10 @@ func tandemAwaitsPeer(t *tandemG) bool {
 	return false
 }
 
-// tandemHasWaited is called when a connect to a peer is over, in which the goroutine would have waited had the peer
-// taken any time. In a sealed package the transition ends at the next operation, so that others can go on as
-// they can after a choice. It returns false in an open one, where every operation begins a transition.
+// tandemHasWaited is called when a connect to a peer is over, in which the goroutine would have
+// waited had the peer taken any time. In a sealed package the transition ends at the next
+// operation, so that others can go on as they can after a choice. It returns false in an open one,
+// where every operation begins a transition.
 //
 //go:linkname tandemHasWaited syscall.tandemHasWaited
 func tandemHasWaited() bool {

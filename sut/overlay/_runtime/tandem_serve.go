@@ -44,7 +44,8 @@ func tandemInit() {
 	tandemBirths.heap = mheap_.curArena.base &^ (heapArenaBytes - 1)
 	debug.gcshrinkstackoff = 1 // what is noted of a pending select points into its stack
 	tandem.sh = (*shared)(tandemMap(unsafe.Sizeof(shared{}), 1, sharedFD))
-	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache), mapSharedAnonymous, -1))
+	tandemCallers.cache = (*[tandemCallerCache]tandemCaller)(tandemMap(unsafe.Sizeof(*tandemCallers.cache),
+		mapSharedAnonymous, -1))
 	tandemCallers.open.read(gogetenv("TANDEM_OPEN"))
 	tandemCallers.private.read(gogetenv("TANDEM_PRIVATE"))
 	// A huge page would make a hundred clean pages look dirty.
@@ -153,7 +154,8 @@ func tandemLoop() {
 	tandemSaveContext(&tandem.sh.context)
 	sh := tandem.sh
 	for i := range sh.mappings {
-		linux.Syscall6(tandemMunmap, uintptr(sh.mapping[i].address), uintptr(sh.mapping[i].length), 0, 0, 0, 0)
+		linux.Syscall6(tandemMunmap, uintptr(sh.mapping[i].address), uintptr(sh.mapping[i].length), 0, 0, 0,
+			0)
 	}
 	sh.mappings = 0
 	linux.Syscall6(tandemCloseRange, uintptr(sh.firstFD), 0x7fffffff, 0, 0, 0, 0)
@@ -272,10 +274,12 @@ func tandemRecordPending() {
 		}
 		tandemCountChoices(t)
 		r := record{kind: recordPending, op: t.op, a: t.id, pc: uint64(t.caller)}
-		if t.op != opExit && tandemEnabled(t) { // somebody else was picked: main could not have returned
+		if t.op != opExit && tandemEnabled(t) {
+			// somebody else was picked: main could not have returned
 			r.number = 1
 		}
-		if t.object != 0 && t.op != opResume { // that is on nothing: the object is of the operation after it
+		if t.object != 0 && t.op != opResume {
+			// that is on nothing: the object is of the operation after it
 			r.ready, r.b, r.flag = tandemNeed(t.op), tandemObject(t), tandemAccessKind(t)
 		}
 		r.number |= t.choices << 16
@@ -381,8 +385,8 @@ func tandemMapped(p unsafe.Pointer, n uintptr, flags int32) {
 	sh.mappings++
 }
 
-// tandemProcessorsThere is how many processors the program is told that there are. It runs on one; but many
-// programs start one worker for each, and a single one meets nobody.
+// tandemProcessorsThere is how many processors the program is told that there are. It runs on one;
+// but many programs start one worker for each, and a single one meets nobody.
 const tandemProcessorsThere = 2
 
 var tandemProcessorsUsed = tandemProcessorsThere

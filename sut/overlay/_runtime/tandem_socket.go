@@ -140,7 +140,8 @@ func tandemSocketObject(t *tandemG) uint64 {
 // tandemIsSocketOp tells the operations on sockets, pipes and their descriptors.
 func tandemIsSocketOp(op uint8) bool { return tandemSocketOperations.has(op) }
 
-const tandemSocketOperations tandemOperations = 1<<(opPollWait+1) - 1<<opConnect | 1<<(opDescriptorClose+1) - 1<<opAccept
+const tandemSocketOperations tandemOperations = 1<<(opPollWait+1) - 1<<opConnect |
+	1<<(opDescriptorClose+1) - 1<<opAccept
 
 // tandemSocketPoint is the point of an operation on a virtual socket. q is what
 // it may have to wait for, want the room that a write needs there.
@@ -171,7 +172,8 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32) {
 //go:linkname tandemSocketBefore syscall.tandemSocketBefore
 func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
 	env := &tandem.sh.environment
-	if getg().tandem.id == 0 || env.short[1] != 0 && op != opSocketRead || env.faults != 0 && op == opSocketWrite {
+	if getg().tandem.id == 0 || env.short[1] != 0 && op != opSocketRead ||
+		env.faults != 0 && op == opSocketWrite {
 		return // what happens to a write is chosen first, with the descriptor locked
 	}
 	t := &getg().tandem
@@ -184,8 +186,8 @@ func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
 	t.begun, t.begunOn = op, fd
 }
 
-// tandemShort chooses whether a read or write moves less than it could, where that is asked for. Like
-// a fault it is a transition in all executions, whatever others have chosen before.
+// tandemShort chooses whether a read or write moves less than it could, where that is asked for.
+// Like a fault it is a transition in all executions, whatever others have chosen before.
 //
 //go:linkname tandemShort syscall.tandemShort
 func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool {
@@ -266,7 +268,8 @@ func tandemTouchObject(op uint8, object uint64, kind, ready uint8) {
 		tandemEffect()
 	}
 	t := &getg().tandem
-	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object, pc: uint64(t.caller), open: uint64(t.open)})
+	tandemRecord(record{kind: recordAccess, op: op, flag: kind, ready: ready, a: object,
+		pc: uint64(t.caller), open: uint64(t.open)})
 }
 
 // Package internal/poll keeps in its file structures, out of sight, whether a file
@@ -288,8 +291,8 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 	}
 }
 
-// tandemUsePatience is how often in a row a goroutine can use descriptors without coming to a point: a use of one that is closed
-// has none.
+// tandemUsePatience is how often in a row a goroutine can use descriptors without coming to a
+// point: a use of one that is closed has none.
 const tandemUsePatience = 8
 
 // tandemCountUse ends a transition with too many of them: it may be in a loop.
@@ -392,8 +395,8 @@ func tandemPollWait(pd *pollDesc, mode int) bool {
 //go:linkname tandemLeaveAlone syscall.tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr) { tandemSockets[fd].alone = true }
 
-// tandemGiveUpLater has a connect wait no longer than TCP does, as Linux has it with six repetitions. It returns when
-// that is; 0: the program gives up before.
+// tandemGiveUpLater has a connect wait no longer than TCP does, as Linux has it with six
+// repetitions. It returns when that is; 0: the program gives up before.
 func tandemGiveUpLater(pd *pollDesc) int64 {
 	const patience = 127_000_000_000 // ns
 	if pd.wd != 0 && pd.wd <= nanotime()+patience {

@@ -40,7 +40,8 @@ func tandemCountLate(t *tandemG) {
 		return
 	}
 	for i := range tandem.nparked {
-		if p := &tandem.parked[i].ptr().tandem; p.op == opWait && p.object == t.object && p.entered && t.choices < 1<<tandemMaxLate {
+		if p := &tandem.parked[i].ptr().tandem; p.op == opWait && p.object == t.object && p.entered &&
+			t.choices < 1<<tandemMaxLate {
 			t.choices *= 2
 		}
 	}
@@ -80,7 +81,8 @@ type tandemOperations uint64
 func (s tandemOperations) has(op uint8) bool { return s>>op&1 != 0 }
 
 // tandemCounts are the operations on what has a counter.
-const tandemCounts tandemOperations = 1<<opAdd | 1<<opWait | 1<<opReused | 1<<opReadLock | 1<<opReadUnlock | 1<<opTryReadLock
+const tandemCounts tandemOperations = 1<<opAdd | 1<<opWait | 1<<opReused |
+	1<<opReadLock | 1<<opReadUnlock | 1<<opTryReadLock
 
 // tandemDelta is what an access that commutes adds to its counter.
 func tandemDelta(t *tandemG) int32 {
@@ -143,7 +145,8 @@ func tandemEnabled(t *tandemG) bool {
 // tandemNeed is the wait condition of an operation.
 func tandemNeed(op uint8) uint8 {
 	switch op {
-	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive, opAdvance:
+	case opLock, opWait, opWriteWait, opSocketRead, opPollWait, opAccept, opFileLock, opSignalReceive,
+		opAdvance:
 		return readyFree
 	case opReadLock, opBufferWrite, opPollWrite, opFileShare, opSignalArrive, opPeerTimer:
 		return readyReader
@@ -191,8 +194,8 @@ func tandemReady(t *tandemG) uint8 {
 	return ready
 }
 
-// tandemSwapFails reports whether the pending operation is a CompareAndSwap that would not find what it expects now. One
-// of what is at nil is to fault in the program, not here.
+// tandemSwapFails reports whether the pending operation is a CompareAndSwap that would not find
+// what it expects now. One of what is at nil is to fault in the program, not here.
 func tandemSwapFails(t *tandemG) bool {
 	if t.object < minLegalPointer {
 		return false
@@ -208,8 +211,8 @@ func tandemSwapFails(t *tandemG) bool {
 
 // tandemAccessKind says how an operation's access relates to others on its object.
 func tandemAccessKind(t *tandemG) uint8 {
-	// So much is added at once to so much by what commutes: in as many transitions as an execution may have at most, 10 million, a counter of 32 bits does not
-	// overflow.
+	// So much is added at once to so much by what commutes: in as many transitions as an execution
+	// may have at most, 10 million, a counter of 32 bits does not overflow.
 	const tandemCommuting, tandemCommutingCount = 64, 1 << 30
 	switch t.op {
 	case opLoad, opWeak, opReadClock, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:

@@ -162,7 +162,8 @@ func tandemCovers(a *tandemAddress, e *tandemEndpoint, b *tandemAddress) bool {
 func tandemLookUp(kind int, a *tandemAddress, accept func(*tandemEndpoint) bool) *tandemEndpoint {
 	var found *tandemEndpoint
 	for _, e := range tandemNames {
-		if e.kind != kind || e.domain == AF_UNIX || e.local.port != a.port || !accept(e) || !tandemCovers(&e.local, e, a) {
+		if e.kind != kind || e.domain == AF_UNIX || e.local.port != a.port || !accept(e) ||
+			!tandemCovers(&e.local, e, a) {
 			continue
 		}
 		if found == nil || found.local.isAny() || !e.local.isAny() {
@@ -255,7 +256,8 @@ func (e *tandemEndpoint) option(level, name int) int {
 		return 0
 	}
 	size := uint32(8)
-	_, _, errno := RawSyscall6(SYS_GETSOCKOPT, uintptr(e.fds[0]), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&value)), uintptr(unsafe.Pointer(&size)), 0)
+	_, _, errno := RawSyscall6(SYS_GETSOCKOPT, uintptr(e.fds[0]), uintptr(level), uintptr(name),
+		uintptr(unsafe.Pointer(&value)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 0
 	}

@@ -176,8 +176,10 @@ func tandemStatfs(to *Statfs_t) {
 	tandemNoted(accessRead, diskObject())
 	free := uint64(f.limit-f.used) / tandemBlockSize
 	*to = Statfs_t{
-		Type: 0x01021994, Bsize: tandemBlockSize, Frsize: tandemBlockSize, Blocks: uint64(f.limit) / tandemBlockSize,
-		Bfree: free, Bavail: free, Files: uint64(f.limit) / tandemBlockSize, Ffree: free, Namelen: tandemMaxName,
+		Type: 0x01021994, Bsize: tandemBlockSize, Frsize: tandemBlockSize,
+		Blocks: uint64(f.limit) / tandemBlockSize,
+		Bfree:  free, Bavail: free, Files: uint64(f.limit) / tandemBlockSize, Ffree: free,
+		Namelen: tandemMaxName,
 	}
 }
 

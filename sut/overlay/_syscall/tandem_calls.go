@@ -72,7 +72,8 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 	case SYS_PIPE2:
 		return tandemReturn(0, tandemPipe((*[2]_C_int)(unsafe.Pointer(a1)), a2))
 	}
-	if (trap == SYS_SPLICE || trap == tandemCopyRange) && tandemIsSocket(a3) || trap == SYS_SENDFILE && tandemIsSocket(a2) {
+	if (trap == SYS_SPLICE || trap == tandemCopyRange) && tandemIsSocket(a3) || trap == SYS_SENDFILE &&
+		tandemIsSocket(a2) {
 		return ^uintptr(0), EINVAL, true
 	}
 	if tandemIsSocket(a1) {
@@ -115,9 +116,11 @@ func tandemForbidden(trap uintptr) string {
 		return "changing the root directory"
 	case SYS_SELECT, SYS_PSELECT6, SYS_POLL, SYS_PPOLL, SYS_EPOLL_CREATE, SYS_EPOLL_CREATE1:
 		return "waiting for descriptors by system calls of its own"
-	case SYS_INOTIFY_INIT, SYS_INOTIFY_INIT1, SYS_EVENTFD, SYS_EVENTFD2, SYS_TIMERFD_CREATE, SYS_SIGNALFD, SYS_SIGNALFD4:
+	case SYS_INOTIFY_INIT, SYS_INOTIFY_INIT1, SYS_EVENTFD, SYS_EVENTFD2, SYS_TIMERFD_CREATE, SYS_SIGNALFD,
+		SYS_SIGNALFD4:
 		return "a descriptor for events (inotify, eventfd, timerfd, signalfd)"
-	case SYS_SETPGID, SYS_SETSID, SYS_SETPRIORITY, SYS_SETUID, SYS_SETGID, SYS_SETRESUID, SYS_SETRESGID, SYS_SETGROUPS, SYS_UNSHARE:
+	case SYS_SETPGID, SYS_SETSID, SYS_SETPRIORITY, SYS_SETUID, SYS_SETGID, SYS_SETRESUID, SYS_SETRESGID,
+		SYS_SETGROUPS, SYS_UNSHARE:
 		return "changing the process that the program runs in"
 	case SYS_MOUNT, SYS_UMOUNT2, SYS_PTRACE, SYS_REBOOT, SYS_SETTIMEOFDAY, SYS_SETHOSTNAME, SYS_MREMAP:
 		return "a system call that cannot be checked"

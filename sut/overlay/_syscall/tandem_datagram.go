@@ -1,10 +1,10 @@
 package syscall
 
-// Datagrams and messages between the program and its peers. A datagram socket is made known to the peers when it
-// first sends to them; where they may send first, when it is bound.
+// Datagrams and messages between the program and its peers. A datagram socket is made known to the
+// peers when it first sends to them; where they may send first, when it is bound.
 
-// maybeOfPeers reports whether a peer may be at an address that nobody in the program has. Questions to name
-// servers have their answer unless there are peers that serve names.
+// maybeOfPeers reports whether a peer may be at an address that nobody in the program has.
+// Questions to name servers have their answer unless there are peers that serve names.
 func (a *tandemAddress) maybeOfPeers() bool {
 	return tandemHasPeers() && (a.port != tandemDomainPort || tandemHasNameServers())
 }
@@ -30,8 +30,8 @@ func (a *tandemAddress) unreachable() Errno {
 // isNobody reports whether looking for a Unix socket has found that there is none.
 func (e Errno) isNobody() bool { return e == ENOENT || e == ECONNREFUSED || e == ENOTDIR }
 
-// tandemNearer is the error of who looks for a Unix socket first in the program's files and then in those of the
-// peers: there may be a file here, and none there.
+// tandemNearer is the error of who looks for a Unix socket first in the program's files and then in
+// those of the peers: there may be a file here, and none there.
 func tandemNearer(here, there Errno) Errno {
 	if there == ENOENT {
 		return here
@@ -39,13 +39,15 @@ func tandemNearer(here, there Errno) Errno {
 	return there
 }
 
-// toldWhenBound reports whether the peers notice when a datagram socket gets an address: clients may send to it.
+// toldWhenBound reports whether the peers notice when a datagram socket gets an address: clients
+// may send to it.
 func (e *tandemEndpoint) toldWhenBound() bool {
-	return tandemHasClients() && e.kind == SOCK_DGRAM && (e.domain == AF_INET || e.domain == AF_INET6 || e.domain == AF_UNIX)
+	return tandemHasClients() && e.kind == SOCK_DGRAM &&
+		(e.domain == AF_INET || e.domain == AF_INET6 || e.domain == AF_UNIX)
 }
 
-// outside describes a socket to the checker: what it talks to or listens at, and where it is itself. Either may
-// be nil. The names of Unix sockets follow, one after the other.
+// outside describes a socket to the checker: what it talks to or listens at, and where it is
+// itself. Either may be nil. The names of Unix sockets follow, one after the other.
 func (e *tandemEndpoint) outside(to, from *tandemAddress) (a exchangeAddress, names []byte) {
 	switch {
 	case e.domain == AF_UNIX && e.kind == SOCK_STREAM:
@@ -98,7 +100,8 @@ func (a *tandemAddress) whole() string {
 	return directory + "/" + a.name
 }
 
-// openDatagrams makes a datagram socket known to the peers: as one that talks to an address, or to any if that is nil.
+// openDatagrams makes a datagram socket known to the peers: as one that talks to an address, or to
+// any if that is nil.
 func (e *tandemEndpoint) openDatagrams(op uint8, to *tandemAddress) Errno {
 	from := &e.local
 	switch {
@@ -112,7 +115,8 @@ func (e *tandemEndpoint) openDatagrams(op uint8, to *tandemAddress) Errno {
 	beyond := tandemNewFlow(0)
 	beyond.queue.room = tandemAnyRoom
 	address, names := e.outside(to, from)
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &address, beyond.queue.object, names)
+	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &address,
+		beyond.queue.object, names)
 	tandemInput(op, &beyond.queue, number, nil)
 	tandemPeersHear(tandemPass)
 	if errno == 0 {
@@ -205,7 +209,8 @@ func (e *tandemEndpoint) takeFailed() Errno {
 	return failed
 }
 
-// tandemMessageTo is a message as it goes to the checker, with the address of its receiver if that is not nil.
+// tandemMessageTo is a message as it goes to the checker, with the address of its receiver if that
+// is not nil.
 func tandemMessageTo(p []byte, to *tandemAddress, domain int) []byte {
 	b := make([]byte, messageHeader, messageHeader+messageIPSize+len(p))
 	n := len(p)
@@ -252,12 +257,14 @@ func (e *tandemEndpoint) takeMessages(p []byte) {
 	e.refresh()
 }
 
-// takeMessage leaves a message to be read, if there is room for it: else it is lost, as the kernel has it.
+// takeMessage leaves a message to be read, if there is room for it: else it is lost, as the kernel
+// has it.
 func (e *tandemEndpoint) takeMessage(p []byte, from tandemAddress) {
 	switch {
 	case e.kind != SOCK_DGRAM:
 		e.in.putMessage(p, from)
-	case e.connected && e.open && (from.ip != e.remote.ip || from.port != e.remote.port || from.name != e.remote.name):
+	case e.connected && e.open && (from.ip != e.remote.ip || from.port != e.remote.port ||
+		from.name != e.remote.name):
 	case e.in.queued+len(p)+tandemMessageCost <= tandemBufferBytes && !e.deaf:
 		e.in.putMessage(p, from)
 		e.in.messages[len(e.in.messages)-1].beyond = true

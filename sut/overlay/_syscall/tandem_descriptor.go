@@ -99,7 +99,8 @@ func tandemPrint(fd int, b []byte) (int, Errno) {
 
 func tandemPrintAll(fd int, b []byte) Errno {
 	for len(b) > 0 {
-		n, _, e := RawSyscall6(SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+		n, _, e := RawSyscall6(SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0,
+			0, 0)
 		if e != 0 {
 			return e
 		}
@@ -205,7 +206,8 @@ func tandemList(fd int, p unsafe.Pointer, size int) (int, Errno) {
 		clear(b[:length])
 		to := (*Dirent)(unsafe.Pointer(&b[0]))
 		d.offset++
-		to.Ino, to.Off, to.Reclen, to.Type = entry.node.number, d.offset, uint16(length), uint8(entry.node.mode>>12)
+		to.Ino, to.Off, to.Reclen, to.Type = entry.node.number, d.offset, uint16(length),
+			uint8(entry.node.mode>>12)
 		copy(b[header:], entry.name)
 		b = b[length:]
 	}

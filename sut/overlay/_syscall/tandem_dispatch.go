@@ -32,7 +32,8 @@ func tandemPathCall(trap, a1, a2, a3, a4, a5 uintptr) (r uintptr, e Errno, taken
 	case SYS_STAT:
 		return tandemReturn(0, tandemStat(here, unsafe.Pointer(a1), (*Stat_t)(unsafe.Pointer(a2)), 0))
 	case SYS_LSTAT:
-		return tandemReturn(0, tandemStat(here, unsafe.Pointer(a1), (*Stat_t)(unsafe.Pointer(a2)), tandemNoFollow))
+		return tandemReturn(0, tandemStat(here, unsafe.Pointer(a1), (*Stat_t)(unsafe.Pointer(a2)),
+			tandemNoFollow))
 	case SYS_FACCESSAT, tandemFaccessat2:
 		if trap == SYS_FACCESSAT {
 			a4 = 0
@@ -109,7 +110,8 @@ func tandemChangeCall(trap, a1, a2, a3, a4, a5 uintptr) (r uintptr, e Errno, tak
 		e = tandemSetTimes(fd, unsafe.Pointer(a2), unsafe.Pointer(a3), int(a4))
 	case SYS_TRUNCATE:
 		e = tandemTruncate(unsafe.Pointer(a1), int64(a2))
-	case SYS_GETXATTR, SYS_LGETXATTR, SYS_LISTXATTR, SYS_LLISTXATTR, SYS_SETXATTR, SYS_LSETXATTR, SYS_REMOVEXATTR, SYS_LREMOVEXATTR:
+	case SYS_GETXATTR, SYS_LGETXATTR, SYS_LISTXATTR, SYS_LLISTXATTR, SYS_SETXATTR, SYS_LSETXATTR,
+		SYS_REMOVEXATTR, SYS_LREMOVEXATTR:
 		e = EOPNOTSUPP
 	case SYS_MKNOD, SYS_MKNODAT, SYS_UTIME, SYS_UTIMES, SYS_FUTIMESAT, tandemOpenByHandle:
 		tandemRefuseCall("a system call on a path that is not supported (mknod, utimes)")
@@ -193,7 +195,8 @@ func tandemOtherDescriptorCall(trap, a1, a2, a3, a4 uintptr) (r uintptr, e Errno
 		e = EINVAL // the caller copies by itself then
 	case SYS_FGETXATTR, SYS_FLISTXATTR, SYS_FSETXATTR, SYS_FREMOVEXATTR:
 		e = EOPNOTSUPP
-	case SYS_CONNECT, SYS_BIND, SYS_LISTEN, SYS_ACCEPT4, SYS_GETSOCKOPT, SYS_SETSOCKOPT, SYS_GETSOCKNAME, SYS_GETPEERNAME, SYS_SHUTDOWN, SYS_RECVFROM, SYS_SENDTO, SYS_RECVMSG, SYS_SENDMSG:
+	case SYS_CONNECT, SYS_BIND, SYS_LISTEN, SYS_ACCEPT4, SYS_GETSOCKOPT, SYS_SETSOCKOPT, SYS_GETSOCKNAME,
+		SYS_GETPEERNAME, SYS_SHUTDOWN, SYS_RECVFROM, SYS_SENDTO, SYS_RECVMSG, SYS_SENDMSG:
 		e = ENOTSOCK
 	case tandemPreadv2, tandemPwritev2:
 		e = ENOSYS
@@ -242,9 +245,12 @@ func tandemFileCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, t
 //go:nosplit
 func tandemTakesDescriptor(trap uintptr) bool {
 	switch trap {
-	case SYS_READ, SYS_PREAD64, SYS_WRITE, SYS_PWRITE64, SYS_READV, SYS_WRITEV, SYS_PREADV, SYS_PWRITEV, SYS_LSEEK,
-		SYS_FSTAT, SYS_FSTATFS, SYS_GETDENTS64, SYS_FCNTL, SYS_DUP, SYS_DUP2, SYS_DUP3, SYS_CLOSE, SYS_FTRUNCATE,
-		SYS_FALLOCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC_FILE_RANGE, SYS_FADVISE64, SYS_READAHEAD, SYS_FCHMOD,
+	case SYS_READ, SYS_PREAD64, SYS_WRITE, SYS_PWRITE64, SYS_READV, SYS_WRITEV, SYS_PREADV, SYS_PWRITEV,
+		SYS_LSEEK,
+		SYS_FSTAT, SYS_FSTATFS, SYS_GETDENTS64, SYS_FCNTL, SYS_DUP, SYS_DUP2, SYS_DUP3, SYS_CLOSE,
+		SYS_FTRUNCATE,
+		SYS_FALLOCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC_FILE_RANGE, SYS_FADVISE64, SYS_READAHEAD,
+		SYS_FCHMOD,
 		SYS_FCHOWN, SYS_FCHDIR, SYS_FLOCK, SYS_IOCTL, SYS_SENDFILE, SYS_SPLICE, SYS_TEE, tandemCopyRange,
 		SYS_FGETXATTR, SYS_FLISTXATTR, SYS_FSETXATTR, SYS_FREMOVEXATTR, tandemPreadv2, tandemPwritev2,
 		SYS_CONNECT, SYS_BIND, SYS_LISTEN, SYS_ACCEPT4, SYS_GETSOCKOPT, SYS_SETSOCKOPT, SYS_GETSOCKNAME,

@@ -111,8 +111,8 @@ func tandemControl(fd int, what, argument uintptr, lock *Flock_t) (int, Errno) {
 	case tandemSetOwner, tandemSetSignal:
 		tandemRefuseCall("asking for signals about a file (fcntl)")
 	}
-	// Locks of descriptions, leases, hints, seals: Linux has learned them one by one. Libraries try whether they are
-	// there, some when they are initialised, and have another way.
+	// Locks of descriptions, leases, hints, seals: Linux has learned them one by one. Libraries try
+	// whether they are there, some when they are initialised, and have another way.
 	return 0, EINVAL
 }
 

@@ -20,7 +20,8 @@ func (e *tandemEndpoint) spares(to *tandemAddress) bool {
 }
 
 // fail has a connection to a peer fail. But for a silence, the peer sees it closed; what it has
-// sent and was not read is lost. After a silence nothing gets through any more, either way, not even the end.
+// sent and was not read is lost. After a silence nothing gets through any more, either way, not
+// even the end.
 func (e *tandemEndpoint) fail(op uint8, fault uint32) {
 	tandemTouch(op, &e.in.queue, accessWrite)
 	tandemTouch(op, &e.out.queue, accessWrite)

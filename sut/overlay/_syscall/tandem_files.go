@@ -124,7 +124,8 @@ func tandemFilesInit() bool {
 	}
 	f := &tandemFiles
 	name := [...]byte{'/', 'd', 'e', 'v', '/', 'n', 'u', 'l', 'l', 0}
-	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name)), O_RDONLY|O_CLOEXEC, 0, 0, 0)
+	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name)), O_RDONLY|O_CLOEXEC, 0,
+		0, 0)
 	if e != 0 {
 		panic("tandem: /dev/null cannot be opened")
 	}
@@ -151,11 +152,13 @@ func tandemOpenStandard() {
 	f.table = make([]*tandemDescription, 3, 64)
 	var st Stat_t
 	RawSyscall6(SYS_FSTAT, 0, uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0)
-	in := &tandemNode{number: 1, mode: st.Mode, device: st.Rdev, size: st.Size, links: 1, reader: 0, onHost: true, opened: 1}
+	in := &tandemNode{number: 1, mode: st.Mode, device: st.Rdev, size: st.Size, links: 1, reader: 0,
+		onHost: true, opened: 1}
 	f.table[0] = &tandemDescription{node: in, number: 2, refs: 1}
 	tandemMarkFile(0, true)
 	for fd := 1; fd <= 2; fd++ {
-		out := &tandemNode{number: uint64(2*fd + 1), mode: S_IFIFO | 0o600, links: 1, reader: -1, opened: 1, output: fd}
+		out := &tandemNode{number: uint64(2*fd + 1), mode: S_IFIFO | 0o600, links: 1, reader: -1, opened: 1,
+			output: fd}
 		f.table[fd] = &tandemDescription{node: out, number: uint64(2*fd + 2), refs: 1, flags: O_WRONLY}
 	}
 	for fd := range f.table {

@@ -9,7 +9,8 @@ func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte)
 func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte)
 
 //go:linkname tandemExchange
-func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered, deliveries uint32, data []byte)
+func tandemExchange(kind, connection uint32, to *exchangeAddress, name uint64, p []byte) (errno, answered,
+	deliveries uint32, data []byte)
 
 //go:linkname tandemBehaviour
 func tandemBehaviour() uint32
@@ -54,12 +55,13 @@ func (e *tandemEndpoint) reachedAt() [16]byte {
 // listenForeign lets the peers connect: those that waited for it have reacted when it returns.
 func (e *tandemEndpoint) listenForeign() Errno {
 	to, names := e.outside(&e.local, nil)
-	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), &to, e.in.queue.object, names)
+	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), &to,
+		e.in.queue.object, names)
 	tandemInput(opBind, nil, number, nil)
 	tandemPeersHear(tandemPass)
 	if errno == 0 {
 		e.setForeign(number)
-	} else if e.domain == AF_UNIX { // they do not have the directory: nor can they look for it there
+	} else if e.domain == AF_UNIX { // they do not have the directory, and cannot look there
 		errno = 0
 	}
 	e.listening = errno == 0
@@ -69,11 +71,13 @@ func (e *tandemEndpoint) listenForeign() Errno {
 
 // tandemOpened adds a connection that a peer has opened to those that wait to be accepted.
 func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
-	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true, in: tandemNewFlow(0), out: tandemNewFlow(0)}
+	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true,
+		in: tandemNewFlow(0), out: tandemNewFlow(0)}
 	e.spared = tandemSparesOpened()
 	if l.domain != AF_UNIX {
 		e.local.ip = l.reachedAt()
-		e.remote = tandemAddress{ip: tandemLoopback(e.local.isFour()), port: tandemFirstPort + int(number)%tandemPorts}
+		e.remote = tandemAddress{ip: tandemLoopback(e.local.isFour()),
+			port: tandemFirstPort + int(number)%tandemPorts}
 	}
 	e.setForeign(number)
 	e.refresh()
@@ -100,7 +104,8 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	to, names := e.outside(&a, nil)
-	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &to, in.queue.object, names)
+	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &to,
+		in.queue.object, names)
 	waited := tandemHasWaited()
 	tandemInput(opConnect, &out.queue, number, nil)
 	tandemPeersHear(tandemPass)
@@ -124,7 +129,8 @@ func tandemPass(most uint64) {
 	tandemDeliver(opPass, deliveries, data)
 }
 
-// connectAlone begins a connect that nobody answers, so that nothing can be sent until somebody gives up.
+// connectAlone begins a connect that nobody answers, so that nothing can be sent until somebody
+// gives up.
 func (e *tandemEndpoint) connectAlone(fd int) Errno {
 	e.in, e.out, e.alone = tandemNewFlow(0), tandemNewFlow(0), true
 	e.register()
@@ -210,7 +216,8 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	switch {
 	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN
-	case e.fault != 0 && e.kind == SOCK_STREAM && e.domain != AF_UNIX: // it may have failed since the call began
+	case e.fault != 0 && e.kind == SOCK_STREAM &&
+		e.domain != AF_UNIX: // it may have failed since the call began
 		return 0, e.takeFaultToWrite(opSocketWrite)
 	case e.shut:
 		return 0, EPIPE

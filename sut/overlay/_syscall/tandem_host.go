@@ -38,7 +38,8 @@ func tandemFromHost(path string, follow bool) (*tandemNode, Errno) {
 	}
 	name := tandemTerminated(path)
 	var st Stat_t
-	_, _, e := RawSyscall6(SYS_NEWFSTATAT, tandemHere, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&st)), flags, 0, 0)
+	_, _, e := RawSyscall6(SYS_NEWFSTATAT, tandemHere, uintptr(unsafe.Pointer(&name[0])),
+		uintptr(unsafe.Pointer(&st)), flags, 0, 0)
 	if e != 0 {
 		return nil, e
 	}
@@ -52,8 +53,10 @@ func tandemFromHost(path string, follow bool) (*tandemNode, Errno) {
 		}
 	}
 	n := &tandemNode{
-		number: tandemNamed(0, path), mode: st.Mode, links: uint32(st.Nlink), uid: st.Uid, gid: st.Gid, device: st.Rdev,
-		size: st.Size, accessed: st.Mtim, modified: st.Mtim, changed: st.Ctim, host: path, hostFile: identity, reader: -1,
+		number: tandemNamed(0, path), mode: st.Mode, links: uint32(st.Nlink), uid: st.Uid, gid: st.Gid,
+		device: st.Rdev,
+		size:   st.Size, accessed: st.Mtim, modified: st.Mtim, changed: st.Ctim, host: path,
+		hostFile: identity, reader: -1,
 	}
 	n.onHost = n.is(S_IFREG)
 	if several {
@@ -61,7 +64,8 @@ func tandemFromHost(path string, follow bool) (*tandemNode, Errno) {
 	}
 	if n.is(S_IFLNK) {
 		buffer := make([]byte, tandemMaxPath)
-		size, _, e := RawSyscall6(SYS_READLINKAT, tandemHere, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&buffer[0])), tandemMaxPath, 0, 0)
+		size, _, e := RawSyscall6(SYS_READLINKAT, tandemHere, uintptr(unsafe.Pointer(&name[0])),
+			uintptr(unsafe.Pointer(&buffer[0])), tandemMaxPath, 0, 0)
 		if e != 0 {
 			return nil, e
 		}
@@ -89,17 +93,19 @@ func tandemProgram(root *tandemNode) *tandemNode {
 		}
 		exe.stamp()
 		name := tandemProgramName()
-		f.programs = &tandemNode{number: tandemNamed(0, tandemPrograms), mode: S_IFDIR | 0o555, links: 2, parent: root, name: tandemPrograms, reader: -1}
+		f.programs = &tandemNode{number: tandemNamed(0, tandemPrograms), mode: S_IFDIR | 0o555, links: 2,
+			parent: root, name: tandemPrograms, reader: -1}
 		f.programs.stamp()
 		f.programs.insert(0, name, exe)
 	}
 	return f.programs
 }
 
-// tandemScratch is a directory where that of the peers is, empty, and the program's own: so that it can have
-// Unix sockets at the paths at which peers look for them.
+// tandemScratch is a directory where that of the peers is, empty, and the program's own: so that it
+// can have Unix sockets at the paths at which peers look for them.
 func tandemScratch() *tandemNode {
-	n := &tandemNode{number: tandemNamed(0, "/run/tandem"), mode: S_IFDIR | 0o755, links: 2, reader: -1, listed: true}
+	n := &tandemNode{number: tandemNamed(0, "/run/tandem"), mode: S_IFDIR | 0o755, links: 2, reader: -1,
+		listed: true}
 	n.stamp()
 	return n
 }
@@ -114,10 +120,12 @@ func tandemProcess(name string) *tandemNode {
 		n, _ := tandemFromHost("/proc/sys", false)
 		return n
 	case "self":
-		exe := &tandemNode{number: tandemNamed(0, "/proc/self/exe"), mode: S_IFLNK | 0o777, links: 1, reader: -1}
+		exe := &tandemNode{number: tandemNamed(0, "/proc/self/exe"), mode: S_IFLNK | 0o777, links: 1,
+			reader: -1}
 		exe.target = "/" + tandemPrograms + "/" + tandemProgramName()
 		exe.stamp()
-		self := &tandemNode{number: tandemNamed(0, "/proc/self"), mode: S_IFDIR | 0o555, links: 2, reader: -1, listed: true}
+		self := &tandemNode{number: tandemNamed(0, "/proc/self"), mode: S_IFDIR | 0o555, links: 2,
+			reader: -1, listed: true}
 		self.stamp()
 		self.insert(0, "exe", exe)
 		return self
@@ -132,7 +140,8 @@ func (n *tandemNode) hold() Errno {
 		return 0
 	}
 	name := tandemTerminated(n.host)
-	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name[0])), O_RDONLY|O_CLOEXEC, 0, 0, 0)
+	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name[0])), O_RDONLY|O_CLOEXEC,
+		0, 0, 0)
 	if e != 0 {
 		return e
 	}
@@ -153,7 +162,8 @@ func (n *tandemNode) readHost(b []byte, at int64) (int, Errno) {
 	if e := n.hold(); e != 0 || len(b) == 0 {
 		return 0, e
 	}
-	r, _, e := RawSyscall6(SYS_PREAD64, uintptr(n.reader), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(at), 0, 0)
+	r, _, e := RawSyscall6(SYS_PREAD64, uintptr(n.reader), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		uintptr(at), 0, 0)
 	if e != 0 {
 		return 0, e
 	}
@@ -200,14 +210,16 @@ func (n *tandemNode) list() Errno {
 		tandemRefuseCall("listing /proc, which differs from run to run")
 	}
 	name := tandemTerminated(n.host)
-	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name[0])), O_RDONLY|O_CLOEXEC|O_DIRECTORY, 0, 0, 0)
+	fd, _, e := RawSyscall6(SYS_OPENAT, tandemHere, uintptr(unsafe.Pointer(&name[0])),
+		O_RDONLY|O_CLOEXEC|O_DIRECTORY, 0, 0, 0)
 	if e != 0 {
 		return e
 	}
 	buffer := make([]byte, 1<<15)
 	for e == 0 {
 		var size uintptr
-		size, _, e = RawSyscall6(SYS_GETDENTS64, fd, uintptr(unsafe.Pointer(&buffer[0])), uintptr(len(buffer)), 0, 0, 0)
+		size, _, e = RawSyscall6(SYS_GETDENTS64, fd, uintptr(unsafe.Pointer(&buffer[0])),
+			uintptr(len(buffer)), 0, 0, 0)
 		if e != 0 || size == 0 {
 			break
 		}

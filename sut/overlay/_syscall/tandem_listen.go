@@ -33,7 +33,8 @@ func tandemListen(fd, backlog int) Errno {
 		tandemSocketPoint(opBind, uintptr(fd), place, 0)
 	}
 	for _, b := range tandemNames {
-		if b != e && b.listening && e.overlaps(&e.local, b) && (e.option(SOL_SOCKET, tandemREUSEPORT) == 0 || b.option(SOL_SOCKET, tandemREUSEPORT) == 0) {
+		if b != e && b.listening && e.overlaps(&e.local, b) &&
+			(e.option(SOL_SOCKET, tandemREUSEPORT) == 0 || b.option(SOL_SOCKET, tandemREUSEPORT) == 0) {
 			return EADDRINUSE
 		}
 	}
@@ -202,7 +203,8 @@ func (e *tandemEndpoint) connectTo(l *tandemEndpoint, a tandemAddress) Errno {
 		e.local.ip = tandemLoopback(a.isFour())
 	}
 	e.in, e.out = tandemNewFlow(tandemBufferBytes), tandemNewFlow(tandemBufferBytes)
-	s := &tandemEndpoint{domain: l.domain, kind: l.kind, local: a, remote: e.local, connected: true, in: e.out, out: e.in}
+	s := &tandemEndpoint{domain: l.domain, kind: l.kind, local: a, remote: e.local, connected: true,
+		in: e.out, out: e.in}
 	if e.domain == AF_UNIX {
 		s.local = l.local
 	}

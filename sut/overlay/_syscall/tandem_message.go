@@ -28,7 +28,9 @@ func (f *tandemFlow) putMessage(p []byte, from tandemAddress) {
 
 // receiveMessage waits for a message, and returns how long it was and who sent
 // it. With no error and no sender it is the end of a connection.
-func (e *tandemEndpoint) receiveMessage(fd int, p []byte, flags int) (n, length int, from *tandemAddress, errno Errno) {
+func (e *tandemEndpoint) receiveMessage(
+	fd int, p []byte, flags int,
+) (n, length int, from *tandemAddress, errno Errno) {
 	switch {
 	case e.in == nil || e.listening:
 		return 0, 0, nil, ENOTCONN
@@ -241,7 +243,8 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 		return ENETUNREACH
 	}
 	e.bindAny()
-	tandemSocketPoint(opBind, uintptr(fd), tandemAddressQueue(e, &e.local), 0) // who sends to it may find it or not
+	// Who sends to it may find it or not.
+	tandemSocketPoint(opBind, uintptr(fd), tandemAddressQueue(e, &e.local), 0)
 	tandemTouch(opConnect, &e.in.queue, accessWrite)
 	if e.local.isAny() {
 		e.local.ip = tandemLoopback(a.isFour())
@@ -251,7 +254,9 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 }
 
 // receive serves all calls that read. length is that of a message before it was cut.
-func (e *tandemEndpoint) receive(fd int, p []byte, flags int) (n, length int, from *tandemAddress, errno Errno) {
+func (e *tandemEndpoint) receive(
+	fd int, p []byte, flags int,
+) (n, length int, from *tandemAddress, errno Errno) {
 	if e.isMessages() {
 		return e.receiveMessage(fd, p, flags)
 	}
@@ -283,7 +288,9 @@ func (e *tandemEndpoint) writeFrom(from *tandemAddress, to, length unsafe.Pointe
 	}
 }
 
-func tandemReceiveFrom(fd int, p unsafe.Pointer, size, flags int, from, fromLength unsafe.Pointer) (int, Errno) {
+func tandemReceiveFrom(
+	fd int, p unsafe.Pointer, size, flags int, from, fromLength unsafe.Pointer,
+) (int, Errno) {
 	e := tandemEndpoints[fd]
 	n, length, sender, errno := e.receive(fd, unsafe.Slice((*byte)(p), size), flags)
 	if errno != 0 {

@@ -19,7 +19,8 @@ func (e *tandemEndpoint) sendNetlink(p []byte) (int, Errno) {
 	default:
 		tandemRefuseCall("a netlink request other than for the lists of interfaces and addresses")
 	}
-	answer = append(answer, tandemNetlinkMessage(NLMSG_DONE, (*NlMsghdr)(unsafe.Pointer(&p[0])).Seq, make([]byte, 4))...)
+	answer = append(answer, tandemNetlinkMessage(NLMSG_DONE, (*NlMsghdr)(unsafe.Pointer(&p[0])).Seq,
+		make([]byte, 4))...)
 	e.in.putMessage(answer, tandemAddress{})
 	e.refresh()
 	return len(p), 0
@@ -27,7 +28,8 @@ func (e *tandemEndpoint) sendNetlink(p []byte) (int, Errno) {
 
 // tandemNetlinkMessage puts the header before a message, one of several.
 func tandemNetlinkMessage(kind uint16, sequence uint32, body []byte) []byte {
-	h := NlMsghdr{Len: uint32(NLMSG_HDRLEN + len(body)), Type: kind, Flags: NLM_F_MULTI, Seq: sequence, Pid: tandemPid}
+	h := NlMsghdr{Len: uint32(NLMSG_HDRLEN + len(body)), Type: kind, Flags: NLM_F_MULTI, Seq: sequence,
+		Pid: tandemPid}
 	return append(append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&h)), NLMSG_HDRLEN)...), body...)
 }
 

@@ -49,7 +49,8 @@ const (
 	tandemLinksAtSlash        // only before a slash
 	tandemLinksAlways
 
-	tandemCreating = 1 << 4 // | one of them: what is made is no directory, so that no slash may follow
+	// | one of them: what is made is no directory, so that no slash may follow.
+	tandemCreating = 1 << 4
 )
 
 // tandemFollowing is tandemLinksAlways, unless something speaks against it.

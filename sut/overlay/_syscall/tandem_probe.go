@@ -3,8 +3,8 @@ package syscall
 import "unsafe"
 
 // System calls that a kernel need not have. Libraries try whether they are there, often as they are
-// initialised, and have another way: so they are not refused, but answered as by a kernel that is older
-// or was built without them.
+// initialised, and have another way: so they are not refused, but answered as by a kernel that is
+// older or was built without them.
 
 const (
 	tandemSetPdeathsig  = 1
@@ -16,7 +16,8 @@ const (
 	tandemSysinfoUptime = 3600
 )
 
-// tandemProbe answers such calls, and others that are about the process or the machine and may be made at any time.
+// tandemProbe answers such calls, and others that are about the process or the machine and may be
+// made at any time.
 //
 //go:nosplit
 //go:nocheckptr

@@ -85,9 +85,10 @@ type tandemEndpoint struct {
 
 	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
-	mute    bool // what the peer sends does not arrive, and from the next operation on nothing else does
-	alone   bool // nobody answers to its connect
-	spared  bool // faults of the network leave it alone
+	// What the peer sends does not arrive, and from the next operation on nothing else does.
+	mute   bool
+	alone  bool // nobody answers to its connect
+	spared bool // faults of the network leave it alone
 
 	beyond  *tandemFlow // of a datagram socket that the peers know: what it sends to them
 	open    bool        // it can send to any of them
@@ -152,7 +153,8 @@ func tandemSupports(domain, kind, proto int) bool {
 	case AF_NETLINK:
 		return proto == NETLINK_ROUTE
 	case AF_INET, AF_INET6:
-		return kind == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP) || kind == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP)
+		return kind == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP) || kind == SOCK_DGRAM &&
+			(proto == 0 || proto == IPPROTO_UDP)
 	case AF_UNIX:
 		return kind == SOCK_STREAM || kind == SOCK_DGRAM || kind == SOCK_SEQPACKET
 	}
@@ -184,7 +186,8 @@ func (e *tandemEndpoint) register() {
 // refresh computes the readiness of both directions, as seen from this end.
 func (e *tandemEndpoint) refresh() {
 	if f := e.in; f != nil {
-		f.queue.readable = len(f.stream) > f.head || len(f.messages) > 0 || f.ended || e.deaf || e.fault != 0 ||
+		f.queue.readable = len(f.stream) > f.head || len(f.messages) > 0 || f.ended || e.deaf ||
+			e.fault != 0 ||
 			e.listening && len(e.waiting) > 0
 		if e.kind == SOCK_DGRAM && e.other == nil { // whoever sends to it
 			f.queue.room = tandemAnyRoom

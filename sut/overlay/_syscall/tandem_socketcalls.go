@@ -14,7 +14,8 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 	case SYS_READ:
 		return tandemReturn(tandemReceiveFrom(fd, unsafe.Pointer(a2), int(a3), 0, nil, nil))
 	case SYS_RECVFROM:
-		return tandemReturn(tandemReceiveFrom(fd, unsafe.Pointer(a2), int(a3), int(a4), unsafe.Pointer(a5), unsafe.Pointer(a6)))
+		return tandemReturn(tandemReceiveFrom(fd, unsafe.Pointer(a2), int(a3), int(a4), unsafe.Pointer(a5),
+			unsafe.Pointer(a6)))
 	case SYS_WRITE:
 		return tandemReturn(tandemSendTo(fd, unsafe.Pointer(a2), int(a3), 0, nil, 0))
 	case SYS_SENDTO:
@@ -44,7 +45,8 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 	case SYS_SHUTDOWN:
 		return tandemReturn(0, tandemEndpoints[fd].shutdown(fd, int(a2)))
 	case SYS_GETSOCKNAME, SYS_GETPEERNAME:
-		return tandemReturn(0, tandemName(fd, trap == SYS_GETPEERNAME, unsafe.Pointer(a2), unsafe.Pointer(a3)))
+		return tandemReturn(0, tandemName(fd, trap == SYS_GETPEERNAME, unsafe.Pointer(a2),
+			unsafe.Pointer(a3)))
 	case SYS_CLOSE:
 		tandemClose(fd)
 		return 0, 0, false // and the placeholder goes too

@@ -199,11 +199,13 @@ func tandemSocketPair(domain, typ, proto int, fds *[2]int32) error {
 	if domain != AF_UNIX {
 		return EOPNOTSUPP
 	}
-	_, _, errno := RawSyscall6(SYS_SOCKETPAIR, uintptr(domain), uintptr(typ), uintptr(proto), uintptr(unsafe.Pointer(fds)), 0, 0)
+	_, _, errno := RawSyscall6(SYS_SOCKETPAIR, uintptr(domain), uintptr(typ), uintptr(proto),
+		uintptr(unsafe.Pointer(fds)), 0, 0)
 	if errno != 0 {
 		return errno
 	}
-	one := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: tandemNewFlow(tandemBufferBytes), out: tandemNewFlow(tandemBufferBytes)}
+	one := &tandemEndpoint{domain: domain, kind: kind, connected: true,
+		in: tandemNewFlow(tandemBufferBytes), out: tandemNewFlow(tandemBufferBytes)}
 	two := &tandemEndpoint{domain: domain, kind: kind, connected: true, in: one.out, out: one.in, other: one}
 	one.other = two
 	tandemAttachSocket(one, int(fds[0]))

@@ -59,10 +59,12 @@ func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
 func tandemSendMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
 	m := (*Msghdr)(p)
 	if m.Controllen > 0 {
-		tandemRefuseCall("sending control messages (descriptors, credentials, packet information) over a socket")
+		tandemRefuseCall("sending control messages (descriptors, credentials, packet information) over " +
+			"a socket")
 	}
 	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen), tandemEndpoints[fd].atOnce())
-	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, unsafe.Pointer(m.Name), uintptr(m.Namelen))
+	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, unsafe.Pointer(m.Name),
+		uintptr(m.Namelen))
 }
 
 // atOnce is more than what one call can write, or all of a message.
@@ -109,7 +111,9 @@ const (
 )
 
 // tandemMessages receives or sends several messages; only for the first it waits.
-func tandemMessages(fd int, p unsafe.Pointer, n, flags int, one func(int, unsafe.Pointer, int) (int, Errno)) (int, Errno) {
+func tandemMessages(
+	fd int, p unsafe.Pointer, n, flags int, one func(int, unsafe.Pointer, int) (int, Errno),
+) (int, Errno) {
 	list := unsafe.Slice((*tandemMultiple)(p), n)
 	for i := range list {
 		length, errno := one(fd, unsafe.Pointer(&list[i].header), flags)
