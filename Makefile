@@ -5,7 +5,7 @@
 # make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
 # make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
 # make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
-# make bench   measurements
+# make bench   what must not get slower, compared with scripts/bench/kept.txt; ALL=1 measures everything
 # make fuzz    every fuzz target, TIME=1m each
 # make cases   what was once judged wrongly, TIMES=50 times, beside other load: each verdict is right, each time
 # make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
@@ -23,7 +23,6 @@
 GO ?= go
 EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget keepalive alphabet alphabet/server download redis library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
-PACKAGES_WITH_BENCHMARKS = ./sut ./explore ./iocache ./check ./ckptd
 
 # One static binary for each process; some examples are peers of others.
 BUILD = CGO_ENABLED=0 $(GO) build
@@ -94,7 +93,8 @@ std:
 	$(GO) test ./sut -count 1 -timeout 60m -run '^TestStandardLibrary$$' -v -std all $(if $(UPDATE),-update-std)
 
 bench: setup build
-	$(GO) test -run '^$$' -bench . -p 1 -timeout 20m $(PACKAGES_WITH_BENCHMARKS)
+	$(GO) run ./scripts/bench $(if $(ALL),-all -rounds 1) run
+	@[ ! -e scripts/bench/kept.txt ] || $(GO) run ./scripts/bench compare
 
 soak: setup build
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000

@@ -6,16 +6,13 @@ package main
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/scripts/internal/tests"
 )
 
 func main() {
@@ -29,17 +26,12 @@ func main() {
 	}
 }
 
-// target is a function of a test that go test can fuzz.
-type target struct{ directory, name string }
-
-func (t target) String() string { return t.directory + " " + t.name }
-
 func run(bound time.Duration, wanted string, list bool) error {
 	matches, err := regexp.Compile(wanted)
 	if err != nil {
 		return fmt.Errorf("-targets: %w", err)
 	}
-	targets, err := find(".")
+	targets, err := tests.Find(".", "Fuzz")
 	if err != nil {
 		return err
 	}
@@ -49,7 +41,7 @@ func run(bound time.Duration, wanted string, list bool) error {
 		case !matches.MatchString(t.String()):
 		case list:
 			fmt.Println(t)
-		case t.fuzz(bound) != nil:
+		case fuzz(t, bound) != nil:
 			failed = append(failed, t.String())
 		}
 	}
@@ -60,38 +52,10 @@ func run(bound time.Duration, wanted string, list bool) error {
 }
 
 // fuzz says on the terminal what is wrong.
-func (t target) fuzz(bound time.Duration) error {
+func fuzz(t tests.Function, bound time.Duration) error {
 	fmt.Println(t)
-	test := exec.Command("go", "test", "./"+t.directory, "-run", "^$", "-fuzz", "^"+t.name+"$",
+	test := exec.Command("go", "test", "./"+t.Directory, "-run", "^$", "-fuzz", "^"+t.Name+"$",
 		"-fuzztime", bound.String(), "-fuzzminimizetime", "100x")
 	test.Stdout, test.Stderr = os.Stdout, os.Stderr
 	return test.Run()
-}
-
-// find lists the targets below a directory, by directory and place in the file.
-func find(root string) (targets []target, err error) {
-	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		hidden := strings.HasPrefix(entry.Name(), ".") && name != root
-		if entry.IsDir() && (hidden || entry.Name() == "testdata") {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		directory, err := filepath.Rel(root, filepath.Dir(name))
-		for _, decl := range file.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Fuzz") {
-				targets = append(targets, target{filepath.ToSlash(directory), f.Name.Name})
-			}
-		}
-		return err
-	})
-	return targets, err
 }

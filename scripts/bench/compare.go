@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// series has the values of a benchmark in one unit, in the order of the file.
+type series struct {
+	name, unit string
+	values     []float64
+}
+
+// compare prints how the medians of two files differ, and what benchstat says of their spread.
+func compare(out io.Writer, before, after string) error {
+	old, err := read(before)
+	if err != nil {
+		return err
+	}
+	now, err := read(after)
+	if err != nil {
+		return err
+	}
+	if err := ratios(out, old, now); err != nil {
+		return err
+	}
+	stat := exec.Command("go", "tool", "benchstat", before, after)
+	stat.Stdout, stat.Stderr = out, os.Stderr
+	fmt.Fprintln(out)
+	return stat.Run()
+}
+
+// ratios prints a line for each benchmark that both have.
+func ratios(out io.Writer, old, now []series) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "benchmark\tunit\tbefore\tnow\tnow/before")
+	for _, s := range now {
+		i := slices.IndexFunc(old, func(o series) bool { return o.name == s.name && o.unit == s.unit })
+		if i < 0 {
+			continue
+		}
+		before, after := median(old[i].values), median(s.values)
+		if before == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.4g\t%.4g\t%.3f\n", s.name, s.unit, before, after, after/before)
+	}
+	return w.Flush()
+}
+
+func read(name string) ([]series, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	all := parse(string(data))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: there is no benchmark", name)
+	}
+	return all, nil
+}
+
+// parse reads lines BenchmarkName-2 100 12.5 ns/op 3 allocs/op. Packages may move, so they do
+// not count.
+func parse(text string) (all []series) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			value, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				break
+			}
+			j := slices.IndexFunc(all, func(s series) bool {
+				return s.name == fields[0] &&
+					s.unit == fields[i+1]
+			})
+			if j < 0 {
+				j = len(all)
+				all = append(all, series{name: fields[0], unit: fields[i+1]})
+			}
+			all[j].values = append(all[j].values, value)
+		}
+	}
+	return all
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
+}
