@@ -51,7 +51,7 @@ func (h *House) Findings() (all []Finding) {
 }
 
 // smallRoom is below how many lines the share of comments says nothing.
-const smallRoom = 300
+const smallRoom = 1000
 
 func (p *Package) findings() (all []Finding) {
 	add := func(rule, format string, args ...any) {
