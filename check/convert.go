@@ -157,7 +157,7 @@ func (t *translator) event(e *sut.Event, i int) {
 	case sut.Stepped:
 		x := t.begin(i)
 		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
-		x.Barrier, x.Forced, x.Settled = e.Operation == sut.Exit, e.Forced(), e.Settled()
+		x.Barrier, x.Forced, x.SingleAccess = e.Operation == sut.Exit, e.Forced(), e.Settled()
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.TicksWithin() {
@@ -167,7 +167,7 @@ func (t *translator) event(e *sut.Event, i int) {
 		t.enabled = append(t.enabled, explore.Alternative{Choices: 1}) // nothing else could have happened
 		t.spans[len(t.spans)-1].chosen++
 		x.Action, x.Choices = explore.Action{}, 1
-		x.Barrier, x.Forced, x.Settled = true, e.Forced(), false
+		x.Barrier, x.Forced, x.SingleAccess = true, e.Forced(), false
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:

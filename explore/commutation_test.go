@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -18,18 +19,23 @@ type commutation struct{ independent, dependent, needlessly int }
 func TestConflictsOfRandomPrograms(t *testing.T) {
 	for _, f := range []struct {
 		name string
-		profile
+		testkit.Profile
 	}{
-		{"variables", profile{blocks: variables}},
-		{"mutexes", profile{blocks: join(mutexes, rwmutexes, variables)}},
-		{"wait groups", profile{blocks: join(waitGroups, variables[:2])}},
-		{"channels", profile{blocks: join(channels, closings, variables[:2])}},
-		{"choices and times", profile{blocks: join(choices, times, variables, branches)}},
-		{"sealed", profile{blocks: join(variables, mutexes, waitGroups, channels, choices), seal: true}},
+		{"variables", testkit.Profile{Blocks: testkit.Variables}},
+		{"mutexes", testkit.Profile{Blocks: testkit.Join(testkit.Mutexes, testkit.Rwmutexes,
+			testkit.Variables)}},
+		{"wait groups", testkit.Profile{Blocks: testkit.Join(testkit.WaitGroups, testkit.Variables[:2])}},
+		{"channels", testkit.Profile{Blocks: testkit.Join(testkit.Channels, testkit.Closings,
+			testkit.Variables[:2])}},
+		{"choices and " +
+			"times", testkit.Profile{Blocks: testkit.Join(testkit.Choices, testkit.Times,
+			testkit.Variables, testkit.Branches)}},
+		{"sealed", testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
+			testkit.WaitGroups, testkit.Channels, testkit.Choices), Seal: true}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			var c commutation
-			programs := rapid.Custom(f.generate)
+			programs := rapid.Custom(f.Generate)
 			for number := range 150 {
 				c.along(t, programs.Example(number), uint64(number+1))
 			}
@@ -43,22 +49,23 @@ func TestConflictsOfRandomPrograms(t *testing.T) {
 }
 
 // along compares all pairs in the states of a random execution of a program.
-func (c *commutation) along(t *testing.T, p *program, seed uint64) {
+func (c *commutation) along(t *testing.T, p *testkit.Program, seed uint64) {
 	var prefix []Action
-	for _, x := range run(p, Schedule{Seed: seed}, 0).log.Transitions {
+	for _, x := range testkit.Run(p, Schedule{Seed: seed}, 0).Log.Transitions {
 		prefix = append(prefix, x.Action)
 		w := attempt(p, prefix)
-		if w.ended {
+		if w.Ended {
 			return
 		}
-		enabled := w.enabled()
+		enabled := w.Enabled()
 		for i, a := range enabled {
 			for _, b := range enabled[:i] {
 				for choice := range a.Choices * b.Choices {
-					first := Action{Goroutine: a.Goroutine, Choice: choice % a.Choices}
-					second := Action{Goroutine: b.Goroutine, Choice: choice / a.Choices}
+					first, second := Action{Goroutine: a.Goroutine, Choice: choice % a.Choices},
+						Action{Goroutine: b.Goroutine, Choice: choice / a.Choices}
 					if problem := c.exchange(p, prefix, first, second); problem != "" {
-						t.Fatalf("after %v: %v and %v do not conflict, but %s\n%v", prefix, first, second, problem, p)
+						t.Fatalf("after %v: %v and %v do not conflict, but %s\n"+
+							"%v", prefix, first, second, problem, p)
 					}
 				}
 			}
@@ -68,18 +75,18 @@ func (c *commutation) along(t *testing.T, p *program, seed uint64) {
 
 // exchange compares one pair. Actions that end the program, and orders in which
 // a counter gets below zero, are left out.
-func (c *commutation) exchange(p *program, prefix []Action, a, b Action) (problem string) {
+func (c *commutation) exchange(p *testkit.Program, prefix []Action, a, b Action) (problem string) {
 	onlyA, onlyB := attempt(p, prefix, a), attempt(p, prefix, b)
 	ab, ba := attempt(p, prefix, a, b), attempt(p, prefix, b, a)
-	if onlyA.ended || onlyB.ended || ab != nil && ab.ended || ba != nil && ba.ended {
+	if onlyA.Ended || onlyB.Ended || ab != nil && ab.Ended || ba != nil && ba.Ended {
 		return ""
 	}
 	difference := ""
 	switch {
 	case ab == nil || ba == nil:
 		difference = "one disables the other"
-	case ab.state() != ba.state():
-		difference = fmt.Sprintf("the states differ:\n%s\n%s", ab.state(), ba.state())
+	case ab.State() != ba.State():
+		difference = fmt.Sprintf("the states differ:\n%s\n%s", ab.State(), ba.State())
 	case !sameEnabled(ab, ba):
 		difference = "other goroutines are enabled"
 	case !sameAccesses(onlyA, ba) || !sameAccesses(onlyB, ab):
@@ -97,28 +104,28 @@ func (c *commutation) exchange(p *program, prefix []Action, a, b Action) (proble
 }
 
 // sameEnabled compares what can be picked, whoever ran last.
-func sameEnabled(a, b *worker) bool {
-	return slices.EqualFunc(a.enabled(), b.enabled(), func(x, y Alternative) bool {
+func sameEnabled(a, b *testkit.Worker) bool {
+	return slices.EqualFunc(a.Enabled(), b.Enabled(), func(x, y Alternative) bool {
 		return x.Goroutine == y.Goroutine && x.Choices == y.Choices
 	})
 }
 
-func last(w *worker) Transition { return w.log.Transitions[len(w.log.Transitions)-1] }
+func last(w *testkit.Worker) Transition { return w.Log.Transitions[len(w.Log.Transitions)-1] }
 
 // sameAccesses compares the last transitions of two executions.
-func sameAccesses(x, y *worker) bool {
+func sameAccesses(x, y *testkit.Worker) bool {
 	return slices.EqualFunc(last(x).Accesses, last(y).Accesses, func(a, b Access) bool {
 		return a.Object == b.Object && a.Kind == b.Kind && a.Delta == b.Delta
 	})
 }
 
 // attempt executes actions after others, and nothing more; nil if that is impossible.
-func attempt(p *program, prefix []Action, more ...Action) (w *worker) {
+func attempt(p *testkit.Program, prefix []Action, more ...Action) (w *testkit.Worker) {
 	schedule := append(slices.Clone(prefix), more...)
 	defer func() {
 		if recover() != nil {
 			w = nil
 		}
 	}()
-	return run(p, Schedule{Prefix: schedule}, len(schedule))
+	return testkit.Run(p, Schedule{Prefix: schedule}, len(schedule))
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
-
-	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // TestConflictsAgainstCommutation executes every two operations on one object in
@@ -34,7 +34,7 @@ func TestConflictsAgainstCommutation(t *testing.T) {
 			for _, a := range operations {
 				for _, b := range operations {
 					kinds, differ := exchange(setup, a, b)
-					if differ && !conflicts[kinds[0]][kinds[1]] {
+					if differ && !core.Conflicts[kinds[0]][kinds[1]] {
 						t.Errorf("after %q: %q and %q do not commute", setup, a, b)
 					}
 					needed[kinds] = needed[kinds] || differ
@@ -42,12 +42,12 @@ func TestConflictsAgainstCommutation(t *testing.T) {
 			}
 		}
 	}
-	for a := range model.AccessKinds {
-		for b := range model.AccessKinds {
-			if conflicts[a][b] != conflicts[b][a] {
+	for a := range core.AccessKinds {
+		for b := range core.AccessKinds {
+			if core.Conflicts[a][b] != core.Conflicts[b][a] {
 				t.Errorf("the table is not symmetric at %d, %d", a, b)
 			}
-			if conflicts[a][b] && !needed[[2]AccessKind{a, b}] && !needed[[2]AccessKind{b, a}] {
+			if core.Conflicts[a][b] && !needed[[2]AccessKind{a, b}] && !needed[[2]AccessKind{b, a}] {
 				t.Errorf("nothing needs %d and %d to conflict", a, b)
 			}
 		}
@@ -57,9 +57,9 @@ func TestConflictsAgainstCommutation(t *testing.T) {
 // exchange reports whether the order of operations a and b matters after a setup,
 // and what kinds of access they are. It does not where one of them cannot run alone.
 func exchange(setup, a, b string) (kinds [2]AccessKind, differ bool) {
-	p := parseProgram(fmt.Sprintf("main: %sgo p; go q\np: %s\nq: %s", setup, a, b))
+	p := testkit.ParseProgram(fmt.Sprintf("main: %sgo p; go q\np: %s\nq: %s", setup, a, b))
 	first, second := follow(p, 1), follow(p, 2)
-	if first == nil || second == nil || first.log.Outcome == Panicked || second.log.Outcome == Panicked {
+	if first == nil || second == nil || first.Log.Outcome == Panicked || second.Log.Outcome == Panicked {
 		return kinds, false
 	}
 	kinds = [2]AccessKind{lastAccess(first).Kind, lastAccess(second).Kind}
@@ -67,35 +67,36 @@ func exchange(setup, a, b string) (kinds [2]AccessKind, differ bool) {
 	if there == nil || back == nil {
 		return kinds, true // one disables the other
 	}
-	if kinds == [2]AccessKind{Commute, Commute} && (there.log.Outcome == Panicked || back.log.Outcome == Panicked) {
+	if kinds == [2]AccessKind{Commute, Commute} &&
+		(there.Log.Outcome == Panicked || back.Log.Outcome == Panicked) {
 		return kinds, false // a counter below zero: the documented exception
 	}
-	return kinds, there.state() != back.state()
+	return kinds, there.State() != back.State()
 }
 
 // follow runs main and then its children in this order; nil if one is not enabled.
-func follow(p *program, children ...uint64) (w *worker) {
+func follow(p *testkit.Program, children ...uint64) (w *testkit.Worker) {
 	const main = GoroutineID(1)
-	schedule := make([]Action, max(1, len(p.bodies[0])-2), 8)
+	schedule := make([]Action, max(1, len(p.Bodies[0])-2), 8)
 	for i := range schedule {
 		schedule[i].Goroutine = main
 	}
 	for _, n := range children {
-		schedule = append(schedule, Action{Goroutine: GoroutineID(mix(uint64(main)) + n)})
+		schedule = append(schedule, Action{Goroutine: GoroutineID(core.Mix(uint64(main)) + n)})
 	}
 	defer func() {
 		if recover() != nil {
 			w = nil
 		}
 	}()
-	if w = run(p, Schedule{Prefix: schedule}, len(schedule)); len(w.log.Transitions) < len(schedule) {
+	if w = testkit.Run(p, Schedule{Prefix: schedule}, len(schedule)); len(w.Log.Transitions) < len(schedule) {
 		return nil
 	}
 	return w
 }
 
-func lastAccess(w *worker) Access {
-	return w.log.Transitions[len(w.log.Transitions)-1].Accesses[0]
+func lastAccess(w *testkit.Worker) Access {
+	return w.Log.Transitions[len(w.Log.Transitions)-1].Accesses[0]
 }
 
 // TestConflict checks which objects count.
@@ -128,14 +129,16 @@ func TestConflict(t *testing.T) {
 // program with the definition: the same if and only if the pairs of ordered
 // events, by the transitive closure of the direct dependencies, are the same.
 func TestFingerprintAgainstTwin(t *testing.T) {
-	f := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, endings)}
+	f := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes, testkit.WaitGroups,
+		testkit.Channels, testkit.Choices, testkit.Times, testkit.Endings)}
 	rapid.Check(t, func(t *rapid.T) {
-		p := f.generate(t)
+		p := f.Generate(t)
 		byPairs, byHash := map[string]uint64{}, map[uint64]string{}
 		shift := rapid.Uint64Range(1, 1000).Draw(t, "object ids")
 		for seed := range uint64(30) {
-			e := run(p, Schedule{Seed: seed + 1}, 0).log
-			renamed := runNaming(p, Schedule{Seed: seed + 1}, 0, func(o int) ObjectID { return ObjectID(mix(uint64(o) + shift)) }).log
+			e := testkit.Run(p, Schedule{Seed: seed + 1}, 0).Log
+			renamed := testkit.RunNaming(p, Schedule{Seed: seed + 1}, 0,
+				func(o int) ObjectID { return ObjectID(core.Mix(uint64(o) + shift)) }).Log
 			hash, pairs := Fingerprint(e), orderedPairs(e.Transitions)
 			if Fingerprint(renamed) != hash {
 				t.Fatalf("the fingerprint depends on object ids\n%v", p)
@@ -182,7 +185,7 @@ func orderedPairs(transitions []Transition) string {
 		}
 		lists[fmt.Sprint(name, slices.Sorted(slices.Values(past)))]++
 	}
-	return fmt.Sprint(sortedKeys(lists))
+	return fmt.Sprint(testkit.SortedKeys(lists))
 }
 
 func dependent(a, b Transition) bool {

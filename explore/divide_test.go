@@ -2,23 +2,27 @@ package explore
 
 import (
 	"flag"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/explore/internal/dpor"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
 
-// divided runs a search and its parts, in turns that chance decides. Now and then the search is saved, and goes on without its parts.
+// divided runs a search and its parts, in turns that chance decides. Now and then the search is
+// saved, and goes on without its parts.
 type divided struct {
 	*Search
 	another func() *Search
 	t       rapid.TB
-	program *program
+	program *testkit.Program
 	chance  func(n int) int // less than n
 	parts   []*partial
-	list    []executed
+	list    []testkit.Executed
 
 	joined, refused, gone, finished, resumed int
 }
@@ -26,7 +30,7 @@ type divided struct {
 // partial is a part and what has been executed of it.
 type partial struct {
 	*Subtree
-	list []executed
+	list []testkit.Executed
 }
 
 // step runs one execution of a part; false if it goes no further.
@@ -42,12 +46,12 @@ func (d *divided) step(p *partial) bool {
 }
 
 // execute runs an execution of a search, and adds it to a list.
-func (d *divided) execute(s stepper, schedule Schedule, list *[]executed) {
-	log := run(d.program, schedule, 0).log
+func (d *divided) execute(s testkit.Stepper, schedule Schedule, list *[]testkit.Executed) {
+	log := testkit.Run(d.program, schedule, 0).Log
 	if err := s.Report(log); err != nil {
 		d.t.Fatalf("execution %d: %v\n%v", len(*list), err, d.program)
 	}
-	x := executed{Outcome: log.Outcome}
+	x := testkit.Executed{Outcome: log.Outcome}
 	for _, transition := range log.Transitions {
 		x.Actions = append(x.Actions, transition.Action)
 	}
@@ -66,10 +70,10 @@ func (d *divided) others() {
 	}
 	known := len(d.parts)
 	d.parts = slices.DeleteFunc(d.parts, func(p *partial) bool {
-		if p.gone && d.chance(2) == 0 {
+		if p.Cancelled && d.chance(2) == 0 {
 			d.Search.Recycle(p.Subtree)
 		}
-		return p.gone
+		return p.Cancelled
 	})
 	d.gone += known - len(d.parts)
 	for _, p := range d.parts {
@@ -82,8 +86,8 @@ func (d *divided) others() {
 }
 
 // searchAll runs everything, and lists it in the order of the search.
-func (d *divided) searchAll() ([]executed, Verdict) {
-	for len(d.list) < dfsBudget {
+func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
+	for len(d.list) < testkit.DFSBudget {
 		d.others()
 		schedule, more := d.Next()
 		if !more {
@@ -121,14 +125,16 @@ func (d *divided) searchAll() ([]executed, Verdict) {
 	return nil, Verdict{}
 }
 
-// TestDivide: a search that is divided wherever and whenever, and joins the parts when they have ended or before, or does not, executes the
-// same in the same order, and comes to the same verdict with the same estimate.
+// TestDivide: a search that is divided wherever and whenever, and joins the parts when they have
+// ended or before, or does not, executes the same in the same order, and comes to the same verdict
+// with the same estimate.
 func TestDivide(t *testing.T) {
-	everything := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}
+	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
+		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
 	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long"} {
 		newSearch := saveables[name]
 		if name == "long" {
-			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor).short = 0; return s }
+			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor.Search).Short = 0; return s }
 		}
 		t.Run(name, func(t *testing.T) {
 			var joined, refused, gone, finished, resumed int
@@ -138,13 +144,13 @@ func TestDivide(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				everything := everything
 				if name == "dpor" || name == "long" {
-					everything.size = rapid.SampledFrom([]int{3, 3, 5}).Draw(t, "size")
+					everything.Size = rapid.SampledFrom([]int{3, 3, 5}).Draw(t, "size")
 				}
-				p := everything.generate(t)
-				want, verdict := record(t, newSearch(), p, never)
+				p := everything.Generate(t)
+				want, verdict := testkit.Record(t, newSearch(), p, testkit.Never)
 				d := &divided{Search: newSearch(), another: newSearch, t: t, program: p}
-				seed := seeds{rapid.Uint64().Draw(t, "chance")}
-				d.chance = func(n int) int { return int(seed.seed() % uint64(n)) }
+				chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "chance"), 0))
+				d.chance = chance.IntN
 				got, inParts := d.searchAll()
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("executions (-whole +divided):\n%s%v", diff, p)
@@ -152,18 +158,22 @@ func TestDivide(t *testing.T) {
 				if diff := cmp.Diff(verdict, inParts); diff != "" {
 					t.Fatalf("verdict (-whole +divided):\n%s%v", diff, p)
 				}
-				joined, refused, gone, finished, resumed = joined+d.joined, refused+d.refused, gone+d.gone, finished+d.finished, resumed+d.resumed
+				joined, refused, gone, finished, resumed = joined+d.joined, refused+d.refused,
+					gone+d.gone, finished+d.finished, resumed+d.resumed
 			})
-			t.Logf("%d parts joined, %d of them or of those refused had ended; %d refused when they were due, %d given up before; %d times the search was resumed",
+			t.Logf("%d parts joined, %d of them or of those refused had ended; %d refused when they were "+
+				"due, %d given up before; %d times the search was resumed",
 				joined, finished, refused, gone, resumed)
 			if joined == 0 || finished == 0 || resumed == 0 || joined < refused {
-				t.Errorf("%d parts were joined, %d had ended, %d were refused; %d times the search was resumed", joined, finished, refused, resumed)
+				t.Errorf("%d parts were joined, %d had ended, %d were refused; %d times the search was "+
+					"resumed", joined, finished, refused, resumed)
 			}
 		})
 	}
 }
 
-// many has rapid draw so many programs in a test, unless more are asked for: what is rare is what goes wrong.
+// many has rapid draw so many programs in a test, unless more are asked for: what is rare is what
+// goes wrong.
 func many(t *testing.T, programs int) {
 	f := flag.Lookup("rapid.checks")
 	before := f.Value.String()
@@ -174,36 +184,16 @@ func many(t *testing.T, programs int) {
 }
 
 // begunWith is a search that has executed a program once, and a part of it that has, too.
-func begunWith(t *testing.T, s *Search) (*program, *Subtree) {
+func begunWith(t *testing.T, s *Search) (*testkit.Program, *Subtree) {
 	t.Helper()
-	p := parseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
-	executeOne(t, s, p)
+	p := testkit.ParseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
+	testkit.ExecuteOne(t, s, p)
 	part := s.Split(1000) // the largest
 	if part == nil {
 		t.Fatal("there is nothing to take")
 	}
-	executeOne(t, part, p)
+	testkit.ExecuteOne(t, part, p)
 	return p, part
-}
-
-func executeOne(t *testing.T, s stepper, p *program) {
-	t.Helper()
-	schedule, more := s.Next()
-	if !more {
-		t.Fatal("there is nothing to execute")
-	}
-	if err := s.Report(run(p, schedule, 0).log); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestPartThatIsFull: a part goes no further when it has much to tell.
-func TestPartThatIsFull(t *testing.T) {
-	_, part := begunWith(t, dporSearch())
-	part.search.(*dpor).told.clocks.take(maxTold)
-	if _, more := part.Next(); more {
-		t.Error("it goes on")
-	}
 }
 
 // TestReuse: a part is used again once, and only when the search does not want it any more.
@@ -222,7 +212,7 @@ func TestReuse(t *testing.T) {
 	panics("the search may still join it", func() { s.Recycle(part) })
 	schedule, more := s.Next()
 	for ; more && s.Arrived() != part; schedule, more = s.Next() {
-		if err := s.Report(run(p, schedule, 0).log); err != nil {
+		if err := s.Report(testkit.Run(p, schedule, 0).Log); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,24 +223,25 @@ func TestReuse(t *testing.T) {
 	panics("it goes on", func() { part.Next() })
 }
 
-// TestPartInVain: a search that executes a branch itself gives the part up, tells so once, and does not join it. Nor does it join one that has
-// executed nothing, or takes it over its bound.
+// TestPartInVain: a search that executes a branch itself gives the part up, tells so once, and does
+// not join it. Nor does it join one that has executed nothing, or takes it over its bound.
 func TestPartInVain(t *testing.T) {
 	for name, test := range map[string]struct {
 		search   *Search
 		executes int  // the part, more
 		itself   bool // the search executes the branch
 	}{
-		"dfs": {dfsSearch(), 0, true}, "dpor": {dporSearch(), 0, true}, "bounded": {maxExecutions(dfsSearch(), 3), 1, false},
+		"dfs": {dfsSearch(), 0, true}, "dpor": {dporSearch(), 0, true},
+		"bounded": {maxExecutions(dfsSearch(), 3), 1, false},
 	} {
 		s := test.search
 		p, part := begunWith(t, s)
 		for range test.executes {
-			executeOne(t, part, p)
+			testkit.ExecuteOne(t, part, p)
 		}
 		schedule, more := s.Next()
 		for ; more && s.Arrived() != part; schedule, more = s.Next() {
-			if err := s.Report(run(p, schedule, 0).log); err != nil {
+			if err := s.Report(testkit.Run(p, schedule, 0).Log); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -260,7 +251,7 @@ func TestPartInVain(t *testing.T) {
 		if !test.itself && s.Merge(part) {
 			t.Error(name, "joins what goes beyond its bound")
 		}
-		if err := s.Report(run(p, schedule, 0).log); err != nil {
+		if err := s.Report(testkit.Run(p, schedule, 0).Log); err != nil {
 			t.Fatal(err)
 		}
 		if list := s.Cancelled(); len(list) != 1 || list[0] != part {
@@ -271,8 +262,8 @@ func TestPartInVain(t *testing.T) {
 		}
 	}
 	s := dfsSearch()
-	p := parseProgram("main: go p; store x 1\np: store x 2")
-	executeOne(t, s, p)
+	p := testkit.ParseProgram("main: go p; store x 1\np: store x 2")
+	testkit.ExecuteOne(t, s, p)
 	part := s.Split(1)
 	if s.Next(); s.Arrived() != part || s.Merge(part) {
 		t.Error("a part that has executed nothing is not due, or joined")

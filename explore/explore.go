@@ -8,6 +8,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/dfs"
+	"github.com/tandem-mc/tandem/explore/internal/dpor"
+	"github.com/tandem-mc/tandem/explore/internal/random"
+	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
@@ -34,7 +39,8 @@ const (
 	algorithms // their number
 )
 
-var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct", Replay: "replay"}
+var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct",
+	Replay: "replay"}
 
 func (a Algorithm) String() string {
 	if a >= algorithms {
@@ -60,31 +66,23 @@ type Config struct {
 	Delays *int
 }
 
-// Search is a search through the executions of a program. Calls alternate: Next, one execution
-// that follows the schedule, Report, Next, ... Instead of running the execution, Merge may take over
+// Search is a search through the executions of a program. Calls alternate: Next, one execution that
+// follows the schedule, Report, Next, ... Instead of running the execution, Merge may take over
 // what a Subtree has explored. A Search is used by one goroutine at a time.
 type Search struct {
-	core  core
-	tree  tree      // core, if its executions form a tree; else nil: it cannot be split
-	drawn *sampling // core, if its schedules are drawn; else nil: none are known beforehand
-	saved saveable  // core, if its state can be saved; else nil
+	core  core.Search
+	tree  core.Tree      // core, if its executions form a tree; else nil: it cannot be split
+	drawn *random.Search // core, if its schedules are drawn; else nil: none are known beforehand
+	saved core.Saveable  // core, if its state can be saved; else nil
 
-	bounds bounds
+	bounds core.Bounds
 	stops  []Stop
 	ended  bool
 	reason string // why a Stop has ended it
 }
 
-// core is an algorithm.
-type core interface {
-	Next() (Schedule, bool)
-	Report(Execution) error
-	Verdict() Verdict
-	// counted is the verdict without its estimate, which takes time.
-	counted() Verdict
-}
-
-// New returns a search that has run nothing yet. The error says what is wrong with the configuration.
+// New returns a search that has run nothing yet. The error says what is wrong with the
+// configuration.
 func New(c Config) (*Search, error) {
 	b, err := c.bounds()
 	if err != nil {
@@ -94,47 +92,48 @@ func New(c Config) (*Search, error) {
 	switch c.Algorithm {
 	case DPOR:
 		if c.Preemptions != nil {
-			s.setTree(newBPOR(b))
+			s.setTree(dfs.NewBounded(b))
 		} else {
-			s.setTree(newDPOR(newTrace()))
+			s.setTree(dpor.New(trace.New()))
 		}
 	case DFS:
-		s.setTree(newDFS(b))
+		s.setTree(dfs.New(b))
 	case Random:
-		s.setDrawn(newRandom(c.Executions, c.Seed, b))
+		s.setDrawn(random.New(c.Executions, c.Seed, b))
 	case PCT:
-		s.setDrawn(newPCT(c.Executions, c.Depth, c.Seed, b))
+		s.setDrawn(random.NewPCT(c.Executions, c.Depth, c.Seed, b))
 	case Replay:
-		s.core = newReplay(c.Prefix)
+		s.core = core.NewReplay(c.Prefix)
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}
 	return s, nil
 }
 
-func (s *Search) setTree(t tree) { s.core, s.tree, s.saved = t, t, t }
+func (s *Search) setTree(t core.Tree) { s.core, s.tree, s.saved = t, t, t }
 
-func (s *Search) setDrawn(d *sampling) { s.core, s.drawn, s.saved = d, d, d }
+func (s *Search) setDrawn(d *random.Search) { s.core, s.drawn, s.saved = d, d, d }
 
 // bounds checks a configuration, and returns its bounds.
-func (c *Config) bounds() (bounds, error) {
+func (c *Config) bounds() (core.Bounds, error) {
 	limited := c.Preemptions != nil || c.Delays != nil
 	switch {
 	case c.Preemptions != nil && *c.Preemptions < 0 || c.Delays != nil && *c.Delays < 0:
-		return bounds{}, errors.New("a bound on preemptions or delays is negative")
+		return core.Bounds{}, errors.New("a bound on preemptions or delays is negative")
 	case c.Algorithm == Replay && limited:
-		return bounds{}, errors.New("a replay follows its schedule: it cannot be bounded")
+		return core.Bounds{}, errors.New("a replay follows its schedule: it cannot be bounded")
 	case c.Algorithm == DPOR && c.Delays != nil:
-		return bounds{}, errors.New("no reduction is sound within a bound on delays: use DFS instead of DPOR")
+		return core.Bounds{}, errors.New("no reduction is sound within a bound on delays: use DFS instead " +
+			"of DPOR")
 	case c.Algorithm == PCT && (c.Depth < 1 || c.Depth > MaxDepth):
-		return bounds{}, fmt.Errorf("PCT has a depth from 1 to %d, and not %d", MaxDepth, c.Depth)
+		return core.Bounds{}, fmt.Errorf("PCT has a depth from 1 to %d, and not %d", MaxDepth, c.Depth)
 	}
-	b := bounds{limits: Limits{Preemptions: c.Preemptions, Delays: c.Delays}}
+	b := core.Bounds{Limits: Limits{Preemptions: c.Preemptions, Delays: c.Delays}}
 	if n := c.Preemptions; n != nil {
-		b.within = append(b.within, atMost(*n, "preemption"))
+		b.Within = append(b.Within, atMost(*n, "preemption"))
 	}
 	if n := c.Delays; n != nil {
-		b.within = append(b.within, atMost(*n, "delay"))
+		b.Within = append(b.Within, atMost(*n, "delay"))
 	}
 	return b, nil
 }
@@ -166,7 +165,7 @@ func (s *Search) Report(e Execution) error { return s.core.Report(e) }
 // Verdict tells what is known so far; after Next returned false it is final.
 func (s *Search) Verdict() Verdict { return s.explain(s.core.Verdict()) }
 
-func (s *Search) counted() Verdict { return s.explain(s.core.counted()) }
+func (s *Search) counted() Verdict { return s.explain(s.core.Counted()) }
 
 func (s *Search) explain(v Verdict) Verdict {
 	if s.reason != "" {
@@ -177,73 +176,76 @@ func (s *Search) explain(v Verdict) Verdict {
 
 // Forecast is how many more executions are expected to leave the previous one where the execution
 // that Next asked for does: as many for each branch that is planned there as there were on average
-// for those explored there. It may be called after Next. It is a guess for who weighs costs, and 0 for a
-// search that does not branch.
+// for those explored there. It may be called after Next. It is a guess for who weighs costs, and 0
+// for a search that does not branch.
 func (s *Search) Forecast() float64 {
 	if s.tree == nil {
 		return 0
 	}
-	return s.tree.expected()
+	return s.tree.Forecast()
 }
 
-// Prefetch lists at most n schedules that Next will return later, the next one first: others
-// may run them meanwhile. It may be called after Next, before the execution is reported. It lists no schedule
-// twice, and keeps no reference to them. Only searches whose schedules are drawn at random know them
-// beforehand; others are split (Split).
+// Prefetch lists at most n schedules that Next will return later, the next one first: others may
+// run them meanwhile. It may be called after Next, before the execution is reported. It lists no
+// schedule twice, and keeps no reference to them. Only searches whose schedules are drawn at random
+// know them beforehand; others are split (Split).
 //
-// The search does not depend on it: when it gets there, Next returns the schedule as if nobody
-// had run it. If the search ends before that, the work was wasted, and nothing else.
+// The search does not depend on it: when it gets there, Next returns the schedule as if nobody had
+// run it. If the search ends before that, the work was wasted, and nothing else.
 func (s *Search) Prefetch(n int) []Schedule {
 	if s.drawn == nil {
 		return nil
 	}
-	return s.drawn.prefetch(n)
+	return s.drawn.Prefetch(n)
 }
 
-// Split takes a branch out of what the search has still to explore; nil if there is none, or the search
-// has no branches. It is the first that the search will reach of those that take least executions or more, as
-// far as can be told, or else the one that it will reach last. Split may be called when Next may be, or after
-// Next before the execution is reported.
+// Split takes a branch out of what the search has still to explore; nil if there is none, or the
+// search has no branches. It is the first that the search will reach of those that take least
+// executions or more, as far as can be told, or else the one that it will reach last. Split may be
+// called when Next may be, or after Next before the execution is reported.
 func (s *Search) Split(least float64) *Subtree {
 	if s.tree == nil {
 		return nil
 	}
-	return s.tree.divide(least)
+	return s.tree.Split(least)
 }
 
-// Arrived is the subtree that the search has reached; nil if there is none. It may be called after Next: the
-// execution that Next asked for is the first one of the subtree. Either Merge takes over what was explored
-// there, or that execution is run and reported; then the search explores the branch itself, and the subtree
-// is cancelled.
+// Arrived is the subtree that the search has reached; nil if there is none. It may be called after
+// Next: the execution that Next asked for is the first one of the subtree. Either Merge takes over
+// what was explored there, or that execution is run and reported; then the search explores the
+// branch itself, and the subtree is cancelled.
 func (s *Search) Arrived() *Subtree {
 	if s.tree == nil {
 		return nil
 	}
-	return s.tree.arrived()
+	return s.tree.Arrived()
 }
 
-// Merge takes over what was explored in the subtree that the search has reached, in place of the execution that Next
-// asked for; now Next can be called again. The subtree must not be used any more. False means
-// that it was not taken over: then the execution is to be run, and the subtree is cancelled.
+// Merge takes over what was explored in the subtree that the search has reached, in place of the
+// execution that Next asked for; now Next can be called again. The subtree must not be used any
+// more. False means that it was not taken over: then the execution is to be run, and the subtree is
+// cancelled.
 func (s *Search) Merge(p *Subtree) bool {
-	if s.tree == nil || p.gone || p.search.counted().Executions == 0 {
+	if s.tree == nil || p.Cancelled || p.Search.Counted().Executions == 0 {
 		return false
 	}
 	v := s.counted()
-	v.add(p.before)
-	return s.stoppedAt(v) == "" && s.tree.join(p)
+	v.Add(p.Before)
+	return s.stoppedAt(v) == "" && s.tree.Merge(p)
 }
 
-// Cancelled lists the subtrees that were cancelled since the last call: nobody needs to go on with them.
+// Cancelled lists the subtrees that were cancelled since the last call: nobody needs to go on with
+// them.
 func (s *Search) Cancelled() []*Subtree {
 	if s.tree == nil {
 		return nil
 	}
-	return s.tree.drop()
+	return s.tree.Cancelled()
 }
 
-// Recycle gives the search the memory of a subtree that was cancelled or not merged. Nobody uses the subtree any more.
+// Recycle gives the search the memory of a subtree that was cancelled or not merged. Nobody uses
+// the subtree any more.
 func (s *Search) Recycle(p *Subtree) {
 	invariant.Check(s.tree != nil, "explore: a subtree is recycled in a search that has none")
-	s.tree.reuse(p)
+	s.tree.Recycle(p)
 }

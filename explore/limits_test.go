@@ -6,23 +6,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
 
 // paths lists the executions of a search, with what each cost.
-func paths(t rapid.TB, s *Search, p *program) map[string]simCost {
-	list := map[string]simCost{}
+func paths(t rapid.TB, s *Search, p *testkit.Program) map[string]testkit.SimCost {
+	list := map[string]testkit.SimCost{}
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		w := run(p, schedule, 0)
-		path := w.path(0) + ": " + w.outcome()
+		w := testkit.Run(p, schedule, 0)
+		path := w.Path(0) + ": " + w.Outcome()
 		if _, twice := list[path]; twice && schedule.Seed == 0 {
 			t.Fatalf("executed twice: %s\n%v", path, p)
 		}
-		list[path] = departures(w.log)
-		if err := s.Report(w.log); err != nil {
+		list[path] = departures(w.Log)
+		if err := s.Report(w.Log); err != nil {
 			t.Fatal(err)
 		}
-		if len(list) == dfsBudget {
+		if len(list) == testkit.DFSBudget {
 			t.Skip("too many executions to enumerate")
 		}
 	}
@@ -30,11 +31,11 @@ func paths(t rapid.TB, s *Search, p *program) map[string]simCost {
 }
 
 // departures counts preemptions and delays from a log alone.
-func departures(e Execution) (c simCost) {
+func departures(e Execution) (c testkit.SimCost) {
 	created := []GoroutineID{1} // main
 	for i, x := range e.Transitions {
 		if i > 0 && x.Goroutine != 0 {
-			c = c.plus(departure(e.Transitions[i-1], x, created, ended(e, i-1)))
+			c = c.Plus(departure(e.Transitions[i-1], x, created, ended(e, i-1)))
 		}
 		for _, g := range x.Starts {
 			if !slices.Contains(created, g) {
@@ -49,19 +50,21 @@ func departures(e Execution) (c simCost) {
 // sleeps.
 func ended(e Execution, i int) bool {
 	g := e.Transitions[i].Goroutine
-	return !slices.ContainsFunc(e.Transitions[i].Accesses, func(a Access) bool { return a.Object == clockObject }) &&
+	return !slices.ContainsFunc(e.Transitions[i].Accesses,
+		func(a Access) bool { return a.Object == testkit.ClockObject }) &&
 		!slices.ContainsFunc(e.Transitions[i+1:], func(x Transition) bool { return x.Goroutine == g }) &&
 		!slices.ContainsFunc(e.Pending, func(p Pending) bool { return p.Goroutine == g })
 }
 
-func departure(before, x Transition, created []GoroutineID, ended bool) (c simCost) {
+func departure(before, x Transition, created []GoroutineID, ended bool) (c testkit.SimCost) {
 	enabled := func(g GoroutineID) bool {
 		return slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == g })
 	}
 	running := before.Goroutine
-	preempted := slices.ContainsFunc(x.Enabled, func(a Alternative) bool { return a.Goroutine == running && !a.Rests })
+	preempted := slices.ContainsFunc(x.Enabled,
+		func(a Alternative) bool { return a.Goroutine == running && !a.Rests })
 	if x.Goroutine != running && preempted && running != 0 {
-		c.preemptions = 1
+		c.Preemptions = 1
 	}
 	from := max(0, slices.Index(created, running))
 	if ended {
@@ -69,7 +72,7 @@ func departure(before, x Transition, created []GoroutineID, ended bool) (c simCo
 	}
 	for i := from; created[i] != x.Goroutine; i = (i + 1) % len(created) {
 		if enabled(created[i]) {
-			c.delays++
+			c.Delays++
 		}
 	}
 	return c
@@ -78,24 +81,30 @@ func departure(before, x Transition, created []GoroutineID, ended bool) (c simCo
 // TestLimitsAgainstTwin: within a limit, DFS runs exactly those executions, of all that
 // there are, that keep to it. Alternatives (choose, select) cost nothing.
 func TestLimitsAgainstTwin(t *testing.T) {
-	for name, programs := range map[string]profile{
-		"times":   {blocks: join(variables, mutexes, waitGroups, channels, choices, times)},
-		"endings": {blocks: join(variables, mutexes, rwmutexes, channels, choices, endings)},
+	for name, programs := range map[string]testkit.Profile{
+		"times": {Blocks: testkit.Join(testkit.Variables, testkit.Mutexes, testkit.WaitGroups,
+			testkit.Channels, testkit.Choices, testkit.Times)},
+		"endings": {Blocks: testkit.Join(testkit.Variables, testkit.Mutexes, testkit.Rwmutexes,
+			testkit.Channels, testkit.Choices, testkit.Endings)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := programs.generate(t)
+				p := programs.Generate(t)
 				all := paths(t, dfsSearch(), p)
 				n := rapid.IntRange(0, 3).Draw(t, "limit")
-				compareLimited(t, p, within(DFS, n), all, func(c simCost) bool { return c.preemptions <= n })
-				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Delays: new(n)}), all, func(c simCost) bool { return c.delays <= n })
-				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(n)}), all, func(c simCost) bool { return c.preemptions <= 1 && c.delays <= n })
+				compareLimited(t, p, within(DFS, n), all,
+					func(c testkit.SimCost) bool { return c.Preemptions <= n })
+				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Delays: new(n)}), all,
+					func(c testkit.SimCost) bool { return c.Delays <= n })
+				compareLimited(t, p, mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(n)}),
+					all, func(c testkit.SimCost) bool { return c.Preemptions <= 1 && c.Delays <= n })
 			})
 		})
 	}
 }
 
-func compareLimited(t rapid.TB, p *program, s *Search, all map[string]simCost, within func(simCost) bool) {
+func compareLimited(t rapid.TB, p *testkit.Program, s *Search, all map[string]testkit.SimCost,
+	within func(testkit.SimCost) bool) {
 	want := map[string]int{}
 	for path, cost := range all {
 		if within(cost) {
@@ -116,7 +125,8 @@ func compareLimited(t rapid.TB, p *program, s *Search, all map[string]simCost, w
 // of the three halfway: the first, whereupon one of two others runs, and it goes on before or after
 // the last; or the second, and it goes on at the end.
 func TestLimitedCounts(t *testing.T) {
-	text := "main: go p; go q; go r\np: load r0 x; load r0 x\nq: load r0 x; load r0 x\nr: load r0 x; load r0 x"
+	text := "main: go p; go q; go r\np: load r0 x; load r0 x\nq: load r0 x; load r0 x\n" +
+		"r: load r0 x; load r0 x"
 	for _, test := range []struct {
 		search *Search
 		want   int
@@ -125,13 +135,17 @@ func TestLimitedCounts(t *testing.T) {
 		{dfsSearch(), 90, "every execution is covered"},
 		{within(DFS, 0), 6, "every execution with at most 0 preemptions is covered"},
 		{within(DFS, 1), 6 + 3*(4+2), "every execution with at most 1 preemption is covered"},
-		{mustNew(Config{Algorithm: DFS, Delays: new(0)}), 1, "every execution with at most 0 delays is covered"},
-		{maxExecutions(mustNew(Config{Algorithm: DFS, Preemptions: new(0), Delays: new(9)}), 9), 6, "every execution with at most 0 preemptions and at most 9 delays is covered"},
-		{maxExecutions(mustNew(Config{Algorithm: DFS, Delays: new(5)}), 3), 3, "the limit of 3 executions was reached"},
+		{mustNew(Config{Algorithm: DFS, Delays: new(0)}), 1, "every execution with at most 0 delays is " +
+			"covered"},
+		{maxExecutions(mustNew(Config{Algorithm: DFS, Preemptions: new(0), Delays: new(9)}), 9), 6,
+			"every execution with at most 0 preemptions and at most 9 delays is covered"},
+		{maxExecutions(mustNew(Config{Algorithm: DFS, Delays: new(5)}), 3), 3, "the limit of 3 executions " +
+			"was reached"},
 	} {
-		f := mustSearch(t, test.search, text)
-		if f.verdict.Executions != test.want || f.verdict.Reason != test.reason {
-			t.Errorf("%d executions (%s), want %d (%s)", f.verdict.Executions, f.verdict.Reason, test.want, test.reason)
+		f := testkit.MustSearch(t, test.search, text)
+		if f.Verdict.Executions != test.want || f.Verdict.Reason != test.reason {
+			t.Errorf("%d executions (%s), want %d "+
+				"(%s)", f.Verdict.Executions, f.Verdict.Reason, test.want, test.reason)
 		}
 	}
 }
@@ -140,24 +154,25 @@ func TestLimitedCounts(t *testing.T) {
 // all of it.
 func TestRandomKeepsToLimits(t *testing.T) {
 	text := "main: go p; go q; store x 1; choose r0 2\np: store x 2; load r0 x\nq: store x 3; load r0 x"
-	p := parseProgram(text)
+	p := testkit.ParseProgram(text)
 	for n := range 3 {
-		want := mustSearch(t, within(DFS, n), text)
+		want := testkit.MustSearch(t, within(DFS, n), text)
 		for name, s := range map[string]*Search{
 			"random": mustNew(Config{Algorithm: Random, Executions: 4000, Seed: 1, Preemptions: &n}),
-			"pct":    mustNew(Config{Algorithm: PCT, Executions: 4000, Depth: n + 2, Seed: 1, Preemptions: &n}),
+			"pct": mustNew(Config{Algorithm: PCT, Executions: 4000, Depth: n + 2, Seed: 1,
+				Preemptions: &n}),
 		} {
-			f, err := searchAll(s, p, 0)
+			f, err := testkit.SearchAll(s, p, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for state := range f.states {
-				if want.states[state] == 0 {
+			for state := range f.States {
+				if want.States[state] == 0 {
 					t.Errorf("%s, at most %d preemptions: %s is not within", name, n, state)
 				}
 			}
-			if name == "random" && len(f.states) != len(want.states) {
-				t.Errorf("at most %d preemptions: %d final states of %d", n, len(f.states), len(want.states))
+			if name == "random" && len(f.States) != len(want.States) {
+				t.Errorf("at most %d preemptions: %d final states of %d", n, len(f.States), len(want.States))
 			}
 		}
 	}

@@ -7,32 +7,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tandem-mc/tandem/explore/internal/dpor"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
-
-// profiles are those of programs whose executions all run to their end.
-var profiles = []struct {
-	name string
-	profile
-	coarse bool // some executions are redundant
-}{
-	{name: "variables", profile: profile{blocks: variables}},
-	{name: "mutexes", profile: profile{blocks: join(mutexes, variables)}},
-	{name: "rwmutexes", profile: profile{blocks: join(rwmutexes, variables[:2])}},
-	{name: "wait groups", profile: profile{blocks: join(waitGroups, variables[:2])}},
-	{name: "channels", profile: profile{blocks: join(channels, variables[:2])}},
-	{name: "choices", profile: profile{blocks: join(choices, variables, branches)}},
-	{name: "times", profile: profile{blocks: join(times, variables, mutexes)}},
-	{name: "everything", profile: profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}},
-	{name: "sealed", profile: profile{blocks: join(variables, mutexes, waitGroups, channels, times, choices), seal: true, size: 4}},
-	{name: "apart", profile: profile{blocks: join(variables[:2], channels, mutexes[3:]), seal: true, apart: true, size: 5}},
-	{name: "meetings", profile: profile{blocks: meetings, seal: true, apart: true, size: 5}},
-	{name: "meetings and more", profile: profile{blocks: join(meetings, channels, choices, waitGroups[:1], times), seal: true, size: 5}},
-	{name: "buffers", profile: profile{blocks: buffers, seal: true, apart: true, size: 5}},
-	{name: "ways to go on", profile: profile{blocks: ways, seal: true, apart: true, size: 5}},
-	{name: "sealed at times", profile: profile{blocks: ifs, apart: true, size: 4}},
-	{name: "sealed locks", profile: profile{blocks: join(variables[:2], mutexes, rwmutexes, waitGroups), seal: true, apart: true, size: 5}, coarse: true},
-}
 
 // TestOptimal compares what DPOR executes of random programs with the partial orders
 // that there are: each once, all final states, and nothing redundant. It prints the
@@ -42,15 +20,17 @@ func TestOptimal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, f := range profiles {
-		t.Run(f.name, func(t *testing.T) {
+	for i, f := range testkit.Profiles {
+		t.Run(f.Name, func(t *testing.T) {
 			var total optimality
-			for number := range (programs + i) / len(profiles) {
-				total.add(t, rapid.Custom(f.generate).Example(number))
+			for number := range (programs + i) / len(testkit.Profiles) {
+				total.add(t, rapid.Custom(f.Generate).Example(number))
 			}
-			t.Logf("%d programs, %d more are too large: %d partial orders, %d schedules, %d executions, %d of them redundant",
-				total.programs, total.skipped, total.orders, total.schedules, total.executions, total.redundant)
-			if total.redundant > 0 && !f.coarse {
+			t.Logf("%d programs, %d more are too large: %d partial orders, %d schedules, %d executions, "+
+				"%d of them redundant",
+				total.programs, total.skipped, total.orders, total.schedules, total.executions,
+				total.redundant)
+			if total.redundant > 0 && !f.Coarse {
 				t.Errorf("%d redundant executions, for one in:\n%s", total.redundant, total.worst)
 			}
 			if total.programs == 0 {
@@ -64,74 +44,84 @@ func TestOptimal(t *testing.T) {
 type optimality struct {
 	programs, skipped                        int
 	orders, schedules, executions, redundant int
-	worst                                    string // the shortest program with a redundant execution
+	// the shortest program with a redundant execution
+	worst string
 }
 
-func (o *optimality) add(t *testing.T, p *program) {
-	all, err := searchAll(maxExecutions(dfsSearch(), dfsBudget), p, 0)
+func (o *optimality) add(t *testing.T, p *testkit.Program) {
+	all, err := testkit.SearchAll(maxExecutions(dfsSearch(), testkit.DFSBudget), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all.verdict.Executions == dfsBudget {
+	if all.Verdict.Executions == testkit.DFSBudget {
 		o.skipped++
 		return
 	}
-	search := newDPOR(newTrace())
-	search.short *= o.programs % 2 // no reversal is long here: in every other program all are taken for it
-	some, err := searchAll(search, p, 0)
+	search := dporSearch()
+	// no reversal is long here: in every other program all are taken for it
+	search.core.(*dpor.Search).Short *= o.programs % 2
+	some, err := testkit.SearchAll(search, p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.programs++
-	o.orders += len(all.fingerprints)
-	o.schedules += all.verdict.Executions
-	o.executions += some.verdict.Executions
-	if text := p.String(); some.verdict.Redundant > 0 && (o.worst == "" || len(text) < len(o.worst)) {
+	o.orders += len(all.Fingerprints)
+	o.schedules += all.Verdict.Executions
+	o.executions += some.Verdict.Executions
+	if text := p.String(); some.Verdict.Redundant > 0 && (o.worst == "" || len(text) < len(o.worst)) {
 		o.worst = text
 	}
-	o.redundant += some.verdict.Redundant
-	if len(some.fingerprints) != len(all.fingerprints) || some.complete() != len(all.fingerprints) {
+	o.redundant += some.Verdict.Redundant
+	if len(some.Fingerprints) != len(all.Fingerprints) || some.Complete() != len(all.Fingerprints) {
 		t.Errorf("%d complete executions of %d partial orders, but there are %d:\n%s",
-			some.complete(), len(some.fingerprints), len(all.fingerprints), p)
+			some.Complete(), len(some.Fingerprints), len(all.Fingerprints), p)
 	}
-	if !slices.Equal(sortedKeys(all.states), sortedKeys(some.states)) || all.verdict.Kind != some.verdict.Kind {
+	if !slices.Equal(testkit.SortedKeys(all.States), testkit.SortedKeys(some.States)) ||
+		all.Verdict.Kind != some.Verdict.Kind {
 		t.Errorf("other final states, or another verdict:\n%s", p)
 	}
 }
 
-// TestSealedForTheFirstTime does so on programs in which a transition goes on, sealed, only where another one has run before it, and none did
-// before.
+// TestSealedForTheFirstTime does so on programs in which a transition goes on, sealed, only where
+// another one has run before it, and none did before.
 func TestSealedForTheFirstTime(t *testing.T) {
 	for _, text := range []string{
-		"main: go q; go r; go p\np: store x 1; load r1 y; skip r1 1 1; .store x 3\nq: store y 1; store x 1\nr: store x 1; store x 1",
-		"main: go r; go p; go q\np: load r0 x; skip r0 1 1; .store y 3; store y 1; store x 1\nq: store y 1\nr: store x 1; store x 1",
-		"main: go s; go q; go r; go p\np: store x 1; load r2 z; skip r2 1 1; .store x 2\nq: store x 1\nr: load r0 x; store x 4\ns: load r1 y; store z 1",
+		"main: go q; go r; go p\np: store x 1; load r1 y; skip r1 1 1; .store x 3\n" +
+			"q: store y 1; store x 1\nr: store x 1; store x 1",
+		"main: go r; go p; go q\np: load r0 x; skip r0 1 1; .store y 3; store y 1; store x 1\n" +
+			"q: store y 1\nr: store x 1; store x 1",
+		"main: go s; go q; go r; go p\np: store x 1; load r2 z; skip r2 1 1; .store x 2\nq: store x 1\n" +
+			"r: load r0 x; store x 4\ns: load r1 y; store z 1",
 	} {
-		compare(t, parseProgram(text))
+		compare(t, testkit.ParseProgram(text))
 	}
 }
 
 // TestNothingRedundant does so on programs each of which needs a certain rule.
 func TestNothingRedundant(t *testing.T) {
 	for name, text := range map[string]string{
-		"two readers that a writer has to overtake both": "main: go p; go r; go q\np: rlock m; lock m; runlock m\n" +
+		"two readers that a writer has to overtake both": "main: go p; go r; go q\np: rlock m; lock m; " +
+			"runlock m\n" +
 			"q: lock m; unlock m\nr: rlock m; lock m; runlock m",
-		"several sums of Adds that are zero": "main: go q; go p; add w 1; done w; add w 1; add w 2; done w; wait w; done w; done w\n" +
+		"several sums of Adds that are zero": "main: go q; go p; add w 1; done w; add w 1; add w 2; done " +
+			"w; wait w; done w; done w\n" +
 			"p: wait w\nq: add w 1; add w 1; done w; done w; add w 1; done w; add w 1; wait w; done w",
 		"what a partner would have done commutes with something asleep": "main: go r; go p; go q\n" +
 			"p: either r2 d b1 5; send b1 2\nq: send d 3\nr: poll r0 c; select r2 c d",
-		"a sleeper that cannot run where it woke": "main: go r; go p; go q; select r2 c d\np: load r0 x; select r2 c b1\n" +
+		"a sleeper that cannot run where it woke": "main: go r; go p; go q; select r2 c d\n" +
+			"p: load r0 x; select r2 c b1\n" +
 			"q: send d 3\nr: send c 1",
 		"something asleep deep in a wakeup tree": "main: go r; go q; store x 1; go p; lock m; .unlock m\n" +
 			"p: .offer r0 d 7\nq: .load r0 x; .either r2 d b1 5; .sleep 2\nr: send b1 2; offer r1 c 6",
-		"something asleep that would make those who wait fewer": "main: go r; go s; go q; go p\nr: select r2 c d\n" +
+		"something asleep that would make those who wait fewer": "main: go r; go s; go q; go p\n" +
+			"r: select r2 c d\n" +
 			"s: offer r1 c 3; either r2 c d 4\nq: offer r1 c 3\np: either r2 d b1 5",
 		"alternatives that are fewer than when they fell asleep": "main: go p; go r; go q; select r2 c d\n" +
 			"p: poll r1 b1; offer r0 d 7\nq: either r2 d b1 5; offer r0 d 7\nr: either r2 c c 8; load r0 x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o optimality
-			o.add(t, parseProgram(text))
+			o.add(t, testkit.ParseProgram(text))
 			if o.programs != 1 || o.redundant > 0 {
 				t.Errorf("%+v", o)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 )
 
 // TestPublishedCounts compares the number of executions with those that
@@ -22,9 +24,10 @@ func TestPublishedCounts(t *testing.T) {
 	} {
 		name, text, _ := strings.Cut(test.program, "\n")
 		t.Run(name, func(t *testing.T) {
-			f := mustSearch(t, dporSearch(), text)
-			if f.verdict.Executions != test.want || len(f.fingerprints) != test.want {
-				t.Errorf("%d executions of %d partial orders, want %d of each", f.verdict.Executions, len(f.fingerprints), test.want)
+			f := testkit.MustSearch(t, dporSearch(), text)
+			if f.Verdict.Executions != test.want || len(f.Fingerprints) != test.want {
+				t.Errorf("%d executions of %d partial orders, want %d of "+
+					"each", f.Verdict.Executions, len(f.Fingerprints), test.want)
 			}
 		})
 	}

@@ -5,20 +5,21 @@ import (
 	"testing"
 )
 
-// points is how an execution with so many points of faults looks, if the first fault of its schedule ends it.
+// points is how an execution with so many points of faults looks, if the first fault of its
+// schedule ends it.
 func points(s Schedule, all int) Execution {
 	for _, r := range s.Rare {
 		if r.Kind == NetworkFault && r.At < all {
 			all = r.At
 		}
 	}
-	e := Execution{Transitions: []Transition{{Action: Action{Goroutine: 1}, Choices: 1}}}
+	e := Execution{Transitions: []Transition{{Action: Action{Goroutine: 1, Choice: 0}, Choices: 1}}}
 	e.RarePoints[NetworkFault] = all
 	return e
 }
 
-// TestRare: about one fault comes in an execution, as often late as early, though faults make executions shorter, and one
-// execution may have been a hundred times as long as the others.
+// TestRare: about one fault comes in an execution, as often late as early, though faults make
+// executions shorter, and one execution may have been a hundred times as long as the others.
 func TestRare(t *testing.T) {
 	for name, s := range map[string]*Search{"random": randomSearch(4000, 5), "pct": pctSearch(4000, 2, 5)} {
 		const length = 200
@@ -59,12 +60,13 @@ func TestRare(t *testing.T) {
 	}
 }
 
-// TestRareIsKnownAhead: what others run ahead, and what a search does that was saved and gone on with after any
-// execution, are the schedules of the search.
+// TestRareIsKnownAhead: what others run ahead, and what a search does that was saved and gone on
+// with after any execution, are the schedules of the search.
 func TestRareIsKnownAhead(t *testing.T) {
 	const executions = 120
 	for name, newSearch := range map[string]func() *Search{
-		"random": func() *Search { return randomSearch(executions, 9) }, "pct": func() *Search { return pctSearch(executions, 3, 9) },
+		"random": func() *Search { return randomSearch(executions, 9) },
+		"pct":    func() *Search { return pctSearch(executions, 3, 9) },
 	} {
 		list := func(s *Search, from []Schedule) (all []Schedule) {
 			all = from

@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
 
@@ -24,57 +24,19 @@ var saveables = map[string]func() *Search{
 	"limited": func() *Search { return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)}) },
 }
 
-// executed is an execution as far as a search determines it.
-type executed struct {
-	Actions []Action
-	Outcome Outcome
-}
-
-// record lets a search run a program and lists what it executes. Between any two
-// executions, and while one is under way, interrupt may put another search in place of it.
-func record[S interface {
-	stepper
-	comparable
-}](t rapid.TB, s S, p *program, interrupt func(S, bool) S) ([]executed, Verdict) {
-	var list []executed
-	for len(list) < dfsBudget {
-		s = interrupt(s, false)
-		schedule, more := s.Next()
-		if !more {
-			return list, s.Verdict()
-		}
-		if next := interrupt(s, true); next != s {
-			s = next
-			continue
-		}
-		log := run(p, schedule, 0).log
-		if err := s.Report(log); err != nil {
-			t.Fatalf("execution %d: %v\n%v", len(list), err, p)
-		}
-		x := executed{Outcome: log.Outcome}
-		for _, transition := range log.Transitions {
-			x.Actions = append(x.Actions, transition.Action)
-		}
-		list = append(list, x)
-	}
-	t.Skip("too many executions")
-	return nil, Verdict{}
-}
-
-func never[S stepper](s S, _ bool) S { return s }
-
 // TestResume interrupts searches of random programs at random places, once and again:
 // what is executed, in which order, and the verdict are those of a search that was not.
 func TestResume(t *testing.T) {
-	everything := profile{blocks: join(variables, mutexes, waitGroups, channels, choices, times, branches)}
+	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
+		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
 	for name, make := range saveables {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := everything.generate(t)
-				want, verdict := record(t, make(), p, never)
+				p := everything.Generate(t)
+				want, verdict := testkit.Record(t, make(), p, testkit.Never)
 				often := rapid.SampledFrom([]int{1, 4, 30}).Draw(t, "often")
 				moments := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "moments"), 0))
-				got, resumed := record(t, make(), p, func(s *Search, underWay bool) *Search {
+				got, resumed := testkit.Record(t, make(), p, func(s *Search, underWay bool) *Search {
 					if moments.IntN(often) > 0 || underWay && moments.IntN(2) == 0 {
 						return s
 					}
@@ -115,13 +77,13 @@ func saved(t rapid.TB, s, to *Search) *Search {
 
 // partly is a search of a program after so many executions.
 func partly(t testing.TB, s *Search, text string, executions int) *Search {
-	p := parseProgram(text)
+	p := testkit.ParseProgram(text)
 	for range executions {
 		schedule, more := s.Next()
 		if !more {
 			break
 		}
-		if err := s.Report(run(p, schedule, 0).log); err != nil {
+		if err := s.Report(testkit.Run(p, schedule, 0).Log); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +99,7 @@ func TestRaisedBound(t *testing.T) {
 		"pct":    func(n int) *Search { return maxExecutions(pctSearch(n, 3, 3), n) },
 	} {
 		s := make(4)
-		first := mustSearch(t, s, threeWriters)
+		first := testkit.MustSearch(t, s, threeWriters)
 		state, err := s.Save()
 		if err != nil {
 			t.Fatal(err)
@@ -146,9 +108,9 @@ func TestRaisedBound(t *testing.T) {
 		if err := s.Resume(state); err != nil {
 			t.Fatal(err)
 		}
-		second, whole := mustSearch(t, s, threeWriters), mustSearch(t, make(9), threeWriters)
-		if first.verdict.Executions != 4 || second.verdict != whole.verdict {
-			t.Errorf("%s: %+v, then %+v; want %+v", name, first.verdict, second.verdict, whole.verdict)
+		second, whole := testkit.MustSearch(t, s, threeWriters), testkit.MustSearch(t, make(9), threeWriters)
+		if first.Verdict.Executions != 4 || second.Verdict != whole.Verdict {
+			t.Errorf("%s: %+v, then %+v; want %+v", name, first.Verdict, second.Verdict, whole.Verdict)
 		}
 	}
 }
@@ -164,7 +126,8 @@ func TestResumeOtherProgram(t *testing.T) {
 		if !more {
 			t.Fatalf("%s: nothing left to do", name)
 		}
-		other := run(parseProgram("main: go p; lock m; unlock m\np: lock m; unlock m"), Schedule{WantEnabled: true}, 0).log
+		other := testkit.Run(testkit.ParseProgram("main: go p; lock m; unlock m\n"+
+			"p: lock m; unlock m"), Schedule{WantEnabled: true}, 0).Log
 		var diverged *DivergenceError
 		if err := s.Report(other); !errors.As(err, &diverged) {
 			t.Errorf("%s: %v after schedule %v, want a DivergenceError", name, err, schedule.Prefix)
@@ -185,15 +148,19 @@ func TestStateErrors(t *testing.T) {
 			}
 		}
 		wrong := func(why string, s *Search, state []byte, says string) {
-			if got := fmt.Sprint(s.Resume(state)); got != "the saved state of the search cannot be used: "+says {
+			if got := fmt.Sprint(s.Resume(state)); got != "the saved state of the search cannot be "+
+				"used: "+says {
 				t.Errorf("%s, %s: %s", name, why, got)
 			}
 		}
 		wrong("a byte more", make(), append(slices.Clone(state), 0), "1 bytes follow its end")
-		wrong("another version", make(), append([]byte{9}, state[1:]...), fmt.Sprintf("it is of version 9, and this program reads version %d", stateVersion))
+		wrong("another version", make(), append([]byte{9}, state[1:]...), fmt.Sprintf("it is of version "+
+			"9, and this program reads version %d", stateVersion))
 	}
 	state, _ := dfsSearch().Save()
-	if got := fmt.Sprint(randomSearch(1, 1).Resume(state)); got != `the saved state of the search cannot be used: it is that of a search "dfs", and this one is "random"` {
+	want := "the saved state of the search cannot be used: " +
+		"it is that of a search \"dfs\", and this one is \"random\""
+	if got := fmt.Sprint(randomSearch(1, 1).Resume(state)); got != want {
 		t.Errorf("another search: %s", got)
 	}
 }
@@ -204,34 +171,15 @@ func TestNothingLeft(t *testing.T) {
 		s    *Search
 		left bool
 	}{
-		"dfs": {dfsSearch(), false}, "dpor": {dporSearch(), false}, "bounded": {maxExecutions(dfsSearch(), 3), true}, "not bounded": {maxExecutions(dfsSearch(), 1000), false}, "random": {randomSearch(3, 1), true},
+		"dfs": {dfsSearch(), false}, "dpor": {dporSearch(), false},
+		"bounded":     {maxExecutions(dfsSearch(), 3), true},
+		"not bounded": {maxExecutions(dfsSearch(), 1000), false},
+		"random":      {randomSearch(3, 1), true},
 	} {
-		mustSearch(t, test.s, threeWriters)
+		testkit.MustSearch(t, test.s, threeWriters)
 		if state, err := test.s.Save(); err != nil || (state != nil) != test.left {
 			t.Errorf("%s: state %x, %v", name, state, err)
 		}
-	}
-}
-
-// TestLongSequences: what is to do may be as long as an execution.
-func TestLongSequences(t *testing.T) {
-	long := &branch{steps: []*step{{}}}
-	for last, i := long, 0; i < 1<<17; i++ {
-		next := &step{Action: Action{Goroutine: GoroutineID(i % 3)}}
-		if i%2 == 0 {
-			last.steps = append(last.steps, next)
-		} else {
-			last.below.branches = []*branch{{steps: []*step{next}}}
-			last = last.below.branches[0]
-		}
-	}
-	e := &encoder{}
-	e.branch(long)
-	d := &decoder{data: e.data}
-	read := d.branch(0)
-	again := &encoder{}
-	if again.branch(read); d.problem != "" || len(d.data) > 0 || !slices.Equal(again.data, e.data) {
-		t.Errorf("%q, %d of %d bytes left, %d written again", d.problem, len(d.data), len(e.data), len(again.data))
 	}
 }
 
@@ -258,7 +206,7 @@ func FuzzResume(f *testing.F) {
 			f.Add(state)
 		}
 	}
-	p := parseProgram(threeWriters)
+	p := testkit.ParseProgram(threeWriters)
 	f.Fuzz(func(t *testing.T, state []byte) {
 		for _, make := range saveables {
 			s := make()
@@ -276,23 +224,23 @@ func FuzzResume(f *testing.F) {
 }
 
 // runAnyway runs an execution that need not be possible: then it is another one.
-func runAnyway(p *program, s Schedule) (x Execution) {
+func runAnyway(p *testkit.Program, s Schedule) (x Execution) {
 	defer func() {
 		if recover() != nil {
-			x = run(p, Schedule{WantEnabled: s.WantEnabled}, 0).log
+			x = testkit.Run(p, Schedule{WantEnabled: s.WantEnabled}, 0).Log
 		}
 	}()
-	return run(p, s, 0).log
+	return testkit.Run(p, s, 0).Log
 }
 
-// BenchmarkSave measures what it takes to save DPOR after one execution, in which every goroutine could have been
-// first at a mutex again and again, and how large its state is.
+// BenchmarkSave measures what it takes to save DPOR after one execution, in which every goroutine
+// could have been first at a mutex again and again, and how large its state is.
 func BenchmarkSave(b *testing.B) {
 	for _, transitions := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprintf("transitions=%d", transitions), func(b *testing.B) {
 			s := dporSearch()
 			s.Next()
-			if err := s.Report(turns(16, transitions, true)); err != nil {
+			if err := s.Report(testkit.Turns(16, transitions, true)); err != nil {
 				b.Fatal(err)
 			}
 			var state []byte
@@ -309,8 +257,10 @@ func BenchmarkSave(b *testing.B) {
 
 // TestSleepSetInWords: an error that shows a sleep set shows what is in it.
 func TestSleepSetInWords(t *testing.T) {
-	list := []*Sleeper{{Action: Action{Goroutine: 7, Choice: 1}, Accesses: []Access{{Object: 9, Kind: Write}}}}
-	if got, want := fmt.Sprint(list), fmt.Sprintf("[%v with %v]", list[0].Action, list[0].Accesses); got != want {
+	list := []*Sleeper{{Action: Action{Goroutine: 7, Choice: 1},
+		Accesses: []Access{{Object: 9, Kind: Write}}}}
+	if got, want := fmt.Sprint(list), fmt.Sprintf("[%v with %v]", list[0].Action,
+		list[0].Accesses); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -321,7 +271,8 @@ func TestResumeGreatestNumbers(t *testing.T) {
 		search := dporSearch()
 		search.Next()
 		add := func(g GoroutineID) Transition {
-			return Transition{Action: Action{Goroutine: g}, Choices: 1, Accesses: []Access{{Object: 1, Kind: Write, Delta: delta, Count: delta}}}
+			return Transition{Action: Action{Goroutine: g}, Choices: 1,
+				Accesses: []Access{{Object: 1, Kind: Write, Delta: delta, Count: delta}}}
 		}
 		if err := search.Report(Execution{Transitions: []Transition{add(1), add(2)}}); err != nil {
 			t.Fatal(err)
@@ -336,27 +287,8 @@ func TestResumeGreatestNumbers(t *testing.T) {
 	}
 }
 
-// TestResumeAlternativesNowhere: a damaged state that has alternatives where nothing was executed is refused.
-func TestResumeAlternativesNowhere(t *testing.T) {
-	search := dporSearch()
-	d := search.core.(*dpor)
-	p := parseProgram("main: go p; go q\np: store x 1\nq: store x 2")
-	executeOne(t, search, p)
-	search.Next()
-	top := len(d.nodes) - 1
-	for name, nodes := range map[string][]byte{"the last node": {byte(top)}, "one twice": {0, 0}} {
-		state, err := search.Save()
-		if err != nil {
-			t.Fatal(err)
-		}
-		state = append(append(state[:len(state)-1], byte(len(nodes))), nodes...)
-		if err := dporSearch().Resume(state); err == nil || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestResumeFewer: a search for fewer random executions than before ends, and one for as many as at first has no more than that.
+// TestResumeFewer: a search for fewer random executions than before ends, and one for as many as at
+// first has no more than that.
 func TestResumeFewer(t *testing.T) {
 	executions, state := 0, []byte(nil)
 	for _, part := range []struct{ all, run int }{{100, 50}, {60, 5}, {30, 5}, {100, 1000}} {
@@ -370,7 +302,8 @@ func TestResumeFewer(t *testing.T) {
 			if _, more := search.Next(); !more {
 				break
 			}
-			if err := search.Report(Execution{Transitions: []Transition{{Action: Action{Goroutine: 1}, Choices: 1}}}); err != nil {
+			if err := search.Report(Execution{Transitions: []Transition{{Action: Action{Goroutine: 1},
+				Choices: 1}}}); err != nil {
 				t.Fatal(err)
 			}
 			executions++

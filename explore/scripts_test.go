@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -52,14 +54,14 @@ func TestScripts(t *testing.T) {
 }
 
 // script is the state of a script.
-type script struct{ program *program }
+type script struct{ program *testkit.Program }
 
 func (s *script) command(t *testing.T, input string) string {
 	line, body, _ := strings.Cut(input, "\n")
 	fields := strings.Fields(line)
 	switch fields[0] {
 	case "program":
-		s.program = parseProgram(body)
+		s.program = testkit.ParseProgram(body)
 		return ""
 	case "search":
 		return s.search(t, scriptSearch(t, fields[1:]), true)
@@ -107,40 +109,16 @@ func (s *script) search(t *testing.T, search *Search, steps bool) string {
 			return b.String()
 		}
 		prefix, asleep := len(schedule.Prefix), len(schedule.Sleep)
-		w := run(s.program, schedule, 0)
+		w := testkit.Run(s.program, schedule, 0)
 		if steps {
-			fmt.Fprintf(&b, "%d:%s: %s", n, w.path(prefix), w.outcome())
+			fmt.Fprintf(&b, "%d:%s: %s", n, w.Path(prefix), w.Outcome())
 			for i := range asleep {
-				fmt.Fprintf(&b, " [%s asleep]", w.nameOf(schedule.Sleep[i].Action))
+				fmt.Fprintf(&b, " [%s asleep]", w.NameOf(schedule.Sleep[i].Action))
 			}
 			b.WriteByte('\n')
 		}
-		if err := search.Report(w.log); err != nil {
+		if err := search.Report(w.Log); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// path lists what was executed; "|" is where the given prefix ends.
-func (w *worker) path(prefix int) string {
-	var b strings.Builder
-	for i, t := range w.log.Transitions {
-		if i == prefix && prefix > 0 {
-			b.WriteString(" |")
-		}
-		b.WriteString(" " + w.nameOf(t.Action))
-		if t.Choices > 1 {
-			fmt.Fprintf(&b, "/%d", t.Choice)
-		}
-	}
-	return b.String()
-}
-
-func (w *worker) nameOf(a Action) string {
-	for _, g := range w.goroutines {
-		if g.id == a.Goroutine {
-			return g.name
-		}
-	}
-	return "clock"
 }

@@ -2,13 +2,6 @@ package explore
 
 import "testing"
 
-// stepper is what runs a search: a Search, a Subtree, or what a test puts around one.
-type stepper interface {
-	Next() (Schedule, bool)
-	Report(Execution) error
-	Verdict() Verdict
-}
-
 // mustNew returns a search of a configuration that is right.
 func mustNew(c Config) *Search {
 	s, err := New(c)
@@ -49,12 +42,14 @@ func until(s *Search, stop Stop) *Search {
 
 // wrongConfigs are configurations that New refuses, by what the error says.
 var wrongConfigs = map[string]Config{
-	"there is no search of the kind algorithm 5":                              {Algorithm: algorithms},
-	"a bound on preemptions or delays is negative":                            {Preemptions: new(-1)},
-	"a replay follows its schedule: it cannot be bounded":                     {Algorithm: Replay, Preemptions: new(1)},
-	"no reduction is sound within a bound on delays: use DFS instead of DPOR": {Preemptions: new(1), Delays: new(1)},
-	"PCT has a depth from 1 to 64, and not 0":                                 {Algorithm: PCT},
-	"PCT has a depth from 1 to 64, and not 65":                                {Algorithm: PCT, Depth: 65},
+	"there is no search of the kind algorithm 5":   {Algorithm: algorithms},
+	"a bound on preemptions or delays is negative": {Preemptions: new(-1)},
+	"a replay follows its schedule: it cannot be " +
+		"bounded": {Algorithm: Replay, Preemptions: new(1)},
+	"no reduction is sound within a bound on delays: use DFS instead of " +
+		"DPOR": {Preemptions: new(1), Delays: new(1)},
+	"PCT has a depth from 1 to 64, and not 0":  {Algorithm: PCT},
+	"PCT has a depth from 1 to 64, and not 65": {Algorithm: PCT, Depth: 65},
 }
 
 func TestWrongConfigs(t *testing.T) {

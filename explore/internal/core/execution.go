@@ -1,0 +1,84 @@
+package core
+
+// Need is a wait condition: all bits of Mask hold for Object.
+type Need struct {
+	Object ObjectID
+	Mask   uint8
+	Own    uint8 // ReadyPartner: how often the goroutine itself is counted among those that wait
+}
+
+// Holds reports whether the condition holds for its object in the state of an access.
+func (n Need) Holds(ready uint8, count int32) bool {
+	if n.Own > 0 && count <= int32(n.Own) {
+		return false
+	}
+	return ready&n.Mask == n.Mask
+}
+
+// Transition is what one goroutine did from one scheduling point to the next. A sealed operation
+// that found its wait condition false ends the transition; that look at the object is recorded as a
+// Read. So does an operation with several alternatives: the Accesses are the same for each.
+type Transition struct {
+	Action
+	Choices  int           // alternatives of the operation, >= 1
+	Needs    []Need        // it waited until one of these held; none: it could always go on
+	Accesses []Access      // in an order in which each follows from what those before it found
+	Starts   []GoroutineID // goroutines that it created or woke
+	Partners []Pending     // operations of others, pending before it, that it completed
+	// all that could have been picked, within the Limits; only if Schedule.WantEnabled
+	Enabled []Alternative
+	// Barrier marks what is scheduled only when nothing else is enabled (the clock
+	// advances, main returns). It is ordered after everything before it and before
+	// everything after it, and takes part in no race.
+	Barrier bool
+	// Forced tells of a barrier that goroutines were enabled, but only looked again and
+	// again at what did not change: they too are ordered after it.
+	Forced bool
+	// Settled tells that the transition makes one access at most, and would make none to anything
+	// else after whatever others had executed before, as long as its goroutine did the same up to
+	// here. That it ends where its goroutine waits for a partner, and says so, does not count.
+	SingleAccess bool
+}
+
+// Alternative is a goroutine that could have been picked, with the number of
+// alternatives of its pending operation.
+type Alternative struct {
+	Goroutine GoroutineID
+	Choices   int
+	// Rests tells of the goroutine that ran last that it is not preempted if another one is picked,
+	// although it could go on: it has yielded, had its turn, or is about to go on with what it had
+	// blocked in.
+	Rests bool
+}
+
+// Pending is an operation that was parked when the execution ended. Goroutines
+// blocked inside an operation (Cond.Wait) have none.
+type Pending struct {
+	Goroutine GoroutineID
+	Needs     []Need
+	Accesses  []Access // those that the operation would have made, at most one for each object
+	Enabled   bool
+}
+
+// Execution is the log of one execution.
+type Execution struct {
+	Transitions []Transition
+	Pending     []Pending
+	Outcome     Outcome
+	// Weight is, with a Seed and without Priorities, the product of the numbers of goroutines and
+	// of alternatives among which was picked: one over the probability of the execution, if there
+	// were no RarePoints.
+	Weight float64
+	// RarePoints is, with a Seed, at how many points each kind of rare event could have happened.
+	RarePoints [RareKinds]int
+}
+
+// settles reports whether a transition may be Settled.
+func (x *Transition) MayBeSingleAccess() bool {
+	for i, a := range x.Accesses {
+		if i > 0 && (a.Kind != Commute || a.Ready&CountsWaiting == 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,245 @@
+package dpor
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/trace"
+	"github.com/tandem-mc/tandem/explore/internal/wakeup"
+)
+
+// Most reversals are explored already, or to be. This finds that out without planning them, for
+// those that are made of all events that do not depend on the event of the race, and then the
+// operation: of each goroutine the events from one on to another.
+
+// outline is such a reversal, as far as it is left.
+type outline struct {
+	trace *trace.Trace
+	event int32 // of the race
+	// For each goroutine, which of its events comes next, counted from 0, and the first that is not
+	// part of it.
+	next, limits []int32
+	head         int32 // no event before this one is left
+	op           trace.Step
+	goneOp       bool
+}
+
+// short is after how many events it takes no longer to plan a reversal than to find out about it.
+const short = 64
+
+// clearlyCovered reports whether a reversal would be inserted in vain. Where that is not clear it
+// says no.
+func (d *Search) clearlyCovered(f *reversible) bool {
+	if !d.isPlain(f) {
+		return false
+	}
+	if d.clearlyAsleep(f) {
+		return true
+	}
+	if len(d.trace.Events)-int(f.Event) < d.Short {
+		return false
+	}
+	n, o := &d.nodes[f.Event], d.outline(f)
+	sleepers := d.sleepOf(n)
+	if slices.ContainsFunc(sleepers, func(s *core.Sleeper) bool {
+		return s.Goroutine == f.op.Goroutine &&
+			s.Choices >= 2
+	}) {
+		return false // there may be several to insert: choicesAsleep
+	}
+	for _, s := range sleepers {
+		relation, _ := o.relate(&trace.Step{Action: s.Action, Accesses: s.Accesses})
+		if relation == wakeup.Initial || relation == wakeup.Commuting && !s.Incomplete {
+			return true
+		}
+	}
+	for at := (wakeup.Spot{List: &n.todo}); ; {
+		i := o.follow(&at)
+		if i < 0 {
+			return false
+		}
+		if at = at.After(i); at.Branches() == 0 || o.isEmpty() {
+			return int(f.Event) >= d.Floor || at.Owner() != d.owner // else to be told, see insertAt
+		}
+	}
+}
+
+// isPlain reports whether a reversal is made of all events that do not depend on the event, and
+// then the operation.
+func (d *Search) isPlain(f *reversible) bool {
+	return d.maximal && d.ender < 0 && f.without < 0 && f.Within == nil &&
+		len(d.trace.Events)-int(f.Event) <= wakeup.MaxSteps && !d.overdrawnWithout(f.Event)
+}
+
+// overdrawnWithout reports whether a counter gets below zero without event e and what depends on
+// it.
+func (d *Search) overdrawnWithout(e int32) bool {
+	t := d.trace
+	if !t.CountsFrom(e) || !d.mayOverdraw() {
+		return false
+	}
+	clear(d.counters)
+	from := len(t.Counting)
+	for from > 0 && t.Counting[from-1] >= e {
+		from--
+	}
+	for n, x := range t.Counting[from:] {
+		// it is listed for each counter
+		if n > 0 && x == t.Counting[from+n-1] || t.Includes(t.ClockOf(x), e) {
+			continue
+		}
+		if d.overdraws(e, x) {
+			return true
+		}
+	}
+	return false
+}
+
+// clearlyAsleep reports whether something asleep may be the first to run in a plain reversal, and
+// so covers it (coveredAsleep). It is for the many of which that can be told at once.
+func (d *Search) clearlyAsleep(f *reversible) bool {
+	t, e := d.trace, f.Event
+	for _, s := range d.sleepOf(&d.nodes[e]) {
+		if g, known := t.GoroutineOf.Of(s.Goroutine); known {
+			x, some := t.FirstAfter(g, e)
+			if some && !t.Includes(t.ClockOf(x), e) {
+				if d.path[x] == s.Action && t.Initial(x, e) {
+					return true
+				}
+				continue
+			}
+		}
+		if s.Action == f.op.Action && s.Choices < 2 && !t.ConflictsAfter(e, s.Accesses) {
+			return true
+		}
+	}
+	return false
+}
+
+// outline is the plain reversal of f. It is valid until the next call.
+func (d *Search) outline(f *reversible) *outline {
+	t, o := d.trace, &d.outlined
+	*o = outline{trace: t, event: f.Event, head: f.Event + 1, next: o.next[:0], limits: o.limits[:0],
+		op: f.op}
+	for g := range t.Goroutines {
+		from, to := t.Without(int32(g), f.Event, -1, nil)
+		o.next, o.limits = append(o.next, int32(from)), append(o.limits, int32(max(from, to)))
+	}
+	return o
+}
+
+func (o *outline) isEmpty() bool {
+	for g, next := range o.next {
+		if next < o.limits[g] {
+			return false
+		}
+	}
+	return o.goneOp
+}
+
+// left is how many steps are left.
+func (o *outline) left() (n int) {
+	for g, next := range o.next {
+		n += int(o.limits[g] - next)
+	}
+	if !o.goneOp {
+		n++
+	}
+	return n
+}
+
+// ofOperation is the place of the operation among the goroutines, whose events are before it.
+const ofOperation = -1
+
+// relate is as reversal.relate. Of what is initial it returns the goroutine, or ofOperation.
+func (o *outline) relate(a *trace.Step) (wakeup.Relation, int) {
+	t := o.trace
+	if g, known := t.GoroutineOf.Near(a.Number, a.Goroutine); known && o.next[g] < o.limits[g] {
+		x := t.Goroutines[g].Events[o.next[g]]
+		if t.Events[x].Choice == a.Choice && o.mayBegin(x) {
+			return wakeup.Initial, int(g)
+		}
+		return wakeup.Follows, 0
+	}
+	if !o.goneOp && a.Goroutine == o.op.Goroutine {
+		// if a is a guess, what is left has to be nothing else: see follow
+		if !o.conflicts(a.Accesses) {
+			return wakeup.Initial, ofOperation
+		}
+		return wakeup.Follows, 0
+	}
+	if o.conflicts(a.Accesses) || !o.goneOp && core.Conflict(a.Accesses, o.op.Accesses) {
+		return wakeup.Follows, 0
+	}
+	return wakeup.Commuting, 0
+}
+
+// mayBegin reports whether no other event that is left happened before x, which is the first of its
+// goroutine that is.
+func (o *outline) mayBegin(x int32) bool {
+	t := o.trace
+	for ; o.head < x; o.head++ { // mostly x is the first of all
+		if event := &t.Events[o.head]; o.has(event) {
+			break
+		}
+	}
+	if o.head == x {
+		return true
+	}
+	own := t.Events[x].Number
+	for g, n := range t.ClockOf(x) {
+		if int32(g) != own && min(n, o.limits[g]) > o.next[g] {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether an event after that of the race is left.
+func (o *outline) has(x *trace.Event) bool {
+	return x.Ordinal > o.next[x.Number] && x.Ordinal <= o.limits[x.Number]
+}
+
+// conflicts reports whether an event that is left conflicts with accesses.
+func (o *outline) conflicts(accesses []core.Access) bool {
+	t := o.trace
+	for _, a := range accesses {
+		number, known := t.ObjectOf.Of(a.Object)
+		if a.Object == 0 || !known {
+			continue
+		}
+		object := &t.Objects[number]
+		for _, x := range object.Uses[object.FirstFrom(o.event+1):] {
+			if t.Uses[x.Use].Kinds&core.Conflicting[a.Kind] == 0 {
+				continue
+			}
+			if o.has(&t.Events[x.Event]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// follow is as spot.follow. It returns -1, too, where that postpones.
+func (o *outline) follow(at *wakeup.Spot) (branch int) {
+	for n := range at.Branches() {
+		a := at.First(n)
+		switch relation, g := o.relate(a); {
+		case relation == wakeup.Initial && g == ofOperation:
+			if a.Is(trace.Guessed) && o.left() > 1 {
+				return -1
+			}
+			o.goneOp = true
+			return n
+		case relation == wakeup.Initial:
+			o.next[g]++
+			return n
+		case relation == wakeup.Commuting && a.Is(trace.Guessed):
+			return -1
+		case relation == wakeup.Commuting:
+			return n
+		}
+	}
+	return -1
+}

@@ -1,0 +1,213 @@
+package dpor
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/trace"
+	"github.com/tandem-mc/tandem/explore/internal/wakeup"
+)
+
+// Full implements core.Tree.
+func (d *Search) Full() bool { return d.exported.full() }
+
+// Split implements core.Tree.
+func (d *Search) Split(least float64) *core.Subtree {
+	if d.restored != nil {
+		return nil
+	}
+	node, i := d.untaken(least, quietFor)
+	if node < 0 {
+		if node, i = d.untaken(least, 0); node < 0 {
+			return nil
+		}
+	}
+	b := d.nodes[node].todo.Branches[i]
+	o := origin{branch: b, base: make([]wakeup.Tree, node+1)}
+	for j := range o.base {
+		o.base[j] = d.nodes[j].todo
+	}
+	o.base[node].Branches = o.base[node].Branches[i+1:]
+	d.owner = &wakeup.Owner{Interner: d.owner.Interner}
+	return d.Add(&core.Subtree{Search: d.subtree(o, node, i), Node: node, Begins: b.First().Action})
+}
+
+// origin is what a subtree began with. It does not change.
+type origin struct {
+	branch  *wakeup.Branch  // that it explores
+	base    []wakeup.Tree   // of the nodes up to there
+	assumed []*core.Sleeper // at its node
+}
+
+func originOf(p *core.Subtree) *origin { return &p.Search.(*Search).origin }
+
+// quietFor is after how many executions in which nothing was inserted below a branch it is likely
+// to stay as it is.
+const quietFor = 8
+
+// untaken returns which branch of which node is to be made a part (Divide), if nothing was inserted
+// below it in so many executions. The node is -1 if there is none.
+func (d *Search) untaken(least float64, executions int) (node, place int) {
+	of := func(i int) int {
+		if len(d.nodes[i].todo.Postponed) > 0 {
+			return -1
+		}
+		return slices.IndexFunc(d.nodes[i].todo.Branches, func(b *wakeup.Branch) bool {
+			return d.Counts.Executions-b.Since >= executions &&
+				!d.Has(i, func(p *core.Subtree) bool { return originOf(p).branch == b })
+		})
+	}
+	if node = d.sizes.SplitAt(len(d.nodes), d.Counts.Executions, least,
+		func(i int) bool { return of(i) >= 0 }); node >= 0 {
+		place = of(node)
+	}
+	return node, place
+}
+
+// part is the search through branch i of a node.
+func (d *Search) subtree(o origin, node, i int) *Search {
+	spare := d.spare()
+	part := New(d.trace.Prefix(node, spare.trace))
+	part.exported, part.owner = spare.exported, &wakeup.Owner{Interner: spare.owner.Interner}
+	part.exported.empty()
+	part.Floor, part.begun, part.decided = node+1, true, true
+	part.Short = d.Short
+	part.path, part.nodes = trace.Refill(spare.path, d.path[:node], len(d.path)),
+		trace.Refill(spare.nodes, d.nodes[:node+1], len(d.nodes))
+	part.sleep = trace.Refill(spare.sleep, d.sleep[:d.nodes[node].sleepEnd], len(d.sleep))
+	if node < len(d.trace.Events) {
+		part.sleep = append(part.sleep, d.sleeper(node))
+	} else if d.chosen != nil { // it is being executed
+		part.sleep = append(part.sleep, d.chosen.Sleeper())
+	}
+	for _, b := range d.nodes[node].todo.Branches[:i] {
+		part.sleep = append(part.sleep, b.Sleeper())
+	}
+	n := &part.nodes[node]
+	n.sleepEnd, n.incomplete, n.todo = len(part.sleep), false, o.base[node]
+	o.assumed = slices.Clone(part.sleepOf(n))
+	part.origin = o
+	part.choosing = slices.DeleteFunc(slices.Clone(d.choosing), func(e int32) bool { return int(e) >= node })
+	part.recheck = d.recheckBefore(node)
+	part.descend(o.branch)
+	return part
+}
+
+// come notes which part the search has come to, if any, now that it goes on with a branch of a
+// node.
+func (d *Search) arriveAt(node int, b *wakeup.Branch) {
+	d.Arrive(node, func(p *core.Subtree) bool { return originOf(p).branch == b })
+	if d.Reached != nil && !d.agrees(d.Reached) {
+		d.CancelArrived()
+	}
+	d.cancelChanged(node)
+}
+
+// giveUpChanged gives up the parts of a node of which the branch is not there any more: something
+// was inserted below it, so that another one is in its place, or it is not to be explored.
+func (d *Search) cancelChanged(node int) {
+	d.Cancel(func(p *core.Subtree) bool {
+		return p.Node == node && !slices.Contains(d.nodes[node].todo.Branches, originOf(p).branch)
+	})
+}
+
+// agrees reports whether what a part that is due began with is what the search would begin with
+// now.
+func (d *Search) agrees(p *core.Subtree) bool {
+	n := &d.nodes[p.Node]
+	return len(n.todo.Postponed) == 0 && slices.EqualFunc(d.sleepOf(n), originOf(p).assumed,
+		(*core.Sleeper).Same)
+}
+
+// Merge implements core.Tree.
+func (d *Search) Merge(p *core.Subtree) bool {
+	part, node := p.Search.(*Search), p.Node
+	if !d.mergeable(part) {
+		d.CancelArrived()
+		return false
+	}
+	for i := range node + 1 {
+		d.nodes[i].incomplete = d.nodes[i].incomplete || part.nodes[i].incomplete
+	}
+	for i := range part.exported.all {
+		d.importReversal(&part.exported.all[i])
+	}
+	d.sizes.Merge(&part.sizes, node, d.Counts.Executions)
+	d.Tally.Absorb(p)
+	end := d.nodes[node].sleepEnd
+	d.sleep, d.nodes = append(d.sleep[:end], part.sleep[end:]...),
+		append(d.nodes[:node+1], part.nodes[node+1:]...)
+	d.inheritFrom(node)
+	part.trace, d.trace = d.trace, part.trace
+	part.path, d.path = d.path, part.path
+	d.chosen, d.followed, d.given = part.chosen, part.followed, part.given
+	d.choosing = append(slices.DeleteFunc(d.choosing,
+		func(e int32) bool { return !slices.Contains(part.choosing, e) }),
+		slices.DeleteFunc(part.choosing, func(e int32) bool { return int(e) < node })...)
+	d.recheck = part.recheck
+	d.decided, d.Reached = false, nil
+	d.Recycle(p)
+	return true
+}
+
+// reuse: there are never more of them than there were parts at a time. From now on who uses the
+// part, or has it used again, panics: two would share what they change.
+func (d *Search) Recycle(p *core.Subtree) {
+	if slices.Contains(d.Subtrees, p) {
+		panic("explore: a part is to be used again that the search may still join")
+	}
+	part := p.Search.(*Search)
+	p.Search = nil
+	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them
+	d.spares = append(d.spares, part)
+}
+
+// spare is a search that is not needed any more, or a new one.
+func (d *Search) spare() *Search {
+	n := len(d.spares)
+	if n == 0 {
+		return New(trace.New())
+	}
+	s := d.spares[n-1]
+	d.spares = d.spares[:n-1]
+	return s
+}
+
+// inheritFrom gives the sleepers at the nodes of a part that has been joined the accesses that they
+// have at the node where it begins. What the branches before it (Part.assumed) would access there
+// was foreseen when it began, and has been executed since: what that finds may differ, but not what
+// it accesses (agrees). Nodes where nothing is left to do may have lost their sleepers
+// (putToSleep).
+func (d *Search) inheritFrom(node int) {
+	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
+		n, before := &d.nodes[i], d.sleepOf(&d.nodes[i-1])
+		for j := n.sleepBegin; j < n.sleepBegin+n.inherited; j++ {
+			s := *d.sleep[j]
+			same := func(b *core.Sleeper) bool { return b.Action == s.Action }
+			if k := slices.IndexFunc(before, same); k >= 0 {
+				s.Accesses = before[k].Accesses
+				d.sleep[j] = &s
+			}
+		}
+	}
+}
+
+// merges reports whether the wakeup trees on which it depends what a part has inserted are as it
+// found them.
+func (d *Search) mergeable(part *Search) bool {
+	return !slices.ContainsFunc(part.depends,
+		func(i int32) bool { return !d.nodes[i].todo.Is(&part.origin.base[i]) })
+}
+
+// inserts reports whether a part inserts itself what the search is to insert at one of its nodes,
+// since it makes a difference to what it does.
+func (d *Search) inserts(node int32) bool {
+	return int(node) == d.Floor-1 || slices.Contains(d.depends, node)
+}
+
+// depend notes that what is inserted at a node is not only up to the wakeup tree there.
+func (d *Search) depend(node int32) {
+	if int(node) < d.Floor && !slices.Contains(d.depends, node) {
+		d.depends = append(d.depends, node)
+	}
+}

@@ -1,0 +1,136 @@
+package testkit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/explore/internal/core"
+)
+
+// memory executes operations on variables, mutexes and wait groups.
+func (w *Worker) memory(g *simGoroutine, in instruction) {
+	o := &w.objects[in.object]
+	switch in.op {
+	case opLoad:
+		w.access(in.object, core.Read)
+		g.regs[in.reg] = o.value
+	case opStore:
+		w.access(in.object, core.Write)
+		o.value = in.value
+	case opClose:
+		w.close(g, in.object)
+	case opInc:
+		w.access(in.object, core.Write)
+		o.value = g.regs[in.value] + 1
+	case opLock:
+		w.access(in.object, core.Write)
+		o.locked = true
+	case opUnlock:
+		w.access(in.object, core.Write)
+		if !o.locked {
+			w.end(core.Panicked, "%s: unlock of unlocked mutex", g.name)
+		}
+		o.locked = false
+	case opRLock:
+		w.access(in.object, core.Commute, 1)
+		o.value++
+	case opRUnlock:
+		w.access(in.object, core.Commute, -1)
+		o.value--
+	case opAdd:
+		w.access(in.object, core.Commute, in.value)
+		o.value += in.value
+	case opDone:
+		w.access(in.object, core.Commute, -1)
+		o.value--
+	case opWait:
+		w.access(in.object, core.Read)
+	}
+	if o.value < 0 {
+		w.end(core.Panicked, "%s: negative counter", g.name)
+	}
+}
+
+// finish logs the operations that are still pending.
+func (w *Worker) finish() {
+	for _, g := range w.goroutines {
+		if g.blocked || g.returned || w.returning(g) || g.pc == len(g.body) && !g.continuing {
+			continue
+		}
+		w.Log.Pending = append(w.Log.Pending, w.pendingOf(g))
+	}
+}
+
+func (w *Worker) pendingOf(g *simGoroutine) core.Pending {
+	p := core.Pending{Goroutine: g.id, Needs: w.needs(g), Enabled: w.holds(g)}
+	if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
+		p.Accesses = w.firstAccesses(g, in)
+	}
+	return p
+}
+
+func (w *Worker) firstAccesses(g *simGoroutine, in instruction) []core.Access {
+	if arms, _ := in.arms(); len(arms) > 0 {
+		return w.intended(g, in)
+	}
+	a := core.Access{Object: w.objectID(in.object), Kind: core.Write, Ready: w.ready(in.object)}
+	switch in.op {
+	case opLoad, opWait:
+		a.Kind = core.Read
+	case opRLock, opAdd:
+		a.Kind, a.Delta = core.Commute, 1
+	case opRUnlock, opDone:
+		a.Kind, a.Delta = core.Commute, -1
+	}
+	return []core.Access{a}
+}
+
+// Outcome describes how the execution ended.
+func (w *Worker) Outcome() string { return strings.TrimSpace(w.Log.Outcome.String() + " " + w.message) }
+
+// State describes the final state: the objects and what each goroutine knows.
+func (w *Worker) State() string {
+	var b strings.Builder
+	b.WriteString(w.Outcome())
+	for i, o := range w.objects {
+		fmt.Fprintf(&b, " %s=%d%v", w.program.objects[i], o.value, o.buffer)
+		if o.locked {
+			b.WriteString("locked")
+		}
+		if o.closed {
+			b.WriteString("closed")
+		}
+	}
+	goroutines := slices.Clone(w.goroutines)
+	slices.SortFunc(goroutines, func(x, y *simGoroutine) int { return int(int64(x.id>>1) - int64(y.id>>1)) })
+	for _, g := range goroutines {
+		fmt.Fprintf(&b, " %s@%d%v", g.name, g.pc, g.regs)
+	}
+	return b.String()
+}
+
+func (w *Worker) end(o core.Outcome, format string, args ...any) {
+	w.Ended, w.Log.Outcome, w.message = true, o, fmt.Sprintf(format, args...)
+}
+
+func (w *Worker) access(object int, kind core.AccessKind, delta ...int) {
+	if w.current == nil {
+		return // main begins
+	}
+	a := w.accessTo(object, kind)
+	if len(delta) > 0 {
+		a.Delta = int32(delta[0])
+	}
+	if len(delta) > 0 && a.Ready&core.CountsWaiting == 0 {
+		a.Count = int32(w.objects[object].value)
+		if a.Count+a.Delta < 0 {
+			a.Kind = core.Write
+		}
+	}
+	w.current.Accesses = append(w.current.Accesses, a)
+}
+
+func (w *Worker) accessTo(object int, kind core.AccessKind) core.Access {
+	return core.Access{Object: w.objectID(object), Kind: kind, Ready: w.ready(object), Count: w.count(object)}
+}

@@ -1,0 +1,118 @@
+package wakeup
+
+import (
+	"github.com/tandem-mc/tandem/explore/internal/codec"
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/trace"
+)
+
+// EncodeTree writes a wakeup tree.
+func EncodeTree(e *codec.Encoder, w *Tree) {
+	e.Number(uint64(len(w.Branches)))
+	for _, b := range w.Branches {
+		EncodeBranch(e, b)
+	}
+	e.Number(uint64(len(w.Postponed)))
+	for _, r := range w.Postponed {
+		encodeReversal(e, r)
+	}
+}
+
+// EncodeBranch writes the steps that go on in one way only as a list: there may be very many.
+func EncodeBranch(e *codec.Encoder, b *Branch) {
+	last, more := b, len(b.Steps)-1
+	for len(last.Below.Branches) == 1 && len(last.Below.Postponed) == 0 {
+		last = last.Below.Branches[0]
+		more += len(last.Steps)
+	}
+	encodeStep(e, b.First())
+	e.Number(uint64(more))
+	for rest := b.Steps[1:]; ; rest = b.Steps {
+		for _, s := range rest {
+			encodeStep(e, s)
+		}
+		if b == last {
+			break
+		}
+		b = b.Below.Branches[0]
+	}
+	EncodeTree(e, &last.Below)
+}
+
+func encodeStep(e *codec.Encoder, s *trace.Step) {
+	core.EncodeAction(e, s.Action)
+	core.EncodeAccesses(e, s.Accesses)
+	e.Data = append(e.Data, byte(s.Marks))
+}
+
+// encodeReversal writes one that is detached.
+func encodeReversal(e *codec.Encoder, r *Reversal) {
+	e.Truth(r.Whole)
+	e.Number(uint64(len(r.Steps)))
+	for i := range r.Steps {
+		encodeStep(e, &r.Steps[i])
+		e.Number(uint64(len(r.Before[i])))
+		for _, j := range r.Before[i] {
+			e.Number(uint64(j))
+		}
+	}
+}
+
+// maxLevels bounds the levels at which a wakeup tree that is read branches.
+const maxLevels = 1 << 16
+
+// DecodeTree reads what EncodeTree wrote, at a level of the tree.
+func DecodeTree(d *codec.Decoder, level int) (w Tree) {
+	for range d.Length() {
+		w.Branches = append(w.Branches, DecodeBranch(d, level+1))
+	}
+	for range d.Length() {
+		w.Postponed = append(w.Postponed, decodeReversal(d))
+	}
+	return w
+}
+
+// DecodeBranch reads what EncodeBranch wrote.
+func DecodeBranch(d *codec.Decoder, level int) *Branch {
+	if level > maxLevels {
+		d.Fail("it is damaged: what is to do branches at more than %d levels", maxLevels)
+	}
+	first := decodeStep(d)
+	b := &Branch{Steps: []*trace.Step{&first}}
+	for range d.Length() {
+		next := decodeStep(d)
+		b.Steps = append(b.Steps, &next)
+	}
+	b.Below = DecodeTree(d, level)
+	return b
+}
+
+func decodeStep(d *codec.Decoder) trace.Step {
+	s := trace.Step{Action: core.DecodeAction(d), Accesses: core.DecodeAccesses(d),
+		Marks: trace.Marks(d.Bytes(1)[0])}
+	if s.Marks >= trace.AllMarks {
+		d.Fail("it is damaged: a step to do has the unknown marks %#x", s.Marks)
+	}
+	return s
+}
+
+func decodeReversal(d *codec.Decoder) *Reversal {
+	r := &Reversal{Whole: d.Truth()}
+	for i := range d.Length() {
+		r.Steps = append(r.Steps, decodeStep(d))
+		var before []int
+		for range d.Length() {
+			j := d.Count(uint64(i))
+			if j == i {
+				d.Fail("it is damaged: a step has to run before itself")
+			}
+			before = append(before, j)
+		}
+		r.Before = append(r.Before, before)
+	}
+	if len(r.Steps) == 0 {
+		d.Fail("it is damaged: a reversal has no steps")
+	}
+	r.Removed = make([]bool, len(r.Steps))
+	return r
+}

@@ -1,0 +1,26 @@
+package explore
+
+import (
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/random"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// What a search has found out.
+type (
+	Verdict     = core.Verdict
+	VerdictKind = model.Verdict
+	Estimate    = core.Estimate
+	Guarantee   = core.Guarantee
+	Subtree     = core.Subtree
+)
+
+// The verdicts.
+const (
+	Unknown  = core.Unknown
+	Holds    = core.Holds
+	Violated = core.Violated
+)
+
+// MaxDepth is the greatest depth of a search by PCT.
+const MaxDepth = random.MaxDepth
