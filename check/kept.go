@@ -8,8 +8,7 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tandem-mc/tandem/internal/fileutil"
 	"github.com/tandem-mc/tandem/iocache"
 )
 
@@ -63,8 +62,8 @@ func DescriptionOf(path string) (string, error) {
 }
 
 func (k *KeptCache) open(description string, same func(string) error) error {
-	if err := unix.Flock(int(k.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
+	if err := fileutil.TryLock(k.file); err != nil {
+		if errors.Is(err, fileutil.ErrLocked) {
 			return errors.New("another check uses it: wait for its end, or name another file")
 		}
 		return err

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -35,19 +37,14 @@ func (s *socket) read(b []byte) (int, error) {
 
 // receive reads what has come at once, and from whom.
 func (s *socket) receive(b []byte) (n int, from unix.Sockaddr, truncated bool, err error) {
-	control := make([]byte, unix.CmsgSpace(253*4)) // the most descriptors that a message can have
+	control := make([]byte, unix.CmsgSpace(4*seqpacket.MaxDescriptors))
 	n, m, flags, from, err := unix.Recvmsg(s.fd, b, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return 0, nil, false, err
 	}
-	messages, _ := unix.ParseSocketControlMessage(control[:m])
-	for _, c := range messages {
-		if fds, err := unix.ParseUnixRights(&c); err == nil {
-			for _, fd := range fds {
-				unix.Close(fd)
-			}
-			return 0, nil, false, errDescriptors
-		}
+	if fds, _ := seqpacket.Descriptors(control[:m]); len(fds) > 0 {
+		sys.CloseAll(fds)
+		return 0, nil, false, errDescriptors
 	}
 	return n, from, flags&unix.MSG_TRUNC != 0, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/fileutil"
 	"github.com/tandem-mc/tandem/iocache"
 )
 
@@ -149,9 +150,9 @@ func (r *SavedRun) takeLock() error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := fileutil.TryLock(dir); err != nil {
 		dir.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, fileutil.ErrLocked) {
 			return errors.New("another process goes on with it")
 		}
 		return err

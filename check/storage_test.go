@@ -21,8 +21,8 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -256,7 +256,7 @@ func trySabotage(t *testing.T, backend string, executions int, o Options, by fun
 // mountImages calls mount with the directory of the images, where the daemon of this process has its mounts.
 func mountImages(t *testing.T, mount func(images string) error) {
 	t.Helper()
-	err := peers.OnThread(func() error {
+	err := osthread.Run(func() error {
 		namespace, err := os.Open("/proc/" + ownDaemon(t) + "/ns/mnt")
 		if err != nil {
 			return err

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // DefaultSocket is where a shared daemon listens if it is not told otherwise.
@@ -60,17 +62,17 @@ func attach(socket string, o Options) (*Client, error) {
 // follow has the client know of the end of its daemon, from a pidfd.
 func (c *Client) follow(descriptors []int) error {
 	if len(descriptors) != 1 {
-		closeAll(descriptors)
+		sys.CloseAll(descriptors)
 		return fmt.Errorf("it gave %d descriptors, not 1", len(descriptors))
 	}
 	var err error
 	if c.pid, err = pidOf(descriptors[0]); err != nil {
-		closeAll(descriptors)
+		sys.CloseAll(descriptors)
 		return err
 	}
 	c.pidfd = descriptors[0]
 	go func() {
-		awaitExit(c.pidfd, -1)
+		sys.AwaitExit(c.pidfd, -1)
 		close(c.exited)
 	}()
 	return nil
@@ -103,7 +105,7 @@ func askOnce(connection int, sequence uint32, r request, descriptors []int) (a a
 	if err != nil {
 		return a, err
 	}
-	if err := sendMessage(connection, message, descriptors); err != nil {
+	if err := seqpacket.Send(connection, message, descriptors); err != nil {
 		return a, err
 	}
 	for {
@@ -120,14 +122,14 @@ func askOnce(connection int, sequence uint32, r request, descriptors []int) (a a
 		a.reply = reply{}
 		got, err := decodeMessage(message, replyKind, &a.reply)
 		if err == nil && got != sequence { // late, to one that was given up
-			closeAll(a.descriptors)
+			sys.CloseAll(a.descriptors)
 			continue
 		}
 		if err == nil {
 			err = a.asError()
 		}
 		if err != nil {
-			closeAll(a.descriptors)
+			sys.CloseAll(a.descriptors)
 			a.descriptors = nil
 		}
 		return a, err
@@ -171,26 +173,8 @@ func StopShared(socket string, force bool) error {
 	if _, err := askOnce(connection, 1, request{Operation: operationStop, Force: force}, nil); err != nil {
 		return fmt.Errorf("stop the checkpoint daemon at %s: %w", socket, err)
 	}
-	if !awaitExit(pidfd, 2*patience) {
+	if !sys.AwaitExit(pidfd, 2*patience) {
 		return fmt.Errorf("process %d of the checkpoint daemon was told to stop, and has not ended", status.PID)
 	}
 	return nil
-}
-
-// awaitExit waits for the end of a process; false if it lives on. A negative time is for ever.
-func awaitExit(pidfd int, most time.Duration) bool {
-	deadline := time.Now().Add(most)
-	for {
-		left := -1
-		if most >= 0 {
-			left = max(0, int(time.Until(deadline).Milliseconds()))
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, left)
-		if n > 0 || err != nil && err != unix.EINTR {
-			return true
-		}
-		if n == 0 && err == nil {
-			return false
-		}
-	}
 }

@@ -14,6 +14,10 @@ import (
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 func (*criu) name() string { return BackendCRIU }
@@ -99,9 +103,9 @@ func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() err
 		err = giveAfter(n.checker, i.last)
 	}
 	if err != nil {
-		closeAll([]int{n.checker, n.group})
+		sys.CloseAll([]int{n.checker, n.group})
 		if !entered { // else what CRIU has left there is killed with the group
-			err = errors.Join(err, killAllInNetwork(n.inode, 0), n.network.Close())
+			err = errors.Join(err, netns.KillAll(n.inode, 0), n.network.Close())
 		}
 		return -1, err
 	}
@@ -137,7 +141,7 @@ func (c *criu) restore(ctx context.Context, h *hosted, i *image, n *next, at map
 // inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
 func (h *hosted) inheritOutputs() (all []inherited, err error) {
 	for _, output := range h.outputs {
-		number, err := inode(int(output.Fd()))
+		number, err := sys.Inode(int(output.Fd()))
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +168,7 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 				return
 			case <-tick.C:
 			}
-			if state, _ := stateOfProcess(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
+			if state, _ := procfs.State(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
 				dead += interval
 			}
 		}
@@ -216,18 +220,18 @@ func (c *criu) whileRestored(parent context.Context, network *os.File, cleared f
 
 // ranIn is how long all that there is in a network has run, and whether all of it sleeps.
 func ranIn(network *os.File) (ran time.Duration, sleep bool) {
-	number, err := inode(int(network.Fd()))
+	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {
 		return 0, false
 	}
-	all, err := processesInNetwork(number)
+	all, err := netns.Processes(number)
 	if sleep = err == nil && len(all) > 0; !sleep {
 		return 0, false
 	}
 	for _, pid := range all {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		for _, task := range tasks {
-			state, _ := stateOfProcess(strings.TrimPrefix(task, "/proc/"))
+			state, _ := procfs.State(strings.TrimPrefix(task, "/proc/"))
 			sleep = sleep && state != 'R' && state != 'D'
 			text, _ := os.ReadFile(task + "/schedstat") // it may have ended
 			first, _, _ := strings.Cut(string(text), " ")
@@ -247,7 +251,7 @@ func (h *hosted) orDeath(err error) error {
 		return fmt.Errorf("%w; %w", h.cause(), err)
 	case <-time.After(grace): // when the proxy dies, so do the peers: their death says nothing before
 	}
-	if dead := deadChild(h.process.pid); dead != "" {
+	if dead := procfs.DeadChild(h.process.pid); dead != "" {
 		return fmt.Errorf("peer process %s died; %w", dead, err)
 	}
 	return err

@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // The benchmarks report the median, in milliseconds: single outliers of the machine's
@@ -174,7 +178,7 @@ func (x *bare) dump() time.Duration {
 
 // restore restores in a fresh network and ends what it has restored.
 func (x *bare) restore() time.Duration {
-	network, err := newNetwork()
+	network, err := netns.New()
 	if err != nil {
 		x.b.Fatal(err)
 	}
@@ -199,12 +203,12 @@ func (x *bare) restore() time.Duration {
 		arguments = append(arguments, "--external", fmt.Sprintf("mnt[m%d]:%s", i, x.mounts[i+1]))
 	}
 	took := x.command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), network.Fd()), append(inherit, w), arguments...)
-	await(x.b, "the restored group has ended", func() bool {
-		number, err := inode(int(network.Fd()))
+	testkit.Await(x.b, "the restored group has ended", func() bool {
+		number, err := sys.Inode(int(network.Fd()))
 		if err != nil {
 			x.b.Fatal(err)
 		}
-		n, err := killInNetwork(number, 0)
+		n, err := netns.Kill(number, 0)
 		return err == nil && n == 0
 	})
 	return took

@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 )
@@ -149,7 +151,7 @@ func besideExecutable(file, name string) (string, error) {
 
 // execute starts the daemon's process and the reader of its replies.
 func execute(daemon string, o Options) (*Client, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,7 @@ func (c *Client) readReplies() {
 			sequence, err = decodeMessage(message, replyKind, &a.reply)
 		}
 		if err != nil {
-			closeAll(descriptors)
+			sys.CloseAll(descriptors)
 			c.failAll(err)
 			return
 		}
@@ -290,7 +292,7 @@ func (c *Client) send(r request, descriptors []int) (sequence uint32, waiter cha
 	message, err := encodeMessage(requestKind, sequence, r)
 	if err == nil {
 		// After EPIPE the reader of replies finds out what happened.
-		if err = sendMessage(c.channel, message, descriptors); err == nil || err == unix.EPIPE {
+		if err = seqpacket.Send(c.channel, message, descriptors); err == nil || err == unix.EPIPE {
 			return sequence, waiter, nil
 		}
 	}
@@ -366,32 +368,13 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	return group, nil
 }
 
-// memoryFile returns a file without a name that holds pieces.
-func memoryFile(pieces ...[]byte) (int, error) {
-	fd, err := unix.MemfdCreate("tandem group", unix.MFD_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("make a file in memory: %w", err)
-	}
-	for _, piece := range pieces {
-		for len(piece) > 0 {
-			n, err := unix.Write(fd, piece)
-			if err != nil && err != unix.EINTR {
-				unix.Close(fd)
-				return -1, fmt.Errorf("write a file in memory: %w", err)
-			}
-			piece = piece[max(n, 0):]
-		}
-	}
-	return fd, nil
-}
-
-// memoryJSON is memoryFile for v in JSON.
+// memoryJSON is MemoryFile for v in JSON.
 func memoryJSON(v any) (int, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return -1, err
 	}
-	return memoryFile(text)
+	return sys.MemoryFile("tandem group", text)
 }
 
 // Close ends the daemon and with it all groups; it returns when all of their processes

@@ -10,6 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // Restored processes have a time namespace of their own, in which the monotonic clock goes
@@ -28,15 +35,15 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 			clock.Close()
 		}
 	}()
-	want, err := inode(int(clock.Fd()))
+	want, err := sys.Inode(int(clock.Fd()))
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err := inode(int(h.network.Fd()))
+	network, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := processesInNetwork(network)
+	all, err := netns.Processes(network)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +55,7 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		number, err := inode(int(has.Fd()))
+		number, err := sys.Inode(int(has.Fd()))
 		has.Close()
 		if err != nil {
 			return nil, nil, err
@@ -73,11 +80,11 @@ func (h *hosted) joinClocks() error {
 	}
 	defer clock.Close()
 	for _, pid := range pids {
-		text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			return err
 		}
-		if err := mayJoinClock(pid, status(text)); err != nil {
+		if err := mayJoinClock(pid, procfs.Status(text)); err != nil {
 			return fmt.Errorf("%w: its clock was turned back by a restore in memory, and CRIU needs it to be the group's again: %w",
 				ErrUnsavable, err)
 		}
@@ -92,12 +99,12 @@ func (h *hosted) joinClocks() error {
 
 // mayJoinClock says why a process cannot enter another time namespace: it has filters of its own,
 // which may end it for a call that it never makes, no right to, or several threads.
-func mayJoinClock(pid int, s status) error {
+func mayJoinClock(pid int, s procfs.Status) error {
 	p := &process{pid: pid, common: s}
 	if err := p.examineRights(); err != nil {
 		return err
 	}
-	if threads := s.field("Threads:"); threads != "1" {
+	if threads := s.Field("Threads:"); threads != "1" {
 		return fmt.Errorf("process %d has %s threads", pid, threads)
 	}
 	return nil
@@ -144,7 +151,7 @@ func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns
 
 // joinClock has a process enter a time namespace, which the kernel allows with one thread.
 func joinClock(pid int, clock *os.File) error {
-	here, leave, err := stay()
+	here, leave, err := osthread.Stay()
 	if err != nil {
 		return err
 	}
@@ -154,7 +161,7 @@ func joinClock(pid int, clock *os.File) error {
 		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
 	}
 	if err == nil {
-		err = p.threads[0].examine(pid, make([]byte, maxXstate))
+		err = p.threads[0].examine(pid, make([]byte, ptrace.MaxXstate))
 	}
 	if err == nil {
 		err = p.enterTime(clock)
@@ -187,7 +194,7 @@ func (p *process) enterTime(clock *os.File) (err error) {
 		return err
 	}
 	defer unix.Close(ours)
-	if err := unix.Sendmsg(ours, []byte{0}, unix.UnixRights(int(clock.Fd())), nil, unix.MSG_NOSIGNAL); err != nil {
+	if err := seqpacket.Send(ours, []byte{0}, []int{int(clock.Fd())}); err != nil {
 		return err
 	}
 	b = newProgram(p.injected).batch()

@@ -7,21 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
 // TestMayJoinClock: who cannot enter another time namespace is found before it is tried.
 func TestMayJoinClock(t *testing.T) {
-	lines := func(capabilities, filters, threads string) status {
+	lines := func(capabilities, filters, threads string) procfs.Status {
 		mode := "2"
 		if filters == "0" {
 			mode = "0"
 		}
-		return status("Threads:\t" + threads + "\nCapEff:\t" + capabilities + "\nSeccomp:\t" + mode + "\nSeccomp_filters:\t" + filters + "\n")
+		return procfs.Status("Threads:\t" + threads + "\nCapEff:\t" + capabilities + "\nSeccomp:\t" + mode + "\nSeccomp_filters:\t" + filters + "\n")
 	}
 	const all, none = "000001ffffffffff", "0000000000000000"
 	for _, test := range []struct {
-		status status
+		status procfs.Status
 		want   string
 	}{
 		{lines(all, "0", "1"), ""},

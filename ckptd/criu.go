@@ -15,6 +15,9 @@ import (
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // criu runs operations of CRIU. Each is a process of its own in mode swrk ("service
@@ -71,7 +74,7 @@ func (c *criu) run(ctx context.Context, o criuOperation) (pid int, err error) {
 		}
 		defer directories[n].Close()
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +167,7 @@ func sendCRIU(socket int, request *rpc.CriuReq) error {
 	if err != nil {
 		return err
 	}
-	if err := sendMessage(socket, b, nil); err == unix.EPIPE {
+	if err := seqpacket.Send(socket, b, nil); err == unix.EPIPE {
 		return io.EOF
 	} else if err != nil {
 		return fmt.Errorf("send a request to CRIU: %w", err)
@@ -174,7 +177,7 @@ func sendCRIU(socket int, request *rpc.CriuReq) error {
 
 func receiveCRIU(socket int) (*rpc.CriuResp, error) {
 	b, descriptors, err := receiveMessage(socket)
-	closeAll(descriptors)
+	sys.CloseAll(descriptors)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -42,7 +46,7 @@ func TestCRIUThatMisbehaves(t *testing.T) {
 				checkMisbehaviour(t, err, test.want)
 			}
 			l.note(t)
-			await(t, "only the daemon is left", func() bool { return len(l.note(t)) == 1 })
+			testkit.Await(t, "only the daemon is left", func() bool { return len(l.note(t)) == 1 })
 			start(t, c, merecat())
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -80,7 +84,7 @@ func TestLogErrors(t *testing.T) {
 func TestProtocolOfTheDaemon(t *testing.T) {
 	c := spawn(t, Options{})
 	g := start(t, c, merecat())
-	if err := sendMessage(c.channel, []byte("garbage"), []int{0}); err != nil {
+	if err := seqpacket.Send(c.channel, []byte("garbage"), []int{0}); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -104,7 +108,7 @@ func TestProtocolOfTheDaemon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := memoryFile(pieces...)
+		spec, err := sys.MemoryFile("tandem group", pieces...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +155,7 @@ func TestReaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the child has ended", func() bool { r.reap(); return c.ended() })
+	testkit.Await(t, "the child has ended", func() bool { r.reap(); return c.ended() })
 	if c.status.ExitStatus() != 7 || len(r.children) != 0 {
 		t.Errorf("status %v, %d children are left", c.status, len(r.children))
 	}
@@ -164,7 +168,7 @@ func TestReaper(t *testing.T) {
 		t.Fatal(err)
 	}
 	adopted := r.adopt(pid)
-	await(t, "the adopted child has ended", func() bool { r.reap(); return adopted.ended() })
+	testkit.Await(t, "the adopted child has ended", func() bool { r.reap(); return adopted.ended() })
 	if adopted.status.ExitStatus() != 7 {
 		t.Errorf("status %v", adopted.status)
 	}
@@ -175,13 +179,13 @@ func TestReaper(t *testing.T) {
 
 // TestRestoreIsNotWatchedWhileHeldUp: what clears the way for a restore may take longer than a restore may stand still.
 func TestRestoreIsNotWatchedWhileHeldUp(t *testing.T) {
-	network, err := newNetwork()
+	network, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer network.Close()
 	still := exec.Command("sleep", "1000") // as CRIU is, until it may go on
-	if err := inNetwork(network, still.Start); err != nil {
+	if err := netns.InFile(network, still.Start); err != nil {
 		t.Fatal(err)
 	}
 	defer still.Wait()

@@ -13,6 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
@@ -107,7 +110,7 @@ func (d *desk) receive() {
 		var r request
 		sequence, err := decodeMessage(message, requestKind, &r)
 		if err != nil {
-			closeAll(descriptors)
+			sys.CloseAll(descriptors)
 			send(Channel, sequence, errorReply(fmt.Errorf("%w: %w", ErrInvalid, err)), nil)
 			continue
 		}
@@ -129,7 +132,7 @@ func (d *desk) receive() {
 func (d *desk) serve(r request, sequence uint32, descriptors []int, turn <-chan struct{}) {
 	d.daemon.inTime(r, func() (reply, []int) {
 		<-turn
-		defer closeAll(descriptors)
+		defer sys.CloseAll(descriptors)
 		return d.daemon.handle(r, descriptors)
 	}, func(answer reply, given []int) bool { return send(Channel, sequence, answer, given) })
 	go d.daemon.prepareNetwork()
@@ -169,7 +172,7 @@ func send(channel int, sequence uint32, r reply, descriptors []int) bool {
 		send(channel, sequence, errorReply(fmt.Errorf("encode the reply: %w", err)), nil) // which is short enough
 		return false
 	}
-	switch err := sendMessage(channel, message, descriptors); {
+	switch err := seqpacket.Send(channel, message, descriptors); {
 	case err == nil || err == unix.EPIPE:
 	case len(descriptors) > 0:
 		send(channel, sequence, errorReply(fmt.Errorf("send %d descriptors: %w", len(descriptors), err)), nil)
@@ -286,7 +289,7 @@ func (d *daemon) setUp(s *setup) error {
 	if err := mountOwnTree(s.MaxBytes); err != nil {
 		return err
 	}
-	if err := smallHashTables(); err != nil {
+	if err := netns.SmallHashTables(); err != nil {
 		return fmt.Errorf("make the hash tables of the groups small: %w", err)
 	}
 	if err := copyContent(s.Proxy, proxyFile); err != nil {
@@ -304,7 +307,7 @@ func (d *daemon) setUp(s *setup) error {
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	if s.Backend != BackendCRIU {
 		var err error
-		if d.limbo, err = newNetwork(); err == nil {
+		if d.limbo, err = netns.New(); err == nil {
 			d.memory, err = newMemory(d.limbo)
 		}
 		d.always = s.Backend == BackendMemory
@@ -330,7 +333,7 @@ func (d *daemon) takeNetwork() (*os.File, error) {
 	case network := <-d.spare:
 		return network, nil
 	default:
-		return newNetwork()
+		return netns.New()
 	}
 }
 
@@ -340,7 +343,7 @@ func (d *daemon) prepareNetwork() {
 	if len(d.spare) > 0 {
 		return
 	}
-	next, err := newNetwork()
+	next, err := netns.New()
 	if err != nil {
 		return // whoever needs one finds out
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 )
 
 // storeOf is the directory of the images as the test sees it.
@@ -183,7 +183,7 @@ func TestReadOnlyStore(t *testing.T) {
 // amongMountsOf calls f in the mount namespace of the daemon.
 func amongMountsOf(t testing.TB, c *Client, f func() error) {
 	t.Helper()
-	err := peers.OnThread(func() error {
+	err := osthread.Run(func() error {
 		namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", c.process.Process.Pid))
 		if err != nil {
 			return err

@@ -8,6 +8,10 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/sockopt"
+	"github.com/tandem-mc/tandem/internal/sys/tcprepair"
 )
 
 // datagrams is a socket of netlink whose queue is empty, in words that suffice to make another like it.
@@ -32,11 +36,11 @@ func describeUDP(d *descriptor, f openFile, fd, domain int) error {
 	if err != nil {
 		return err
 	}
-	if s.local = addressOf(local); s.local.Addr().Zone() != "" {
+	if s.local = tcprepair.AddressOf(local); s.local.Addr().Zone() != "" {
 		return refuse("descriptor %d of process %d is bound to an address of one interface, %v", f.number, f.pid, s.local)
 	}
 	if remote, err := unix.Getpeername(fd); err == nil {
-		s.remote = addressOf(remote)
+		s.remote = tcprepair.AddressOf(remote)
 	} else if err != unix.ENOTCONN {
 		return err
 	}
@@ -52,7 +56,7 @@ func describeUDP(d *descriptor, f openFile, fd, domain int) error {
 		if o[0] == unix.IPPROTO_IPV6 && domain != unix.AF_INET6 {
 			continue
 		}
-		if value, err := getOption(fd, o[0], o[1]); err == nil {
+		if value, err := sockopt.Get(fd, o[0], o[1]); err == nil {
 			s.options = append(s.options, option{level: o[0], name: o[1], value: value})
 		}
 	}
@@ -71,7 +75,7 @@ var carriedUDP = [][2]int{
 
 // makeUDP makes a socket like it, in the network of the group.
 func (s *socket) makeUDP(of *revival) (fd int, err error) {
-	err = inNetwork(of.network, func() (err error) {
+	err = netns.InFile(of.network, func() (err error) {
 		fd, err = unix.Socket(s.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 		return err
 	})
@@ -79,10 +83,10 @@ func (s *socket) makeUDP(of *revival) (fd int, err error) {
 		return -1, err
 	}
 	if err = s.setOptions(fd); err == nil && s.local.Port() != 0 {
-		err = unix.Bind(fd, s.address(s.local))
+		err = unix.Bind(fd, tcprepair.SocketAddress(s.domain, s.local))
 	}
 	if err == nil && s.remote != (netip.AddrPort{}) {
-		err = unix.Connect(fd, s.address(s.remote))
+		err = unix.Connect(fd, tcprepair.SocketAddress(s.domain, s.remote))
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -103,7 +107,7 @@ func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
 	default:
 		return refuse("descriptor %d of process %d is a socket of netlink, of protocol %d", f.number, f.pid, s.protocol)
 	}
-	filtered, err := hasFilter(fd)
+	filtered, err := sockopt.HasFilter(fd)
 	if err == nil && filtered {
 		err = refuse("descriptor %d of process %d, a socket of netlink, has a filter", f.number, f.pid)
 	}
@@ -117,7 +121,7 @@ func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
 		return err
 	}
 	const groupsAbove32 = 4
-	if groups, err := getOption(fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS); err == nil {
+	if groups, err := sockopt.Get(fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS); err == nil {
 		for n, b := range groups {
 			if n >= groupsAbove32 && b != 0 {
 				return refuse("descriptor %d of process %d, a socket of netlink, is in a group above 32", f.number, f.pid)
@@ -129,7 +133,7 @@ func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
 		{unix.SOL_NETLINK, unix.NETLINK_PKTINFO}, {unix.SOL_NETLINK, unix.NETLINK_EXT_ACK},
 		{unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK}, {unix.SOL_NETLINK, unix.NETLINK_NO_ENOBUFS}, {unix.SOL_NETLINK, unix.NETLINK_CAP_ACK},
 	} {
-		if value, err := getOption(fd, o[0], o[1]); err == nil {
+		if value, err := sockopt.Get(fd, o[0], o[1]); err == nil {
 			s.options = append(s.options, option{level: o[0], name: o[1], value: value})
 		}
 	}
@@ -139,7 +143,7 @@ func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
 
 // makeNetlink makes a socket like it, in the network of the group.
 func (s *datagrams) makeNetlink(of *revival) (fd int, err error) {
-	err = inNetwork(of.network, func() (err error) {
+	err = netns.InFile(of.network, func() (err error) {
 		fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC, s.protocol)
 		return err
 	})
@@ -147,8 +151,8 @@ func (s *datagrams) makeNetlink(of *revival) (fd int, err error) {
 		return -1, err
 	}
 	for _, o := range s.options {
-		if now, e := getOption(fd, o.level, o.name); err == nil && (e != nil || string(now) != string(o.value)) {
-			err = setOption(fd, o.level, o.name, o.value)
+		if now, e := sockopt.Get(fd, o.level, o.name); err == nil && (e != nil || string(now) != string(o.value)) {
+			err = sockopt.Set(fd, o.level, o.name, o.value)
 		}
 	}
 	if a, ok := s.local.(*unix.SockaddrNetlink); err == nil && ok && (a.Pid != 0 || a.Groups != 0) {

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // descriptor is an open file of a peer, with all that it takes to open another like it.
@@ -136,7 +139,7 @@ func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 	if f.link, err = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, number)); err != nil {
 		return f, err
 	}
-	text, err := readProc(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, number))
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, number))
 	if err != nil {
 		return f, err
 	}
@@ -300,7 +303,7 @@ func (f openFile) unread() (int, error) {
 // describePipe knows the outputs of the group, and pipes of the process to itself.
 func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
 	for _, output := range h.outputs {
-		number, err := inode(int(output.Fd()))
+		number, err := sys.Inode(int(output.Fd()))
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // errNotCopied: there is no copy of what is in the scratch directory.
@@ -288,11 +290,11 @@ func sameContent(live, copied string, size int64) (bool, error) {
 	defer giveBack()
 	ours, theirs := buffer[:bufferSize/2], buffer[bufferSize/2:]
 	for at := int64(0); at < size; {
-		n, err := retryInterrupted(func() (int, error) { return unix.Pread(a, ours, at) })
+		n, err := sys.Retry(func() (int, error) { return unix.Pread(a, ours, at) })
 		if err != nil || n == 0 {
 			return false, &fs.PathError{Op: "read", Path: live, Err: cmp.Or(err, error(unix.EIO))}
 		}
-		m, err := retryInterrupted(func() (int, error) { return unix.Pread(b, theirs[:n], at) })
+		m, err := sys.Retry(func() (int, error) { return unix.Pread(b, theirs[:n], at) })
 		if err != nil || m != n || !bytes.Equal(ours[:n], theirs[:n]) {
 			return false, nil
 		}
@@ -304,7 +306,7 @@ func sameContent(live, copied string, size int64) (bool, error) {
 // openQuietly opens a file to read it without a trace in its time of access.
 func openQuietly(path string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_NOATIME | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, flags, 0) })
+	fd, err := sys.Retry(func() (int, error) { return unix.Open(path, flags, 0) })
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // describe shows everything about a tree that a copy must keep.
@@ -305,7 +307,7 @@ func TestKnownFilesAreNotRead(t *testing.T) {
 	write(t, file, "content")
 	c := copies{store: contentStore{directory: t.TempDir()}, known: stamps{}}
 	first, used := c.save(t, live, nil)
-	await(t, "the file is trusted", func() bool {
+	testkit.Await(t, "the file is trusted", func() bool {
 		again, more := c.save(t, live, first)
 		return again == first && len(c.known) == 1 && c.store.release(more) == nil
 	})

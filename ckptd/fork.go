@@ -10,6 +10,11 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // cloneArguments are those of clone3(2).
@@ -144,7 +149,7 @@ func (p *process) deliver(b *batch, end int, fds []int) error {
 		return err
 	}
 	defer unix.Close(ours)
-	if err := unix.Sendmsg(ours, []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
+	if err := seqpacket.Send(ours, []byte{0}, fds); err != nil {
 		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.pid, err)
 	}
 	return b.start(p.pid, p.threads[0].registers)
@@ -179,7 +184,7 @@ func (r *revival) revive(p *process) (*process, error) {
 	}
 	q.renewed = len(renewed) > 0
 	s := q.plan(len(fds), renewed)
-	if err := setProcessors(p.pid, r.here); err != nil {
+	if err := osthread.SetProcessors(p.pid, r.here); err != nil {
 		return nil, err
 	}
 	if q.pid, err = p.forkAgain(s.fork, s.made); err != nil {
@@ -207,24 +212,24 @@ func (r *revival) revive(p *process) (*process, error) {
 			return nil, err
 		}
 	}
-	return &q, writeMemory(q.pid, q.wiped...)
+	return &q, ptrace.WriteMemory(q.pid, q.wiped...)
 }
 
 // lost tells, of a process that this one has made, with this pid in their namespace, whether it has ended.
 func (p *process) lost(inner int64) func() bool {
 	return func() bool {
-		text, err := readProc(fmt.Sprintf("/proc/%d/status", p.pid))
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", p.pid))
 		if err != nil {
 			return true
 		}
-		parent, err := strconv.Atoi(status(text).field("PPid:"))
+		parent, err := strconv.Atoi(procfs.Status(text).Field("PPid:"))
 		if err != nil {
 			return true
 		}
-		siblings, _ := childrenOf(parent)
+		siblings, _ := procfs.AllChildren(parent)
 		return !slices.ContainsFunc(siblings, func(pid int) bool {
-			n, err := innerPID(pid)
-			return err == nil && int64(n) == inner && isAlive(pid)
+			n, err := procfs.InnerPID(pid)
+			return err == nil && int64(n) == inner && procfs.IsAlive(pid)
 		})
 	}
 }
@@ -377,21 +382,21 @@ func (p *process) release() error {
 		return err
 	}
 	for _, t := range p.threads {
-		if err := setRegisters(t.tid, t.repeat()); err != nil {
+		if err := ptrace.SetRegisters(t.tid, t.repeat()); err != nil {
 			return err
 		}
-		if err := setRegisterSet(t.tid, ntX86Xstate, t.vector); err != nil {
+		if err := ptrace.SetRegisterSet(t.tid, ptrace.NtX86Xstate, t.vector); err != nil {
 			return err
 		}
-		if err := setSignalMask(t.tid, t.mask); err != nil {
+		if err := ptrace.SetSignalMask(t.tid, t.mask); err != nil {
 			return err
 		}
-		if err := setProcessors(t.tid, &t.processors); err != nil {
+		if err := osthread.SetProcessors(t.tid, &t.processors); err != nil {
 			return err
 		}
 	}
 	for _, t := range p.threads {
-		if err := detach(t.tid); err != nil {
+		if err := ptrace.Detach(t.tid); err != nil {
 			return err
 		}
 	}

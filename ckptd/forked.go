@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // forked is how the memory of a process differs from that of its parent.
@@ -130,7 +132,7 @@ func (f *forked) open(r *revival) (fds []int, err error) {
 			return fds, fmt.Errorf("open %s to map it: %w", m.name, err)
 		}
 		fds = append(fds, fd)
-		if now, err := inode(fd); err != nil || now != m.inode && !m.inGroup() {
+		if now, err := sys.Inode(fd); err != nil || now != m.inode && !m.inGroup() {
 			return fds, errors.Join(err, fmt.Errorf("%s is another file than it was", m.name))
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
@@ -53,7 +55,7 @@ type incarnation struct {
 // adopt takes over the descriptors of a new incarnation; those of its peers may be missing.
 func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	defer unix.Close(pidfd)
-	defer closeAll(peerFDs)
+	defer sys.CloseAll(peerFDs)
 	file := os.NewFile(uintptr(channel), "command channel of a peer group")
 	pid, err := pidOf(pidfd)
 	if err != nil {
@@ -99,7 +101,7 @@ func (i incarnation) release() {
 
 // pidOf translates a pidfd to a pid of this process's namespace.
 func pidOf(pidfd int) (int, error) {
-	b, err := readProc("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	b, err := procfs.Read("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
 		return 0, err
 	}
@@ -290,7 +292,7 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	}
 	g.steps, g.unrepeatable = 0, false
 	if n := len(a.descriptors); n != 2 && n != 2+len(g.processes) {
-		closeAll(a.descriptors)
+		sys.CloseAll(a.descriptors)
 		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))
 	}
 	g.Written() // by what has ended

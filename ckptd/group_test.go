@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -56,7 +58,7 @@ func peersRunWhereTheyAreTo(t *testing.T, c *Client) {
 			t.Errorf("%s: %q, %v; want %q", file, got, err, want)
 		}
 	}
-	children, err := childrenOf(g.PID())
+	children, err := procfs.AllChildren(g.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,7 @@ func TestGroupSeesTheMachineReadOnly(t *testing.T) {
 	if err := g.Quiesce(testContext(t), nil); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "end\n") })
+	testkit.Await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "end\n") })
 	out := string(g.Output())
 	for _, want := range []string{
 		"'/etc/tandem-test': Read-only file system", "'/dev/tandem-test': Read-only file system",
@@ -209,7 +211,7 @@ func TestGroupThatCannotStart(t *testing.T) {
 			if err == nil || !regexp.MustCompile(test.want).MatchString(err.Error()) {
 				t.Errorf("%v\nwant /%s/", err, test.want)
 			}
-			await(t, "only the daemon is left", func() bool { return len(l.note(t)) == 1 })
+			testkit.Await(t, "only the daemon is left", func() bool { return len(l.note(t)) == 1 })
 		})
 	}
 	start(t, c, merecat()) // the daemon is none the worse for it
@@ -229,7 +231,7 @@ func TestBindOfTheMachineIsReadOnly(t *testing.T) {
 	group := shell("cat /mnt/file; echo x >/mnt/file" + forever)
 	group.Binds = map[string]string{"/mnt": source}
 	g := start(t, c, group)
-	await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "Read-only") })
+	testkit.Await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "Read-only") })
 	if out := string(g.Output()); !strings.HasPrefix(out, "hello\n") {
 		t.Errorf("the output is %q", out)
 	}
@@ -270,7 +272,7 @@ func bindOverALink(t *testing.T, c *Client) {
 		group := shell("cat " + of + "/file" + forever)
 		group.Binds = map[string]string{filepath.Join(of, link): filepath.Join(of, "source")}
 		g := start(t, c, group)
-		await(t, "the output is read", func() bool { return len(g.Output()) > 0 })
+		testkit.Await(t, "the output is read", func() bool { return len(g.Output()) > 0 })
 		if out := string(g.Output()); out != "bound" {
 			t.Errorf("a peer reads %q, not what is bound over the link %s", out, link)
 		}

@@ -1,7 +1,6 @@
 package ckptd
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,10 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/tcprepair"
 )
 
 // CRIU gives a connection back the end of its stream by a segment whose window is the right one cut to 16 bits,
@@ -75,7 +78,7 @@ func socketLink(fields []string) string { return "socket:[" + fields[inodeField]
 // when all is there and nothing of it runs yet.
 func (h *hosted) finishRestore(windows map[connection]uint32) error {
 	ended := map[string]connection{}
-	err := inNetwork(h.network, func() error {
+	err := netns.InFile(h.network, func() error {
 		err := eachConnection("/proc/thread-self/net/", func(f []string) {
 			// Before the checkpoint the end was read: else the group would not have been quiescent.
 			if f[stateField] == closeWait && !strings.HasSuffix(f[queuesField], ":00000000") {
@@ -94,17 +97,17 @@ func (h *hosted) finishRestore(windows map[connection]uint32) error {
 		if err := readEnd(fd); err != nil {
 			return fmt.Errorf("read the end of a stream that was read before: %w", err)
 		}
-		return openWindow(fd, windows[c])
+		return tcprepair.OpenWindow(fd, windows[c])
 	})
 }
 
 // eachSocket goes through the descriptors of the group that are of some sockets, given by their links.
 func (h *hosted) eachSocket(sockets map[string]connection, do func(fd int, c connection) error) error {
-	number, err := inode(int(h.network.Fd()))
+	number, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return err
 	}
-	pids, err := processesInNetwork(number)
+	pids, err := netns.Processes(number)
 	if err != nil {
 		return err
 	}
@@ -153,27 +156,4 @@ func readEnd(fd int) error {
 		err = errors.New("there is data")
 	}
 	return err
-}
-
-// openWindow sets how many bytes a connection may send.
-func openWindow(fd int, window uint32) (err error) {
-	reuse, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR) // which a repair clears
-	if err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOn); err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOffSilent),
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, reuse))
-	}()
-	const size, sendWindow, greatest = 20, 4, 8 // of struct tcp_repair_window
-	now, err := getOptionOf(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_WINDOW, size)
-	if err != nil {
-		return fmt.Errorf("read the windows of a connection: %w", err)
-	}
-	binary.NativeEndian.PutUint32(now[sendWindow:], window)
-	binary.NativeEndian.PutUint32(now[greatest:], max(window, binary.NativeEndian.Uint32(now[greatest:])))
-	return setOption(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_WINDOW, now)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/netlink"
 )
 
 // While CRIU brings a group back, no packets arrive in its network but those that CRIU makes
@@ -33,22 +35,22 @@ var (
 func holdPackets() error {
 	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 	register, mark := number(unix.NFT_REG_1), binary.NativeEndian.AppendUint32(nil, criuMark)
-	hook := slices.Concat(attribute(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_IN)), attribute(unix.NFTA_HOOK_PRIORITY, number(0)))
-	drop := nested(unix.NFTA_DATA_VERDICT, attribute(unix.NFTA_VERDICT_CODE, number(verdictDrop)))
+	hook := slices.Concat(netlink.Attribute(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_IN)), netlink.Attribute(unix.NFTA_HOOK_PRIORITY, number(0)))
+	drop := netlink.Nested(unix.NFTA_DATA_VERDICT, netlink.Attribute(unix.NFTA_VERDICT_CODE, number(verdictDrop)))
 	rule := slices.Concat(
-		expression("meta", attribute(unix.NFTA_META_DREG, register), attribute(unix.NFTA_META_KEY, number(unix.NFT_META_MARK))),
-		expression("cmp", attribute(unix.NFTA_CMP_SREG, register), attribute(unix.NFTA_CMP_OP, number(unix.NFT_CMP_NEQ)),
-			nested(unix.NFTA_CMP_DATA, attribute(unix.NFTA_DATA_VALUE, mark))),
-		expression("immediate", attribute(unix.NFTA_IMMEDIATE_DREG, number(unix.NFT_REG_VERDICT)), nested(unix.NFTA_IMMEDIATE_DATA, drop)),
+		expression("meta", netlink.Attribute(unix.NFTA_META_DREG, register), netlink.Attribute(unix.NFTA_META_KEY, number(unix.NFT_META_MARK))),
+		expression("cmp", netlink.Attribute(unix.NFTA_CMP_SREG, register), netlink.Attribute(unix.NFTA_CMP_OP, number(unix.NFT_CMP_NEQ)),
+			netlink.Nested(unix.NFTA_CMP_DATA, netlink.Attribute(unix.NFTA_DATA_VALUE, mark))),
+		expression("immediate", netlink.Attribute(unix.NFTA_IMMEDIATE_DREG, number(unix.NFT_REG_VERDICT)), netlink.Nested(unix.NFTA_IMMEDIATE_DATA, drop)),
 	)
 	err := filterRequest(
-		filterMessage{unix.NFT_MSG_NEWTABLE, attribute(unix.NFTA_TABLE_NAME, holdingTable)},
+		filterMessage{unix.NFT_MSG_NEWTABLE, netlink.Attribute(unix.NFTA_TABLE_NAME, holdingTable)},
 		filterMessage{unix.NFT_MSG_NEWCHAIN, slices.Concat(
-			attribute(unix.NFTA_CHAIN_TABLE, holdingTable), attribute(unix.NFTA_CHAIN_NAME, holdingChain),
-			nested(unix.NFTA_CHAIN_HOOK, hook), attribute(unix.NFTA_CHAIN_TYPE, []byte("filter\x00")))},
+			netlink.Attribute(unix.NFTA_CHAIN_TABLE, holdingTable), netlink.Attribute(unix.NFTA_CHAIN_NAME, holdingChain),
+			netlink.Nested(unix.NFTA_CHAIN_HOOK, hook), netlink.Attribute(unix.NFTA_CHAIN_TYPE, []byte("filter\x00")))},
 		filterMessage{unix.NFT_MSG_NEWRULE, slices.Concat(
-			attribute(unix.NFTA_RULE_TABLE, holdingTable), attribute(unix.NFTA_RULE_CHAIN, holdingChain),
-			nested(unix.NFTA_RULE_EXPRESSIONS, rule))},
+			netlink.Attribute(unix.NFTA_RULE_TABLE, holdingTable), netlink.Attribute(unix.NFTA_RULE_CHAIN, holdingChain),
+			netlink.Nested(unix.NFTA_RULE_EXPRESSIONS, rule))},
 	)
 	if err != nil {
 		return fmt.Errorf("hold packets back while CRIU brings a group back (that takes a kernel with nf_tables: try `modprobe nf_tables`): %w", err)
@@ -58,7 +60,7 @@ func holdPackets() error {
 
 // releasePackets ends holdPackets.
 func releasePackets() error {
-	if err := filterRequest(filterMessage{unix.NFT_MSG_DELTABLE, attribute(unix.NFTA_TABLE_NAME, holdingTable)}); err != nil {
+	if err := filterRequest(filterMessage{unix.NFT_MSG_DELTABLE, netlink.Attribute(unix.NFTA_TABLE_NAME, holdingTable)}); err != nil {
 		return fmt.Errorf("let packets reach a group again: %w", err)
 	}
 	return nil
@@ -78,7 +80,7 @@ func filterRequest(changes ...filterMessage) error {
 		request = append(request, filterHeader(kind, unix.NLM_F_ACK|unix.NLM_F_CREATE, unix.NFPROTO_INET, 0, c.body)...)
 	}
 	request = append(request, filterHeader(unix.NFNL_MSG_BATCH_END, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)...)
-	return netlinkExchange(unix.NETLINK_NETFILTER, request, len(changes))
+	return netlink.Exchange(unix.NETLINK_NETFILTER, request, len(changes))
 }
 
 // filterHeader puts the headers of netlink and of its netfilter part before a message.
@@ -93,14 +95,6 @@ func filterHeader(kind, flags uint16, family byte, resource uint16, body []byte)
 }
 
 func expression(name string, data ...[]byte) []byte {
-	return nested(unix.NFTA_LIST_ELEM,
-		slices.Concat(attribute(unix.NFTA_EXPR_NAME, append([]byte(name), 0)), nested(unix.NFTA_EXPR_DATA, slices.Concat(data...))))
-}
-
-func nested(kind uint16, value []byte) []byte { return attribute(kind|unix.NLA_F_NESTED, value) }
-
-// attribute is a netlink attribute, filled up to a multiple of 4 bytes.
-func attribute(kind uint16, value []byte) []byte {
-	b := appendAttribute(nil, kind, value)
-	return append(b, make([]byte, -len(b)&3)...)
+	return netlink.Nested(unix.NFTA_LIST_ELEM,
+		slices.Concat(netlink.Attribute(unix.NFTA_EXPR_NAME, append([]byte(name), 0)), netlink.Nested(unix.NFTA_EXPR_DATA, slices.Concat(data...))))
 }

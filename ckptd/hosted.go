@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -75,7 +76,7 @@ func (h *hosted) start(ctx context.Context, g peers.Group) (pids []int, descript
 		return nil, nil, err
 	}
 	read, err := h.makeOutputs(len(g.Peers))
-	defer closeAll(read)
+	defer sys.CloseAll(read)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,14 +132,6 @@ func withOutput(err error, outputs []int) error {
 	return err
 }
 
-func inode(fd int) (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return 0, fmt.Errorf("inode of descriptor %d: %w", fd, err)
-	}
-	return st.Ino, nil
-}
-
 // fork starts the proxy and returns the checker's end of its channel.
 func (h *hosted) fork() (int, error) {
 	checker, group, err := h.renew(nil)
@@ -187,7 +180,7 @@ func (h *hosted) handOver(channel int, others ...int) ([]int, error) {
 		duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			descriptors[1] = pidfd // the caller closes the channel
-			closeAll(descriptors[1:])
+			sys.CloseAll(descriptors[1:])
 			return nil, err
 		}
 		descriptors = append(descriptors, duplicate)
@@ -204,7 +197,7 @@ func (h *hosted) withPeers(descriptors []int) []int {
 	for _, pid := range h.peers {
 		pidfd, err := unix.PidfdOpen(pid, 0)
 		if err != nil { // then the checker looks for them, and finds out more
-			closeAll(all[len(descriptors):])
+			sys.CloseAll(all[len(descriptors):])
 			return descriptors
 		}
 		all = append(all, pidfd)
@@ -249,7 +242,7 @@ func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err
 	}
 	if h.daemon.verify {
 		if err := h.verify(ctx, i); err != nil {
-			closeAll(descriptors)
+			sys.CloseAll(descriptors)
 			h.fail(err)
 			return nil, h.down
 		}
@@ -281,7 +274,7 @@ func (h *hosted) livePeers() ([]int, error) {
 	for _, pid := range h.daemon.store.copies(h.id) {
 		copies[pid] = true
 	}
-	children, err := childrenOf(h.process.pid)
+	children, err := procfs.AllChildren(h.process.pid)
 	if err != nil {
 		return nil, fmt.Errorf("look for the peers of group %d: %w", h.id, err)
 	}
@@ -289,14 +282,14 @@ func (h *hosted) livePeers() ([]int, error) {
 		if copies[pid] {
 			continue
 		}
-		if inner, err := innerPID(pid); err == nil { // else it has ended since
+		if inner, err := procfs.InnerPID(pid); err == nil { // else it has ended since
 			byInner[inner] = pid
 		}
 	}
 	var all []int
 	for _, inner := range h.innerPeers {
 		pid, ok := byInner[inner]
-		if h.clients[inner] && (!ok || hasEnded(pid)) {
+		if h.clients[inner] && (!ok || procfs.HasEnded(pid)) {
 			continue
 		}
 		if !ok {
@@ -317,18 +310,6 @@ func clientsOf(g peers.Group, pids []int) map[int]bool {
 		}
 	}
 	return clients
-}
-
-// innerPID is the pid of a process in the innermost pid namespace that it is in.
-func innerPID(pid int) (int, error) {
-	text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	if f := strings.Fields(status(text).field("NSpid:")); len(f) > 0 {
-		return strconv.Atoi(f[len(f)-1])
-	}
-	return 0, fmt.Errorf("/proc/%d/status has no line NSpid", pid)
 }
 
 // cause says why no incarnation runs, nil if one does.
@@ -390,11 +371,11 @@ func (h *hosted) kill() {
 }
 
 func (h *hosted) killNetwork() error {
-	number, err := inode(int(h.network.Fd()))
+	number, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return err
 	}
-	return killAllInNetwork(number, 0)
+	return netns.KillAll(number, 0)
 }
 
 // forgetCopies lets go of images that end with the incarnation.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // A process under checkpoint carries out system calls for the daemon. Those come as a
@@ -145,31 +147,24 @@ func (s *program) load(pid int) error {
 		b.first = len(s.calls) / callSize
 		s.calls = append(s.calls, b.calls...)
 	}
-	return writeMemory(pid, s.pieces()...)
+	return ptrace.WriteMemory(pid, s.pieces()...)
 }
 
 // fetch reads back what a process, or one that it has forked, has made of the program.
-func (s *program) fetch(pid int) error { return readMemory(pid, s.pieces()...) }
+func (s *program) fetch(pid int) error { return ptrace.ReadMemory(pid, s.pieces()...) }
 
-func (s *program) pieces() []page {
-	return []page{{s.at + callsAt, s.calls}, {s.at + dataAt, s.data}}
+func (s *program) pieces() []ptrace.Piece {
+	return []ptrace.Piece{{Address: s.at + callsAt, Content: s.calls}, {Address: s.at + dataAt, Content: s.data}}
 }
 
 // start lets a stopped thread carry out a loaded batch, with registers that are, but for
 // what the calls need, these ones.
 func (b *batch) start(tid int, r unix.PtraceRegs) error {
 	r.Rip, r.Rbx, r.R12, r.Orig_rax = b.program.at, b.program.at+callsAt+uint64(b.first*callSize), uint64(len(b.names)), ^uint64(0)
-	if err := setRegisters(tid, r); err != nil {
+	if err := ptrace.SetRegisters(tid, r); err != nil {
 		return err
 	}
-	return proceed(tid)
-}
-
-func proceed(tid int) error {
-	if _, err := ptrace(unix.PTRACE_CONT, tid, 0, 0); err != nil {
-		return fmt.Errorf("let thread %d carry out calls: %w", tid, err)
-	}
-	return nil
+	return ptrace.Continue(tid)
 }
 
 // newcomers are what was made during calls, as far as it has shown.
@@ -183,7 +178,7 @@ func (n *newcomers) note(tid int, status unix.WaitStatus) {
 	switch {
 	case status.Exited() || status.Signaled():
 		n.ended = true
-	case int(status)>>16 == eventStop:
+	case int(status)>>16 == ptrace.EventStop:
 		n.stopped = append(n.stopped, tid)
 	}
 }
@@ -195,17 +190,17 @@ func awaitTraps(tids ...int) (born newcomers, err error) {
 		waiting[tid] = true
 	}
 	for len(waiting) > 0 {
-		tid, status, err := awaitAny()
+		tid, status, err := ptrace.AwaitAny()
 		if err != nil {
 			return born, err
 		}
 		switch event := int(status) >> 16; {
-		case !waiting[tid] && (!status.Stopped() || event == eventStop):
+		case !waiting[tid] && (!status.Stopped() || event == ptrace.EventStop):
 			born.note(tid, status)
 		case status.Exited() || status.Signaled():
 			return born, fmt.Errorf("thread %d ended (status %#x) during calls", tid, int(status))
-		case waiting[tid] && event == eventStop: // an interruption that came late
-			if err := proceed(tid); err != nil {
+		case waiting[tid] && event == ptrace.EventStop: // an interruption that came late
+			if err := ptrace.Continue(tid); err != nil {
 				return born, err
 			}
 		case waiting[tid] && event == 0 && status.StopSignal() == unix.SIGTRAP:
@@ -225,7 +220,7 @@ func (n newcomers) await(count int, lost func() bool) ([]int, error) {
 			return n.stopped, errors.New("what was made was killed at once")
 		}
 		n.ended = false
-		tid, status, err := awaitAny()
+		tid, status, err := ptrace.AwaitAny()
 		if err != nil {
 			return n.stopped, err
 		}
@@ -239,7 +234,7 @@ func (b *batch) run(pid, tid int) error {
 	if len(b.names) == 0 {
 		return nil
 	}
-	r, err := getRegisters(tid)
+	r, err := ptrace.Registers(tid)
 	if err != nil {
 		return err
 	}
@@ -267,18 +262,18 @@ func single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments 
 	for n, a := range arguments {
 		*[]*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9}[n] = a
 	}
-	if err := setRegisters(tid, r); err != nil {
+	if err := ptrace.SetRegisters(tid, r); err != nil {
 		return 0, err
 	}
 	for {
-		if _, err := ptrace(unix.PTRACE_SINGLESTEP, tid, 0, 0); err != nil {
+		if _, err := ptrace.Request(unix.PTRACE_SINGLESTEP, tid, 0, 0); err != nil {
 			return 0, fmt.Errorf("%s: let thread %d step: %w", name, tid, err)
 		}
-		status, err := awaitStop(tid)
+		status, err := ptrace.AwaitStop(tid)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
-		if int(status)>>16 == eventStop {
+		if int(status)>>16 == ptrace.EventStop {
 			continue
 		}
 		if status.StopSignal() != unix.SIGTRAP {
@@ -286,7 +281,7 @@ func single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments 
 		}
 		break
 	}
-	after, err := getRegisters(tid)
+	after, err := ptrace.Registers(tid)
 	if err != nil {
 		return 0, err
 	}
@@ -309,7 +304,7 @@ func (p *process) inject(at uint64) error {
 		return err
 	}
 	p.injected = address
-	return writeMemory(p.pid, page{address, injectionCode})
+	return ptrace.WriteMemory(p.pid, ptrace.Piece{Address: address, Content: injectionCode})
 }
 
 // withdraw removes the mapping.

@@ -10,14 +10,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // TestKilledBeforeItStops: who waits for a process to come to its first stop does not wait for ever if it is killed before,
 // though others are traced, and whether its end is seen in this wait or was in the one before.
 func TestKilledBeforeItStops(t *testing.T) {
 	for _, before := range []bool{false, true} {
-		err := peers.OnThread(func() error { return awaitOneAlive(before) })
+		err := osthread.Run(func() error { return awaitOneAlive(before) })
 		if err != nil {
 			t.Errorf("its end was seen before: %v: %v", before, err)
 		}
@@ -33,7 +35,7 @@ func awaitOneAlive(before bool) error {
 		}
 		defer cmd.Wait()
 		defer cmd.Process.Kill()
-		if _, err := ptrace(unix.PTRACE_SEIZE, cmd.Process.Pid, 0, unix.PTRACE_O_EXITKILL); err != nil {
+		if _, err := ptrace.Request(unix.PTRACE_SEIZE, cmd.Process.Pid, 0, unix.PTRACE_O_EXITKILL); err != nil {
 			return err
 		}
 	}
@@ -42,21 +44,21 @@ func awaitOneAlive(before bool) error {
 	}
 	var arrived newcomers
 	if before {
-		tid, status, err := awaitAny()
+		tid, status, err := ptrace.AwaitAny()
 		if err != nil {
 			return err
 		}
 		arrived.note(tid, status)
 	}
-	born, err := arrived.await(1, func() bool { return !isAlive(killed.Process.Pid) })
+	born, err := arrived.await(1, func() bool { return !procfs.IsAlive(killed.Process.Pid) })
 	if err == nil {
 		return fmt.Errorf("%d has come to stop, and was killed", born)
 	}
 	pid := other.Process.Pid
-	if _, err := ptrace(unix.PTRACE_INTERRUPT, pid, 0, 0); err != nil {
+	if _, err := ptrace.Request(unix.PTRACE_INTERRUPT, pid, 0, 0); err != nil {
 		return err
 	}
-	born, err = newcomers{}.await(1, func() bool { return !isAlive(pid) })
+	born, err = newcomers{}.await(1, func() bool { return !procfs.IsAlive(pid) })
 	if err == nil && !slices.Equal(born, []int{pid}) {
 		err = fmt.Errorf("%d has come to stop, not %d", born, pid)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -21,17 +22,6 @@ func chosenDelays() []time.Duration {
 		return delays
 	}
 	return []time.Duration{delays[0], delays[2], delays[4]}
-}
-
-// await waits for a condition.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for this: %s", what)
-		}
-		time.Sleep(200 * time.Microsecond)
-	}
 }
 
 // operations returns what a client can do to a running group that has an image.
@@ -79,7 +69,7 @@ func daemonIsKilled(t *testing.T, name, backend string) {
 		if err := <-done; err != nil && name != "command" && !namesDaemon(err) {
 			t.Errorf("killed after %v: %v", delay, err)
 		}
-		await(t, "the daemon's death is noticed", func() bool { return c.Err() != nil })
+		testkit.Await(t, "the daemon's death is noticed", func() bool { return c.Err() != nil })
 		for again, operation := range operations(t, c, g, image.ID) {
 			if err := operation(); !namesDaemon(err) {
 				t.Errorf("killed after %v, then %s: %v", delay, again, err)
@@ -144,7 +134,7 @@ func killCRIUDuring(t *testing.T, delay time.Duration, operation func() error) e
 	done := make(chan error, 1)
 	go func() { done <- operation() }()
 	var pids []int
-	await(t, "CRIU runs", func() bool {
+	testkit.Await(t, "CRIU runs", func() bool {
 		pids = find("criu") // it says "criu: dump ..." of itself later
 		return len(pids) > 0 || len(done) > 0
 	})
@@ -172,7 +162,7 @@ func TestProxyIsKilled(t *testing.T) {
 		}
 		pid := g.PID()
 		kill(t, pid)
-		await(t, "the proxy is dead", func() bool { return stateOf(pid) == "" })
+		testkit.Await(t, "the proxy is dead", func() bool { return stateOf(pid) == "" })
 		err := operations(t, c, g, image.ID)[name]()
 		if name == "restore" {
 			if err != nil {
@@ -237,7 +227,7 @@ func peerIsKilled(t *testing.T, c *Client) {
 	for _, name := range []string{"checkpoint", "quiesce"} {
 		pid := hostPID(t, g, g.processes[0].PID)
 		kill(t, pid)
-		await(t, "merecat is dead", func() bool { return stateOf(pid) == "Z" })
+		testkit.Await(t, "merecat is dead", func() bool { return stateOf(pid) == "Z" })
 		err := operations(t, c, g, image.ID)[name]()
 		var died *peers.Died
 		if !errors.As(err, &died) || died.Peer != "merecat" || died.Status.Signal() != unix.SIGKILL {
@@ -285,14 +275,14 @@ func TestCheckerIsKilled(t *testing.T) {
 		t.Run(busy, func(t *testing.T) {
 			l := watchLeftovers(t)
 			checker, wait := startChecker(t, busy)
-			await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
+			testkit.Await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
 			tree := l.note(t)
 			if len(tree) < 4 {
 				t.Fatalf("below the test run only %d processes", len(tree))
 			}
 			kill(t, checker)
 			wait()
-			await(t, "everything below the checker is gone", func() bool { return !anyAlive(tree) })
+			testkit.Await(t, "everything below the checker is gone", func() bool { return !anyAlive(tree) })
 			l.check(t)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -52,12 +53,12 @@ func TestKillsAtRandom(t *testing.T) {
 // killChecker kills a checker that is busy.
 func killChecker(t *testing.T, l *leftovers, random *rand.Rand) {
 	pid, wait := startChecker(t, "busy")
-	await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
+	testkit.Await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
 	time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // to kill at another moment, not to wait for anything
 	tree := l.note(t)
 	kill(t, pid)
 	wait()
-	await(t, "everything below the checker is gone", func() bool { return !anyAlive(tree) })
+	testkit.Await(t, "everything below the checker is gone", func() bool { return !anyAlive(tree) })
 }
 
 // killAround has a client take a group back and forth, while processes around it are

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -36,7 +37,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := memoryFile(pieces...)
+	spec, err := sys.MemoryFile("tandem group", pieces...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +55,15 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
 	if group.page, err = openPage(a.descriptors[2]); err != nil {
-		closeAll(a.descriptors[:2])
-		closeAll(a.descriptors[3:])
+		sys.CloseAll(a.descriptors[:2])
+		sys.CloseAll(a.descriptors[3:])
 		return nil, errors.Join(err, group.Close())
 	}
 	for n, fd := range a.descriptors[3:] {
 		o, err := readOutput(fd)
 		if err != nil {
-			closeAll(a.descriptors[:2])
-			closeAll(a.descriptors[3+n+1:])
+			sys.CloseAll(a.descriptors[:2])
+			sys.CloseAll(a.descriptors[3+n+1:])
 			return nil, errors.Join(err, group.Close())
 		}
 		group.outputs = append(group.outputs, o)
@@ -92,7 +93,7 @@ func (c *Client) keep(g *Group) error {
 // discard lets go of an answer that nobody waits for any more. If a group was started, it is closed, since
 // nobody else knows of it; discard does not wait for that.
 func (c *Client) discard(a answer) {
-	closeAll(a.descriptors)
+	sys.CloseAll(a.descriptors)
 	if a.Group == 0 {
 		return
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // requests are how many a client has sent, and for how many replies it waits.
@@ -26,7 +29,7 @@ func TestCancelledStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Kill(c.pid, unix.SIGCONT)
-		await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
+		testkit.Await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
 		already, _ := c.requests()
 		for range starts {
 			cancelStart(t, c)
@@ -34,7 +37,7 @@ func TestCancelledStarts(t *testing.T) {
 		if err := unix.Kill(c.pid, unix.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "each group was closed", func() bool {
+		testkit.Await(t, "each group was closed", func() bool {
 			sent, waiting := c.requests()
 			return sent == already+2*starts && waiting == 0
 		})
@@ -60,7 +63,7 @@ func cancelStart(t *testing.T, c *Client) {
 		_, err := c.Start(ctx, merecat())
 		result <- err
 	}()
-	await(t, "the daemon was asked", func() bool { _, waiting := c.requests(); return waiting > 0 })
+	testkit.Await(t, "the daemon was asked", func() bool { _, waiting := c.requests(); return waiting > 0 })
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no reply from the checkpoint daemon to start") {
 		t.Errorf("a start that was cancelled: %v", err)
@@ -89,7 +92,7 @@ func TestClientClosedDuringStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := daemon.call(testContext(t), r, spec)
-	closeAll(spec)
+	sys.CloseAll(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +100,12 @@ func TestClientClosedDuringStart(t *testing.T) {
 	send(theirs, sequence, a.reply, a.descriptors)
 	c.closed, c.groups = true, nil // as Close does first
 	c.mu.Unlock()
-	closeAll(a.descriptors)
+	sys.CloseAll(a.descriptors)
 	if err := <-result; !errors.Is(err, errClosed) {
 		t.Errorf("a start as the client was closed: %v", err)
 	}
 	if _, err := daemon.call(testContext(t), request{Operation: operationClose, Group: a.Group}, nil); err != nil {
 		t.Error(err)
 	}
-	await(t, "no descriptor is left", func() bool { return openFiles(t) <= before+2 })
+	testkit.Await(t, "no descriptor is left", func() bool { return openFiles(t) <= before+2 })
 }

@@ -3,7 +3,6 @@
 package ckptd
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/sockdiag"
+	"github.com/tandem-mc/tandem/internal/sys/sockopt"
 )
 
 // lonely is a Unix socket that is not connected: it listens, or gets datagrams, or does nothing yet.
@@ -49,12 +52,12 @@ func (m *memoryImage) describeLonely(d *descriptor, f openFile, fd, kind int) er
 		return err
 	}
 	if s.listens = accepts != 0; s.listens {
-		number, err := inode(fd)
+		number, err := sys.Inode(fd)
 		if err != nil {
 			return err
 		}
 		pending := uint32(0)
-		if pending, s.backlog, err = unixQueue(m.group.network, number); err != nil {
+		if pending, s.backlog, err = sockdiag.UnixQueue(m.group.network, number); err != nil {
 			return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", errRefused, f.number, f.pid, err)
 		}
 		if pending > 0 {
@@ -62,7 +65,7 @@ func (m *memoryImage) describeLonely(d *descriptor, f openFile, fd, kind int) er
 		}
 	}
 	for _, o := range carriedUnix {
-		if value, err := getOption(fd, unix.SOL_SOCKET, o); err == nil {
+		if value, err := sockopt.Get(fd, unix.SOL_SOCKET, o); err == nil {
 			s.options = append(s.options, option{unix.SOL_SOCKET, o, value})
 		}
 	}
@@ -101,7 +104,7 @@ func (s *lonely) describeFile(pid int) (err error) {
 
 // make makes a socket like it, in the network of the group.
 func (s *lonely) make(of *revival) (fd int, err error) {
-	err = inNetwork(of.network, func() (err error) {
+	err = netns.InFile(of.network, func() (err error) {
 		fd, err = unix.Socket(unix.AF_UNIX, s.kind|unix.SOCK_CLOEXEC, 0)
 		return err
 	})
@@ -109,8 +112,8 @@ func (s *lonely) make(of *revival) (fd int, err error) {
 		return -1, err
 	}
 	for _, o := range s.options {
-		if now, e := getOption(fd, o.level, o.name); err == nil && (e != nil || string(now) != string(o.value)) {
-			err = setOption(fd, o.level, o.name, o.value)
+		if now, e := sockopt.Get(fd, o.level, o.name); err == nil && (e != nil || string(now) != string(o.value)) {
+			err = sockopt.Set(fd, o.level, o.name, o.value)
 		}
 	}
 	if err == nil && s.name != "" {
@@ -134,7 +137,7 @@ func (s *lonely) bind(of *revival, fd int) error {
 	if s.name[0] == '@' {
 		return unix.Bind(fd, &unix.SockaddrUnix{Name: s.name})
 	}
-	return peers.OnThread(func() error {
+	return osthread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}
@@ -157,30 +160,4 @@ func (s *lonely) bind(of *revival, fd int) error {
 
 func setTimes(path string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
-}
-
-// Of sock_diag(7) for the queue of a Unix socket that listens.
-const (
-	diagShowQueue = 0x10 // UDIAG_SHOW_RQLEN
-	diagQueue     = 4    // UNIX_DIAG_RQLEN
-)
-
-// unixQueue tells how many connections to a listening socket wait, and how many may.
-func unixQueue(network *os.File, number uint64) (pending uint32, most int, err error) {
-	b, err := askUnix(network, number, diagShowQueue)
-	if err != nil {
-		return 0, 0, err
-	}
-	for at := diagHeader + diagUnixSize; at+diagAttribute <= len(b); {
-		size, kind := int(binary.NativeEndian.Uint16(b[at:])), binary.NativeEndian.Uint16(b[at+2:])
-		if size < diagAttribute || at+size > len(b) {
-			break
-		}
-		if kind == diagQueue && size >= diagAttribute+8 {
-			value := b[at+diagAttribute:]
-			return binary.NativeEndian.Uint32(value), int(binary.NativeEndian.Uint32(value[4:])), nil
-		}
-		at += (size + 3) &^ 3
-	}
-	return 0, 0, errors.New("this Linux does not tell the queue of a Unix socket")
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // mapping is a piece of a process's address space, as /proc/PID/smaps describes it.
@@ -68,7 +71,7 @@ func (p *process) examineFlags() error {
 	defer unix.Close(fd)
 	buffer, giveBack := borrow()
 	defer giveBack()
-	text, err := readAll(fd, buffer[:0])
+	text, err := procfs.ReadAll(fd, buffer[:0])
 	if err != nil {
 		return &fs.PathError{Op: "read", Path: path, Err: err}
 	}
@@ -85,9 +88,9 @@ func (p *process) examineFlags() error {
 		}
 		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
 		case "Private_Dirty", "Private_Hugetlb":
-			p.private += parseKibibytes(string(value))
+			p.private += procfs.ParseKibibytes(string(value))
 		case "Anonymous":
-			m.touched = parseKibibytes(string(value)) > 0
+			m.touched = procfs.ParseKibibytes(string(value)) > 0
 		case "VmFlags":
 			m.flags = strings.Fields(string(value))
 		}
@@ -185,8 +188,8 @@ func (p *process) keepWiped(m *mapping) error {
 	if m.length > maxWiped {
 		return refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.pid)
 	}
-	w := page{address: m.from, content: make([]byte, m.length)}
-	if err := readMemory(p.pid, w); err != nil {
+	w := ptrace.Piece{Address: m.from, Content: make([]byte, m.length)}
+	if err := ptrace.ReadMemory(p.pid, w); err != nil {
 		return err
 	}
 	p.wiped = append(p.wiped, w)
@@ -198,7 +201,7 @@ const roomForMaps = 32 << 10
 
 // mappingsOf is what p.maps is for another process, without the mapping for calls.
 func mappingsOf(pid int, injected uint64) (string, error) {
-	text, err := readRoom(fmt.Sprintf("/proc/%d/maps", pid), roomForMaps)
+	text, err := procfs.ReadSized(fmt.Sprintf("/proc/%d/maps", pid), roomForMaps)
 	if err != nil || injected == 0 {
 		return string(text), err
 	}

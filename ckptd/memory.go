@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -66,7 +68,7 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 	}
 	m := &memoryImage{group: h, tracer: h.tracer, owned: map[proxy.ID]int{}}
 	err = h.tracer.do(func() error {
-		here, leave, err := stay()
+		here, leave, err := osthread.Stay()
 		if err != nil {
 			return err
 		}
@@ -391,7 +393,7 @@ func (m *memoryImage) copy(p *process, limbo *os.File) (*process, error) {
 
 // readClock notes the monotonic time, which is to go on from there after a restore.
 func (m *memoryImage) readClock(pid int) error {
-	text, err := readProc(fmt.Sprintf("/proc/%d/timens_offsets", pid))
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/timens_offsets", pid))
 	if errors.Is(err, os.ErrNotExist) {
 		return refuse("this Linux has no time namespaces")
 	}
@@ -446,8 +448,8 @@ func (m *memoryImage) weigh() int64 {
 	total := m.fixed()
 	for _, p := range m.processes {
 		// Of one that has ended nothing can be read, and it holds nothing.
-		text, _ := readProc(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-		total += status(text).bytes("Pss_Anon:")
+		text, _ := procfs.Read(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		total += procfs.Status(text).Bytes("Pss_Anon:")
 	}
 	return total
 }
@@ -463,7 +465,7 @@ func (m *memoryImage) pids() (all []int) {
 // alive tells whether the copies are there, stopped.
 func (m *memoryImage) alive() bool {
 	for _, p := range m.processes {
-		if state, _ := stateOfProcess(strconv.Itoa(p.pid)); state != 't' {
+		if state, _ := procfs.State(strconv.Itoa(p.pid)); state != 't' {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -320,7 +321,7 @@ func TestCopiesAreKilled(t *testing.T) {
 	}
 	slices.Sort(copies) // the first one belongs to the first image
 	kill(t, copies[0])
-	await(t, "the copy is gone", func() bool { return stateOf(copies[0]) == "" })
+	testkit.Await(t, "the copy is gone", func() bool { return stateOf(copies[0]) == "" })
 	if err := g.Restore(ctx, images[0].ID); !errors.Is(err, ErrImageGone) {
 		t.Errorf("restore of an image that was killed: %v", err)
 	}
@@ -332,7 +333,7 @@ func TestCopiesAreKilled(t *testing.T) {
 	}
 	pid := g.PID()
 	kill(t, pid)
-	await(t, "the proxy is dead", func() bool { return stateOf(pid) == "" })
+	testkit.Await(t, "the proxy is dead", func() bool { return stateOf(pid) == "" })
 	if err := g.Restore(ctx, images[1].ID); !errors.Is(err, ErrImageGone) {
 		t.Errorf("restore of an image that ended with the proxy: %v", err)
 	}

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sort"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -194,90 +193,23 @@ func decodeMessage(b []byte, kind messageKind, body any) (sequence uint32, err e
 	return binary.BigEndian.Uint32(b[8:]), nil
 }
 
-// sendMessage writes to a blocking SEQPACKET socket.
-func sendMessage(socket int, message []byte, descriptors []int) error {
-	var rights []byte
-	if len(descriptors) > 0 {
-		rights = unix.UnixRights(descriptors...)
-	}
-	for {
-		err := unix.Sendmsg(socket, message, rights, nil, unix.MSG_NOSIGNAL)
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// receiveMessage reads one message from a blocking SEQPACKET socket; io.EOF is its end.
+// receiveMessage receives a message of this protocol, or of CRIU's, from a socket that blocks; io.EOF is the end.
 func receiveMessage(socket int) (message []byte, descriptors []int, err error) {
-	b, err := roomForNext(socket)
+	size, err := seqpacket.NextSize(socket)
 	if err != nil {
 		return nil, nil, err
 	}
-	control := make([]byte, unix.CmsgSpace(4*maxDescriptors))
-	for {
-		n, nc, flags, _, err := unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.ECONNRESET:
-			return nil, nil, io.EOF
-		case err != nil:
-			return nil, nil, err
-		}
-		descriptors, err := parseDescriptors(control[:nc])
-		if n == 0 {
-			closeAll(descriptors)
-			return nil, nil, io.EOF
-		}
-		if err == nil && (flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || n > maxMessage || len(descriptors) > maxDescriptors) {
-			err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
-		}
-		if err != nil {
-			closeAll(descriptors)
-			return nil, nil, err
-		}
-		return b[:n], descriptors, nil
+	message = make([]byte, min(max(size, 1), maxMessage+1))
+	size, descriptors, err = seqpacket.Receive(socket, message, maxDescriptors, 0)
+	if err == nil && size > maxMessage {
+		sys.CloseAll(descriptors)
+		err = seqpacket.ErrTooLong
 	}
-}
-
-// roomForNext waits for a message, and returns as many bytes as it has, but at most one too many.
-func roomForNext(socket int) ([]byte, error) {
-	for {
-		n, _, err := unix.Recvfrom(socket, nil, unix.MSG_PEEK|unix.MSG_TRUNC)
-		switch err {
-		case nil:
-			return make([]byte, min(max(n, 1), maxMessage+1)), nil
-		case unix.EINTR:
-		case unix.ECONNRESET:
-			return nil, io.EOF
-		default:
-			return nil, err
-		}
+	if errors.Is(err, seqpacket.ErrTooLong) || errors.Is(err, seqpacket.ErrLost) {
+		err = fmt.Errorf("a message with more than %d bytes or %d descriptors", maxMessage, maxDescriptors)
 	}
-}
-
-func parseDescriptors(control []byte) ([]int, error) {
-	if len(control) == 0 {
-		return nil, nil
-	}
-	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return nil, fmt.Errorf("control message: %w", err)
+		return nil, nil, err
 	}
-	var all []int
-	for _, m := range messages {
-		fds, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			return all, fmt.Errorf("control message: %w", err)
-		}
-		all = append(all, fds...)
-	}
-	return all, nil
-}
-
-func closeAll(descriptors []int) {
-	for _, fd := range descriptors {
-		unix.Close(fd)
-	}
+	return message[:size], descriptors, nil
 }

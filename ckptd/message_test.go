@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/proxy/garble"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/testkit/garble"
 )
 
 func TestMessagesSurviveTheWire(t *testing.T) {
@@ -174,11 +176,11 @@ func TestGarbledMessages(t *testing.T) {
 // socketPair is a pair of blocking SEQPACKET sockets.
 func socketPair(t testing.TB) (a, b int) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closeAll(pair[:]) })
+	t.Cleanup(func() { sys.CloseAll(pair[:]) })
 	return pair[0], pair[1]
 }
 
@@ -190,7 +192,7 @@ func TestDescriptorsTravel(t *testing.T) {
 	}
 	defer f.Close()
 	before := openFiles(t)
-	if err := sendMessage(a, []byte("hello"), []int{int(f.Fd()), a}); err != nil {
+	if err := seqpacket.Send(a, []byte("hello"), []int{int(f.Fd()), a}); err != nil {
 		t.Fatal(err)
 	}
 	message, descriptors, err := receiveMessage(b)
@@ -198,23 +200,23 @@ func TestDescriptorsTravel(t *testing.T) {
 		t.Fatalf("%q, %v, %v", message, descriptors, err)
 	}
 	for i, want := range []int{int(f.Fd()), a} {
-		x, _ := inode(descriptors[i])
-		if y, _ := inode(want); x != y {
+		x, _ := sys.Inode(descriptors[i])
+		if y, _ := sys.Inode(want); x != y {
 			t.Errorf("descriptor %d is another file", i)
 		}
 		if flags, err := unix.FcntlInt(uintptr(descriptors[i]), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 			t.Errorf("descriptor %d would be inherited: %v", i, err)
 		}
 	}
-	closeAll(descriptors)
+	sys.CloseAll(descriptors)
 	// Over the limits: an error, and nothing stays open.
-	if err := sendMessage(a, []byte("hello"), slices.Repeat([]int{a}, maxDescriptors+1)); err != nil {
+	if err := seqpacket.Send(a, []byte("hello"), slices.Repeat([]int{a}, maxDescriptors+1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := receiveMessage(b); err == nil {
 		t.Error("a message with too many descriptors was received")
 	}
-	if err := sendMessage(a, make([]byte, maxMessage+1), []int{a}); err != nil {
+	if err := seqpacket.Send(a, make([]byte, maxMessage+1), []int{a}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := receiveMessage(b); err == nil {
@@ -255,7 +257,7 @@ func tryReceive(t testing.TB, a, b, n int, message []byte) {
 	if len(message) == 0 || len(message) > maxMessage+100 {
 		return // no message, and more than the kernel may take at once
 	}
-	if err := sendMessage(a, message, slices.Repeat([]int{a}, n)); err != nil {
+	if err := seqpacket.Send(a, message, slices.Repeat([]int{a}, n)); err != nil {
 		t.Fatal(err)
 	}
 	got, descriptors, err := receiveMessage(b)
@@ -265,7 +267,7 @@ func tryReceive(t testing.TB, a, b, n int, message []byte) {
 	if err == nil && (!bytes.Equal(got, message) || len(descriptors) != n) {
 		t.Errorf("%d bytes and %d descriptors became %d and %d", len(message), n, len(got), len(descriptors))
 	}
-	closeAll(descriptors)
+	sys.CloseAll(descriptors)
 }
 
 // TestMalformedFilesInMemory: what comes in a file in memory is bounded, and may be
@@ -277,7 +279,7 @@ func TestMalformedFilesInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fd, err := memoryFile(text, []byte("\n"))
+		fd, err := sys.MemoryFile("tandem group", text, []byte("\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,10 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // next is what an incarnation needs that is to follow another one: a network namespace and
@@ -18,7 +22,7 @@ type next struct {
 
 func (n *next) close() {
 	n.network.Close()
-	closeAll([]int{n.checker, n.group})
+	sys.CloseAll([]int{n.checker, n.group})
 }
 
 // newNext makes what the next incarnation needs. Unless it is nil, inside is carried out in its network.
@@ -28,13 +32,13 @@ func (d *daemon) newNext(inside func() error) (*next, error) {
 		return nil, err
 	}
 	var pair [2]int
-	err = inNetwork(network, func() (err error) {
-		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	err = netns.InFile(network, func() (err error) {
+		pair, err = seqpacket.Pair()
 		if err != nil || inside == nil {
 			return err
 		}
 		if err = inside(); err != nil {
-			closeAll(pair[:])
+			sys.CloseAll(pair[:])
 		}
 		return err
 	})
@@ -43,8 +47,8 @@ func (d *daemon) newNext(inside func() error) (*next, error) {
 		return nil, fmt.Errorf("make a command channel: %w", err)
 	}
 	n := &next{network: network, checker: pair[0], group: pair[1]}
-	if n.inode, err = inode(int(network.Fd())); err == nil {
-		n.channelInode, err = inode(n.group)
+	if n.inode, err = sys.Inode(int(network.Fd())); err == nil {
+		n.channelInode, err = sys.Inode(n.group)
 	}
 	if err != nil {
 		n.close()
@@ -70,7 +74,7 @@ func (h *hosted) renew(inside func() error) (checker, group int, err error) {
 		return -1, -1, err
 	}
 	if err := h.enter(n); err != nil {
-		closeAll([]int{n.checker, n.group})
+		sys.CloseAll([]int{n.checker, n.group})
 		return -1, -1, err
 	}
 	return n.checker, n.group, nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -21,7 +22,7 @@ type numbers struct{ next, limit int }
 func (n *numbers) choose() (int, error) {
 	if n.limit == 0 {
 		const file = "/proc/sys/kernel/pid_max"
-		text, err := readProc(file)
+		text, err := procfs.Read(file)
 		if err == nil {
 			n.limit, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		}

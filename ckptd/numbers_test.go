@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -63,12 +64,12 @@ func TestProxyUsesUpNoNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tids, err := threadsOf(g.PID())
+		tids, err := procfs.Threads(g.PID())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, tid := range tids {
-			if number, err := innerPID(tid); err != nil || number >= 100 {
+			if number, err := procfs.InnerPID(tid); err != nil || number >= 100 {
 				t.Errorf("a thread of the proxy has the number %d, %v", number, err)
 			}
 		}

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // A request is answered in its time. The checker says how long it waits, less a margin in which the
@@ -44,7 +47,7 @@ func (d *daemon) inTime(r request, handle func() (reply, []int), answer func(rep
 	})
 	defer late.Stop()
 	a, given := handle()
-	defer closeAll(given)
+	defer sys.CloseAll(given)
 	if !answered.CompareAndSwap(false, true) {
 		fmt.Fprintf(os.Stderr, "tandem-ckptd: %s of group %d was given up, and has ended now: %q\n", r.Operation, r.Group, a.Error)
 	} else if answer(a, given) {
@@ -96,7 +99,7 @@ func describeThreads(pid int) string {
 	}
 	count := map[string]int{}
 	for _, task := range tasks {
-		state, _ := stateOfProcess(strings.TrimPrefix(task, "/proc/"))
+		state, _ := procfs.State(strings.TrimPrefix(task, "/proc/"))
 		if state == 0 {
 			continue // it has ended since
 		}

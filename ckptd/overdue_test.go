@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestDaemonGivesUpFirst: a request that takes too long is answered all the same, once, with what it waits for.
@@ -78,7 +80,7 @@ func TestSilentDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Kill(c.pid, unix.SIGCONT)
-	await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
+	testkit.Await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	_, err := c.Status(ctx)

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // What a fork carries over shows in the pages that a process has of its own: where the copy
@@ -185,7 +187,7 @@ func (p *process) inherited(copied *process) error {
 
 // memorySizes are the sizes of all mappings, of those of code, and of those of data.
 func memorySizes(pid int) (sizes [3]string, err error) {
-	text, err := readProc(fmt.Sprintf("/proc/%d/statm", pid))
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/statm", pid))
 	if f := strings.Fields(string(text)); len(f) >= 6 {
 		return [3]string{f[0], f[3], f[5]}, nil
 	}

@@ -10,7 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -42,12 +45,12 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 	if err := h.tracer.settle(); err != nil || len(copies) == 0 {
 		return show, err
 	}
-	threads, err := threadsOf(h.process.pid)
+	threads, err := procfs.Threads(h.process.pid)
 	if err != nil {
 		return show, err
 	}
 	for n, tid := range threads {
-		children, err := peers.Children(h.process.pid, tid)
+		children, err := procfs.Children(h.process.pid, tid)
 		if err != nil {
 			return show, err
 		}
@@ -85,9 +88,9 @@ func (h *hosted) park() error {
 		return err
 	}
 	defer v.Close()
-	number, err := inode(int(h.network.Fd()))
+	number, err := sys.Inode(int(h.network.Fd()))
 	if err == nil {
-		err = killAllInNetwork(number, h.process.pid)
+		err = netns.KillAll(number, h.process.pid)
 	}
 	if err == nil {
 		err = v.Reap(0)
@@ -95,7 +98,7 @@ func (h *hosted) park() error {
 	if err != nil {
 		return err
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		return err
 	}

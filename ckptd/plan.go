@@ -2,7 +2,11 @@
 
 package ckptd
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+)
 
 // plan is the program by which a copy makes a process again.
 type plan struct {
@@ -25,9 +29,6 @@ func (p *process) plan(descriptors int, renewed []renewal) plan {
 	return plan{fork: fork, made: made, main: main, threads: main.makeThreads(p.threads[1:])}
 }
 
-// maxSent is how many descriptors the kernel sends in one message: SCM_MAX_FD in net/scm.h.
-const maxSent = 253
-
 // checkPlan refuses a copy of which no process could be made again.
 func (p *process) checkPlan() error {
 	renewed, sent := p.mayRenew(), 2 // the namespaces
@@ -41,8 +42,8 @@ func (p *process) checkPlan() error {
 			sent++
 		}
 	}
-	if sent > maxSent {
-		return refuse("process %d of the group has %d open and mapped files to be opened again, more than %d", p.inner, sent-2, maxSent-2)
+	if sent > seqpacket.MaxDescriptors {
+		return refuse("process %d of the group has %d open and mapped files to be opened again, more than %d", p.inner, sent-2, seqpacket.MaxDescriptors-2)
 	}
 	if err := p.plan(sent, renewed).main.program.fit(); err != nil {
 		return refuse("process %d of the group, with %d threads, %d descriptors and %d mappings, could not be made again: %w",

@@ -5,50 +5,53 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // outOfReach says which process of the group CRIU cannot save, and what helps; empty if there is none. CRIU asks for the
 // resource limits of each, which the kernel tells of processes with other users or groups only to those with CAP_SYS_RESOURCE. Containers
 // often do not have it.
 func (h *hosted) outOfReach() (string, error) {
-	if capable, err := hasCapability(unix.CAP_SYS_RESOURCE); err != nil || capable {
+	if capable, err := procfs.HasCapability(unix.CAP_SYS_RESOURCE); err != nil || capable {
 		return "", err
 	}
-	network, err := inode(int(h.network.Fd()))
+	network, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return "", err
 	}
-	all, err := processesInNetwork(network)
+	all, err := netns.Processes(network)
 	if err != nil {
 		return "", err
 	}
 	for _, pid := range all {
-		text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", pid))
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		if s := status(text); foreign(s) {
+		if s := procfs.Status(text); foreign(s) {
 			return fmt.Sprintf("CRIU cannot save %s, which runs as user %s and group %s, since tandem runs without the capability CAP_SYS_RESOURCE; "+
 				"give tandem that (docker run --cap-add SYS_RESOURCE), have the peer run as root, or give it choices, so that it needs no checkpoints",
-				strings.TrimSpace(s.field("Name:")), firstOf(s.field("Uid:")), firstOf(s.field("Gid:"))), nil
+				strings.TrimSpace(s.Field("Name:")), firstOf(s.Field("Uid:")), firstOf(s.Field("Gid:"))), nil
 		}
 	}
 	return "", nil
 }
 
 // foreign tells whether a process has a user or group other than root's, be it the real, the effective or the saved one.
-func foreign(s status) bool {
+func foreign(s procfs.Status) bool {
 	const compared = 3
 	for _, name := range []string{"Uid:", "Gid:"} {
-		ids := strings.Fields(s.field(name))
+		ids := strings.Fields(s.Field(name))
 		if slices.ContainsFunc(ids[:min(compared, len(ids))], func(id string) bool { return id != "0" }) {
 			return true
 		}
@@ -62,19 +65,6 @@ func firstOf(line string) string {
 		return ids[1]
 	}
 	return "?"
-}
-
-// hasCapability tells whether the daemon has a capability, and so CRIU.
-func hasCapability(number int) (bool, error) {
-	text, err := readProc("/proc/self/status")
-	if err != nil {
-		return false, err
-	}
-	set, err := strconv.ParseUint(strings.TrimSpace(status(text).field("CapEff:")), 16, 64)
-	if err != nil {
-		return false, fmt.Errorf("capabilities in /proc/self/status: %w", err)
-	}
-	return set>>number&1 == 1, nil
 }
 
 // dumps counts how often CRIU has failed to save a group. What it cannot do for one it cannot do for the next, which is started in the same

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 func TestForeign(t *testing.T) {
@@ -16,7 +18,7 @@ func TestForeign(t *testing.T) {
 		"Uid:\t0\t0\t0\t0\nGid:\t33\t0\t0\t0\n":  true,
 		"Uid:\t0\t0\t0\t0\nGid:\t0\t33\t33\t0\n": true,
 	} {
-		if got := foreign(status(text)); got != want {
+		if got := foreign(procfs.Status(text)); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
 	}

@@ -1,18 +1,19 @@
 package ckptd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -50,12 +51,12 @@ func probeCheckpoint(ctx context.Context, o Options, found []Finding) Finding {
 
 // tryFilter holds packets back in a network that nobody uses.
 func tryFilter() error {
-	network, err := newNetwork()
+	network, err := netns.New()
 	if err != nil {
 		return err
 	}
 	defer network.Close()
-	return inNetwork(network, func() error { return errors.Join(holdPackets(), releasePackets()) })
+	return netns.InFile(network, func() error { return errors.Join(holdPackets(), releasePackets()) })
 }
 
 func findingOfFilter(err error) Finding {
@@ -118,7 +119,7 @@ func tellsWaitChannel() bool {
 	tid, ended := make(chan int), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = peers.OnThread(func() error {
+		_ = osthread.Run(func() error {
 			tid <- unix.Gettid()
 			_, err := unix.Read(pair[0], make([]byte, 1)) // until the other end is closed
 			return err
@@ -180,7 +181,7 @@ var neededCapabilities = map[string]uint{
 
 func probeCapabilities() Finding {
 	f := Finding{Name: "capabilities"}
-	effective, err := effectiveCapabilities()
+	effective, err := procfs.EffectiveCapabilities()
 	if err != nil {
 		f.Detail, f.Fix = err.Error(), "mount /proc"
 		return f
@@ -201,19 +202,6 @@ func probeCapabilities() Finding {
 		f.Detail = "no CAP_SYS_RESOURCE: CRIU can dump processes of root only, so peers must run as root"
 	}
 	return f
-}
-
-func effectiveCapabilities() (uint64, error) {
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range bytes.Lines(b) {
-		if value, ok := bytes.CutPrefix(line, []byte("CapEff:")); ok {
-			return strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-		}
-	}
-	return 0, errors.New("/proc/self/status has no line CapEff")
 }
 
 func probePrograms(o Options) Finding {

@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -36,7 +38,7 @@ type process struct {
 	sizes   [3]string // of its mappings
 	renewed bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
-	wiped       []page
+	wiped       []ptrace.Piece
 	parent      *process   // nil: it is a peer
 	children    []*process // that it has forked, in their order
 	descent     *descent   // nil: it is a peer
@@ -47,15 +49,9 @@ type process struct {
 	timers      [3]unix.Itimerval // real, virtual, profiling
 	subreaper   uint64
 	directory   string
-	injected    uint64 // address of the mapping for calls, 0 if there is none
-	common      status // of the first thread
-	tables      int64  // bytes of page tables
-}
-
-// page is a piece of memory with its content.
-type page struct {
-	address uint64
-	content []byte
+	injected    uint64        // address of the mapping for calls, 0 if there is none
+	common      procfs.Status // of the first thread
+	tables      int64         // bytes of page tables
 }
 
 // thread is one of its threads, the first one being the process's own.
@@ -66,7 +62,7 @@ type thread struct {
 	call        uint64 // number of the system call that it waits in, or noCall: see waits
 	vector      []byte // the floating point and vector registers
 	mask        uint64
-	rseq        rseq
+	rseq        ptrace.RseqArea
 	robust      [2]uint64 // list of robust mutexes: address and length of its head
 	clearTID    uint64
 	stack       [24]byte // alternate signal stack
@@ -78,7 +74,7 @@ type thread struct {
 // until the process is thawed.
 func freeze(pid int, here *unix.CPUSet) (*process, error) {
 	p := &process{pid: pid}
-	tids, err := threadsOf(pid)
+	tids, err := procfs.Threads(pid)
 	if err != nil {
 		return p, err
 	}
@@ -90,9 +86,9 @@ func freeze(pid int, here *unix.CPUSet) (*process, error) {
 		p.threads = append(p.threads, t)
 	}
 	for _, t := range p.threads { // they stop side by side
-		e := awaitInterrupt(t.tid)
+		e := ptrace.AwaitInterrupt(t.tid)
 		if e == nil {
-			t.registers, e = getRegisters(t.tid)
+			t.registers, e = ptrace.Registers(t.tid)
 			t.call = t.registers.Orig_rax
 		}
 		err = errors.Join(err, e)
@@ -100,7 +96,7 @@ func freeze(pid int, here *unix.CPUSet) (*process, error) {
 	if err != nil {
 		return p, err
 	}
-	again, err := threadsOf(pid)
+	again, err := procfs.Threads(pid)
 	if err == nil && len(again) != len(tids) {
 		err = fmt.Errorf("%w: process %d starts threads", ErrNotQuiescent, pid)
 	}
@@ -117,12 +113,12 @@ func (p *process) thaw() error {
 	}
 	for _, t := range p.threads {
 		if t.vector != nil { // its state was read, and may have been changed since
-			errs = append(errs, setRegisters(t.tid, t.resumption()), setSignalMask(t.tid, t.mask))
+			errs = append(errs, ptrace.SetRegisters(t.tid, t.resumption()), ptrace.SetSignalMask(t.tid, t.mask))
 		}
 		if t.processors != (unix.CPUSet{}) {
-			errs = append(errs, setProcessors(t.tid, &t.processors))
+			errs = append(errs, osthread.SetProcessors(t.tid, &t.processors))
 		}
-		errs = append(errs, detach(t.tid))
+		errs = append(errs, ptrace.Detach(t.tid))
 	}
 	return errors.Join(errs...)
 }
@@ -166,7 +162,7 @@ func (t *thread) repeat() unix.PtraceRegs {
 
 // examine reads what there is to know from outside of a frozen process, but for its memory and its files.
 func (p *process) examine() error {
-	vector := make([]byte, maxXstate)
+	vector := make([]byte, ptrace.MaxXstate)
 	for n, t := range p.threads {
 		if err := t.examine(p.pid, vector); err != nil {
 			return err
@@ -175,7 +171,7 @@ func (p *process) examine() error {
 			return err
 		}
 	}
-	if timers, err := readProc(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
+	if timers, err := procfs.Read(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
 		return refuse("process %d has POSIX timers (timer_create)", p.pid)
 	}
 	var err error
@@ -194,7 +190,7 @@ func (p *process) examine() error {
 // examine uses a buffer, which has room for the vector registers.
 func (t *thread) examine(pid int, vector []byte) (err error) {
 	var instruction [2]byte
-	if err := readMemory(pid, page{t.registers.Rip - 2, instruction[:]}); err != nil {
+	if err := ptrace.ReadMemory(pid, ptrace.Piece{Address: t.registers.Rip - 2, Content: instruction[:]}); err != nil {
 		return err
 	}
 	if int64(t.registers.Orig_rax) < 0 || instruction != syscallInstruction {
@@ -203,21 +199,21 @@ func (t *thread) examine(pid int, vector []byte) (err error) {
 	if t.call == noCall {
 		return refuse("thread %d of process %d waits in a system call that was interrupted before, by somebody else, and whose number cannot be seen any more", t.tid, pid)
 	}
-	if t.mask, err = getSignalMask(t.tid); err != nil {
+	if t.mask, err = ptrace.SignalMask(t.tid); err != nil {
 		return err
 	}
-	n, err := getRegisterSet(t.tid, ntX86Xstate, vector)
+	n, err := ptrace.RegisterSet(t.tid, ptrace.NtX86Xstate, vector)
 	if err != nil {
 		return err
 	}
-	if t.rseq, err = getRseq(t.tid); err != nil {
+	if t.rseq, err = ptrace.Rseq(t.tid); err != nil {
 		return err
 	}
-	if t.robust, err = robustList(t.tid); err != nil {
+	if t.robust, err = ptrace.RobustList(t.tid); err != nil {
 		return err
 	}
 	t.vector = slices.Clone(vector[:n])
-	return setSignalMask(t.tid, blockAll)
+	return ptrace.SetSignalMask(t.tid, blockAll)
 }
 
 // statusOfAll are the lines of /proc/PID/status that all threads must have in common.
@@ -225,15 +221,15 @@ var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "Cap
 
 // examineStatus reads what there is in /proc/PID/status.
 func (p *process) examineStatus(t *thread, first bool) error {
-	text, err := readProc(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
 	if err != nil {
 		return err
 	}
-	lines := status(text)
-	t.name = lines.field("Name:")
-	inner := func(field string) int { return innermost(lines, field) }
+	lines := procfs.Status(text)
+	t.name = lines.Field("Name:")
+	inner := func(field string) int { return lines.Innermost(field) }
 	t.inner = inner("NSpid:")
-	if trap, _ := strconv.ParseUint(lines.field("SigIgn:"), 16, 64); trap&^blockAll != 0 {
+	if trap, _ := strconv.ParseUint(lines.Field("SigIgn:"), 16, 64); trap&^blockAll != 0 {
 		return refuse("process %d ignores the signal SIGTRAP", p.pid)
 	}
 	if first {
@@ -246,14 +242,14 @@ func (p *process) examineStatus(t *thread, first bool) error {
 		} else if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
 			return refuse("process %d is not the leader of its session", p.pid)
 		}
-		p.tables = lines.bytes("VmPTE:")
+		p.tables = lines.Bytes("VmPTE:")
 		if err := p.examineRights(); err != nil {
 			return err
 		}
 		return p.examineKinds()
 	}
 	for _, field := range statusOfAll {
-		if lines.field(field) != p.common.field(field) {
+		if lines.Field(field) != p.common.Field(field) {
 			return refuse("thread %d of process %d has a %s of its own", t.tid, p.pid, strings.TrimSuffix(field, ":"))
 		}
 	}
@@ -263,10 +259,10 @@ func (p *process) examineStatus(t *thread, first bool) error {
 // examineRights refuses a process that may not carry out the calls that a restore takes.
 func (p *process) examineRights() error {
 	const admin = 1 << unix.CAP_SYS_ADMIN
-	if effective, err := strconv.ParseUint(p.common.field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {
+	if effective, err := strconv.ParseUint(p.common.Field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {
 		return refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
 	}
-	if p.common.field("Seccomp:") != "0" && p.common.field("Seccomp_filters:") != strconv.Itoa(proxy.Filters) {
+	if p.common.Field("Seccomp:") != "0" && p.common.Field("Seccomp_filters:") != strconv.Itoa(proxy.Filters) {
 		return refuse("process %d has its system calls filtered (seccomp)", p.pid)
 	}
 	return nil
@@ -275,22 +271,14 @@ func (p *process) examineRights() error {
 // examineKinds refuses a process with memory of a kind that a fork does not carry over.
 func (p *process) examineKinds() error {
 	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
-		if p.common.bytes(name) > 0 {
+		if p.common.Bytes(name) > 0 {
 			return refuse("memory of process %d %s", p.pid, what)
 		}
 	}
-	if strings.Contains(p.common.field("x86_Thread_features:"), "shstk") {
+	if strings.Contains(p.common.Field("x86_Thread_features:"), "shstk") {
 		return refuse("memory of process %d is a shadow stack", p.pid)
 	}
 	return nil
-}
-
-func robustList(tid int) (list [2]uint64, err error) {
-	_, _, errno := unix.Syscall(unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&list[1])))
-	if errno != 0 {
-		return list, fmt.Errorf("read the list of robust mutexes of thread %d: %w", tid, errno)
-	}
-	return list, nil
 }
 
 // questions are what only a thread itself can tell, and where in a program the answers are.
@@ -351,7 +339,7 @@ func encodeTimer(t unix.Itimerval) (b []byte) {
 // would not have.
 func (p *process) disturbed() error {
 	for _, t := range p.threads {
-		pending, err := hasPendingSignals(t.tid)
+		pending, err := ptrace.HasPendingSignals(t.tid)
 		if err != nil {
 			return err
 		}

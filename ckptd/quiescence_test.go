@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -35,7 +36,7 @@ func TestQuiescenceIsChosen(t *testing.T) {
 
 // TestQuiescenceWithoutEBPF: who may not load it judges by /proc, and knows why; if nothing else was wanted it is an error.
 func TestQuiescenceWithoutEBPF(t *testing.T) {
-	err := peers.OnThread(func() error { // which ends with it
+	err := osthread.Run(func() error { // which ends with it
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var none [2]unix.CapUserData
 		if err := unix.Capset(&header, &none[0]); err != nil {

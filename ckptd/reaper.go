@@ -9,7 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // reaper waits for all children of the daemon. As pid 1 of its namespace it also gets
@@ -92,7 +95,7 @@ func (r *reaper) tell() {
 func (r *reaper) start(network *os.File, fork func() (pid int, err error)) (c *child, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err = peers.OnThread(func() error {
+	err = osthread.Run(func() error {
 		if err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter the network namespace of the group: %w", err)
 		}
@@ -122,11 +125,11 @@ func (r *reaper) adopt(pid int) *child {
 // strangersIn counts the processes in a network that nobody waits for, as they were not started
 // by the daemon.
 func (r *reaper) strangersIn(network *os.File) (n int, err error) {
-	number, err := inode(int(network.Fd()))
+	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {
 		return 0, err
 	}
-	all, err := processesInNetwork(number)
+	all, err := netns.Processes(number)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, pid := range all {
@@ -147,7 +150,7 @@ func (r *reaper) reap() {
 			close(c.done)
 		}
 	}
-	all, _ := childrenOf(os.Getpid())
+	all, _ := procfs.AllChildren(os.Getpid())
 	for _, pid := range all {
 		if r.children[pid] == nil {
 			reapChild(pid)

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // A restored process maps some of its memory anew, and gets its own pages of that copied
@@ -83,7 +86,7 @@ func (m *mapping) replaced(root int) (bool, error) {
 		return false, err
 	}
 	defer unix.Close(fd)
-	now, err := inode(fd)
+	now, err := sys.Inode(fd)
 	return now != m.inode, err
 }
 
@@ -202,7 +205,7 @@ func (m *mapping) copyOwn(from, to int) error {
 		}
 		for first, run := range ownRuns(entries[:8*count]) {
 			part, address := buffer[:run*size], at+first*size
-			if err := readMemory(from, page{address, part}); err != nil {
+			if err := ptrace.ReadMemory(from, ptrace.Piece{Address: address, Content: part}); err != nil {
 				return err
 			}
 			if _, err := memory.WriteAt(part, int64(address)); err != nil {

@@ -13,7 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -41,8 +44,8 @@ func (r *revival) abandon() {
 		if r.entered != nil {
 			_ = r.entered() // whose error is known, or does not matter any more
 		}
-		closeAll(r.opened)
-		closeAll([]int{r.checker, r.channel})
+		sys.CloseAll(r.opened)
+		sys.CloseAll([]int{r.checker, r.channel})
 		if r.clock != nil {
 			r.clock.Close()
 		}
@@ -61,14 +64,14 @@ func (b *memory) stop(h *hosted, i *image) error {
 		return err
 	}
 	h.visitor = v
-	old, err := inode(int(h.network.Fd()))
+	old, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return err
 	}
 	var below []int
 	if !ended {
 		below, err = h.killPeers()
-		defer closeAll(below)
+		defer sys.CloseAll(below)
 		if err != nil {
 			return err
 		}
@@ -81,7 +84,7 @@ func (b *memory) stop(h *hosted, i *image) error {
 	}
 	if len(below) > 0 { // they are the proxy's children now, and their IDs will be needed
 		for _, pidfd := range below {
-			if !awaitExit(pidfd, patience) {
+			if !sys.AwaitExit(pidfd, patience) {
 				return errors.New("a process that a peer has started survives SIGKILL")
 			}
 		}
@@ -122,7 +125,7 @@ func (h *hosted) killPeers() (below []int, err error) {
 
 // descendantsOf returns pidfds of what a process has started, parents first.
 func descendantsOf(pid int) (all []int, err error) {
-	children, err := childrenOf(pid)
+	children, err := procfs.AllChildren(pid)
 	if errors.Is(err, fs.ErrNotExist) { // it has ended
 		return nil, nil
 	}
@@ -147,11 +150,11 @@ func descendantsOf(pid int) (all []int, err error) {
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
 func (h *hosted) killOrphans(v *proxy.Visitor, network uint64, last int) error {
-	children, err := peers.Children(h.process.pid, h.process.pid)
+	children, err := procfs.Children(h.process.pid, h.process.pid)
 	if err != nil || len(children) == 0 {
 		return err
 	}
-	if err := killAllInNetwork(network, h.process.pid); err != nil {
+	if err := netns.KillAll(network, h.process.pid); err != nil {
 		return err
 	}
 	return v.Reap(last) // they may be in process groups that are named by a pid of a peer, and have started more
@@ -219,7 +222,7 @@ func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err
 			return err
 		}
 		var leave func()
-		if r.here, leave, err = stay(); err != nil {
+		if r.here, leave, err = osthread.Stay(); err != nil {
 			return err
 		}
 		defer leave()

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -219,7 +221,7 @@ func (s *shared) welcome(connection int) {
 	defer unix.Close(connection)
 	var r request
 	sequence, descriptors, err := receiveRequest(connection, &r) // even of a stranger: else he would not get an answer
-	defer closeAll(descriptors)
+	defer sys.CloseAll(descriptors)
 	if errors.Is(err, io.EOF) {
 		return // it has only looked whether somebody is there
 	}
@@ -231,7 +233,7 @@ func (s *shared) welcome(connection int) {
 	if err == nil {
 		given, err = s.do(connection, who, r, descriptors)
 	}
-	defer closeAll(given)
+	defer sys.CloseAll(given)
 	var answer reply
 	if err != nil {
 		answer = errorReply(err)
@@ -276,7 +278,7 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 	if len(descriptors) != 1 {
 		return nil, fmt.Errorf("%w: to attach with %d descriptors, not 1", ErrInvalid, len(descriptors))
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +292,7 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 	for _, fd := range []int{descriptors[0], connection, pair[1]} {
 		duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
-			closeAll(pair[:])
+			sys.CloseAll(pair[:])
 			return nil, err
 		}
 		f := os.NewFile(uintptr(duplicate), "descriptor of a daemon")

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // startShared runs a shared daemon until the test ends.
@@ -33,7 +36,7 @@ func startShared(t *testing.T, socket string, flags ...string) (pid int) {
 		process.Process.Kill()
 		<-ended
 	})
-	await(t, "the shared daemon listens", func() bool {
+	testkit.Await(t, "the shared daemon listens", func() bool {
 		status, err := AskShared(socket)
 		return err == nil && status.PID == process.Process.Pid
 	})
@@ -89,7 +92,7 @@ func TestSharedDaemon(t *testing.T) {
 	if err := checker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the third client has an image", func() bool {
+	testkit.Await(t, "the third client has an image", func() bool {
 		s := askShared(t, socket)
 		return len(s.Clients) == 3 && len(s.Clients[2].Groups) == 1 && len(s.Clients[2].Groups[0].Images) == 1
 	})
@@ -100,8 +103,8 @@ func TestSharedDaemon(t *testing.T) {
 	l.note(t)
 	kill(t, checker.Process.Pid)
 	checker.Wait()
-	await(t, "the third client is forgotten", func() bool { return len(askShared(t, socket).Clients) == 2 })
-	await(t, "the third client's group has ended", func() bool { return len(find("merecat")) == 2 })
+	testkit.Await(t, "the third client is forgotten", func() bool { return len(askShared(t, socket).Clients) == 2 })
+	testkit.Await(t, "the third client's group has ended", func() bool { return len(find("merecat")) == 2 })
 	if err := g.Restore(testContext(t), first); err != nil {
 		t.Errorf("another client's end has ended an image: %v", err)
 	}
@@ -111,7 +114,7 @@ func TestSharedDaemon(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	await(t, "the first client's group has ended", func() bool { return len(find("merecat")) == 1 })
+	testkit.Await(t, "the first client's group has ended", func() bool { return len(find("merecat")) == 1 })
 	if err := StopShared(socket, true); err != nil {
 		t.Error(err)
 	}
@@ -124,7 +127,7 @@ func TestSharedDaemon(t *testing.T) {
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	await(t, "the shared daemon was waited for", func() bool { return stateOf(pid) == "" })
+	testkit.Await(t, "the shared daemon was waited for", func() bool { return stateOf(pid) == "" })
 	l.check(t)
 }
 
@@ -155,7 +158,7 @@ func TestSharedDaemonIsKilled(t *testing.T) {
 	c := dial(t, socket)
 	g := start(t, c, merecat())
 	kill(t, first)
-	await(t, "the shared daemon is dead", func() bool { return stateOf(first) == "" })
+	testkit.Await(t, "the shared daemon is dead", func() bool { return stateOf(first) == "" })
 	if err := g.Restore(testContext(t), saved(t, g)); err != nil {
 		t.Errorf("the client does not go on: %v", err)
 	}
@@ -265,7 +268,7 @@ func TestClientsThatSayNothingOrNonsense(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sendMessage(connection, message, []int{connection}); err != nil {
+		if err := seqpacket.Send(connection, message, []int{connection}); err != nil {
 			t.Fatal(err)
 		}
 		answer, _, err := receiveMessage(connection)
@@ -289,5 +292,5 @@ func TestClientsThatSayNothingOrNonsense(t *testing.T) {
 		unix.Close(connection)
 	}
 	silent.Close()
-	await(t, "the daemon has closed what it was sent", func() bool { return len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon))) <= before })
+	testkit.Await(t, "the daemon has closed what it was sent", func() bool { return len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon))) <= before })
 }

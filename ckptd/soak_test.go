@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -69,7 +70,7 @@ func (s soaked) run(t *testing.T, cycles int) {
 			}
 			points = append(points, now)
 			first := points[0]
-			await(t, fmt.Sprintf("not more than after half of the cycles, %v", first), func() bool {
+			testkit.Await(t, fmt.Sprintf("not more than after half of the cycles, %v", first), func() bool {
 				now = measure(t, c)
 				return now.descriptors <= first.descriptors+1 && now.processes <= first.processes // one more while a network is made ahead
 			})

@@ -13,6 +13,10 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/sockopt"
+	"github.com/tandem-mc/tandem/internal/sys/tcprepair"
 )
 
 // socket is a TCP socket of the group, in words that suffice to make another like it.
@@ -62,52 +66,9 @@ var carried = [][2]int{
 	{unix.SOL_SOCKET, unix.SO_REUSEADDR}, // last: the end of the repair of a socket clears it
 }
 
-func getOption(fd, level, name int) ([]byte, error) {
-	const most = 32 // of those that are carried
-	return getOptionOf(fd, level, name, most)
-}
-
-// getOptionOf is getOption for one of at most so many bytes.
-func getOptionOf(fd, level, name, size int) ([]byte, error) {
-	b := make([]byte, size)
-	n := uint32(len(b))
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
-		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
-	if errno != 0 {
-		return nil, errno
-	}
-	return b[:n], nil
-}
-
-// hasFilter tells whether packets for the socket are filtered. It asks for no more than the number of instructions, which
-// those of BPF (SO_ATTACH_BPF) do not tell.
-func hasFilter(fd int) (bool, error) {
-	var count uint32
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_GET_FILTER, 0, uintptr(unsafe.Pointer(&count)), 0)
-	if errno == unix.EACCES {
-		return true, nil
-	}
-	if errno != 0 {
-		return false, fmt.Errorf("ask for the filter of a socket: %w", errno)
-	}
-	return count > 0, nil
-}
-
-func setOption(fd, level, name int, value []byte) error {
-	if len(value) == 0 {
-		value = []byte{0}
-	}
-	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
-		uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), 0)
-	if errno != 0 {
-		return fmt.Errorf("set option %d of level %d of a socket: %w", name, level, errno)
-	}
-	return nil
-}
-
 // describeTCP describes a socket, of which fd is a descriptor, or refuses.
 func describeTCP(fd int) (*socket, error) {
-	number, err := inode(fd)
+	number, err := sys.Inode(fd)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +105,7 @@ func (s *socket) describeNames(fd int) error {
 	if err != nil {
 		return err
 	}
-	s.local = addressOf(local)
+	s.local = tcprepair.AddressOf(local)
 	switch s.state {
 	case tcpListen, tcpClose:
 	case tcpEstablished, tcpCloseWait, tcpFinWait2:
@@ -152,7 +113,7 @@ func (s *socket) describeNames(fd int) error {
 		if err != nil {
 			return err
 		}
-		s.remote = addressOf(remote)
+		s.remote = tcprepair.AddressOf(remote)
 	default:
 		return fmt.Errorf("%w: a connection of %v is in state %d of TCP", ErrNotQuiescent, s.local, s.state)
 	}
@@ -168,27 +129,10 @@ func (s *socket) describeNames(fd int) error {
 	return nil
 }
 
-func addressOf(a unix.Sockaddr) netip.AddrPort {
-	switch a := a.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
-	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
-	}
-	return netip.AddrPort{}
-}
-
-func (s *socket) address(a netip.AddrPort) unix.Sockaddr {
-	if s.domain == unix.AF_INET6 {
-		return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
-	}
-	return &unix.SockaddrInet4{Addr: a.Addr().Unmap().As4(), Port: int(a.Port())}
-}
-
 // describeOptions reads the options, of which those that this Linux does not know or the
 // family does not have are left out.
 func (s *socket) describeOptions(fd int) error {
-	filtered, err := hasFilter(fd)
+	filtered, err := sockopt.HasFilter(fd)
 	if err == nil && filtered {
 		err = refuse("the socket of %v has a filter", s.local)
 	}
@@ -199,7 +143,7 @@ func (s *socket) describeOptions(fd int) error {
 		if o[0] == unix.IPPROTO_IPV6 && s.domain != unix.AF_INET6 {
 			continue
 		}
-		if value, err := getOption(fd, o[0], o[1]); err == nil {
+		if value, err := sockopt.Get(fd, o[0], o[1]); err == nil {
 			s.options = append(s.options, option{level: o[0], name: o[1], value: value})
 		}
 	}
@@ -226,10 +170,10 @@ func (s *socket) describeOptions(fd int) error {
 // setOptions sets those that are not the same on the new socket anyway.
 func (s *socket) setOptions(fd int) error {
 	for _, o := range s.options {
-		if now, err := getOption(fd, o.level, o.name); err == nil && bytes.Equal(now, o.value) {
+		if now, err := sockopt.Get(fd, o.level, o.name); err == nil && bytes.Equal(now, o.value) {
 			continue
 		}
-		if err := setOption(fd, o.level, o.name, o.value); err != nil {
+		if err := sockopt.Set(fd, o.level, o.name, o.value); err != nil {
 			return err
 		}
 	}
@@ -261,7 +205,7 @@ func makeSockets(all []*socket) (fds []int, err error) {
 	}
 	defer func() {
 		if err != nil {
-			closeAll(slices.DeleteFunc(fds, func(fd int) bool { return fd < 0 }))
+			sys.CloseAll(slices.DeleteFunc(fds, func(fd int) bool { return fd < 0 }))
 		}
 	}()
 	for n, s := range all { // listening sockets first: others have their port, too
@@ -313,7 +257,7 @@ func (s *socket) makeUnconnected() (fd int, err error) {
 		return -1, err
 	}
 	if err = s.setOptions(fd); err == nil && s.local.Port() != 0 {
-		err = unix.Bind(fd, s.address(s.local))
+		err = unix.Bind(fd, tcprepair.SocketAddress(s.domain, s.local))
 	}
 	if err == nil && s.state == tcpListen {
 		err = unix.Listen(fd, s.backlog)
@@ -325,9 +269,6 @@ func (s *socket) makeUnconnected() (fd int, err error) {
 	return fd, nil
 }
 
-// Sequence numbers that the two ends of a new connection begin with.
-var firstSequence = [2]uint32{1 << 20, 1 << 21}
-
 // makeConnection makes both ends of a connection by TCP_REPAIR: no packet is sent.
 func makeConnection(a, b *socket) (pair [2]int, err error) {
 	pair = [2]int{-1, -1}
@@ -337,7 +278,7 @@ func makeConnection(a, b *socket) (pair [2]int, err error) {
 		if pair[n], err = unix.Socket(s.domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 			break
 		}
-		if err = s.repair(pair[n], remotes[n], firstSequence[n], firstSequence[1-n]); err != nil {
+		if err = s.end(remotes[n]).Begin(pair[n], n); err != nil {
 			break
 		}
 	}
@@ -352,63 +293,18 @@ func makeConnection(a, b *socket) (pair [2]int, err error) {
 		}
 	}
 	if err != nil {
-		closeAll(slices.DeleteFunc(pair[:], func(fd int) bool { return fd < 0 }))
+		sys.CloseAll(slices.DeleteFunc(pair[:], func(fd int) bool { return fd < 0 }))
 	}
 	return pair, err
 }
 
-// Values of TCP_REPAIR and its options: linux/tcp.h.
-const (
-	repairOn         = 1
-	repairOffSilent  = -1
-	queueReceive     = 1
-	queueSend        = 2
-	optionMSS        = 2
-	optionScale      = 3
-	optionSACK       = 4
-	optionTimestamps = 8
-	loopbackMSS      = 65495
-)
-
-// repair makes a fresh socket one end of an established connection.
-func (s *socket) repair(fd int, remote netip.AddrPort, send, receive uint32) error {
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOn); err != nil {
-		return err
-	}
-	for _, q := range []struct {
-		queue int
-		value uint32
-	}{{queueSend, send}, {queueReceive, receive}} {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_QUEUE, q.queue); err != nil {
-			return err
-		}
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUEUE_SEQ, int(q.value)); err != nil {
-			return err
-		}
-	}
-	if err := unix.Bind(fd, s.address(s.local)); err != nil {
-		return err
-	}
-	if err := unix.Connect(fd, s.address(remote)); err != nil {
-		return err
-	}
-	var options []byte
-	for _, o := range [][2]uint32{{optionMSS, loopbackMSS}, {optionScale, s.scales[0] | s.scales[1]<<16}, {optionSACK, 0}, {optionTimestamps, 0}} {
-		options = binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(options, o[0]), o[1])
-	}
-	if err := setOption(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_OPTIONS, options); err != nil {
-		return err
-	}
-	sendWindow, receiveWindow := max(s.windows[0], 1), max(s.windows[1], 1)
-	var window []byte
-	for _, w := range []uint32{receive, sendWindow, sendWindow, receiveWindow, receive} {
-		window = binary.NativeEndian.AppendUint32(window, w)
-	}
-	return setOption(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR_WINDOW, window)
+// end is what a connection is made of.
+func (s *socket) end(remote netip.AddrPort) *tcprepair.End {
+	return &tcprepair.End{Domain: s.domain, Local: s.local, Remote: remote, Windows: s.windows, Scales: s.scales}
 }
 
 func (s *socket) endRepair(fd int) error {
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_REPAIR, repairOffSilent); err != nil {
+	if err := tcprepair.Finish(fd); err != nil {
 		return err
 	}
 	if s.options == nil { // the end that nobody has

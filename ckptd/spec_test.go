@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/tandem-mc/tandem/internal/testkit/garble"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/proxy/garble"
 )
 
 // goodSpec is a description with three files, of which one is empty and one looks like JSON.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestStamps: a file is trusted once it has been left alone for a while, until it is written or read, and not if it was changed just now.
@@ -34,13 +36,13 @@ func TestStamps(t *testing.T) {
 		t.Error("a file is trusted that was written just now")
 	}
 	times := []unix.Timespec{unix.NsecToTimespec(time.Now().Add(-old).UnixNano()), unix.NsecToTimespec(time.Now().Add(-old).UnixNano())}
-	await(t, "the file is trusted", func() bool { note(); return trusted() }) // its time of change cannot be set
+	testkit.Await(t, "the file is trusted", func() bool { note(); return trusted() }) // its time of change cannot be set
 	for what, change := range map[string]func() error{
 		"written":  func() error { return os.WriteFile(file, []byte("CONTENT"), 0o600) },
 		"its time": func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, file, times, 0) },
 		"its mode": func() error { return os.Chmod(file, 0o640) },
 	} {
-		await(t, "the file is trusted", func() bool { note(); return trusted() })
+		testkit.Await(t, "the file is trusted", func() bool { note(); return trusted() })
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // Status is what a daemon has for one client.
@@ -81,7 +83,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 
 // readStatus reads a status from the file in memory that came with a reply.
 func readStatus(descriptors []int, to any) error {
-	defer closeAll(descriptors)
+	defer sys.CloseAll(descriptors)
 	if len(descriptors) != 1 {
 		return fmt.Errorf("the checkpoint daemon gave %d descriptors with its status, not 1", len(descriptors))
 	}
@@ -114,7 +116,7 @@ func readDescriptor(fd, limit int) ([]byte, error) {
 func (d *daemon) answerStatus(channel int) {
 	for {
 		message, descriptors, err := receiveMessage(channel)
-		closeAll(descriptors)
+		sys.CloseAll(descriptors)
 		if err != nil {
 			return // the checker goes on with what it has
 		}
@@ -137,7 +139,7 @@ func (d *daemon) answerStatus(channel int) {
 			answer = errorReply(err)
 		}
 		send(channel, sequence, answer, given)
-		closeAll(given)
+		sys.CloseAll(given)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // newThread is a thread to be made.
@@ -40,8 +43,8 @@ func (t *thread) equip(b *batch) {
 	b.add("set the name of a thread", unix.SYS_PRCTL, unix.PR_SET_NAME, b.put(append([]byte(t.name), 0)))
 	b.add("set the signal stack of a thread", unix.SYS_SIGALTSTACK, b.put(t.stack[:]), 0)
 	b.add("set the signal of the parent's death", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(t.deathSignal))
-	if t.rseq.address != 0 {
-		b.add("set the restartable sequences of a thread", unix.SYS_RSEQ, t.rseq.address, uint64(t.rseq.size), 0, uint64(t.rseq.signature))
+	if t.rseq.Address != 0 {
+		b.add("set the restartable sequences of a thread", unix.SYS_RSEQ, t.rseq.Address, uint64(t.rseq.Size), 0, uint64(t.rseq.Signature))
 	}
 	if t.robust[0] != 0 {
 		b.add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, t.robust[0], t.robust[1])
@@ -96,12 +99,12 @@ func (p *process) equipThreads(b *batch, all []newThread, arrived newcomers) (mi
 			byStack[t.stack] = t
 		}
 	}
-	born, err := arrived.await(len(byStack), func() bool { return !isAlive(p.pid) })
+	born, err := arrived.await(len(byStack), func() bool { return !procfs.IsAlive(p.pid) })
 	if err != nil {
 		return nil, err
 	}
 	for _, tid := range born {
-		r, err := getRegisters(tid)
+		r, err := ptrace.Registers(tid)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
 // Processes that a peer has forked go back with it. A copy of a child would be of no use, since what it forks is
@@ -29,9 +30,9 @@ type descent struct {
 	group      int
 	umask      uint64
 	brk        uint64
-	actions    []byte // of all signals
-	memory     forked // what differs from the parent's
-	forker     rseq   // of the parent, which a fork inherits
+	actions    []byte          // of all signals
+	memory     forked          // what differs from the parent's
+	forker     ptrace.RseqArea // of the parent, which a fork inherits
 }
 
 // kindsOfSharing are what processes may share and these must not: kcmp(2).
@@ -48,12 +49,12 @@ func freezeTree(pid int, parent *process, here *unix.CPUSet) (all []*process, er
 		parent.children = append(parent.children, p)
 	}
 	for _, t := range p.threads {
-		children, err := peers.Children(pid, t.tid)
+		children, err := procfs.Children(pid, t.tid)
 		if err != nil {
 			return all, err
 		}
 		for _, child := range children {
-			if hasEnded(child) {
+			if procfs.HasEnded(child) {
 				return all, fmt.Errorf("%w: process %d has not waited for a child that has ended", ErrNotQuiescent, pid)
 			}
 			below, err := freezeTree(child, p, here)
@@ -79,11 +80,11 @@ func (p *process) examineDescent() error {
 	}
 	d := &descent{forker: p.parent.threads[0].rseq}
 	p.descent = d
-	own, err := fieldsOfStat(p.pid)
+	own, err := procfs.StatFields(p.pid)
 	if err != nil {
 		return err
 	}
-	parents, err := fieldsOfStat(p.parent.pid)
+	parents, err := procfs.StatFields(p.parent.pid)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (p *process) examineDescent() error {
 	}
 	var limits [2]string
 	for n, pid := range []int{p.pid, p.parent.pid} {
-		text, err := readProc(fmt.Sprintf("/proc/%d/limits", pid))
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/limits", pid))
 		if err != nil {
 			return err
 		}
@@ -121,41 +122,20 @@ func (p *process) examineDescent() error {
 func (p *process) examineHeritage() (err error) {
 	d := p.descent
 	for _, field := range append([]string{"Seccomp_filters:"}, statusOfAll...) {
-		if field != "Umask:" && p.common.field(field) != p.parent.common.field(field) {
+		if field != "Umask:" && p.common.Field(field) != p.parent.common.Field(field) {
 			return refuse("process %d has another %s than its parent", p.pid, strings.TrimSuffix(field, ":"))
 		}
 	}
-	if d.umask, err = strconv.ParseUint(p.common.field("Umask:"), 8, 32); err != nil {
+	if d.umask, err = strconv.ParseUint(p.common.Field("Umask:"), 8, 32); err != nil {
 		return fmt.Errorf("the umask of process %d: %w", p.pid, err)
 	}
-	d.session, d.group = innermost(p.common, "NSsid:"), innermost(p.common, "NSpgid:")
+	d.session, d.group = p.common.Innermost("NSsid:"), p.common.Innermost("NSpgid:")
 	leads := d.session == p.inner && d.group == p.inner
-	follows := d.session == innermost(p.parent.common, "NSsid:") && (d.group == p.inner || d.group == innermost(p.parent.common, "NSpgid:"))
+	follows := d.session == p.parent.common.Innermost("NSsid:") && (d.group == p.inner || d.group == p.parent.common.Innermost("NSpgid:"))
 	if !leads && !follows {
 		return refuse("process %d is in a session or a process group that is neither its own nor its parent's", p.pid)
 	}
 	return nil
-}
-
-// innermost is the last of several numbers in a line.
-func innermost(lines status, field string) int {
-	f := strings.Fields(lines.field(field))
-	n, _ := strconv.Atoi(f[max(len(f)-1, 0)])
-	return n
-}
-
-// fieldsOfStat are those of /proc/PID/stat after the name.
-func fieldsOfStat(pid int) ([]string, error) {
-	text, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil, err
-	}
-	const most = 50 // minus the first two
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < most {
-		return nil, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
-	}
-	return fields, nil
 }
 
 // meetingPlace is an address where none of these processes has memory: a process that one of them forks has the calls where it has them.
@@ -311,9 +291,9 @@ func (p *process) prepareMemory(b *batch) {
 	if d == nil {
 		return
 	}
-	if d.forker.address != 0 { // the kernel writes there
+	if d.forker.Address != 0 { // the kernel writes there
 		const unregister = 1
-		b.add("forget the restartable sequences", unix.SYS_RSEQ, d.forker.address, uint64(d.forker.size), unregister, uint64(d.forker.signature))
+		b.add("forget the restartable sequences", unix.SYS_RSEQ, d.forker.Address, uint64(d.forker.Size), unregister, uint64(d.forker.Signature))
 	}
 	b.add("set the end of the heap", unix.SYS_BRK, d.brk)
 	for _, r := range d.memory.unmapped {

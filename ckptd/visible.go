@@ -16,6 +16,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // A restored group must look as it did at its checkpoint. What is compared is all that the
@@ -49,10 +53,10 @@ func (h *hosted) verify(ctx context.Context, i *image) error {
 
 // died names a process of the group that has died; it is empty if there is none.
 func (h *hosted) died() string {
-	if state, _ := stateOfProcess(strconv.Itoa(h.process.pid)); state == 0 || state == 'Z' {
+	if state, _ := procfs.State(strconv.Itoa(h.process.pid)); state == 0 || state == 'Z' {
 		return "the proxy"
 	}
-	return deadChild(h.process.pid)
+	return procfs.DeadChild(h.process.pid)
 }
 
 // saveVerifiably saves the group and notes what verify needs.
@@ -183,11 +187,11 @@ func parseVisible(line string) (m visibleMapping, ok bool) {
 
 // visible describes the running incarnation, a line for each thing.
 func (h *hosted) visible() ([]string, error) {
-	network, err := inode(int(h.network.Fd()))
+	network, err := sys.Inode(int(h.network.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	all, err := processesInNetwork(network)
+	all, err := netns.Processes(network)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +212,7 @@ func visibleProcesses(pids []int, namespaces int) (state []string, err error) {
 	}
 	for _, pid := range pids {
 		v := visibleProcess{pid: pid, directory: fmt.Sprintf("/proc/%d", pid)}
-		if v.inner, err = innerPID(pid); err != nil {
+		if v.inner, err = procfs.InnerPID(pid); err != nil {
 			return nil, err
 		}
 		v.describe()
@@ -266,7 +270,7 @@ func visibleFiles(directory string) (state []string, err error) {
 		line := fmt.Sprintf("file %s %v", name, info.Mode())
 		switch info.Mode().Type() {
 		case 0:
-			content, err := readRoomBy(path, int(info.Size())+1, unix.O_NOATIME) // access times are looked at: see stamps
+			content, err := procfs.ReadWith(path, int(info.Size())+1, unix.O_NOATIME) // access times are looked at: see stamps
 			if err != nil {
 				return err
 			}

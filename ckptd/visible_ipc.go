@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 )
 
 // changingOfIPC are the columns of /proc/sysvipc that may differ: times, who was last, and where pages are.
@@ -25,7 +25,7 @@ func visibleIPC(pid int) (state []string, err error) {
 		return nil, err
 	}
 	defer namespace.Close()
-	err = peers.OnThread(func() error {
+	err = osthread.Run(func() error {
 		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWIPC); err != nil {
 			return fmt.Errorf("enter the namespace of process %d for interprocess communication: %w", pid, err)
 		}

@@ -11,6 +11,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 func bytesPointer(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
@@ -24,7 +27,7 @@ func visible(t testing.TB, g *Group) []string {
 		pids = append(pids, hostPID(t, g, p.PID))
 	}
 	var state []string
-	await(t, "the peers wait in system calls", func() (ok bool) {
+	testkit.Await(t, "the peers wait in system calls", func() (ok bool) {
 		var err error
 		state, err = visibleProcesses(pids, g.PID())
 		return err == nil
@@ -39,7 +42,7 @@ func hostPID(t testing.TB, g *Group, inner int) int {
 	for _, file := range threads {
 		for child := range strings.FieldsSeq(string(readFile(t, file))) {
 			pid, _ := strconv.Atoi(child)
-			if number, err := innerPID(pid); err == nil && number == inner {
+			if number, err := procfs.InnerPID(pid); err == nil && number == inner {
 				return pid
 			}
 		}

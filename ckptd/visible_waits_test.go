@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestVisibleCalls: a thread that waits with a time-out is known as such, and others are not.
@@ -36,7 +38,7 @@ func TestVisibleCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := visibleProcess{pid: cmd.Process.Pid, directory: fmt.Sprintf("/proc/%d", cmd.Process.Pid)}
-		await(t, script+" waits, and whether for a time is known", func() bool {
+		testkit.Await(t, script+" waits, and whether for a time is known", func() bool {
 			text, err := visibleCall(v.pid, v.read("syscall"))
 			return err == nil && strings.HasSuffix(text, timed) == want
 		})

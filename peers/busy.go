@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // activity is what the threads of the group had done up to a moment.
@@ -36,18 +38,18 @@ func (w *Watch) observe() *activity {
 	return a
 }
 
-func (w *Watch) usageOf(tid int) (usage, stat, error) {
+func (w *Watch) usageOf(tid int) (usage, procfs.Stat, error) {
 	var u usage
-	ran, err := w.proc.ran(tid)
+	ran, err := w.proc.Ran(tid)
 	if err != nil {
-		return u, stat{}, err
+		return u, procfs.Stat{}, err
 	}
 	var waited int64
 	if _, err := fmt.Sscan(ran, &u.nanoseconds, &waited, &u.runs); err != nil {
-		return u, stat{}, err
+		return u, procfs.Stat{}, err
 	}
-	s, err := w.proc.stat(tid)
-	u.user, u.system = s.user, s.system
+	s, err := w.proc.Stat(tid)
+	u.user, u.system = s.User, s.System
 	return u, s, err
 }
 
@@ -88,19 +90,19 @@ func (w *Watch) describe(since *activity) string {
 // describeThread says what a thread does that does not only wait for input; empty if it does.
 func (w *Watch) describeThread(pid, tid int, since *activity) string {
 	now, s, err := w.usageOf(tid)
-	if err != nil || s.state == 'Z' {
+	if err != nil || s.State == 'Z' {
 		return ""
 	}
-	channel, err := w.proc.waitChannel(tid)
+	channel, err := w.proc.WaitChannel(tid)
 	if err != nil {
 		return ""
 	}
 	before := since.threads[tid] // nothing, if it was not there
 	runs, spent := now.runs-before.runs, time.Duration(now.nanoseconds-before.nanoseconds)
-	if waitsForInput(s.state, channel) && runs == 0 {
-		return w.describeShortWait(pid, tid, s.command)
+	if waitsForInput(s.State, channel) && runs == 0 {
+		return w.describeShortWait(pid, tid, s.Command)
 	}
-	text := fmt.Sprintf("thread %d (%s) is in state %c, wchan %s", tid, s.command, s.state, channel)
+	text := fmt.Sprintf("thread %d (%s) is in state %c, wchan %s", tid, s.Command, s.State, channel)
 	if call := w.callOf(pid, tid); call != "" {
 		text += ", in " + call
 	}

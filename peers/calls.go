@@ -33,7 +33,7 @@ var timedCalls = map[int]timedCall{
 
 // callOf is the system call that a thread is in, with what ends it without any input.
 func (w *Watch) callOf(pid, tid int) string {
-	number, arguments, err := w.proc.systemCall(tid)
+	number, arguments, err := w.proc.SystemCall(tid)
 	if err != nil {
 		return ""
 	}

@@ -16,12 +16,12 @@ func (w *Watch) Ended() ([]Ending, error) {
 		if pid == 0 || !w.peers[i].IsClient() {
 			continue
 		}
-		s, err := w.proc.stat(pid)
+		s, err := w.proc.Stat(pid)
 		if err != nil {
 			return nil, w.asDeath(err)
 		}
-		if s.ended() {
-			all = append(all, Ending{i, s.status})
+		if s.Ended() {
+			all = append(all, Ending{i, s.Status})
 		}
 	}
 	return all, nil

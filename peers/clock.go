@@ -36,7 +36,7 @@ func (w *Watch) Pass(d time.Duration) error {
 // hasClock reports whether the process handles the shim's signal, which would kill another one.
 // It is an error if it blocks it, past the shim: it would wait for ever.
 func (w *Watch) hasClock(pid int) (bool, error) {
-	b, err := w.proc.read(strconv.Itoa(pid), "status")
+	b, err := w.proc.Read(strconv.Itoa(pid), "status")
 	if err != nil {
 		return false, err
 	}

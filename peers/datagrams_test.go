@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 )
 
 // upLoopback brings the loopback interface of the thread's network up.
@@ -28,7 +30,7 @@ func upLoopback(t *testing.T) {
 // TestLoopbackCounters: in the test's own network what was sent has been received, over IPv4 and IPv6 and to nobody.
 func TestLoopbackCounters(t *testing.T) {
 	done := make(chan struct{})
-	go OnThread(func() error {
+	go osthread.Run(func() error {
 		defer close(done) // also when the test fails, which ends this goroutine
 		checkLoopbackCounters(t)
 		return nil

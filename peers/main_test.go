@@ -22,6 +22,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -131,7 +134,7 @@ var roles = map[string]func(net.Conn){
 	},
 	// Ends a thread at the first byte.
 	"thread": func(c net.Conn) {
-		OnThread(func() error {
+		osthread.Run(func() error {
 			name := []byte(endingThread + "\x00")
 			unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 			_, err := c.Read(make([]byte, 1))
@@ -180,7 +183,7 @@ func play(role string) {
 	if role == "crowd" {
 		crowd()
 	}
-	fail(loopbackUp())
+	fail(netns.LoopbackUp())
 	serve := roles[role]
 	if role == "dead" {
 		os.Exit(3)
@@ -223,7 +226,7 @@ func crowd() {
 	var started sync.WaitGroup
 	for range threads {
 		started.Add(1)
-		go OnThread(func() error {
+		go osthread.Run(func() error {
 			started.Done()
 			return unix.Pause()
 		})
@@ -264,20 +267,6 @@ func answer(c net.Conn) {
 	}
 }
 
-func loopbackUp() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
-	device, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	device.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, device)
-}
-
 func testContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -304,7 +293,7 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	if err := errors.Join(os.WriteFile(config.File, text, 0o600), os.Mkdir(config.Root, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,17 +363,6 @@ func send(t testing.TB, fd int, b ...byte) {
 	t.Helper()
 	if n, err := unix.Write(fd, b); n != len(b) || err != nil {
 		t.Fatal(n, err)
-	}
-}
-
-// await waits for a condition.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for this: %s", what)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/netns"
 )
 
 // socket is a TCP socket of the group's network namespace, as sock_diag(7) shows it.
@@ -56,7 +58,7 @@ func openDiagnosis(pid int) (*diagnosis, error) {
 
 func diagnosisOf(namespace int) (*diagnosis, error) {
 	d := &diagnosis{fd: -1, loopback: loopback{-1, -1, -1}}
-	err := InNetwork(namespace, func() (err error) {
+	err := netns.In(namespace, func() (err error) {
 		d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
 	})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // Quiesce waits until the group is quiescent: every thread of every peer waits for input
@@ -138,7 +140,7 @@ func (w *Watch) TakeEffort() Effort {
 // cut tells whether the group was quiescent at some moment during the call.
 func (w *Watch) cut() (bool, error) {
 	if w.proxyGone() {
-		return false, w.asDeath(errGone)
+		return false, w.asDeath(procfs.ErrGone)
 	}
 	began := time.Now()
 	defer func() {
@@ -228,11 +230,11 @@ func (w *Watch) pass(n int) (asleep bool, err error) {
 // stillAwake tells whether the thread that was awake at the last pass is so. Whatever else there is
 // to be said of it, the pass over all threads does.
 func (w *Watch) stillAwake() bool {
-	s, err := w.proc.stat(w.awake)
-	if err != nil || s.state == 'Z' {
+	s, err := w.proc.Stat(w.awake)
+	if err != nil || s.State == 'Z' {
 		return false
 	}
-	_, err = w.waits(w.awake, s.state)
+	_, err = w.waits(w.awake, s.State)
 	return err == errAwake
 }
 
@@ -250,18 +252,18 @@ func (w *Watch) noteTimers(t task, channel string) error {
 // look notes what a thread has run so far, where wake-ups are not counted, and returns where it sleeps, or errAwake.
 func (w *Watch) look(t *task) (channel string, err error) {
 	if w.wakings == nil {
-		if t.ran, err = w.proc.ran(t.tid); err != nil {
+		if t.ran, err = w.proc.Ran(t.tid); err != nil {
 			return "", err
 		}
 	}
-	s, err := w.proc.stat(t.tid)
+	s, err := w.proc.Stat(t.tid)
 	switch {
 	case err != nil:
 		return "", err
-	case s.threads != t.listed: // the list breaks off where a thread ends
+	case s.Threads != t.listed: // the list breaks off where a thread ends
 		return "", errAwake
-	case s.state != 'Z':
-		return w.waits(t.tid, s.state)
+	case s.State != 'Z':
+		return w.waits(t.tid, s.State)
 	case t.tid != t.pid: // only first threads stay like that: it is just ending, and the process may be about to
 		return "", errAwake
 	}
@@ -276,7 +278,7 @@ const (
 
 // waits returns where a thread in this state sleeps, and errAwake unless it waits for input or for a time.
 func (w *Watch) waits(tid int, state byte) (channel string, err error) {
-	channel, err = w.proc.waitChannel(tid)
+	channel, err = w.proc.WaitChannel(tid)
 	if err != nil {
 		return "", err
 	}
@@ -288,7 +290,7 @@ func (w *Watch) waits(tid int, state byte) (channel string, err error) {
 
 // orAwake takes a thread that has just ended for one that runs.
 func orAwake(err error) error {
-	if errors.Is(err, errGone) {
+	if errors.Is(err, procfs.ErrGone) {
 		return errAwake
 	}
 	return err

@@ -11,13 +11,13 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -90,7 +90,7 @@ func threadThatIsEnding(t *testing.T, run runner) {
 	w, c := run(t, "thread")
 	fd := connect(t, w, c)
 	tid := 0
-	await(t, "a thread", func() bool {
+	testkit.Await(t, "a thread", func() bool {
 		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", w.hosts[0]))
 		for _, file := range all {
 			if name, _ := os.ReadFile(file); string(name) == endingThread+"\n" {
@@ -105,9 +105,9 @@ func threadThatIsEnding(t *testing.T, run runner) {
 		t.Fatal(errno)
 	}
 	send(t, fd, 'x')
-	await(t, "its end", func() bool {
-		s, err := w.proc.stat(tid)
-		return err == nil && s.state == 'Z'
+	testkit.Await(t, "its end", func() bool {
+		s, err := w.proc.Stat(tid)
+		return err == nil && s.State == 'Z'
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -233,7 +233,7 @@ func TestDeathOfTheGroup(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the proxy is dead", w.proxyGone)
+	testkit.Await(t, "the proxy is dead", w.proxyGone)
 	for name, err := range map[string]error{
 		"Check":   w.Check(),
 		"Quiesce": w.Quiesce(testContext(t), nil),
@@ -299,66 +299,6 @@ func openFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(entries)
-}
-
-// TestInNetwork: what it runs is in the namespace, and the thread is where it was when that is done, or has failed.
-func TestInNetwork(t *testing.T) {
-	var other int
-	err := OnThread(func() (err error) {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
-			other, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(other)
-	network := func() string {
-		name, err := os.Readlink("/proc/thread-self/ns/net")
-		if err != nil {
-			t.Error(err)
-		}
-		return name
-	}
-	var wait sync.WaitGroup
-	for range 20 { // whatever the threads
-		wait.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			home, inside := network(), ""
-			if err := InNetwork(other, func() error { inside = network(); return syscall.EIO }); err != syscall.EIO {
-				t.Error(err)
-			}
-			if now := network(); inside == home || now != home {
-				t.Errorf("from %s to %s, and back to %s", home, inside, now)
-			}
-			if err := InNetwork(-1, func() error { t.Error("it was run elsewhere"); return nil }); err == nil || network() != home {
-				t.Errorf("%v, then in %s", err, network())
-			}
-		})
-	}
-	wait.Wait()
-}
-
-// TestOnThreadKeepsTheFirstThread: the namespaces of the first thread are those that
-// /proc shows for the process.
-func TestOnThreadKeepsTheFirstThread(t *testing.T) {
-	before, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 50 {
-		if err := OnThread(func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
-		t.Errorf("the network namespace is now %s, %v; it was %s", after, err, before)
-	}
-	if err := OnThread(func() error { return syscall.EIO }); err != syscall.EIO {
-		t.Errorf("%v", err)
-	}
 }
 
 func BenchmarkQuiesce(b *testing.B) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // noteTimerfds notes the timerfds of a process that are set.
@@ -18,7 +20,7 @@ func (w *Watch) noteTimerfds(t task) error {
 		return err
 	}
 	for _, fd := range files {
-		b, err := w.proc.read(strconv.Itoa(t.pid), "fdinfo", strconv.Itoa(fd))
+		b, err := w.proc.Read(strconv.Itoa(t.pid), "fdinfo", strconv.Itoa(fd))
 		if err != nil {
 			continue // closed meanwhile
 		}
@@ -45,7 +47,7 @@ func (w *Watch) timerfdsOf(pid int) ([]int, error) {
 	directory := "/proc/" + strconv.Itoa(pid) + "/fd"
 	var st unix.Stat_t
 	if err := unix.Stat(directory, &st); err != nil {
-		return nil, readError(directory, err)
+		return nil, procfs.ReadError(directory, err)
 	}
 	if known, ok := w.timers.files[pid]; ok && st.Size > 0 && known.descriptors == st.Size {
 		return known.timerfds, nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // Timers of peers on the machine's clock: what a thread waits in with a time-out, and timerfds.
@@ -174,7 +176,7 @@ func (w *Watch) innerKey(key timerKey) (inner timerKey, ok bool) {
 	if key.fd >= 0 {
 		id, to = key.pid, &inner.pid
 	}
-	n, err := w.proc.innerPID(id)
+	n, err := w.proc.InnerPID(id)
 	*to = n
 	return inner, err == nil
 }
@@ -277,8 +279,8 @@ func (w *Watch) noteWait(t task, channel string) error {
 	if !maybeTimed(channel) {
 		return nil
 	}
-	number, arguments, err := w.proc.systemCall(t.tid)
-	if err == errRuns {
+	number, arguments, err := w.proc.SystemCall(t.tid)
+	if err == procfs.ErrRuns {
 		return errAwake
 	}
 	if err != nil {
@@ -294,7 +296,7 @@ func (w *Watch) noteWait(t task, channel string) error {
 	}
 	began := t.ran
 	if began == "" {
-		if began, err = w.proc.ran(t.tid); err != nil {
+		if began, err = w.proc.Ran(t.tid); err != nil {
 			return err
 		}
 	}
@@ -306,7 +308,7 @@ func (w *Watch) noteWait(t task, channel string) error {
 
 // orUnknown takes a system call that the kernel does not tell for one without a time-out.
 func orUnknown(err error) error {
-	if err == errGone {
+	if err == procfs.ErrGone {
 		return err
 	}
 	return nil
@@ -347,10 +349,10 @@ func (w *Watch) restarted(key timerKey, arguments [6]uint64, channel string) int
 // Fired reports whether a timer that was set has ended since.
 func (w *Watch) Fired(t Timer) bool {
 	if t.key.fd < 0 {
-		ran, err := w.proc.ran(t.key.tid)
+		ran, err := w.proc.Ran(t.key.tid)
 		return err != nil || ran != t.began
 	}
-	b, err := w.proc.read(strconv.Itoa(t.key.pid), "fdinfo", strconv.Itoa(t.key.fd))
+	b, err := w.proc.Read(strconv.Itoa(t.key.pid), "fdinfo", strconv.Itoa(t.key.fd))
 	if err != nil {
 		return true
 	}

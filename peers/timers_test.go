@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 func watchOfTimers() *Watch {
@@ -185,7 +187,7 @@ func TestDeadlineClock(t *testing.T) {
 // no number of milliseconds is not taken for one.
 func TestRestarted(t *testing.T) {
 	w := watchOfTimers()
-	w.proc = procfs{}
+	w.proc = procfs.Reader{}
 	for _, test := range []struct {
 		channel   string
 		arguments [6]uint64

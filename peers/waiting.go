@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // A connection that no peer accepts, or data that no peer reads, may be there for good: a server that
@@ -100,7 +103,7 @@ func (o *ownersIn) defers(listener uint32) (yes bool) {
 		if err == nil && descriptor >= 0 {
 			yes, err = defersAccept(t.pid, descriptor)
 		}
-		if errors.Is(err, errGone) {
+		if errors.Is(err, procfs.ErrGone) {
 			err = nil
 		}
 		return err
@@ -113,12 +116,12 @@ func (o *ownersIn) defers(listener uint32) (yes bool) {
 func defersAccept(pid, descriptor int) (bool, error) {
 	process, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return false, readError("pidfd", err)
+		return false, procfs.ReadError("pidfd", err)
 	}
 	defer unix.Close(process)
 	fd, err := unix.PidfdGetfd(process, descriptor, 0)
 	if err == unix.EBADF || err == unix.ESRCH { // it was closed meanwhile
-		return false, errGone
+		return false, procfs.ErrGone
 	}
 	if err != nil {
 		return false, fmt.Errorf("look at a listener of process %d: %w", pid, err)
@@ -150,10 +153,10 @@ func forSockets(pid int, f func(fd int, inode uint32)) error {
 	return nil
 }
 
-// orGone is errGone for what the end of a process does to its directory in /proc.
+// orGone is ErrGone for what the end of a process does to its directory in /proc.
 func orGone(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
-		return errGone
+		return procfs.ErrGone
 	}
 	return err
 }
@@ -224,7 +227,7 @@ func flushLoopback() error {
 var theFlusher = sync.OnceValues(func() (chan<- chan<- error, error) {
 	requests, started := make(chan chan<- error), make(chan error)
 	go func() {
-		_ = OnThread(func() error { // for good: it has a network and a processor of its own
+		_ = osthread.Run(func() error { // for good: it has a network and a processor of its own
 			socket, processors, err := openFlusher()
 			if started <- err; err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -108,9 +109,9 @@ func TestWakingsAreThoseOfTheGroup(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "it is stopped", func() bool {
-			s, err := watches[1].proc.stat(pid)
-			return err == nil && s.state == 'T'
+		testkit.Await(t, "it is stopped", func() bool {
+			s, err := watches[1].proc.Stat(pid)
+			return err == nil && s.State == 'T'
 		})
 	}
 	count := func(i int) uint64 {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -29,7 +30,7 @@ type Watch struct {
 	peers     []Process
 	hosts     []int       // host pids of the peers; 0: a client that was not found
 	hostPeers map[int]int // host pid of a peer: index in peers
-	proc      procfs
+	proc      procfs.Reader
 	diagnosis *diagnosis
 	tasks     [2][]task      // the two passes of a cut
 	looked    map[int]looked // by host pid; see Blind
@@ -62,7 +63,7 @@ func NewWatch(pid int, processes []Process) (*Watch, error) {
 	}
 	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{},
 		timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
-	w.proc.keepOpen()
+	w.proc.KeepOpen()
 	for _, p := range processes {
 		w.hosts = append(w.hosts, p.Host)
 	}
@@ -94,7 +95,7 @@ func (w *Watch) Close() {
 	}
 	unix.Close(w.pidfd)
 	w.diagnosis.close()
-	w.proc.close()
+	w.proc.Close()
 }
 
 // findPeers learns the peers' pids as they are here. The proxy's first thread has orphans
@@ -112,7 +113,7 @@ func (w *Watch) findPeers() error {
 	}
 	for _, i := range byInner {
 		if !w.peers[i].IsClient() {
-			return w.asDeath(errGone) // dead peers stay; they vanish only with the whole group
+			return w.asDeath(procfs.ErrGone) // dead peers stay; they vanish only with the whole group
 		}
 	}
 	for i, pid := range w.hosts {
@@ -125,7 +126,7 @@ func (w *Watch) findPeers() error {
 
 // findBelow looks for peers among the children of all threads of the proxy.
 func (w *Watch) findBelow(byInner map[int]int) error {
-	threads, err := w.proc.threads(w.proxy)
+	threads, err := w.proc.Threads(w.proxy)
 	if err != nil {
 		return w.asDeath(err)
 	}
@@ -133,8 +134,8 @@ func (w *Watch) findBelow(byInner map[int]int) error {
 		if len(byInner) == 0 {
 			break
 		}
-		children, err := w.proc.children(w.proxy, tid)
-		if errors.Is(err, errGone) {
+		children, err := w.proc.Children(w.proxy, tid)
+		if errors.Is(err, procfs.ErrGone) {
 			continue
 		}
 		if err != nil {
@@ -150,8 +151,8 @@ func (w *Watch) findBelow(byInner map[int]int) error {
 // findAmong looks for peers, whose indices are given by their inner pids.
 func (w *Watch) findAmong(children []int, byInner map[int]int) error {
 	for _, pid := range children {
-		inner, err := w.proc.innerPID(pid)
-		if errors.Is(err, errGone) {
+		inner, err := w.proc.InnerPID(pid)
+		if errors.Is(err, procfs.ErrGone) {
 			continue // an orphan; the peers stay, dead or alive
 		}
 		if err != nil {
@@ -168,7 +169,7 @@ func (w *Watch) findAmong(children []int, byInner map[int]int) error {
 // Check returns a *Died if a peer died, proxy.ErrDied if the whole group did, else nil.
 func (w *Watch) Check() error {
 	if w.proxyGone() {
-		return w.asDeath(errGone)
+		return w.asDeath(procfs.ErrGone)
 	}
 	return w.checkPeers()
 }
@@ -176,7 +177,7 @@ func (w *Watch) Check() error {
 // checkPeers returns a *Died if a peer died.
 func (w *Watch) checkPeers() error {
 	for pid := range w.hostPeers {
-		s, err := w.proc.stat(pid)
+		s, err := w.proc.Stat(pid)
 		if err != nil {
 			return w.asDeath(err)
 		}
@@ -188,12 +189,12 @@ func (w *Watch) checkPeers() error {
 }
 
 // deathOf returns a *Died if the process is a peer's own and dead.
-func (w *Watch) deathOf(pid int, s stat) error {
+func (w *Watch) deathOf(pid int, s procfs.Stat) error {
 	i, isPeer := w.hostPeers[pid]
-	if !isPeer || !s.ended() || w.peers[i].IsClient() {
+	if !isPeer || !s.Ended() || w.peers[i].IsClient() {
 		return nil
 	}
-	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.status}
+	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.Status}
 }
 
 // InFlight says what is under way between the sockets of the group, and what waits for a peer to
@@ -212,7 +213,7 @@ func (w *Watch) proxyGone() bool {
 
 // asDeath names the death that makes processes of the group vanish.
 func (w *Watch) asDeath(err error) error {
-	if errors.Is(err, errGone) {
+	if errors.Is(err, procfs.ErrGone) {
 		return fmt.Errorf("%w: its process %d is gone", proxy.ErrDied, w.proxy)
 	}
 	return err
@@ -221,7 +222,7 @@ func (w *Watch) asDeath(err error) error {
 // walk calls visit for every thread of the group but those of the proxy, which acts on
 // command only. Processes that end during the walk are left out.
 func (w *Watch) walk(visit func(task) error) error {
-	children, err := w.proc.children(w.proxy, w.proxy)
+	children, err := w.proc.Children(w.proxy, w.proxy)
 	if err != nil {
 		return w.asDeath(err)
 	}
@@ -230,13 +231,13 @@ func (w *Watch) walk(visit func(task) error) error {
 			continue
 		}
 		// Dead peers stay. While the proxy ends, and does not count as dead yet, the kernel has reaped them.
-		if err := w.walkProcess(pid, peer, 0, visit); err != nil && !(errors.Is(err, errGone) && w.peers[peer].IsClient()) {
+		if err := w.walkProcess(pid, peer, 0, visit); err != nil && !(errors.Is(err, procfs.ErrGone) && w.peers[peer].IsClient()) {
 			return w.asDeath(err)
 		}
 	}
 	for _, pid := range children {
 		if _, ok := w.hostPeers[pid]; !ok {
-			if err := w.walkProcess(pid, -1, 0, visit); err != nil && !errors.Is(err, errGone) {
+			if err := w.walkProcess(pid, -1, 0, visit); err != nil && !errors.Is(err, procfs.ErrGone) {
 				return err
 			}
 		}
@@ -246,12 +247,12 @@ func (w *Watch) walk(visit func(task) error) error {
 
 const maxGenerations = 64
 
-// walkProcess is walk for a process and those that descend from it; errGone: it is not there.
+// walkProcess is walk for a process and those that descend from it; ErrGone: it is not there.
 func (w *Watch) walkProcess(pid, peer, depth int, visit func(task) error) error {
 	if depth > maxGenerations {
 		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
 	}
-	tids, err := w.proc.threads(pid)
+	tids, err := w.proc.Threads(pid)
 	if err != nil {
 		return err
 	}
@@ -259,15 +260,15 @@ func (w *Watch) walkProcess(pid, peer, depth int, visit func(task) error) error 
 		if err := visit(task{tid: tid, pid: pid, peer: peer, listed: len(tids)}); err != nil {
 			return err
 		}
-		children, err := w.proc.children(pid, tid)
-		if errors.Is(err, errGone) {
+		children, err := w.proc.Children(pid, tid)
+		if errors.Is(err, procfs.ErrGone) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		for _, child := range children {
-			if err := w.walkProcess(child, peer, depth+1, visit); err != nil && !errors.Is(err, errGone) {
+			if err := w.walkProcess(child, peer, depth+1, visit); err != nil && !errors.Is(err, procfs.ErrGone) {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -34,9 +35,9 @@ func TestListThatBreaksOff(t *testing.T) {
 	pid := startCrowd(t).Process.Pid
 	w := &Watch{}
 	var tids []int
-	await(t, "that all sleep", func() (all bool) {
+	testkit.Await(t, "that all sleep", func() (all bool) {
 		var err error
-		if tids, err = w.proc.threads(pid); err != nil {
+		if tids, err = w.proc.Threads(pid); err != nil {
 			t.Fatal(err)
 		}
 		for _, tid := range tids {
@@ -72,11 +73,11 @@ func TestProcessThatIsEnding(t *testing.T) {
 			if asleep, err = w.pass(0); err != nil {
 				t.Fatal(err)
 			}
-			s, err := w.proc.stat(pid)
+			s, err := w.proc.Stat(pid)
 			if err != nil {
 				t.Fatal(err)
 			}
-			state = s.state
+			state = s.State
 		}
 		if ended, err := w.Ended(); err != nil || len(ended) != 1 || ended[0].Status.Signal() != unix.SIGKILL {
 			t.Fatalf("it rests, and has not ended: %v, %v", ended, err)

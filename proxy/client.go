@@ -13,6 +13,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // SocketError is what the kernel answered to a socket operation inside the group.
@@ -238,21 +241,24 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 
 func (c *Client) receive(ctx context.Context) (reply, int, error) {
 	buffer := make([]byte, maxMessage+1) // one more, to see that a message is too long
-	control := make([]byte, unix.CmsgSpace(4))
-	var n, controlLength int
+	var n int
+	var fds []int
 	err := c.when(ctx, unix.POLLIN, func() (err error) {
-		n, controlLength, _, _, err = unix.Recvmsg(c.channel, buffer, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		const most = 2 // one more than a reply has
+		n, fds, err = seqpacket.Receive(c.channel, buffer, most, unix.MSG_DONTWAIT)
 		return err
 	})
 	if err != nil {
 		return reply{}, -1, err
 	}
-	if n == 0 {
-		return reply{}, -1, io.EOF
-	}
-	fd, err := firstDescriptor(control[:controlLength])
-	if err != nil {
-		return reply{}, -1, err
+	fd := -1
+	switch len(fds) {
+	case 0:
+	case 1:
+		fd = fds[0]
+	default:
+		sys.CloseAll(fds)
+		return reply{}, -1, fmt.Errorf("a message of the proxy holds %d descriptors, not 1", len(fds))
 	}
 	r, err := decodeReply(buffer[:n])
 	if err != nil && fd >= 0 {
@@ -260,25 +266,6 @@ func (c *Client) receive(ctx context.Context) (reply, int, error) {
 		fd = -1
 	}
 	return r, fd, err
-}
-
-// firstDescriptor returns the descriptor in a control message, or -1 where there is none.
-func firstDescriptor(control []byte) (int, error) {
-	if len(control) == 0 {
-		return -1, nil
-	}
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return -1, fmt.Errorf("control message of the proxy: %w", err)
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		for _, fd := range fds { // the buffer has room for two
-			unix.Close(fd)
-		}
-		return -1, fmt.Errorf("control message of the proxy holds %d descriptors, not 1: %w", len(fds), err)
-	}
-	return fds[0], nil
 }
 
 // explain turns an error of the channel into one that names its cause.

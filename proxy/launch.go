@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // launcher starts peers from a thread that does nothing else and never ends. It is their
@@ -198,7 +200,7 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 			return 0, err
 		}
 		var status unix.WaitStatus
-		if _, err := retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
+		if _, err := sys.Retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
 			return 0, fmt.Errorf("wait for the program to be executed: %w", err)
 		}
 		switch {
@@ -208,7 +210,7 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 			return pid, nil
 		}
 		unix.Kill(pid, unix.SIGKILL)
-		retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }) // or who reaps orphans was faster
+		sys.Retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }) // or who reaps orphans was faster
 		if attempt == attempts {
 			return 0, fmt.Errorf("its process ID is %d and not %d, which %s has", pid, want, holderOf(want))
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/netns"
 )
 
 // inNamespace marks the test binary that runs in a network namespace of its own, where
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(inNamespace) == "" {
 		os.Exit(again())
 	}
-	if err := loopbackUp(); err != nil {
+	if err := netns.LoopbackUp(); err != nil {
 		fmt.Fprintln(os.Stderr, "bring up the loopback device:", err)
 		os.Exit(1)
 	}
@@ -35,18 +37,4 @@ func again() int {
 		return 1
 	}
 	return 0
-}
-
-func loopbackUp() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
-	device, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	device.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, device)
 }

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"github.com/tandem-mc/tandem/proxy/garble"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/testkit/garble"
 )
 
 // drawAddress draws an address as it is in a message: one side of it.
@@ -188,7 +189,7 @@ func tryHello(t testing.TB, b []byte) {
 
 // TestTooManyDescriptors: a reply with two descriptors is an error, and neither stays open.
 func TestTooManyDescriptors(t *testing.T) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}

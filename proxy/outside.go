@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // outside reports whether a path is that of a socket to which nobody in this network namespace is bound. The group
@@ -49,7 +51,7 @@ func boundInodes() ([]uint32, error) {
 	var inodes []uint32
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := retry(func() (int, error) { return unix.Read(fd, buffer) })
+		n, err := sys.Retry(func() (int, error) { return unix.Read(fd, buffer) })
 		if err != nil {
 			return nil, err
 		}

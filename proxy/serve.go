@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // server carries out commands, one after the other, with blocking system calls on one
@@ -53,13 +56,11 @@ func (s *server) serve() error {
 }
 
 func (s *server) send(r reply, fd int) error {
-	var rights []byte
+	var given []int
 	if fd >= 0 {
-		rights = unix.UnixRights(fd)
+		given = []int{fd}
 	}
-	_, err := retry(func() (int, error) {
-		return 0, unix.Sendmsg(s.channel, r.encode(), rights, nil, unix.MSG_NOSIGNAL)
-	})
+	err := seqpacket.Send(s.channel, r.encode(), given)
 	if errors.Is(err, unix.EPIPE) {
 		return nil // the checker is gone, which the next read says
 	}
@@ -252,7 +253,7 @@ func (s *server) accept(listener int, newID ID) (reply, int) {
 // sender of the current one has given up, and a proxy that waits on must not outlive it.
 func (s *server) wait(fd int, events int16) reply {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
-	_, err := retry(func() (int, error) { return unix.Poll(set, -1) })
+	_, err := sys.Retry(func() (int, error) { return unix.Poll(set, -1) })
 	switch {
 	case err != nil:
 		return reply{errno: number(err)}
@@ -273,14 +274,4 @@ func number(err error) syscall.Errno {
 		panic("proxy: not an error of a system call: " + err.Error())
 	}
 	return n
-}
-
-// retry repeats a system call that a signal interrupted.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
-			return n, err
-		}
-	}
 }

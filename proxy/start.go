@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // Channel is the descriptor of the command channel in the proxy.
@@ -112,7 +114,7 @@ func readAll(file string, limit int) ([]byte, error) {
 	var b []byte
 	part := make([]byte, 8<<10)
 	for {
-		n, err := retry(func() (int, error) { return unix.Read(fd, part) })
+		n, err := sys.Retry(func() (int, error) { return unix.Read(fd, part) })
 		if err != nil {
 			return nil, &os.PathError{Op: "read", Path: file, Err: err}
 		}
@@ -155,7 +157,7 @@ func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = int(max(time.Until(deadline), 0).Milliseconds())
 	}
-	ready, err := retry(func() (int, error) {
+	ready, err := sys.Retry(func() (int, error) {
 		return unix.Poll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, timeout)
 	})
 	if err != nil {
@@ -165,7 +167,7 @@ func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
 		return nil, fmt.Errorf("wait for the proxy to start the peers: %w", context.DeadlineExceeded)
 	}
 	b := make([]byte, maxHello)
-	n, err := retry(func() (int, error) { return unix.Read(channel, b) })
+	n, err := sys.Retry(func() (int, error) { return unix.Read(channel, b) })
 	if err != nil || n == 0 {
 		return nil, fmt.Errorf("%w before it had started the peers", ErrDied)
 	}

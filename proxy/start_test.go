@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // buildProxy builds the real proxy.
@@ -89,7 +91,7 @@ func TestProxyStartsPeers(t *testing.T) {
 	}
 	create(t, c, 1)
 	inside := fmt.Sprintf("/proc/%d/root/proc", process.Process.Pid)
-	awaitThat(t, "the shells and the orphan have ended", func() bool {
+	testkit.Await(t, "the shells and the orphan have ended", func() bool {
 		return commands(t, inside) == "(tandem-proxy) S, (sleep) S, (sh) Z, (sleep) S"
 	})
 	directory := fmt.Sprintf("/proc/%d/root%s/", process.Process.Pid, filepath.Dir(configOf(t, process.Process.Pid)))
@@ -122,7 +124,7 @@ func TestProxyStartsOnDemand(t *testing.T) {
 	}
 	defer c.Disconnect() // the proxy ends with its channel
 	inside := fmt.Sprintf("/proc/%d/root/proc", process.Process.Pid)
-	awaitThat(t, "there is one peer", func() bool { return commands(t, inside) == "(tandem-proxy) S, (sleep) S" })
+	testkit.Await(t, "there is one peer", func() bool { return commands(t, inside) == "(tandem-proxy) S, (sleep) S" })
 	for _, step := range []struct {
 		peer int
 		says string
@@ -136,7 +138,7 @@ func TestProxyStartsOnDemand(t *testing.T) {
 			t.Errorf("start of peer %d: %v", step.peer, err)
 		}
 	}
-	awaitThat(t, "the last peer has ended", func() bool {
+	testkit.Await(t, "the last peer has ended", func() bool {
 		return commands(t, inside) == "(tandem-proxy) S, (sleep) S, (sleep) S, (sh) Z"
 	})
 	for _, pid := range pids {
@@ -177,16 +179,6 @@ func commands(t testing.TB, proc string) string {
 		all = append(all, fields[1]+" "+fields[2])
 	}
 	return strings.Join(all, ", ")
-}
-
-func awaitThat(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for this: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func TestProxySaysWhyItCannotStart(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // VDSO is a library that stands in for the one which the kernel maps into a program: it
@@ -96,7 +98,7 @@ func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
 	t.check("write its registers", unix.PtraceSetRegs(t.pid, &regs))
 	t.check("let it step", unix.PtraceSingleStep(t.pid))
 	if t.err == nil {
-		_, err := retry(func() (int, error) { return unix.Wait4(t.pid, nil, 0, nil) })
+		_, err := sys.Retry(func() (int, error) { return unix.Wait4(t.pid, nil, 0, nil) })
 		t.check("wait for its step", err)
 	}
 	t.check("read its registers", unix.PtraceGetRegs(t.pid, &regs))

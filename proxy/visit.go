@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // A visit lets the daemon see and exchange the sockets of a proxy that goes on while its
@@ -39,7 +42,7 @@ type Visitor struct{ socket int }
 
 // Visit begins a visit over a descriptor of the checker's end of the command channel.
 func Visit(channel int) (*Visitor, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func Visit(channel int) (*Visitor, error) {
 	patience := unix.NsecToTimeval(visitPatience.Nanoseconds())
 	err = unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience)
 	if err == nil {
-		err = sendRights(channel, command{op: opVisit}.encode(), pair[1:])
+		err = seqpacket.Send(channel, command{op: opVisit}.encode(), pair[1:])
 	}
 	if err != nil {
 		unix.Close(pair[0])
@@ -63,7 +66,7 @@ func (v *Visitor) End() error {
 	if err == nil {
 		var m visitMessage
 		if m, err = receiveVisit(v.socket); err == nil {
-			closeFDs(m.fds)
+			sys.CloseAll(m.fds)
 			err = fmt.Errorf("a message of kind %q at the end of a visit", m.kind)
 		}
 		if err == io.EOF {
@@ -94,7 +97,7 @@ func (v *Visitor) ask(kind byte) (sockets map[ID]int, last int, err error) {
 		}
 		return nil, 0, fmt.Errorf("ask the proxy for its sockets: %w", err)
 	}
-	if err := sendRights(v.socket, []byte{kind}, nil); err != nil {
+	if err := seqpacket.Send(v.socket, []byte{kind}, nil); err != nil {
 		return fail(err)
 	}
 	for {
@@ -110,10 +113,10 @@ func (v *Visitor) ask(kind byte) (sockets map[ID]int, last int, err error) {
 				sockets[id] = m.fds[n]
 			}
 		case m.kind == visitSockets:
-			closeFDs(m.fds)
+			sys.CloseAll(m.fds)
 			return fail(fmt.Errorf("%d sockets with %d ids", len(m.fds), len(m.ids)))
 		default:
-			closeFDs(m.fds)
+			sys.CloseAll(m.fds)
 			if err := m.outcome(); err != nil {
 				return fail(err)
 			}
@@ -167,11 +170,11 @@ func (v *Visitor) SetLast(last int) error {
 }
 
 func (v *Visitor) tell(what string, message []byte, fds []int) error {
-	err := sendRights(v.socket, message, fds)
+	err := seqpacket.Send(v.socket, message, fds)
 	if err == nil {
 		var m visitMessage
 		if m, err = receiveVisit(v.socket); err == nil {
-			closeFDs(m.fds)
+			sys.CloseAll(m.fds)
 			err = m.outcome()
 		}
 	}
@@ -242,59 +245,18 @@ func receiveVisit(socket int) (visitMessage, error) {
 	}
 	m, err := decodeVisit(b)
 	if err != nil {
-		closeFDs(fds)
+		sys.CloseAll(fds)
 		return m, err
 	}
 	m.fds = fds
 	return m, nil
 }
 
-// receiveRights reads one message of a SEQPACKET socket, with its descriptors.
+// receiveRights receives one message of a SEQPACKET socket, with its descriptors.
 func receiveRights(socket, size, most int) ([]byte, []int, error) {
-	b, control := make([]byte, size+1), make([]byte, unix.CmsgSpace(4*most))
-	var n, controlLength, flags int
-	_, err := retry(func() (_ int, err error) {
-		n, controlLength, flags, _, err = unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)
-		return n, err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	var fds []int
-	if controlLength > 0 {
-		messages, err := unix.ParseSocketControlMessage(control[:controlLength])
-		for _, m := range messages {
-			if part, e := unix.ParseUnixRights(&m); e == nil {
-				fds = append(fds, part...)
-			}
-		}
-		if err != nil || flags&unix.MSG_CTRUNC != 0 {
-			closeFDs(fds)
-			return nil, nil, errors.Join(errors.New("descriptors of a message are lost"), err)
-		}
-	}
-	if n == 0 {
-		closeFDs(fds)
-		return nil, nil, io.EOF
-	}
-	return b[:n], fds, nil
-}
-
-func sendRights(socket int, message []byte, fds []int) error {
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
-	}
-	_, err := retry(func() (int, error) {
-		return 0, unix.Sendmsg(socket, message, rights, nil, unix.MSG_NOSIGNAL)
-	})
-	return err
-}
-
-func closeFDs(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
+	b := make([]byte, size+1) // one more, to see that a message is too long
+	n, fds, err := seqpacket.Receive(socket, b, most, 0)
+	return b[:n], fds, err
 }
 
 // receiveVisitor serves a visit to its end; what goes wrong is told to the visitor.
@@ -304,7 +266,7 @@ func (s *server) receiveVisitor(socket int) error {
 	defer s.reaping.Unlock()
 	for {
 		m, err := receiveVisit(socket)
-		if err == io.EOF || errors.Is(err, unix.ECONNRESET) {
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
@@ -314,7 +276,7 @@ func (s *server) receiveVisitor(socket int) error {
 		if err := s.obey(socket, m); err != nil {
 			text = err.Error()[:min(len(err.Error()), maxVisitMessage-1)]
 		}
-		if err := sendRights(socket, append([]byte{visitDone}, text...), nil); err != nil && !errors.Is(err, unix.EPIPE) {
+		if err := seqpacket.Send(socket, append([]byte{visitDone}, text...), nil); err != nil && !errors.Is(err, unix.EPIPE) {
 			return fmt.Errorf("a visit of the daemon: %w", err)
 		}
 	}
@@ -323,32 +285,32 @@ func (s *server) receiveVisitor(socket int) error {
 func (s *server) obey(socket int, m visitMessage) error {
 	switch {
 	case m.kind == visitLook:
-		closeFDs(m.fds)
+		sys.CloseAll(m.fds)
 		return tellLast(socket)
 	case m.kind == visitShow:
-		closeFDs(m.fds)
+		sys.CloseAll(m.fds)
 		return errors.Join(tellLast(socket), s.show(socket))
 	case m.kind == visitReap:
-		closeFDs(m.fds)
+		sys.CloseAll(m.fds)
 		if err := s.reapAll(); err != nil {
 			return err
 		}
 		return giveAfter(m.pid)
 	case m.kind == visitFrom:
-		closeFDs(m.fds)
+		sys.CloseAll(m.fds)
 		return giveAfter(m.pid)
 	case m.kind == visitEnter && len(m.fds) == 2+len(m.ids):
 		err := s.enter(m.fds[0], m.fds[1])
-		closeFDs(m.fds[:2])
+		sys.CloseAll(m.fds[:2])
 		if err != nil {
-			closeFDs(m.fds[2:])
+			sys.CloseAll(m.fds[2:])
 			return err
 		}
 		return s.adopt(m.ids, m.fds[2:])
 	case m.kind == visitAdopt && len(m.fds) == len(m.ids):
 		return s.adopt(m.ids, m.fds)
 	}
-	closeFDs(m.fds)
+	sys.CloseAll(m.fds)
 	return fmt.Errorf("a message of kind %q with %d descriptors", m.kind, len(m.fds))
 }
 
@@ -356,7 +318,7 @@ func (s *server) obey(socket int, m visitMessage) error {
 func (s *server) adopt(ids []ID, fds []int) error {
 	for n, id := range ids {
 		if _, exists := s.sockets[id]; exists || len(s.sockets) >= MaxSockets {
-			closeFDs(fds[n:])
+			sys.CloseAll(fds[n:])
 			return fmt.Errorf("socket %d cannot be adopted: there is one already, or %d in all", id, len(s.sockets))
 		}
 		s.sockets[id] = fds[n]
@@ -370,7 +332,7 @@ func tellLast(socket int) error {
 	if err != nil {
 		return err
 	}
-	return sendRights(socket, binary.BigEndian.AppendUint32([]byte{visitLast}, uint32(last)), nil)
+	return seqpacket.Send(socket, binary.BigEndian.AppendUint32([]byte{visitLast}, uint32(last)), nil)
 }
 
 // giveAfter has the next process get an ID as if this one had been given last; 0 leaves that as it is.
@@ -386,7 +348,7 @@ func (s *server) show(socket int) error {
 	for id, fd := range s.sockets {
 		message, fds = binary.BigEndian.AppendUint32(message, uint32(id)), append(fds, fd)
 		if len(fds) == maxRights {
-			if err := sendRights(socket, message, fds); err != nil {
+			if err := seqpacket.Send(socket, message, fds); err != nil {
 				return err
 			}
 			message, fds = message[:1], fds[:0]
@@ -395,13 +357,13 @@ func (s *server) show(socket int) error {
 	if len(fds) == 0 {
 		return nil
 	}
-	return sendRights(socket, message, fds)
+	return seqpacket.Send(socket, message, fds)
 }
 
 // reapAll waits for the end of the peers, whose pids will be needed.
 func (s *server) reapAll() error {
 	for _, pid := range s.peers {
-		if _, err := retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil && err != unix.ECHILD {
+		if _, err := sys.Retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil && err != unix.ECHILD {
 			return fmt.Errorf("reap peer process %d: %w", pid, err)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 func tryVisit(t testing.TB, b []byte) {
@@ -35,7 +38,7 @@ func tryVisit(t testing.TB, b []byte) {
 // visited is a server that a test visits, with the checker's end of its channel.
 func visited(t *testing.T) (s *server, channel int) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := seqpacket.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func visited(t *testing.T) (s *server, channel int) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		closeFDs(pair[:])
+		sys.CloseAll(pair[:])
 	})
 	return s, pair[0]
 }
@@ -109,7 +112,7 @@ func TestVisit(t *testing.T) {
 	}
 	// The checker is served again, over the same channel.
 	c := command{op: opBind, sequence: 7, id: 9999, address: Address{At: netip.MustParseAddrPort("127.0.0.1:1")}}
-	if err := sendRights(channel, c.encode(), nil); err != nil {
+	if err := seqpacket.Send(channel, c.encode(), nil); err != nil {
 		t.Fatal(err)
 	}
 	b, _, err := receiveRights(channel, maxMessage, 1)

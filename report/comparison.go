@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // Comparison is one search, run with several combinations of strategy, backend and scope.
@@ -25,15 +27,20 @@ type Comparison struct {
 type Compared struct {
 	Strategy, Backend, Scope string
 	Verdict                  Verdict // empty: there is none, and Reason is why
-	Reason                   string  // what ended the search, or made it impossible; one line or several
-	Failed                   bool    // by Reason; if there is a verdict all the same, it is that of a violation found before
-	Interrupted              bool    // before it was run, or meanwhile
-	Outcomes                 map[string]int
-	Counts                   Counts
-	Restarts                 int           // of the peers, from nothing
-	ImageBytes               int64         // of all images together, when they were taken
-	PeakBytes                int64         // most bytes in the store of the checkpoint daemon just after a checkpoint: images and scratch directories
-	Elapsed                  time.Duration // of the search; with scope auto, what was in vain included
+	// what ended the search, or made it impossible; one line or several
+	Reason string
+	// by Reason; if there is a verdict all the same, it is that of a violation found before
+	Failed      bool
+	Interrupted bool // before it was run, or meanwhile
+	Outcomes    map[string]int
+	Counts      Counts
+	Restarts    int   // of the peers, from nothing
+	ImageBytes  int64 // of all images together, when they were taken
+	// most bytes in the store of the checkpoint daemon just after a checkpoint: images and scratch
+	// directories
+	PeakBytes int64
+	// of the search; with scope auto, what was in vain included
+	Elapsed time.Duration
 
 	// Of several runs (Comparison.Medians):
 	fastest, slowest time.Duration
@@ -47,13 +54,13 @@ func (c *Compared) Name() string { return c.Strategy + ", " + c.Backend + ", " +
 func (c *Compared) found() string {
 	var list []string
 	for _, outcome := range slices.Sorted(maps.Keys(c.Outcomes)) {
-		list = append(list, fmt.Sprintf("%s %s", count(c.Outcomes[outcome]), outcome))
+		list = append(list, fmt.Sprintf("%s %s", textutil.Count(c.Outcomes[outcome]), outcome))
 	}
 	return fmt.Sprintf("%s (%s)", c.Verdict, strings.Join(list, ", "))
 }
 
-// Verdict is that of the combinations together, if they do not disagree: what those found whose search has not been ended
-// early. It is empty if none has a verdict.
+// Verdict is that of the combinations together, if they do not disagree: what those found whose
+// search has not been ended early. It is empty if none has a verdict.
 func (c *Comparison) Verdict() Verdict {
 	for _, v := range []Verdict{Violated, Holds, Unknown} {
 		if slices.ContainsFunc(c.Rows, func(r Compared) bool { return r.Verdict == v }) {
@@ -63,14 +70,16 @@ func (c *Comparison) Verdict() Verdict {
 	return ""
 }
 
-// Disagreement is an error that names two combinations that cannot both be right; nil if there are none. Those
-// that have found out anything have found the same; and within one scope, as many executions have ended in each way, unless
-// a bound has ended one of the two elsewhere. Between scopes the numbers differ, as dependence does.
+// Disagreement is an error that names two combinations that cannot both be right; nil if there are
+// none. Those that have found out anything have found the same; and within one scope, as many
+// executions have ended in each way, unless a bound has ended one of the two elsewhere. Between
+// scopes the numbers differ, as dependence does.
 func (c *Comparison) Disagreement() error {
 	for i := range c.Rows {
 		for j := range i {
 			if a, b := &c.Rows[j], &c.Rows[i]; a.contradicts(b) {
-				return fmt.Errorf("the combinations disagree:\n  %s: %s\n  %s: %s%s", a.Name(), a.found(), b.Name(), b.found(), a.hint(b))
+				return fmt.Errorf("the combinations disagree:\n  %s: %s\n  %s: %s%s", a.Name(), a.found(),
+					b.Name(), b.found(), a.hint(b))
 			}
 		}
 	}
@@ -85,7 +94,8 @@ func (c *Compared) contradicts(other *Compared) bool {
 	if decided && c.Verdict != other.Verdict {
 		return true
 	}
-	if c.Failed || other.Failed || c.Scope != other.Scope || !decided && c.Counts.Executions != other.Counts.Executions {
+	if c.Failed || other.Failed || c.Scope != other.Scope || !decided &&
+		c.Counts.Executions != other.Counts.Executions {
 		return false
 	}
 	return !maps.Equal(c.Outcomes, other.Outcomes)
@@ -97,10 +107,12 @@ func (c *Compared) hint(other *Compared) string {
 	case c.Scope != other.Scope:
 		return "\nThe answers on a connection depend on more than that connection: use scope group."
 	case c.Counts.Reads != "":
-		return "\nThe peers have read the time or random numbers (" + printable(c.Counts.Reads) + "), and each combination has asked them anew:" +
+		return "\nThe peers have read the time or random numbers (" + printable(c.Counts.Reads) +
+			"), and each combination has asked them anew:" +
 			" with choices in their configuration they answer the same."
 	case len(c.Counts.Blind) > 0:
-		return "\nIt is not known whether the peers have read the time or random numbers. Each combination has asked them anew, and they may have answered otherwise."
+		return "\nIt is not known whether the peers have read the time or random numbers. Each combination " +
+			"has asked them anew, and they may have answered otherwise."
 	}
 	return "\nOne of them is wrong, and so is Tandem: please report it."
 }
@@ -124,22 +136,28 @@ func (m *measure) of(c *Compared) (value float64, known bool) {
 
 var measures = []measure{
 	{"time", "seconds", func(c *Compared) float64 { return c.Elapsed.Seconds() }, secondsText},
-	{"executions", "executions", func(c *Compared) float64 { return float64(c.Counts.Executions) }, countText},
-	{"transitions", "transitions", func(c *Compared) float64 { return float64(c.Counts.Transitions) }, countText},
+	{"executions", "executions", func(c *Compared) float64 { return float64(c.Counts.Executions) },
+		countText},
+	{"transitions", "transitions", func(c *Compared) float64 { return float64(c.Counts.Transitions) },
+		countText},
 	{"hits", "cache_hits", func(c *Compared) float64 { return float64(c.Counts.CacheHits) }, countText},
 	{"misses", "cache_misses", func(c *Compared) float64 { return float64(c.Counts.CacheMisses) }, countText},
-	{"checkpoints", "checkpoints", func(c *Compared) float64 { return float64(c.Counts.Checkpoints) }, countText},
+	{"checkpoints", "checkpoints", func(c *Compared) float64 { return float64(c.Counts.Checkpoints) },
+		countText},
 	{"restores", "restores", func(c *Compared) float64 { return float64(c.Counts.Restores) }, countText},
 	{"restarts", "restarts", func(c *Compared) float64 { return float64(c.Restarts) }, countText},
-	{"replayed", "replayed_requests", func(c *Compared) float64 { return float64(c.Counts.Replayed) }, countText},
-	{"images", "image_bytes", func(c *Compared) float64 { return float64(c.ImageBytes) }, bytesText},
-	{"peak", "peak_bytes", peakOf, bytesText},
+	{"replayed", "replayed_requests", func(c *Compared) float64 { return float64(c.Counts.Replayed) },
+		countText},
+	{"images", "image_bytes", func(c *Compared) float64 { return float64(c.ImageBytes) }, textutil.Bytes},
+	{"peak", "peak_bytes", peakOf, textutil.Bytes},
 }
 
 // ofRuns are those of combinations that were run several times.
 var ofRuns = []measure{
-	{"fastest", "fastest_seconds", func(c *Compared) float64 { return secondsOrNone(c.fastest) }, secondsText},
-	{"slowest", "slowest_seconds", func(c *Compared) float64 { return secondsOrNone(c.slowest) }, secondsText},
+	{"fastest", "fastest_seconds", func(c *Compared) float64 { return secondsOrNone(c.fastest) },
+		secondsText},
+	{"slowest", "slowest_seconds", func(c *Compared) float64 { return secondsOrNone(c.slowest) },
+		secondsText},
 	{"to best", "to_best", func(c *Compared) float64 {
 		if c.toBest == 0 {
 			return math.NaN()
@@ -171,24 +189,12 @@ func peakOf(c *Compared) float64 {
 	return float64(c.PeakBytes)
 }
 
-func countText(x float64) string { return count(int(x)) }
+func countText(x float64) string { return textutil.Count(int(x)) }
 
 func secondsText(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " s" }
 
-func bytesText(x float64) string {
-	const step = 1 << 10
-	unit := "B"
-	for _, next := range []string{"KiB", "MiB", "GiB"} {
-		if x < step {
-			break
-		}
-		x, unit = x/step, next
-	}
-	return strconv.FormatFloat(x, 'f', min(1, len(unit)-1), 64) + " " + unit
-}
-
-// WriteComparison writes a comparison as a table, with the reasons of those that have not come to a verdict below
-// it. The error is the writer's.
+// WriteComparison writes a comparison as a table, with the reasons of those that have not come to a
+// verdict below it. The error is the writer's.
 func WriteComparison(w io.Writer, c *Comparison, options Options) error {
 	p := &printer{options: options}
 	p.comparison(c)
@@ -203,9 +209,11 @@ func (p *printer) comparison(c *Comparison) {
 			runs++
 		}
 	}
-	headline := fmt.Sprintf("%s: %s of %s", strings.ToUpper(string(verdict)), count(runs), countOf(len(c.Rows), "combination"))
+	headline := fmt.Sprintf("%s: %s of %s", strings.ToUpper(string(verdict)), textutil.Count(runs),
+		textutil.CountOf(len(c.Rows), "combination"))
 	if verdict == "" {
-		headline = fmt.Sprintf("NO VERDICT: none of %s could be run", countOf(len(c.Rows), "combination"))
+		headline = fmt.Sprintf("NO VERDICT: none of %s could be run",
+			textutil.CountOf(len(c.Rows), "combination"))
 	} else if c.Disagreement() != nil {
 		verdict, headline = "", "DISAGREEMENT"
 	}
@@ -227,10 +235,13 @@ func (p *printer) comparison(c *Comparison) {
 		p.note(i+1, note)
 	}
 	p.line(plain, "")
-	p.line(dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when they were taken; peak: most bytes in the")
-	p.line(dim, "  checkpoint daemon's store just after a checkpoint: the images that there were then, and the scratch directories")
+	p.line(dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when they were "+
+		"taken; peak: most bytes in the")
+	p.line(dim, "  checkpoint daemon's store just after a checkpoint: the images that there were then, and "+
+		"the scratch directories")
 	if c.repeated {
-		p.line(dim, "  Each line is the run of the median time; to best: that time, as a multiple of the fastest other strategy's")
+		p.line(dim, "  Each line is the run of the median time; to best: that time, as a multiple of the "+
+			"fastest other strategy's")
 	}
 }
 
@@ -243,7 +254,7 @@ func (p *printer) note(number int, text string) {
 		label = ""
 	}
 	if more := len(lines) - maxNoteLines; more > 0 {
-		p.linef(plain, "       and %s", countOf(more, "more line"))
+		p.linef(plain, "       and %s", textutil.CountOf(more, "more line"))
 	}
 }
 
@@ -286,8 +297,8 @@ func (c *Comparison) table() (table [][]string, notes []string) {
 // oneLine joins lines, and has nothing that a terminal would act on.
 func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
 
-// aligned joins the cells of each line so that those of a column are below each other: the first ones by their
-// beginnings, the others, which are numbers, by their ends.
+// aligned joins the cells of each line so that those of a column are below each other: the first
+// ones by their beginnings, the others, which are numbers, by their ends.
 func aligned(table [][]string, left int) []string {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {
@@ -311,8 +322,9 @@ func aligned(table [][]string, left int) []string {
 	return lines
 }
 
-// WriteComparisonCSV writes a comparison as comma-separated values with a heading (RFC 4180, but for the ends of
-// lines), all numbers in full; those that are not known are left out. The error is the writer's.
+// WriteComparisonCSV writes a comparison as comma-separated values with a heading (RFC 4180, but
+// for the ends of lines), all numbers in full; those that are not known are left out. The error is
+// the writer's.
 func WriteComparisonCSV(w io.Writer, c *Comparison) error {
 	out := csv.NewWriter(w)
 	heading := []string{"strategy", "backend", "scope", "verdict", "outcomes"}

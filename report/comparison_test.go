@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // compared is a row of a search that holds.
@@ -159,7 +161,7 @@ func TestDisagreement(t *testing.T) {
 
 func TestBytesText(t *testing.T) {
 	for bytes, want := range map[float64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 3 << 19: "1.5 MiB", 5 << 40: "5120.0 GiB"} {
-		if got := bytesText(bytes); got != want {
+		if got := textutil.Bytes(bytes); got != want {
 			t.Errorf("%v bytes are %q, want %q", bytes, got, want)
 		}
 	}

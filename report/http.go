@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
-// httpExchange is what the two directions of an HTTP/1.x connection have to know of each other: which
-// requests that wait for their response had the method HEAD, whose responses have no body.
+// httpExchange is what the two directions of an HTTP/1.x connection have to know of each other:
+// which requests that wait for their response had the method HEAD, whose responses have no body.
 type httpExchange struct{ head []bool }
 
 // maxPipelined bounds the requests that may wait for a response. More are taken for other methods.
@@ -27,8 +29,8 @@ func (e *httpExchange) response() (head bool) {
 	return head
 }
 
-// httpStream decodes one direction of an HTTP/1.x connection: the first line of each message and the
-// sizes of head and body (RFC 9112).
+// httpStream decodes one direction of an HTTP/1.x connection: the first line of each message and
+// the sizes of head and body (RFC 9112).
 type httpStream struct {
 	exchange *httpExchange
 	response bool
@@ -71,7 +73,7 @@ func (h *httpStream) feed(data []byte) []string {
 		case sizedBody, chunkData:
 			line, data = h.feedBody(data)
 		case bodyToTheEnd:
-			line, data = "body, "+countOf(len(data), "byte"), nil
+			line, data = "body, "+textutil.CountOf(len(data), "byte"), nil
 		case notHTTP:
 			line, data = raw{}.line(data), nil
 		default:
@@ -82,7 +84,7 @@ func (h *httpStream) feed(data []byte) []string {
 		}
 	}
 	if len(lines) == 0 {
-		return []string{"part of a message, " + countOf(size, "byte")}
+		return []string{"part of a message, " + textutil.CountOf(size, "byte")}
 	}
 	return lines
 }
@@ -94,7 +96,7 @@ func (h *httpStream) feedLine(data []byte) (line string, rest []byte) {
 	h.headBytes += len(data) - len(rest)
 	if h.headBytes > maxHead {
 		h.phase = notHTTP
-		return "a head of more than " + countOf(maxHead, "byte"), rest
+		return "a head of more than " + textutil.CountOf(maxHead, "byte"), rest
 	}
 	if !complete {
 		return "", nil
@@ -157,7 +159,7 @@ func (h *httpStream) headerLine(text string) {
 
 // endHead decides how the body is delimited: RFC 9112, section 6.3.
 func (h *httpStream) endHead() string {
-	line := fmt.Sprintf("%s (head of %s)", printable(h.first), countOf(h.headBytes, "byte"))
+	line := fmt.Sprintf("%s (head of %s)", printable(h.first), textutil.CountOf(h.headBytes, "byte"))
 	if !h.response {
 		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
 	}
@@ -207,7 +209,7 @@ func (h *httpStream) feedBody(data []byte) (line string, rest []byte) {
 	if h.phase == chunkData {
 		name = "chunk"
 	}
-	line = name + ", " + countOf(n, "byte")
+	line = name + ", " + textutil.CountOf(n, "byte")
 	if h.body > 0 {
 		return line + fmt.Sprintf(", %d to come", h.body), nil
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // maxOutput bounds how many lines of the output of each peer are shown: the last ones say
@@ -29,7 +31,7 @@ func (p *printer) outputs(c *Counterexample) {
 		p.line(plain, "  "+printable(name))
 		all := lines[name]
 		if left := len(all) - maxOutput; left > 0 {
-			p.linef(dim, "%s... %s before", strings.Repeat(" ", numberWidth), countOf(left, "line"))
+			p.linef(dim, "%s... %s before", strings.Repeat(" ", numberWidth), textutil.CountOf(left, "line"))
 			all = all[left:]
 		}
 		for _, line := range all {

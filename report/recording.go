@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -185,7 +186,7 @@ func encode(r *Recording) ([]byte, error) {
 	}
 	err = errors.Join(err, lines.Encode(part{Expect: &r.Expect}))
 	if err == nil && text.Len() > maxRecording-1024 {
-		err = fmt.Errorf("%s, more than a recording may have", countOf(text.Len(), "byte"))
+		err = fmt.Errorf("%s, more than a recording may have", textutil.CountOf(text.Len(), "byte"))
 	}
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func decode(text []byte) (*Recording, error) {
 		}
 	}
 	if expectations != 1 {
-		return nil, fmt.Errorf("%s of what the replay has to show, want one", countOf(expectations, "line"))
+		return nil, fmt.Errorf("%s of what the replay has to show, want one", textutil.CountOf(expectations, "line"))
 	}
 	return r, r.validate()
 }

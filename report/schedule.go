@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
-// A turn of a goroutine that has more than maxQuiet rows in a row without anything to be seen outside
-// is shown by its first and last quietEnds rows.
+// A turn of a goroutine that has more than maxQuiet rows in a row without anything to be seen
+// outside is shown by its first and last quietEnds rows.
 const (
 	maxQuiet  = 9
 	quietEnds = 3
@@ -21,8 +23,8 @@ const maxMessages = 20
 // maxJoined bounds the different operations in a row.
 const maxJoined = 3
 
-// row is one line of the schedule with the messages that belong to it: one step or several that were
-// folded.
+// row is one line of the schedule with the messages that belong to it: one step or several that
+// were folded.
 type row struct {
 	first, last int // indices of steps
 	goroutine   int
@@ -114,12 +116,13 @@ func (c *Counterexample) Size() (s Size) {
 
 // String is "1 preemption in 88 transitions".
 func (s Size) String() string {
-	return countOf(s.Preemptions, "preemption") + " in " + countOf(s.Transitions, "transition")
+	return textutil.CountOf(s.Preemptions, "preemption") + " in " +
+		textutil.CountOf(s.Transitions, "transition")
 }
 
 // String says how much simpler the counterexample has become.
 func (s Shrinking) String() string {
-	in := countOf(s.Executions, "execution")
+	in := textutil.CountOf(s.Executions, "execution")
 	if s.Before == s.After {
 		return "no simpler one was found in " + in
 	}
@@ -158,15 +161,16 @@ func (r row) what() string {
 	return strings.Join(names, ", ")
 }
 
-// rowsOf makes a row of every step, decodes the messages, and joins neighbours that do something to the
-// same object in the same function: a critical section reads best in one row.
+// rowsOf makes a row of every step, decodes the messages, and joins neighbours that do something to
+// the same object in the same function: a critical section reads best in one row.
 func rowsOf(steps []Step) []row {
 	var rows []row
 	streams := decoders{}
 	for i, step := range steps {
 		r := row{
 			first: i, last: i, goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
-			object: step.Object, source: step.Source, function: bareFunction(step.Function), kind: step.Kind, restored: step.Restored, preempts: step.Preempts,
+			object: step.Object, source: step.Source, function: bareFunction(step.Function), kind: step.Kind,
+			restored: step.Restored, preempts: step.Preempts,
 			messages: messagesOf(step, streams),
 		}
 		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {
@@ -176,8 +180,8 @@ func rowsOf(steps []Step) []row {
 	return rows
 }
 
-// messagesOf writes the messages of a step, with the connection, the direction, and at the first of them
-// who answered.
+// messagesOf writes the messages of a step, with the connection, the direction, and at the first of
+// them who answered.
 func messagesOf(step Step, streams decoders) []string {
 	var lines []string
 	for _, message := range step.IO {
@@ -197,7 +201,7 @@ func messagesOf(step Step, streams decoders) []string {
 		lines[0] += "  [answered by the cache]"
 	}
 	if more := len(lines) - maxMessages; more > 0 {
-		lines = append(lines[:maxMessages], "and "+countOf(more, "more message"))
+		lines = append(lines[:maxMessages], "and "+textutil.CountOf(more, "more message"))
 	}
 	return lines
 }
@@ -247,12 +251,12 @@ func foldedRow(rows []row) row {
 	first, last := rows[0], rows[len(rows)-1]
 	return row{
 		first: first.first, last: last.last, goroutine: first.goroutine, kind: first.kind,
-		operations: []repeated{{"... " + countOf(last.last-first.first+1, "operation"), 1}},
+		operations: []repeated{{"... " + textutil.CountOf(last.last-first.first+1, "operation"), 1}},
 	}
 }
 
-// shorten leaves out the middle of a schedule of more than maxRows rows. The end tells more than the
-// beginning and gets three quarters of the room.
+// shorten leaves out the middle of a schedule of more than maxRows rows. The end tells more than
+// the beginning and gets three quarters of the room.
 func shorten(rows []row) []row {
 	if len(rows) <= maxRows {
 		return rows

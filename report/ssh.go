@@ -3,6 +3,8 @@ package report
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // sshStream decodes one direction of an SSH connection up to NEWKEYS: the identification string
@@ -42,7 +44,7 @@ func (s *sshStream) feed(data []byte) []string {
 		case packets:
 			line, data = s.feedPacket(data)
 		case encrypted:
-			line, data = "encrypted packets, "+countOf(len(data), "byte"), nil
+			line, data = "encrypted packets, "+textutil.CountOf(len(data), "byte"), nil
 		case undecodable:
 			line, data = "no SSH packet: "+raw{}.line(data), nil
 		}
@@ -65,10 +67,10 @@ func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 		}
 		if s.identBytes > maxIdent {
 			s.phase = undecodable
-			return "identification without an end, " + countOf(s.identBytes, "byte"), data[i+1:]
+			return "identification without an end, " + textutil.CountOf(s.identBytes, "byte"), data[i+1:]
 		}
 	}
-	return "part of the identification, " + countOf(len(data), "byte"), nil
+	return "part of the identification, " + textutil.CountOf(len(data), "byte"), nil
 }
 
 func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
@@ -76,7 +78,7 @@ func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 		n := copy(s.header[s.headerLen:], data)
 		s.headerLen += n
 		if s.headerLen < sshHeader {
-			return "part of a packet, " + countOf(n, "byte"), nil
+			return "part of a packet, " + textutil.CountOf(n, "byte"), nil
 		}
 		length := binary.BigEndian.Uint32(s.header[:])
 		padding := uint32(s.header[4])
@@ -89,7 +91,7 @@ func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 	}
 	if len(data) < s.missing {
 		s.missing -= len(data)
-		return fmt.Sprintf("part of %s, %s missing", s.name(), countOf(s.missing, "byte")), nil
+		return fmt.Sprintf("part of %s, %s missing", s.name(), textutil.CountOf(s.missing, "byte")), nil
 	}
 	rest = data[s.missing:]
 	return s.endPacket(), rest
@@ -97,7 +99,7 @@ func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 
 // endPacket describes the packet whose last byte has come and gets ready for the next.
 func (s *sshStream) endPacket() string {
-	line := s.name() + ", " + countOf(int(binary.BigEndian.Uint32(s.header[:]))+4, "byte")
+	line := s.name() + ", " + textutil.CountOf(int(binary.BigEndian.Uint32(s.header[:]))+4, "byte")
 	if s.header[5] == newKeys {
 		s.phase = encrypted
 	}
@@ -107,8 +109,8 @@ func (s *sshStream) endPacket() string {
 
 const newKeys = 21
 
-// sshMessages are the message numbers that can come before NEWKEYS: RFC 4250, section 4.1, RFC 8308,
-// RFC 5656 (elliptic curve, also hybrid, key exchange) and RFC 4419 (group exchange).
+// sshMessages are the message numbers that can come before NEWKEYS: RFC 4250, section 4.1, RFC
+// 8308, RFC 5656 (elliptic curve, also hybrid, key exchange) and RFC 4419 (group exchange).
 var sshMessages = map[byte]string{
 	1: "DISCONNECT", 2: "IGNORE", 3: "UNIMPLEMENTED", 4: "DEBUG",
 	5: "SERVICE_REQUEST", 6: "SERVICE_ACCEPT", 7: "EXT_INFO",

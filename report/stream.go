@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // A decoder tells in words what the bytes of one direction of a connection are. It is fed with the
-// bytes in order, however they are cut, and answers with a line or more for each piece. It accepts any
-// bytes and holds a bounded number of them.
+// bytes in order, however they are cut, and answers with a line or more for each piece. It accepts
+// any bytes and holds a bounded number of them.
 type decoder interface {
 	feed(data []byte) []string
 }
@@ -31,7 +33,10 @@ func newConversation() *conversation {
 	direction := func() decoder {
 		return &undecided{candidates: []candidate{
 			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
-			{matchesPrefix("HTTP/1."), func() decoder { return &httpStream{exchange: exchange, response: true} }},
+			{matchesPrefix("HTTP/1."), func() decoder {
+				return &httpStream{exchange: exchange,
+					response: true}
+			}},
 			{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
 		}}
 	}
@@ -144,7 +149,8 @@ func matchesPrefix(prefix string) func([]byte) match {
 // methods are the request methods of RFC 9110, section 9, and of RFC 5789.
 var methods = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
 
-// matchesRequestLine looks for a method and a space: that is more than other text protocols begin with.
+// matchesRequestLine looks for a method and a space: that is more than other text protocols begin
+// with.
 func matchesRequestLine(start []byte) match {
 	best := no
 	for _, method := range methods {
@@ -180,7 +186,7 @@ func (raw) feed(data []byte) []string {
 	if len(rest) > 0 && !strings.HasSuffix(*last, "...") {
 		*last += "..."
 	}
-	*last += ", " + countOf(len(data), "byte")
+	*last += ", " + textutil.CountOf(len(data), "byte")
 	return rows
 }
 
@@ -200,7 +206,7 @@ func linesIn(text []byte) int {
 
 // line describes data in one row.
 func (raw) line(data []byte) string {
-	size := ", " + countOf(len(data), "byte")
+	size := ", " + textutil.CountOf(len(data), "byte")
 	if isText(data[:min(len(data), maxTextRow)]) {
 		return quoted(data, maxTextRow) + size
 	}

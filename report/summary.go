@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // summary says how much work the search was, and what its verdict rests on. Of a
@@ -13,13 +15,14 @@ import (
 func (p *printer) summary(run Run) {
 	if n := run.Counts; n.Executions > 0 {
 		p.heading("Search")
-		p.linef(plain, "  %s%s, %s in %s%s", countOf(n.Executions, "execution"), notTraces(n),
-			countOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
+		p.linef(plain, "  %s%s, %s in %s%s", textutil.CountOf(n.Executions, "execution"), notTraces(n),
+			textutil.CountOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
 		if run.Assumptions.Scope != "" || n.CacheHits+n.CacheMisses > 0 {
 			p.peers(n)
 		}
 		if n.SelfChecked > 0 {
-			p.linef(plain, "  %s run again in place and in another process, event by event the same", countOf(n.SelfChecked, "execution"))
+			p.linef(plain, "  %s run again in place and in another process, event by event the same",
+				textutil.CountOf(n.SelfChecked, "execution"))
 		}
 		if run.Verdict == Violated && run.Reason != "" {
 			p.line(plain, "  "+printable(run.Reason))
@@ -32,15 +35,16 @@ func (p *printer) summary(run Run) {
 func notTraces(n Counts) string {
 	var list []string
 	if n.Redundant > 0 {
-		list = append(list, count(n.Redundant)+" redundant")
+		list = append(list, textutil.Count(n.Redundant)+" redundant")
 	}
 	if n.Limited > 0 {
-		list = append(list, count(n.Limited)+" cut off")
+		list = append(list, textutil.Count(n.Limited)+" cut off")
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s traces; %s)", count(n.Executions-n.Redundant-n.Limited), strings.Join(list, ", "))
+	return fmt.Sprintf(" (%s traces; %s)", textutil.Count(n.Executions-n.Redundant-n.Limited),
+		strings.Join(list, ", "))
 }
 
 // rate is left out where the search was too short for it to mean something.
@@ -48,39 +52,47 @@ func rate(n Counts) string {
 	if n.Elapsed < 100*time.Millisecond {
 		return ""
 	}
-	return fmt.Sprintf(" (%s executions/s)", count(int(float64(n.Executions)/n.Elapsed.Seconds())))
+	return fmt.Sprintf(" (%s executions/s)", textutil.Count(int(float64(n.Executions)/n.Elapsed.Seconds())))
 }
 
 func (p *printer) peers(n Counts) {
 	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
-		countOf(n.CacheHits+n.CacheMisses, "input"), count(n.CacheHits), count(n.CacheMisses))
+		textutil.CountOf(n.CacheHits+n.CacheMisses, "input"), textutil.Count(n.CacheHits),
+		textutil.Count(n.CacheMisses))
 	if n.ReadInputs > 0 {
-		p.linef(plain, "  after %s the peers had read the time or random numbers: %s", countOf(n.ReadInputs, "input"), printable(n.Reads))
+		p.linef(plain, "  after %s the peers had read the time or random numbers: %s",
+			textutil.CountOf(n.ReadInputs, "input"), printable(n.Reads))
 	}
 	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
 		p.linef(plain, "  it is not known what %s reads of these", printable(process))
 	}
-	p.linef(plain, "  %s%s, %s, %s replayed", countOf(n.Checkpoints, "checkpoint"), n.backends(),
-		countOf(n.Restores, "restore"), countOf(n.Replayed, "input"))
+	p.linef(plain, "  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), n.backends(),
+		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))
 	if n.Cuts > 0 {
-		p.linef(plain, "  the peers were looked at (by %s) %s before they were at rest %s, %v each", n.Quiescence, countOf(n.Cuts, "time"),
-			countOf(n.Waits, "time"), (n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
+		p.linef(plain, "  the peers were looked at (by %s) %s before they were at rest %s, %v each",
+			n.Quiescence, textutil.CountOf(n.Cuts, "time"),
+			textutil.CountOf(n.Waits, "time"), (n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
 	}
 	if n.Unstored > 0 {
-		p.linef(plain, "  %s could not be stored, the first since %s", countOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
+		p.linef(plain, "  %s could not be stored, the first since %s",
+			textutil.CountOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
 	}
 	if n.MadeRoom > 0 {
-		p.linef(plain, "  %s made room for others: give them more than %d MiB with --checkpoint-mib", countOf(n.MadeRoom, "checkpoint"), n.Room>>20)
+		p.linef(plain, "  %s made room for others: give them more than %d MiB with --checkpoint-mib",
+			textutil.CountOf(n.MadeRoom, "checkpoint"), n.Room>>20)
 	}
 	if n.Skipped > 0 {
-		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s", countOf(n.Skipped, "time"), printable(n.WhySkipped))
+		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s",
+			textutil.CountOf(n.Skipped, "time"), printable(n.WhySkipped))
 	}
 	if n.Disturbed > 0 {
-		p.linef(plain, "  %s given again, since a timer of the peers had ended too early by the machine's clock",
-			countOf(n.Disturbed, "input"))
+		p.linef(plain, "  %s given again, since a timer of the peers had ended too early by the machine's "+
+			"clock",
+			textutil.CountOf(n.Disturbed, "input"))
 	}
 	if n.Killed > 0 {
-		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back", countOf(n.Killed, "time"))
+		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and "+
+			"brought back", textutil.CountOf(n.Killed, "time"))
 		if n.WhyKilled != "" {
 			p.linef(plain, "    the first time: %s", printable(n.WhyKilled))
 		} else {
@@ -103,7 +115,8 @@ func (n Counts) backends() string {
 	case 0:
 		return " by CRIU"
 	}
-	return fmt.Sprintf(" (%s in memory, %s by CRIU)", count(n.InMemory), count(n.Checkpoints-n.InMemory))
+	return fmt.Sprintf(" (%s in memory, %s by CRIU)", textutil.Count(n.InMemory),
+		textutil.Count(n.Checkpoints-n.InMemory))
 }
 
 func (p *printer) assumptions(a Assumptions) {
@@ -121,12 +134,13 @@ func (p *printer) assumptions(a Assumptions) {
 		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))
 	}
 	if len(a.Preemptible) > 0 {
-		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where they block")
+		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where "+
+			"they block")
 	}
 	groups := grouped(a.Preemptible)
 	for i, group := range groups {
 		if i == maxListed {
-			p.linef(plain, "    and %s more", count(len(groups)-maxListed))
+			p.linef(plain, "    and %s more", textutil.Count(len(groups)-maxListed))
 			break
 		}
 		p.line(plain, "    "+printable(group))
@@ -156,7 +170,8 @@ func grouped(packages []string) (list []string) {
 		switch {
 		case isListed(above):
 		case isListed(name):
-			list = append(list, fmt.Sprintf("%s, and %s below it", name, countOf(below[name], "package")))
+			list = append(list, fmt.Sprintf("%s, and %s below it", name,
+				textutil.CountOf(below[name], "package")))
 		default:
 			list = append(list, name)
 		}

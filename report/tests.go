@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // Test is the verdict on one test function or subtest.
@@ -25,7 +27,8 @@ func WriteTest(w io.Writer, t Test, options Options) error {
 	if t.Skipped && t.Verdict == Holds {
 		verdict = "skipped"
 	}
-	text := fmt.Sprintf("--- %s: %s (%s, %.2fs)", verdict, printable(t.Name), countOf(t.Executions, "execution"), t.Elapsed.Seconds())
+	text := fmt.Sprintf("--- %s: %s (%s, %.2fs)", verdict, printable(t.Name),
+		textutil.CountOf(t.Executions, "execution"), t.Elapsed.Seconds())
 	reason, where, _ := strings.Cut(t.Reason, "\n")
 	if t.Verdict == Unknown || t.Verdict == Errored {
 		text += ": " + printable(reason)
@@ -65,10 +68,12 @@ func WriteTestPackage(w io.Writer, t TestPackage, options Options) error {
 	}
 	errored := ""
 	if counts[Errored] > 0 {
-		errored = ", " + countOf(counts[Errored], "error")
+		errored = ", " + textutil.CountOf(counts[Errored], "error")
 	}
-	p.linef(plain, "%s: %s: %s, %s violated, %s unknown%s, in %.2fs", printable(t.Name), countOf(len(t.Tests), "test"),
-		holding(counts[Holds]), count(counts[Violated]), count(counts[Unknown]), errored, t.Elapsed.Seconds())
+	p.linef(plain, "%s: %s: %s, %s violated, %s unknown%s, in %.2fs", printable(t.Name),
+		textutil.CountOf(len(t.Tests), "test"),
+		holding(counts[Holds]), textutil.Count(counts[Violated]), textutil.Count(counts[Unknown]), errored,
+		t.Elapsed.Seconds())
 	if counts[Violated] == 0 {
 		p.assumptions(t.Assumptions)
 	}
@@ -80,5 +85,5 @@ func holding(n int) string {
 	if n == 1 {
 		return "1 holds"
 	}
-	return count(n) + " hold"
+	return textutil.Count(n) + " hold"
 }

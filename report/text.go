@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // The layout: 100 columns, the source of an operation at the right.
@@ -70,7 +72,7 @@ func (p *printer) counterexample(c *Counterexample) {
 	p.heading("Goroutines")
 	for i, g := range c.Goroutines {
 		if i == maxListed {
-			p.linef(plain, "  and %s more", count(len(c.Goroutines)-maxListed))
+			p.linef(plain, "  and %s more", textutil.Count(len(c.Goroutines)-maxListed))
 			break
 		}
 		p.goroutine(g)
@@ -102,7 +104,8 @@ func (c *Counterexample) headline() string {
 }
 
 func (p *printer) verdict(run Run) {
-	p.line(verdictStyles[run.Verdict], fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason), width))
+	p.line(verdictStyles[run.Verdict], fit(strings.ToUpper(string(run.Verdict))+": "+printable(run.Reason),
+		width))
 	p.line(plain, "  "+printable(programOf(run)))
 	for _, line := range run.Details[:min(len(run.Details), maxListed)] {
 		p.line(plain, "  "+printable(line))
@@ -128,16 +131,18 @@ func (p *printer) goroutine(g Goroutine) {
 	if g.Created != "" {
 		created = "started at " + printable(g.Created)
 	}
-	p.line(plain, fmt.Sprintf("  %-12s %-48s %s", printable(g.Name), fit(shortFunction(g.Function), 48), created))
+	p.line(plain, fmt.Sprintf("  %-12s %-48s %s", printable(g.Name), fit(shortFunction(g.Function), 48),
+		created))
 }
 
-// failure says how the execution ended and what each goroutine that did not get to its end waits for.
+// failure says how the execution ended and what each goroutine that did not get to its end waits
+// for.
 func (p *printer) failure(c *Counterexample) {
 	p.heading("Failure")
 	lines := strings.Split(strings.TrimRight(c.Outcome, "\n"), "\n")
 	for i, line := range lines {
 		if i == maxOutcome {
-			p.linef(plain, "  and %s", countOf(len(lines)-maxOutcome, "more line"))
+			p.linef(plain, "  and %s", textutil.CountOf(len(lines)-maxOutcome, "more line"))
 			break
 		}
 		p.line(red, "  "+strings.ReplaceAll(printable(line), `\t`, "    "))
@@ -164,13 +169,14 @@ func (p *printer) failure(c *Counterexample) {
 func (p *printer) memoryAccess(when string, a MemoryAccess) {
 	size, created := "", ""
 	if a.Size > 0 {
-		size = " of " + countOf(a.Size, "byte")
+		size = " of " + textutil.CountOf(a.Size, "byte")
 	}
 	if a.Goroutine.Created != "" {
 		created = ", started at " + a.Goroutine.Created
 	}
 	p.line(plain, "")
-	p.line(plain, "  "+printable(fmt.Sprintf("%s%s%s at %#x by %s%s", when, a.Operation, size, a.Address, a.Goroutine.Name, created)))
+	p.line(plain, "  "+printable(fmt.Sprintf("%s%s%s at %#x by %s%s", when, a.Operation, size, a.Address,
+		a.Goroutine.Name, created)))
 	for _, f := range a.Stack[:min(len(a.Stack), maxListed)] {
 		p.line(plain, "    "+pad(shortFunction(f.Function), sourceColumn-4)+printable(f.Source))
 	}
@@ -208,8 +214,8 @@ func pad(text string, n int) string {
 	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
 }
 
-// Printable replaces what a terminal would act on, but for the ends of lines and tabs, by its escape sequence in Go. Errors name files of the
-// peers, and what recordings of others hold.
+// Printable replaces what a terminal would act on, but for the ends of lines and tabs, by its
+// escape sequence in Go. Errors name files of the peers, and what recordings of others hold.
 func Printable(text string) string {
 	var b strings.Builder
 	for {
@@ -263,25 +269,4 @@ func bareFunction(function string) string {
 		return deferring
 	}
 	return name
-}
-
-// count writes a number in groups of three digits.
-func count(n int) string {
-	digits := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
-
-// countOf writes a number and what it counts.
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return count(n) + " " + noun + "s"
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -150,7 +152,7 @@ func long(turns, n int) *Counterexample {
 	c := &Counterexample{Run: Run{Package: "./long", Verdict: Violated, Reason: "exit status 2"}, Outcome: "exit status 2"}
 	for turn := range turns {
 		for i := range n {
-			c.Steps = append(c.Steps, Step{Goroutine: turn % 2, Operation: "lock", Object: "mutex " + count(i),
+			c.Steps = append(c.Steps, Step{Goroutine: turn % 2, Operation: "lock", Object: "mutex " + textutil.Count(i),
 				Source: "long.go:1", Function: "main.main", Kind: Synchronisation})
 		}
 		c.Steps = append(c.Steps, Step{Goroutine: turn % 2, Operation: "write", Object: "connection 0",
@@ -339,8 +341,8 @@ func TestBareFunction(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) = %s, want %s", n, got, want)
+		if got := textutil.Count(n); got != want {
+			t.Errorf("textutil.Count(%d) = %s, want %s", n, got, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // WriteViolations writes the verdict of a search that went on after the first
@@ -13,7 +15,7 @@ import (
 func WriteViolations(w io.Writer, run Run, violations []Violation, options Options) error {
 	p := &printer{options: options}
 	p.verdict(run)
-	p.heading(countOf(len(violations), "distinct violation"))
+	p.heading(textutil.CountOf(len(violations), "distinct violation"))
 	for i, v := range violations {
 		p.violation(i+1, v)
 	}
@@ -30,12 +32,12 @@ func (p *printer) violation(number int, v Violation) {
 	}
 	seen := ""
 	if v.Executions > 0 {
-		seen = countOf(v.Executions, "execution")
+		seen = textutil.CountOf(v.Executions, "execution")
 	}
 	p.line(red, fmt.Sprintf("%4d  %s %16s", number, pad(title, width-23), seen))
 	for i, place := range v.Places {
 		if i == maxPlaces {
-			p.linef(plain, "      and %s more", count(len(v.Places)-maxPlaces))
+			p.linef(plain, "      and %s more", textutil.Count(len(v.Places)-maxPlaces))
 			break
 		}
 		p.line(plain, fit("      "+printable(place), width))
@@ -105,17 +107,21 @@ type assumedElement struct {
 func documentOf(run Run, violations []Violation) document {
 	n, a := run.Counts, run.Assumptions
 	d := document{
-		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict, Reason: valid(run.Reason), CutOff: valid(run.CutOff),
+		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict,
+		Reason: valid(run.Reason), CutOff: valid(run.CutOff),
 		Violations: []violationElement{},
 		Counts: countsElement{
-			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory, valid(n.Refusal),
+			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
+			valid(n.Refusal),
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},
-		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend, append([]string{}, a.Preemptible...), a.Other},
+		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend, append([]string{}, a.Preemptible...),
+			a.Other},
 	}
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationElement{
-			Outcome: v.Outcome, Message: valid(v.Message), Places: validAll(v.Places), Executions: v.Executions,
+			Outcome: v.Outcome, Message: valid(v.Message), Places: validAll(v.Places),
+			Executions:  v.Executions,
 			Preemptions: v.Size.Preemptions, Transitions: v.Size.Transitions, File: v.File,
 		})
 	}

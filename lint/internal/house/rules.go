@@ -88,7 +88,8 @@ func (p *Package) findings() (all []Finding) {
 }
 
 // commandImports are the rooms that commands are made of.
-var commandImports = []string{"check", "configs", "report", "doctor"}
+var commandImports = []string{"check", "configs", "report", "doctor", "internal/fileutil",
+	"internal/textutil"}
 
 // commandMayImport says whether the package in dir may import a room of the house.
 func commandMayImport(dir, room string) bool {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/fileutil"
 )
 
 // To link a program takes most of the time of a build in which nothing has changed. The go command
@@ -105,7 +107,7 @@ func lockEntry(dir string) *linkEntry {
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+	if fileutil.TryLock(lock) == nil {
 		locked, err := lock.Stat()
 		now, errNow := os.Lstat(dir)
 		if err == nil && errNow == nil && os.SameFile(locked, now) {

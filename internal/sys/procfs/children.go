@@ -1,4 +1,4 @@
-package peers
+package procfs
 
 import (
 	"bytes"
@@ -9,19 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Children lists the processes that thread tid of process pid has forked or adopted, and that nobody has waited for, the oldest
-// first. All that were there during the call are on the list.
+// Children lists the processes that thread tid of process pid has forked or adopted, and that
+// nobody has waited for, the oldest first. All that were there during the call are on the list.
 func Children(pid, tid int) ([]int, error) {
-	var p procfs
-	return p.children(pid, tid)
+	var p Reader
+	return p.Children(pid, tid)
 }
 
-// children is Children.
+// Children is Children.
 //
-// The kernel goes from each child to the next one without a lock in between. When the child that it comes from is waited for just
-// then, it counts from the beginning, where there is one less now, and leaves out the next one. So a list counts only if all that
-// are on it are still there afterwards.
-func (p *procfs) children(pid, tid int) ([]int, error) {
+// The kernel goes from each child to the next one without a lock in between. When the child that it
+// comes from is waited for just then, it counts from the beginning, where there is one less now,
+// and leaves out the next one. So a list counts only if all that are on it are still there
+// afterwards.
+func (p *Reader) Children(pid, tid int) ([]int, error) {
 	const attempts = 1000
 	for range attempts {
 		all, err := p.childrenAtOnce(pid, tid)
@@ -39,7 +40,7 @@ func isGone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 const maxChildren = 1 << 20
 
 // childrenAtOnce reads the kernel's list, which may lack some.
-func (p *procfs) childrenAtOnce(pid, tid int) ([]int, error) {
+func (p *Reader) childrenAtOnce(pid, tid int) ([]int, error) {
 	p.path = strconv.AppendInt(append(p.path[:0], "/proc/"...), int64(pid), 10)
 	p.path = append(strconv.AppendInt(append(p.path, "/task/"...), int64(tid), 10), "/children"...)
 	err := p.with(p.path, 0, func(fd int) error {
@@ -57,7 +58,8 @@ func (p *procfs) childrenAtOnce(pid, tid int) ([]int, error) {
 		return nil, err
 	}
 	if len(p.list) > maxChildren {
-		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", p.path, maxChildren)
+		return nil, fmt.Errorf("%s is longer than %d bytes: the group has too many processes", p.path,
+			maxChildren)
 	}
 	var pids []int
 	for field := range bytes.FieldsSeq(p.list) {

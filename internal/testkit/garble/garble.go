@@ -1,5 +1,6 @@
-// Package garble is for tests of decoders: it makes bad messages of good ones, very many and always the same.
-// Fuzzing with coverage finds more, but takes its time; this is for every run of the tests.
+// Package garble is for tests of decoders: it makes bad messages of good ones, very many and always
+// the same. Fuzzing with coverage finds more, but takes its time; this is for every run of the
+// tests.
 package garble
 
 import (
@@ -16,9 +17,9 @@ const Executions = 250_000
 // block is after how many executions it is looked at what they have left behind.
 const block = 1000
 
-// Run gives a decoder messages that are made of good ones, of which there is at least one. What the decoder
-// does wrong it tells the test. On average of some it may allocate so many bytes for a message, and no
-// descriptor may stay open. The test stops at the first error, with the message.
+// Run gives a decoder messages that are made of good ones, of which there is at least one. What the
+// decoder does wrong it tells the test. On average of some it may allocate so many bytes for a
+// message, and no descriptor may stay open. The test stops at the first error, with the message.
 func Run(t *testing.T, good [][]byte, allocation int, decode func(t testing.TB, message []byte)) {
 	t.Helper()
 	const seed1, seed2 = 1, 2
@@ -34,10 +35,12 @@ func Run(t *testing.T, good [][]byte, allocation int, decode func(t testing.TB, 
 		}
 		now := allocations()
 		if mean := (now - allocated) / block; mean > uint64(allocation) {
-			t.Fatalf("seed %d, %d: messages up to %d, the last of which is %q, had %d bytes allocated on average, allowed are %d", seed1, seed2, n, message, mean, allocation)
+			t.Fatalf("seed %d, %d: messages up to %d, the last of which is %q, had %d bytes allocated on "+
+				"average, allowed are %d", seed1, seed2, n, message, mean, allocation)
 		}
 		if now := openFiles(t); now > files {
-			t.Fatalf("seed %d, %d: after message %d %d descriptors are open, before there were %d", seed1, seed2, n, now, files)
+			t.Fatalf("seed %d, %d: after message %d %d descriptors are open, before there were %d", seed1,
+				seed2, n, now, files)
 		}
 		allocated = now
 	}
@@ -97,8 +100,10 @@ func (g *Garbler) part() (from, to int) {
 
 // words are what decoders may stumble on: bounds of numbers, and JSON.
 var words = [][]byte{
-	{0}, {0x7f}, {0x80}, {0xff}, {0, 0, 0, 0}, {0x7f, 0xff, 0xff, 0xff}, {0x80, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff},
-	[]byte(`null`), []byte(`-1`), []byte(`1e999`), []byte(`18446744073709551616`), []byte(`"`), []byte(`\ud800`), []byte(`{`), []byte(`[`), []byte(`}`), []byte(`]`),
+	{0}, {0x7f}, {0x80}, {0xff}, {0, 0, 0, 0}, {0x7f, 0xff, 0xff, 0xff}, {0x80, 0, 0, 0},
+	{0xff, 0xff, 0xff, 0xff},
+	[]byte(`null`), []byte(`-1`), []byte(`1e999`), []byte(`18446744073709551616`), []byte(`"`),
+	[]byte(`\ud800`), []byte(`{`), []byte(`[`), []byte(`}`), []byte(`]`),
 	[]byte(`,`), []byte(`:`), []byte(`{}`), []byte(`[0]`), []byte(`""`), bytes.Repeat([]byte(`[`), 200),
 }
 

@@ -1,4 +1,4 @@
-package ckptd
+package procfs
 
 import (
 	"os"
@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestChildrenOf compares with the files that a pattern finds: children of several threads.
@@ -18,7 +19,7 @@ func TestChildrenOf(t *testing.T) {
 	const threads = 3
 	for range threads {
 		go func() {
-			done <- peers.OnThread(func() error {
+			done <- osthread.Run(func() error {
 				cmd := exec.Command("sleep", "100")
 				err := cmd.Start()
 				started <- cmd
@@ -35,9 +36,10 @@ func TestChildrenOf(t *testing.T) {
 		all = append(all, cmd.Process.Pid)
 	}
 	var got []int
-	await(t, "the same children as by a pattern", func() bool { // another one of the test may end in between
+	// another one of the test may end in between
+	testkit.Await(t, "the same children as by a pattern", func() bool {
 		var err error
-		if got, err = childrenOf(os.Getpid()); err != nil {
+		if got, err = AllChildren(os.Getpid()); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(got)
@@ -54,7 +56,7 @@ func TestChildrenOf(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := childrenOf(1 << 30); err == nil {
+	if _, err := AllChildren(1 << 30); err == nil {
 		t.Error("a process that is not there has children")
 	}
 }
@@ -79,21 +81,21 @@ func TestStatusFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := status(text)
+	s := Status(text)
 	for line := range strings.Lines(string(text)) {
 		name, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if got := s.field(name); got != want {
+		if got := s.Field(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if size := s.bytes("VmRSS:"); size < 1<<20 || size%1024 != 0 {
+	if size := s.Bytes("VmRSS:"); size < 1<<20 || size%1024 != 0 {
 		t.Errorf("%d bytes", size)
 	}
-	for text, want := range map[status]string{
+	for text, want := range map[Status]string{
 		"Name:\tends with a space \nUid:\t0\n": "ends with a space ", "Uid:\t0\nName:\tlast": "last",
 		"NotName:\tother\n": "", "Name:": "", "": "",
 	} {
-		if got := text.field("Name:"); got != want {
+		if got := text.Field("Name:"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

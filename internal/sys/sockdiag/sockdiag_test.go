@@ -1,12 +1,14 @@
 //go:build amd64
 
-package ckptd
+package sockdiag
 
 import (
 	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // TestUnixPeers asks for the other ends of sockets.
@@ -21,10 +23,10 @@ func TestUnixPeers(t *testing.T) {
 		if pairs[n], err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 			t.Fatal(err)
 		}
-		defer closeAll(pairs[n][:])
+		defer sys.CloseAll(pairs[n][:])
 	}
 	number := func(fd int) uint64 {
-		i, err := inode(fd)
+		i, err := sys.Inode(fd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +34,9 @@ func TestUnixPeers(t *testing.T) {
 	}
 	for _, p := range pairs {
 		for end := range p {
-			if peer, err := unixPeer(network, number(p[end])); err != nil || peer != number(p[1-end]) {
-				t.Errorf("the other end of %d is %d, want %d; %v", number(p[end]), peer, number(p[1-end]), err)
+			if peer, err := UnixPeer(network, number(p[end])); err != nil || peer != number(p[1-end]) {
+				t.Errorf("the other end of %d is %d, want %d; %v", number(p[end]), peer, number(p[1-end]),
+					err)
 			}
 		}
 	}
@@ -46,18 +49,19 @@ func TestUnixPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for fd, says := range map[int]string{alone: "it has no other end", pairs[0][0]: "it was shut down"} {
-		if _, err := unixPeer(network, number(fd)); err == nil || err.Error() != says {
+		if _, err := UnixPeer(network, number(fd)); err == nil || err.Error() != says {
 			t.Errorf("%v, want %s", err, says)
 		}
 	}
-	if _, err := unixPeer(network, 1); err == nil {
+	if _, err := UnixPeer(network, 1); err == nil {
 		t.Error("a socket that there is not has an other end")
 	}
 }
 
 func FuzzUnixPeer(f *testing.F) {
 	f.Add([]byte("0000000000000000000000000000000000000000"))
-	f.Add(append(append([]byte{44, 0, 0, 0, diagByFamily, 0}, make([]byte, 26)...), 8, 0, diagPeer, 0, 1, 2, 0, 0))
+	f.Add(append(append([]byte{44, 0, 0, 0, diagByFamily, 0}, make([]byte, 26)...), 8, 0, diagPeer, 0, 1, 2,
+		0, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if peer, err := parseUnixPeer(b); (peer == 0) == (err == nil) {
 			t.Errorf("%x: peer %d, %v", b, peer, err)

@@ -1,0 +1,76 @@
+// Package sys has what packages that speak to the kernel have in common. The packages below it know
+// a part of the kernel each, and none of them knows what a peer or an image is.
+package sys
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inode is the inode number of what a descriptor leads to: it tells namespaces and sockets apart.
+func Inode(fd int) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, fmt.Errorf("inode of descriptor %d: %w", fd, err)
+	}
+	return st.Ino, nil
+}
+
+// CloseAll closes descriptors. Errors of close(2) are of no use to who has nothing to write.
+// Those of this program are sockets, pipes and files in memory.
+func CloseAll(descriptors []int) {
+	for _, fd := range descriptors {
+		unix.Close(fd)
+	}
+}
+
+// Retry makes a system call again as long as a signal interrupts it.
+func Retry(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// AwaitExit waits for the end of a process, of which it gets a pidfd, and tells whether it has
+// ended. A negative time is for ever.
+func AwaitExit(pidfd int, most time.Duration) bool {
+	deadline := time.Now().Add(most)
+	for {
+		left := -1
+		if most >= 0 {
+			left = max(0, int(time.Until(deadline).Milliseconds()))
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, left)
+		if n > 0 || err != nil && err != unix.EINTR {
+			return true
+		}
+		if n == 0 && err == nil {
+			return false
+		}
+	}
+}
+
+// MemoryFile makes a file in memory that holds pieces, one after the other. It has no place in any
+// directory, so that it can be handed over as a descriptor only, and ends with its last one. The
+// name is for people who look into /proc.
+func MemoryFile(name string, pieces ...[]byte) (int, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("make a file in memory: %w", err)
+	}
+	for _, piece := range pieces {
+		for len(piece) > 0 {
+			n, err := unix.Write(fd, piece)
+			if err != nil && err != unix.EINTR {
+				unix.Close(fd)
+				return -1, fmt.Errorf("write a file in memory: %w", err)
+			}
+			piece = piece[max(n, 0):]
+		}
+	}
+	return fd, nil
+}

@@ -1,0 +1,20 @@
+// Package testkit has what the tests of several rooms need. What tests need of one room only
+// belongs to that room.
+package testkit
+
+import (
+	"testing"
+	"time"
+)
+
+// Await waits until a condition holds, and ends the test where it does not within 20 s. It
+// looks often, since tests wait much, and gives up late, since machines may be busy.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for this: %s", what)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}

@@ -1,0 +1,43 @@
+// Package textutil writes numbers for people. All of Tandem's output and messages write them in
+// the same way.
+package textutil
+
+import "strconv"
+
+// Count is a number in groups of three digits: 1,234.
+func Count(n int) string {
+	digits := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// CountOf is a number and what it counts, a noun whose plural ends with s.
+func CountOf(n int, noun string) string { return PluralOf(n, noun, noun+"s") }
+
+// PluralOf is a number and what it counts, for any noun.
+func PluralOf(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + several
+}
+
+// Bytes is an amount of memory, in the greatest unit of which it is at least one: 1.5 MiB. It has
+// one digit after the point where the unit is not the byte itself. Units go up to GiB.
+func Bytes(n float64) string {
+	const step = 1 << 10
+	unit := "B"
+	for _, next := range []string{"KiB", "MiB", "GiB"} {
+		if n < step {
+			break
+		}
+		n, unit = n/step, next
+	}
+	return strconv.FormatFloat(n, 'f', min(1, len(unit)-1), 64) + " " + unit
+}

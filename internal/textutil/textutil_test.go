@@ -1,0 +1,18 @@
+package textutil
+
+import "testing"
+
+func TestNumbers(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": Count(0), "999": Count(999), "1,000": Count(1000), "-1,234,567": Count(-1234567),
+		"1 input": CountOf(1, "input"), "0 inputs": CountOf(0, "input"),
+		"12,345 inputs": CountOf(12345, "input"),
+		"1 miss":        PluralOf(1, "miss", "misses"), "2 misses": PluralOf(2, "miss", "misses"),
+		"1023 B": Bytes(1023), "1.0 KiB": Bytes(1024), "1.5 MiB": Bytes(1.5 * (1 << 20)),
+		"3072.0 GiB": Bytes(3 << 40),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
