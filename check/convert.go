@@ -156,7 +156,7 @@ func (t *translator) event(e *sut.Event, i int) {
 	switch e.Kind {
 	case sut.Stepped:
 		x := t.begin(i)
-		x.Action, x.Choices = explore.Action{Goroutine: explore.GoroutineID(e.Subject), Choice: int(e.Number)}, int(e.Choices)
+		x.Action, x.Choices = e.Action(), int(e.Choices)
 		x.Barrier, x.Forced, x.SingleAccess = e.Operation == sut.Exit, e.Forced(), e.Settled()
 		t.need(e, e.Object)
 	case sut.Ticked:
@@ -171,13 +171,13 @@ func (t *translator) event(e *sut.Event, i int) {
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Spawned, sut.Woke:
-		t.starts = append(t.starts, explore.GoroutineID(e.Subject))
+		t.starts = append(t.starts, e.Goroutine())
 	case sut.Enabled:
-		t.enabled = append(t.enabled, explore.Alternative{Goroutine: explore.GoroutineID(e.Subject), Choices: int(e.Choices), Rests: t.turn.rests(e)})
+		t.enabled = append(t.enabled, explore.Alternative{Goroutine: e.Goroutine(), Choices: int(e.Choices), Rests: t.turn.rests(e)})
 	case sut.Pending:
 		t.pend(e, false)
 		t.need(e, e.Object)
-		if e.Object != 0 && !channelOperation(e.Operation) {
+		if e.Object != 0 && !e.Operation.HasArms() {
 			t.intend(e, e.Object)
 		}
 	case sut.Partnered:
@@ -191,7 +191,7 @@ func (t *translator) event(e *sut.Event, i int) {
 
 func (t *translator) pend(e *sut.Event, partner bool) {
 	p := pending{partner: partner, accesses: len(t.intended), needs: len(t.needs)}
-	p.Goroutine, p.Enabled = explore.GoroutineID(e.Subject), e.Number != 0
+	p.Goroutine, p.Enabled = e.Goroutine(), e.CanGoOn()
 	if partner {
 		s := &t.spans[len(t.spans)-1]
 		if p.late = slices.Contains(t.starts[s.starts:], p.Goroutine); !p.late {
@@ -208,7 +208,7 @@ func (t *translator) need(e *sut.Event, object uint64) {
 	}
 	n := explore.Need{Object: explore.ObjectID(object), Mask: e.Ready}
 	if e.Kind == sut.Needed {
-		n.Own = uint8(e.Number)
+		n.Own = e.Self()
 	}
 	t.needs = append(t.needs, n)
 	if t.isPending {
@@ -226,12 +226,6 @@ func (t *translator) intend(e *sut.Event, object uint64) {
 	}
 	t.intended = append(t.intended, a)
 	t.pending[len(t.pending)-1].intended++
-}
-
-// channelOperation reports whether what a pending operation waits for and would
-// access is in events of its own.
-func channelOperation(o sut.Operation) bool {
-	return o == sut.ChannelSend || o == sut.ChannelReceive || o == sut.Select
 }
 
 // begin begins a transition, which is still what was in its place in the log before; cut sets what it does not return.
@@ -289,10 +283,10 @@ func (t *translator) cutPending() {
 func access(e *sut.Event, object uint64) explore.Access {
 	a := explore.Access{Object: explore.ObjectID(object), Kind: e.Access, Ready: e.Ready}
 	if e.Kind == sut.Intended {
-		a.Count = int32(e.Object)
+		a.Count = e.Counter()
 	}
 	if e.Kind == sut.Accessed {
-		a.Delta, a.Count = int32(e.Number), int32(e.Object)
+		a.Delta, a.Count = e.Delta(), e.Counter()
 	}
 	return a
 }

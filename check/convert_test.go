@@ -78,7 +78,7 @@ type admitted struct{ transition, pending bool }
 
 // admits goes on to an event, unless it is one that the reader of the worker's memory does not let through there.
 func (p *admitted) admits(e sut.Event) bool {
-	begins := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Number != sut.TickEarly
+	begins := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Tick() != sut.TickEarly
 	if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !p.pending ||
 		!p.transition && !begins && e.Kind != sut.Pending && e.Kind != sut.Enabled {
 		return false

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -109,7 +108,7 @@ type narrator struct {
 	names     map[uint64]int    // goroutines, by index into result.Goroutines
 	children  []int             // of each goroutine, how many it has started
 	ended     []bool            // whether each goroutine has
-	last      []report.Step     // what each goroutine did last
+	last      []performed       // what each goroutine did last
 	objects   map[uint64]string // what objects are called
 	holders   holders           // what is locked
 	counted   map[string]int
@@ -119,6 +118,12 @@ type narrator struct {
 	preempting []bool
 	networks   networks
 	meets      string // whose operation on a channel the present step completes, too
+}
+
+// performed is the last operation of a goroutine.
+type performed struct {
+	operation      sut.Operation
+	object, source string
 }
 
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
@@ -146,7 +151,7 @@ func (n *narrator) narrate() *report.Counterexample {
 			n.step(current, e)
 			n.result.Steps[len(n.result.Steps)-1].Preempts = preempts
 		case sut.Ticked:
-			if e.AsksPeers() || e.Number == sut.TickWithin {
+			if e.AsksPeers() || e.Tick() == sut.TickWithin {
 				continue // what the peers do says more
 			}
 			current = report.Clock
@@ -197,7 +202,7 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.result.Goroutines = append(n.result.Goroutines, g)
 	n.children = append(n.children, 0)
 	n.ended = append(n.ended, false)
-	n.last = append(n.last, report.Step{})
+	n.last = append(n.last, performed{})
 }
 
 func (n *narrator) spawn(parent int, e *sut.Event) {
@@ -233,35 +238,32 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 // signal completes the step with which a signal arrives, or none does.
 func (n *narrator) signal(e *sut.Event) {
 	step := &n.result.Steps[len(n.result.Steps)-1]
-	if step.Operation = "no signal arrives now"; e.Subject != 0 {
-		step.Operation = unix.SignalName(syscall.Signal(e.Subject)) + " arrives"
+	if step.Operation = "no signal arrives now"; e.Signal() != 0 {
+		step.Operation = unix.SignalName(e.Signal()) + " arrives"
 	}
 }
 
 func (n *narrator) step(goroutine int, e *sut.Event) {
 	n.meets = ""
-	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String(), Kind: kinds[e.Operation]}
-	if s.Kind == "" {
-		s.Kind = report.Synchronisation
-	}
-	if last := n.last[goroutine]; e.Operation == sut.Resume && blocking[last.Operation] {
-		s.Operation = "goes on: " + last.Operation
+	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String(), Kind: report.Kind(e.Operation.Class())}
+	if last := n.last[goroutine]; e.Operation == sut.Resume && last.operation.Blocks() {
+		s.Operation = "goes on: " + last.operation.String()
 	}
 	if e.Choices > 1 {
-		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Number+1, e.Choices)
+		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Alternative()+1, e.Choices)
 	}
 	if e.Choices > 1 && e.Operation == sut.SocketBind {
-		s.Operation = fmt.Sprintf("listen, and the peers behave in way %d of %d", e.Number+1, e.Choices)
+		s.Operation = fmt.Sprintf("listen, and the peers behave in way %d of %d", e.Alternative()+1, e.Choices)
 	}
 	if e.Choices > 1 && e.Operation == sut.SocketConnect {
-		s.Operation = fmt.Sprintf("connect, and the peers behave in way %d of %d", e.Number+1, e.Choices)
+		s.Operation = fmt.Sprintf("connect, and the peers behave in way %d of %d", e.Alternative()+1, e.Choices)
 	}
 	if e.Operation == sut.NetworkFault {
-		s.Operation = "network: " + sut.Fault(int(e.Number), e.Object)
+		s.Operation = "network: " + sut.Fault(e.Alternative(), e.Object)
 	}
 	if e.Operation == sut.PeerTimer {
 		s.Operation = "a timer of theirs is to be due next"
-		if e.Choices > 1 && e.Number == 0 {
+		if e.Choices > 1 && e.Alternative() == 0 {
 			s.Operation = "none of theirs is due before the clock advances"
 		}
 	}
@@ -269,8 +271,8 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 		s.Source, s.Function = shortSource(at), at.Function
 	}
 	n.result.Steps = append(n.result.Steps, s)
-	if channelOperation(e.Operation) {
-		n.last[goroutine] = report.Step{Operation: e.Operation.String(), Source: n.source(e.PC)}
+	if e.Operation.HasArms() {
+		n.last[goroutine] = performed{operation: e.Operation, source: n.source(e.PC)}
 	}
 }
 
@@ -282,12 +284,7 @@ func (n *narrator) partner(e *sut.Event) {
 		n.meets = " from "
 	}
 	n.meets += n.result.Goroutines[partner].Name
-	n.last[partner] = report.Step{Operation: e.Operation.String(), Source: n.source(e.PC)}
-}
-
-// blocking are the operations that a goroutine goes on after when it was woken.
-var blocking = map[string]bool{
-	sut.ChannelSend.String(): true, sut.ChannelReceive.String(): true, sut.Select.String(): true, sut.CondWait.String(): true,
+	n.last[partner] = performed{operation: e.Operation, source: n.source(e.PC)}
 }
 
 // own is where an event happened, in the program's own code if that is known.
@@ -309,23 +306,21 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	if s.Object == "" && s.Operation == e.Operation.String() {
 		s.Object = n.object(e) + n.meets
 		n.meets = ""
-		if objectKinds[e.Operation] == "channel" {
-			s.Operation = strings.TrimSuffix(s.Operation, " channel") // which begins the object's name
-		}
+		s.Operation = e.Operation.Verb()
 	}
-	if channelOperation(e.Operation) {
+	if e.Operation.HasArms() {
 		n.object(e)
 		return // it may be a partner's
 	}
-	if e.Operation == sut.Unlock && n.last[goroutine].Operation == sut.CondWait.String() {
+	if e.Operation == sut.Unlock && n.last[goroutine].operation == sut.CondWait {
 		return // a part of waiting for a condition
 	}
-	n.last[goroutine] = report.Step{Operation: e.Operation.String(), Object: n.object(e), Source: n.source(e.PC)}
+	n.last[goroutine] = performed{e.Operation, n.object(e), n.source(e.PC)}
 }
 
 // objectKey is what the name of an accessed object is kept under.
 func (n *narrator) objectKey(e *sut.Event) uint64 {
-	if channelOperation(e.Operation) {
+	if e.Operation.HasArms() {
 		return e.Subject &^ 3 // those that wait for the channel have names of their own
 	}
 	return e.Subject
@@ -337,7 +332,7 @@ func (n *narrator) object(e *sut.Event) string {
 	if name, ok := n.objects[subject]; ok {
 		return name
 	}
-	kind := objectKinds[e.Operation]
+	kind := e.Operation.Object()
 	if kind == "" {
 		return ""
 	}
@@ -402,15 +397,15 @@ func (n *narrator) blocked() {
 		leak, isLeft := left[i]
 		switch {
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
-		case isLeft && leak.Number > 0:
+		case isLeft && leak.LoopsOnTimers():
 			n.result.Goroutines[i].Blocked = loopsOnTimers + " at " + n.source(cmp.Or(leak.Open, leak.PC))
-		case parked && e.Number == 0:
+		case parked && !e.CanGoOn():
 			n.result.Goroutines[i].Blocked = describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC)) + n.because(i, &e)
-		case isLeft && n.last[i].Source != n.source(leak.PC): // blocked in no operation, as in select {}
+		case isLeft && n.last[i].source != n.source(leak.PC): // blocked in no operation, as in select {}
 			n.result.Goroutines[i].Blocked = describe("blocked", "", n.source(leak.PC))
-		case !parked && n.last[i].Source != "" && (isLeft || n.log.Outcome == sut.Deadlock || n.log.Outcome == sut.Livelock):
+		case !parked && n.last[i].source != "" && (isLeft || n.log.Outcome == sut.Deadlock || n.log.Outcome == sut.Livelock):
 			l := n.last[i]
-			n.result.Goroutines[i].Blocked = describe(l.Operation, l.Object, l.Source)
+			n.result.Goroutines[i].Blocked = describe(l.operation.String(), l.object, l.source)
 		}
 	}
 }
@@ -466,24 +461,4 @@ func (n *narrator) leak() string {
 		}
 	}
 	return text
-}
-
-// kinds sorts the operations for the reader; the others are synchronisation.
-var kinds = map[sut.Operation]report.Kind{
-	sut.Timer: report.Timer, sut.ReadClock: report.Timer, sut.SetTimer: report.Timer, sut.Begin: report.Lifetime, sut.Exit: report.Lifetime, sut.Choose: report.Choice,
-	sut.ChannelSend: report.Channel, sut.ChannelReceive: report.Channel, sut.ChannelClose: report.Channel, sut.ChannelLength: report.Channel, sut.Select: report.Channel,
-	sut.SocketConnect: report.Socket, sut.SocketWrite: report.Socket, sut.SocketRead: report.Socket,
-	sut.SocketShutdown: report.Socket, sut.SocketClose: report.Socket,
-}
-
-// objectKinds says what kind of object an operation is on.
-var objectKinds = map[sut.Operation]string{
-	sut.ChannelSend: "channel", sut.ChannelReceive: "channel", sut.ChannelClose: "channel", sut.ChannelLength: "channel", sut.Select: "channel",
-	sut.Lock: "mutex", sut.TryLock: "mutex", sut.Unlock: "mutex",
-	sut.ReadLock: "rwmutex", sut.ReadUnlock: "rwmutex", sut.WriteLock: "rwmutex", sut.WriteUnlock: "rwmutex",
-	sut.WriteWait: "rwmutex", sut.TryReadLock: "rwmutex", sut.TryWriteLock: "rwmutex",
-	sut.Add: "wait group", sut.Wait: "wait group", sut.Reused: "wait group", sut.CondWait: "condition", sut.CondSignal: "condition", sut.Once: "once", sut.Timer: "timer",
-	sut.AtomicLoad: "variable", sut.AtomicStore: "variable", sut.AtomicUpdate: "variable",
-	sut.MapRead: "map", sut.MapWrite: "map",
-	sut.FileRead: "file", sut.FileWrite: "file", sut.FileLock: "file", sut.FileShare: "file",
 }

@@ -60,7 +60,7 @@ func (h holders) take(goroutine int, e *sut.Event, since string) {
 	case sut.ReadUnlock:
 		h.leave(goroutine, e.Subject)
 	case sut.Add:
-		if h.counts[e.Subject] = int64(int32(e.Object)) + int64(int32(e.Number)); e.Access != model.Commute {
+		if h.counts[e.Subject] = int64(e.Counter()) + int64(e.Delta()); e.Access != model.Commute {
 			delete(h.counts, e.Subject) // how much was added is not known
 		}
 	}

@@ -34,7 +34,7 @@ func loopsOf(log *sut.Log) (list []loop) {
 		case sut.Accessed:
 			operations[acting] = append(operations[acting], *e)
 		case sut.Pending:
-			if e.Number != 0 && e.Operation != sut.Exit && !isEnvironment(e) {
+			if e.CanGoOn() && e.Operation != sut.Exit && !isEnvironment(e) {
 				list = append(list, loop{e.Subject, roundOf(operations[e.Subject])})
 			}
 		}
@@ -64,7 +64,7 @@ func loopPlaces(p *sut.Program, log *sut.Log) (list []place) {
 	for _, l := range loopsOf(log) {
 		for i := range l.round {
 			at, _ := programPlace(p, &l.round[i])
-			list = append(list, place{operationOn(l.round[i].Operation) + " at ", at})
+			list = append(list, place{l.round[i].Operation.On() + " at ", at})
 		}
 	}
 	return list

@@ -68,8 +68,8 @@ func (p *conversation) lookForLate() error {
 
 // tick says what the clock does.
 func tick(e *sut.Event) string {
-	seconds := float64(e.Subject) / 1e9
-	switch e.Number {
+	seconds := e.Time().Seconds()
+	switch e.Tick() {
 	case sut.TickEarly:
 		return fmt.Sprintf("the clock jumps ahead to %.3f s, early", seconds)
 	case sut.TickLate:

@@ -137,19 +137,19 @@ func (r *run) tell(log *sut.Log, at int, cut error) string {
 func describeEvent(e *sut.Event, acting string, name func(id uint64) string) string {
 	switch e.Kind {
 	case sut.Stepped:
-		return fmt.Sprintf("%s runs: %v, alternative %d of %d", name(e.Subject), e.Operation, e.Number+1, e.Choices)
+		return fmt.Sprintf("%s runs: %v, alternative %d of %d", name(e.Subject), e.Operation, e.Alternative()+1, e.Choices)
 	case sut.Spawned:
 		return fmt.Sprintf("%s starts %s", acting, name(e.Subject))
 	case sut.Woke:
 		return fmt.Sprintf("%s wakes %s", acting, name(e.Subject))
 	case sut.Ticked:
-		return fmt.Sprintf("the clock advances to %.9f s", float64(e.Subject)/1e9)
+		return fmt.Sprintf("the clock advances to %.9f s", e.Time().Seconds())
 	case sut.Enabled:
 		return fmt.Sprintf("%s can run: %v, %d alternatives", name(e.Subject), e.Operation, e.Choices)
 	case sut.Exchanged:
-		return fmt.Sprintf("%s gives %d bytes to connection %d, hash %x", acting, e.Number, e.Subject, e.Object)
+		return fmt.Sprintf("%s gives %d bytes to connection %d, hash %x", acting, e.Bytes(), e.Subject, e.Object)
 	case sut.Delivered:
-		return fmt.Sprintf("%d bytes arrive on connection %d, hash %x", e.Number, e.Subject, e.Object)
+		return fmt.Sprintf("%d bytes arrive on connection %d, hash %x", e.Bytes(), e.Subject, e.Object)
 	case sut.Ended:
 		return name(e.Subject) + " ends"
 	case sut.Pending, sut.Left:

@@ -175,19 +175,19 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 		switch e.Kind {
 		case sut.Stepped:
 			acting = e.Subject
-			last[acting] = placeAt(p, operationOn(e.Operation), e.PC)
+			last[acting] = placeAt(p, e.Operation.On(), e.PC)
 		case sut.Accessed:
-			if _, alive := last[acting]; alive && !channelOperation(e.Operation) { // else it may be a partner's
-				last[acting] = placeAt(p, operationOn(e.Operation), e.PC)
+			if _, alive := last[acting]; alive && !e.Operation.HasArms() { // else it may be a partner's
+				last[acting] = placeAt(p, e.Operation.On(), e.PC)
 			}
 		case sut.Partnered:
-			last[e.Subject] = placeAt(p, operationOn(e.Operation), e.PC)
+			last[e.Subject] = placeAt(p, e.Operation.On(), e.PC)
 		case sut.Ended:
 			delete(last, e.Subject)
 		case sut.Pending:
 			if isEnvironment(e) {
 				delete(last, e.Subject)
-			} else if last[e.Subject] = placeAt(p, operationOn(e.Operation), e.PC); e.Number != 0 {
+			} else if last[e.Subject] = placeAt(p, e.Operation.On(), e.PC); e.CanGoOn() {
 				delete(last, e.Subject) // it could go on
 			}
 		case sut.Left:
@@ -206,17 +206,6 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 		list = append(list, at)
 	}
 	return list
-}
-
-// operationOn names an operation, with the kind of its object where the name asks for one.
-func operationOn(o sut.Operation) string {
-	name := o.String()
-	for _, preposition := range []string{" for", " to", " of", " from"} {
-		if strings.HasSuffix(name, preposition) {
-			return strings.TrimSpace(name + " " + objectKinds[o])
-		}
-	}
-	return name
 }
 
 // isEnvironment reports whether an event is about what is no goroutine of the program:

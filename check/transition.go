@@ -37,7 +37,7 @@ func transitionsOf(events []sut.Event) []transition {
 			}
 		case sut.Stepped:
 			s := transition{
-				Action:  model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)},
+				Action:  e.Action(),
 				choices: int(e.Choices), environment: isEnvironment(e), ticks: ticks,
 			}
 			s.preempts = canGoOn && !s.environment && e.Subject != now.running

@@ -28,9 +28,9 @@ func eventsOf(text string) (events []sut.Event) {
 		}
 		switch who {
 		case "tick":
-			events = append(events, sut.Event{Kind: sut.Ticked, Number: sut.TickLast})
+			events = append(events, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickLast)})
 		case "early":
-			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.Advance, Subject: 2}, sut.Event{Kind: sut.Ticked, Number: sut.TickEarly})
+			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.Advance, Subject: 2}, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickEarly)})
 		case "signal":
 			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.SignalArrive, Subject: sut.SignalSource})
 		default:

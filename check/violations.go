@@ -119,7 +119,7 @@ func choices(events []sut.Event) []model.Action {
 	var list []model.Action
 	for i := range events {
 		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, model.Action{Goroutine: model.GoroutineID(e.Subject), Choice: int(e.Number)})
+			list = append(list, e.Action())
 		}
 	}
 	return list

@@ -2,6 +2,8 @@ package sut
 
 import (
 	"fmt"
+	"syscall"
+	"time"
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
@@ -34,7 +36,7 @@ func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == abi.Ste
 // go on, since they only look again and again.
 func (e *Event) Forced() bool {
 	if e.Kind == Ticked {
-		return e.Number == TickForced || e.Number == abi.TickAskForced
+		return e.Tick() == TickForced || e.Number == abi.TickAskForced
 	}
 	return e.Kind == Stepped && e.Access == abi.StepForced
 }
@@ -69,61 +71,19 @@ const (
 	Signalled EventKind = abi.RecordSignal
 )
 
-// How the clock came to advance.
+// TickKind is how the clock came to advance.
+type TickKind uint32
+
 const (
-	TickLast   = abi.TickLast   // nothing else could happen
-	TickEarly  = abi.TickEarly  // it was picked; see Options
-	TickForced = abi.TickForced // goroutines could go on, but only went round in loops that wait
-	TickLate   = abi.TickLate   // no time has passed: what the network has held back arrives
-	TickWithin = abi.TickWithin // time has passed for the peers, as a part of the step
+	TickLast   TickKind = abi.TickLast   // nothing else could happen
+	TickEarly  TickKind = abi.TickEarly  // it was picked; see Options
+	TickForced TickKind = abi.TickForced // goroutines could go on, but only went round in loops that wait
+	TickLate   TickKind = abi.TickLate   // no time has passed: what the network has held back arrives
+	TickWithin TickKind = abi.TickWithin // time has passed for the peers, as a part of the step
 )
 
 // Free, in Event.Ready, tells that a lock was free, or that no readers were inside.
 const Free = abi.ReadyFree
-
-// Operation is a visible operation.
-type Operation uint8
-
-// operationNames are for people; String is their only reader.
-var operationNames = [abi.OpCount]string{
-	abi.OpNone: "none", abi.OpStart: "start", abi.OpResume: "resume", abi.OpSend: "send on channel",
-	abi.OpReceive: "receive from channel",
-	abi.OpClose:   "close channel", abi.OpLength: "length of channel", abi.OpSelect: "select",
-	abi.OpLock: "lock", abi.OpTryLock: "try to lock", abi.OpUnlock: "unlock",
-	abi.OpReadLock: "lock for reading", abi.OpReadUnlock: "unlock for reading",
-	abi.OpWriteLock:   "lock for writing",
-	abi.OpWriteUnlock: "unlock for writing", abi.OpWriteWait: "wait for the readers of",
-	abi.OpTryReadLock:  "try to lock for reading",
-	abi.OpTryWriteLock: "try to lock for writing", abi.OpAdd: "add to", abi.OpWait: "wait for",
-	abi.OpReused:   "return late from",
-	abi.OpCondWait: "await", abi.OpCondSignal: "signal", abi.OpOnce: "do", abi.OpLoad: "atomic load",
-	abi.OpStore: "atomic store", abi.OpUpdate: "atomic update", abi.OpYield: "yield", abi.OpMapRead: "read",
-	abi.OpMapWrite: "write", abi.OpChoose: "choose", abi.OpCollect: "collect garbage",
-	abi.OpWeak: "look at weak pointer", abi.OpConnect: "connect", abi.OpSocketWrite: "write to connection",
-	abi.OpSocketRead: "read from connection", abi.OpSocketShutdown: "shut down connection",
-	abi.OpSocketClose: "close",
-	abi.OpPollWait:    "wait for connection", abi.OpExit: "exit", abi.OpTick: "clock",
-	abi.OpTimer:   "stop or reset timer",
-	abi.OpAdvance: "clock", abi.OpReadClock: "read the clock", abi.OpSetTimer: "set timer",
-	abi.OpFileRead: "read", abi.OpFileWrite: "change", abi.OpFileLock: "lock",
-	abi.OpFileShare: "lock for reading",
-	abi.OpAccept:    "accept connection", abi.OpBufferWrite: "write to connection",
-	abi.OpPollWrite: "wait for room in connection",
-	abi.OpSocketTry: "try connection", abi.OpBind: "bind or listen",
-	abi.OpDeadline: "set deadline of connection", abi.OpSendTo: "send datagram",
-	abi.OpShort: "choose how much to read or write", abi.OpDescriptorUse: "use connection",
-	abi.OpDescriptorClose: "close", abi.OpFault: "network", abi.OpPeerTimer: "timers of the peers",
-	abi.OpPass: "time passes for the peers", abi.OpGoOn: "go on",
-	abi.OpSignalSend: "send signal", abi.OpSignalSet: "set what signals do",
-	abi.OpSignalReceive: "wait for signals", abi.OpSignalArrive: "arrival of a signal",
-}
-
-func (o Operation) String() string {
-	if int(o) < len(operationNames) {
-		return operationNames[o]
-	}
-	return fmt.Sprintf("operation %d", uint8(o))
-}
 
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
@@ -152,67 +112,6 @@ func decodeRecord(r *abi.Record, e *Event) {
 	}
 }
 
-// The operations.
-const (
-	Begin          Operation = abi.OpStart
-	Resume         Operation = abi.OpResume // goes on after having been blocked
-	ChannelSend    Operation = abi.OpSend
-	ChannelReceive Operation = abi.OpReceive
-	ChannelClose   Operation = abi.OpClose
-	ChannelLength  Operation = abi.OpLength
-	Select         Operation = abi.OpSelect
-	Lock           Operation = abi.OpLock
-	TryLock        Operation = abi.OpTryLock
-	Unlock         Operation = abi.OpUnlock
-	ReadLock       Operation = abi.OpReadLock
-	ReadUnlock     Operation = abi.OpReadUnlock
-	WriteLock      Operation = abi.OpWriteLock
-	WriteUnlock    Operation = abi.OpWriteUnlock
-	WriteWait      Operation = abi.OpWriteWait // a writer waits for the readers to leave
-	TryReadLock    Operation = abi.OpTryReadLock
-	TryWriteLock   Operation = abi.OpTryWriteLock
-	Add            Operation = abi.OpAdd
-	Wait           Operation = abi.OpWait
-	Reused         Operation = abi.OpReused // Wait, after an Add that should have come later
-	CondWait       Operation = abi.OpCondWait
-	CondSignal     Operation = abi.OpCondSignal
-	Once           Operation = abi.OpOnce
-	AtomicLoad     Operation = abi.OpLoad
-	AtomicStore    Operation = abi.OpStore
-	AtomicUpdate   Operation = abi.OpUpdate
-	Yield          Operation = abi.OpYield
-	MapRead        Operation = abi.OpMapRead
-	MapWrite       Operation = abi.OpMapWrite
-	Choose         Operation = abi.OpChoose
-	Collect        Operation = abi.OpCollect
-	Weak           Operation = abi.OpWeak
-	SocketConnect  Operation = abi.OpConnect
-	SocketBind     Operation = abi.OpBind // or listen
-	NetworkFault   Operation = abi.OpFault
-	// Whether their time passes before the program's clock advances: 0 is no.
-	PeerTimer      Operation = abi.OpPeerTimer
-	TimePasses     Operation = abi.OpPass
-	SocketWrite    Operation = abi.OpSocketWrite
-	SocketRead     Operation = abi.OpSocketRead
-	SocketShutdown Operation = abi.OpSocketShutdown
-	SocketClose    Operation = abi.OpSocketClose
-	PollWait       Operation = abi.OpPollWait
-	Exit           Operation = abi.OpExit // returning from main, or os.Exit(0)
-	Tick           Operation = abi.OpTick
-	Timer          Operation = abi.OpTimer
-	Advance        Operation = abi.OpAdvance // the clock, although goroutines could go on
-	ReadClock      Operation = abi.OpReadClock
-	SetTimer       Operation = abi.OpSetTimer
-	FileRead       Operation = abi.OpFileRead // looks at a file, a directory or what is open
-	FileWrite      Operation = abi.OpFileWrite
-	FileLock       Operation = abi.OpFileLock  // flock, exclusive
-	FileShare      Operation = abi.OpFileShare // flock, shared
-	SignalSend     Operation = abi.OpSignalSend
-	SignalSet      Operation = abi.OpSignalSet
-	SignalReceive  Operation = abi.OpSignalReceive
-	SignalArrive   Operation = abi.OpSignalArrive // or not, as the last alternative
-)
-
 func decodeAccess(m *abi.MemoryAccess) MemoryAccess {
 	n := min(m.StackLength, uint64(len(m.Stack)))
 	return MemoryAccess{
@@ -234,9 +133,48 @@ func (m *MemoryAccess) encode() abi.MemoryAccess {
 	return w
 }
 
+// Goroutine is what the event is about: who makes a step, is started, woken or picked, ends, is
+// left, or has the operation that is pending or completed.
+func (e *Event) Goroutine() model.GoroutineID { return model.GoroutineID(e.Subject) }
+
+// Alternative is, of a Stepped, the alternative that was taken, from 0 on.
+func (e *Event) Alternative() int { return int(e.Number) }
+
+// Action is, of a Stepped, the choice that has it happen again.
+func (e *Event) Action() model.Action {
+	return model.Action{Goroutine: e.Goroutine(), Choice: e.Alternative()}
+}
+
+// Counter is, of an Accessed or Intended, what the counter of the object was before, if it has one.
+func (e *Event) Counter() int32 { return int32(e.Object) }
+
+// Delta is, of an Accessed, what a Commute adds to the counter.
+func (e *Event) Delta() int32 { return int32(e.Number) }
+
+// Self is, of a Needed, how often the goroutine counts itself among those that it waits for.
+func (e *Event) Self() uint8 { return uint8(e.Number) }
+
+// Bytes is, of an Exchanged or Delivered, how many there were.
+func (e *Event) Bytes() int { return int(e.Number) }
+
+// Tick is, of a Ticked, how the clock came to advance.
+func (e *Event) Tick() TickKind { return TickKind(e.Number) }
+
+// Time is, of a Ticked, the program's time since its start.
+func (e *Event) Time() time.Duration { return time.Duration(e.Subject) }
+
+// Signal is, of a Signalled, the one that has arrived; 0: none has.
+func (e *Event) Signal() syscall.Signal { return syscall.Signal(e.Subject) }
+
+// CanGoOn reports, of a Pending, whether the operation could have been performed.
+func (e *Event) CanGoOn() bool { return e.Number != 0 }
+
+// LoopsOnTimers reports, of a Left, whether the goroutine goes on whenever time passes, for ever.
+func (e *Event) LoopsOnTimers() bool { return e.Number != 0 }
+
 // TicksWithin reports whether the clock has advanced in the middle of a transition.
 func (e *Event) TicksWithin() bool {
-	return e.Kind == Ticked && (e.Number == TickEarly || e.Number == TickWithin)
+	return e.Kind == Ticked && (e.Tick() == TickEarly || e.Tick() == TickWithin)
 }
 
 // AsksPeers reports whether time is to pass for the peers first: the clock stands still.
