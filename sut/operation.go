@@ -175,11 +175,11 @@ var operations = [abi.OpCount]operation{
 }
 
 // row is that of the operation, or one that says that there is none.
-func (o Operation) row() *operation {
+func (o Operation) row() operation {
 	if int(o) < len(operations) {
-		return &operations[o]
+		return operations[o]
 	}
-	return &operation{verb: fmt.Sprintf("operation %d", uint8(o))}
+	return operation{verb: fmt.Sprintf("operation %d", uint8(o))}
 }
 
 // String is the name of the operation, for people.
