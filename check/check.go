@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
@@ -84,7 +85,7 @@ type Options struct {
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 	// PeerPatience is how long timers of peers that have the machine's clock are waited for; 0:
-	// peers.DefaultPatience. Below 0 none is.
+	// watch.DefaultPatience. Below 0 none is.
 	PeerPatience time.Duration
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
@@ -214,7 +215,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
 		r.peers.spent.guess = guessedCost(o.BackendName)
 		r.peers.scope = o.Scope
-		r.peers.patience = max(cmp.Or(o.PeerPatience, peers.DefaultPatience), 0)
+		r.peers.patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
 		if o.Kept != nil && !o.resumes() {
 			r.peers.keep(o.Kept)
 		}

@@ -3,7 +3,7 @@ package check
 import (
 	"time"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // Counts says how much work was done beside the search itself.
@@ -34,7 +34,7 @@ type Counts struct {
 }
 
 // note adds what it has taken to find the peers quiescent.
-func (c *Counts) note(e peers.Effort) {
+func (c *Counts) note(e watch.Effort) {
 	c.Waits += e.Waits
 	c.Cuts += e.Cuts
 	c.CutTime += e.Time

@@ -16,7 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if flag.Parse(); *subtests { // a process of TestPatternsSelect needs nothing of what follows
 		os.Exit(m.Run())
 	}
-	peers.KeepAwake()
+	watch.KeepAwake()
 	var err error
 	tree, err = makeTree()
 	code := 1

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -86,7 +86,7 @@ func (p *conversation) noteOutput(x *exchange) {
 
 // lastWords adds to an error that says who died what that one wrote on this branch.
 func (p *peerSide) lastWords(err error) error {
-	var died *peers.Died
+	var died *watch.Died
 	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || p.group == nil || p.at == nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (p *peerSide) lastWords(err error) error {
 
 // lastInputs adds to an error that says who died what the group was given on this branch, the input that it died of in the end.
 func (p *peerSide) lastInputs(err error, last model.Input) error {
-	var died *peers.Died
+	var died *watch.Died
 	if !errors.As(err, &died) || p.at == nil {
 		return err
 	}

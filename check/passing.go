@@ -10,7 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -120,7 +120,7 @@ func inWords(d time.Duration) time.Duration {
 
 // assumedOfPeerTime says which timers of the peers a verdict knows nothing of.
 func (o *Options) assumedOfPeerTime() string {
-	patience := max(cmp.Or(o.PeerPatience, peers.DefaultPatience), 0)
+	patience := max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
 	if o.Scope != iocache.Group || patience == 0 {
 		return "timers of peers with the machine's clock are not waited for"
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
 )
@@ -99,7 +100,7 @@ type exchange struct {
 func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s strategy.Strategy) *peerSide {
 	return &peerSide{
 		ctx: ctx, client: client, spec: spec, strategy: s,
-		patience: peers.DefaultPatience,
+		patience: watch.DefaultPatience,
 		cache:    newCache(), numbers: map[string]int{}, origin: map[iocache.NodeID]string{},
 		reads: shim.Summary{}, blind: map[string]bool{}, dealings: map[dealing]bool{},
 	}

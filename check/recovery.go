@@ -10,7 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -59,7 +59,7 @@ func wereKilled(err error) bool {
 	if errors.Is(err, ckptd.ErrDaemonDied) { // then nobody can bring them back
 		return false
 	}
-	var died *peers.Died
+	var died *watch.Died
 	return errors.Is(err, proxy.ErrDied) || errors.Is(err, ckptd.ErrGroupDown) || errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL
 }
 

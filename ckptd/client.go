@@ -21,6 +21,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // Client is a checker's connection to its daemon. It is safe for concurrent use.
@@ -34,8 +35,8 @@ type Client struct {
 	stderr  *tail
 	noShim  error // why the peers run without the shim; nil: they do not
 
-	wakings   *peers.Wakings // nil: quiescence is judged by /proc alone
-	noWakings error          // why that is, where it was not asked for
+	wakeups   *watch.Wakeups // nil: quiescence is judged by /proc alone
+	noWakeups error          // why that is, where it was not asked for
 
 	sending  sync.RWMutex // held to read while the channel is written to, and to write to close it
 	mu       sync.Mutex
@@ -74,7 +75,7 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 		return nil, err
 	}
 	c.noShim = noShim
-	if err := c.openWakings(o.Quiescence); err != nil {
+	if err := c.openWakeups(o.Quiescence); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if _, err := c.call(ctx, request{Operation: operationSetup, Setup: &s}, nil); err != nil {
@@ -191,7 +192,7 @@ func newClient(channel int, o Options) *Client {
 // readReplies hands replies to those who wait for them, until the channel ends.
 func (c *Client) readReplies() {
 	defer close(c.read)
-	defer peers.KeepAwake()()
+	defer watch.KeepAwake()()
 	for {
 		message, descriptors, err := receiveMessage(c.channel)
 		a := answer{descriptors: descriptors}
@@ -408,8 +409,8 @@ func (c *Client) Close() error {
 	for g := range groups {
 		g.release()
 	}
-	if c.wakings != nil {
-		return c.wakings.Close()
+	if c.wakeups != nil {
+		return c.wakeups.Close()
 	}
 	return nil
 }

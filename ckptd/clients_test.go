@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -91,7 +92,7 @@ func (s *server) step(n int) string {
 	return strings.Join(did, ", ")
 }
 
-func (s *server) ended() []peers.Ending {
+func (s *server) ended() []watch.Ending {
 	ended, err := s.group.Ended()
 	if err != nil {
 		s.t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -76,7 +77,7 @@ func Serve(limits Limits) error {
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
-	defer peers.KeepAwake()()
+	defer watch.KeepAwake()()
 	d := &daemon{reaper: newReaper(), groups: map[uint64]*hosted{}, spare: make(chan *os.File, 1), limits: limits, ready: make(chan struct{})}
 	if limits != (Limits{}) {
 		go d.answerStatus(Control)

@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -31,7 +32,7 @@ type Group struct {
 	outputs []*output // of the proxy, and then of each peer
 
 	operation sync.Mutex  // held during an operation, guards what follows
-	ticks     peers.Ticks // of all incarnations
+	ticks     watch.Ticks // of all incarnations
 	// Since the group was saved or restored last:
 	disturbed    bool // see TakeDisturbed
 	steps        int  // how often it was quiescent
@@ -49,7 +50,7 @@ type incarnation struct {
 	number int // of restores before it
 	pid    int
 	proxy  *proxy.Client
-	watch  *peers.Watch
+	watch  *watch.Watch
 }
 
 // adopt takes over the descriptors of a new incarnation; those of its peers may be missing.
@@ -73,13 +74,13 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 			return g.because(err)
 		}
 	}
-	if next.watch, err = peers.NewWatch(pid, processes); err != nil {
+	if next.watch, err = watch.New(pid, processes); err != nil {
 		next.proxy.Disconnect()
 		return g.because(err)
 	}
 	next.watch.ShareTicks(g.ticks)
-	if g.client.wakings != nil {
-		if err := next.watch.Count(g.client.wakings); err != nil {
+	if g.client.wakeups != nil {
+		if err := next.watch.Count(g.client.wakeups); err != nil {
 			next.release()
 			return g.because(err)
 		}
@@ -143,7 +144,7 @@ func (g *Group) ready(ctx context.Context) error {
 }
 
 // Quiesce waits until every thread of the peers waits for input and there is none under
-// way: see peers.Watch.Quiesce, also about drain.
+// way: see watch.Watch.Quiesce, also about drain.
 func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -160,14 +161,14 @@ func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err er
 
 // TakeEffort returns what it has taken to find out whether the group is quiescent, since it
 // was last called or the last restore.
-func (g *Group) TakeEffort() peers.Effort {
+func (g *Group) TakeEffort() watch.Effort {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
-		return peers.Effort{}
+		return watch.Effort{}
 	}
-	return watch.TakeEffort()
+	return w.TakeEffort()
 }
 
 // StartClient starts a client, by its index, which must neither run nor have ended since the group was
@@ -192,7 +193,7 @@ func (g *Group) StartClient(ctx context.Context, peer int) error {
 
 // Ended lists the clients that have ended, in their order. After a restore, one that had ended at
 // the checkpoint may be missing.
-func (g *Group) Ended() ([]peers.Ending, error) {
+func (g *Group) Ended() ([]watch.Ending, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
 	watch, err := g.watch()
@@ -203,7 +204,7 @@ func (g *Group) Ended() ([]peers.Ending, error) {
 	return ended, g.because(err)
 }
 
-func (g *Group) watch() (*peers.Watch, error) {
+func (g *Group) watch() (*watch.Watch, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -265,7 +266,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 }
 
 // dying tells whether a peer has ended, or is about to be known to have: its connections end first.
-func dying(watch *peers.Watch) error {
+func dying(watch *watch.Watch) error {
 	const attempts, pause = 50, 2 * time.Millisecond
 	for range attempts {
 		if died := watch.Check(); died != nil {
@@ -363,7 +364,7 @@ func (g *Group) release() {
 // because adds to an error that says who died why that was. When a proxy or the daemon is
 // killed the kernel kills what is below, and those deaths may be seen first.
 func (g *Group) because(err error) error {
-	var died *peers.Died
+	var died *watch.Died
 	patience := causeTimeout
 	switch {
 	case errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL:

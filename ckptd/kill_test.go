@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -229,7 +229,7 @@ func peerIsKilled(t *testing.T, c *Client) {
 		kill(t, pid)
 		testkit.Await(t, "merecat is dead", func() bool { return stateOf(pid) == "Z" })
 		err := operations(t, c, g, image.ID)[name]()
-		var died *peers.Died
+		var died *watch.Died
 		if !errors.As(err, &died) || died.Peer != "merecat" || died.Status.Signal() != unix.SIGKILL {
 			t.Errorf("%s: %v", name, err)
 		}

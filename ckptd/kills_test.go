@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -148,7 +148,7 @@ func kindOf(command string) string {
 
 // isDeath tells whether an error is one that a death may be the cause of.
 func isDeath(err error) bool {
-	var died *peers.Died
+	var died *watch.Died
 	// A process of a group may have been killed whose parent has not waited for it yet.
 	unwaited := errors.Is(err, ErrNotQuiescent) && strings.Contains(err.Error(), "has not waited for a child")
 	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) || errors.Is(err, ErrImageGone) ||

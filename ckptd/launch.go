@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // prepare makes what is to be there before the peers start, where it was not made before.
@@ -50,7 +51,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 		c.discard(a)
 		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
 	}
-	group := &Group{client: c, id: a.Group, ticks: peers.Ticks{}}
+	group := &Group{client: c, id: a.Group, ticks: watch.Ticks{}}
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}

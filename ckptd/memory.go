@@ -20,7 +20,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -236,7 +236,7 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 // nothingUnderWay returns an error if there are bytes that nobody has read yet, which an image would not have: the checker has looked,
 // but before the peers were frozen, and one with a timer of its own may have sent something since.
 func (h *hosted) nothingUnderWay() error {
-	busy, err := peers.InFlight(int(h.network.Fd()))
+	busy, err := watch.InFlight(int(h.network.Fd()))
 	if err == nil && busy != "" {
 		err = fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
 	}

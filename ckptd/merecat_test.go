@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -159,7 +160,7 @@ func withoutDate(answer string) string {
 // TestAnswersAreCompleteAtQuiescence is about the network as the daemon makes it, with
 // quick acknowledgements: nothing slows the judgement down, so that it may come too early.
 func TestAnswersAreCompleteAtQuiescence(t *testing.T) {
-	for _, method := range []string{peers.MethodProcfs, QuiescenceAuto} {
+	for _, method := range []string{watch.MethodProcfs, QuiescenceAuto} {
 		t.Run(method, func(t *testing.T) { answersAreComplete(t, spawn(t, Options{Quiescence: method})) })
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // Wait says how time is to pass for a group: see Group.Pass.
@@ -92,7 +92,7 @@ func (p *passing) endedMeanwhile(ctx context.Context) (passed Passed, ended bool
 // passing is a call of Pass.
 type passing struct {
 	group *Group
-	watch *peers.Watch
+	watch *watch.Watch
 	how   Wait
 	began time.Duration // on the group's line of time
 }
@@ -102,7 +102,7 @@ type dueTimer struct {
 	due     time.Duration // on the group's line of time
 	peer    int
 	real    bool // it goes by the machine's clock
-	machine peers.Timer
+	machine watch.Timer
 }
 
 func (p *passing) run(ctx context.Context) (Passed, error) {
@@ -211,7 +211,7 @@ func (p *passing) endTied(ctx context.Context, first dueTimer) error {
 }
 
 // await waits until a timer has ended by the machine's clock, or something comes from the peers before.
-func (p *passing) await(ctx context.Context, t peers.Timer) error {
+func (p *passing) await(ctx context.Context, t watch.Timer) error {
 	const look = time.Millisecond
 	for !p.watch.Fired(t) {
 		if err := ctx.Err(); err != nil {
@@ -302,7 +302,7 @@ func (g *Group) Late() bool {
 
 // noteDisturbed notes whether a timer that is due later on the group's line of time, of those that
 // were set, has ended by the machine's clock.
-func (g *Group) noteDisturbed(set []peers.Timer, due time.Duration) {
+func (g *Group) noteDisturbed(set []watch.Timer, due time.Duration) {
 	now := time.Now()
 	for _, t := range set {
 		if t.Due > due && !t.Ticks && now.After(t.Ends()) {

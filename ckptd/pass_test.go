@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // passAll lets time pass until no peer waits for a time, and returns what they wrote meanwhile, and how often.
@@ -161,7 +162,7 @@ time.sleep(1000)`
 	}
 	var text strings.Builder
 	passed, err := g.Pass(testContext(t), Wait{
-		Most: time.Hour, Patience: peers.DefaultPatience, Drain: talk.drain(&text),
+		Most: time.Hour, Patience: watch.DefaultPatience, Drain: talk.drain(&text),
 		Shows: func() (bool, error) { return text.Len() > 0, nil },
 	})
 	off := (passed.Time - delay).Abs()

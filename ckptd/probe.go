@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -151,13 +152,13 @@ func probeShim(ctx context.Context) Finding {
 
 // probeQuiescence tells how quiescence is judged; either way will do.
 func probeQuiescence() Finding {
-	f := Finding{Name: "quiescence", OK: true, Detail: peers.MethodEBPF + ": the kernel counts wake-ups"}
-	wakings, err := peers.OpenWakings()
+	f := Finding{Name: "quiescence", OK: true, Detail: watch.MethodEBPF + ": the kernel counts wake-ups"}
+	wakeups, err := watch.OpenWakeups()
 	if err == nil {
-		err = wakings.Close()
+		err = wakeups.Close()
 	}
 	if err != nil {
-		f.Detail = peers.MethodProcfs + ", since: " + err.Error()
+		f.Detail = watch.MethodProcfs + ", since: " + err.Error()
 	}
 	return f
 }

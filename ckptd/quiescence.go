@@ -3,28 +3,28 @@ package ckptd
 import (
 	"fmt"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
-// openWakings has wake-ups counted, if a way to judge quiescence wants or allows it.
-func (c *Client) openWakings(method string) (err error) {
+// openWakeups has wake-ups counted, if a way to judge quiescence wants or allows it.
+func (c *Client) openWakeups(method string) (err error) {
 	switch method {
-	case peers.MethodProcfs:
+	case watch.MethodProcfs:
 	case "", QuiescenceAuto:
-		c.wakings, c.noWakings = peers.OpenWakings()
-	case peers.MethodEBPF:
-		c.wakings, err = peers.OpenWakings()
+		c.wakeups, c.noWakeups = watch.OpenWakeups()
+	case watch.MethodEBPF:
+		c.wakeups, err = watch.OpenWakeups()
 	default:
-		err = fmt.Errorf("there is no way %.64q to judge quiescence: choose %s, %s or %s", method, QuiescenceAuto, peers.MethodProcfs, peers.MethodEBPF)
+		err = fmt.Errorf("there is no way %.64q to judge quiescence: choose %s, %s or %s", method, QuiescenceAuto, watch.MethodProcfs, watch.MethodEBPF)
 	}
 	return err
 }
 
-// Quiescence is how it is told that groups are quiescent: peers.MethodProcfs or MethodEBPF. An error says
+// Quiescence is how it is told that groups are quiescent: watch.MethodProcfs or MethodEBPF. An error says
 // why it is the first, where that was not asked for.
 func (c *Client) Quiescence() (method string, why error) {
-	if c.wakings == nil {
-		return peers.MethodProcfs, c.noWakings
+	if c.wakeups == nil {
+		return watch.MethodProcfs, c.noWakeups
 	}
-	return peers.MethodEBPF, nil
+	return watch.MethodEBPF, nil
 }

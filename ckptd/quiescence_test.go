@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // TestQuiescenceIsChosen: each method is the one that was asked for, and what there is not is refused.
 func TestQuiescenceIsChosen(t *testing.T) {
-	c := spawn(t, Options{Quiescence: peers.MethodProcfs})
-	if method, why := c.Quiescence(); method != peers.MethodProcfs || why != nil {
+	c := spawn(t, Options{Quiescence: watch.MethodProcfs})
+	if method, why := c.Quiescence(); method != watch.MethodProcfs || why != nil {
 		t.Errorf("procfs was asked for, and it is %s (%v)", method, why)
 	}
 	o := binaries
@@ -23,13 +23,13 @@ func TestQuiescenceIsChosen(t *testing.T) {
 	}
 	c = spawn(t, Options{})
 	switch method, why := c.Quiescence(); {
-	case method == peers.MethodProcfs && why != nil:
+	case method == watch.MethodProcfs && why != nil:
 		t.Logf("eBPF cannot be loaded here: %v", why)
-		o.Quiescence = peers.MethodEBPF
+		o.Quiescence = watch.MethodEBPF
 		if _, err := Spawn(testContext(t), o); err == nil || !strings.Contains(err.Error(), "count wake-ups by eBPF: ") {
 			t.Errorf("%v", err)
 		}
-	case method != peers.MethodEBPF || why != nil:
+	case method != watch.MethodEBPF || why != nil:
 		t.Errorf("by itself it is %s (%v)", method, why)
 	}
 }
@@ -43,13 +43,13 @@ func TestQuiescenceWithoutEBPF(t *testing.T) {
 			return err
 		}
 		var c Client
-		if err := c.openWakings(QuiescenceAuto); err != nil {
+		if err := c.openWakeups(QuiescenceAuto); err != nil {
 			return err
 		}
-		if method, why := c.Quiescence(); method != peers.MethodProcfs || why == nil {
+		if method, why := c.Quiescence(); method != watch.MethodProcfs || why == nil {
 			t.Errorf("without privileges quiescence is judged by %s (%v)", method, why)
 		}
-		if err := c.openWakings(peers.MethodEBPF); err == nil {
+		if err := c.openWakeups(watch.MethodEBPF); err == nil {
 			t.Error("without privileges eBPF was loaded")
 		}
 		return nil
@@ -61,13 +61,13 @@ func TestQuiescenceWithoutEBPF(t *testing.T) {
 
 // BenchmarkQuiescence is about a request to merecat, its answer, and the judgement that it is whole.
 func BenchmarkQuiescence(b *testing.B) {
-	for _, method := range []string{peers.MethodProcfs, peers.MethodEBPF} {
+	for _, method := range []string{watch.MethodProcfs, watch.MethodEBPF} {
 		b.Run(method, func(b *testing.B) {
 			c := spawnPlain(b, Options{Quiescence: method})
 			g := start(b, c, patientMerecat(b))
 			talk := connectTo(b, g, merecatAddress)
 			image := saved(b, g)
-			total := peers.Effort{}
+			total := watch.Effort{}
 			for n := 0; b.Loop(); n++ {
 				if n%90 == 89 { // merecat closes a connection after 100 requests
 					b.StopTimer()

@@ -10,13 +10,14 @@ import (
 
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // Reads is what the peers of a group have read that differs from run to run.
 type Reads struct {
 	Counted []shim.Read
 	// Blind describes the processes of which nobody knows what they have read, and why.
-	Blind []peers.Blind
+	Blind []watch.Uninstrumented
 }
 
 // Reads says what the peers have read since the last call. The group must be quiescent.
@@ -24,14 +25,14 @@ type Reads struct {
 func (g *Group) Reads() (Reads, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return Reads{}, err
 	}
 	var r Reads
-	r.Blind = watch.Blind(shimInGroup, vdsoInGroup)
+	r.Blind = w.Uninstrumented(shim.Libraries{Library: shimInGroup, VDSO: vdsoInGroup})
 	if g.client.noShim != nil {
-		r.Blind = []peers.Blind{{Executable: "all", Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
+		r.Blind = []watch.Uninstrumented{{Executable: "all", Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
 	}
 	r.Counted = g.page.Reads(g.processes)
 	g.unrepeatable = g.unrepeatable || len(r.Blind) > 0 || slices.ContainsFunc(r.Counted, func(read shim.Read) bool { return !read.Chosen })

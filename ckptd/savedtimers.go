@@ -3,27 +3,27 @@ package ckptd
 import (
 	"sync"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // savedTimers are the timers that were set when a group's images were saved. Safe for concurrent
 // use: images of one group make room for those of another.
 type savedTimers struct {
 	mu      sync.Mutex
-	byImage map[string]peers.Saved
+	byImage map[string]watch.Saved
 }
 
-func (t *savedTimers) keep(image string, s peers.Saved) {
+func (t *savedTimers) keep(image string, s watch.Saved) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byImage == nil {
-		t.byImage = map[string]peers.Saved{}
+		t.byImage = map[string]watch.Saved{}
 	}
 	t.byImage[image] = s
 }
 
 // of returns those of an image, to be restored once.
-func (t *savedTimers) of(image string) peers.Saved {
+func (t *savedTimers) of(image string) watch.Saved {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byImage[image].Copy()

@@ -20,7 +20,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // A shared daemon listens at a socket and starts a daemon of its own for each client that
@@ -92,7 +92,7 @@ func ServeShared(o SharedOptions) error {
 	if err != nil {
 		return err
 	}
-	defer peers.KeepAwake()()
+	defer watch.KeepAwake()()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	s := &shared{options: o, listener: listener, since: time.Now(), stopped: make(chan struct{}), clients: map[*attached]bool{}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // A thread that waits with a time-out goes on by itself some time after a restore. Its next wait may be
@@ -34,7 +34,7 @@ func visibleCall(pid int, line string) (string, error) {
 		for i := range arguments {
 			arguments[i], _ = strconv.ParseUint(strings.TrimPrefix(f[1+i], "0x"), 16, 64)
 		}
-		if err == nil && peers.TimesOut(pid, number, arguments) {
+		if err == nil && watch.TimesOut(pid, number, arguments) {
 			text += timed
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -112,7 +113,7 @@ func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
-		PeerPatience: peers.DefaultPatience,
+		PeerPatience: watch.DefaultPatience,
 		World:        sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds:       Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}

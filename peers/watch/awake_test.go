@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ func TestKeepAwake(t *testing.T) {
 	stop := KeepAwake()
 	keepers := func() int {
 		b := make([]byte, 1<<20)
-		return strings.Count(string(b[:runtime.Stack(b, true)]), "peers.KeepAwake.func1()\n")
+		return strings.Count(string(b[:runtime.Stack(b, true)]), "watch.KeepAwake.func1()\n")
 	}
 	for keepers() != 1 {
 		runtime.Gosched()

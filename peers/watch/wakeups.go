@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"errors"
@@ -13,26 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wakings counts, in the kernel and by eBPF, how often a thread of a group was woken up or started.
+// Wakeups counts, in the kernel and by eBPF, how often a thread of a group was woken up or started.
 // Threads belong to a group by their network namespace. It costs every wake-up on the machine
 // some 100 ns. Safe for concurrent use.
-type Wakings struct {
+type Wakeups struct {
 	counts *ebpf.Map // inode of a network namespace: count
 	links  []link.Link
 }
 
-// maxWatched bounds the groups that one Wakings counts for.
-const maxWatched = 256
+// maxCounted bounds the groups that one Wakeups counts for.
+const maxCounted = 256
 
-// wakingPoints are the tracepoints that come before anything can run that did not. The first
+// wakeupPoints are the tracepoints that come before anything can run that did not. The first
 // argument of each is the task. In try_to_wake_up the first holds the lock under which /proc looks
 // up a wait channel, and does so until the task is on its run queue: who has a wait channel
 // is not in the middle of a wake-up.
-var wakingPoints = [...]string{"sched_waking", "sched_wakeup_new"}
+var wakeupPoints = [...]string{"sched_waking", "sched_wakeup_new"}
 
-// OpenWakings loads the programs. It needs root, and a kernel that describes itself (BTF).
-func OpenWakings() (_ *Wakings, err error) {
-	w := &Wakings{}
+// OpenWakeups loads the programs. It needs root, and a kernel that describes itself (BTF).
+func OpenWakeups() (_ *Wakeups, err error) {
+	w := &Wakeups{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("count wake-ups by eBPF: %w", err), w.Close())
@@ -42,18 +42,18 @@ func OpenWakings() (_ *Wakings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "tandem_wakings", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: maxWatched})
+	w.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "tandem_wakeups", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: maxCounted})
 	if err != nil {
 		return nil, err
 	}
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "tandem_waking", Type: ebpf.RawTracepoint, License: "GPL", Instructions: countWaking(places, w.counts.FD()),
+		Name: "tandem_wakeup", Type: ebpf.RawTracepoint, License: "GPL", Instructions: countWakeups(places, w.counts.FD()),
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer program.Close() // the links keep it
-	for _, name := range wakingPoints {
+	for _, name := range wakeupPoints {
 		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
 		if err != nil {
 			return nil, fmt.Errorf("tracepoint %s: %w", name, err)
@@ -103,8 +103,8 @@ func memberOf(s *btf.Struct, name string) *btf.Member {
 	return nil
 }
 
-// countWaking is the program: it follows the task's pointers to the inode, and adds one to the count there.
-func countWaking(p places, counts int) asm.Instructions {
+// countWakeups is the program: it follows the task's pointers to the inode, and adds one to the count there.
+func countWakeups(p places, counts int) asm.Instructions {
 	const pointer, key = -8, -16 // on the stack
 	follow := func(offset int16, to, size int32) asm.Instructions {
 		return asm.Instructions{ // probe_read_kernel(fp + to, size, R3 + offset)
@@ -137,7 +137,7 @@ func countWaking(p places, counts int) asm.Instructions {
 }
 
 // Close stops counting.
-func (w *Wakings) Close() error {
+func (w *Wakeups) Close() error {
 	var all []error
 	for _, l := range w.links {
 		all = append(all, l.Close())
@@ -148,26 +148,26 @@ func (w *Wakings) Close() error {
 	return errors.Join(all...)
 }
 
-// wakingCount is the count of one group. It ends with its Watch.
-type wakingCount struct {
-	of      *Wakings
+// wakeupCount is the count of one group. It ends with its Watch.
+type wakeupCount struct {
+	of      *Wakeups
 	network uint32
 }
 
 // countFor begins to count for the group with this pid 1.
-func (w *Wakings) countFor(pid int) (*wakingCount, error) {
+func (w *Wakeups) countFor(pid int) (*wakeupCount, error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/"+strconv.Itoa(pid)+"/ns/net", &st); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: "/proc/PID/ns/net", Err: err}
 	}
-	c := &wakingCount{of: w, network: uint32(st.Ino)}
+	c := &wakeupCount{of: w, network: uint32(st.Ino)}
 	if err := w.counts.Put(c.network, uint64(0)); err != nil {
 		return nil, fmt.Errorf("count the wake-ups of the group: %w", err)
 	}
 	return c, nil
 }
 
-func (c *wakingCount) value() (n uint64, err error) {
+func (c *wakeupCount) value() (n uint64, err error) {
 	if err := c.of.counts.Lookup(c.network, &n); err != nil {
 		return 0, fmt.Errorf("wake-ups of the group: %w", err)
 	}
@@ -175,4 +175,4 @@ func (c *wakingCount) value() (n uint64, err error) {
 }
 
 // close forgets the count.
-func (c *wakingCount) close() { _ = c.of.counts.Delete(c.network) } // at worst it stays until the Wakings ends
+func (c *wakeupCount) close() { _ = c.of.counts.Delete(c.network) } // at worst it stays until the Wakeups ends

@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"context"
@@ -25,6 +25,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(directory)
 		proxyBinary = filepath.Join(directory, "tandem-proxy")
-		build := exec.Command("go", "build", "-ldflags=-w", "-o", proxyBinary, "../cmd/proxy")
+		build := exec.Command("go", "build", "-ldflags=-w", "-o", proxyBinary, "../../cmd/proxy")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build the proxy: %v\n%s", err, out)
@@ -320,7 +321,7 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Disconnect() })
-	w, err := NewWatch(c.Process.Pid, []Process{{Peer: Peer{Name: role, Listen: testAddress.String()}, PID: pids[0]}})
+	w, err := New(c.Process.Pid, []peers.Process{{Peer: peers.Peer{Name: role, Listen: testAddress.String()}, PID: pids[0]}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // Quiesce waits until the group is quiescent: every thread of every peer waits for input
@@ -30,7 +31,7 @@ import (
 // of a wake-up, so a second cut, after a pause, has to confirm the first.
 //
 // Where wake-ups are counted (Count), one pass does, in one cut: each thread was asleep when it
-// looked, and none was woken or started from before the pass until after it. See wakingPoints
+// looked, and none was woken or started from before the pass until after it. See wakeupPoints
 // for why nobody can be in the middle of a wake-up.
 func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	if drain == nil {
@@ -85,7 +86,7 @@ func (w *Watch) confirm(quiet bool, before int) (int, error) {
 	switch {
 	case !quiet:
 		return 0, nil
-	case !w.last.waiting && w.wakings == nil:
+	case !w.last.waiting && w.wakeups == nil:
 		return before + 1, nil
 	case !w.last.waiting, before > 0 && w.last.waited && w.last.undisturbed:
 		return confirmations, nil
@@ -97,8 +98,8 @@ func (w *Watch) confirm(quiet bool, before int) (int, error) {
 const confirmations = 2
 
 // Quiesce is Watch.Quiesce for a single use.
-func Quiesce(ctx context.Context, pid int, processes []Process, drain func() (progress bool, err error)) error {
-	w, err := NewWatch(pid, processes)
+func Quiesce(ctx context.Context, pid int, processes []peers.Process, drain func() (progress bool, err error)) error {
+	w, err := New(pid, processes)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (w *Watch) cut() (bool, error) {
 		w.effort.Cuts++
 		w.effort.Time += time.Since(began)
 	}()
-	if w.wakings != nil {
+	if w.wakeups != nil {
 		return w.cutByCount()
 	}
 	if asleep, err := w.pass(0); err != nil || !asleep {
@@ -175,7 +176,7 @@ func (w *Watch) cut() (bool, error) {
 
 // cutByCount is cut where wake-ups are counted.
 func (w *Watch) cutByCount() (bool, error) {
-	before, err := w.wakings.value()
+	before, err := w.wakeups.value()
 	if err != nil {
 		return false, err
 	}
@@ -186,7 +187,7 @@ func (w *Watch) cutByCount() (bool, error) {
 	if err != nil || traffic.underWay != "" {
 		return false, err
 	}
-	after, err := w.wakings.value()
+	after, err := w.wakeups.value()
 	if err != nil || before != after {
 		return false, err
 	}
@@ -251,7 +252,7 @@ func (w *Watch) noteTimers(t task, channel string) error {
 
 // look notes what a thread has run so far, where wake-ups are not counted, and returns where it sleeps, or errAwake.
 func (w *Watch) look(t *task) (channel string, err error) {
-	if w.wakings == nil {
+	if w.wakeups == nil {
 		if t.ran, err = w.proc.Ran(t.tid); err != nil {
 			return "", err
 		}

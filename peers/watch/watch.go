@@ -1,4 +1,6 @@
-package peers
+// Package watch looks at the peers of a group while they run: whether they are ready, whether they are
+// quiescent, what will make them go on by themselves, and whether one has died.
+package watch
 
 import (
 	"errors"
@@ -7,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -19,7 +22,7 @@ type Died struct {
 }
 
 func (d *Died) Error() string {
-	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, Outcome(d.Status))
+	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, peers.Outcome(d.Status))
 }
 
 // Watch looks at one incarnation of a group from outside, through /proc and sock_diag, and with eBPF if that is wanted.
@@ -27,15 +30,15 @@ func (d *Died) Error() string {
 type Watch struct {
 	proxy     int // host pid of pid 1 of the group
 	pidfd     int
-	peers     []Process
+	peers     []peers.Process
 	hosts     []int       // host pids of the peers; 0: a client that was not found
 	hostPeers map[int]int // host pid of a peer: index in peers
 	proc      procfs.Reader
 	diagnosis *diagnosis
 	tasks     [2][]task      // the two passes of a cut
-	looked    map[int]looked // by host pid; see Blind
+	looked    map[int]looked // by host pid; see Uninstrumented
 	effort    Effort
-	wakings   *wakingCount // nil: every cut looks twice
+	wakeups   *wakeupCount // nil: every cut looks twice
 	last      rest         // the last cut that found the group asleep
 	awake     int          // a thread that the last pass has found awake; 0: none
 	alone     int          // how many passes in a row have looked at that one alone
@@ -50,8 +53,8 @@ type task struct {
 	ran      string
 }
 
-// NewWatch watches the group whose pid 1, the proxy, has this pid here.
-func NewWatch(pid int, processes []Process) (*Watch, error) {
+// New watches the group whose pid 1, the proxy, has this pid here.
+func New(pid int, processes []peers.Process) (*Watch, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, orDied(pid, fmt.Errorf("watch the group with pid %d: %w", pid, err))
@@ -83,15 +86,15 @@ func orDied(pid int, err error) error {
 }
 
 // Count has the cuts of Quiesce rest on a count of wake-ups, where they would look twice.
-func (w *Watch) Count(wakings *Wakings) (err error) {
-	w.wakings, err = wakings.countFor(w.proxy)
+func (w *Watch) Count(wakeups *Wakeups) (err error) {
+	w.wakeups, err = wakeups.countFor(w.proxy)
 	return orDied(w.proxy, err)
 }
 
 // Close ends the watch, not the group.
 func (w *Watch) Close() {
-	if w.wakings != nil {
-		w.wakings.close()
+	if w.wakeups != nil {
+		w.wakeups.close()
 	}
 	unix.Close(w.pidfd)
 	w.diagnosis.close()

@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"bytes"
@@ -7,17 +7,20 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// Blind is a process of which nobody knows what it reads of the time and of random numbers.
-type Blind struct {
+// Uninstrumented is a process of which nobody knows what it reads of the time and of random numbers.
+type Uninstrumented struct {
 	Peer       string
 	Executable string
 	Why        string
 	Chosen     bool // it belongs to a peer whose behaviour, or clock, is chosen
 }
 
-func (b Blind) String() string { return fmt.Sprintf("%s (%s)", b.Executable, b.Why) }
+func (u Uninstrumented) String() string { return fmt.Sprintf("%s (%s)", u.Executable, u.Why) }
 
 // looked is what was found out about a process.
 type looked struct {
@@ -25,10 +28,10 @@ type looked struct {
 	why        string // why nobody sees what it reads; empty: the shim counts it
 }
 
-// Blind describes the processes, as of the last Quiesce, whose reads of the time and of
-// random numbers are neither counted nor chosen, and why. The library and the vDSO are those of the shim, as the group sees their names.
-func (w *Watch) Blind(library, vdso string) []Blind {
-	var blind []Blind
+// Uninstrumented describes the processes, as of the last Quiesce, whose reads of the time and of
+// random numbers are neither counted nor chosen, and why. The libraries are those of the shim, by the names that the group sees.
+func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
+	var all []Uninstrumented
 	last := -1
 	for _, t := range w.tasks[1] {
 		if t.pid == last {
@@ -42,17 +45,17 @@ func (w *Watch) Blind(library, vdso string) []Blind {
 		}
 		l, known := w.looked[t.pid]
 		if !known || l.executable != executable {
-			l = looked{executable, whyBlind(process, library, vdso, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
+			l = looked{executable, whyUninstrumented(process, libraries, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
 			w.looked[t.pid] = l
 		}
 		if l.why == "" {
 			continue
 		}
-		b := Blind{Peer: w.nameOf(t.peer), Executable: executable, Why: l.why}
-		b.Chosen = w.isChosen(t.peer)
-		blind = append(blind, b)
+		u := Uninstrumented{Peer: w.nameOf(t.peer), Executable: executable, Why: l.why}
+		u.Chosen = w.isChosen(t.peer)
+		all = append(all, u)
 	}
-	return blind
+	return all
 }
 
 // isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be anybody's.
@@ -60,11 +63,11 @@ func (w *Watch) isChosen(peer int) bool {
 	if peer >= 0 {
 		return w.peers[peer].IsChosen()
 	}
-	return slices.ContainsFunc(w.peers, func(p Process) bool { return p.IsChosen() })
+	return slices.ContainsFunc(w.peers, func(p peers.Process) bool { return p.IsChosen() })
 }
 
-// whyBlind says why the shim does not see what a process reads, or cannot freeze its time-outs; empty if it does.
-func whyBlind(process, library, vdso string, frozen bool) string {
+// whyUninstrumented says why the shim does not see what a process reads, or cannot freeze its time-outs; empty if it does.
+func whyUninstrumented(process string, libraries shim.Libraries, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {
 		return "" // it has ended
@@ -75,11 +78,11 @@ func whyBlind(process, library, vdso string, frozen bool) string {
 	}
 	defer f.Close()
 	switch {
-	case bytes.Contains(maps, []byte(vdso)) && !frozen:
+	case bytes.Contains(maps, []byte(libraries.VDSO)) && !frozen:
 		return ""
 	case isGo(f):
 		return "it is a Go program, which asks the kernel and not the C library"
-	case bytes.Contains(maps, []byte(library)):
+	case bytes.Contains(maps, []byte(libraries.Library)):
 		return ""
 	case isStatic(f):
 		return "it is linked statically"

@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -146,8 +147,8 @@ func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 		drain bool
 		want  string
 	}{
-		"spinner": {true, `peer spinner: thread \d+ \(peers.test\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
-		"ticker":  {true, `peer ticker: thread \d+ \(peers.test\) is in state ., wchan [\w.]+(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
+		"spinner": {true, `peer spinner: thread \d+ \(watch.test\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
+		"ticker":  {true, `peer ticker: thread \d+ \(watch.test\) is in state ., wchan [\w.]+(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
 		"timer":   {true, `its process has a timerfd with an interval of 250ms`},
 		"answer":  {false, `4 bytes from 127.0.0.1:2000 to 127.0.0.1:61001 are not read`},
 	} {
@@ -243,7 +244,7 @@ func TestDeathOfTheGroup(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewWatch(1<<22+1, nil); !errors.Is(err, proxy.ErrDied) {
+	if _, err := New(1<<22+1, nil); !errors.Is(err, proxy.ErrDied) {
 		t.Errorf("watch of a process that never was: %v", err)
 	}
 }
@@ -269,7 +270,7 @@ func deathBesideAPeerThatRuns(t *testing.T, run runner) {
 	defer other.Wait()
 	pid := other.Process.Pid
 	w.hosts, w.hostPeers[pid] = append(w.hosts, pid), len(w.peers)
-	w.peers = append(w.peers, Process{Peer: Peer{Name: "other"}, PID: 7, Host: pid})
+	w.peers = append(w.peers, peers.Process{Peer: peers.Peer{Name: "other"}, PID: 7, Host: pid})
 	send(t, fd, 1)
 	err := w.Quiesce(testContext(t), nil)
 	var died *Died
@@ -304,8 +305,8 @@ func openFiles(t testing.TB) int {
 func BenchmarkQuiesce(b *testing.B) {
 	b.Run(MethodProcfs, func(b *testing.B) { benchmarkQuiesce(b, func(*Watch) error { return nil }) })
 	b.Run(MethodEBPF, func(b *testing.B) {
-		wakings := counting(b)
-		benchmarkQuiesce(b, func(w *Watch) error { return w.Count(wakings) })
+		wakeups := counting(b)
+		benchmarkQuiesce(b, func(w *Watch) error { return w.Count(wakeups) })
 	})
 }
 

@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"strings"
@@ -18,10 +18,10 @@ type runner func(t testing.TB, role string) (*Watch, *proxy.Client)
 func bothMethods(t *testing.T, test func(t *testing.T, run runner)) {
 	t.Run(MethodProcfs, func(t *testing.T) { test(t, run) })
 	t.Run(MethodEBPF, func(t *testing.T) {
-		wakings := counting(t)
+		wakeups := counting(t)
 		test(t, func(t testing.TB, role string) (*Watch, *proxy.Client) {
 			w, c := run(t, role)
-			if err := w.Count(wakings); err != nil {
+			if err := w.Count(wakeups); err != nil {
 				t.Fatal(err)
 			}
 			return w, c
@@ -29,35 +29,35 @@ func bothMethods(t *testing.T, test func(t *testing.T, run runner)) {
 	})
 }
 
-// counting opens Wakings, or skips the test, saying why.
-func counting(t testing.TB) *Wakings {
+// counting opens Wakeups, or skips the test, saying why.
+func counting(t testing.TB) *Wakeups {
 	t.Helper()
-	wakings, err := OpenWakings()
+	wakeups, err := OpenWakeups()
 	if err != nil {
 		t.Skipf("wake-ups cannot be counted here, and only %s is tested: %v", MethodProcfs, err)
 	}
 	t.Cleanup(func() {
-		if err := wakings.Close(); err != nil {
+		if err := wakeups.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return wakings
+	return wakeups
 }
 
 // TestMethodsAgree: what one method finds quiescent at the end of each step of a dialogue, the other one does, too, and
 // nothing arrives meanwhile; and while there is something unread, neither does.
 func TestMethodsAgree(t *testing.T) {
-	wakings := counting(t)
+	wakeups := counting(t)
 	for _, role := range []string{"answer", "sleeper", "parent"} {
 		t.Run(role, func(t *testing.T) {
 			w, c := run(t, role)
 			fd := connect(t, w, c)
-			other, err := NewWatch(w.proxy, w.peers)
+			other, err := New(w.proxy, w.peers)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer other.Close()
-			if err := other.Count(wakings); err != nil {
+			if err := other.Count(wakeups); err != nil {
 				t.Fatal(err)
 			}
 			for n := range 20 {
@@ -89,14 +89,14 @@ func TestMethodsAgree(t *testing.T) {
 	}
 }
 
-// TestWakingsAreThoseOfTheGroup: a thread of another network does not count, and one of the group does.
-func TestWakingsAreThoseOfTheGroup(t *testing.T) {
-	wakings := counting(t)
+// TestWakeupsAreThoseOfTheGroup: a thread of another network does not count, and one of the group does.
+func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
+	wakeups := counting(t)
 	var watches [2]*Watch
 	var fds [2]int
 	for i := range watches {
 		w, c := run(t, "answer")
-		if err := w.Count(wakings); err != nil {
+		if err := w.Count(wakeups); err != nil {
 			t.Fatal(err)
 		}
 		watches[i], fds[i] = w, connect(t, w, c)
@@ -115,7 +115,7 @@ func TestWakingsAreThoseOfTheGroup(t *testing.T) {
 		})
 	}
 	count := func(i int) uint64 {
-		n, err := watches[i].wakings.value()
+		n, err := watches[i].wakeups.value()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,10 +130,10 @@ func TestWakingsAreThoseOfTheGroup(t *testing.T) {
 	if count(0) == before[0] || count(1) != before[1] || got.String() != "3;" {
 		t.Errorf("one of two groups has answered %q; the counts were %d, and are %d and %d", got.String(), before, count(0), count(1))
 	}
-	network := watches[0].wakings.network
-	watches[0].wakings.close()
+	network := watches[0].wakeups.network
+	watches[0].wakeups.close()
 	var n uint64
-	if err := wakings.counts.Lookup(network, &n); err == nil {
+	if err := wakeups.counts.Lookup(network, &n); err == nil {
 		t.Error("a count that has been closed is kept")
 	}
 }

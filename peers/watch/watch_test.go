@@ -1,4 +1,4 @@
-package peers
+package watch
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -20,10 +21,10 @@ func TestPeersThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		peer Peer
+		peer peers.Peer
 		want error
-	}{{Peer{Name: "server"}, proxy.ErrDied}, {Peer{Name: "client", After: "listen 80"}, nil}} {
-		w := &Watch{proxy: os.Getpid(), peers: []Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
+	}{{peers.Peer{Name: "server"}, proxy.ErrDied}, {peers.Peer{Name: "client", After: "listen 80"}, nil}} {
+		w := &Watch{proxy: os.Getpid(), peers: []peers.Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
 		if err := w.walk(func(task) error { return nil }); !errors.Is(err, c.want) {
 			t.Errorf("%s is gone: %v, want %v", c.peer.Name, err, c.want)
 		}
@@ -62,8 +63,8 @@ func TestProcessThatIsEnding(t *testing.T) {
 	for range rounds {
 		crowd := startCrowd(t)
 		pid := crowd.Process.Pid
-		client := Process{Peer: Peer{Name: "client", After: "listen 80"}}
-		w := &Watch{proxy: os.Getpid(), peers: []Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0}}
+		client := peers.Process{Peer: peers.Peer{Name: "client", After: "listen 80"}}
+		w := &Watch{proxy: os.Getpid(), peers: []peers.Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0}}
 		if err := crowd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
