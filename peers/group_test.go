@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFaultPlaces: a selection of peers is all addresses at which these listen, and connections that
-// clients open are a part of it if a client is named.
+// TestFaultPlaces: a selection of peers is all addresses at which these listen, and connections
+// that clients open are a part of it if a client is named.
 func TestFaultPlaces(t *testing.T) {
 	g := Group{Peers: []Peer{
 		{Name: "a", Listen: "127.0.0.1:80 unix:{scratch}/a"}, {Name: "b", Listen: "[::]:81 unix:@b"}, {Name: "c", After: "listen 90"},

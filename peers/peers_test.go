@@ -32,7 +32,8 @@ func TestGroupInADirectory(t *testing.T) {
 	}
 	for directory, want := range map[string]string{"{scratch}": "/run/s", "{scratch}/a/b": "/run/s/a/b", "/": "/", "/srv/x": "/srv/x"} {
 		if g.Peers[0].Directory = directory; g.Validate() != nil || g.In("/run/s").Peers[0].Directory != want {
-			t.Errorf("the directory %s becomes %s, error %v", directory, g.In("/run/s").Peers[0].Directory, g.Validate())
+			t.Errorf("the directory %s becomes %s, error %v",
+				directory, g.In("/run/s").Peers[0].Directory, g.Validate())
 		}
 	}
 	if f := in.Files; f[0].Path != "/run/s/x/y" || string(f[0].Content) != "in /run/s" || f[0].Mode != 0o644 || f[1].Mode != 0o600 {

@@ -10,7 +10,8 @@ import (
 
 const scratchOfTest = "/run/tandem"
 
-// TestPreparation: a directory is made once, as its command leaves it, and anew when a program has changed.
+// TestPreparation: a directory is made once, as its command leaves it, and anew when a program
+// has changed.
 func TestPreparation(t *testing.T) {
 	cache, program := filepath.Join(t.TempDir(), "cache"), filepath.Join(t.TempDir(), "program")
 	write(t, program, "1")

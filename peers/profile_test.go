@@ -109,7 +109,8 @@ func TestParametersOfProfiles(t *testing.T) {
 		}
 		slices.Sort(paths)
 		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen || g.Peers[0].After != test.after {
-			t.Errorf("%s with %+v listens at %q or is started after %q, files (-want +got)\n%s", test.profile, test.a, g.Peers[0].Listen, g.Peers[0].After, diff)
+			t.Errorf("%s with %+v listens at %q or is started after %q, files (-want +got)\n%s",
+				test.profile, test.a, g.Peers[0].Listen, g.Peers[0].After, diff)
 		}
 		if n := len(test.a.Arguments); !slices.Equal(test.a.Arguments, g.Peers[0].Command[len(g.Peers[0].Command)-n:]) {
 			t.Errorf("%s: its command is %q", test.profile, g.Peers[0].Command)

@@ -46,7 +46,8 @@ func (w *Watch) callOf(pid, tid int) string {
 	case call.kind == untimed || call.kind != milliseconds && value == 0 || call.kind == milliseconds && int32(value) < 0:
 		return call.name + " without a time-out"
 	case call.kind == milliseconds:
-		return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(int32(value))*time.Millisecond)
+		return fmt.Sprintf("%s with a time-out of %v",
+			call.name, time.Duration(int32(value))*time.Millisecond)
 	}
 	var words [16]byte
 	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}
@@ -58,7 +59,8 @@ func (w *Watch) callOf(pid, tid int) string {
 	if call.kind == microseconds {
 		fraction *= time.Microsecond
 	}
-	return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(binary.NativeEndian.Uint64(words[:]))*time.Second+fraction)
+	return fmt.Sprintf("%s with a time-out of %v",
+		call.name, time.Duration(binary.NativeEndian.Uint64(words[:]))*time.Second+fraction)
 }
 
 // timedCall is a system call that may end by itself.

@@ -8,8 +8,8 @@ type Ending struct {
 	Status unix.WaitStatus
 }
 
-// Ended lists the clients that have ended, in their order. One that had ended at a checkpoint may be
-// missing after a restore.
+// Ended lists the clients that have ended, in their order. One that had ended at a checkpoint may
+// be missing after a restore.
 func (w *Watch) Ended() ([]Ending, error) {
 	var all []Ending
 	for i, pid := range w.hosts {

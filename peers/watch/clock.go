@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pass lets time pass on the clocks of those peers whose clock is virtual. Those that wait no longer
-// than d go on: wait until the group is quiescent. It must be quiescent now. With 0 they only note
-// in the page how long they wait, and nothing ends that is overdue: see Page.Next.
+// Pass lets time pass on the clocks of those peers whose clock is virtual. Those that wait no
+// longer than d go on: wait until the group is quiescent. It must be quiescent now. With 0 they
+// only note in the page how long they wait, and nothing ends that is overdue: see Page.Next.
 func (w *Watch) Pass(d time.Duration) error {
 	last := -1
 	return w.walk(func(t task) error {

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams that are under way are on no queue: the sender's socket has let go of them, and the receiver's does not have
-// them before a softirq has run, which may be late on a busy machine. But the network has loopback only, which counts what is
-// sent, and IP counts what it has been handed. While the two differ, something is under way.
+// Datagrams that are under way are on no queue: the sender's socket has let go of them, and the
+// receiver's does not have them before a softirq has run, which may be late on a busy machine.
+// But the network has loopback only, which counts what is sent, and IP counts what it has been
+// handed. While the two differ, something is under way.
 
 // loopback are the counters of a network namespace, files of /proc.
 type loopback struct {
@@ -45,7 +46,8 @@ func (l loopback) close() {
 	}
 }
 
-// underWay tells whether datagrams may be under way. Where none was ever sent none is, and TCP knows of its own.
+// underWay tells whether datagrams may be under way. Where none was ever sent none is, and TCP
+// knows of its own.
 func (l loopback) underWay() (bool, error) {
 	var buffer [8 << 10]byte
 	read := func(fd int) ([]byte, error) {
@@ -74,7 +76,8 @@ func (l loopback) underWay() (bool, error) {
 	return err == nil && received != sentBy(b, "lo:"), err
 }
 
-// columnOf finds a value in /proc/net/snmp, which has for each protocol a line of titles and one of values.
+// columnOf finds a value in /proc/net/snmp, which has for each protocol a line of titles and one
+// of values.
 func columnOf(b []byte, protocol, title string) uint64 {
 	var titles [][]byte
 	for line := range bytes.Lines(b) {

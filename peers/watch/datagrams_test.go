@@ -27,7 +27,8 @@ func upLoopback(t *testing.T) {
 	}
 }
 
-// TestLoopbackCounters: in the test's own network what was sent has been received, over IPv4 and IPv6 and to nobody.
+// TestLoopbackCounters: in the test's own network what was sent has been received, over IPv4 and
+// IPv6 and to nobody.
 func TestLoopbackCounters(t *testing.T) {
 	done := make(chan struct{})
 	go osthread.Run(func() error {

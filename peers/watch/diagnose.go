@@ -106,7 +106,8 @@ func (w *Watch) describeThread(pid, tid int, since *activity) string {
 	if call := w.callOf(pid, tid); call != "" {
 		text += ", in " + call
 	}
-	text += fmt.Sprintf("; in the last %v it ran %d times, for %v (user %v, system %v)", time.Since(since.at).Round(time.Millisecond), runs,
+	text += fmt.Sprintf("; in the last %v it ran %d times, for %v (user %v, system %v)",
+		time.Since(since.at).Round(time.Millisecond), runs,
 		spent.Round(time.Microsecond), time.Duration(now.user-before.user)*tick, time.Duration(now.system-before.system)*tick)
 	if timers := timersOf(pid); timers != "" {
 		text += "; its process has " + timers
@@ -135,7 +136,8 @@ func timersOf(pid int) string {
 		for line := range strings.Lines(string(text)) {
 			var s, ns int64
 			if n, _ := fmt.Sscanf(line, "it_interval: (%d, %d)", &s, &ns); n == 2 && s+ns > 0 {
-				timers = append(timers, fmt.Sprintf("a timerfd with an interval of %v", time.Duration(s)*time.Second+time.Duration(ns)))
+				timers = append(timers, fmt.Sprintf("a timerfd with an interval of %v",
+					time.Duration(s)*time.Second+time.Duration(ns)))
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func (w *Watch) hasUDP(at netip.AddrPort) (bool, error) {
 	return false, nil
 }
 
-// hasUnix tells whether somebody in the group has a Unix socket at an address, and listens there if it is one
-// for connections.
+// hasUnix tells whether somebody in the group has a Unix socket at an address, and listens there
+// if it is one for connections.
 func (w *Watch) hasUnix(at proxy.Address) (bool, error) {
 	lines, err := w.netLines("unix")
 	if err != nil {
@@ -75,7 +75,8 @@ func (w *Watch) netLines(name string) ([][]byte, error) {
 	return lines[1:], nil
 }
 
-// parseProcAddress reads an address as /proc/net has it: words in the order of the machine, in hexadecimal, and the port.
+// parseProcAddress reads an address as /proc/net has it: words in the order of the machine, in
+// hexadecimal, and the port.
 func parseProcAddress(text string) (a netip.AddrPort, err error) {
 	ip, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(ip)

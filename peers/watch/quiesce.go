@@ -79,9 +79,9 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 	}
 }
 
-// confirm returns how many cuts in a row have found the group asleep, with the last one. Where wake-ups are
-// counted, one is as good as enough of them. Where something waits, there must have been one before loopback was flushed, and
-// nobody may have run since.
+// confirm returns how many cuts in a row have found the group asleep, with the last one. Where
+// wake-ups are counted, one is as good as enough of them. Where something waits, there must have
+// been one before loopback was flushed, and nobody may have run since.
 func (w *Watch) confirm(quiet bool, before int) (int, error) {
 	switch {
 	case !quiet:
@@ -196,8 +196,8 @@ func (w *Watch) cutByCount() (bool, error) {
 }
 
 // pass records every thread; it stops early, with false, where one is awake. The one that was so
-// the last time most often still is: it is looked at first, alone. Now and then there is a look whether
-// a peer has died meanwhile.
+// the last time most often still is: it is looked at first, alone. Now and then there is a look
+// whether a peer has died meanwhile.
 func (w *Watch) pass(n int) (asleep bool, err error) {
 	const inARow = 20
 	if w.awake != 0 && w.stillAwake() {
@@ -239,7 +239,8 @@ func (w *Watch) stillAwake() bool {
 	return err == errAwake
 }
 
-// noteTimers notes what makes a thread go on by itself, and with the first of a process what is the process's.
+// noteTimers notes what makes a thread go on by itself, and with the first of a process what is
+// the process's.
 func (w *Watch) noteTimers(t task, channel string) error {
 	if channel == "" { // it has ended
 		return nil
@@ -250,7 +251,8 @@ func (w *Watch) noteTimers(t task, channel string) error {
 	return w.noteTimerfds(t)
 }
 
-// look notes what a thread has run so far, where wake-ups are not counted, and returns where it sleeps, or errAwake.
+// look notes what a thread has run so far, where wake-ups are not counted, and returns where it
+// sleeps, or errAwake.
 func (w *Watch) look(t *task) (channel string, err error) {
 	if w.wakeups == nil {
 		if t.ran, err = w.proc.Ran(t.tid); err != nil {
@@ -277,7 +279,8 @@ const (
 	MethodEBPF   = "ebpf"   // by looking once, while wake-ups are counted
 )
 
-// waits returns where a thread in this state sleeps, and errAwake unless it waits for input or for a time.
+// waits returns where a thread in this state sleeps, and errAwake unless it waits for input or
+// for a time.
 func (w *Watch) waits(tid int, state byte) (channel string, err error) {
 	channel, err = w.proc.WaitChannel(tid)
 	if err != nil {

@@ -84,7 +84,8 @@ func childOfAPeerMayEnd(t *testing.T, run runner) {
 	}
 }
 
-// TestThreadThatIsEnding: while a thread ends, it looks like one that has ended long ago; the process may be about to end with it.
+// TestThreadThatIsEnding: while a thread ends, it looks like one that has ended long ago; the
+// process may be about to end with it.
 func TestThreadThatIsEnding(t *testing.T) { bothMethods(t, threadThatIsEnding) }
 
 func threadThatIsEnding(t *testing.T, run runner) {
@@ -257,7 +258,8 @@ func TestDrainFails(t *testing.T) {
 	}
 }
 
-// TestDeathBesideAPeerThatRuns: a peer that never goes to sleep does not hide that another one has died.
+// TestDeathBesideAPeerThatRuns: a peer that never goes to sleep does not hide that another one
+// has died.
 func TestDeathBesideAPeerThatRuns(t *testing.T) { bothMethods(t, deathBesideAPeerThatRuns) }
 
 func deathBesideAPeerThatRuns(t *testing.T, run runner) {
@@ -310,7 +312,8 @@ func BenchmarkQuiesce(b *testing.B) {
 	})
 }
 
-// benchmarkQuiesce is about an answer and the judgement after it; of the time for it all, µs/cut is that of one cut.
+// benchmarkQuiesce is about an answer and the judgement after it; of the time for it all, µs/cut
+// is that of one cut.
 func benchmarkQuiesce(b *testing.B, prepare func(*Watch) error) {
 	w, c := run(b, "answer")
 	if err := prepare(w); err != nil {

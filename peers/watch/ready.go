@@ -59,7 +59,8 @@ func (w *Watch) notListening() ([]string, error) {
 				return nil, err
 			}
 			if !there {
-				missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v", p.Name, at))
+				missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v",
+					p.Name, at))
 			}
 		}
 	}
@@ -76,8 +77,8 @@ func listens(all []socket, at netip.AddrPort) bool {
 	return false
 }
 
-// reaches tells whether who is bound to an address gets what is sent to another one. Whether a socket of IPv6 has
-// IPv4 as well does not show; most have.
+// reaches tells whether who is bound to an address gets what is sent to another one. Whether a
+// socket of IPv6 has IPv4 as well does not show; most have.
 func reaches(bound, at netip.Addr) bool {
 	return bound == at || bound == netip.IPv6Unspecified() || bound.IsUnspecified() && at.Is4()
 }

@@ -73,8 +73,9 @@ func (d *diagnosis) close() {
 	d.loopback.close()
 }
 
-// askedStates are the states of TCP of which sockets are listed. Sockets that are only bound, to which nothing can be under way, are a
-// state of their own since Linux 6.8, number 13: for them it goes through the ports of the whole machine, which takes longer than all the rest.
+// askedStates are the states of TCP of which sockets are listed. Sockets that are only bound, to
+// which nothing can be under way, are a state of their own since Linux 6.8, number 13: for them
+// it goes through the ports of the whole machine, which takes longer than all the rest.
 const askedStates = 1<<(tcpNewSynRecv+1) - 1<<tcpEstablished - 1<<tcpTimeWait
 
 const (
@@ -120,16 +121,19 @@ func parseSockets(b []byte) (all []socket, done bool, err error) {
 		length := binary.NativeEndian.Uint32(b)
 		kind := binary.NativeEndian.Uint16(b[4:])
 		if length < 16 || uint64(length) > uint64(len(b)) {
-			return nil, false, fmt.Errorf("sockets of the group: a netlink message of %d bytes in %d", length, len(b))
+			return nil, false, fmt.Errorf("sockets of the group: a netlink message of %d bytes in %d",
+				length, len(b))
 		}
 		body := b[16:length]
 		switch {
 		case kind == unix.NLMSG_DONE:
 			return all, true, nil
 		case kind == unix.NLMSG_ERROR && len(body) >= 4:
-			return nil, false, fmt.Errorf("sockets of the group: %w", unix.Errno(-int32(binary.NativeEndian.Uint32(body))))
+			return nil, false, fmt.Errorf("sockets of the group: %w",
+				unix.Errno(-int32(binary.NativeEndian.Uint32(body))))
 		case kind != tcpDiagGetSock || len(body) < replySize:
-			return nil, false, fmt.Errorf("sockets of the group: unexpected netlink message %d of %d bytes", kind, length)
+			return nil, false, fmt.Errorf("sockets of the group: unexpected netlink message %d of %d bytes",
+				kind, length)
 		}
 		all = append(all, parseSocket(body))
 		b = b[min((length+3)&^3, uint32(len(b))):]
@@ -157,8 +161,8 @@ func parseSocket(b []byte) socket {
 	}
 }
 
-// InFlight says what is under way between the TCP sockets of a network namespace, of which this is a
-// descriptor, or waits there for a process to take it; empty for nothing.
+// InFlight says what is under way between the TCP sockets of a network namespace, of which this
+// is a descriptor, or waits there for a process to take it; empty for nothing.
 func InFlight(namespace int) (string, error) {
 	d, err := diagnosisOf(namespace)
 	if err != nil {
@@ -173,9 +177,11 @@ func InFlight(namespace int) (string, error) {
 	return cmp.Or(t.underWay, t.waiting), nil
 }
 
-// traffic describes what there is between the sockets of a group; both are empty where there is nothing.
+// traffic describes what there is between the sockets of a group; both are empty where there is
+// nothing.
 type traffic struct {
-	// underWay is something that the kernel is still about to deliver. It will change what a process sees.
+	// underWay is something that the kernel is still about to deliver. It will change what a
+	// process sees.
 	underWay string
 	// waiting is something that has been delivered, and that no process has taken: see waiting.go.
 	waiting string
@@ -194,7 +200,8 @@ func trafficOf(all []socket, by owners) (t traffic) {
 			t.waits("%d connections to %v wait to be accepted", s.unread, s.local)
 		case s.state == tcpListen || s.state == tcpClose:
 		case s.state == tcpSynRecv && isDeferred(all, s, by):
-			t.waits("the connection from %v to %v waits for data, since its listener has TCP_DEFER_ACCEPT", s.remote, s.local)
+			t.waits("the connection from %v to %v waits for data, since its listener has TCP_DEFER_ACCEPT",
+				s.remote, s.local)
 		case s.state == tcpSynSent || s.state == tcpSynRecv || s.state == tcpNewSynRecv:
 			t.moves("a connection from %v to %v is being made%s", s.local, s.remote, backlogOf(all, s))
 		case s.unsent > 0:
@@ -208,7 +215,8 @@ func trafficOf(all []socket, by owners) (t traffic) {
 	return t
 }
 
-// moves notes something that is under way, and waits something that waits; the first of each is kept.
+// moves notes something that is under way, and waits something that waits; the first of each is
+// kept.
 func (t *traffic) moves(format string, a ...any) {
 	if t.underWay == "" {
 		t.underWay = fmt.Sprintf(format, a...)

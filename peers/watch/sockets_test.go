@@ -96,8 +96,8 @@ func TestListens(t *testing.T) {
 	}
 }
 
-// netlinkMessage is a message as the kernel sends it.
-// TestSocketsThatMatter lists those that something can be under way to, and not one that is only bound.
+// netlinkMessage is a message as the kernel sends it. TestSocketsThatMatter lists those that
+// something can be under way to, and not one that is only bound.
 func TestSocketsThatMatter(t *testing.T) {
 	d, err := openDiagnosis(os.Getpid())
 	if err != nil {

@@ -28,7 +28,8 @@ func (w *Watch) noteTimerfds(t task) error {
 		if !ok || value == 0 {
 			continue
 		}
-		// That it is the same tells when it expires, by the machine's clock. Reading takes a moment.
+		// That it is the same tells when it expires, by the machine's clock. Reading takes a
+		// moment.
 		key, of := timerKey{t.pid, 0, fd}, wait{peer: t.peer, number: -1, arguments: [6]uint64{uint64(fd), uint64(interval)}}
 		began := strconv.FormatInt(time.Now().Add(value).UnixNano(), 10)
 		if known := w.timers.known[key]; known != nil && known.of == of && known.ends.Sub(time.Now().Add(value)).Abs() < time.Millisecond {

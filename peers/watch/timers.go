@@ -77,7 +77,8 @@ type timer struct {
 	// interrupted: a checkpoint has, so that the same wait may look like another one.
 	interrupted bool
 	shown       int // what timers.shown was when it began
-	// idles: nothing comes of it, see goIdles. It is known all the same, to be recognised when the kernel goes on with it.
+	// idles: nothing comes of it, see goIdles. It is known all the same, to be recognised when
+	// the kernel goes on with it.
 	idles bool
 }
 
@@ -106,8 +107,8 @@ type timerFiles struct {
 	timerfds    []int
 }
 
-// maxKnown bounds what is kept of waits, timerfds and ticks. A group has far fewer at the same time: what
-// is forgotten is of threads and processes that have ended, or is found out again.
+// maxKnown bounds what is kept of waits, timerfds and ticks. A group has far fewer at the same
+// time: what is forgotten is of threads and processes that have ended, or is found out again.
 const maxKnown = 8192
 
 // begin begins a look at all threads.
@@ -131,7 +132,8 @@ func (s *timers) progress() {
 	}
 }
 
-// Time is how far the group's line of time has gone. It begins at 0, and only Elapse and Restored move it.
+// Time is how far the group's line of time has gone. It begins at 0, and only Elapse and Restored
+// move it.
 func (w *Watch) Time() time.Duration { return w.timers.time }
 
 // Save returns what a group restored from a checkpoint taken now has to know of the timers that are
@@ -155,8 +157,8 @@ func (w *Watch) Restored(s Saved) {
 	w.timers.saved, w.timers.time, w.timers.restored = s, s.time, time.Now()
 }
 
-// SavedTimers lists the timers that were set at the checkpoint that the group was restored from, and
-// have not been seen since, the first first. Waits of which nothing comes are left out.
+// SavedTimers lists the timers that were set at the checkpoint that the group was restored from,
+// and have not been seen since, the first first. Waits of which nothing comes are left out.
 func (w *Watch) SavedTimers() []Timer {
 	var list []Timer
 	for _, t := range w.timers.saved.timers {
@@ -188,7 +190,8 @@ type Ticks map[wait]bool
 // ShareTicks has the watch use, and add to, what an earlier incarnation has shown.
 func (w *Watch) ShareTicks(t Ticks) { w.timers.ticks = t }
 
-// Timers lists the timers that were set when Quiesce last found the group quiescent, the first first.
+// Timers lists the timers that were set when Quiesce last found the group quiescent, the first
+// first.
 func (w *Watch) Timers() []Timer {
 	var list []Timer
 	for _, t := range w.timers.known {
@@ -217,9 +220,9 @@ func (w *Watch) Late() bool {
 	return false
 }
 
-// note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes on
-// with a wait that was interrupted, with its time-out as it was. What remains of a wait never grows:
-// where it is more than before, another wait has begun.
+// note notes a wait, and returns errAwake if it counts as work. goesOn says that the kernel goes
+// on with a wait that was interrupted, with its time-out as it was. What remains of a wait never
+// grows: where it is more than before, another wait has begun.
 func (w *Watch) note(key timerKey, of wait, began string, remaining time.Duration, goesOn bool) error {
 	s := &w.timers
 	t, now := s.known[key], time.Now()

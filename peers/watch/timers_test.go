@@ -15,8 +15,8 @@ func watchOfTimers() *Watch {
 	return &Watch{timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
 }
 
-// TestShortWaits: a short wait counts as work until its thread has come back to it for nothing some times, and again once
-// something has come of it.
+// TestShortWaits: a short wait counts as work until its thread has come back to it for nothing
+// some times, and again once something has come of it.
 func TestShortWaits(t *testing.T) {
 	w := watchOfTimers()
 	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_POLL}
@@ -40,7 +40,8 @@ func TestShortWaits(t *testing.T) {
 	}
 }
 
-// TestLongWaits are on the line of time from where they were first seen, whatever the line does meanwhile.
+// TestLongWaits are on the line of time from where they were first seen, whatever the line does
+// meanwhile.
 func TestLongWaits(t *testing.T) {
 	w := watchOfTimers()
 	w.Elapse(time.Second)
@@ -89,9 +90,9 @@ func TestShortWaitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the shorter
-// one that was seen at the same place. That holds also if the kernel goes on with it, if a checkpoint
-// has interrupted it, and if the group was restored meanwhile.
+// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the
+// shorter one that was seen at the same place. That holds also if the kernel goes on with it, if
+// a checkpoint has interrupted it, and if the group was restored meanwhile.
 func TestALongerWaitIsAnother(t *testing.T) {
 	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_FUTEX}
 	for name, c := range map[string]struct{ goesOn, interrupted, restored bool }{
@@ -183,8 +184,8 @@ func TestDeadlineClock(t *testing.T) {
 	}
 }
 
-// TestRestarted: where nobody saw a wait begin that the kernel goes on with, the place where the thread sleeps says what it is. What is
-// no number of milliseconds is not taken for one.
+// TestRestarted: where nobody saw a wait begin that the kernel goes on with, the place where the
+// thread sleeps says what it is. What is no number of milliseconds is not taken for one.
 func TestRestarted(t *testing.T) {
 	w := watchOfTimers()
 	w.proc = procfs.Reader{}

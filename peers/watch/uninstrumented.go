@@ -12,7 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// Uninstrumented is a process of which nobody knows what it reads of the time and of random numbers.
+// Uninstrumented is a process of which nobody knows what it reads of the time and of random
+// numbers.
 type Uninstrumented struct {
 	Peer       string
 	Executable string
@@ -29,7 +30,8 @@ type looked struct {
 }
 
 // Uninstrumented describes the processes, as of the last Quiesce, whose reads of the time and of
-// random numbers are neither counted nor chosen, and why. The libraries are those of the shim, by the names that the group sees.
+// random numbers are neither counted nor chosen, and why. The libraries are those of the shim, by
+// the names that the group sees.
 func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
 	var all []Uninstrumented
 	last := -1
@@ -58,7 +60,8 @@ func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
 	return all
 }
 
-// isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be anybody's.
+// isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be
+// anybody's.
 func (w *Watch) isChosen(peer int) bool {
 	if peer >= 0 {
 		return w.peers[peer].IsChosen()
@@ -66,7 +69,8 @@ func (w *Watch) isChosen(peer int) bool {
 	return slices.ContainsFunc(w.peers, func(p peers.Process) bool { return p.IsChosen() })
 }
 
-// whyUninstrumented says why the shim does not see what a process reads, or cannot freeze its time-outs; empty if it does.
+// whyUninstrumented says why the shim does not see what a process reads, or cannot freeze its
+// time-outs; empty if it does.
 func whyUninstrumented(process string, libraries shim.Libraries, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {

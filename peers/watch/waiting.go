@@ -15,35 +15,40 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// A connection that no peer accepts, or data that no peer reads, may be there for good: a server that
-// works off one client before the next leaves the second one in the backlog, and a passive FTP server
-// accepts a data connection only once it is asked for a file. Why the group is quiescent all the same:
+// A connection that no peer accepts, or data that no peer reads, may be there for good: a server
+// that works off one client before the next leaves the second one in the backlog, and a passive
+// FTP server accepts a data connection only once it is asked for a file. Why the group is
+// quiescent all the same:
 //
-// The kernel first puts what arrives on a queue, and then wakes those who wait for it. A peer that has
-// gone to sleep since without taking it does not want it now. Nothing but another event will make
-// it look again, and there is none: each thread sleeps, and none is about to be woken. What is left is
-// the moment in which something is on its queue, and the wake-up has not begun.
+// The kernel first puts what arrives on a queue, and then wakes those who wait for it. A peer
+// that has gone to sleep since without taking it does not want it now. Nothing but another event
+// will make it look again, and there is none: each thread sleeps, and none is about to be woken.
+// What is left is the moment in which something is on its queue, and the wake-up has not begun.
 //
-//   - A thread that sends to another one through a Unix socket or a pipe does both within its system
-//     call, and does not sleep before that is done.
-//   - Loopback TCP and UDP go through a queue for each processor. A softirq takes packets from it, one
-//     after the other, and has done with one, wake-ups included, before it takes the next. So when a packet
-//     that is sent now, on each processor, has arrived, what was on its way before has woken whom it had to wake.
-//     flushLoopback does that. A cut before it and a cut after it find the same things: all asleep, and
-//     nobody woken in between. So whoever was to be woken by what waits had been woken before the first cut.
+//   - A thread that sends to another one through a Unix socket or a pipe does both within its
+//     system call, and does not sleep before that is done.
+//   - Loopback TCP and UDP go through a queue for each processor. A softirq takes packets from
+//     it, one after the other, and has done with one, wake-ups included, before it takes the
+//     next. So when a packet that is sent now, on each processor, has arrived, what was on its
+//     way before has woken whom it had to wake. flushLoopback does that. A cut before it and a
+//     cut after it find the same things: all asleep, and nobody woken in between. So whoever was
+//     to be woken by what waits had been woken before the first cut.
 //
-// For data, TCP itself would tell: the receiver's acknowledgement is behind the data in the same queue, and
-// without it bytes are under way at the sender. For connections in a backlog it does not.
+// For data, TCP itself would tell: the receiver's acknowledgement is behind the data in the same
+// queue, and without it bytes are under way at the sender. For connections in a backlog it does
+// not.
 //
-// TCP_DEFER_ACCEPT leaves a connection half made at the listener until data arrive on it. The client has it made,
-// and what it has sent to say so is ignored. (After some retransmissions, by default more than half
-// a minute, the listener takes the connection without data. That timer counts as never firing.)
+// TCP_DEFER_ACCEPT leaves a connection half made at the listener until data arrive on it. The
+// client has it made, and what it has sent to say so is ignored. (After some retransmissions, by
+// default more than half a minute, the listener takes the connection without data. That timer
+// counts as never firing.)
 
 // owners tells whose sockets are.
 type owners interface {
 	// isChecker tells whether the checker has the socket with an inode, too.
 	isChecker(inode uint32) bool
-	// defers tells whether the listener with an inode leaves connections half made until there are data.
+	// defers tells whether the listener with an inode leaves connections half made until there
+	// are data.
 	defers(listener uint32) bool
 }
 
@@ -161,7 +166,8 @@ func orGone(err error) error {
 	return err
 }
 
-// isDeferred tells whether the half-made connection s waits at its listener for data, and has been made for its client.
+// isDeferred tells whether the half-made connection s waits at its listener for data, and has
+// been made for its client.
 func isDeferred(all []socket, s socket, by owners) bool {
 	made := slices.ContainsFunc(all, func(t socket) bool {
 		return t.state == tcpEstablished && t.local == s.remote && t.remote == s.local
@@ -211,8 +217,9 @@ func (r *rest) note(waiting string, count uint64, tasks []task) {
 }
 
 // flushLoopback returns when all packets that were on their way over a loopback interface, in any
-// namespace, have been delivered, and those woken who waited for them. It takes some 10 us for each
-// processor. (That a network sends packets on to other processors, by RPS, would have to be set for loopback.)
+// namespace, have been delivered, and those woken who waited for them. It takes some 10 us for
+// each processor. (That a network sends packets on to other processors, by RPS, would have to be
+// set for loopback.)
 func flushLoopback() error {
 	f, err := theFlusher()
 	if err != nil {
@@ -241,7 +248,8 @@ var theFlusher = sync.OnceValues(func() (chan<- chan<- error, error) {
 	return requests, <-started
 })
 
-// openFlusher makes a socket that is connected to itself, in a network of the thread's own, and lists the processors.
+// openFlusher makes a socket that is connected to itself, in a network of the thread's own, and
+// lists the processors.
 func openFlusher() (socket int, processors []int, err error) {
 	fail := func(err error) (int, []int, error) {
 		return -1, nil, fmt.Errorf("prepare to flush loopback: %w", err)
@@ -273,7 +281,8 @@ func openFlusher() (socket int, processors []int, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	// It is to have a busy processor at once. Where that is not allowed, it takes some milliseconds.
+	// It is to have a busy processor at once. Where that is not allowed, it takes some
+	// milliseconds.
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 	all := &unix.CPUSet{}
 	for i := range all {

@@ -34,8 +34,8 @@ func (w *waiter) connect() {
 	w.fds, w.got = append(w.fds, fd), append(w.got, &strings.Builder{})
 }
 
-// quiesce waits for the group to be quiescent, which is to take nowhere near the time that tests have, and compares
-// what has come on each connection so far, and what waits.
+// quiesce waits for the group to be quiescent, which is to take nowhere near the time that tests
+// have, and compares what has come on each connection so far, and what waits.
 func (w *waiter) quiesce(waiting string, want ...string) {
 	w.t.Helper()
 	began := time.Now()
@@ -53,7 +53,8 @@ func (w *waiter) quiesce(waiting string, want ...string) {
 	}
 	for i := range want {
 		if got := w.got[i].String(); got != want[i] {
-			w.t.Fatalf("when the group was quiescent, there was %q on connection %d, want %q", got, i, want[i])
+			w.t.Fatalf("when the group was quiescent, there was %q on connection %d, want %q",
+				got, i, want[i])
 		}
 	}
 	moves, waits, err := w.watch.InFlight()
@@ -70,8 +71,8 @@ func begin(t *testing.T, run runner, role string) *waiter {
 	return &waiter{t: t, watch: w, proxy: c}
 }
 
-// TestConnectionThatNobodyAccepts: a server that works off one client before the next is quiescent while a
-// connection is in its backlog, and accepts it later.
+// TestConnectionThatNobodyAccepts: a server that works off one client before the next is
+// quiescent while a connection is in its backlog, and accepts it later.
 func TestConnectionThatNobodyAccepts(t *testing.T) { bothMethods(t, connectionThatNobodyAccepts) }
 
 func connectionThatNobodyAccepts(t *testing.T, run runner) {
@@ -93,7 +94,8 @@ func connectionThatNobodyAccepts(t *testing.T, run runner) {
 	w.quiesce(inBacklog, "hellodone", "hellodone", "")
 }
 
-// TestWhatNobodyReads: data, and the end of a stream, that nobody reads, and connections that nobody ever accepts.
+// TestWhatNobodyReads: data, and the end of a stream, that nobody reads, and connections that
+// nobody ever accepts.
 func TestWhatNobodyReads(t *testing.T) { bothMethods(t, whatNobodyReads) }
 
 func whatNobodyReads(t *testing.T, run runner) {
@@ -114,7 +116,8 @@ func whatNobodyReads(t *testing.T, run runner) {
 	}
 }
 
-// TestDeferredAccept: with TCP_DEFER_ACCEPT a connection is half made until there are data, or its end.
+// TestDeferredAccept: with TCP_DEFER_ACCEPT a connection is half made until there are data, or
+// its end.
 func TestDeferredAccept(t *testing.T) { bothMethods(t, deferredAccept) }
 
 func deferredAccept(t *testing.T, run runner) {
@@ -132,8 +135,8 @@ func deferredAccept(t *testing.T, run runner) {
 	w.quiesce("", "hellodone", "hello")
 }
 
-// TestNothingIsTakenAfterQuiescence: a server that accepts at once has done so, and has greeted, whenever the group is quiescent, however often
-// that is tried.
+// TestNothingIsTakenAfterQuiescence: a server that accepts at once has done so, and has greeted,
+// whenever the group is quiescent, however often that is tried.
 func TestNothingIsTakenAfterQuiescence(t *testing.T) { bothMethods(t, nothingIsTakenAfterQuiescence) }
 
 func nothingIsTakenAfterQuiescence(t *testing.T, run runner) {

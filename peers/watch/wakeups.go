@@ -103,7 +103,8 @@ func memberOf(s *btf.Struct, name string) *btf.Member {
 	return nil
 }
 
-// countWakeups is the program: it follows the task's pointers to the inode, and adds one to the count there.
+// countWakeups is the program: it follows the task's pointers to the inode, and adds one to the
+// count there.
 func countWakeups(p places, counts int) asm.Instructions {
 	const pointer, key = -8, -16 // on the stack
 	follow := func(offset int16, to, size int32) asm.Instructions {

@@ -44,8 +44,9 @@ func counting(t testing.TB) *Wakeups {
 	return wakeups
 }
 
-// TestMethodsAgree: what one method finds quiescent at the end of each step of a dialogue, the other one does, too, and
-// nothing arrives meanwhile; and while there is something unread, neither does.
+// TestMethodsAgree: what one method finds quiescent at the end of each step of a dialogue, the
+// other one does, too, and nothing arrives meanwhile; and while there is something unread,
+// neither does.
 func TestMethodsAgree(t *testing.T) {
 	wakeups := counting(t)
 	for _, role := range []string{"answer", "sleeper", "parent"} {
@@ -89,7 +90,8 @@ func TestMethodsAgree(t *testing.T) {
 	}
 }
 
-// TestWakeupsAreThoseOfTheGroup: a thread of another network does not count, and one of the group does.
+// TestWakeupsAreThoseOfTheGroup: a thread of another network does not count, and one of the group
+// does.
 func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
 	wakeups := counting(t)
 	var watches [2]*Watch
@@ -128,7 +130,8 @@ func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if count(0) == before[0] || count(1) != before[1] || got.String() != "3;" {
-		t.Errorf("one of two groups has answered %q; the counts were %d, and are %d and %d", got.String(), before, count(0), count(1))
+		t.Errorf("one of two groups has answered %q; the counts were %d, and are %d and %d",
+			got.String(), before, count(0), count(1))
 	}
 	network := watches[0].wakeups.network
 	watches[0].wakeups.close()

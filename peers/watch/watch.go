@@ -1,5 +1,5 @@
-// Package watch looks at the peers of a group while they run: whether they are ready, whether they are
-// quiescent, what will make them go on by themselves, and whether one has died.
+// Package watch looks at the peers of a group while they run: whether they are ready, whether
+// they are quiescent, what will make them go on by themselves, and whether one has died.
 package watch
 
 import (
@@ -25,8 +25,8 @@ func (d *Died) Error() string {
 	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, peers.Outcome(d.Status))
 }
 
-// Watch looks at one incarnation of a group from outside, through /proc and sock_diag, and with eBPF if that is wanted.
-// A restore makes a new incarnation. Not safe for concurrent use.
+// Watch looks at one incarnation of a group from outside, through /proc and sock_diag, and with
+// eBPF if that is wanted. A restore makes a new incarnation. Not safe for concurrent use.
 type Watch struct {
 	proxy     int // host pid of pid 1 of the group
 	pidfd     int
@@ -233,7 +233,8 @@ func (w *Watch) walk(visit func(task) error) error {
 		if pid == 0 {
 			continue
 		}
-		// Dead peers stay. While the proxy ends, and does not count as dead yet, the kernel has reaped them.
+		// Dead peers stay. While the proxy ends, and does not count as dead yet, the kernel has
+		// reaped them.
 		if err := w.walkProcess(pid, peer, 0, visit); err != nil && !(errors.Is(err, procfs.ErrGone) && w.peers[peer].IsClient()) {
 			return w.asDeath(err)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// TestPeersThatAreGone: a peer that the kernel has reaped is the end of the group, before its proxy counts as dead. A client may be gone.
+// TestPeersThatAreGone: a peer that the kernel has reaped is the end of the group, before its
+// proxy counts as dead. A client may be gone.
 func TestPeersThatAreGone(t *testing.T) {
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
@@ -31,7 +32,8 @@ func TestPeersThatAreGone(t *testing.T) {
 	}
 }
 
-// TestListThatBreaksOff: of a process whose list of threads is not complete nothing is known, although those on the list sleep.
+// TestListThatBreaksOff: of a process whose list of threads is not complete nothing is known,
+// although those on the list sleep.
 func TestListThatBreaksOff(t *testing.T) {
 	pid := startCrowd(t).Process.Pid
 	w := &Watch{}
@@ -55,8 +57,9 @@ func TestListThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestProcessThatIsEnding looks at processes of many threads while they end. The kernel's list of their threads may break off at any that ends,
-// so that the first one, which stays, seems to be alone; what the others do in their end, they may do later. (Of those that believe the list,
+// TestProcessThatIsEnding looks at processes of many threads while they end. The kernel's list of
+// their threads may break off at any that ends, so that the first one, which stays, seems to be
+// alone; what the others do in their end, they may do later. (Of those that believe the list,
 // four in five pass here.)
 func TestProcessThatIsEnding(t *testing.T) {
 	const rounds = 150
