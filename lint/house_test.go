@@ -66,6 +66,18 @@ func TestHouse(t *testing.T) {
 	}
 }
 
+// TestDiagram: ARCHITECTURE.md draws the packages as they import each other.
+func TestDiagram(t *testing.T) {
+	h, err := house.Measure("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := h.HasDiagram("../ARCHITECTURE.md"); err != nil || !ok {
+		t.Errorf("the packages import each other in another way: go run ./lint/house -diagram (error %v)",
+			err)
+	}
+}
+
 // some are the first of a list.
 func some(list []string) []string {
 	const most = 20

@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables in README.md, here and in the root")
+var update = flag.Bool("update", false, "rewrite the tables in README.md, here, and in docs/guide.md")
 
 // finding is what the searches of one exhibit found.
 type finding struct {
 	buggy, fixed int // executions
 }
 
-// compareTables compares the tables of two README.md with what was found. Another
+// compareTables compares the tables of two documents with what was found. Another
 // release of Go than that of the tables may need other numbers of executions.
 func compareTables(t *testing.T, version string, findings map[string]finding) {
 	t.Helper()
 	compareTable(t, version, "README.md", "bug", exhibitTable(version, findings))
-	compareTable(t, version, "../../README.md", "part of the gallery", roomTable(version, findings))
+	compareTable(t, version, "../../docs/guide.md", "part of the gallery", roomTable(version, findings))
 }
 
 // exhibitTable has a row for each bug.
@@ -53,7 +53,7 @@ func roomTable(version string, findings map[string]finding) string {
 				shows = append(shows, string(b.Shows))
 			}
 		}
-		fmt.Fprintf(&s, "| [%s](examples/gallery/%s): %s | %d | %s | %d | %d |\n",
+		fmt.Fprintf(&s, "| [%s](../examples/gallery/%s): %s | %d | %s | %d | %d |\n",
 			r.name, r.name, r.about, len(r.bugs), strings.Join(shows, ", "), most.buggy, most.fixed)
 	}
 	return s.String()

@@ -6,6 +6,7 @@ package main
 import (
 	_ "embed"
 	"encoding/csv"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,8 +23,14 @@ import (
 var before string
 
 func main() {
+	diagram := flag.Bool("diagram", false, "draw the packages in ARCHITECTURE.md anew, and print nothing")
+	flag.Parse()
 	h, err := house.Measure(".")
-	if err == nil {
+	switch {
+	case err != nil:
+	case *diagram:
+		_, err = h.PutDiagram("ARCHITECTURE.md")
+	default:
 		err = print(os.Stdout, h)
 	}
 	if err != nil {

@@ -1,0 +1,214 @@
+package lint
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// document is a file of prose.
+type document struct{ path, text string }
+
+// documents are all of them but test data and the licence.
+func documents(t *testing.T) (all []document) {
+	files(t, func(name string, data []byte) {
+		if strings.HasSuffix(name, ".md") && !strings.Contains(name, "testdata/") {
+			all = append(all, document{filepath.ToSlash(name), string(data)})
+		}
+	})
+	if len(all) < 5 {
+		t.Fatalf("only %d documents found", len(all))
+	}
+	return all
+}
+
+// maxArchitecture is how many bytes the first document about the code may have.
+const maxArchitecture = 10 << 10
+
+func TestArchitectureIsShort(t *testing.T) {
+	data, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > maxArchitecture {
+		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d: what is more belongs to docs/design",
+			len(data), maxArchitecture)
+	}
+}
+
+var (
+	fence    = regexp.MustCompile("(?ms)^```.*?^```$")
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code     = regexp.MustCompile("`([^`\n]+)`")
+	heading  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	notASlug = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// TestLinks: what documents link to is there, places in documents too.
+func TestLinks(t *testing.T) {
+	for _, d := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
+			target, place, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			name := d.path
+			if target != "" {
+				name = path.Join(path.Dir(d.path), target)
+			}
+			text, err := os.ReadFile(filepath.Join("..", name))
+			if info, statErr := os.Stat(filepath.Join("..", name)); statErr != nil {
+				t.Errorf("%s: there is no %s", d.path, match[1])
+				continue
+			} else if info.IsDir() {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if place != "" && !slices.Contains(slugs(string(text)), place) {
+				t.Errorf("%s: %s has no heading for #%s", d.path, name, place)
+			}
+		}
+	}
+}
+
+// slugs are the names of a document's headings in links.
+func slugs(text string) (all []string) {
+	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+		plain := notASlug.ReplaceAllString(strings.ToLower(match[1]), "")
+		all = append(all, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return all
+}
+
+var (
+	testName   = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w*`)
+	makeTarget = regexp.MustCompile(`(?:^|[\s` + "`" + `])make ((?:[a-z0-9]+ ?)+)`)
+	goRun      = regexp.MustCompile(`\bgo run (\./[\w/]+)`)
+	command    = regexp.MustCompile(`\btandem ([a-z]+)\b`)
+	others     = regexp.MustCompile(`\b(go|git|criu|docker|apt-get) `) // commands with flags of their own
+	flagName   = regexp.MustCompile(`(?:^|\s|=)--([a-z][a-z-]+)`)
+)
+
+// TestNames: the files, targets of make, commands, flags and tests that documents name are
+// there. Only text in the type of code counts.
+func TestNames(t *testing.T) {
+	names := declaredNames(t)
+	for _, d := range documents(t) {
+		if strings.HasPrefix(d.path, "CHANGELOG") {
+			continue // what is told there may be gone
+		}
+		pieces := fence.FindAllString(d.text, -1)
+		for _, match := range code.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
+			pieces = append(pieces, match[1])
+		}
+		for _, piece := range pieces {
+			for _, what := range names.missing(d, piece) {
+				t.Errorf("%s: there is no %s", d.path, what)
+			}
+		}
+	}
+}
+
+// names are what documents may name.
+type names struct {
+	rooms, tests, targets, commands []string
+	goFiles                         map[string]bool // without directory
+	source                          string          // of the command tandem
+}
+
+func declaredNames(t *testing.T) names {
+	n := names{goFiles: map[string]bool{}}
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && entry.Name() != "bin" {
+			n.rooms = append(n.rooms, entry.Name())
+		}
+	}
+	files(t, func(name string, data []byte) {
+		n.goFiles[path.Base(filepath.ToSlash(name))] = true
+		if strings.HasSuffix(name, "_test.go") {
+			n.tests = append(n.tests, testName.FindAllString(string(data), -1)...)
+		}
+		if strings.HasPrefix(name, filepath.Join("cmd", "tandem")) {
+			n.source += string(data)
+		}
+	})
+	for _, match := range regexp.MustCompile(`Use:\s+"([a-z]+)`).FindAllStringSubmatch(n.source, -1) {
+		n.commands = append(n.commands, match[1])
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`(?m)^([a-z0-9]+):`).FindAllStringSubmatch(string(makefile),
+		-1) {
+		n.targets = append(n.targets, match[1])
+	}
+	return n
+}
+
+// missing lists what a piece of code in a document names and what is not there.
+func (n names) missing(d document, piece string) (all []string) {
+	for _, match := range makeTarget.FindAllStringSubmatch(piece, -1) {
+		if target := strings.Fields(match[1])[0]; !slices.Contains(n.targets, target) {
+			all = append(all, "target of make: "+target)
+		}
+	}
+	for _, match := range command.FindAllStringSubmatch(piece, -1) {
+		if !strings.HasPrefix(piece, "```mermaid") && !slices.Contains(n.commands, match[1]) {
+			all = append(all, "command: tandem "+match[1])
+		}
+	}
+	for _, match := range goRun.FindAllStringSubmatch(piece, -1) {
+		if _, err := os.Stat(filepath.Join("..", match[1])); err != nil {
+			all = append(all, "package: "+match[1])
+		}
+	}
+	for _, match := range flagName.FindAllStringSubmatch(piece, -1) {
+		known := match[1] == "help" || strings.Contains(n.source, `"`+match[1]+`"`)
+		if !known && !others.MatchString(piece) {
+			all = append(all, "flag: --"+match[1])
+		}
+	}
+	for _, name := range testName.FindAllString(piece, -1) {
+		if !slices.ContainsFunc(n.tests, func(test string) bool { return strings.HasPrefix(test, name) }) {
+			all = append(all, "test: "+name)
+		}
+	}
+	if !strings.Contains(piece, "\n") {
+		all = append(all, n.missingFiles(d, piece)...)
+	}
+	return all
+}
+
+// missingFiles looks at a piece of code that may be the name of a file or directory: one that
+// begins with a room, or one that ends like a file of Go or C.
+func (n names) missingFiles(d document, piece string) []string {
+	name := strings.TrimPrefix(piece, "./")
+	if strings.ContainsAny(name, " *{<:$") || strings.HasSuffix(name, "...") || strings.Contains(name, "NAME") {
+		return nil
+	}
+	first, _, below := strings.Cut(name, "/")
+	if below && slices.Contains(n.rooms, first) {
+		for _, base := range []string{"..", filepath.Join("..", path.Dir(d.path))} {
+			if _, err := os.Stat(filepath.Join(base, name)); err == nil {
+				return nil
+			}
+		}
+		return []string{"file: " + name}
+	}
+	isCode := path.Ext(name) == ".go" || path.Ext(name) == ".c"
+	if !below && isCode && !n.goFiles[name] {
+		return []string{"file: " + name}
+	}
+	return nil
+}
