@@ -194,7 +194,8 @@ func (n names) missing(d document, piece string) (all []string) {
 // begins with a room, or one that ends like a file of Go or C.
 func (n names) missingFiles(d document, piece string) []string {
 	name := strings.TrimPrefix(piece, "./")
-	if strings.ContainsAny(name, " *{<:$") || strings.HasSuffix(name, "...") || strings.Contains(name, "NAME") {
+	placeholder := strings.ContainsAny(name, " *{<:$") || strings.Contains(name, "NAME")
+	if placeholder || strings.HasSuffix(name, "...") {
 		return nil
 	}
 	first, _, below := strings.Cut(name, "/")

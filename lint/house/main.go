@@ -29,7 +29,7 @@ func main() {
 	switch {
 	case err != nil:
 	case *diagram:
-		_, err = h.PutDiagram("ARCHITECTURE.md")
+		_, err = house.PutDiagram(h, "ARCHITECTURE.md")
 	default:
 		err = print(os.Stdout, h)
 	}

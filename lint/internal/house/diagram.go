@@ -16,7 +16,7 @@ const (
 
 // Diagram draws which rooms import which, as Mermaid. What a room imports through another one that
 // it imports is left out. So are lint, scripts, and the root.
-func (h *House) Diagram() string {
+func Diagram(h *House) string {
 	imports := map[string]map[string]bool{}
 	for _, p := range h.Packages {
 		room := p.Room()
@@ -59,7 +59,7 @@ func reaches(imports map[string]map[string]bool, room, target string) bool {
 
 // PutDiagram puts the diagram into a document, between its marks. It says whether that has changed
 // the file.
-func (h *House) PutDiagram(name string) (changed bool, err error) {
+func PutDiagram(h *House, name string) (changed bool, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (h *House) PutDiagram(name string) (changed bool, err error) {
 		return false, fmt.Errorf("%s: there is no %q that is followed by %q", name, diagramBegins,
 			diagramEnds)
 	}
-	text := before + diagramBegins + h.Diagram() + diagramEnds + after
+	text := before + diagramBegins + Diagram(h) + diagramEnds + after
 	if text == string(data) {
 		return false, nil
 	}
@@ -78,7 +78,7 @@ func (h *House) PutDiagram(name string) (changed bool, err error) {
 }
 
 // HasDiagram says whether a document has the diagram as it is now.
-func (h *House) HasDiagram(name string) (bool, error) {
+func HasDiagram(h *House, name string) (bool, error) {
 	data, err := os.ReadFile(name)
-	return strings.Contains(string(data), diagramBegins+h.Diagram()+diagramEnds), err
+	return strings.Contains(string(data), diagramBegins+Diagram(h)+diagramEnds), err
 }

@@ -133,3 +133,33 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 }
+
+func TestDiagram(t *testing.T) {
+	h := &House{Packages: []*Package{
+		{Dir: ".", Imports: []string{"peers"}},
+		{Dir: "check", Imports: []string{"check/internal/x", "peers", "sut"}},
+		{Dir: "check/internal/x", Imports: []string{"internal/model"}},
+		{Dir: "sut", Imports: []string{"peers", "scripts"}},
+		{Dir: "peers", Imports: []string{"internal/model"}},
+	}}
+	edges := "    check --> sut\n    peers --> internal\n    sut --> peers\n"
+	if want := "```mermaid\nflowchart TD\n" + edges + "```\n"; Diagram(h) != want {
+		t.Errorf("%s\nwant %s", Diagram(h), want)
+	}
+	name := filepath.Join(t.TempDir(), "x.md")
+	if _, err := PutDiagram(h, name); err == nil {
+		t.Error("a diagram was put into a file that is not there")
+	}
+	if err := os.WriteFile(name, []byte("before\n"+diagramBegins+"old\n"+diagramEnds+"after\n"),
+		0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if changed, err := PutDiagram(h, name); changed != want || err != nil {
+			t.Errorf("changed: %v, error %v; want %v", changed, err, want)
+		}
+	}
+	if ok, err := HasDiagram(h, name); !ok || err != nil {
+		t.Errorf("the file has no diagram, error %v", err)
+	}
+}
