@@ -124,8 +124,8 @@ func (x *executor) audit(s sut.Schedule) error {
 type audited struct {
 	conversation
 	*auditor
-	mirror   *iocache.Execution // in the cache that is audited
-	seen     exchange           // the last
+	mirror   *iocache.Cursor // in the cache that is audited
+	seen     exchange        // the last
 	compared *int
 }
 
@@ -134,12 +134,11 @@ func (t *audited) rewind() {
 	t.conversation.rewind()
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
-	t.mirror = t.of.cache.Execution(iocache.Connection)
+	t.mirror = t.of.cache.Cursor(iocache.Connection)
 }
 
 // Exchange implements sut.Peers.
 func (t *audited) Exchange(in model.Input) (answer model.Answer, err error) {
-	defer noteLost(&err)
 	before := len(t.connections)
 	t.watch = func(x exchange) {
 		x.input.Name = in.Name

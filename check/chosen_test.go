@@ -23,7 +23,11 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	o.Search, o.observe = dporSearch(), seeing(func(explore.Execution) {
 		p := r.executor.talk
 		var b strings.Builder
-		for _, step := range p.cache.Missing(iocache.Vector{iocache.Root}, p.cursor.At()) {
+		steps, err := p.cache.Missing(iocache.Position{iocache.Root}, p.cursor.At())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, step := range steps {
 			fmt.Fprintf(&b, "%v %q", step.Input, step.Input.Data)
 			for _, d := range step.Reaction.Deliveries {
 				fmt.Fprintf(&b, " => %d %q %v", d.Conn, d.Data, d.End)

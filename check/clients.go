@@ -29,11 +29,15 @@ type past struct {
 }
 
 // pastOf finds out how a group has come to some places.
-func (p *peerSide) pastOf(at iocache.Vector) past {
+func (p *peerSide) pastOf(at iocache.Position) (past, error) {
 	h := past{open: map[int]bool{}, finished: map[int]bool{}, shut: map[int]bool{}, ended: map[int]bool{},
 		kinds: map[int]proxy.Address{}, listened: map[proxy.Address]bool{}}
 	closed := map[int]bool{}
-	for _, s := range p.cache.Missing(iocache.Vector{iocache.Root}, at) {
+	steps, err := p.cache.Missing(iocache.Position{iocache.Root}, at)
+	if err != nil {
+		return past{}, err
+	}
+	for _, s := range steps {
 		number := p.socketOf(s.Node, s.Input.Conn)
 		switch s.Input.Kind {
 		case model.Connect, model.Listen:
@@ -71,7 +75,7 @@ func (p *peerSide) pastOf(at iocache.Vector) past {
 			h.ended[e.Peer] = true
 		}
 	}
-	return h
+	return h, nil
 }
 
 // mustParse reads the address of an input, which the worker's side has written.

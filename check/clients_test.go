@@ -185,7 +185,7 @@ func TestArrivals(t *testing.T) {
 func TestClosedConnectionStaysClosed(t *testing.T) {
 	p := newPeerSide(context.Background(), nil, peers.Group{}, nil)
 	p.scope = iocache.Connection
-	x := p.cache.Execution(iocache.Connection)
+	x := p.cache.Cursor(iocache.Connection)
 	for _, step := range []struct {
 		in model.Input
 		r  model.Reaction
@@ -202,8 +202,8 @@ func TestClosedConnectionStaysClosed(t *testing.T) {
 	at := slices.Clone(x.At())
 	want := map[int]bool{p.socketNumber(p.openedName("l", 1), 0): false}
 	for range 6 { // all orders
-		if open := p.pastOf(at).open; !maps.Equal(open, want) {
-			t.Errorf("at %v these are open: %v, want %v", at, open, want)
+		if past, err := p.pastOf(at); err != nil || !maps.Equal(past.open, want) {
+			t.Errorf("at %v these are open: %v (%v), want %v", at, past.open, err, want)
 		}
 		at[1], at[2], at[3] = at[2], at[3], at[1]
 		if slices.Equal(at, x.At()) {

@@ -52,7 +52,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 type mixer struct {
 	side   *peerSide
 	images map[int]string // the first image of each depth
-	last   iocache.Vector
+	last   iocache.Position
 	depth  int
 	mixed  int
 }
@@ -72,7 +72,7 @@ func (m *mixer) Checkpoint(s strategy.Step) bool {
 	return strategy.AfterIO{}.Checkpoint(s)
 }
 
-func (m *mixer) nearest() (iocache.Vector, string, bool) {
+func (m *mixer) nearest() (iocache.Position, string, bool) {
 	if m.last == nil {
 		return nil, "", false
 	}

@@ -253,7 +253,7 @@ func TestKeptUnderMasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := k.cache.Execution(iocache.Group)
+	x := k.cache.Cursor(iocache.Group)
 	for _, execution := range [][]struct{ request, answer string }{
 		{{"GET", "Date: 1"}},
 		{{"G", ""}, {"ET", "Date: 2"}}, // the same request in two pieces
@@ -268,7 +268,10 @@ func TestKeptUnderMasks(t *testing.T) {
 			reactions = append(reactions, model.Reaction{Deliveries: []model.Delivery{{Data: []byte(said.answer)}}})
 		}
 		for i, in := range inputs {
-			_, rest, hit := x.Lookup(in)
+			_, rest, hit, err := x.Lookup(in)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if hit {
 				continue
 			}

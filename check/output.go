@@ -59,17 +59,15 @@ func (l *outputLog) keep(at iocache.NodeID, list []written) {
 
 // heard is what the peers wrote on the way from one place to another, from nil: since they
 // were started. It is not complete where a part of it was not kept, or answered by others.
-func (p *peerSide) heard(from, to iocache.Vector) (list []written, complete bool) {
+func (p *peerSide) heard(from, to iocache.Position) (list []written, complete bool) {
 	var places []iocache.NodeID
 	if from == nil {
-		from = iocache.Vector{iocache.Root}
+		from = iocache.Position{iocache.Root}
 		if p.behaviours() <= 1 {
 			places = append(places, iocache.Root)
 		}
 	}
-	for _, s := range p.cache.Missing(from, to) {
-		places = append(places, s.Node)
-	}
+	places = append(places, p.cache.Places(from, to)...)
 	complete = true
 	for _, at := range places {
 		texts, known := p.outputs.at[at]
@@ -119,7 +117,10 @@ func (p *peerSide) lastInputs(err error, last model.Input) error {
 	if !errors.As(err, &died) || p.at == nil {
 		return err
 	}
-	steps := p.cache.Missing(iocache.Vector{iocache.Root}, p.at)
+	steps, lost := p.cache.Missing(iocache.Position{iocache.Root}, p.at)
+	if lost != nil {
+		return errors.Join(err, lost)
+	}
 	var text strings.Builder
 	if cut := len(steps) + 1 - maxLastInputs; cut > 0 {
 		steps = steps[cut:]

@@ -50,7 +50,10 @@ func (p *conversation) lookForLate() error {
 	}
 	r := &reaction{p: p.peerSide}
 	if p.spec.Clients() > 0 {
-		r.past = p.pastOf(p.at)
+		var err error
+		if r.past, err = p.pastOf(p.at); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
 	defer cancel()

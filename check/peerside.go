@@ -63,15 +63,15 @@ type conversation struct {
 	counts *Counts
 
 	// The present execution.
-	cursor      *iocache.Execution
-	started     iocache.NodeID // where a group is that was started to behave as it was chosen
-	connections []string       // their names
-	behaviour   int            // of the peers, from 0 on
-	clients     int            // among the peers, that have not ended
-	hits        []bool         // for each input, whether the cache answered it
-	watch       func(exchange) // told of every exchange, for counterexamples
-	forecast    float64        // of executions that go the way of this one to where the search went on
-	listened    iocache.Vector // up to where that was told what the peers wrote; nil: not at all
+	cursor      *iocache.Cursor
+	started     iocache.NodeID   // where a group is that was started to behave as it was chosen
+	connections []string         // their names
+	behaviour   int              // of the peers, from 0 on
+	clients     int              // among the peers, that have not ended
+	hits        []bool           // for each input, whether the cache answered it
+	watch       func(exchange)   // told of every exchange, for counterexamples
+	forecast    float64          // of executions that go the way of this one to where the search went on
+	listened    iocache.Position // up to where that was told what the peers wrote; nil: not at all
 }
 
 // socket is the checker's descriptor of a connection into the group.
@@ -109,7 +109,7 @@ func newPeerSide(ctx context.Context, client *ckptd.Client, spec peers.Group, s 
 // rewind puts the cursor back to the start, for a new execution.
 func (p *conversation) rewind() {
 	if p.cursor == nil {
-		p.cursor = p.cache.Execution(p.scope)
+		p.cursor = p.cache.Cursor(p.scope)
 	}
 	p.cursor.Rewind()
 	p.started, p.connections = iocache.Root, p.connections[:0]
@@ -121,14 +121,16 @@ func (p *conversation) rewind() {
 func (p *conversation) Exchange(in model.Input) (a model.Answer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer noteLost(&err)
 	if in.Opens() && len(p.connections) == 0 {
 		if err := p.choose(in.Behaviour); err != nil {
 			return model.Answer{}, err
 		}
 	}
 	input := p.numbered(in)
-	served, rest, hit := p.cursor.Lookup(input)
+	served, rest, hit, err := p.cursor.Lookup(input)
+	if err != nil {
+		return model.Answer{}, err
+	}
 	p.hits = append(p.hits, hit)
 	if !hit {
 		p.counts.Misses++
@@ -218,7 +220,7 @@ func (p *conversation) consult(step strategy.Step, reads ckptd.Reads) error {
 	step.SincePhysical = step.Depth
 	from, _, saved := p.cache.Nearest(p.at)
 	if !saved {
-		from = iocache.Vector{p.started}
+		from = iocache.Position{p.started}
 	} else if step.SincePhysical, _ = p.cache.Distance(from, p.at); step.SincePhysical == 0 && step.Kind != strategy.Start {
 		return nil // the place was known; only the way to it was not
 	}
@@ -272,7 +274,7 @@ var strategyKinds = map[model.Kind]strategy.Kind{
 
 // comeBack brings the group to where the search goes on. If that took inputs, a checkpoint there may
 // save them the next time.
-func (p *conversation) comeBack(to iocache.Vector) error {
+func (p *conversation) comeBack(to iocache.Position) error {
 	given := p.counts.Replayed
 	if err := p.stand(to); err != nil || p.counts.Replayed == given {
 		return err
@@ -285,11 +287,14 @@ func (p *conversation) comeBack(to iocache.Vector) error {
 
 // stand brings the group to a place in the cache: it is there, or can go on to
 // there, or has to be taken back.
-func (p *conversation) stand(to iocache.Vector) error {
+func (p *conversation) stand(to iocache.Position) error {
 	if err := p.approach(to); err != nil {
 		return err
 	}
-	steps := p.cache.Missing(p.at, to)
+	steps, err := p.cache.Missing(p.at, to)
+	if err != nil {
+		return err
+	}
 	if p.moved != "" && len(steps) > 0 {
 		p.moved += fmt.Sprintf(", and given %s again", count(len(steps), "input"))
 	}
@@ -321,7 +326,7 @@ func (p *conversation) stand(to iocache.Vector) error {
 
 // approach brings the group to where it can be brought at once and from where the
 // fewest inputs are missing: it stays, is restored, or starts anew.
-func (p *conversation) approach(to iocache.Vector) error {
+func (p *conversation) approach(to iocache.Position) error {
 	if err := p.lookForLate(); err != nil {
 		return err
 	}
@@ -386,7 +391,7 @@ func (p *conversation) start() (reads ckptd.Reads, err error) {
 		return reads, err
 	}
 	p.spent.starts.since(started)
-	p.group, p.at = group, iocache.Vector{p.started}
+	p.group, p.at = group, iocache.Position{p.started}
 	p.hear(p.started)
 	if reads, err = group.Reads(); err != nil {
 		return reads, err
@@ -401,7 +406,7 @@ func (p *conversation) start() (reads ckptd.Reads, err error) {
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: name them under peers: in the configuration")
 
-func (p *conversation) restore(at iocache.Vector, image string) error {
+func (p *conversation) restore(at iocache.Position, image string) error {
 	p.dropSockets()
 	started := time.Now()
 	p.at = nil
@@ -413,7 +418,10 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 	p.counts.RestoreTime += time.Since(started)
 	p.at = at
 	p.moved = fmt.Sprintf("%s restored from the checkpoint after %s", p.names(), count(p.depth(at), "input"))
-	h := p.pastOf(at)
+	h, err := p.pastOf(at)
+	if err != nil {
+		return err
+	}
 	for number, listens := range h.open {
 		fd, err := p.group.Proxy().CreateSocket(p.ctx, proxy.ID(number)) // it is there
 		if err != nil {
@@ -421,7 +429,7 @@ func (p *conversation) restore(at iocache.Vector, image string) error {
 		}
 		p.sockets[number] = &socket{fd: fd, kind: h.kinds[number], ended: h.finished[number], shut: h.shut[number], listens: listens}
 	}
-	_, err := p.group.Reads() // before the next input
+	_, err = p.group.Reads() // before the next input
 	return err
 }
 

@@ -101,7 +101,10 @@ func (p *conversation) perform(in model.Input) (model.Reaction, error) {
 	r := &reaction{p: p.peerSide, listens: in.Kind == model.Listen}
 	clients := p.spec.Clients() > 0
 	if clients {
-		r.past = p.pastOf(p.at)
+		var err error
+		if r.past, err = p.pastOf(p.at); err != nil {
+			return model.Reaction{}, err
+		}
 	}
 	if err := r.give(in); err != nil {
 		return model.Reaction{}, err

@@ -84,7 +84,7 @@ func TestSavedRun(t *testing.T) {
 		t.Errorf("asked %s, elapsed %v, state (-saved +opened):\n%s", r.Asked(), r.Elapsed(), diff)
 	}
 	known := recalled(t, r)
-	if _, served, _, hit := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
+	if _, served, _, hit, _ := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
 		t.Errorf("the cache answers %v, hit %v", served, hit)
 	}
 	if _, err := OpenSavedRun(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
@@ -101,10 +101,10 @@ func TestSavedRun(t *testing.T) {
 	}
 }
 
-func cursorAfter(t *testing.T, c *iocache.Cache, e iocache.Entry) iocache.Cursor {
+func cursorAfter(t *testing.T, c *iocache.Cache, e iocache.Entry) iocache.NodeID {
 	t.Helper()
-	next, _, _, hit := c.Lookup(c.Cursor(), e.Input)
-	if !hit {
+	next, _, _, hit, err := c.Lookup(iocache.Root, e.Input)
+	if !hit || err != nil {
 		t.Fatalf("%v is not in the cache", e.Input)
 	}
 	return next

@@ -66,14 +66,3 @@ func (o *Options) cacheBytes() int64 {
 	const unlessSaid = 1 << 30
 	return cmp.Or(o.CacheBytes, unlessSaid)
 }
-
-// noteLost turns the panic of a cache that cannot read what was spilled into an error.
-func noteLost(err *error) {
-	if r := recover(); r != nil {
-		lost, ok := r.(*iocache.SpillError)
-		if !ok {
-			panic(r)
-		}
-		*err = lost
-	}
-}

@@ -12,10 +12,10 @@ import (
 
 // standing is a group and where it stands.
 type standing struct {
-	group   *ckptd.Group    // nil until it is needed
-	at      iocache.Vector  // where the group stands; nil: nowhere, its connections were given up
-	sockets map[int]*socket // the group's open connections, by number
-	lost    string          // why the first of the checkpoints that are gone is
+	group   *ckptd.Group     // nil until it is needed
+	at      iocache.Position // where the group stands; nil: nowhere, its connections were given up
+	sockets map[int]*socket  // the group's open connections, by number
+	lost    string           // why the first of the checkpoints that are gone is
 }
 
 // maxStandings is how many groups run at a time: one for each of the behaviours that were
@@ -55,8 +55,8 @@ type behaving struct {
 func (p *peerSide) behaviours() int { return p.spec.Behaviours() }
 
 // depth is how many inputs lead to a place; to choose how the peers behave is none.
-func (p *conversation) depth(at iocache.Vector) int {
-	n, _ := p.cache.Distance(iocache.Vector{p.started}, at)
+func (p *conversation) depth(at iocache.Position) int {
+	n, _ := p.cache.Distance(iocache.Position{p.started}, at)
 	return n
 }
 
@@ -67,7 +67,11 @@ func (p *conversation) choose(behaviour int) error {
 		return nil
 	}
 	input := model.Input{Kind: model.Choose, Conn: behaviour}
-	if _, _, hit := p.cursor.Lookup(input); !hit {
+	_, _, hit, err := p.cursor.Lookup(input)
+	if err != nil {
+		return err
+	}
+	if !hit {
 		if err := p.remember(input, model.Reaction{}); err != nil {
 			return err
 		}

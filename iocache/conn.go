@@ -1,6 +1,10 @@
 package iocache
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
+)
 
 // connState is what has become of a connection: a set of flags.
 type connState uint8
@@ -54,7 +58,7 @@ func (c *Cache) place(n NodeID) place {
 // mustAccept panics unless in is an input that the SUT can give here at all.
 func (n place) mustAccept(in Input) {
 	if objection := n.objection(in); objection != "" {
-		panic("iocache: " + objection)
+		invariant.Failf("iocache: %s", objection)
 	}
 }
 
@@ -63,10 +67,12 @@ func (n place) objection(in Input) string {
 	switch in.Kind {
 	case Connect, Listen:
 		if in.Name != "" && (in.Conn != 0 || n.kind != 0 && n.kind != Choose) {
-			return fmt.Sprintf("%s %d begins a tree of its own, so it is number 0, and not below other inputs", in.Kind, in.Conn)
+			return fmt.Sprintf("%s %d begins a tree of its own, so it is number 0, and not below other "+
+				"inputs", in.Kind, in.Conn)
 		}
 		if in.Conn != len(n.conns) {
-			return fmt.Sprintf("%s %d is out of order: the next connection is %d", in.Kind, in.Conn, len(n.conns))
+			return fmt.Sprintf("%s %d is out of order: the next connection is "+
+				"%d", in.Kind, in.Conn, len(n.conns))
 		}
 	case Send, Shutdown, Close:
 		switch {
@@ -114,7 +120,8 @@ func (n place) reaches(in Input) bool {
 // plausible checks that r can be a reaction to in.
 func (n place) plausible(in Input, r Reaction) error {
 	if r.Refused < 0 || r.Refused != 0 && !in.Opens() {
-		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect or listen can, with a positive one",
+		return fmt.Errorf("iocache: %v cannot be refused with errno %d: only a connect or listen can, "+
+			"with a positive one",
 			in, r.Refused)
 	}
 	if !n.reaches(in) {
@@ -123,7 +130,8 @@ func (n place) plausible(in Input, r Reaction) error {
 		}
 		return nil
 	}
-	if t := r.Time; t != (Time{}) && in.Kind != Pass || t.Passed < 0 || t.Due < 0 || t.Peer < 0 || in.Most > Once && t.Passed > in.Most {
+	if t := r.Time; t != (Time{}) && in.Kind != Pass || t.Passed < 0 || t.Due < 0 || t.Peer < 0 ||
+		in.Most > Once && t.Passed > in.Most {
 		return fmt.Errorf("iocache: after %v so much time cannot have passed: %+v", in, t)
 	}
 	conns := make([]connState, len(n.conns), len(n.conns)+1)
@@ -131,13 +139,15 @@ func (n place) plausible(in Input, r Reaction) error {
 	conns = apply(conns, in, r.Refused)
 	for _, l := range r.Opened {
 		if l < 0 || l >= len(conns) || conns[l]&(listening|closed) != listening {
-			return fmt.Errorf("iocache: after %v the group has opened a connection at %d, where nobody listens", in, l)
+			return fmt.Errorf("iocache: after %v the group has opened a connection at %d, where nobody "+
+				"listens", in, l)
 		}
 		conns = append(conns, 0)
 	}
 	for i, e := range r.Ended {
 		if e.Peer < 0 || e.Status < 0 || i > 0 && e.Peer <= r.Ended[i-1].Peer {
-			return fmt.Errorf("iocache: after %v peer %d has ended with status %d: list each once, in order", in, e.Peer, e.Status)
+			return fmt.Errorf("iocache: after %v peer %d has ended with status %d: list each once, in "+
+				"order", in, e.Peer, e.Status)
 		}
 	}
 	for _, d := range r.Deliveries {
@@ -178,7 +188,8 @@ func apply(conns []connState, in Input, errno int) []connState {
 	return conns
 }
 
-// advance returns the states after an input and its reaction, and whether they are others than before.
+// advance returns the states after an input and its reaction, and whether they are others than
+// before.
 func advance(before []connState, in Input, r Reaction) (after []connState, changed bool) {
 	changed = in.Kind != Send && in.Kind != Pass || len(r.Opened) > 0
 	for _, d := range r.Deliveries {

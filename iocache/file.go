@@ -11,11 +11,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/invariant"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// A cache as a file is the list of what was recorded, in that order: read again, it
-// makes the same tree. The file is only ever appended to. It is
+// A cache as a file is the list of what was recorded, in that order: read again, it makes the same
+// tree. The file is only ever appended to. It is
 //
 //	magic            8 bytes, "TandemIO"
 //	version          4 bytes, little-endian as all that follow: 4
@@ -28,16 +29,16 @@ import (
 //	checksum         4 bytes, CRC-32C of the length and the content
 //	content
 //
-// The content of a record is the place, the kind, and the connection of the input;
-// the address and the name of a Connect or Listen, the data of a Send, or of a Pass the most that may
-// pass, how much has, 1 if the group is idle plus 2 if there is a tie, and when the next timer is due and
-// the peer whose it is; errno; the number of connections that the
-// group has opened, and of each the listener; the number of deliveries, and of each the connection, the
-// end, and the data; the number of peers that have ended, and of each the index and the status. Numbers are varints (encoding/binary); an
-// address, name or data have their length before them.
+// The content of a record is the place, the kind, and the connection of the input; the address and
+// the name of a Connect or Listen, the data of a Send, or of a Pass the most that may pass, how
+// much has, 1 if the group is idle plus 2 if there is a tie, and when the next timer is due and the
+// peer whose it is; errno; the number of connections that the group has opened, and of each the
+// listener; the number of deliveries, and of each the connection, the end, and the data; the number
+// of peers that have ended, and of each the index and the status. Numbers are varints
+// (encoding/binary); an address, name or data have their length before them.
 //
-// Whoever appends may be stopped in the middle: then the last frame is torn, and a
-// Reader says so. All before it is whole.
+// Whoever appends may be stopped in the middle: then the last frame is torn, and a Reader says so.
+// All before it is whole.
 
 const (
 	fileMagic   = "TandemIO"
@@ -120,7 +121,7 @@ func beginFrame(b []byte) (begun []byte, content int) {
 func endFrame(b []byte, content int) []byte {
 	length := len(b) - content
 	if length > maxFrame {
-		panic(fmt.Sprintf("iocache: a record of %d bytes does not fit into a file", length))
+		invariant.Failf("iocache: a record of %d bytes does not fit into a file", length)
 	}
 	header := b[content-frameHeader : content]
 	binary.LittleEndian.PutUint32(header, uint32(length))
@@ -168,7 +169,8 @@ func NewReader(source io.Reader) (*Reader, error) {
 	case !bytes.HasPrefix(head, []byte(fileMagic)):
 		return nil, &FileError{Problem: "this is no file of an I/O cache"}
 	case version != fileVersion:
-		return nil, &FileError{Problem: fmt.Sprintf("it is of version %d, and this program reads version %d", version, fileVersion)}
+		return nil, &FileError{Problem: fmt.Sprintf("it is of version %d, and this program reads version "+
+			"%d", version, fileVersion)}
 	}
 	r.offset = int64(len(head))
 	content, err := r.frame()
@@ -182,8 +184,8 @@ func NewReader(source io.Reader) (*Reader, error) {
 // Offset is where the next record begins: all before it has been read, and is whole.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Next reads a record, which shares no memory with those before it. At the end of the file
-// the error is io.EOF, and a *FileError where a record is wrong. Nothing can be read after an error.
+// Next reads a record, which shares no memory with those before it. At the end of the file the
+// error is io.EOF, and a *FileError where a record is wrong. Nothing can be read after an error.
 func (r *Reader) Next() (Entry, error) {
 	begin := r.offset
 	content, err := r.frame()
@@ -193,7 +195,8 @@ func (r *Reader) Next() (Entry, error) {
 	e, ok := decodeEntry(bytes.Clone(content))
 	if !ok {
 		r.offset = begin
-		return Entry{}, &FileError{Offset: begin, Problem: "the record cannot be read, though its checksum is right"}
+		return Entry{}, &FileError{Offset: begin, Problem: "the record cannot be read, though its " +
+			"checksum is right"}
 	}
 	return e, nil
 }
@@ -252,7 +255,8 @@ func HasRecord(data []byte) bool {
 	return false
 }
 
-// mayBegin reports whether content may be that of a record, from what it begins with: to sum it up takes long.
+// mayBegin reports whether content may be that of a record, from what it begins with: to sum it up
+// takes long.
 func mayBegin(content []byte) bool {
 	f := &fields{data: content}
 	return f.question().Input.Kind >= Connect && !f.bad
@@ -325,7 +329,8 @@ func decodeEntry(content []byte) (e Entry, ok bool) {
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
 	}
 	for range f.number(uint64(len(f.data))) {
-		e.Reaction.Ended = append(e.Reaction.Ended, Ending{Peer: f.number(math.MaxInt32), Status: f.number(math.MaxInt32)})
+		e.Reaction.Ended = append(e.Reaction.Ended,
+			Ending{Peer: f.number(math.MaxInt32), Status: f.number(math.MaxInt32)})
 	}
 	return e, !f.bad && len(f.data) == 0 && e.Input.Kind >= Connect
 }
@@ -340,21 +345,22 @@ func (c *Cache) Restore(e Entry) error {
 	if objection := c.place(e.At).objection(e.Input); objection != "" {
 		return errors.New("iocache: " + objection)
 	}
-	_, err := c.Record(Cursor{e.At}, e.Input, e.Reaction)
+	_, err := c.Record(e.At, e.Input, e.Reaction)
 	return err
 }
 
-// Follow records what another cache has just recorded, at the place to which the same inputs lead here. The entry is
-// what was recorded, for a file; isNew is false if it was known, and then nothing has changed. An
-// *Inconsistency says that the caches have other answers.
+// Follow records what another cache has just recorded, at the place to which the same inputs lead
+// here. The entry is what was recorded, for a file; isNew is false if it was known, and then
+// nothing has changed. An *Inconsistency says that the caches have other answers.
 func (c *Cache) Follow(other *Cache, e Entry) (here Entry, isNew bool, err error) {
 	at, ok := c.counterpart(other, e.At)
 	if !ok || c.place(at).objection(e.Input) != "" {
-		return e, false, fmt.Errorf("iocache: the inputs that lead to place %d do not lead anywhere in the other cache", e.At)
+		return e, false, fmt.Errorf("iocache: the inputs that lead to place %d do not lead anywhere in "+
+			"the other cache", e.At)
 	}
 	e.At = at
 	before := c.changes
-	_, err = c.Record(Cursor{at}, e.Input, e.Reaction)
+	_, err = c.Record(at, e.Input, e.Reaction)
 	return e, c.changes != before, err
 }
 
@@ -389,7 +395,8 @@ func (c *Cache) afterSend(at NodeID, in Input) (NodeID, bool) {
 		if child == Root || !hasPrefix(left, c.nodes[child].label) {
 			n := &c.nodes[at]
 			conns := c.states[n.conns]
-			return at, n.answered && in.Conn < len(conns) && conns[in.Conn].gone() // then what is left reaches nobody
+			// then what is left reaches nobody
+			return at, n.answered && in.Conn < len(conns) && conns[in.Conn].gone()
 		}
 		at, left = child, left[len(c.nodes[child].label):]
 	}

@@ -18,15 +18,19 @@ import (
 // someEntries are records of every kind.
 var someEntries = []Entry{
 	{Root, connect(0), says("hello")},
-	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")}, Reaction{Deliveries: []Delivery{{Data: []byte("ü\x80"), End: EOF}}}},
+	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")},
+		Reaction{Deliveries: []Delivery{{Data: []byte("ü\x80"), End: EOF}}}},
 	{Root, Input{Kind: Connect, Addr: "127.0.0.1:23"}, Reaction{Refused: 111}},
-	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"}, Reaction{Deliveries: []Delivery{{End: Reset}, {Conn: 1, Data: []byte("hello")}}}},
+	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"},
+		Reaction{Deliveries: []Delivery{{End: Reset}, {Conn: 1, Data: []byte("hello")}}}},
 	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
 	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
 	{Root, Input{Kind: Choose, Conn: 3}, Reaction{}},
-	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{Conn: 2, Data: []byte("GET"), End: EOF}}}},
+	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"},
+		Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{Conn: 2, Data: []byte("GET"), End: EOF}}}},
 	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{}, {Peer: 1, Status: 256}}}},
-	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{Conn: 1, End: Reset}}, Ended: []Ending{{Peer: 2, Status: 9}}}},
+	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{Conn: 1, End: Reset}},
+		Ended: []Ending{{Peer: 2, Status: 9}}}},
 	{1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{End: EOF}}}},
 }
 
@@ -72,8 +76,10 @@ func readFile(data []byte) (description string, entries []Entry, offset int64, e
 func TestFile(t *testing.T) {
 	data := fileOf("peers of all model.Kinds", someEntries)
 	description, entries, offset, err := readFile(data)
-	if diff := cmp.Diff(someEntries, entries); err != nil || diff != "" || description != "peers of all model.Kinds" || offset != int64(len(data)) {
-		t.Errorf("description %q, offset %d of %d, error %v, entries (-written +read):\n%s", description, offset, len(data), err, diff)
+	if diff := cmp.Diff(someEntries, entries); err != nil || diff != "" || description != "peers of all "+
+		"model.Kinds" || offset != int64(len(data)) {
+		t.Errorf("description %q, offset %d of %d, error %v, entries (-written +read):\n"+
+			"%s", description, offset, len(data), err, diff)
 	}
 	var text []byte
 	for _, e := range someEntries {
@@ -100,7 +106,9 @@ func drawEntry(t *rapid.T) Entry {
 		return nil
 	}
 	number := rapid.IntRange(0, 1<<31-1)
-	e := Entry{At: NodeID(number.Draw(t, "place")), Input: Input{Kind: Kind(rapid.IntRange(1, int(model.Kinds)-1).Draw(t, "kind")), Conn: number.Draw(t, "conn")}}
+	e := Entry{At: NodeID(number.Draw(t, "place")),
+		Input: Input{Kind: Kind(rapid.IntRange(1, int(model.Kinds)-1).Draw(t, "kind")),
+			Conn: number.Draw(t, "conn")}}
 	switch e.Input.Kind {
 	case Connect, Listen:
 		e.Input.Addr = string(bytes("addr"))
@@ -114,11 +122,13 @@ func drawEntry(t *rapid.T) Entry {
 		e.Reaction.Opened = append(e.Reaction.Opened, number.Draw(t, "listener"))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "ended") {
-		e.Reaction.Ended = append(e.Reaction.Ended, Ending{Peer: number.Draw(t, "peer"), Status: number.Draw(t, "status")})
+		e.Reaction.Ended = append(e.Reaction.Ended,
+			Ending{Peer: number.Draw(t, "peer"), Status: number.Draw(t, "status")})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "deliveries") {
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries,
-			Delivery{Conn: number.Draw(t, "to"), Data: bytes("received"), End: End(rapid.IntRange(0, 2).Draw(t, "end"))})
+			Delivery{Conn: number.Draw(t, "to"), Data: bytes("received"),
+				End: End(rapid.IntRange(0, 2).Draw(t, "end"))})
 	}
 	return e
 }
@@ -129,7 +139,8 @@ func TestRoundTrip(t *testing.T) {
 		want := rapid.SliceOfN(rapid.Custom(drawEntry), 0, 10).Draw(t, "entries")
 		description := rapid.String().Draw(t, "description")
 		gotDescription, got, _, err := readFile(fileOf(description, want))
-		if diff := cmp.Diff(append([]Entry(nil), want...), got); diff != "" || err != nil || gotDescription != description {
+		if diff := cmp.Diff(append([]Entry(nil), want...), got); diff != "" || err != nil ||
+			gotDescription != description {
 			t.Fatalf("%v, description %q, entries (-written +read):\n%s", err, gotDescription, diff)
 		}
 		for _, e := range want {
@@ -142,20 +153,21 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// explore runs random executions, whose inputs the peers are given where the cache does not answer them.
+// explore runs random executions, whose inputs the peers are given where the cache does not answer
+// them.
 func (w world) explore(t *rapid.T, c *Cache, executions int) (entries []Entry) {
 	for range executions {
-		cur := c.Cursor()
+		cur := Root
 		for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-			next, _, rest, hit := c.Lookup(cur, w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root))
+			next, _, rest, hit, _ := c.Lookup(cur, w.drawInput(t, c.place(cur).conns, cur != Root))
 			if cur = next; hit {
 				continue
 			}
-			group, _, err := w.replay(c, cur.Node())
+			group, _, err := w.replay(c, cur)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := Entry{cur.Node(), rest, group.perform(rest)}
+			e := Entry{cur, rest, group.perform(rest)}
 			if cur, err = c.Record(cur, e.Input, e.Reaction); err != nil {
 				t.Fatal(err)
 			}
@@ -190,8 +202,8 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestFollow has a cache that already has the answers of some executions follow another one: then it has all that
-// the other one has, and what was new makes the same cache again.
+// TestFollow has a cache that already has the answers of some executions follow another one: then
+// it has all that the other one has, and what was new makes the same cache again.
 func TestFollow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, c, follower := drawWorld(t, false), New(Limits{}), New(Limits{})
@@ -214,7 +226,8 @@ func TestFollow(t *testing.T) {
 		follower.checkTree(t)
 		for n := range c.nodes {
 			if n := NodeID(n); c.nodes[n].answered && n != Root {
-				if at, ok := follower.counterpart(c, n); !ok || w.noticed(pathHistory(follower, at)).key() != w.noticed(pathHistory(c, n)).key() {
+				if at, ok := follower.counterpart(c, n); !ok ||
+					w.noticed(pathHistory(follower, at)).key() != w.noticed(pathHistory(c, n)).key() {
 					t.Fatalf("place %d is not where the other cache has it:\n%s", n, follower.dump())
 				}
 			}
@@ -234,7 +247,7 @@ func TestFollow(t *testing.T) {
 // TestFollowConnections: each connection has a tree of its own, below that of the behaviour.
 func TestFollowConnections(t *testing.T) {
 	execute := func(c *Cache, order []string, behaviour int, recorded func(Entry)) {
-		x := c.Execution(Connection)
+		x := c.Cursor(Connection)
 		inputs := []Input{{Kind: Choose, Conn: behaviour}}
 		for i, name := range order {
 			in := connect(i)
@@ -242,7 +255,7 @@ func TestFollowConnections(t *testing.T) {
 			inputs = append(inputs, in, Input{Kind: Send, Conn: i, Data: []byte(name + order[0][:behaviour])})
 		}
 		for _, in := range inputs {
-			if _, _, hit := x.Lookup(in); hit {
+			if _, _, hit, _ := x.Lookup(in); hit {
 				continue
 			}
 			e, err := x.Record(in, Reaction{})
@@ -277,10 +290,12 @@ func TestFollowConnections(t *testing.T) {
 // TestFollowRefuses: what contradicts, and what does not begin where it should, changes nothing.
 func TestFollowRefuses(t *testing.T) {
 	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("a")}, []Reaction{{}, says("A")})
-	other, _ := recorded(t, Limits{}, []Input{connect(0), send("a"), send("b")}, []Reaction{{}, says("X"), {}})
+	other, _ := recorded(t, Limits{}, []Input{connect(0), send("a"), send("b")},
+		[]Reaction{{}, says("X"), {}})
 	before := c.dump()
 	var differs *Inconsistency
-	if _, isNew, err := c.Follow(other, Entry{At: cursors[1].Node(), Input: send("a"), Reaction: says("X")}); isNew || !errors.As(err, &differs) {
+	if _, isNew, err := c.Follow(other, Entry{At: cursors[1], Input: send("a"),
+		Reaction: says("X")}); isNew || !errors.As(err, &differs) {
 		t.Errorf("new: %v, error %v", isNew, err)
 	}
 	if _, isNew, err := c.Follow(other, Entry{At: 3, Input: send("c")}); isNew || err == nil {
@@ -315,7 +330,8 @@ func TestTornAtEveryByte(t *testing.T) {
 		var wrong *FileError
 		torn := errors.As(err, &wrong) && wrong.Torn && wrong.Offset == int64(ends[n])
 		if len(entries) != n || offset != int64(ends[n]) || atEnd != (err == nil) || !atEnd && !torn {
-			t.Errorf("%d bytes: %d records, offset %d, %v; want %d records up to %d", length, len(entries), offset, err, n, ends[n])
+			t.Errorf("%d bytes: %d records, offset %d, %v; want %d records up to "+
+				"%d", length, len(entries), offset, err, n, ends[n])
 		}
 	}
 }
@@ -350,16 +366,24 @@ func TestFileErrors(t *testing.T) {
 		torn bool
 	}{
 		{"empty", nil, "at byte 0: this is no file of an I/O cache", false},
-		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O cache", false},
-		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of version 7, and this program reads version 4", false},
+		{"something else", []byte("#!/bin/sh\necho hello"), "at byte 0: this is no file of an I/O " +
+			"cache", false},
+		{"a newer version", slices.Concat(data[:8], []byte{7, 0, 0, 0}, data[12:]), "at byte 0: it is of " +
+			"version 7, and this program reads version 4", false},
 		{"no description", data[:12], "at byte 12: it ends before its description", false},
-		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a record of 4294967295 bytes is longer than any can be", false},
-		{"a length of 1 GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5), "at byte 20: of the 1073741824 bytes of the last record 1 are there", true},
-		{"nonsense with a checksum", endFrame(append(data[:20:20], "\x00\x00\x00\x00\x00\x00\x00\x00\x09"...), 28), "at byte 20: the record cannot be read, though its checksum is right", false},
+		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a " +
+			"record of 4294967295 bytes is longer than any can be", false},
+		{"a length of 1 " +
+			"GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5),
+			"at byte 20: of the 1073741824 bytes of the last record 1 are there", true},
+		{"nonsense with a " +
+			"checksum", endFrame(append(data[:20:20], "\x00\x00\x00\x00\x00\x00\x00\x00\x09"...), 28),
+			"at byte 20: the record cannot be read, though its checksum is right", false},
 	} {
 		_, _, _, err := readFile(test.data)
 		var wrong *FileError
-		if !errors.As(err, &wrong) || wrong.Error() != "the file of the I/O cache, "+test.says || wrong.Torn != test.torn {
+		if !errors.As(err, &wrong) || wrong.Error() != "the file of the I/O "+
+			"cache, "+test.says || wrong.Torn != test.torn {
 			t.Errorf("%s: %v, %+v", test.name, err, wrong)
 		}
 	}
@@ -370,11 +394,13 @@ func TestRestoreRefuses(t *testing.T) {
 	c, _ := recorded(t, Limits{}, []Input{connect(0), send("ab"), send("c")}, []Reaction{{}, says("AB"), {}})
 	before := c.dump()
 	for line, says := range map[string]string{
-		`9 send 0 "x" => nothing`:           "iocache: a record follows place 9, which there is not",
-		`1 send 3 "x" => nothing`:           "iocache: send on connection 3, but only 1 were opened",
-		`1 connect 0 "a" => nothing`:        "iocache: connect 0 is out of order: the next connection is 1",
-		`1 send 0 "x" => 5:"y"`:             `iocache: after send 0 "x" a delivery names connection 5, but only 1 were opened`,
-		`1 send 0 "x" => refused(errno 11)`: `iocache: send 0 "x" cannot be refused with errno 11: only a connect or listen can, with a positive one`,
+		`9 send 0 "x" => nothing`:    "iocache: a record follows place 9, which there is not",
+		`1 send 3 "x" => nothing`:    "iocache: send on connection 3, but only 1 were opened",
+		`1 connect 0 "a" => nothing`: "iocache: connect 0 is out of order: the next connection is 1",
+		`1 send 0 "x" => 5:"y"`: `iocache: after send 0 "x" a delivery names connection 5, ` +
+			`but only 1 were opened`,
+		`1 send 0 "x" => refused(errno 11)`: `iocache: send 0 "x" cannot be refused with errno 11: ` +
+			`only a connect or listen can, with a positive one`,
 	} {
 		e, err := ParseText(line)
 		if err != nil {
@@ -395,11 +421,14 @@ func TestRestoreRefuses(t *testing.T) {
 
 func TestParseTextErrors(t *testing.T) {
 	for line, at := range map[string]int{
-		"": 0, "x": 0, "0": 1, "0 accept 1 => nothing": 1, "0 connect 0 => nothing": 12, `0 connect 0 "a"`: 15,
-		`0 send 0 'a' => nothing`: 9, `0 send 0 "a" => `: 15, `0 close 0 => nothing more`: 20, `0 close 0 => 0:"a"gone`: 18,
+		"": 0, "x": 0, "0": 1, "0 accept 1 => nothing": 1, "0 connect 0 => " +
+			"nothing": 12, `0 connect 0 "a"`: 15,
+		`0 send 0 'a' => nothing`: 9, `0 send 0 "a" => `: 15, `0 close 0 => nothing more`: 20,
+		`0 close 0 => 0:"a"gone`:         18,
 		`0 close 99999999999 => nothing`: 8, `0 close 0 => 0:"a`: 15, `0 close 0 =>`: 12,
 	} {
-		want := fmt.Sprintf("iocache: %q is not the text of a record: it cannot be read from its byte %d on", line, at)
+		want := fmt.Sprintf("iocache: %q is not the text of a record: it cannot be read from its byte %d "+
+			"on", line, at)
 		if _, err := ParseText(line); fmt.Sprint(err) != want {
 			t.Errorf("%v; want %s", err, want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/internal/invariant"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -66,14 +67,14 @@ func play(t *testing.T, text string) string {
 // script is one dialogue: a cache and the cursor of its current execution.
 type script struct {
 	cache *Cache
-	cur   Cursor
+	cur   NodeID
 }
 
 // try runs a command. A panic is an output too.
 func (s *script) try(t *testing.T, command string) (out string) {
 	defer func() {
-		if p := recover(); p != nil {
-			out = fmt.Sprintf("panic: %v\n", p)
+		if v, ok := recover().(*invariant.Violation); ok {
+			out = fmt.Sprintf("panic: %v\n", v.Rule)
 		}
 	}()
 	return s.run(t, command)
@@ -83,10 +84,10 @@ func (s *script) run(t *testing.T, command string) string {
 	word, args, _ := strings.Cut(command, " ")
 	switch word {
 	case "limits": // limits NODES BYTES: a new cache
-		s.cache, s.cur = New(Limits{Nodes: number(t, args), Bytes: int64(number(t, second(args)))}), Cursor{}
+		s.cache, s.cur = New(Limits{Nodes: number(t, args), Bytes: int64(number(t, second(args)))}), Root
 		return ""
 	case "again": // a fresh execution
-		s.cur = s.cache.Cursor()
+		s.cur = Root
 		return ""
 	case "record": // record INPUT => REACTION: without asking Lookup
 		in, reaction, _ := strings.Cut(args, " => ")
@@ -95,24 +96,25 @@ func (s *script) run(t *testing.T, command string) string {
 		return s.cache.dump()
 	case "stats": // the estimate of bytes differs between releases of Go
 		st := s.cache.Stats()
-		return fmt.Sprintf("%d hits, %d misses, %d nodes, %d images\n", st.Hits, st.Misses, st.Nodes, st.Images)
+		return fmt.Sprintf("%d hits, %d misses, %d nodes, %d "+
+			"images\n", st.Hits, st.Misses, st.Nodes, st.Images)
 	case "image": // image NODE NAME
-		s.cache.SetImage(Vector{NodeID(number(t, args))}, second(args))
+		s.cache.SetImage(Position{NodeID(number(t, args))}, second(args))
 		return ""
 	case "drop":
-		s.cache.DropImage(Vector{NodeID(number(t, args))})
+		s.cache.DropImage(Position{NodeID(number(t, args))})
 		return ""
 	case "nearest":
-		at, image, ok := s.cache.Nearest(Vector{NodeID(number(t, args))})
+		at, image, ok := s.cache.Nearest(Position{NodeID(number(t, args))})
 		return fmt.Sprintf("%d %q %v\n", at, image, ok)
 	case "path": // path FROM TO
 		var b strings.Builder
-		for _, step := range s.cache.Path(NodeID(number(t, args)), NodeID(number(t, second(args)))) {
+		for _, step := range must(s.cache.Path(NodeID(number(t, args)), NodeID(number(t, second(args))))) {
 			fmt.Fprintf(&b, "%v => %v, at %d\n", step.Input, step.Reaction, step.Node)
 		}
 		return b.String()
 	case "replay": // replay NODE REACTION: the last step of the path to NODE
-		steps := s.cache.Path(Root, NodeID(number(t, args)))
+		steps := must(s.cache.Path(Root, NodeID(number(t, args))))
 		if err := s.cache.Compare(steps[len(steps)-1], parseReaction(t, second(args))); err != nil {
 			return fmt.Sprintf("error: %v\n", err)
 		}
@@ -124,12 +126,12 @@ func (s *script) run(t *testing.T, command string) string {
 
 func (s *script) input(t *testing.T, command string) string {
 	in, reaction, answered := strings.Cut(command, " => ")
-	next, served, rest, hit := s.cache.Lookup(s.cur, parseInput(t, in))
+	next, served, rest, hit, _ := s.cache.Lookup(s.cur, parseInput(t, in))
 	s.cur = next
 	if hit {
-		return fmt.Sprintf("hit: %v, at %d\n", served, next.Node())
+		return fmt.Sprintf("hit: %v, at %d\n", served, next)
 	}
-	out := fmt.Sprintf("miss at %d after %v: %v\n", next.Node(), served, rest)
+	out := fmt.Sprintf("miss at %d after %v: %v\n", next, served, rest)
 	if answered {
 		out += s.record(t, rest, reaction)
 	}
@@ -142,7 +144,7 @@ func (s *script) record(t *testing.T, in Input, reaction string) string {
 	if err != nil {
 		return fmt.Sprintf("error: %v\n", err)
 	}
-	return fmt.Sprintf("recorded at %d\n", next.Node())
+	return fmt.Sprintf("recorded at %d\n", next)
 }
 
 // dump draws the tree, children in the order of their making.
@@ -161,9 +163,9 @@ func (c *Cache) dump() string {
 		case !d.answered:
 			b.WriteString(" (branching point)\n")
 		case d.unverified:
-			fmt.Fprintf(&b, " => %v, at %d, unverified\n", c.reactionOf(n), n)
+			fmt.Fprintf(&b, " => %v, at %d, unverified\n", must(c.reactionOf(n)), n)
 		default:
-			fmt.Fprintf(&b, " => %v, at %d\n", c.reactionOf(n), n)
+			fmt.Fprintf(&b, " => %v, at %d\n", must(c.reactionOf(n)), n)
 		}
 		children := c.children(n)
 		for i := len(children) - 1; i >= 0; i-- {

@@ -56,8 +56,12 @@ type Inconsistency struct {
 }
 
 // repeatedDifferently is the error for a request that was answered in two ways.
-func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) *Inconsistency {
-	return &Inconsistency{Path: c.Path(c.Tree(base), base), Earlier: in, Now: in, Want: want, Got: got}
+func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) error {
+	path, err := c.Path(c.Tree(base), base)
+	if err != nil {
+		return err
+	}
+	return &Inconsistency{Path: path, Earlier: in, Now: in, Want: want, Got: got}
 }
 
 // Error shows both answers side by side, what led to them, and what would help.
@@ -71,17 +75,22 @@ func (e *Inconsistency) Error() string {
 		"    choices: 1                for the peer: these values are chosen, and the same every time\n" +
 		"    mask: [{pattern: \"...\"}]  for a field that does not matter, such as \"Date: [^\\r\\n]*\""
 	if e.Reordered {
-		help = "  The requests before it on its connection were the same; those on other connections came in another\n" +
+		help = "  The requests before it on its connection were the same; those on other connections came " +
+			"in another\n" +
 			"  order. Scope connection takes it that this makes no difference. Use scope group; or, for a\n" +
-			"  field that does not matter, such as a Date header, a rule: mask: [{pattern: \"Date: [^\\r\\n]*\"}]"
+			"  field that does not matter, such as a Date header, a rule: mask: [{pattern: \"Date: " +
+			"[^\\r\\n]*\"}]"
 	} else if len(e.Path) > 0 && e.Path[0].Input.Name != "" {
-		help += "\n  Or the connections depend on each other, though scope connection takes it that they do not:\n" +
+		help += "\n  Or the connections depend on each other, though scope connection takes it that they " +
+			"do not:\n" +
 			"  use scope group."
 	}
 	if e.Cut {
 		title = "the peers' answer depends on how a request is cut into writes"
-		help = "  The shorter answer should be the beginning of the longer one. Either a peer looks at the\n" +
-			"  size of what it reads, or its answers are random. The strategy after-io or always helps only\n" +
+		help = "  The shorter answer should be the beginning of the longer one. Either a peer looks at " +
+			"the\n" +
+			"  size of what it reads, or its answers are random. The strategy after-io or always helps " +
+			"only\n" +
 			"  if the request is always written in one piece; else make the peer's answers repeatable."
 	}
 	var b strings.Builder
@@ -118,14 +127,17 @@ func (e *Inconsistency) writePath(b *strings.Builder) {
 // writeAnswers shows what differs, at most three connections of it.
 func (e *Inconsistency) writeAnswers(b *strings.Builder) {
 	if e.Want.Refused != e.Got.Refused {
-		fmt.Fprintf(b, "  errno of the connect earlier: %d, now: %d (0: it succeeded)\n", e.Want.Refused, e.Got.Refused)
+		fmt.Fprintf(b, "  errno of the connect earlier: %d, now: %d (0: it "+
+			"succeeded)\n", e.Want.Refused, e.Got.Refused)
 	}
 	if !slices.Equal(e.Want.Opened, e.Got.Opened) {
-		fmt.Fprintf(b, "  connections that the peers opened earlier: %d, now: %d (numbers of the listeners: %v, %v)\n",
+		fmt.Fprintf(b, "  connections that the peers opened earlier: %d, now: %d (numbers of the "+
+			"listeners: %v, %v)\n",
 			len(e.Want.Opened), len(e.Got.Opened), e.Want.Opened, e.Got.Opened)
 	}
 	if !slices.Equal(e.Want.Ended, e.Got.Ended) {
-		fmt.Fprintf(b, "  peers that ended earlier: %s, now: %s\n", Reaction{Ended: e.Want.Ended}, Reaction{Ended: e.Got.Ended})
+		fmt.Fprintf(b, "  peers that ended earlier: %s, now: "+
+			"%s\n", Reaction{Ended: e.Want.Ended}, Reaction{Ended: e.Got.Ended})
 	}
 	const shown = 3
 	differing := 0

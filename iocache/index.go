@@ -1,8 +1,10 @@
 package iocache
 
-// index finds numbers by what they stand for, which is kept elsewhere: a hash table with open addressing and
-// linear probing. It takes 8 bytes for a number and as much again that is free, and to look there is
-// one access to memory.
+import "github.com/tandem-mc/tandem/internal/invariant"
+
+// index finds numbers by what they stand for, which is kept elsewhere: a hash table with open
+// addressing and linear probing. It takes 8 bytes for a number and as much again that is free, and
+// to look there is one access to memory.
 type index struct {
 	slots []slot // a power of two of them, of which a quarter is free
 	taken int
@@ -30,9 +32,7 @@ func (x *index) find(hash uint32, is func(number int32) bool) int32 {
 
 // insert adds a number, whatever else has its hash.
 func (x *index) insert(hash uint32, number int32) {
-	if number == 0 {
-		panic("iocache: number 0 stands for nothing")
-	}
+	invariant.Check(number != 0, "iocache: number 0 stands for nothing")
 	if x.taken++; 4*x.taken > 3*len(x.slots) {
 		x.grow()
 	}
@@ -58,15 +58,13 @@ func (x *index) grow() {
 	}
 }
 
-// remove takes out a number that is there. What follows it is put in again, where that leads it: so there is never
-// a gap on the way to a number.
+// remove takes out a number that is there. What follows it is put in again, where that leads it: so
+// there is never a gap on the way to a number.
 func (x *index) remove(hash uint32, number int32) {
 	last := uint32(len(x.slots) - 1)
 	i := hash & last
 	for x.slots[i] != (slot{hash, number}) {
-		if x.slots[i].number == 0 {
-			panic("iocache: what is removed from a table was not there")
-		}
+		invariant.Check(x.slots[i].number != 0, "iocache: what is removed from a table was not there")
 		i = (i + 1) & last
 	}
 	x.taken--

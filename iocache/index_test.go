@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestIndex compares the table with a list, with hashes of which many are equal, and at the end of the table.
+// TestIndex compares the table with a list, with hashes of which many are equal, and at the end of
+// the table.
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x index
@@ -17,7 +18,8 @@ func TestIndex(t *testing.T) {
 				x.remove(hash, number)
 				delete(hashes, number)
 			} else {
-				hashes[number] = rapid.SampledFrom([]uint32{0, 1, 2, 6, 7, 15, 1 << 31, 1<<32 - 1}).Draw(t, "hash")
+				hashes[number] = rapid.SampledFrom([]uint32{0, 1, 2, 6, 7, 15, 1 << 31,
+					1<<32 - 1}).Draw(t, "hash")
 				x.insert(hashes[number], number)
 			}
 			for n := int32(1); n <= 40; n++ {

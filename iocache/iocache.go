@@ -1,37 +1,35 @@
-// Package iocache remembers what a group of peers has answered, so that an
-// execution that repeats earlier requests is served without touching a process.
+// Package iocache remembers what a group of peers has answered, so that an execution that repeats
+// earlier requests is served without touching a process.
 //
-// The cache is a tree. An edge is an input to the peer group (connect, listen, bytes
-// sent, half close, close, and that time passes); a node is the place after it, and holds all that the
-// group did in reaction until it was quiescent. An execution is a cursor that
-// moves down the tree from the root: the I/O cache of Leungwattanakit, Artho,
-// Hagiya, Tanabe, Yamamoto, "Model Checking Distributed Systems by Combining
-// Caching and Process Checkpointing", ASE 2011, section III. In group scope there is
-// one tree over the total order of the group's inputs, which is right for any peers;
-// in connection scope, that of the paper, one tree for each connection, which rests
-// on the assumption that what arrives on a connection depends on nothing but the
-// inputs on it. An Execution moves through the cache in either scope; where it stands
-// is a Vector of places, one in each tree.
+// The cache is a tree. An edge is an input to the peer group (connect, listen, bytes sent, half
+// close, close, and that time passes); a node is the place after it, and holds all that the group
+// did in reaction until it was quiescent. An execution is a cursor that moves down the tree from
+// the root: the I/O cache of Leungwattanakit, Artho, Hagiya, Tanabe, Yamamoto, "Model Checking
+// Distributed Systems by Combining Caching and Process Checkpointing", ASE 2011, section III. In
+// group scope there is one tree over the total order of the group's inputs, which is right for any
+// peers; in connection scope, that of the paper, one tree for each connection, which rests on the
+// assumption that what arrives on a connection depends on nothing but the inputs on it. An
+// Execution moves through the cache in either scope; where it stands is a Vector of places, one in
+// each tree.
 //
-// Bytes are matched as streams: write("ab") and write("a"), write("b") meet in
-// the same place, and their reactions are concatenated per connection. That
-// rests on the assumption that a peer's answers depend on the bytes and not on
-// how they were cut into writes. Wherever two recorded answers allow it the
-// assumption is checked, and an *Inconsistency shows the contradiction.
+// Bytes are matched as streams: write("ab") and write("a"), write("b") meet in the same place, and
+// their reactions are concatenated per connection. That rests on the assumption that a peer's
+// answers depend on the bytes and not on how they were cut into writes. Wherever two recorded
+// answers allow it the assumption is checked, and an *Inconsistency shows the contradiction.
 //
 // Reactions that the cache gives out share its memory and must not be modified. They are in their
 // normal form.
 //
-// The package is pure: no I/O, no goroutines, no clock. A Cache must not be used
-// by two goroutines at the same time.
+// The package is pure: no I/O, no goroutines, no clock. A Cache must not be used by two goroutines
+// at the same time.
 package iocache
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
 
+	"github.com/tandem-mc/tandem/internal/invariant"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -68,12 +66,6 @@ type NodeID int32
 // Root is the place before the first input.
 const Root NodeID = 0
 
-// Cursor is where an execution stands.
-type Cursor struct{ node NodeID }
-
-// Node is the place at which the cursor stands.
-func (c Cursor) Node() NodeID { return c.node }
-
 // Step is one edge of a path: the input, the reaction, and the place after it.
 type Step struct {
 	Input    Input
@@ -100,7 +92,7 @@ type Stats struct {
 // more nodes than a NodeID can name.
 func New(limits Limits) *Cache {
 	if limits.Nodes < 0 || limits.Nodes > math.MaxInt32 || limits.Bytes < 0 {
-		panic(fmt.Sprintf("iocache: limits out of range: %+v", limits))
+		invariant.Failf("iocache: limits out of range: %+v", limits)
 	}
 	if limits.Nodes == 0 {
 		limits.Nodes = 4 << 20
@@ -122,14 +114,11 @@ func New(limits Limits) *Cache {
 	return c
 }
 
-// Cursor returns a fresh execution, at the root.
-func (c *Cache) Cursor() Cursor { return Cursor{Root} }
-
 // Lookup answers an input of an execution that stands at cur.
 //
 // On a hit, served is the group's reaction and next the place after it. On a
 // miss, served and next are what could be answered before the miss, and rest is
-// the input that the group, standing at next.Node(), must be given; its reaction
+// the input that the group, standing at next, must be given; its reaction
 // then goes to Record. Only a Send can be served in part.
 //
 // An input that cannot reach the group is a hit that changes nothing: on a
@@ -138,15 +127,17 @@ func (c *Cache) Cursor() Cursor { return Cursor{Root} }
 // connection that was never opened, a connect or listen out of order, or bytes to a
 // listener, are a panic.
 //
-// A hit costs one table access per edge, whatever the depth.
-func (c *Cache) Lookup(cur Cursor, in Input) (next Cursor, served Reaction, rest Input, hit bool) {
-	next, served, rest, hit = c.lookup(cur, in)
-	if hit {
+// A hit costs one table access per edge, whatever the depth. The error is a *SpillError.
+func (c *Cache) Lookup(cur NodeID, in Input) (next NodeID, served Reaction, rest Input, hit bool, err error) {
+	next, served, rest, hit, err = c.lookup(cur, in)
+	switch {
+	case err != nil:
+	case hit:
 		c.hits++
-	} else {
+	default:
 		c.misses++
 	}
-	return next, served, rest, hit
+	return next, served, rest, hit, err
 }
 
 // Record adds what the group, standing at cur, has answered to in, and returns
@@ -156,8 +147,8 @@ func (c *Cache) Lookup(cur Cursor, in Input) (next Cursor, served Reaction, rest
 // which there is no room a *LimitError; any other error means that r cannot be a
 // reaction to in. After an error the cache is as it was before. To record the
 // same answer again is allowed and changes nothing.
-func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
-	at := c.place(cur.node)
+func (c *Cache) Record(cur NodeID, in Input, r Reaction) (NodeID, error) {
+	at := c.place(cur)
 	at.mustAccept(in)
 	if err := at.plausible(in, r); err != nil {
 		return cur, err
@@ -169,28 +160,32 @@ func (c *Cache) Record(cur Cursor, in Input, r Reaction) (Cursor, error) {
 	if in.Kind == Send {
 		record = c.recordSend
 	}
-	to, err := record(cur.node, in, r.Normal())
+	to, err := record(cur, in, r.Normal())
 	if err != nil {
 		return cur, err
 	}
-	return Cursor{to}, nil
+	return to, nil
 }
 
 // Path lists what to replay to bring a group that stands at from to the place
 // to, and the reactions it must show again. It panics unless from lies on the
-// path from the root of its tree to to.
-func (c *Cache) Path(from, to NodeID) []Step {
+// path from the root of its tree to to. The error is a *SpillError.
+func (c *Cache) Path(from, to NodeID) ([]Step, error) {
 	c.mustBePlace(from)
 	c.mustBePlace(to)
 	var steps []Step
 	for n := to; n != from; n = c.base(n) {
 		if c.isTop(n) {
-			panic(fmt.Sprintf("iocache: place %d is not on the path to place %d", from, to))
+			invariant.Failf("iocache: place %d is not on the path to place %d", from, to)
 		}
-		steps = append(steps, Step{Input: c.inputOf(n), Reaction: c.reactionOf(n), Node: n})
+		r, err := c.reactionOf(n)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, Step{Input: c.inputOf(n), Reaction: r, Node: n})
 	}
 	slices.Reverse(steps)
-	return steps
+	return steps, nil
 }
 
 // Compare checks a replayed step of a Path: got must equal step.Reaction, but for what a

@@ -10,11 +10,19 @@ import (
 	"testing"
 )
 
+// must is a value without an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // recorded is a cache after one execution, and the places on its way.
-func recorded(t testing.TB, limits Limits, inputs []Input, reactions []Reaction) (*Cache, []Cursor) {
+func recorded(t testing.TB, limits Limits, inputs []Input, reactions []Reaction) (*Cache, []NodeID) {
 	t.Helper()
 	c := New(limits)
-	cursors := []Cursor{c.Cursor()}
+	cursors := []NodeID{Root}
 	for i, in := range inputs {
 		next, err := c.Record(cursors[i], in, reactions[i])
 		if err != nil {
@@ -42,7 +50,7 @@ func TestCopies(t *testing.T) {
 	clear(request)
 	clear(answer)
 	r.Deliveries[0].Conn = 7
-	_, served, _, hit := c.Lookup(cursors[1], send("question"))
+	_, served, _, hit, _ := c.Lookup(cursors[1], send("question"))
 	if !hit || !served.Equal(says("answer")) {
 		t.Errorf("served %v, hit %v", served, hit)
 	}
@@ -52,14 +60,14 @@ func TestCopies(t *testing.T) {
 // execution was given before.
 func TestServedStaysValid(t *testing.T) {
 	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("ab")}, []Reaction{{}, says("AB")})
-	_, served, _, _ := c.Lookup(cursors[1], send("ab"))
+	_, served, _, _, _ := c.Lookup(cursors[1], send("ab"))
 	if _, err := c.Record(cursors[1], send("a"), says("A")); err != nil {
 		t.Fatal(err)
 	}
 	if !served.Equal(says("AB")) {
 		t.Errorf("what was served has become %v", served)
 	}
-	steps := c.Path(cursors[1].Node(), cursors[2].Node())
+	steps := must(c.Path(cursors[1], cursors[2]))
 	if len(steps) != 2 || !steps[0].Reaction.Equal(says("A")) || !steps[1].Reaction.Equal(says("B")) {
 		t.Errorf("path over the cut: %v", steps)
 	}
@@ -111,7 +119,7 @@ func TestChoiceComesFirst(t *testing.T) {
 			c.Lookup(at, Input{Kind: Choose, Conn: 2})
 		}()
 	}
-	if _, err := c.Record(c.Cursor(), Input{Kind: Choose, Conn: 2}, Reaction{Refused: 1}); err == nil {
+	if _, err := c.Record(Root, Input{Kind: Choose, Conn: 2}, Reaction{Refused: 1}); err == nil {
 		t.Error("a behaviour can be refused")
 	}
 }
@@ -141,12 +149,13 @@ func TestInconsistencyFields(t *testing.T) {
 	}
 	large := Reaction{}
 	for conn := range 10 {
-		large.Deliveries = append(large.Deliveries, Delivery{Conn: conn, Data: bytes.Repeat([]byte{1}, 1<<16)})
+		large.Deliveries = append(large.Deliveries,
+			Delivery{Conn: conn, Data: bytes.Repeat([]byte{1}, 1<<16)})
 	}
 	inputs, reactions = append(inputs, send("last")), append(reactions, large)
 	c, cursors := recorded(t, Limits{}, inputs, reactions)
-	to := cursors[len(cursors)-1].Node()
-	steps := c.Path(Root, to)
+	to := cursors[len(cursors)-1]
+	steps := must(c.Path(Root, to))
 	err := c.Compare(steps[len(steps)-1], Reaction{})
 	var contradiction *Inconsistency
 	if !errors.As(err, &contradiction) {
@@ -154,13 +163,15 @@ func TestInconsistencyFields(t *testing.T) {
 	}
 	if contradiction.Cut || len(contradiction.Path) != len(inputs)-1 || !contradiction.Want.Equal(large) ||
 		!contradiction.Got.Empty() || string(contradiction.Now.Data) != "last" {
-		t.Errorf("fields: cut %v, %d steps, now %v", contradiction.Cut, len(contradiction.Path), contradiction.Now)
+		t.Errorf("fields: cut %v, %d steps, now "+
+			"%v", contradiction.Cut, len(contradiction.Path), contradiction.Now)
 	}
 	text := err.Error()
 	if lines := strings.Count(text, "\n"); lines > 60 {
 		t.Errorf("the text has %d lines:\n%s", lines, text)
 	}
-	for _, want := range []string{"inputs before it: 60", "... 55 more", "... 65472 more bytes", "... 7 more connections differ"} {
+	for _, want := range []string{"inputs before it: 60", "... 55 more", "... 65472 more " +
+		"bytes", "... 7 more connections differ"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text does not say %q:\n%s", want, text)
 		}
@@ -174,11 +185,12 @@ func TestInconsistencyFields(t *testing.T) {
 
 // TestHitAllocatesNothing: hits are the inner loop of a search.
 func TestHitAllocatesNothing(t *testing.T) {
-	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("question")}, []Reaction{says("hello"), says("answer")})
+	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("question")},
+		[]Reaction{says("hello"), says("answer")})
 	first, second := connect(0), send("question")
 	allocations := testing.AllocsPerRun(100, func() {
-		cur, _, _, _ := c.Lookup(c.Cursor(), first)
-		if cur, _, _, hit := c.Lookup(cur, second); !hit || cur != cursors[2] {
+		cur, _, _, _, _ := c.Lookup(Root, first)
+		if cur, _, _, hit, _ := c.Lookup(cur, second); !hit || cur != cursors[2] {
 			t.Fatal("no hit")
 		}
 	})
@@ -218,7 +230,7 @@ func benchmarkHit(b *testing.B, depth, siblings int) {
 	in := send("0123456789abcdef")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, _, hit := c.Lookup(last, in); !hit {
+		if _, _, _, hit, _ := c.Lookup(last, in); !hit {
 			b.Fatal("no hit")
 		}
 	}
@@ -238,7 +250,7 @@ func BenchmarkHitAlongPath(b *testing.B) {
 		if cur == end {
 			cur = cursors[1]
 		}
-		cur, _, _, _ = c.Lookup(cur, in)
+		cur, _, _, _, _ = c.Lookup(cur, in)
 	}
 }
 
@@ -252,15 +264,16 @@ func BenchmarkHitOverEdges(b *testing.B) {
 	in := send(strings.Repeat("0123456789", 10))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, _, hit := c.Lookup(cursors[1], in); !hit {
+		if _, _, _, hit, _ := c.Lookup(cursors[1], in); !hit {
 			b.Fatal("no hit")
 		}
 	}
 }
 
-// BenchmarkMillionRequests measures what a request costs in memory, in a cache that has a million of them in a
-// bushy tree, and how long a random one of them takes to look up; in both scopes, where the same ten
-// come again and again, as in a search, and where all requests and answers differ. The estimate is what limits go by.
+// BenchmarkMillionRequests measures what a request costs in memory, in a cache that has a million
+// of them in a bushy tree, and how long a random one of them takes to look up; in both scopes,
+// where the same ten come again and again, as in a search, and where all requests and answers
+// differ. The estimate is what limits go by.
 func BenchmarkMillionRequests(b *testing.B) {
 	for _, scope := range []Scope{Group, Connection} {
 		for name, distinct := range map[string]bool{"alike": false, "all-different": true} {
@@ -290,14 +303,15 @@ func benchmarkMillion(b *testing.B, scope Scope, distinct bool) {
 	if scope == Connection {
 		open.Name = "one"
 	}
-	cur, err := c.Record(c.Cursor(), open, Reaction{})
-	places := append(make([]Cursor, 0, requests+fan), cur)
+	cur, err := c.Record(Root, open, Reaction{})
+	places := append(make([]NodeID, 0, requests+fan), cur)
 	for i := 0; len(places) <= requests && err == nil; i++ {
 		for j := range fan {
 			if distinct {
 				answer = fmt.Appendf(answer[:0], "%06d", len(places))
 			}
-			if cur, err = c.Record(places[i], request(i, j), Reaction{Deliveries: []Delivery{{Data: answer}}}); err != nil {
+			if cur, err = c.Record(places[i], request(i, j),
+				Reaction{Deliveries: []Delivery{{Data: answer}}}); err != nil {
 				b.Fatal(err)
 			}
 			places = append(places, cur)
@@ -308,7 +322,7 @@ func benchmarkMillion(b *testing.B, scope Scope, distinct bool) {
 	for b.Loop() {
 		number = number*1664525 + 1013904223
 		place := int(number >> 10 % (requests / fan))
-		if _, _, _, hit := c.Lookup(places[place], request(place, int(number>>8%fan))); !hit {
+		if _, _, _, hit, _ := c.Lookup(places[place], request(place, int(number>>8%fan))); !hit {
 			b.Fatal("no hit")
 		}
 	}

@@ -11,11 +11,11 @@ import (
 // own, whatever the execution does before and in between.
 func TestListenInConnectionScope(t *testing.T) {
 	c := New(Limits{})
-	x := c.Execution(Connection)
+	x := c.Cursor(Connection)
 	var entries []Entry
 	give := func(in Input, known Reaction) Reaction {
 		t.Helper()
-		served, rest, hit := x.Lookup(in)
+		served, rest, hit, _ := x.Lookup(in)
 		if hit {
 			return served
 		}
@@ -28,8 +28,9 @@ func TestListenInConnectionScope(t *testing.T) {
 	}
 	listen := func(number int) (Input, Reaction) {
 		return Input{Kind: Listen, Conn: number, Name: "l", Addr: "0.0.0.0:80"}, Reaction{
-			Opened:     []int{number, number},
-			Deliveries: []Delivery{{Conn: number + 1, Data: []byte("GET a")}, {Conn: number + 2, Data: []byte("GET b"), End: EOF}},
+			Opened: []int{number, number},
+			Deliveries: []Delivery{{Conn: number + 1, Data: []byte("GET a")},
+				{Conn: number + 2, Data: []byte("GET b"), End: EOF}},
 		}
 	}
 	on := func(conn int, data string) Input { return Input{Kind: Send, Conn: conn, Data: []byte(data)} }
@@ -54,7 +55,7 @@ func TestListenInConnectionScope(t *testing.T) {
 	if got := c.Stats().Misses - misses; got != 1 {
 		t.Errorf("%d misses in the other order, want that of the connect", got)
 	}
-	if steps := c.Missing(Vector{Root}, x.At()); len(steps) != 4 || steps[1].Input.Name != "l" {
+	if steps := must(c.Missing(Position{Root}, x.At())); len(steps) != 4 || steps[1].Input.Name != "l" {
 		t.Errorf("what to replay: %v", steps)
 	}
 
@@ -73,22 +74,24 @@ func TestListenInConnectionScope(t *testing.T) {
 	}
 }
 
-// TestComparingGoesOnWhereNothingIsKnown: what is opened on a connection of which the cache knows nothing is followed all the same.
+// TestComparingGoesOnWhereNothingIsKnown: what is opened on a connection of which the cache knows
+// nothing is followed all the same.
 func TestComparingGoesOnWhereNothingIsKnown(t *testing.T) {
 	c := New(Limits{})
-	x := c.Execution(Connection)
+	x := c.Cursor(Connection)
 	listen, opened := Input{Kind: Listen, Name: "l", Addr: "0.0.0.0:80"}, Reaction{Opened: []int{0}}
 	for _, step := range []struct {
 		in Input
 		r  Reaction
-	}{{Input{Kind: Choose}, Reaction{}}, {listen, opened}, {Input{Kind: Send, Conn: 1, Data: []byte("a")}, Reaction{}}} {
-		_, rest, _ := x.Lookup(step.in)
+	}{{Input{Kind: Choose}, Reaction{}}, {listen, opened},
+		{Input{Kind: Send, Conn: 1, Data: []byte("a")}, Reaction{}}} {
+		_, rest, _, _ := x.Lookup(step.in)
 		if _, err := x.Record(rest, step.r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for behaviour, want := range []bool{true, false} {
-		mirror := c.Execution(Connection)
+		mirror := c.Cursor(Connection)
 		mirror.Compare(Input{Kind: Choose, Conn: behaviour}, Reaction{})
 		mirror.Compare(listen, opened)
 		known, err := mirror.Compare(Input{Kind: Send, Conn: 1, Data: []byte("a")}, Reaction{})

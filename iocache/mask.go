@@ -7,8 +7,8 @@ import (
 )
 
 // Mask is a rule for what may differ between two answers to the same request, such as the time in a
-// header: what the pattern matches is as good as anything else that it matches. The cache goes on to give
-// the answer that it had first.
+// header: what the pattern matches is as good as anything else that it matches. The cache goes on
+// to give the answer that it had first.
 type Mask struct {
 	Addr    string // of the connections that the rule is for, as in Connect; empty: all
 	Pattern *regexp.Regexp

@@ -6,8 +6,9 @@ import (
 	"unsafe"
 )
 
-// A search gives the peers the same requests in many orders, and most are answered alike in all of them. So what nodes
-// have is kept once, however many have it: labels, states of the connections, and reactions.
+// A search gives the peers the same requests in many orders, and most are answered alike in all of
+// them. So what nodes have is kept once, however many have it: labels, states of the connections,
+// and reactions.
 
 // answerID is the number of a reaction; 0 is that of none.
 type answerID int32

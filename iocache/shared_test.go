@@ -5,17 +5,18 @@ import (
 	"testing"
 )
 
-// TestEqualOnesAreShared: the same requests with the same answers, in every order, take hardly more than the nodes;
-// with answers that all differ, each takes its own.
+// TestEqualOnesAreShared: the same requests with the same answers, in every order, take hardly more
+// than the nodes; with answers that all differ, each takes its own.
 func TestEqualOnesAreShared(t *testing.T) {
 	const connections, size = 6, 1000
 	grow := func(answer func(n int) Reaction) *Cache {
 		c, n := New(Limits{}), 0
-		var record func(cur Cursor, left []int)
-		record = func(cur Cursor, left []int) {
+		var record func(cur NodeID, left []int)
+		record = func(cur NodeID, left []int) {
 			for i, conn := range left {
 				n++
-				next, err := c.Record(cur, Input{Kind: Send, Conn: conn, Data: fmt.Appendf(nil, "request %d", conn)}, answer(n*connections+conn))
+				next, err := c.Record(cur, Input{Kind: Send, Conn: conn,
+					Data: fmt.Appendf(nil, "request %d", conn)}, answer(n*connections+conn))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -23,7 +24,7 @@ func TestEqualOnesAreShared(t *testing.T) {
 				record(next, append(rest, left[i+1:]...))
 			}
 		}
-		cur, all := c.Cursor(), []int{}
+		cur, all := Root, []int{}
 		for i := range connections {
 			var err error
 			if cur, err = c.Record(cur, connect(i), Reaction{}); err != nil {
@@ -35,7 +36,8 @@ func TestEqualOnesAreShared(t *testing.T) {
 		return c
 	}
 	long := func(n int) Reaction {
-		return Reaction{Deliveries: []Delivery{{Conn: n % connections, Data: fmt.Appendf(nil, "%*d", size, n)}}}
+		return Reaction{Deliveries: []Delivery{{Conn: n % connections,
+			Data: fmt.Appendf(nil, "%*d", size, n)}}}
 	}
 	alike, distinct := grow(func(n int) Reaction { return long(n % connections) }), grow(long)
 	nodes := int64(alike.Stats().Nodes)
@@ -50,19 +52,22 @@ func TestEqualOnesAreShared(t *testing.T) {
 	}
 }
 
-// TestSharedAnswerIsCut: an answer that two places have is replaced at one of them, and is at the other one what it was.
+// TestSharedAnswerIsCut: an answer that two places have is replaced at one of them, and is at the
+// other one what it was.
 func TestSharedAnswerIsCut(t *testing.T) {
-	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("ab"), send("ab")}, []Reaction{{}, says("AB"), says("AB")})
+	c, cursors := recorded(t, Limits{}, []Input{connect(0), send("ab"), send("ab")},
+		[]Reaction{{}, says("AB"), says("AB")})
 	before := c.Stats().Bytes
 	if _, err := c.Record(cursors[1], send("a"), says("A")); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
-		at     Cursor
+		at     NodeID
 		in     string
 		answer string
 	}{{cursors[1], "a", "A"}, {cursors[2], "ab", "AB"}} {
-		if _, served, _, hit := c.Lookup(step.at, send(step.in)); !hit || !served.Equal(says(step.answer)) {
+		if _, served, _, hit, _ := c.Lookup(step.at, send(step.in)); !hit ||
+			!served.Equal(says(step.answer)) {
 			t.Errorf("%q is answered with %v, hit %v", step.in, served, hit)
 		}
 	}

@@ -9,11 +9,12 @@ type Store interface {
 	ReadAt(data []byte, offset int64) (n int, err error)
 }
 
-// SpillError is the panic of a cache whose Store has lost what was put there.
+// SpillError says that the Store of a cache has lost what was put there.
 type SpillError struct{ Err error }
 
 func (e *SpillError) Error() string {
-	return fmt.Sprintf("the I/O cache cannot read back the answers for which there was no room in memory: %v", e.Err)
+	return fmt.Sprintf("the I/O cache cannot read back the answers for which there was no room in memory: "+
+		"%v", e.Err)
 }
 
 func (e *SpillError) Unwrap() error { return e.Err }
@@ -29,31 +30,33 @@ const (
 	leastSpilled = 256 // bytes that a reaction takes which is worth it
 )
 
-// SpillTo has the cache put reactions into a store when it reaches the limit of bytes: those that were
-// not looked up for the longest time, nearly (the clock algorithm). What is spilled is answered as before, but for
-// the time that it takes to read. Requests and the tree itself stay in memory.
+// SpillTo has the cache put reactions into a store when it reaches the limit of bytes: those that
+// were not looked up for the longest time, nearly (the clock algorithm). What is spilled is
+// answered as before, but for the time that it takes to read. Requests and the tree itself stay in
+// memory.
 func (c *Cache) SpillTo(s Store) { c.store, c.least = s, leastSpilled }
 
 // Limit sets the limit of bytes.
 func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
 
-// reactionOf is the reaction of a node, wherever it is. It panics with a *SpillError.
-func (c *Cache) reactionOf(n NodeID) Reaction {
+// reactionOf is the reaction of a node, wherever it is. The error is a *SpillError.
+func (c *Cache) reactionOf(n NodeID) (Reaction, error) {
 	id := c.nodes[n].answer
 	a := &c.answers[id]
 	if a.used = true; !a.spilled {
-		return a.reaction()
+		return a.reaction(), nil
 	}
 	at := c.spilled[id]
 	frame := make([]byte, at.length)
 	if _, err := c.store.ReadAt(frame, at.offset); err != nil {
-		panic(&SpillError{err})
+		return Reaction{}, &SpillError{err}
 	}
 	e, ok := decodeFrame(frame)
 	if !ok {
-		panic(&SpillError{fmt.Errorf("%d bytes at offset %d are not those that were put there", at.length, at.offset)})
+		return Reaction{}, &SpillError{fmt.Errorf("%d bytes at offset %d are not those that were put "+
+			"there", at.length, at.offset)}
 	}
-	return e.Reaction
+	return e.Reaction, nil
 }
 
 // setReaction replaces the reaction of a node.

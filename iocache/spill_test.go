@@ -28,9 +28,9 @@ func (s *memoryStore) ReadAt(data []byte, offset int64) (int, error) {
 }
 
 // fill records requests whose answers have 1000 bytes, until there is no room.
-func fill(t *testing.T, c *Cache, requests int) (cursors []Cursor, err error) {
+func fill(t *testing.T, c *Cache, requests int) (cursors []NodeID, err error) {
 	t.Helper()
-	cur, err := c.Record(c.Cursor(), connect(0), Reaction{})
+	cur, err := c.Record(Root, connect(0), Reaction{})
 	for i := 0; err == nil && i < requests; i++ {
 		cursors = append(cursors, cur)
 		cur, err = c.Record(cur, send("more"), answerTo(i))
@@ -57,12 +57,12 @@ func TestSpilling(t *testing.T) {
 	}
 	for range 2 {
 		for i, cur := range cursors {
-			if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
+			if _, served, _, hit, _ := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 				t.Fatalf("request %d: %v, hit %v", i, served, hit)
 			}
 		}
 	}
-	for i, step := range c.Path(cursors[0].Node(), cursors[requests-1].Node()) {
+	for i, step := range must(c.Path(cursors[0], cursors[requests-1])) {
 		if err := c.Compare(step, answerTo(i)); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestSpilling(t *testing.T) {
 func TestWhatIsUsedStays(t *testing.T) {
 	c := New(Limits{Bytes: 1 << 20})
 	c.SpillTo(&memoryStore{})
-	cur, err := c.Record(c.Cursor(), connect(0), Reaction{})
+	cur, err := c.Record(Root, connect(0), Reaction{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestWhatIsUsedStays(t *testing.T) {
 		}
 		c.Lookup(cur, send("hot"))
 	}
-	if c.answers[c.nodes[hot.Node()].answer].spilled {
+	if c.answers[c.nodes[hot].answer].spilled {
 		t.Error("it was")
 	}
 }
@@ -105,14 +105,14 @@ func TestFullStore(t *testing.T) {
 		t.Fatalf("error %v, %+v", err, c.Stats())
 	}
 	for i, cur := range cursors[:len(cursors)-1] {
-		if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
+		if _, served, _, hit, _ := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 			t.Fatalf("request %d: %v, hit %v", i, served, hit)
 		}
 	}
 }
 
-// TestDamagedStore: what was spilled and is not there any more is a panic that says so, never another
-// answer.
+// TestDamagedStore: what was spilled and is not there any more is an error that says so, never
+// another answer.
 func TestDamagedStore(t *testing.T) {
 	for name, damage := range map[string]func(*memoryStore){
 		"cut off":  func(s *memoryStore) { s.data = s.data[:len(s.data)/2] },
@@ -128,22 +128,47 @@ func TestDamagedStore(t *testing.T) {
 		damage(store)
 		noticed := 0
 		for i, cur := range cursors {
-			func() {
-				defer func() {
-					if err, ok := recover().(error); ok {
-						var lost *SpillError
-						if noticed++; !errors.As(err, &lost) {
-							t.Errorf("%s: panic %v", name, err)
-						}
-					}
-				}()
-				if _, served, _, hit := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
-					t.Errorf("%s: request %d: %v, hit %v", name, i, served, hit)
-				}
-			}()
+			before := c.Stats()
+			_, served, _, hit, err := c.Lookup(cur, send("more"))
+			var lost *SpillError
+			switch {
+			case err == nil && (!hit || !served.Equal(answerTo(i))):
+				t.Errorf("%s: request %d: %v, hit %v", name, i, served, hit)
+			case err != nil && (!errors.As(err, &lost) || hit || c.Stats() != before):
+				t.Errorf("%s: request %d: hit %v, error %v", name, i, hit, err)
+			case err != nil:
+				noticed++
+				lostEverywhere(t, c, cur, cursors[min(i+1, len(cursors)-1)])
+			}
 		}
 		if noticed == 0 {
 			t.Errorf("%s: nobody noticed", name)
 		}
+	}
+}
+
+// lostEverywhere: whatever needs an answer that was lost, to the request that leads from cur to
+// next, returns the error, and changes nothing.
+func lostEverywhere(t *testing.T, c *Cache, cur, next NodeID) {
+	t.Helper()
+	_, record := c.Record(cur, send("more"), says("something else"))
+	_, path := c.Path(Root, next)
+	_, missing := c.Missing(Position{Root}, Position{next})
+	x := c.Cursor(Group)
+	x.at[0] = cur
+	_, _, _, lookup := x.Lookup(send("more"))
+	x.at[0] = cur
+	_, compare := x.Compare(send("more"), says("something else"))
+	for what, err := range map[string]error{"Record": record, "Path": path, "Missing": missing,
+		"Lookup":  lookup,
+		"Compare": compare} {
+		var lost *SpillError
+		if next != cur && !errors.As(err, &lost) {
+			t.Fatalf("%s: %v, want that an answer was lost", what, err)
+		}
+	}
+	if places := c.Places(Position{cur}, Position{next}); next != cur &&
+		(len(places) != 1 || places[0] != next) {
+		t.Fatalf("the places on the way are %v", places)
 	}
 }

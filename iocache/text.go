@@ -80,7 +80,8 @@ func ParseText(line string) (Entry, error) {
 	p := &textParser{rest: line}
 	e := p.entry()
 	if p.wrong || p.rest != "" {
-		return Entry{}, fmt.Errorf("iocache: %.80q is not the text of a record: it cannot be read from its byte %d on", line, len(line)-len(p.rest))
+		return Entry{}, fmt.Errorf("iocache: %.80q is not the text of a record: it cannot be read from "+
+			"its byte %d on", line, len(line)-len(p.rest))
 	}
 	return e, nil
 }

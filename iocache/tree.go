@@ -2,7 +2,6 @@ package iocache
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tandem-mc/tandem/internal/invariant"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -84,28 +84,29 @@ const nodeBytes = int64(unsafe.Sizeof(node{})+unsafe.Sizeof(slot{})) * 3 / 2
 // the place above, at which the group was started.
 const top Kind = math.MaxUint8
 
-func (c *Cache) lookup(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
-	at := c.place(cur.node)
+func (c *Cache) lookup(cur NodeID, in Input) (NodeID, Reaction, Input, bool, error) {
+	at := c.place(cur)
 	at.mustAccept(in)
 	if !at.reaches(in) {
-		return cur, Reaction{}, Input{}, true
+		return cur, Reaction{}, Input{}, true, nil
 	}
 	if in.Kind == Send {
 		return c.lookupSend(cur, in)
 	}
-	child, ok := c.control(cur.node, in)
+	child, ok := c.control(cur, in)
 	if !ok {
-		return cur, Reaction{}, in, false
+		return cur, Reaction{}, in, false, nil
 	}
-	return Cursor{child}, c.reactionOf(child), Input{}, true
+	r, err := c.reactionOf(child)
+	return child, r, Input{}, err == nil, err
 }
 
 // lookupSend walks down while bytes and edges agree. The walk may pass branching
 // points; what counts is the last answered node.
-func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool) {
+func (c *Cache) lookupSend(cur NodeID, in Input) (NodeID, Reaction, Input, bool, error) {
 	var served model.Joined
-	last, rest := cur.node, in.Data // the last answered node and what is left there
-	at, left := cur.node, in.Data
+	last, rest := cur, in.Data // the last answered node and what is left there
+	at, left := cur, in.Data
 	for len(left) > 0 {
 		child := c.child(sendEdge(at, in.Conn, left[0]))
 		if child == Root {
@@ -120,16 +121,20 @@ func (c *Cache) lookupSend(cur Cursor, in Input) (Cursor, Reaction, Input, bool)
 			continue
 		}
 		last, rest = at, left
-		served.Add(c.reactionOf(child))
+		r, err := c.reactionOf(child)
+		if err != nil {
+			return cur, Reaction{}, Input{}, false, err
+		}
+		served.Add(r)
 		if c.states[n.conns][in.Conn].gone() {
 			rest = nil // the remaining bytes reach nobody
 			break
 		}
 	}
 	if len(rest) == 0 {
-		return Cursor{last}, served.Reaction, Input{}, true
+		return last, served.Reaction, Input{}, true, nil
 	}
-	return Cursor{last}, served.Reaction, Input{Kind: Send, Conn: in.Conn, Data: rest}, false
+	return last, served.Reaction, Input{Kind: Send, Conn: in.Conn, Data: rest}, false, nil
 }
 
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
@@ -147,10 +152,11 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		return to, err
 	}
 	if child, ok := c.control(from, in); ok {
-		if want := c.reactionOf(child); !c.same(child, want, r) {
-			return 0, c.repeatedDifferently(from, in, want, r)
+		want, err := c.reactionOf(child)
+		if err == nil && !c.same(child, want, r) {
+			err = c.repeatedDifferently(from, in, want, r)
 		}
-		return child, nil
+		return child, err
 	}
 	if err := c.reserve(from, 1, r.Size()+int64(len(in.Addr))); err != nil {
 		return 0, err
@@ -191,13 +197,16 @@ func (c *Cache) recordSend(from NodeID, in Input, r Reaction) (NodeID, error) {
 		if c.states[n.conns][in.Conn].gone() {
 			w.left = nil // the remaining bytes reached nobody
 		}
-		known := c.reactionOf(child)
+		known, err := c.reactionOf(child)
+		if err != nil {
+			return 0, err
+		}
 		if len(w.left) == 0 && c.same(child, known, w.reaction) {
 			w.reaction = known
 		}
 		remainder, ok := c.unmasked(child, w.reaction, known).Minus(known)
 		if !ok || len(w.left) == 0 && !remainder.Empty() {
-			return 0, c.contradiction(child, w, in.Conn)
+			return 0, c.contradiction(child, known, w, in.Conn)
 		}
 		if first == Root {
 			first = child
@@ -259,9 +268,13 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 	below := c.answeredBelow(tops)
 	remainders := make([]Reaction, len(below))
 	for i, n := range below {
-		remainder, ok := c.unmasked(n, c.reactionOf(n), w.reaction).Minus(w.reaction)
+		known, err := c.reactionOf(n)
+		if err != nil {
+			return 0, err
+		}
+		remainder, ok := c.unmasked(n, known, w.reaction).Minus(w.reaction)
 		if !ok {
-			return 0, c.contradiction(n, w, conn)
+			return 0, c.contradiction(n, known, w, conn)
 		}
 		remainders[i] = remainder
 	}
@@ -278,14 +291,18 @@ func (c *Cache) answerBranch(w walk, conn int, cut NodeID, unverified bool) (Nod
 
 // contradiction is the error for a walk that does not agree with the reaction of
 // the node known, whose base is the walk's.
-func (c *Cache) contradiction(known NodeID, w walk, conn int) error {
+func (c *Cache) contradiction(known NodeID, want Reaction, w walk, conn int) error {
 	earlier := c.inputOf(known)
+	path, err := c.Path(c.Tree(w.base), w.base)
+	if err != nil {
+		return err
+	}
 	return &Inconsistency{
-		Path:    c.Path(c.Tree(w.base), w.base),
+		Path:    path,
 		Earlier: earlier,
 		Now:     Input{Kind: Send, Conn: conn, Data: w.request},
 		Cut:     c.nodes[known].unverified || !bytes.Equal(earlier.Data, w.request),
-		Want:    c.reactionOf(known),
+		Want:    want,
 		Got:     w.reaction,
 	}
 }
@@ -338,7 +355,7 @@ func (c *Cache) link(n node) NodeID {
 func (c *Cache) split(child NodeID, length int) NodeID {
 	parent, conn, label := c.nodes[child].parent, c.nodes[child].conn, c.nodes[child].label
 	if length <= 0 || length >= len(label) {
-		panic(fmt.Sprintf("iocache: split of an edge of %d bytes after %d", len(label), length))
+		invariant.Failf("iocache: split of an edge of %d bytes after %d", len(label), length)
 	}
 	c.unlink(child)
 	branch := c.link(node{parent: parent, kind: Send, conn: conn, label: label[:length]})
@@ -445,14 +462,15 @@ func (c *Cache) stepOf(n NodeID) Input {
 	case d.kind == Pass && d.label != "":
 		n, err := strconv.ParseInt(d.label, 10, 64)
 		if err != nil {
-			panic("iocache: the label of a place is damaged: " + err.Error())
+			invariant.Failf("iocache: the label of a place is damaged: %v", err)
 		}
 		in.Most = time.Duration(n)
 	}
 	return in
 }
 
-// labelOf is what tells the edge of an input, but a Send, from others of its kind on its connection.
+// labelOf is what tells the edge of an input, but a Send, from others of its kind on its
+// connection.
 func labelOf(in Input) string {
 	if in.Kind == Pass && in.Most != 0 {
 		return strconv.FormatInt(int64(in.Most), 10)
@@ -462,7 +480,7 @@ func labelOf(in Input) string {
 
 func (c *Cache) mustBePlace(n NodeID) {
 	if n < 0 || int(n) >= len(c.nodes) || !c.nodes[n].answered {
-		panic(fmt.Sprintf("iocache: there is no place %d", n))
+		invariant.Failf("iocache: there is no place %d", n)
 	}
 }
 

@@ -141,7 +141,7 @@ func (w world) group() *simulated { return &simulated{memory: w.seed, chunked: w
 func (w world) replay(c *Cache, to NodeID) (*simulated, Reaction, error) {
 	group := w.group()
 	var seen Reaction
-	for _, step := range c.Path(Root, to) {
+	for _, step := range must(c.Path(Root, to)) {
 		got := group.perform(step.Input)
 		seen = accumulate(seen, got)
 		if err := c.Compare(step, got); err != nil {
@@ -251,7 +251,8 @@ func (h history) inputs() []Input {
 	return inputs
 }
 
-// noticed is what the peers notice of a history: not what is sent on a connection that they have reset.
+// noticed is what the peers notice of a history: not what is sent on a connection that they have
+// reset.
 func (w world) noticed(h history) history {
 	group := w.group()
 	return slices.DeleteFunc(slices.Clone(h), func(token string) bool {
@@ -332,28 +333,29 @@ func TestTwin(t *testing.T) {
 		w := &twin{world: drawWorld(t, false), made: map[string]int{"": 0}, images: map[string]string{}}
 		nodes := map[NodeID]string{Root: ""}
 		for range rapid.IntRange(1, 30).Draw(t, "executions") {
-			cur, h := c.Cursor(), history{}
+			cur, h := Root, history{}
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
 				cur, h = twinStep(t, c, w, cur, h)
-				if was, ok := nodes[cur.Node()]; ok && was != h.key() {
-					t.Fatalf("place %d is both %q and %q", cur.Node(), was, h.key())
+				if was, ok := nodes[cur]; ok && was != h.key() {
+					t.Fatalf("place %d is both %q and %q", cur, was, h.key())
 				}
-				nodes[cur.Node()] = h.key()
+				nodes[cur] = h.key()
 			}
 		}
 		c.checkTree(t)
 	})
 }
 
-func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, history) {
+func twinStep(t *rapid.T, c *Cache, w *twin, cur NodeID, h history) (NodeID, history) {
 	in := w.drawInput(t, w.after(h).conns, len(h) > 0)
-	next, served, rest, hit := c.Lookup(cur, in)
+	next, served, rest, hit, _ := c.Lookup(cur, in)
 	wantNext, wantHit := w.lookup(h, in)
 	if want := w.between(h, wantNext); hit != wantHit || !served.Equal(want) {
-		t.Fatalf("%v after %q: hit %v with %v, want %v with %v\n%s", in, h.key(), hit, served, wantHit, want, c.dump())
+		t.Fatalf("%v after %q: hit %v with %v, want %v with %v\n"+
+			"%s", in, h.key(), hit, served, wantHit, want, c.dump())
 	}
 	if !hit {
-		standing, _, err := w.replay(c, next.Node())
+		standing, _, err := w.replay(c, next)
 		if err != nil {
 			t.Fatalf("replay of %q: %v\n%s", wantNext.key(), err, c.dump())
 		}
@@ -366,13 +368,15 @@ func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, his
 		wantNext = w.record(wantNext, rest)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "image") == 0 {
-		image := fmt.Sprint("image-", next.Node())
-		c.SetImage(Vector{next.Node()}, image)
+		image := fmt.Sprint("image-", next)
+		c.SetImage(Position{next}, image)
 		w.images[wantNext.key()] = image
 	}
-	at, image, ok := c.Nearest(Vector{next.Node()})
-	if wantAt, wantImage := w.nearest(wantNext); image != wantImage || ok != (wantImage != "") || ok && pathHistory(c, at[0]).key() != wantAt.key() {
-		t.Fatalf("nearest checkpoint of %q: %q at %v, want %q at %q", wantNext.key(), image, at, wantImage, wantAt.key())
+	at, image, ok := c.Nearest(Position{next})
+	if wantAt, wantImage := w.nearest(wantNext); image != wantImage || ok != (wantImage != "") || ok &&
+		pathHistory(c, at[0]).key() != wantAt.key() {
+		t.Fatalf("nearest checkpoint of %q: %q at %v, want %q at "+
+			"%q", wantNext.key(), image, at, wantImage, wantAt.key())
 	}
 	return next, wantNext
 }
@@ -380,7 +384,7 @@ func twinStep(t *rapid.T, c *Cache, w *twin, cur Cursor, h history) (Cursor, his
 // pathHistory is the history of a place, from its path.
 func pathHistory(c *Cache, n NodeID) history {
 	h := history{}
-	for _, step := range c.Path(Root, n) {
+	for _, step := range must(c.Path(Root, n)) {
 		h = h.with(step.Input)
 	}
 	return h
@@ -435,14 +439,15 @@ func TestPeerThatSeesWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, w := New(Limits{}), drawWorld(t, true)
 		for range rapid.IntRange(1, 30).Draw(t, "executions") {
-			cur := c.Cursor()
+			cur := Root
 			var seen Reaction
 			for range rapid.IntRange(1, 8).Draw(t, "inputs") {
-				in := w.drawInput(t, c.place(cur.node).conns, cur.Node() != Root)
+				in := w.drawInput(t, c.place(cur).conns, cur != Root)
 				next, answer, err := w.ask(t, c, cur, in, seen)
 				if err != nil {
 					var contradiction *Inconsistency
-					if !errors.As(err, &contradiction) || contradiction.Want.Equal(contradiction.Got) && !contradiction.Cut {
+					if !errors.As(err, &contradiction) || contradiction.Want.Equal(contradiction.Got) &&
+						!contradiction.Cut {
 						t.Fatalf("not a contradiction: %v", err)
 					}
 					c.checkTree(t)
@@ -460,10 +465,10 @@ func TestPeerThatSeesWrites(t *testing.T) {
 
 // ask does what a checker does with an input: look it up, and on a
 // miss bring a group to the place and ask it.
-func (w world) ask(t *rapid.T, c *Cache, cur Cursor, in Input, seen Reaction) (Cursor, Reaction, error) {
-	next, answer, rest, hit := c.Lookup(cur, in)
+func (w world) ask(t *rapid.T, c *Cache, cur NodeID, in Input, seen Reaction) (NodeID, Reaction, error) {
+	next, answer, rest, hit, _ := c.Lookup(cur, in)
 	var onPath Reaction
-	for _, step := range c.Path(Root, next.Node()) {
+	for _, step := range must(c.Path(Root, next)) {
 		onPath = accumulate(onPath, step.Reaction)
 	}
 	if got := accumulate(seen, answer); !got.Equal(onPath) {
@@ -472,7 +477,7 @@ func (w world) ask(t *rapid.T, c *Cache, cur Cursor, in Input, seen Reaction) (C
 	if hit {
 		return next, answer, nil
 	}
-	standing, said, err := w.replay(c, next.Node())
+	standing, said, err := w.replay(c, next)
 	if err != nil {
 		return cur, answer, err
 	}

@@ -32,7 +32,8 @@ func drawTree(r *rand.Rand, depth int, branching, scale, answered, reads float64
 			return
 		}
 		for alternatives := 1; alternatives > 0; alternatives-- {
-			child := &modelNode{parent: n, cost: scale * (0.5 + r.Float64()), answered: r.Float64() < answered, connects: r.Float64() < 0.1}
+			child := &modelNode{parent: n, cost: scale * (0.5 + r.Float64()),
+				answered: r.Float64() < answered, connects: r.Float64() < 0.1}
 			if r.Float64() < reads {
 				child.reads = 1
 			}
@@ -131,7 +132,8 @@ func (m *model) stand(to *modelNode, forecast float64) {
 	if len(way) == 0 {
 		return
 	}
-	step := Step{Kind: Return, SincePhysical: len(way), Inputs: m.inputs, Returns: m.returns, Images: m.images, Forecast: forecast, Cost: m.known()}
+	step := Step{Kind: Return, SincePhysical: len(way), Inputs: m.inputs, Returns: m.returns,
+		Images: m.images, Forecast: forecast, Cost: m.known()}
 	step.Replay = milliseconds(m.given / float64(m.all) * float64(len(way)))
 	if m.strategy.Checkpoint(step) {
 		m.save(to)
@@ -185,17 +187,20 @@ func (m *model) known() time.Duration {
 
 func milliseconds(t float64) time.Duration { return time.Duration(t * float64(time.Millisecond)) }
 
-// TestAdaptiveInModel compares adaptive with the best of the others, each time the best one for a random tree
-// and random costs, over three orders of magnitude. It knows no more of the tree than what was gone through, so it
-// is not always the best; every other one is many times worse than the best one somewhere.
+// TestAdaptiveInModel compares adaptive with the best of the others, each time the best one for a
+// random tree and random costs, over three orders of magnitude. It knows no more of the tree than
+// what was gone through, so it is not always the best; every other one is many times worse than the
+// best one somewhere.
 func TestAdaptiveInModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	magnitudes := func(from, to float64) float64 { return math.Pow(10, from+r.Float64()*(to-from)) }
 	ratios := map[string][]float64{}
 	for range 1000 {
 		reads := []float64{0, 0, 0.1, 0.5}[r.IntN(4)]
-		tree := drawTree(r, 3+r.IntN(60), []float64{0.02, 0.05, 0.1, 0.2}[r.IntN(4)], magnitudes(-2, 1), r.Float64(), reads)
-		costs := modelCosts{checkpoint: magnitudes(-1, 2), restore: magnitudes(-1, 2), guess: magnitudes(-0.5, 0.5)}
+		tree := drawTree(r, 3+r.IntN(60), []float64{0.02, 0.05, 0.1, 0.2}[r.IntN(4)], magnitudes(-2, 1),
+			r.Float64(), reads)
+		costs := modelCosts{checkpoint: magnitudes(-1, 2), restore: magnitudes(-1, 2),
+			guess: magnitudes(-0.5, 0.5)}
 		costs.restart = costs.restore * (1 + 4*r.Float64())
 		best, cost := math.Inf(1), map[string]float64{}
 		for _, n := range named {
@@ -220,7 +225,8 @@ func TestAdaptiveInModel(t *testing.T) {
 			}
 		}
 		worst := list[len(list)-1]
-		t.Logf("%-13s cost against the best of the others: mean %.2f, median %.2f, worst %.1f; within 1.1 of it: %d of %d",
+		t.Logf("%-13s cost against the best of the others: mean %.2f, median %.2f, worst %.1f; within 1.1 "+
+			"of it: %d of %d",
 			name, mean, list[len(list)/2], worst, within, len(list))
 		if name == "adaptive" && (mean > 1.02 || worst > 2 || within < len(list)*93/100) {
 			t.Error("adaptive is worse than it was")
@@ -228,12 +234,14 @@ func TestAdaptiveInModel(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSavesWhatIsExpensive: before the search has come back at all, what six checkpoints would pay for is saved.
+// TestAdaptiveSavesWhatIsExpensive: before the search has come back at all, what six checkpoints
+// would pay for is saved.
 func TestAdaptiveSavesWhatIsExpensive(t *testing.T) {
 	const cost = 3 * time.Millisecond
 	for replay, want := range map[time.Duration]bool{5 * cost: false, 6 * cost: true} {
 		for _, inputs := range []int{1, 100} {
-			step := Step{Kind: Connect, Depth: 1, SincePhysical: 1, Inputs: inputs, Replay: replay, Cost: cost}
+			step := Step{Kind: Connect, Depth: 1, SincePhysical: 1, Inputs: inputs, Replay: replay,
+				Cost: cost}
 			if got := (Adaptive{}).Checkpoint(step); got != want {
 				t.Errorf("after %d inputs, of which the last took %v: %v", inputs, replay, got)
 			}

@@ -18,9 +18,10 @@ import (
 
 // Strategy decides whether to take a physical checkpoint.
 type Strategy interface {
-	// Checkpoint is asked when the peers have been started, after each input that reached them for the first time, and
-	// when they were brought back by giving inputs again, before the search goes on there. They are quiescent. True asks
-	// for a physical checkpoint of the state after the step.
+	// Checkpoint is asked when the peers have been started, after each input that reached them for
+	// the first time, and when they were brought back by giving inputs again, before the search
+	// goes on there. They are quiescent. True asks for a physical checkpoint of the state after the
+	// step.
 	Checkpoint(Step) bool
 }
 
@@ -28,7 +29,8 @@ type Strategy interface {
 type Step struct {
 	Kind          Kind
 	ResponseBytes int // what the peers sent until they were quiescent, in bytes
-	// Answered says that they did something that the program can notice: sent something, ended, broke, refused or opened a connection, or ended.
+	// Answered says that they did something that the program can notice: sent something, ended,
+	// broke, refused or opened a connection, or ended.
 	Answered      bool
 	Depth         int // inputs since the peers were started, this one included
 	SincePhysical int // inputs since the nearest physical checkpoint, this one included
@@ -38,8 +40,8 @@ type Step struct {
 	// Blind says that there is a peer of which nobody knows what it has read.
 	Blind bool
 	// What was measured so far. Replay is how long it takes to give the inputs since the nearest
-	// physical checkpoint again, or after a Start, to start the peers; Cost how long it takes to take
-	// one, as far as that is known.
+	// physical checkpoint again, or after a Start, to start the peers; Cost how long it takes to
+	// take one, as far as that is known.
 	Replay, Cost time.Duration
 	Inputs       int // that the peers were given for the first time, this one included
 	Returns      int // how often the peers had to be taken back
@@ -48,7 +50,8 @@ type Step struct {
 	Forecast float64
 }
 
-// mustSave says that the peers may do something else when they are started or given the input again.
+// mustSave says that the peers may do something else when they are started or given the input
+// again.
 func (s Step) mustSave() bool { return s.Reads > 0 || s.Blind }
 
 // Kind is the kind of an input.
@@ -62,11 +65,13 @@ const (
 	Close                // the SUT closed a connection
 	Pass                 // the peers' time passed until a timer of theirs was due
 	Start                // no input: the peers were started
-	Return               // no input: they were brought back by giving inputs again, to where the search goes on
-	kinds                // their number
+	// no input: they were brought back by giving inputs again, to where the search goes on
+	Return
+	kinds // their number
 )
 
-var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Pass: "pass", Start: "start", Return: "return"}
+var kindNames = [kinds]string{Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close",
+	Pass: "pass", Start: "start", Return: "return"}
 
 func (k Kind) String() string {
 	if k >= kinds {
@@ -99,13 +104,14 @@ func Names() []string {
 	return names
 }
 
-// ByName returns the strategy of that name. What follows a comma changes it: "after-io,every=3" is Every
-// with 3, "after-io,images=100" Budget with 100. The error lists what there is.
+// ByName returns the strategy of that name. What follows a comma changes it: "after-io,every=3" is
+// Every with 3, "after-io,images=100" Budget with 100. The error lists what there is.
 func ByName(name string) (Strategy, error) {
 	first, changes, changed := strings.Cut(name, ",")
 	i := slices.IndexFunc(named, func(n namedStrategy) bool { return n.name == first })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no checkpoint strategy %q: choose one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("there is no checkpoint strategy %q: choose one of "+
+			"%s", name, strings.Join(Names(), ", "))
 	}
 	s := named[i].strategy
 	for changed {
@@ -115,13 +121,15 @@ func ByName(name string) (Strategy, error) {
 		n, err := strconv.Atoi(value)
 		switch {
 		case err != nil || n < 1 || n > maxNumber:
-			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, N from 1 to %d", name, maxNumber)
+			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, N "+
+				"from 1 to %d", name, maxNumber)
 		case key == "every":
 			s = Every{s, n}
 		case key == "images":
 			s = Budget{s, n}
 		default:
-			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, not %q", name, key)
+			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, not "+
+				"%q", name, key)
 		}
 	}
 	return s, nil

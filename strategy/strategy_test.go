@@ -54,7 +54,8 @@ func TestTable(t *testing.T) {
 			if step.Kind != Start && step.Kind != Return {
 				since[j]++
 			}
-			step.SincePhysical, step.Images, step.Replay = since[j], images[j], time.Duration(since[j])*time.Millisecond
+			step.SincePhysical, step.Images, step.Replay = since[j], images[j],
+				time.Duration(since[j])*time.Millisecond
 			decision := "-"
 			if s.Checkpoint(step) {
 				decision, since[j] = fmt.Sprintf("after %d", since[j]), 0
@@ -82,7 +83,8 @@ func TestTable(t *testing.T) {
 func TestByNameSaysWhatThereIs(t *testing.T) {
 	for _, name := range []string{"", "Always", "after", "after-io=3"} {
 		_, err := ByName(name)
-		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-nd, after-connect, adaptive, after-io, always", name)
+		want := fmt.Sprintf("there is no checkpoint strategy %q: choose one of never, after-nd, "+
+			"after-connect, adaptive, after-io, always", name)
 		if err == nil || err.Error() != want {
 			t.Errorf("ByName(%q): %v, want %s", name, err, want)
 		}
@@ -101,10 +103,13 @@ func TestKindNames(t *testing.T) {
 
 func TestByNameRefusesChanges(t *testing.T) {
 	for name, says := range map[string]string{
-		"after-io,": "write every=N or images=N, N from 1 to 1000000", "always,every": "write every=N", "always,every=0": "N from 1",
-		"never,images=1000001": "N from 1", "always,depth=3": `not "depth"`, "always,every=2,": "write every=N",
+		"after-io,": "write every=N or images=N, N from 1 to " +
+			"1000000", "always,every": "write every=N", "always,every=0": "N from 1",
+		"never,images=1000001": "N from 1", "always,depth=3": `not "depth"`,
+		"always,every=2,": "write every=N",
 	} {
-		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), name) {
+		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("ByName(%q): %v, want %s", name, err, says)
 		}
 	}

@@ -1,7 +1,8 @@
 // Package invariant states what must be true whatever the input, in releases too: a broken
 // invariant is a mistake in this program, and going on could give a wrong verdict.
 //
-// What a user, a file, a peer or the kernel can cause is not an invariant: that is an error, and is returned.
+// What a user, a file, a peer or the kernel can cause is not an invariant: that is an error, and is
+// returned.
 package invariant
 
 import "fmt"
@@ -14,8 +15,8 @@ type Violation struct {
 
 func (v *Violation) Error() string { return "a mistake in Tandem itself: " + v.Rule }
 
-// Check panics with a *Violation unless the condition holds. The rule says what was violated. It costs a
-// comparison; where the rule is to name values use Failf behind an if.
+// Check panics with a *Violation unless the condition holds. The rule says what was violated. It
+// costs a comparison; where the rule is to name values use Failf behind an if.
 func Check(holds bool, rule string) {
 	if !holds {
 		panic(&Violation{rule})

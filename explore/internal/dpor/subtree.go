@@ -6,6 +6,7 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/explore/internal/wakeup"
+	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
 // Full implements core.Tree.
@@ -153,9 +154,7 @@ func (d *Search) Merge(p *core.Subtree) bool {
 // reuse: there are never more of them than there were parts at a time. From now on who uses the
 // part, or has it used again, panics: two would share what they change.
 func (d *Search) Recycle(p *core.Subtree) {
-	if slices.Contains(d.Subtrees, p) {
-		panic("explore: a part is to be used again that the search may still join")
-	}
+	invariant.Check(!slices.Contains(d.Subtrees, p), "explore: a subtree is recycled that may still be merged")
 	part := p.Search.(*Search)
 	p.Search = nil
 	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them

@@ -1,9 +1,8 @@
 package trace
 
 import (
-	"fmt"
-
 	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
 // Fingerprint returns a hash of the partial order (Mazurkiewicz trace) that an
@@ -15,7 +14,7 @@ func Fingerprint(e core.Execution) uint64 {
 	t := New()
 	for i := range e.Transitions {
 		if _, err := t.Push(&e.Transitions[i]); err != nil {
-			panic(fmt.Sprintf("explore: Fingerprint: %v", err))
+			invariant.Failf("explore: Fingerprint of a log that is wrong: %v", err)
 		}
 	}
 	// An event is its goroutine, its choice and the set of the events up to it, which

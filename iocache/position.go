@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
 // Vector is where an execution or a group stands: its place in the tree of the group, and then,
 // in connection scope, its place in the tree of each connection, in any order. In
 // group scope it has one element; in connection scope the first element is where the group
 // was started.
-type Vector []NodeID
+type Position []NodeID
 
 // image is a physical checkpoint.
 type image struct {
-	at   Vector // sorted but for its first element
+	at   Position // sorted but for its first element
 	name string
 }
 
 // canonical is the form of a vector in which equal ones are identical.
-func (v Vector) canonical() Vector {
+func (v Position) canonical() Position {
 	v = slices.Clone(v)
 	slices.Sort(v[1:])
 	return v
@@ -27,17 +29,15 @@ func (v Vector) canonical() Vector {
 
 // key is the place of a vector under which its image is kept: any would do, and the newest
 // is that of the fewest images.
-func (v Vector) key() NodeID { return slices.Max(v) }
+func (v Position) key() NodeID { return slices.Max(v) }
 
 // imageBytes estimates what an image costs.
 func imageBytes(i image) int64 { return int64(64 + 4*cap(i.at) + len(i.name)) }
 
 // SetImage notes that a physical checkpoint of the group exists at v, under the
 // name image, which must not be empty. It replaces an earlier one.
-func (c *Cache) SetImage(v Vector, name string) {
-	if name == "" {
-		panic("iocache: SetImage with an empty image name")
-	}
+func (c *Cache) SetImage(v Position, name string) {
+	invariant.Check(name != "", "iocache: SetImage with an empty image name")
 	for _, n := range v {
 		c.mustBePlace(n)
 	}
@@ -50,7 +50,7 @@ func (c *Cache) SetImage(v Vector, name string) {
 
 // DropImage notes that there is no physical checkpoint at v any more. It does
 // nothing where there was none.
-func (c *Cache) DropImage(v Vector) {
+func (c *Cache) DropImage(v Position) {
 	v = v.canonical()
 	list := c.images[v.key()]
 	i := slices.IndexFunc(list, func(i image) bool { return slices.Equal(i.at, v) })
@@ -77,10 +77,10 @@ func (c *Cache) ForgetImages() {
 	c.imageCount = 0
 }
 
-// Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v
-// if each of its places is above the place of v in that tree, or is it. If there is none, ok is false:
+// Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v if
+// each of its places is above the place of v in that tree, or is it. If there is none, ok is false:
 // the group has to be started anew. What it returns must not be modified.
-func (c *Cache) Nearest(v Vector) (at Vector, name string, ok bool) {
+func (c *Cache) Nearest(v Position) (at Position, name string, ok bool) {
 	all := c.rank(v)
 	fewest := 0
 	for n := range c.ranks {
@@ -95,7 +95,7 @@ func (c *Cache) Nearest(v Vector) (at Vector, name string, ok bool) {
 }
 
 // Distance is how many inputs lead from one vector to another; ok is false if none do.
-func (c *Cache) Distance(from, to Vector) (inputs int, ok bool) {
+func (c *Cache) Distance(from, to Position) (inputs int, ok bool) {
 	return c.missing(from, c.rank(to))
 }
 
@@ -106,7 +106,7 @@ type rank struct {
 }
 
 // rank finds every place above those of v, and adds up how many inputs lead to v at all.
-func (c *Cache) rank(v Vector) (all int) {
+func (c *Cache) rank(v Position) (all int) {
 	clear(c.ranks)
 	for _, n := range v {
 		c.mustBePlace(n)
@@ -126,7 +126,7 @@ func (c *Cache) rank(v Vector) (all int) {
 }
 
 // missing is Distance to the vector that was ranked.
-func (c *Cache) missing(from Vector, all int) (inputs int, ok bool) {
+func (c *Cache) missing(from Position, all int) (inputs int, ok bool) {
 	inputs = all
 	for _, n := range from {
 		r, above := c.ranks[n]
@@ -148,19 +148,35 @@ func (c *Cache) inputsTo(n NodeID) (inputs int) {
 
 // Missing lists what to replay to bring a group that stands at from to the vector to, tree
 // by tree: in connection scope no other order is better. It panics unless from serves to.
-func (c *Cache) Missing(from, to Vector) []Step {
+func (c *Cache) Missing(from, to Position) ([]Step, error) {
 	if _, ok := c.Distance(from, to); !ok {
-		panic(fmt.Sprintf("iocache: no inputs lead from %v to %v", from, to))
+		invariant.Failf("iocache: no inputs lead from %v to %v", from, to)
 	}
 	var steps []Step
 	for _, n := range to {
-		steps = append(steps, c.Path(c.in(from, c.Tree(n)), n)...)
+		path, err := c.Path(c.in(from, c.Tree(n)), n)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, path...)
 	}
-	return steps
+	return steps, nil
+}
+
+// Places lists the places that Missing leads to, in the same order. It reads no reaction.
+func (c *Cache) Places(from, to Position) (places []NodeID) {
+	for _, n := range to {
+		begin := len(places)
+		for top := c.in(from, c.Tree(n)); n != top; n = c.base(n) {
+			places = append(places, n)
+		}
+		slices.Reverse(places[begin:])
+	}
+	return places
 }
 
 // MissingKinds counts the inputs that Missing lists, by kind.
-func (c *Cache) MissingKinds(from, to Vector) map[Kind]int {
+func (c *Cache) MissingKinds(from, to Position) map[Kind]int {
 	kinds := map[Kind]int{}
 	for _, n := range to {
 		for top := c.in(from, c.Tree(n)); n != top; n = c.base(n) {
@@ -171,7 +187,7 @@ func (c *Cache) MissingKinds(from, to Vector) map[Kind]int {
 }
 
 // in is the place of a vector in a tree.
-func (c *Cache) in(v Vector, tree NodeID) NodeID {
+func (c *Cache) in(v Position, tree NodeID) NodeID {
 	for _, n := range v {
 		if c.Tree(n) == tree {
 			return n
@@ -181,7 +197,7 @@ func (c *Cache) in(v Vector, tree NodeID) NodeID {
 }
 
 // After is the vector of a group that stood at v and was given the input that leads to n.
-func (c *Cache) After(v Vector, n NodeID) Vector {
+func (c *Cache) After(v Position, n NodeID) Position {
 	v = slices.Clone(v)
 	for i := range v {
 		if c.Tree(v[i]) == c.Tree(n) {
@@ -215,8 +231,8 @@ func (c *Cache) tree(from NodeID, name string) (NodeID, bool) {
 	return tree, tree != Root
 }
 
-// makeTree makes the tree of a connection, if there is none yet. It begins with the states conns: of
-// a connection that the peers have opened, there is one.
+// makeTree makes the tree of a connection, if there is none yet. It begins with the states conns:
+// of a connection that the peers have opened, there is one.
 func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, error) {
 	if tree, ok := c.tree(from, name); ok {
 		return tree, nil
@@ -224,5 +240,6 @@ func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, e
 	if err := c.reserve(from, 2, int64(len(name))); err != nil { // with the place after the connect
 		return 0, err
 	}
-	return c.add(node{parent: from, kind: top, label: strings.Clone(name), answered: true, conns: c.shareStates(conns)}), nil
+	return c.add(node{parent: from, kind: top, label: strings.Clone(name), answered: true,
+		conns: c.shareStates(conns)}), nil
 }

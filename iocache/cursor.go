@@ -3,6 +3,8 @@ package iocache
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
 // Scope says what an answer of the peers may depend on.
@@ -24,39 +26,42 @@ func (s Scope) String() string {
 
 // Execution is where an execution stands in the cache, in either scope: the cursor. Connections are
 // numbered by the order in which the execution opens them.
-type Execution struct {
+type Cursor struct {
 	cache *Cache
 	scope Scope
-	at    Vector // in connection scope at[1+n] is the place of connection n
-	last  int    // in at, of the place that the last input led to
+	at    Position // in connection scope at[1+n] is the place of connection n
+	last  int      // in at, of the place that the last input led to
 }
 
 // Execution returns a fresh execution, at the root.
-func (c *Cache) Execution(s Scope) *Execution {
-	return &Execution{cache: c, scope: s, at: Vector{Root}}
+func (c *Cache) Cursor(s Scope) *Cursor {
+	return &Cursor{cache: c, scope: s, at: Position{Root}}
 }
 
 // Rewind puts the execution back to the start.
-func (x *Execution) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
+func (x *Cursor) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
 
 // At is where it stands. The vector is valid until the execution goes on.
-func (x *Execution) At() Vector { return x.at }
+func (x *Cursor) At() Position { return x.at }
 
 // Node is the place that the last input led to.
-func (x *Execution) Node() NodeID { return x.at[x.last] }
+func (x *Cursor) Node() NodeID { return x.at[x.last] }
 
 // Lookup answers an input as Cache.Lookup does. The rest of a miss is the input that the
 // group must be given when it stands At the execution's places. In connection scope a Connect
 // needs its Name.
-func (x *Execution) Lookup(in Input) (served Reaction, rest Input, hit bool) {
+func (x *Cursor) Lookup(in Input) (served Reaction, rest Input, hit bool, err error) {
 	i, local := x.localise(in)
 	cur := x.at[0]
 	if i < len(x.at) {
 		cur, x.last = x.at[i], i
 	}
-	next, served, rest, hit := x.cache.Lookup(Cursor{cur}, local)
-	if next.node != cur {
-		x.move(i, next.node)
+	next, served, rest, hit, err := x.cache.Lookup(cur, local)
+	if err != nil {
+		return Reaction{}, Input{}, false, err
+	}
+	if next != cur {
+		x.move(i, next)
 	}
 	if rest.Kind != 0 {
 		rest.Conn = in.Conn
@@ -64,11 +69,11 @@ func (x *Execution) Lookup(in Input) (served Reaction, rest Input, hit bool) {
 	if hit {
 		x.adopt(in, served)
 	}
-	return x.globalise(served, in), rest, hit
+	return x.globalise(served, in), rest, hit, nil
 }
 
 // adopt adds the connections that the group has opened in its reaction to in.
-func (x *Execution) adopt(in Input, r Reaction) {
+func (x *Cursor) adopt(in Input, r Reaction) {
 	for k := range r.Opened {
 		if x.scope == Group {
 			return
@@ -84,7 +89,7 @@ func (x *Execution) adopt(in Input, r Reaction) {
 // Record adds what the group has answered to in, as Cache.Record does, and moves
 // behind it. The entry is what was recorded, for a file. In connection scope an answer on
 // another connection than that of the input is a *Dependence.
-func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
+func (x *Cursor) Record(in Input, r Reaction) (Entry, error) {
 	i, local := x.localise(in)
 	at := x.at[0]
 	if i < len(x.at) {
@@ -96,19 +101,20 @@ func (x *Execution) Record(in Input, r Reaction) (Entry, error) {
 			return Entry{}, err
 		}
 	}
-	next, err := x.cache.Record(Cursor{at}, local, r)
+	next, err := x.cache.Record(at, local, r)
 	if err != nil {
 		return Entry{}, err
 	}
-	x.move(i, next.node)
+	x.move(i, next)
 	x.adopt(in, r)
 	return Entry{At: at, Input: local, Reaction: r}, nil
 }
 
-// Compare goes on with an input that was answered elsewhere. Known is whether the cache has
-// an answer to it; if that is another one, the error is an *Inconsistency, or a *Dependence if
-// something arrived on another connection. After an input that is not known, none on that connection is.
-func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
+// Compare goes on with an input that was answered elsewhere. Known is whether the cache has an
+// answer to it; if that is another one, the error is an *Inconsistency, or a *Dependence if
+// something arrived on another connection. After an input that is not known, none on that
+// connection is.
+func (x *Cursor) Compare(in Input, got Reaction) (known bool, err error) {
 	i, local := x.localise(in)
 	if i > 0 {
 		if got, err = Own(got, in); err != nil {
@@ -124,15 +130,20 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 		x.move(i, unknown)
 		return false, nil
 	}
-	next, want, _, hit := x.cache.lookup(Cursor{cur}, local)
+	next, want, _, hit, err := x.cache.lookup(cur, local)
+	if err != nil {
+		return false, err
+	}
 	if !hit {
 		x.move(i, unknown)
 		return false, nil
 	}
-	x.move(i, next.node)
-	if got = got.Normal(); !x.cache.same(next.node, want, got) {
+	x.move(i, next)
+	if got = got.Normal(); !x.cache.same(next, want, got) {
 		err := x.cache.repeatedDifferently(cur, local, want, got)
-		err.Reordered = true
+		if i, ok := err.(*Inconsistency); ok {
+			i.Reordered = true
+		}
 		return true, err
 	}
 	return true, nil
@@ -142,24 +153,25 @@ func (x *Execution) Compare(in Input, got Reaction) (known bool, err error) {
 const unknown NodeID = -1
 
 // localise finds the tree of an input, as an index of at, and the input as it is there.
-func (x *Execution) localise(in Input) (int, Input) {
+func (x *Cursor) localise(in Input) (int, Input) {
 	if x.scope == Group || in.Kind == Choose {
 		in.Name = ""
 		return 0, in
 	}
 	if in.Opens() != (in.Name != "") {
-		panic(fmt.Sprintf("iocache: in connection scope connects and listens have names, and nothing else has: %v", in))
+		invariant.Failf("iocache: in connection scope connects and listens have names, and nothing else "+
+			"has: %v", in)
 	}
 	i := 1 + in.Conn
 	if in.Conn < 0 || i > len(x.at) || in.Opens() != (i == len(x.at)) {
-		panic(fmt.Sprintf("iocache: %v, and %d connections were opened", in, len(x.at)-1))
+		invariant.Failf("iocache: %v, and %d connections were opened", in, len(x.at)-1)
 	}
 	in.Conn = 0
 	return i, in
 }
 
-// Own is a reaction to an input as it is in the tree of the input's connection, which is number
-// 0 there. It is a *Dependence if something arrived on another connection. A Listen has what arrived
+// Own is a reaction to an input as it is in the tree of the input's connection, which is number 0
+// there. It is a *Dependence if something arrived on another connection. A Listen has what arrived
 // on the connections that the group then opened with it; those follow it in number.
 func Own(r Reaction, in Input) (Reaction, error) {
 	r = r.Normal()
@@ -188,14 +200,14 @@ func shifted(r Reaction, by int) Reaction {
 }
 
 // globalise is the inverse of Own.
-func (x *Execution) globalise(r Reaction, in Input) Reaction {
+func (x *Cursor) globalise(r Reaction, in Input) Reaction {
 	if x.scope == Group || in.Conn == 0 || len(r.Deliveries)+len(r.Opened) == 0 {
 		return r
 	}
 	return shifted(r, in.Conn)
 }
 
-func (x *Execution) move(i int, to NodeID) {
+func (x *Cursor) move(i int, to NodeID) {
 	if i == len(x.at) {
 		x.at = append(x.at, to)
 	}
@@ -211,6 +223,7 @@ type Dependence struct {
 
 // Error says what has happened where.
 func (e *Dependence) Error() string {
-	return fmt.Sprintf("the connections to the peers depend on each other: after\n  %v\nthe peers did, on other connections too,\n  %v\n"+
+	return fmt.Sprintf("the connections to the peers depend on each other: after\n  %v\n"+
+		"the peers did, on other connections too,\n  %v\n"+
 		"Scope connection takes it that this does not happen. Use scope group", e.Input, e.Reaction)
 }

@@ -59,7 +59,8 @@ func (w *peersTwin) perform(g *groupTwin, tree string, in Input) Reaction {
 	}
 	var r Reaction
 	for _, b := range in.Data {
-		if in.Data = []byte{b}; (place{conns: part.conns}).reaches(in) { // else the rest reaches nobody
+		// else the rest reaches nobody
+		if in.Data = []byte{b}; (place{conns: part.conns}).reaches(in) {
 			g.histories[tree] = g.histories[tree].with(in)
 			r = join(r, part.perform(in))
 		}
@@ -93,12 +94,12 @@ type scripted struct {
 	*rapid.T
 	cache *Cache
 	twin  *peersTwin
-	x     *Execution
+	x     *Cursor
 	group *groupTwin // the one that is running
-	at    Vector     // where it stands
+	at    Position   // where it stands
 
-	names   []string          // of the connections of the execution
-	vectors map[string]Vector // of images
+	names   []string            // of the connections of the execution
+	vectors map[string]Position // of images
 	saved   int
 	file    []byte                  // all that was recorded
 	places  map[NodeID]*placeOfTwin // that were given out
@@ -129,7 +130,8 @@ func (s *scripted) draw() Input {
 	in := Input{Kind: rapid.SampledFrom(kinds).Draw(s.T, "kind")}
 	if in.Kind == Connect {
 		in.Conn, in.Addr = len(s.names), rapid.SampledFrom([]string{"a:1", "b:2"}).Draw(s.T, "address")
-		free := slices.DeleteFunc([]string{"one", "two", "three"}, func(name string) bool { return slices.Contains(s.names, name) })
+		free := slices.DeleteFunc([]string{"one", "two", "three"},
+			func(name string) bool { return slices.Contains(s.names, name) })
 		name := rapid.SampledFrom(free).Draw(s.T, "name")
 		s.names = append(s.names, name)
 		if s.x.scope == Connection {
@@ -166,7 +168,8 @@ func (s *scripted) execute() {
 		if in.Kind == Connect && answer.Refused != want.Refused {
 			s.Fatalf("%v: errno %d, want %d", in, answer.Refused, want.Refused)
 		}
-		if got, want := accumulate(Reaction{}, answer), accumulate(Reaction{}, s.global(want, in)); !got.Equal(want) {
+		if got, want := accumulate(Reaction{}, answer),
+			accumulate(Reaction{}, s.global(want, in)); !got.Equal(want) {
 			s.Fatalf("%v: %v, want %v\n%s", in, got, want, s.cache.dump())
 		}
 	}
@@ -184,7 +187,7 @@ func (s *scripted) global(r Reaction, in Input) Reaction {
 
 // give does what a checker does with an input of an execution.
 func (s *scripted) give(in Input, tree string) Reaction {
-	served, rest, hit := s.x.Lookup(in)
+	served, rest, hit, _ := s.x.Lookup(in)
 	if hit {
 		if known := s.known(tree); !known {
 			s.Fatalf("%v was answered, and the peers have never been where it leads\n%s", in, s.cache.dump())
@@ -257,7 +260,7 @@ func (s *scripted) save() {
 // stand brings the group to where the execution is.
 func (s *scripted) stand() {
 	target := s.twin.start()
-	for _, step := range s.cache.Missing(Vector{Root}, s.x.At()) {
+	for _, step := range must(s.cache.Missing(Position{Root}, s.x.At())) {
 		in := step.Input
 		in.Name = ""
 		s.twin.perform(target, s.cache.Name(step.Node), in)
@@ -280,7 +283,7 @@ func (s *scripted) stand() {
 	if ok && !found {
 		s.Fatalf("%s does not serve %v", image, s.x.At())
 	}
-	s.group, s.at = s.twin.start(), Vector{Root}
+	s.group, s.at = s.twin.start(), Position{Root}
 	if ok {
 		s.at = at
 		for tree, h := range s.twin.images[image] {
@@ -290,7 +293,7 @@ func (s *scripted) stand() {
 		}
 	}
 	kinds := s.cache.MissingKinds(s.at, s.x.At())
-	for _, step := range s.cache.Missing(s.at, s.x.At()) {
+	for _, step := range must(s.cache.Missing(s.at, s.x.At())) {
 		kinds[step.Input.Kind]--
 		got := s.twin.perform(s.group, s.cache.Name(step.Node), step.Input)
 		if err := s.cache.Compare(step, got); err != nil {
@@ -307,8 +310,8 @@ func (s *scripted) stand() {
 
 // TestExecutions runs random scripts of several executions in both scopes: with several
 // connections, half close, close, reset, requests that are cut in all ways. What an execution gets
-// must be what fresh peers say that were given just that; the checkpoint that is found must be the nearest that
-// serves. There are 10,000 executions in both scopes together, by default.
+// must be what fresh peers say that were given just that; the checkpoint that is found must be the
+// nearest that serves. There are 10,000 executions in both scopes together, by default.
 func TestExecutions(t *testing.T) {
 	for _, scope := range []Scope{Group, Connection} {
 		t.Run(scope.String(), func(t *testing.T) {
@@ -318,8 +321,10 @@ func TestExecutions(t *testing.T) {
 					c := New(Limits{})
 					c.SpillTo(&memoryStore{})
 					s := &scripted{
-						T: t, cache: c, x: c.Execution(scope), vectors: map[string]Vector{}, places: map[NodeID]*placeOfTwin{},
-						twin: &peersTwin{seed: rapid.Uint32().Draw(t, "seed"), images: map[string]imageTwin{}},
+						T: t, cache: c, x: c.Cursor(scope), vectors: map[string]Position{},
+						places: map[NodeID]*placeOfTwin{},
+						twin: &peersTwin{seed: rapid.Uint32().Draw(t, "seed"),
+							images: map[string]imageTwin{}},
 					}
 					for range rapid.IntRange(1, 20).Draw(t, "executions") {
 						s.execute()
@@ -377,16 +382,19 @@ func (s *scripted) restore() {
 // connection scope could keep.
 func TestDependence(t *testing.T) {
 	c := New(Limits{})
-	x := c.Execution(Connection)
+	x := c.Cursor(Connection)
 	for i, name := range []string{"one", "two"} {
-		if _, err := x.Record(Input{Kind: Connect, Conn: i, Addr: "a:1", Name: name}, Reaction{}); err != nil {
+		if _, err := x.Record(Input{Kind: Connect, Conn: i, Addr: "a:1", Name: name},
+			Reaction{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := c.dump()
-	_, err := x.Record(Input{Kind: Send, Conn: 0, Data: []byte("publish")}, Reaction{Deliveries: []Delivery{{Conn: 1, Data: []byte("news")}}})
+	_, err := x.Record(Input{Kind: Send, Conn: 0, Data: []byte("publish")},
+		Reaction{Deliveries: []Delivery{{Conn: 1, Data: []byte("news")}}})
 	var dependence *Dependence
-	if !errors.As(err, &dependence) || !strings.Contains(err.Error(), `send 0 "publish"`) || !strings.Contains(err.Error(), `1:"news"`) {
+	if !errors.As(err, &dependence) || !strings.Contains(err.Error(), `send 0 "publish"`) ||
+		!strings.Contains(err.Error(), `1:"news"`) {
 		t.Errorf("%v", err)
 	}
 	if after := c.dump(); after != before {
@@ -396,9 +404,10 @@ func TestDependence(t *testing.T) {
 
 // TestExecutionRefusesNamelessConnections: in connection scope they would have no tree.
 func TestExecutionRefusesNamelessConnections(t *testing.T) {
-	x := New(Limits{}).Execution(Connection)
+	x := New(Limits{}).Cursor(Connection)
 	for _, in := range []Input{
-		{Kind: Connect, Addr: "a:1"}, {Kind: Send, Data: []byte("a")}, {Kind: Close, Name: "one"}, {Kind: Connect, Conn: 1, Addr: "a:1", Name: "one"},
+		{Kind: Connect, Addr: "a:1"}, {Kind: Send, Data: []byte("a")}, {Kind: Close, Name: "one"},
+		{Kind: Connect, Conn: 1, Addr: "a:1", Name: "one"},
 	} {
 		func() {
 			defer func() {
