@@ -50,11 +50,6 @@ type place struct {
 	conns []connState
 }
 
-func (c *Cache) place(n NodeID) place {
-	d := &c.nodes[n]
-	return place{d.kind, c.states[d.conns]}
-}
-
 // mustAccept panics unless in is an input that the SUT can give here at all.
 func (n place) mustAccept(in Input) {
 	if objection := n.objection(in); objection != "" {

@@ -33,11 +33,6 @@ type Cursor struct {
 	last  int      // in at, of the place that the last input led to
 }
 
-// Execution returns a fresh execution, at the root.
-func (c *Cache) Cursor(s Scope) *Cursor {
-	return &Cursor{cache: c, scope: s, at: Position{Root}}
-}
-
 // Rewind puts the execution back to the start.
 func (x *Cursor) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
 
@@ -78,7 +73,7 @@ func (x *Cursor) adopt(in Input, r Reaction) {
 		if x.scope == Group {
 			return
 		}
-		tree, ok := x.cache.tree(x.at[0], OpenedName(in.Name, k))
+		tree, ok := x.cache.treeOf(x.at[0], OpenedName(in.Name, k))
 		if !ok {
 			tree = unknown
 		}

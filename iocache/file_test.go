@@ -10,28 +10,30 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/iocache/internal/codec"
+	"pgregory.net/rapid"
 )
+
+func entry(at NodeID, in Input, r Reaction) Entry { return Entry{At: at, Input: in, Reaction: r} }
 
 // someEntries are records of every kind.
 var someEntries = []Entry{
-	{Root, connect(0), says("hello")},
-	{1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")},
-		Reaction{Deliveries: []Delivery{{Data: []byte("ü\x80"), End: EOF}}}},
-	{Root, Input{Kind: Connect, Addr: "127.0.0.1:23"}, Reaction{Refused: 111}},
-	{2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"},
-		Reaction{Deliveries: []Delivery{{End: Reset}, {Conn: 1, Data: []byte("hello")}}}},
-	{4, Input{Kind: Shutdown, Conn: 1}, Reaction{}},
-	{5, Input{Kind: Close, Conn: 1}, Reaction{}},
-	{Root, Input{Kind: Choose, Conn: 3}, Reaction{}},
-	{Root, Input{Kind: Listen, Addr: "0.0.0.0:80"},
-		Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{Conn: 2, Data: []byte("GET"), End: EOF}}}},
-	{8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{}, {Peer: 1, Status: 256}}}},
-	{9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{Conn: 1, End: Reset}},
-		Ended: []Ending{{Peer: 2, Status: 9}}}},
-	{1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{End: EOF}}}},
+	entry(Root, connect(0), says("hello")),
+	entry(1, Input{Kind: Send, Data: []byte("a\x00\xff\"\n")},
+		Reaction{Deliveries: []Delivery{{Data: []byte("ü\x80"), End: EOF}}}),
+	entry(Root, Input{Kind: Connect, Addr: "127.0.0.1:23"}, Reaction{Refused: 111}),
+	entry(2, Input{Kind: Connect, Conn: 1, Addr: "127.0.0.1:22"},
+		Reaction{Deliveries: []Delivery{{End: Reset}, {Conn: 1, Data: []byte("hello")}}}),
+	entry(4, Input{Kind: Shutdown, Conn: 1}, Reaction{}),
+	entry(5, Input{Kind: Close, Conn: 1}, Reaction{}),
+	entry(Root, Input{Kind: Choose, Conn: 3}, Reaction{}),
+	entry(Root, Input{Kind: Listen, Addr: "0.0.0.0:80"},
+		Reaction{Opened: []int{0, 0}, Deliveries: []Delivery{{Conn: 2, Data: []byte("GET"), End: EOF}}}),
+	entry(8, Input{Kind: Close, Conn: 2}, Reaction{Ended: []Ending{{}, {Peer: 1, Status: 256}}}),
+	entry(9, Input{Kind: Close, Conn: 0}, Reaction{Deliveries: []Delivery{{Conn: 1, End: Reset}},
+		Ended: []Ending{{Peer: 2, Status: 9}}}),
+	entry(1, Input{Kind: Pass}, Reaction{Deliveries: []Delivery{{End: EOF}}}),
 }
 
 const someText = `0 connect 0 "127.0.0.1:22" => 0:"hello"
@@ -167,7 +169,7 @@ func (w world) explore(t *rapid.T, c *Cache, executions int) (entries []Entry) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := Entry{cur, rest, group.perform(rest)}
+			e := entry(cur, rest, group.perform(rest))
 			if cur, err = c.Record(cur, e.Input, e.Reaction); err != nil {
 				t.Fatal(err)
 			}
@@ -374,10 +376,10 @@ func TestFileErrors(t *testing.T) {
 		{"a length of 4 GiB", slices.Concat(data[:20], bytes.Repeat([]byte{255}, 100)), "at byte 20: a " +
 			"record of 4294967295 bytes is longer than any can be", false},
 		{"a length of 1 " +
-			"GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], maxFrame), 1, 2, 3, 4, 5),
+			"GiB", append(binary.LittleEndian.AppendUint32(data[:20:20], codec.MaxFrame), 1, 2, 3, 4, 5),
 			"at byte 20: of the 1073741824 bytes of the last record 1 are there", true},
 		{"nonsense with a " +
-			"checksum", endFrame(append(data[:20:20], "\x00\x00\x00\x00\x00\x00\x00\x00\x09"...), 28),
+			"checksum", codec.EndFrame(append(data[:20:20], "\x00\x00\x00\x00\x00\x00\x00\x00\x09"...), 28),
 			"at byte 20: the record cannot be read, though its checksum is right", false},
 	} {
 		_, _, _, err := readFile(test.data)
@@ -411,7 +413,7 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	var contradiction *Inconsistency
-	if err := c.Restore(Entry{1, send("ab"), says("other")}); !errors.As(err, &contradiction) {
+	if err := c.Restore(entry(1, send("ab"), says("other"))); !errors.As(err, &contradiction) {
 		t.Errorf("a record that contradicts another one: %v", err)
 	}
 	if diff := cmp.Diff(before, c.dump()); diff != "" {
@@ -484,7 +486,7 @@ func TestHasRecord(t *testing.T) {
 				t.Errorf("one is found in %d of %d bytes", length, len(data))
 			}
 		}
-		data[before+frameHeader] ^= 1
+		data[before+codec.FrameHeader] ^= 1
 		if HasRecord(data) {
 			t.Error("one is found that is damaged")
 		}

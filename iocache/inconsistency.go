@@ -21,20 +21,6 @@ func (e *LimitError) Error() string {
 		e.Nodes, e.Limits.Nodes, e.Bytes, e.Limits.Bytes)
 }
 
-// reserve makes sure that there is room for nodes below base, and for bytes that
-// they point to.
-func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
-	states := int64(len(c.states[c.nodes[base].conns])+1) + stateBytes
-	needed := bytes + states + answerBytes + int64(nodes)*(nodeBytes+labelBytes)
-	if c.bytes+needed > c.limits.Bytes {
-		c.makeRoom(needed)
-	}
-	if len(c.nodes)+nodes <= c.limits.Nodes && c.bytes+needed <= c.limits.Bytes {
-		return nil
-	}
-	return &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes}
-}
-
 // Inconsistency says that the group has given two answers that cannot both come
 // from peers whose answers depend on nothing but the bytes they receive.
 type Inconsistency struct {
@@ -53,15 +39,6 @@ type Inconsistency struct {
 
 	Want Reaction // the answer in the cache
 	Got  Reaction // the answer now
-}
-
-// repeatedDifferently is the error for a request that was answered in two ways.
-func (c *Cache) repeatedDifferently(base NodeID, in Input, want, got Reaction) error {
-	path, err := c.Path(c.Tree(base), base)
-	if err != nil {
-		return err
-	}
-	return &Inconsistency{Path: path, Earlier: in, Now: in, Want: want, Got: got}
 }
 
 // Error shows both answers side by side, what led to them, and what would help.

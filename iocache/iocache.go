@@ -59,13 +59,6 @@ const (
 	Once      = model.Once
 )
 
-// NodeID names a place in the tree, a logical checkpoint. It stays valid for as
-// long as the cache. The root, where no input has been given yet, is 0.
-type NodeID int32
-
-// Root is the place before the first input.
-const Root NodeID = 0
-
 // Step is one edge of a path: the input, the reaction, and the place after it.
 type Step struct {
 	Input    Input
@@ -88,6 +81,15 @@ type Stats struct {
 	Spilled      int   // reactions that are in the Store
 }
 
+// Cache is the tree of all inputs and reactions so far. Make one with New.
+type Cache struct {
+	placeTree
+	limits Limits
+	hits   int
+	misses int
+	images images
+}
+
 // New returns an empty cache. It panics if a limit is negative or there may be
 // more nodes than a NodeID can name.
 func New(limits Limits) *Cache {
@@ -100,18 +102,18 @@ func New(limits Limits) *Cache {
 	if limits.Bytes == 0 {
 		limits.Bytes = 1 << 30
 	}
-	c := &Cache{
-		limits:  limits,
-		nodes:   []node{{answered: true}},
-		seed:    maphash.MakeSeed(),
-		states:  [][]connState{nil},
-		answers: []answer{{}},
-		images:  map[NodeID][]image{},
-		ranks:   map[NodeID]rank{},
-		spilled: map[answerID]stored{},
+	return &Cache{
+		limits: limits,
+		placeTree: placeTree{
+			nodes:  []node{{answered: true}},
+			states: [][]connState{nil},
+			answerStore: answerStore{
+				seed: maphash.MakeSeed(), answers: []answer{{}}, spilled: map[answerID]stored{},
+				bytes: nodeBytes,
+			},
+		},
+		images: images{at: map[NodeID][]image{}, ranks: map[NodeID]rank{}},
 	}
-	c.bytes = nodeBytes
-	return c
 }
 
 // Lookup answers an input of an execution that stands at cur.
@@ -207,6 +209,23 @@ func (c *Cache) Stats() Stats {
 		Misses: c.misses,
 		Nodes:  len(c.nodes),
 		Bytes:  c.bytes,
-		Images: c.imageCount, Spilled: len(c.spilled),
+		Images: c.images.count, Spilled: len(c.spilled),
 	}
+}
+
+// SpillTo has the cache put reactions into a store when it reaches the limit of bytes: those that
+// were not looked up for the longest time, nearly (the clock algorithm). What is spilled is
+// answered as before, but for the time that it takes to read. Requests and the tree itself stay in
+// memory.
+func (c *Cache) SpillTo(s Store) { c.store, c.least = s, leastSpilled }
+
+// Limit sets the limit of bytes.
+func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
+
+// SetMasks sets the rules. They hold for what is compared from now on.
+func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
+
+// Execution returns a fresh execution, at the root.
+func (c *Cache) Cursor(s Scope) *Cursor {
+	return &Cursor{cache: c, scope: s, at: Position{Root}}
 }

@@ -14,34 +14,31 @@ type Mask struct {
 	Pattern *regexp.Regexp
 }
 
-// SetMasks sets the rules. They hold for what is compared from now on.
-func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
-
 // same reports whether two answers to a request agree, but for what may differ. The node at has one
 // of them, or is where the request was made.
-func (c *Cache) same(at NodeID, want, got Reaction) bool {
+func (t *placeTree) same(at NodeID, want, got Reaction) bool {
 	want.Time, got.Time = Time{}, Time{}
 	if want.Equal(got) {
 		return true
 	}
-	if len(c.masks) == 0 {
+	if len(t.masks) == 0 {
 		return false
 	}
 	blanks := [2]int{} // what is in their place may also be in the answers
 	blank := func(i int) func([]byte) []byte {
 		return func([]byte) []byte { blanks[i]++; return []byte{0} }
 	}
-	return c.masked(at, want, blank(0)).Equal(c.masked(at, got, blank(1))) && blanks[0] == blanks[1]
+	return t.masked(at, want, blank(0)).Equal(t.masked(at, got, blank(1))) && blanks[0] == blanks[1]
 }
 
 // unmasked is a reaction with what may differ as it is in another one, of which it may be the
 // continuation: where the lengths are the same.
-func (c *Cache) unmasked(at NodeID, r, as Reaction) Reaction {
-	if len(c.masks) == 0 {
+func (t *placeTree) unmasked(at NodeID, r, as Reaction) Reaction {
+	if len(t.masks) == 0 {
 		return r
 	}
 	fill := func(match []byte) []byte { return make([]byte, len(match)) }
-	blank, blankAs := c.masked(at, r, fill), c.masked(at, as, fill)
+	blank, blankAs := t.masked(at, r, fill), t.masked(at, as, fill)
 	r = r.Clone()
 	for i := range r.Deliveries {
 		j := slices.IndexFunc(as.Deliveries, func(d Delivery) bool { return d.Conn == r.Deliveries[i].Conn })
@@ -53,12 +50,12 @@ func (c *Cache) unmasked(at NodeID, r, as Reaction) Reaction {
 }
 
 // masked is a copy of a reaction with something else for what may differ.
-func (c *Cache) masked(at NodeID, r Reaction, replace func(match []byte) []byte) Reaction {
+func (t *placeTree) masked(at NodeID, r Reaction, replace func(match []byte) []byte) Reaction {
 	r = r.Clone()
 	for i := range r.Deliveries {
 		d := &r.Deliveries[i]
-		addr := c.addrOf(at, d.Conn)
-		for _, m := range c.masks {
+		addr := t.addrOf(at, d.Conn)
+		for _, m := range t.masks {
 			if m.Addr == "" || m.Addr == addr {
 				d.Data = m.Pattern.ReplaceAllFunc(d.Data, replace)
 			}
@@ -68,9 +65,9 @@ func (c *Cache) masked(at NodeID, r Reaction, replace func(match []byte) []byte)
 }
 
 // addrOf is where a connection leads to that was opened on the way to n; empty if there is none.
-func (c *Cache) addrOf(n NodeID, conn int) string {
-	for ; !c.isTop(n); n = c.nodes[n].parent {
-		if d := &c.nodes[n]; d.kind == Connect && int(d.conn) == conn {
+func (t *placeTree) addrOf(n NodeID, conn int) string {
+	for ; !t.isTop(n); n = t.nodes[n].parent {
+		if d := &t.nodes[n]; d.kind == Connect && int(d.conn) == conn {
 			return d.label
 		}
 	}

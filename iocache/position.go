@@ -3,7 +3,6 @@ package iocache
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
@@ -18,6 +17,13 @@ type Position []NodeID
 type image struct {
 	at   Position // sorted but for its first element
 	name string
+}
+
+// images are all physical checkpoints.
+type images struct {
+	at    map[NodeID][]image // by one of their places: see Position.key
+	count int
+	ranks map[NodeID]rank // of Nearest
 }
 
 // canonical is the form of a vector in which equal ones are identical.
@@ -43,38 +49,38 @@ func (c *Cache) SetImage(v Position, name string) {
 	}
 	c.DropImage(v)
 	i := image{v.canonical(), name}
-	c.images[i.at.key()] = append(c.images[i.at.key()], i)
+	c.images.at[i.at.key()] = append(c.images.at[i.at.key()], i)
 	c.bytes += imageBytes(i)
-	c.imageCount++
+	c.images.count++
 }
 
 // DropImage notes that there is no physical checkpoint at v any more. It does
 // nothing where there was none.
 func (c *Cache) DropImage(v Position) {
 	v = v.canonical()
-	list := c.images[v.key()]
+	list := c.images.at[v.key()]
 	i := slices.IndexFunc(list, func(i image) bool { return slices.Equal(i.at, v) })
 	if i < 0 {
 		return
 	}
 	c.bytes -= imageBytes(list[i])
-	c.imageCount--
+	c.images.count--
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
-		delete(c.images, v.key())
+		delete(c.images.at, v.key())
 		return
 	}
-	c.images[v.key()] = list
+	c.images.at[v.key()] = list
 }
 
 // ForgetImages notes that there is no physical checkpoint at all any more.
 func (c *Cache) ForgetImages() {
-	for _, list := range c.images {
+	for _, list := range c.images.at {
 		for _, i := range list {
 			c.bytes -= imageBytes(i)
 		}
 	}
-	clear(c.images)
-	c.imageCount = 0
+	clear(c.images.at)
+	c.images.count = 0
 }
 
 // Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v if
@@ -83,8 +89,8 @@ func (c *Cache) ForgetImages() {
 func (c *Cache) Nearest(v Position) (at Position, name string, ok bool) {
 	all := c.rank(v)
 	fewest := 0
-	for n := range c.ranks {
-		for _, i := range c.images[n] {
+	for n := range c.images.ranks {
+		for _, i := range c.images.at[n] {
 			missing, serves := c.missing(i.at, all)
 			if serves && (!ok || missing < fewest || missing == fewest && slices.Compare(i.at, at) < 0) {
 				at, name, ok, fewest = i.at, i.name, true, missing
@@ -107,13 +113,13 @@ type rank struct {
 
 // rank finds every place above those of v, and adds up how many inputs lead to v at all.
 func (c *Cache) rank(v Position) (all int) {
-	clear(c.ranks)
+	clear(c.images.ranks)
 	for _, n := range v {
 		c.mustBePlace(n)
 		whole := c.inputsTo(n)
 		for below := 0; ; n = c.nodes[n].parent {
 			if c.nodes[n].answered {
-				c.ranks[n] = rank{below, whole}
+				c.images.ranks[n] = rank{below, whole}
 				below++
 			}
 			if c.isTop(n) {
@@ -129,21 +135,13 @@ func (c *Cache) rank(v Position) (all int) {
 func (c *Cache) missing(from Position, all int) (inputs int, ok bool) {
 	inputs = all
 	for _, n := range from {
-		r, above := c.ranks[n]
+		r, above := c.images.ranks[n]
 		if !above {
 			return 0, false
 		}
 		inputs -= r.whole - r.below
 	}
 	return inputs, true
-}
-
-// inputsTo is how many inputs lead to n from the top of its tree.
-func (c *Cache) inputsTo(n NodeID) (inputs int) {
-	for ; !c.isTop(n); n = c.base(n) {
-		inputs++
-	}
-	return inputs
 }
 
 // Missing lists what to replay to bring a group that stands at from to the vector to, tree
@@ -208,38 +206,6 @@ func (c *Cache) After(v Position, n NodeID) Position {
 	return append(v, n)
 }
 
-// Tree is the place where the tree of n begins: the Root, or that which names a connection.
-func (c *Cache) Tree(n NodeID) NodeID {
-	for !c.isTop(n) {
-		n = c.nodes[n].parent
-	}
-	return n
-}
-
 // OpenedName is the name of the k-th connection, from 0 on, that the peers open when the SUT
 // begins to listen, from the name of the listener.
 func OpenedName(listener string, k int) string { return fmt.Sprintf("%s/%d", listener, k) }
-
-// Name is that of the connection in whose tree n is; empty in the tree of the group.
-func (c *Cache) Name(n NodeID) string { return c.nodes[c.Tree(n)].label }
-
-func (c *Cache) isTop(n NodeID) bool { return n == Root || c.nodes[n].kind == top }
-
-// tree finds the tree of a connection of a group that was started at from.
-func (c *Cache) tree(from NodeID, name string) (NodeID, bool) {
-	tree := c.child(edge{from: from, kind: top, label: name})
-	return tree, tree != Root
-}
-
-// makeTree makes the tree of a connection, if there is none yet. It begins with the states conns:
-// of a connection that the peers have opened, there is one.
-func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, error) {
-	if tree, ok := c.tree(from, name); ok {
-		return tree, nil
-	}
-	if err := c.reserve(from, 2, int64(len(name))); err != nil { // with the place after the connect
-		return 0, err
-	}
-	return c.add(node{parent: from, kind: top, label: strings.Clone(name), answered: true,
-		conns: c.shareStates(conns)}), nil
-}

@@ -1,4 +1,4 @@
-package iocache
+package codec
 
 import (
 	"fmt"
@@ -23,14 +23,14 @@ import (
 func (e Entry) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%d %v %d", e.At, e.Input.Kind, e.Input.Conn)
 	switch e.Input.Kind {
-	case Connect, Listen:
+	case model.Connect, model.Listen:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), e.Input.Addr)
 		if e.Input.Name != "" {
 			b = strconv.AppendQuoteToASCII(append(b, " as "...), e.Input.Name)
 		}
-	case Send:
+	case model.Send:
 		b = strconv.AppendQuoteToASCII(append(b, ' '), string(e.Input.Data))
-	case Pass:
+	case model.Pass:
 		if e.Input.Most > 0 {
 			b = append(append(b, ' '), e.Input.Most.String()...)
 		}
@@ -45,14 +45,14 @@ func (e Entry) AppendText(b []byte) []byte {
 	for _, d := range e.Reaction.Deliveries {
 		b = fmt.Appendf(b, " %d:", d.Conn)
 		b = strconv.AppendQuoteToASCII(b, string(d.Data))
-		if d.End != StillOpen {
+		if d.End != model.StillOpen {
 			b = append(b, d.End.String()...)
 		}
 	}
 	for _, x := range e.Reaction.Ended {
 		b = fmt.Appendf(b, " ended(peer %d, status %d)", x.Peer, x.Status)
 	}
-	if t := e.Reaction.Time; t != (Time{}) {
+	if t := e.Reaction.Time; t != (model.Time{}) {
 		b = appendTimeText(b, t)
 	}
 	if e.Reaction.Empty() {
@@ -61,7 +61,7 @@ func (e Entry) AppendText(b []byte) []byte {
 	return b
 }
 
-func appendTimeText(b []byte, t Time) []byte {
+func appendTimeText(b []byte, t model.Time) []byte {
 	b = append(append(b, " time("...), t.Passed.String()...)
 	if t.Idle {
 		b = append(b, " idle"...)
@@ -138,24 +138,24 @@ func (p *textParser) quoted() []byte {
 
 func (p *textParser) entry() (e Entry) {
 	e.At = NodeID(p.number())
-	for kind := Connect; kind < model.Kinds; kind++ {
+	for kind := model.Connect; kind < model.Kinds; kind++ {
 		if p.take(" " + kind.String() + " ") {
 			e.Input.Kind = kind
 		}
 	}
 	e.Input.Conn = p.number()
 	switch e.Input.Kind {
-	case Connect, Listen:
+	case model.Connect, model.Listen:
 		p.expect(" ")
 		e.Input.Addr = string(p.quoted())
 		if p.take(" as ") {
 			e.Input.Name = string(p.quoted())
 			p.wrong = p.wrong || e.Input.Name == ""
 		}
-	case Send:
+	case model.Send:
 		p.expect(" ")
 		e.Input.Data = p.quoted()
-	case Pass:
+	case model.Pass:
 		if p.take(" ") && !strings.HasPrefix(p.rest, "=>") {
 			e.Input.Most = p.duration()
 			p.wrong = p.wrong || e.Input.Most == 0
@@ -178,13 +178,13 @@ func (p *textParser) entry() (e Entry) {
 	e.Reaction.Deliveries, e.Reaction.Ended = p.deliveries(), p.endings()
 	if p.take(" time(") {
 		e.Reaction.Time = p.time()
-		p.wrong = p.wrong || e.Input.Kind != Pass
+		p.wrong = p.wrong || e.Input.Kind != model.Pass
 	}
 	p.wrong = p.wrong || e.Reaction.Empty() || e.Input.Kind == 0
 	return e
 }
 
-func (p *textParser) time() (t Time) {
+func (p *textParser) time() (t model.Time) {
 	t.Passed = p.duration()
 	t.Idle, t.Tie = p.take(" idle"), p.take(" tie")
 	if p.take(", peer ") {
@@ -208,12 +208,12 @@ func (p *textParser) duration() time.Duration {
 	return d
 }
 
-func (p *textParser) deliveries() (all []Delivery) {
+func (p *textParser) deliveries() (all []model.Delivery) {
 	for len(p.rest) > 1 && '0' <= p.rest[1] && p.rest[1] <= '9' && p.take(" ") {
-		d := Delivery{Conn: p.number()}
+		d := model.Delivery{Conn: p.number()}
 		p.expect(":")
 		d.Data = p.quoted()
-		for end := EOF; end <= Reset; end++ {
+		for end := model.EOF; end <= model.Reset; end++ {
 			if p.take(end.String()) {
 				d.End = end
 				break
@@ -224,9 +224,9 @@ func (p *textParser) deliveries() (all []Delivery) {
 	return all
 }
 
-func (p *textParser) endings() (all []Ending) {
+func (p *textParser) endings() (all []model.Ending) {
 	for p.take(" ended(peer ") {
-		x := Ending{Peer: p.number()}
+		x := model.Ending{Peer: p.number()}
 		p.expect(", status ")
 		x.Status = p.number()
 		p.expect(")")

@@ -1,4 +1,6 @@
-package iocache
+// Package codec reads and writes what a cache has recorded: as frames of a file, and as lines of
+// text.
+package codec
 
 import (
 	"bytes"
@@ -8,7 +10,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/internal/invariant"
@@ -40,18 +41,23 @@ import (
 // Whoever appends may be stopped in the middle: then the last frame is torn, and a Reader says so.
 // All before it is whole.
 
+// What a file and its frames begin with.
 const (
 	fileMagic   = "TandemIO"
 	fileVersion = 4
-	frameHeader = 8
-	maxFrame    = 1 << 30 // bytes of content
+	FrameHeader = 8
+	MaxFrame    = 1 << 30 // bytes of content
 )
+
+// NodeID names a place in the tree, a logical checkpoint. It stays valid for as
+// long as the cache. The root, where no input has been given yet, is 0.
+type NodeID int32
 
 // Entry is what Record was given: the place, the input there, and the reaction.
 type Entry struct {
 	At       NodeID
-	Input    Input
-	Reaction Reaction
+	Input    model.Input
+	Reaction model.Reaction
 }
 
 // AppendHeader appends the beginning of a file to b. The description says what the
@@ -60,7 +66,7 @@ func AppendHeader(b []byte, description string) []byte {
 	b = append(b, fileMagic...)
 	b = binary.LittleEndian.AppendUint32(b, fileVersion)
 	b, content := beginFrame(b)
-	return endFrame(append(b, description...), content)
+	return EndFrame(append(b, description...), content)
 }
 
 // AppendEntry appends a record to b. It panics if the record takes more than 1 GiB.
@@ -70,11 +76,11 @@ func AppendEntry(b []byte, e Entry) []byte {
 	b = append(b, byte(e.Input.Kind))
 	b = binary.AppendUvarint(b, uint64(e.Input.Conn))
 	switch e.Input.Kind {
-	case Connect, Listen:
+	case model.Connect, model.Listen:
 		b = appendBytes(appendBytes(b, []byte(e.Input.Addr)), []byte(e.Input.Name))
-	case Send:
+	case model.Send:
 		b = appendBytes(b, e.Input.Data)
-	case Pass:
+	case model.Pass:
 		b = appendTime(binary.AppendUvarint(b, uint64(e.Input.Most)), e.Reaction.Time)
 	}
 	b = binary.AppendUvarint(b, uint64(e.Reaction.Refused))
@@ -92,10 +98,10 @@ func AppendEntry(b []byte, e Entry) []byte {
 	for _, x := range e.Reaction.Ended {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.Peer)), uint64(x.Status))
 	}
-	return endFrame(b, content)
+	return EndFrame(b, content)
 }
 
-func appendTime(b []byte, t Time) []byte {
+func appendTime(b []byte, t model.Time) []byte {
 	flags := uint64(0)
 	if t.Idle {
 		flags |= 1
@@ -115,15 +121,16 @@ func appendBytes(b, data []byte) []byte {
 
 // beginFrame leaves room for the header of a frame, and tells where its content begins.
 func beginFrame(b []byte) (begun []byte, content int) {
-	return append(b, make([]byte, frameHeader)...), len(b) + frameHeader
+	return append(b, make([]byte, FrameHeader)...), len(b) + FrameHeader
 }
 
-func endFrame(b []byte, content int) []byte {
+// EndFrame writes the header of the frame whose content begins there and ends at the end of b.
+func EndFrame(b []byte, content int) []byte {
 	length := len(b) - content
-	if length > maxFrame {
+	if length > MaxFrame {
 		invariant.Failf("iocache: a record of %d bytes does not fit into a file", length)
 	}
-	header := b[content-frameHeader : content]
+	header := b[content-FrameHeader : content]
 	binary.LittleEndian.PutUint32(header, uint32(length))
 	binary.LittleEndian.PutUint32(header[4:], checksum(header[:4], b[content:]))
 	return b
@@ -206,7 +213,7 @@ func (r *Reader) frame() ([]byte, error) {
 	wrong := func(torn bool, format string, args ...any) error {
 		return &FileError{Offset: r.offset, Problem: fmt.Sprintf(format, args...), Torn: torn}
 	}
-	var header [frameHeader]byte
+	var header [FrameHeader]byte
 	switch n, err := io.ReadFull(r.source, header[:]); {
 	case n == 0 && errors.Is(err, io.EOF):
 		return nil, io.EOF
@@ -216,7 +223,7 @@ func (r *Reader) frame() ([]byte, error) {
 		return nil, err
 	}
 	length := binary.LittleEndian.Uint32(header[:])
-	if length > maxFrame {
+	if length > MaxFrame {
 		return nil, wrong(false, "a record of %d bytes is longer than any can be", length)
 	}
 	r.content.Reset() // grows only with what is there
@@ -230,25 +237,25 @@ func (r *Reader) frame() ([]byte, error) {
 		_, err := io.ReadFull(r.source, header[:1])
 		return nil, wrong(isEnd(err), "the checksum of the record is wrong")
 	}
-	r.offset += frameHeader + int64(length)
+	r.offset += FrameHeader + int64(length)
 	return r.content.Bytes(), nil
 }
 
 // decodeFrame reads a record with its header, and nothing else.
-func decodeFrame(frame []byte) (Entry, bool) {
-	if len(frame) < frameHeader || int(binary.LittleEndian.Uint32(frame)) != len(frame)-frameHeader ||
-		checksum(frame[:4], frame[frameHeader:]) != binary.LittleEndian.Uint32(frame[4:]) {
+func DecodeFrame(frame []byte) (Entry, bool) {
+	if len(frame) < FrameHeader || int(binary.LittleEndian.Uint32(frame)) != len(frame)-FrameHeader ||
+		checksum(frame[:4], frame[FrameHeader:]) != binary.LittleEndian.Uint32(frame[4:]) {
 		return Entry{}, false
 	}
-	return decodeEntry(frame[frameHeader:])
+	return decodeEntry(frame[FrameHeader:])
 }
 
 // HasRecord reports whether a whole record begins anywhere in data.
 func HasRecord(data []byte) bool {
-	for ; len(data) >= frameHeader; data = data[1:] {
+	for ; len(data) >= FrameHeader; data = data[1:] {
 		length := int64(binary.LittleEndian.Uint32(data))
-		if end := frameHeader + length; end <= int64(len(data)) && mayBegin(data[frameHeader:end]) &&
-			checksum(data[:4], data[frameHeader:end]) == binary.LittleEndian.Uint32(data[4:]) {
+		if end := FrameHeader + length; end <= int64(len(data)) && mayBegin(data[FrameHeader:end]) &&
+			checksum(data[:4], data[FrameHeader:end]) == binary.LittleEndian.Uint32(data[4:]) {
 			return true
 		}
 	}
@@ -259,7 +266,7 @@ func HasRecord(data []byte) bool {
 // takes long.
 func mayBegin(content []byte) bool {
 	f := &fields{data: content}
-	return f.question().Input.Kind >= Connect && !f.bad
+	return f.question().Input.Kind >= model.Connect && !f.bad
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -297,14 +304,14 @@ func (f *fields) bytes() []byte {
 // question reads what a record begins with: the place, and the input there.
 func (f *fields) question() (e Entry) {
 	e.At = NodeID(f.number(math.MaxInt32))
-	e.Input.Kind = Kind(f.number(uint64(model.Kinds - 1)))
+	e.Input.Kind = model.Kind(f.number(uint64(model.Kinds - 1)))
 	e.Input.Conn = f.number(math.MaxInt32)
 	switch e.Input.Kind {
-	case Connect, Listen:
+	case model.Connect, model.Listen:
 		e.Input.Addr, e.Input.Name = string(f.bytes()), string(f.bytes())
-	case Send:
+	case model.Send:
 		e.Input.Data = f.bytes()
-	case Pass:
+	case model.Pass:
 		e.Input.Most = time.Duration(f.number(math.MaxInt64))
 		t := &e.Reaction.Time
 		t.Passed = time.Duration(f.number(math.MaxInt64))
@@ -324,81 +331,13 @@ func decodeEntry(content []byte) (e Entry, ok bool) {
 		e.Reaction.Opened = append(e.Reaction.Opened, f.number(math.MaxInt32))
 	}
 	for range f.number(uint64(len(f.data))) {
-		d := Delivery{Conn: f.number(math.MaxInt32), End: End(f.number(uint64(Reset)))}
+		d := model.Delivery{Conn: f.number(math.MaxInt32), End: model.End(f.number(uint64(model.Reset)))}
 		d.Data = f.bytes()
 		e.Reaction.Deliveries = append(e.Reaction.Deliveries, d)
 	}
 	for range f.number(uint64(len(f.data))) {
 		e.Reaction.Ended = append(e.Reaction.Ended,
-			Ending{Peer: f.number(math.MaxInt32), Status: f.number(math.MaxInt32)})
+			model.Ending{Peer: f.number(math.MaxInt32), Status: f.number(math.MaxInt32)})
 	}
-	return e, !f.bad && len(f.data) == 0 && e.Input.Kind >= Connect
-}
-
-// Restore records what a file says was recorded. Where the records so far are those
-// before it in the file, the places are named as they were. An error means that this
-// cannot be the next record, or that there is no room; the cache is as it was before.
-func (c *Cache) Restore(e Entry) error {
-	if e.At < 0 || int(e.At) >= len(c.nodes) || !c.nodes[e.At].answered {
-		return fmt.Errorf("iocache: a record follows place %d, which there is not", e.At)
-	}
-	if objection := c.place(e.At).objection(e.Input); objection != "" {
-		return errors.New("iocache: " + objection)
-	}
-	_, err := c.Record(e.At, e.Input, e.Reaction)
-	return err
-}
-
-// Follow records what another cache has just recorded, at the place to which the same inputs lead
-// here. The entry is what was recorded, for a file; isNew is false if it was known, and then
-// nothing has changed. An *Inconsistency says that the caches have other answers.
-func (c *Cache) Follow(other *Cache, e Entry) (here Entry, isNew bool, err error) {
-	at, ok := c.counterpart(other, e.At)
-	if !ok || c.place(at).objection(e.Input) != "" {
-		return e, false, fmt.Errorf("iocache: the inputs that lead to place %d do not lead anywhere in "+
-			"the other cache", e.At)
-	}
-	e.At = at
-	before := c.changes
-	_, err = c.Record(at, e.Input, e.Reaction)
-	return e, c.changes != before, err
-}
-
-// counterpart is the place to which the inputs lead that lead to n in the other cache.
-func (c *Cache) counterpart(other *Cache, n NodeID) (at NodeID, ok bool) {
-	var way []NodeID
-	for ; n != Root; n = other.base(n) {
-		way = append(way, n)
-	}
-	for _, n := range slices.Backward(way) {
-		in := other.inputOf(n)
-		in.Name = "" // the tree is that of the connection
-		switch {
-		case other.isTop(n):
-			at, ok = c.tree(at, other.nodes[n].label)
-		case in.Kind == Send:
-			at, ok = c.afterSend(at, in)
-		default:
-			at, ok = c.control(at, in)
-		}
-		if !ok {
-			return at, false
-		}
-	}
-	return at, true
-}
-
-// afterSend is the place where a request ends, verified or not.
-func (c *Cache) afterSend(at NodeID, in Input) (NodeID, bool) {
-	for left := in.Data; len(left) > 0; {
-		child := c.child(sendEdge(at, in.Conn, left[0]))
-		if child == Root || !hasPrefix(left, c.nodes[child].label) {
-			n := &c.nodes[at]
-			conns := c.states[n.conns]
-			// then what is left reaches nobody
-			return at, n.answered && in.Conn < len(conns) && conns[in.Conn].gone()
-		}
-		at, left = child, left[len(c.nodes[child].label):]
-	}
-	return at, c.nodes[at].answered
+	return e, !f.bad && len(f.data) == 0 && e.Input.Kind >= model.Connect
 }

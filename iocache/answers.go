@@ -1,0 +1,208 @@
+package iocache
+
+import (
+	"fmt"
+	"hash/maphash"
+	"unsafe"
+
+	"github.com/tandem-mc/tandem/iocache/internal/codec"
+)
+
+// answerStore keeps reactions, in memory or in a Store, and counts the memory that the cache holds.
+type answerStore struct {
+	seed        maphash.Seed
+	answers     []answer
+	answerIndex index
+	free        []answerID
+	bytes       int64 // held by the whole cache
+
+	// For reactions for which there is no room; nil: there is none.
+	store   Store
+	least   int64 // bytes that a reaction takes which goes there
+	spilled map[answerID]stored
+	hand    answerID // what was looked at last, to be put there
+}
+
+// A search gives the peers the same requests in many orders, and most are answered alike in all of
+// them. So what nodes have is kept once, however many have it: labels, states of the connections,
+// and reactions.
+
+// answerID is the number of a reaction; 0 is that of none.
+type answerID int32
+
+// stateID is the number of the states of all connections; 0: there are none.
+type stateID int32
+
+// answer is a reaction, in as little memory as most need.
+type answer struct {
+	deliveries []Delivery
+	rest       *Reaction // what else is in it; nil: nothing
+	nodes      int32     // that have it; 0: it is free
+	used       bool      // looked up since the hand has passed it, see spill.go
+	spilled    bool      // it is in the store
+}
+
+// What an entry costs besides what it points to, with its share of unused capacity.
+const (
+	answerBytes = int64(unsafe.Sizeof(answer{})+unsafe.Sizeof(slot{})) * 3 / 2
+	labelBytes  = int64(unsafe.Sizeof(slot{})) * 3 / 2
+	stateBytes  = int64(unsafe.Sizeof([]connState{})+unsafe.Sizeof(slot{})) * 3 / 2
+)
+
+// reaction is what the answer says. It shares memory with it.
+func (a *answer) reaction() Reaction {
+	if a.rest == nil {
+		return Reaction{Deliveries: a.deliveries}
+	}
+	r := *a.rest
+	r.Deliveries = a.deliveries
+	return r
+}
+
+// size is the memory that the answer holds besides itself.
+func (a *answer) size() int64 {
+	size := a.reaction().Size()
+	if a.rest != nil {
+		size += int64(unsafe.Sizeof(*a.rest))
+	}
+	return size
+}
+
+// shareAnswer is the number of a reaction equal to r, of which one more node has it then.
+func (s *answerStore) shareAnswer(r Reaction) answerID {
+	if r.Empty() {
+		return 0
+	}
+	hash := s.hashReaction(r)
+	id := answerID(s.answerIndex.find(hash, func(n int32) bool {
+		return s.answers[n].reaction().Equal(r)
+	}))
+	if id == 0 {
+		id = s.addAnswer(r)
+		s.answerIndex.insert(hash, int32(id))
+	}
+	s.answers[id].nodes++
+	return id
+}
+
+// addAnswer keeps a copy of a reaction, which no node has yet.
+func (s *answerStore) addAnswer(r Reaction) answerID {
+	r = r.Clone()
+	a := answer{deliveries: r.Deliveries}
+	if r.Deliveries = nil; !r.Empty() {
+		a.rest = &r
+	}
+	s.bytes += answerBytes + a.size()
+	if last := len(s.free) - 1; last >= 0 {
+		id := s.free[last]
+		s.free = s.free[:last]
+		s.answers[id] = a
+		return id
+	}
+	s.answers = append(s.answers, a)
+	return answerID(len(s.answers) - 1)
+}
+
+// release notes that a node does not have an answer any more.
+func (s *answerStore) release(id answerID) {
+	if id == 0 {
+		return
+	}
+	a := &s.answers[id]
+	if a.nodes--; a.nodes > 0 {
+		return
+	}
+	if s.bytes -= answerBytes; a.spilled {
+		s.bytes -= storedBytes
+		delete(s.spilled, id)
+	} else {
+		s.forget(id)
+	}
+	*a = answer{}
+	s.free = append(s.free, id)
+}
+
+// forget takes an answer out of memory, but for its number.
+func (s *answerStore) forget(id answerID) {
+	a := &s.answers[id]
+	s.answerIndex.remove(s.hashReaction(a.reaction()), int32(id))
+	s.bytes -= a.size()
+	a.deliveries, a.rest = nil, nil
+}
+
+// hashReaction is the same for equal reactions.
+func (s *answerStore) hashReaction(r Reaction) uint32 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for _, d := range r.Deliveries {
+		h.Write(d.Data)
+		h.WriteByte(byte(d.Conn) ^ byte(d.End)<<6)
+	}
+	for _, e := range r.Ended {
+		h.WriteByte(byte(e.Peer))
+	}
+	h.WriteByte(byte(r.Refused) ^ byte(len(r.Opened)) ^ byte(r.Time.Passed>>20))
+	return uint32(h.Sum64())
+}
+
+// stored is where a reaction is in the store.
+type stored struct {
+	offset int64
+	length int32
+}
+
+const (
+	storedBytes  = 40  // that an entry of the table takes, with its share of unused capacity
+	leastSpilled = 256 // bytes that a reaction takes which is worth it
+)
+
+// read is the reaction with a number, wherever it is. The error is a *SpillError.
+func (s *answerStore) read(id answerID) (Reaction, error) {
+	a := &s.answers[id]
+	if a.used = true; !a.spilled {
+		return a.reaction(), nil
+	}
+	at := s.spilled[id]
+	frame := make([]byte, at.length)
+	if _, err := s.store.ReadAt(frame, at.offset); err != nil {
+		return Reaction{}, &SpillError{err}
+	}
+	e, ok := codec.DecodeFrame(frame)
+	if !ok {
+		return Reaction{}, &SpillError{fmt.Errorf("%d bytes at offset %d are not those that were put "+
+			"there", at.length, at.offset)}
+	}
+	return e.Reaction, nil
+}
+
+// makeRoom spills until there is room for some bytes, and then for as much again as an eighth of
+// the limit, so that it is not to be done again soon.
+func (s *answerStore) makeRoom(needed, limit int64) {
+	target := limit - limit/8 - needed
+	for looked := 0; s.store != nil && s.bytes > target && looked < 2*len(s.answers); looked++ {
+		if s.hand++; int(s.hand) >= len(s.answers) {
+			s.hand = 0
+		}
+		a := &s.answers[s.hand]
+		if a.used {
+			a.used = false
+		} else if size := a.size(); !a.spilled && size >= s.least && size < codec.MaxFrame/2 {
+			s.spill(s.hand)
+		}
+	}
+}
+
+// spill puts an answer into the store. Should that fail, nothing more is put there.
+func (s *answerStore) spill(id answerID) {
+	a := &s.answers[id]
+	frame := AppendEntry(nil, Entry{Input: Input{Kind: Close}, Reaction: a.reaction()})
+	offset, err := s.store.Append(frame)
+	if err != nil {
+		s.least = codec.MaxFrame
+		return
+	}
+	s.forget(id)
+	s.bytes += storedBytes
+	s.spilled[id] = stored{offset, int32(len(frame))}
+	a.spilled = true
+}
