@@ -168,7 +168,7 @@ func (g *Group) TakeEffort() watch.Effort {
 	if err != nil {
 		return watch.Effort{}
 	}
-	return w.TakeEffort()
+	return w.ResetEffort()
 }
 
 // StartClient starts a client, by its index, which must neither run nor have ended since the group was

@@ -167,7 +167,7 @@ func (p *passing) next(ctx context.Context) (n dueTimer, some bool, err error) {
 		return n, some, nil
 	}
 	p.group.page.Next() // what it says may be of before a restore
-	if err := p.watch.Pass(0); err != nil {
+	if err := p.watch.AdvanceClocks(0); err != nil {
 		return n, false, err
 	}
 	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil {
@@ -235,7 +235,7 @@ func (p *passing) moveTo(t time.Duration) error {
 	if !p.group.hasVirtualClock() {
 		return nil
 	}
-	return p.watch.Pass(d)
+	return p.watch.AdvanceClocks(d)
 }
 
 // toMost is the end of a wait in which the peers have done nothing: the program's timer is next, or

@@ -3,12 +3,14 @@ package watch
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// timedCalls are those that servers mostly wait in.
+// timedCalls are the system calls that servers mostly wait in.
 var timedCalls = map[int]timedCall{
 	unix.SYS_POLL:            {"poll", 2, milliseconds},
 	unix.SYS_PPOLL:           {"ppoll", 2, nanoseconds},
@@ -31,38 +33,6 @@ var timedCalls = map[int]timedCall{
 	unix.SYS_PAUSE:           {name: "pause"},
 }
 
-// callOf is the system call that a thread is in, with what ends it without any input.
-func (w *Watch) callOf(pid, tid int) string {
-	number, arguments, err := w.proc.SystemCall(tid)
-	if err != nil {
-		return ""
-	}
-	call, known := timedCalls[number]
-	if !known {
-		return fmt.Sprintf("system call %d", number)
-	}
-	value := arguments[call.timeout]
-	switch {
-	case call.kind == untimed || call.kind != milliseconds && value == 0 || call.kind == milliseconds && int32(value) < 0:
-		return call.name + " without a time-out"
-	case call.kind == milliseconds:
-		return fmt.Sprintf("%s with a time-out of %v",
-			call.name, time.Duration(int32(value))*time.Millisecond)
-	}
-	var words [16]byte
-	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}
-	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(value), Len: len(words)}}, 0)
-	if err != nil || n != len(words) || call.kind == deadline {
-		return call.name + " with a time-out"
-	}
-	fraction := time.Duration(binary.NativeEndian.Uint64(words[8:]))
-	if call.kind == microseconds {
-		fraction *= time.Microsecond
-	}
-	return fmt.Sprintf("%s with a time-out of %v",
-		call.name, time.Duration(binary.NativeEndian.Uint64(words[:]))*time.Second+fraction)
-}
-
 // timedCall is a system call that may end by itself.
 type timedCall struct {
 	name    string
@@ -79,3 +49,124 @@ const (
 	microseconds             // a pointer to a timeval
 	deadline                 // a pointer to a timespec that may be a point of time
 )
+
+// TimesOut tells whether a system call that a thread of a process waits in ends by itself.
+func TimesOut(pid, number int, arguments [6]uint64) bool {
+	_, timed := timeOut(pid, number, arguments)
+	return timed
+}
+
+// timeOut is how long it is until a system call ends by itself. It counts from when the call began, or
+// from now on if the call has a deadline.
+func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
+	call := timedCalls[number]
+	value := arguments[call.timeout]
+	switch {
+	case call.kind == untimed:
+		return 0, false
+	case call.kind == milliseconds:
+		ms := int32(value)
+		return time.Duration(max(ms, 0)) * time.Millisecond, ms >= 0
+	case value == 0 || number == unix.SYS_FUTEX && !futexWaits(arguments[1]):
+		return 0, false
+	}
+	d, ok := readTime(pid, value, call.kind == microseconds)
+	if !ok {
+		return 0, false
+	}
+	if clock, absolute := deadlineClock(number, arguments); absolute {
+		d -= clockOf(pid, clock)
+	}
+	return max(d, 0), true
+}
+
+// describeCall names a system call, and what ends it without any input.
+func describeCall(pid, number int, arguments [6]uint64) string {
+	call, known := timedCalls[number]
+	if !known {
+		return fmt.Sprintf("system call %d", number)
+	}
+	value := arguments[call.timeout]
+	switch {
+	case call.kind == untimed || call.kind != milliseconds && value == 0 || call.kind == milliseconds && int32(value) < 0:
+		return call.name + " without a time-out"
+	case call.kind == milliseconds:
+		return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(int32(value))*time.Millisecond)
+	}
+	d, ok := readTime(pid, value, call.kind == microseconds)
+	if !ok || call.kind == deadline {
+		return call.name + " with a time-out"
+	}
+	return fmt.Sprintf("%s with a time-out of %v", call.name, d)
+}
+
+// readTime reads a timespec or timeval of a process. One that is too long is cut to the longest that
+// there is.
+func readTime(pid int, at uint64, micro bool) (time.Duration, bool) {
+	var words [16]byte
+	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}
+	remote := []unix.RemoteIovec{{Base: uintptr(at), Len: len(words)}}
+	if n, err := unix.ProcessVMReadv(pid, local, remote, 0); err != nil || n != len(words) {
+		return 0, false
+	}
+	seconds := int64(binary.NativeEndian.Uint64(words[:]))
+	fraction := time.Duration(binary.NativeEndian.Uint64(words[8:]))
+	if micro {
+		fraction *= time.Microsecond
+	}
+	const most = int64(1<<62) / int64(time.Second)
+	return time.Duration(min(max(seconds, 0), most))*time.Second + fraction, true
+}
+
+// Futex operations that wait, with and without a point of time, and their flags.
+const (
+	futexWait, futexLockPI, futexWaitBitset, futexWaitRequeue, futexLockPI2 = 0, 6, 9, 11, 13
+	futexCommand, futexRealtime                                             = 127, 256
+)
+
+func futexWaits(operation uint64) bool {
+	switch operation & futexCommand {
+	case futexWait, futexLockPI, futexWaitBitset, futexWaitRequeue, futexLockPI2:
+		return true
+	}
+	return false
+}
+
+// deadlineClock is the clock by which a call has its time-out, and whether that is a point of time.
+func deadlineClock(number int, arguments [6]uint64) (clock int32, absolute bool) {
+	switch number {
+	case unix.SYS_FUTEX:
+		operation := arguments[1]
+		if operation&futexRealtime != 0 || operation&futexCommand == futexLockPI {
+			clock = unix.CLOCK_REALTIME
+		} else {
+			clock = unix.CLOCK_MONOTONIC
+		}
+		return clock, operation&futexCommand != futexWait
+	case unix.SYS_CLOCK_NANOSLEEP:
+		return int32(arguments[0]), arguments[1]&1 != 0 // TIMER_ABSTIME
+	}
+	return 0, false
+}
+
+// clockOf is what a clock shows to a process, in its time namespace.
+func clockOf(pid int, clock int32) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0
+	}
+	now := time.Duration(t.Nano())
+	name := map[int32]string{unix.CLOCK_MONOTONIC: "monotonic", unix.CLOCK_BOOTTIME: "boottime"}[clock]
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", pid))
+	if name == "" || err != nil {
+		return now
+	}
+	for line := range strings.Lines(string(text)) {
+		var which string
+		var s, ns int64
+		if n, _ := fmt.Sscan(line, &which, &s, &ns); n == 3 && which == name {
+			now += time.Duration(s)*time.Second + time.Duration(ns)
+		}
+	}
+	return now
+}

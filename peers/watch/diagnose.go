@@ -26,11 +26,11 @@ type usage struct {
 // tick is the unit of processor time in /proc/PID/stat.
 const tick = 10 * time.Millisecond
 
-// observe notes what the threads have done so far. What cannot be read is left out.
-func (w *Watch) observe() *activity {
+// observe notes what the threads of a group have done so far. What cannot be read is left out.
+func observe(group *members) *activity {
 	a := &activity{at: time.Now(), threads: map[int]usage{}}
-	_ = w.walk(func(t task) error {
-		if u, _, err := w.usageOf(t.tid); err == nil {
+	_ = group.walk(func(t thread) error {
+		if u, _, err := usageOf(&group.proc, t.tid); err == nil {
 			a.threads[t.tid] = u
 		}
 		return nil
@@ -38,9 +38,9 @@ func (w *Watch) observe() *activity {
 	return a
 }
 
-func (w *Watch) usageOf(tid int) (usage, procfs.Stat, error) {
+func usageOf(proc *procfs.Reader, tid int) (usage, procfs.Stat, error) {
 	var u usage
-	ran, err := w.proc.Ran(tid)
+	ran, err := proc.Ran(tid)
 	if err != nil {
 		return u, procfs.Stat{}, err
 	}
@@ -48,29 +48,36 @@ func (w *Watch) usageOf(tid int) (usage, procfs.Stat, error) {
 	if _, err := fmt.Sscan(ran, &u.nanoseconds, &waited, &u.runs); err != nil {
 		return u, procfs.Stat{}, err
 	}
-	s, err := w.proc.Stat(tid)
+	s, err := proc.Stat(tid)
 	u.user, u.system = s.User, s.System
 	return u, s, err
 }
 
-// describe says what keeps the group from being quiescent, for an error message: who runs,
-// or has run since a moment, and what is under way. Without a moment it looks for a while.
-func (w *Watch) describe(since *activity) string {
+// diagnoser finds out what keeps a group from being quiescent.
+type diagnoser struct {
+	group   *members
+	network *network
+	timers  *timers
+}
+
+// diagnose says, for an error message, who runs or has run since a moment, and what is under way. Without
+// a moment it looks for a while.
+func (d diagnoser) diagnose(since *activity) string {
 	if since == nil {
-		since = w.observe()
+		since = observe(d.group)
 		nap(2 * tick)
 	}
 	var busy []string
-	err := w.walk(func(t task) error {
-		if line := w.describeThread(t.pid, t.tid, since); line != "" {
-			busy = append(busy, w.nameOf(t.peer)+": "+line)
+	err := d.group.walk(func(t thread) error {
+		if line := d.describeThread(t.pid, t.tid, since); line != "" {
+			busy = append(busy, d.group.nameOf(t.peer)+": "+line)
 		}
 		return nil
 	})
 	if err != nil {
 		return err.Error()
 	}
-	traffic, err := w.traffic()
+	traffic, err := d.network.traffic()
 	if err != nil {
 		return err.Error()
 	}
@@ -87,46 +94,47 @@ func (w *Watch) describe(since *activity) string {
 	return strings.Join(busy, "; ")
 }
 
-// describeThread says what a thread does that does not only wait for input; empty if it does.
-func (w *Watch) describeThread(pid, tid int, since *activity) string {
-	now, s, err := w.usageOf(tid)
+// describeThread says what a thread does. It is empty if the thread only waits for input.
+func (d diagnoser) describeThread(pid, tid int, since *activity) string {
+	now, s, err := usageOf(&d.group.proc, tid)
 	if err != nil || s.State == 'Z' {
 		return ""
 	}
-	channel, err := w.proc.WaitChannel(tid)
+	channel, err := d.group.proc.WaitChannel(tid)
 	if err != nil {
 		return ""
 	}
 	before := since.threads[tid] // nothing, if it was not there
 	runs, spent := now.runs-before.runs, time.Duration(now.nanoseconds-before.nanoseconds)
 	if waitsForInput(s.State, channel) && runs == 0 {
-		return w.describeShortWait(pid, tid, s.Command)
+		return d.describeShortWait(pid, tid, s.Command)
 	}
 	text := fmt.Sprintf("thread %d (%s) is in state %c, wchan %s", tid, s.Command, s.State, channel)
-	if call := w.callOf(pid, tid); call != "" {
-		text += ", in " + call
+	if number, arguments, err := d.group.proc.SystemCall(tid); err == nil {
+		text += ", in " + describeCall(pid, number, arguments)
 	}
 	text += fmt.Sprintf("; in the last %v it ran %d times, for %v (user %v, system %v)",
 		time.Since(since.at).Round(time.Millisecond), runs,
-		spent.Round(time.Microsecond), time.Duration(now.user-before.user)*tick, time.Duration(now.system-before.system)*tick)
+		spent.Round(time.Microsecond),
+		time.Duration(now.user-before.user)*tick, time.Duration(now.system-before.system)*tick)
 	if timers := timersOf(pid); timers != "" {
 		text += "; its process has " + timers
 	}
 	return text
 }
 
-// describeShortWait says that a thread is in a wait that counts as work, because it is so short.
-// It is empty if the last look has found no such wait.
-func (w *Watch) describeShortWait(pid, tid int, command string) string {
-	t := w.timers.known[timerKey{pid, tid, -1}]
-	if t == nil || t.seen != w.timers.look || t.judge() == nil {
+// describeShortWait says that a thread is in a wait that is so short that it counts as work. It is empty
+// if the last look has found no such wait.
+func (d diagnoser) describeShortWait(pid, tid int, command string) string {
+	t := d.timers.known[timerKey{pid, tid, -1}]
+	if t == nil || t.seen != d.timers.looks || !t.isWork() {
 		return ""
 	}
 	return fmt.Sprintf("thread %d (%s) waits in %s for %v: a wait of at most %v counts as work",
 		tid, command, timedCalls[t.of.number].name, t.timeout, ShortWait)
 }
 
-// timersOf names what wakes a process from time to time by itself.
+// timersOf names what wakes a process from time to time.
 func timersOf(pid int) string {
 	var timers []string
 	directory := fmt.Sprintf("/proc/%d/", pid)

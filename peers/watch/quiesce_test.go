@@ -93,7 +93,7 @@ func threadThatIsEnding(t *testing.T, run runner) {
 	fd := connect(t, w, c)
 	tid := 0
 	testkit.Await(t, "a thread", func() bool {
-		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", w.hosts[0]))
+		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", w.group.hosts[0]))
 		for _, file := range all {
 			if name, _ := os.ReadFile(file); string(name) == endingThread+"\n" {
 				tid, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -108,7 +108,7 @@ func threadThatIsEnding(t *testing.T, run runner) {
 	}
 	send(t, fd, 'x')
 	testkit.Await(t, "its end", func() bool {
-		s, err := w.proc.Stat(tid)
+		s, err := w.group.proc.Stat(tid)
 		return err == nil && s.State == 'Z'
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -219,7 +219,7 @@ func TestPeerIsNotReady(t *testing.T) {
 	if err := w.Ready(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	w.peers[0].Listen = "127.0.0.1:1"
+	w.group.peers[0].Listen = "127.0.0.1:1"
 	ctx, cancel := context.WithTimeout(testContext(t), 20*time.Millisecond)
 	defer cancel()
 	err := w.Ready(ctx)
@@ -231,11 +231,11 @@ func TestPeerIsNotReady(t *testing.T) {
 func TestDeathOfTheGroup(t *testing.T) {
 	w, c := run(t, "deaf")
 	connect(t, w, c)
-	pid := w.proxy
+	pid := w.group.proxy
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "the proxy is dead", w.proxyGone)
+	testkit.Await(t, "the proxy is dead", w.group.isGone)
 	for name, err := range map[string]error{
 		"Check":   w.Check(),
 		"Quiesce": w.Quiesce(testContext(t), nil),
@@ -271,8 +271,8 @@ func deathBesideAPeerThatRuns(t *testing.T, run runner) {
 	}
 	defer other.Wait()
 	pid := other.Process.Pid
-	w.hosts, w.hostPeers[pid] = append(w.hosts, pid), len(w.peers)
-	w.peers = append(w.peers, peers.Process{Peer: peers.Peer{Name: "other"}, PID: 7, Host: pid})
+	w.group.hosts, w.group.hostPeers[pid] = append(w.group.hosts, pid), len(w.group.peers)
+	w.group.peers = append(w.group.peers, peers.Process{Peer: peers.Peer{Name: "other"}, PID: 7, Host: pid})
 	send(t, fd, 1)
 	err := w.Quiesce(testContext(t), nil)
 	var died *Died
@@ -287,7 +287,7 @@ func TestQuiesceForASingleUse(t *testing.T) {
 	before := openFiles(t)
 	var got strings.Builder
 	send(t, fd, 9)
-	if err := Quiesce(testContext(t), w.proxy, w.peers, drainer(fd, &got)); err != nil || got.String() != "9;" {
+	if err := Quiesce(testContext(t), w.group.proxy, w.group.peers, drainer(fd, &got)); err != nil || got.String() != "9;" {
 		t.Errorf("%q, %v", got.String(), err)
 	}
 	if after := openFiles(t); after != before {
@@ -328,7 +328,7 @@ func benchmarkQuiesce(b *testing.B, prepare func(*Watch) error) {
 			b.Fatal(err)
 		}
 	}
-	e := w.TakeEffort()
+	e := w.ResetEffort()
 	b.ReportMetric(float64(e.Time.Microseconds())/float64(e.Cuts), "µs/cut")
 	b.ReportMetric(float64(e.Time.Microseconds())/float64(b.N), "µs-of-cuts/op")
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -34,7 +33,7 @@ const (
 // diagnosis is a sock_diag socket in the network namespace of a group.
 type diagnosis struct {
 	fd       int
-	loopback loopback
+	loopback loopback // its counters
 	buffer   [32 << 10]byte
 }
 
@@ -159,82 +158,4 @@ func parseSocket(b []byte) socket {
 		unsent: binary.NativeEndian.Uint32(b[60:]),
 		inode:  binary.NativeEndian.Uint32(b[68:]),
 	}
-}
-
-// InFlight says what is under way between the TCP sockets of a network namespace, of which this
-// is a descriptor, or waits there for a process to take it; empty for nothing.
-func InFlight(namespace int) (string, error) {
-	d, err := diagnosisOf(namespace)
-	if err != nil {
-		return "", err
-	}
-	defer d.close()
-	all, err := d.sockets()
-	if err != nil {
-		return "", err
-	}
-	t := trafficOf(all, unknownOwners{})
-	return cmp.Or(t.underWay, t.waiting), nil
-}
-
-// traffic describes what there is between the sockets of a group; both are empty where there is
-// nothing.
-type traffic struct {
-	// underWay is something that the kernel is still about to deliver. It will change what a
-	// process sees.
-	underWay string
-	// waiting is something that has been delivered, and that no process has taken: see waiting.go.
-	waiting string
-}
-
-// trafficOf looks for traffic. Loopback delivers through a softirq, not within the system call
-// that sends: data, connections and resets may be on no queue of a receiver yet.
-//
-// What waits for the checker is under way, too: the checker takes whatever comes.
-func trafficOf(all []socket, by owners) (t traffic) {
-	for _, s := range all {
-		switch {
-		case s.unread > 0 && s.inode != 0 && by.isChecker(s.inode):
-			t.moves("%d bytes from %v to %v are not read", s.unread, s.remote, s.local)
-		case s.state == tcpListen && s.unread > 0:
-			t.waits("%d connections to %v wait to be accepted", s.unread, s.local)
-		case s.state == tcpListen || s.state == tcpClose:
-		case s.state == tcpSynRecv && isDeferred(all, s, by):
-			t.waits("the connection from %v to %v waits for data, since its listener has TCP_DEFER_ACCEPT",
-				s.remote, s.local)
-		case s.state == tcpSynSent || s.state == tcpSynRecv || s.state == tcpNewSynRecv:
-			t.moves("a connection from %v to %v is being made%s", s.local, s.remote, backlogOf(all, s))
-		case s.unsent > 0:
-			t.moves("%d bytes from %v to %v are under way", s.unsent, s.local, s.remote)
-		case s.unread > 0 && s.inode != 0:
-			t.waits("%d bytes from %v to %v are not read", s.unread, s.remote, s.local)
-		case s.state == tcpEstablished && !hasOtherEnd(all, s):
-			t.moves("the end of the connection from %v to %v is under way", s.remote, s.local)
-		}
-	}
-	return t
-}
-
-// moves notes something that is under way, and waits something that waits; the first of each is
-// kept.
-func (t *traffic) moves(format string, a ...any) {
-	if t.underWay == "" {
-		t.underWay = fmt.Sprintf(format, a...)
-	}
-}
-
-func (t *traffic) waits(format string, a ...any) {
-	if t.waiting == "" {
-		t.waiting = fmt.Sprintf(format, a...)
-	}
-}
-
-// hasOtherEnd tells whether the socket at the other end exists. Both are in one namespace.
-func hasOtherEnd(all []socket, s socket) bool {
-	for _, t := range all {
-		if t.state != tcpListen && t.local == s.remote && t.remote == s.local {
-			return true
-		}
-	}
-	return false
 }

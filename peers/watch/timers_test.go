@@ -1,207 +1,269 @@
 package watch
 
 import (
-	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"pgregory.net/rapid"
 )
 
-func watchOfTimers() *Watch {
-	return &Watch{timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
-}
+// sameKeys are the timers of a group whose pids are the same inside and outside.
+func sameKeys() *timers { return newTimers(func(k timerKey) (timerKey, bool) { return k, true }) }
 
-// TestShortWaits: a short wait counts as work until its thread has come back to it for nothing
-// some times, and again once something has come of it.
+// midnight is the time of the machine's clock in tests that do not look at it.
+var midnight = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// TestShortWaits: a short wait counts as work until its thread has come back to it for nothing some
+// times, and again once something has come of it.
 func TestShortWaits(t *testing.T) {
-	w := watchOfTimers()
-	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_POLL}
-	began := 0
-	comesBack := func() error {
-		w.timers.begin()
-		began++
-		return w.note(key, of, strconv.Itoa(began), ShortWait, false)
+	s := sameKeys()
+	found := sighting{key: timerKey{tid: 7, fd: -1}, of: wait{number: unix.SYS_POLL}, remaining: ShortWait}
+	rounds := 0
+	comesBack := func() bool {
+		s.startLook()
+		rounds++
+		found.began = strconv.Itoa(rounds)
+		return s.note(found, midnight)
 	}
 	for round := range tickerRounds {
-		if err := comesBack(); err != errAwake {
-			t.Errorf("round %d: %v, want work", round, err)
+		if !comesBack() {
+			t.Errorf("round %d is no work", round)
 		}
 	}
-	if err := comesBack(); err != nil {
-		t.Errorf("a ticker: %v", err)
+	if comesBack() {
+		t.Error("a ticker counts as work")
 	}
-	w.timers.progress()
-	if err := comesBack(); err != errAwake {
-		t.Errorf("after something has come of it: %v, want work", err)
+	s.progress()
+	if !comesBack() {
+		t.Error("after something has come of it, it is no work")
+	}
+}
+
+// TestTicks: a wait that has ended by itself without anything having come of it ticks. One that was
+// woken does not, and one after which something came does not any more.
+func TestTicks(t *testing.T) {
+	const length = time.Second
+	s := sameKeys()
+	now, rounds := midnight, 0
+	comesBack := func(after time.Duration) bool {
+		now = now.Add(after)
+		s.startLook()
+		rounds++
+		found := sighting{key: timerKey{tid: 7, fd: -1}, of: wait{number: unix.SYS_POLL}, remaining: length}
+		found.began = strconv.Itoa(rounds)
+		s.note(found, now)
+		return s.set()[0].Ticks
+	}
+	for i, step := range []struct {
+		after  time.Duration
+		output bool
+		want   bool
+	}{{0, false, false}, {length / 2, false, false}, {length, false, true}, {length / 2, false, true}, {length, true, false}} {
+		if step.output {
+			s.output()
+		}
+		if got := comesBack(step.after); got != step.want {
+			t.Errorf("step %d: it ticks is %t", i, got)
+		}
 	}
 }
 
 // TestLongWaits are on the line of time from where they were first seen, whatever the line does
 // meanwhile.
 func TestLongWaits(t *testing.T) {
-	w := watchOfTimers()
-	w.Elapse(time.Second)
+	s := sameKeys()
+	s.time = time.Second
 	note := func(tid int, began string, length time.Duration) {
-		if err := w.note(timerKey{tid: tid, fd: -1}, wait{number: unix.SYS_POLL, peer: tid}, began, length, false); err != nil {
-			t.Errorf("thread %d: %v", tid, err)
+		found := sighting{key: timerKey{tid: tid, fd: -1}, of: wait{number: unix.SYS_POLL, peer: tid}, began: began}
+		found.remaining = length
+		if s.note(found, midnight) {
+			t.Errorf("thread %d works", tid)
 		}
 	}
-	w.timers.begin()
+	s.startLook()
 	note(1, "1", 3*time.Second)
 	note(2, "1", 5*time.Second)
-	w.Elapse(time.Second)
-	w.timers.begin()
+	s.time += time.Second
+	s.startLook()
 	note(1, "1", 3*time.Second) // the same wait goes on
 	note(3, "1", time.Second)
 	var got []Timer
-	for _, timer := range w.Timers() {
+	for _, timer := range s.set() {
 		got = append(got, Timer{Peer: timer.Peer, Due: timer.Due})
 	}
 	want := []Timer{{Peer: 3, Due: 3 * time.Second}, {Peer: 1, Due: 4 * time.Second}} // thread 2 has gone on
-	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// TestShortWaitsAreNamed: who asks why a group is not quiescent is told of a wait that counts as
-// work, as long as it lasts.
-func TestShortWaitsAreNamed(t *testing.T) {
-	w := watchOfTimers()
-	note := func(tid int, length time.Duration) {
-		_ = w.note(timerKey{1, tid, -1}, wait{number: unix.SYS_FUTEX}, "1", length, false)
+// TestIdleWaits: one of which nothing comes is no timer, and is known all the same.
+func TestIdleWaits(t *testing.T) {
+	s := sameKeys()
+	s.startLook()
+	key := timerKey{tid: 7, fd: -1}
+	s.note(sighting{key: key, began: "1", remaining: time.Minute, idles: true}, midnight)
+	if len(s.set()) != 0 || s.isLate(midnight.Add(time.Hour)) || s.known[key] == nil {
+		t.Errorf("set: %v, known: %v", s.set(), s.known[key])
 	}
-	w.timers.begin()
+	s.note(sighting{key: key, began: "2", remaining: time.Minute}, midnight)
+	if len(s.set()) != 1 || s.isLate(midnight.Add(time.Second)) || !s.isLate(midnight.Add(time.Hour)) {
+		t.Errorf("another wait: %v", s.set())
+	}
+}
+
+// TestShortWaitsAreNamed: who asks why a group is not quiescent is told of a wait that counts as work,
+// as long as it lasts.
+func TestShortWaitsAreNamed(t *testing.T) {
+	s := sameKeys()
+	d := diagnoser{timers: s}
+	note := func(tid int, length time.Duration) {
+		found := sighting{key: timerKey{1, tid, -1}, of: wait{number: unix.SYS_FUTEX}, began: "1", remaining: length}
+		s.note(found, midnight)
+	}
+	s.startLook()
 	note(1, 3*time.Millisecond)
 	note(2, time.Minute)
 	const want = "thread 1 (server) waits in futex for 3ms: a wait of at most 50ms counts as work"
-	if got := w.describeShortWait(1, 1, "server"); got != want {
+	if got := d.describeShortWait(1, 1, "server"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := w.describeShortWait(1, 2, "server"); got != "" {
+	if got := d.describeShortWait(1, 2, "server"); got != "" {
 		t.Errorf("of a long wait it says %q", got)
 	}
-	w.timers.begin() // and the thread waits for something else
-	if got := w.describeShortWait(1, 1, "server"); got != "" {
+	s.startLook() // and the thread waits for something else
+	if got := d.describeShortWait(1, 1, "server"); got != "" {
 		t.Errorf("of a wait that has ended it says %q", got)
 	}
 }
 
-// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the
-// shorter one that was seen at the same place. That holds also if the kernel goes on with it, if
-// a checkpoint has interrupted it, and if the group was restored meanwhile.
+// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the shorter one
+// that was seen at the same place. That holds also if the kernel goes on with it, if a checkpoint has
+// interrupted it, and if the group was restored meanwhile.
 func TestALongerWaitIsAnother(t *testing.T) {
 	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_FUTEX}
-	for name, c := range map[string]struct{ goesOn, interrupted, restored bool }{
-		"the kernel goes on with it": {goesOn: true},
+	for name, c := range map[string]struct{ resumed, interrupted, restored bool }{
+		"the kernel goes on with it": {resumed: true},
 		"interrupted":                {interrupted: true},
 		"restored":                   {restored: true},
-		"restored, and the kernel goes on with it": {restored: true, goesOn: true},
+		"restored, and the kernel goes on with it": {restored: true, resumed: true},
 	} {
-		w := watchOfTimers()
+		s := sameKeys()
 		for round := range tickerRounds + 1 {
-			w.timers.begin()
-			_ = w.note(key, of, strconv.Itoa(round), time.Millisecond, false)
+			s.startLook()
+			s.note(sighting{key: key, of: of, began: strconv.Itoa(round), remaining: time.Millisecond}, midnight)
 		}
-		was := w.timers.known[key]
+		was := s.known[key]
 		was.interrupted = c.interrupted
 		if c.restored {
-			delete(w.timers.known, key)
-			w.timers.saved = Saved{timers: map[timerKey]timer{{tid: os.Getpid(), fd: -1}: *was}}
-			key.tid = os.Getpid()
+			delete(s.known, key)
+			s.saved = Saved{timers: map[timerKey]timer{key: *was}}
 		}
-		w.timers.begin()
-		if err := w.note(key, of, "later", time.Minute, c.goesOn); err != nil {
-			t.Errorf("%s: %v, want a timer", name, err)
+		s.startLook()
+		found := sighting{key: key, of: of, began: "later", remaining: time.Minute, resumed: c.resumed}
+		if s.note(found, midnight) {
+			t.Errorf("%s: it counts as work, want a timer", name)
 		}
-		if due := w.timers.known[key].Due; due != time.Minute {
+		if due := s.known[key].Due; due != time.Minute {
 			t.Errorf("%s: it is due at %v, want a minute", name, due)
 		}
-		key.tid = 7
 	}
 }
 
 // TestTimersAreBounded: threads that have ended are forgotten, and those that wait are not.
 func TestTimersAreBounded(t *testing.T) {
-	w := watchOfTimers()
+	s := sameKeys()
+	r := &waitReader{timers: s, files: map[int]timerFiles{}}
 	for n := range 3 * maxKnown {
-		w.timers.begin()
+		r.startLook()
 		for _, tid := range []int{1, 2 + n} {
-			if err := w.note(timerKey{tid: tid, fd: -1}, wait{peer: tid}, "1", time.Minute, false); err != nil {
-				t.Fatal(err)
-			}
+			found := sighting{key: timerKey{tid: tid, fd: -1}, of: wait{peer: tid}, began: "1", remaining: time.Minute}
+			s.note(found, midnight)
 		}
-		w.timers.ticks[wait{peer: n}] = true
-		w.timers.files[n] = timerFiles{}
+		s.ticks[wait{peer: n}] = true
+		r.files[n] = timerFiles{}
 	}
-	for what, n := range map[string]int{"timers": len(w.timers.known), "ticks": len(w.timers.ticks), "processes": len(w.timers.files)} {
+	for what, n := range map[string]int{"timers": len(s.known), "ticks": len(s.ticks), "processes": len(r.files)} {
 		if n > maxKnown+2 {
 			t.Errorf("%d %s are kept", n, what)
 		}
 	}
-	if due := w.Timers()[0].Due; due != time.Minute || w.timers.known[timerKey{tid: 1, fd: -1}] == nil {
+	if due := s.set()[0].Due; due != time.Minute || s.known[timerKey{tid: 1, fd: -1}] == nil {
 		t.Errorf("the first thread's timer is due at %v", due)
 	}
 }
 
-func TestTimerfdIsParsed(t *testing.T) {
-	for text, want := range map[string]struct {
-		value, interval time.Duration
-		ok              bool
-	}{
-		"pos:\t0\nclockid: 1\nit_value: (1, 5)\nit_interval: (0, 7)\n": {time.Second + 5, 7, true},
-		"it_value: (0, 0)\nit_interval: (2, 0)\n":                      {0, 2 * time.Second, true},
-		"pos:\t0\nit_value: none\n":                                    {0, 0, false},
-	} {
-		if value, interval, ok := parseTimerfd([]byte(text)); value != want.value || interval != want.interval || ok != want.ok {
-			t.Errorf("%q: %v, %v, %t", text, value, interval, ok)
-		}
-	}
+// modelWait is a long wait of a thread, as the test knows it.
+type modelWait struct {
+	began int
+	due   time.Duration // on the line of time
+	ends  time.Time     // by the machine's clock
 }
 
-func TestDeadlineClock(t *testing.T) {
-	for _, test := range []struct {
-		number, argument, value int
-		clock                   int32
-		absolute                bool
-	}{
-		{unix.SYS_FUTEX, 1, futexWait, unix.CLOCK_MONOTONIC, false},
-		{unix.SYS_FUTEX, 1, futexWaitBitset | 128, unix.CLOCK_MONOTONIC, true},
-		{unix.SYS_FUTEX, 1, futexWaitBitset | futexRealtime, unix.CLOCK_REALTIME, true},
-		{unix.SYS_FUTEX, 1, futexLockPI, unix.CLOCK_REALTIME, true},
-		{unix.SYS_CLOCK_NANOSLEEP, 1, 0, unix.CLOCK_REALTIME, false},
-		{unix.SYS_CLOCK_NANOSLEEP, 1, 1, unix.CLOCK_REALTIME, true},
-		{unix.SYS_POLL, 0, 0, 0, false},
-	} {
-		var arguments [6]uint64
-		arguments[test.argument] = uint64(test.value)
-		if clock, absolute := deadlineClock(test.number, arguments); absolute != test.absolute || absolute && clock != test.clock {
-			t.Errorf("%+v: clock %d, %t", test, clock, absolute)
+// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long wait
+// is due where the line of time was when it began, and its length later.
+func TestTimersOnTheLineOfTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, now := sameKeys(), midnight
+		threads := map[int]modelWait{}
+		began := 0
+		look := func() {
+			s.startLook()
+			for tid, w := range threads {
+				found := sighting{
+					key: timerKey{tid: tid, fd: -1}, of: wait{number: unix.SYS_NANOSLEEP, peer: tid},
+					began: strconv.Itoa(w.began), remaining: max(w.ends.Sub(now), 0),
+				}
+				if s.note(found, now) {
+					t.Fatalf("thread %d works: %+v", tid, w)
+				}
+			}
 		}
-	}
-}
-
-// TestRestarted: where nobody saw a wait begin that the kernel goes on with, the place where the
-// thread sleeps says what it is. What is no number of milliseconds is not taken for one.
-func TestRestarted(t *testing.T) {
-	w := watchOfTimers()
-	w.proc = procfs.Reader{}
-	for _, test := range []struct {
-		channel   string
-		arguments [6]uint64
-		want      int
-	}{
-		{"futex_wait_queue", [6]uint64{0x7f00, 128, 0, 0x7f10}, unix.SYS_FUTEX},
-		{"futex_do_wait", [6]uint64{0x7f00, 128, 0, 0x7f10}, unix.SYS_FUTEX},
-		{"hrtimer_nanosleep", [6]uint64{0x7f00, 0x7f10}, unix.SYS_NANOSLEEP},
-		{"hrtimer_nanosleep", [6]uint64{unix.CLOCK_MONOTONIC, 0, 0x7f10}, unix.SYS_CLOCK_NANOSLEEP},
-		{"poll_schedule_timeout.constprop.0", [6]uint64{0x7f00, 1, 5000}, unix.SYS_POLL},
-	} {
-		if got := w.restarted(timerKey{tid: 1 << 30, fd: -1}, test.arguments, test.channel); got != test.want {
-			t.Errorf("%s %v: system call %d, want %d", test.channel, test.arguments, got, test.want)
-		}
-	}
+		t.Repeat(map[string]func(*rapid.T){
+			"wait": func(t *rapid.T) {
+				tid := rapid.IntRange(1, 4).Draw(t, "tid")
+				length := time.Duration(rapid.IntRange(1, 50).Draw(t, "length")) * time.Second
+				// The wait before must have ended: else the same wait would have become longer.
+				began++
+				if w, waits := threads[tid]; waits && s.time+length < w.due {
+					t.Skip("it would look like what is left of the wait before")
+				}
+				threads[tid] = modelWait{began, s.time + length, now.Add(length)}
+				look()
+			},
+			"go on": func(t *rapid.T) { delete(threads, rapid.IntRange(1, 4).Draw(t, "tid")); look() },
+			"time":  func(t *rapid.T) { s.time += time.Duration(rapid.IntRange(0, 9).Draw(t, "time")) * time.Second; look() },
+			"real time": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "real time")) * time.Second)
+			},
+			"": func(t *rapid.T) {
+				look()
+				set := s.set()
+				if len(set) != len(threads) {
+					t.Fatalf("%d timers of %d threads", len(set), len(threads))
+				}
+				for i, timer := range set {
+					if want := threads[timer.Peer].due; timer.Due != want || i > 0 && timer.Due < set[i-1].Due {
+						t.Fatalf("thread %d is due at %v, want %v; all: %v", timer.Peer, timer.Due, want, set)
+					}
+				}
+			},
+			"restore": func(t *rapid.T) {
+				untilNow := len(slices.DeleteFunc(s.set(), func(t Timer) bool { return t.Ticks }))
+				saved := s.save()
+				s = sameKeys()
+				s.saved, s.time, s.restored = saved.Copy(), saved.time, now
+				if n := len(s.notSeen()); n != untilNow {
+					t.Fatalf("%d timers were saved, and %d were set that do not tick", n, untilNow)
+				}
+				look()
+				if n := len(s.notSeen()); n != 0 {
+					t.Fatalf("%d timers were not seen", n)
+				}
+			},
+		})
+	})
 }

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// Uninstrumented is a process of which nobody knows what it reads of the time and of random
-// numbers.
+// Uninstrumented is a process of which nobody knows what it reads of the time and of random numbers.
 type Uninstrumented struct {
 	Peer       string
 	Executable string
@@ -23,55 +21,27 @@ type Uninstrumented struct {
 
 func (u Uninstrumented) String() string { return fmt.Sprintf("%s (%s)", u.Executable, u.Why) }
 
-// looked is what was found out about a process.
-type looked struct {
+// uninstrumented keeps, by pid, what was found out about processes.
+type uninstrumented map[int]examined
+
+// examined is what was found out about a process while it executed a program.
+type examined struct {
 	executable string
-	why        string // why nobody sees what it reads; empty: the shim counts it
+	why        string // why the shim does not see what it reads; empty: it does
 }
 
-// Uninstrumented describes the processes, as of the last Quiesce, whose reads of the time and of
-// random numbers are neither counted nor chosen, and why. The libraries are those of the shim, by
-// the names that the group sees.
-func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
-	var all []Uninstrumented
-	last := -1
-	for _, t := range w.tasks[1] {
-		if t.pid == last {
-			continue // another thread
-		}
-		last = t.pid
-		process := "/proc/" + strconv.Itoa(t.pid)
-		executable, err := os.Readlink(process + "/exe")
-		if err != nil {
-			continue // it has ended
-		}
-		l, known := w.looked[t.pid]
-		if !known || l.executable != executable {
-			l = looked{executable, whyUninstrumented(process, libraries, t.peer >= 0 && w.peers[t.peer].VirtualClock)}
-			w.looked[t.pid] = l
-		}
-		if l.why == "" {
-			continue
-		}
-		u := Uninstrumented{Peer: w.nameOf(t.peer), Executable: executable, Why: l.why}
-		u.Chosen = w.isChosen(t.peer)
-		all = append(all, u)
+// why says why the shim does not see what a process reads, or cannot freeze its time-outs. It is empty
+// if there is no reason.
+func (u uninstrumented) why(pid int, executable string, libraries shim.Libraries, frozen bool) string {
+	e, known := u[pid]
+	if !known || e.executable != executable {
+		e = examined{executable, examine("/proc/"+strconv.Itoa(pid), libraries, frozen)}
+		u[pid] = e
 	}
-	return all
+	return e.why
 }
 
-// isChosen reports whether the behaviour of a peer, or its clock, is chosen; an orphan may be
-// anybody's.
-func (w *Watch) isChosen(peer int) bool {
-	if peer >= 0 {
-		return w.peers[peer].IsChosen()
-	}
-	return slices.ContainsFunc(w.peers, func(p peers.Process) bool { return p.IsChosen() })
-}
-
-// whyUninstrumented says why the shim does not see what a process reads, or cannot freeze its
-// time-outs; empty if it does.
-func whyUninstrumented(process string, libraries shim.Libraries, frozen bool) string {
+func examine(process string, libraries shim.Libraries, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {
 		return "" // it has ended

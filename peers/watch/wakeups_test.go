@@ -53,7 +53,7 @@ func TestMethodsAgree(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			w, c := run(t, role)
 			fd := connect(t, w, c)
-			other, err := New(w.proxy, w.peers)
+			other, err := New(w.group.proxy, w.group.peers)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestMethodsAgree(t *testing.T) {
 					t.Fatal(n, err)
 				}
 				for i, judge := range judges {
-					if quiet, err := judge.cut(); err != nil || quiet {
+					if quiet, err := judge.cuts.cut(); err != nil || quiet {
 						t.Errorf("round %d: an answer is not read, and method %d finds the group quiescent: %t, %v", n, i, quiet, err)
 					}
 				}
@@ -106,18 +106,18 @@ func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stopped := []int{watches[1].proxy, watches[1].hosts[0]} // Go programs wake up by themselves now and then
+	stopped := []int{watches[1].group.proxy, watches[1].group.hosts[0]} // Go programs wake up by themselves now and then
 	for _, pid := range stopped {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Await(t, "it is stopped", func() bool {
-			s, err := watches[1].proc.Stat(pid)
+			s, err := watches[1].group.proc.Stat(pid)
 			return err == nil && s.State == 'T'
 		})
 	}
 	count := func(i int) uint64 {
-		n, err := watches[i].wakeups.value()
+		n, err := watches[i].cuts.wakeups.value()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
 		t.Errorf("one of two groups has answered %q; the counts were %d, and are %d and %d",
 			got.String(), before, count(0), count(1))
 	}
-	network := watches[0].wakeups.network
-	watches[0].wakeups.close()
+	network := watches[0].cuts.wakeups.network
+	watches[0].cuts.wakeups.close()
 	var n uint64
 	if err := wakeups.counts.Lookup(network, &n); err == nil {
 		t.Error("a count that has been closed is kept")

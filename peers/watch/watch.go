@@ -1,59 +1,35 @@
-// Package watch looks at the peers of a group while they run: whether they are ready, whether
-// they are quiescent, what will make them go on by themselves, and whether one has died.
+// Package watch looks at the peers of a group while they run: whether they are ready, whether they
+// are quiescent, what will make them go on by themselves, and whether one has died.
 package watch
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Died says that a peer's own process ended. The end of a process that the peer forked,
-// one per connection for instance, is not that.
-type Died struct {
-	Peer   string
-	PID    int // in the group's pid namespace
-	Status unix.WaitStatus
-}
-
-func (d *Died) Error() string {
-	return fmt.Sprintf("peer %s (pid %d of its group) %s", d.Peer, d.PID, peers.Outcome(d.Status))
-}
-
-// Watch looks at one incarnation of a group from outside, through /proc and sock_diag, and with
-// eBPF if that is wanted. A restore makes a new incarnation. Not safe for concurrent use.
+// Watch looks at one incarnation of a group from outside: through /proc and sock_diag, and with eBPF
+// if that is wanted. A restore makes a new incarnation. Not safe for concurrent use.
 type Watch struct {
-	proxy     int // host pid of pid 1 of the group
-	pidfd     int
-	peers     []peers.Process
-	hosts     []int       // host pids of the peers; 0: a client that was not found
-	hostPeers map[int]int // host pid of a peer: index in peers
-	proc      procfs.Reader
-	diagnosis *diagnosis
-	tasks     [2][]task      // the two passes of a cut
-	looked    map[int]looked // by host pid; see Uninstrumented
-	effort    Effort
-	wakeups   *wakeupCount // nil: every cut looks twice
-	last      rest         // the last cut that found the group asleep
-	awake     int          // a thread that the last pass has found awake; 0: none
-	alone     int          // how many passes in a row have looked at that one alone
-	timers    timers
+	group          *members
+	network        *network
+	timers         *timers
+	cuts           *cutter
+	uninstrumented uninstrumented
+	waits          int // for the group to be quiescent
 }
 
-// task is one thread of the group at one moment.
-type task struct {
-	tid, pid int
-	peer     int // that it descends from: its index, -1 if that is dead
-	listed   int // threads of its process
-	ran      string
-}
-
-// New watches the group whose pid 1, the proxy, has this pid here.
+// New watches the group whose proxy, pid 1 of the group, has this pid here.
 func New(pid int, processes []peers.Process) (*Watch, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -64,20 +40,31 @@ func New(pid int, processes []peers.Process) (*Watch, error) {
 		unix.Close(pidfd)
 		return nil, orDied(pid, err)
 	}
-	w := &Watch{proxy: pid, pidfd: pidfd, peers: processes, diagnosis: d, hostPeers: map[int]int{}, looked: map[int]looked{},
-		timers: timers{known: map[timerKey]*timer{}, files: map[int]timerFiles{}, ticks: Ticks{}}}
-	w.proc.KeepOpen()
+	w := newWatch(&members{proxy: pid, pidfd: pidfd, peers: processes, hostPeers: map[int]int{}}, d)
+	w.group.proc.KeepOpen()
 	for _, p := range processes {
-		w.hosts = append(w.hosts, p.Host)
+		w.group.hosts = append(w.group.hosts, p.Host)
 	}
-	if err := w.findPeers(); err != nil {
+	if err := w.group.find(); err != nil {
 		w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// orDied names the death of the group where that is why it cannot be watched.
+// newWatch puts the parts of a watch together.
+func newWatch(group *members, d *diagnosis) *Watch {
+	timers := newTimers(group.innerKey)
+	network := &network{group: group, diagnosis: d}
+	waits := &waitReader{proc: &group.proc, timers: timers, files: map[int]timerFiles{}}
+	return &Watch{
+		group: group, network: network, timers: timers,
+		cuts:           &cutter{group: group, network: network, waits: waits},
+		uninstrumented: uninstrumented{},
+	}
+}
+
+// orDied names the death of the group if that is why it cannot be watched.
 func orDied(pid int, err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%w: its process %d is gone", proxy.ErrDied, pid)
@@ -85,204 +72,124 @@ func orDied(pid int, err error) error {
 	return err
 }
 
-// Count has the cuts of Quiesce rest on a count of wake-ups, where they would look twice.
+// Count bases the cuts of Quiesce on a count of wake-ups, so that they need not look twice.
 func (w *Watch) Count(wakeups *Wakeups) (err error) {
-	w.wakeups, err = wakeups.countFor(w.proxy)
-	return orDied(w.proxy, err)
+	w.cuts.wakeups, err = wakeups.countFor(w.group.proxy)
+	return orDied(w.group.proxy, err)
 }
 
 // Close ends the watch, not the group.
 func (w *Watch) Close() {
-	if w.wakeups != nil {
-		w.wakeups.close()
+	if w.cuts.wakeups != nil {
+		w.cuts.wakeups.close()
 	}
-	unix.Close(w.pidfd)
-	w.diagnosis.close()
-	w.proc.Close()
+	unix.Close(w.group.pidfd)
+	w.network.diagnosis.close()
+	w.group.proc.Close()
 }
 
-// findPeers learns the peers' pids as they are here. The proxy's first thread has orphans
-// for children, and the peers of a group that CRIU has restored; another one has the peers
-// that it started, and copies of them that never run.
-func (w *Watch) findPeers() error {
-	byInner := make(map[int]int, len(w.peers))
-	for i, p := range w.peers {
-		if w.hosts[i] == 0 {
-			byInner[p.PID] = i
-		}
-	}
-	if err := w.findBelow(byInner); err != nil {
-		return err
-	}
-	for _, i := range byInner {
-		if !w.peers[i].IsClient() {
-			return w.asDeath(procfs.ErrGone) // dead peers stay; they vanish only with the whole group
-		}
-	}
-	for i, pid := range w.hosts {
-		if pid != 0 {
-			w.hostPeers[pid] = i
-		}
-	}
-	return nil
-}
-
-// findBelow looks for peers among the children of all threads of the proxy.
-func (w *Watch) findBelow(byInner map[int]int) error {
-	threads, err := w.proc.Threads(w.proxy)
-	if err != nil {
-		return w.asDeath(err)
-	}
-	for _, tid := range threads {
-		if len(byInner) == 0 {
-			break
-		}
-		children, err := w.proc.Children(w.proxy, tid)
-		if errors.Is(err, procfs.ErrGone) {
-			continue
-		}
-		if err != nil {
-			return w.asDeath(err)
-		}
-		if err := w.findAmong(children, byInner); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// findAmong looks for peers, whose indices are given by their inner pids.
-func (w *Watch) findAmong(children []int, byInner map[int]int) error {
-	for _, pid := range children {
-		inner, err := w.proc.InnerPID(pid)
-		if errors.Is(err, procfs.ErrGone) {
-			continue // an orphan; the peers stay, dead or alive
-		}
-		if err != nil {
-			return err
-		}
-		if i, ok := byInner[inner]; ok {
-			w.hosts[i] = pid
-			delete(byInner, inner)
-		}
-	}
-	return nil
-}
-
-// Check returns a *Died if a peer died, proxy.ErrDied if the whole group did, else nil.
+// Check returns a *Died if a peer has died, proxy.ErrDied if the whole group has, and otherwise nil.
 func (w *Watch) Check() error {
-	if w.proxyGone() {
-		return w.asDeath(procfs.ErrGone)
+	if w.group.isGone() {
+		return w.group.asDeath(procfs.ErrGone)
 	}
-	return w.checkPeers()
+	return w.group.check()
 }
 
-// checkPeers returns a *Died if a peer died.
-func (w *Watch) checkPeers() error {
-	for pid := range w.hostPeers {
-		s, err := w.proc.Stat(pid)
-		if err != nil {
-			return w.asDeath(err)
-		}
-		if err := w.deathOf(pid, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deathOf returns a *Died if the process is a peer's own and dead.
-func (w *Watch) deathOf(pid int, s procfs.Stat) error {
-	i, isPeer := w.hostPeers[pid]
-	if !isPeer || !s.Ended() || w.peers[i].IsClient() {
-		return nil
-	}
-	return &Died{Peer: w.peers[i].Name, PID: w.peers[i].PID, Status: s.Status}
-}
-
-// InFlight says what is under way between the sockets of the group, and what waits for a peer to
-// take it although none is about to; both are empty for nothing.
+// InFlight says what is under way between the sockets of the group, and what waits for a peer to take
+// it although none is about to. Both are empty if there is nothing.
 func (w *Watch) InFlight() (underWay, waiting string, err error) {
-	t, err := w.traffic()
+	t, err := w.network.traffic()
 	return t.underWay, t.waiting, err
 }
 
-// proxyGone asks the kernel, not /proc, where the pid may be somebody else's by now.
-func (w *Watch) proxyGone() bool {
-	set := []unix.PollFd{{Fd: int32(w.pidfd), Events: unix.POLLIN}}
-	n, err := unix.Poll(set, 0)
-	return err == nil && n > 0
+// Ending says that a client has ended.
+type Ending struct {
+	Peer   int // its index in the group
+	Status unix.WaitStatus
 }
 
-// asDeath names the death that makes processes of the group vanish.
-func (w *Watch) asDeath(err error) error {
-	if errors.Is(err, procfs.ErrGone) {
-		return fmt.Errorf("%w: its process %d is gone", proxy.ErrDied, w.proxy)
-	}
-	return err
-}
-
-// walk calls visit for every thread of the group but those of the proxy, which acts on
-// command only. Processes that end during the walk are left out.
-func (w *Watch) walk(visit func(task) error) error {
-	children, err := w.proc.Children(w.proxy, w.proxy)
-	if err != nil {
-		return w.asDeath(err)
-	}
-	for peer, pid := range w.hosts {
-		if pid == 0 {
+// Ended lists the clients that have ended, in the order of the group. After a restore, one that had
+// ended at the checkpoint may be missing.
+func (w *Watch) Ended() ([]Ending, error) {
+	var all []Ending
+	for i, pid := range w.group.hosts {
+		if pid == 0 || !w.group.peers[i].IsClient() {
 			continue
 		}
-		// Dead peers stay. While the proxy ends, and does not count as dead yet, the kernel has
-		// reaped them.
-		if err := w.walkProcess(pid, peer, 0, visit); err != nil && !(errors.Is(err, procfs.ErrGone) && w.peers[peer].IsClient()) {
-			return w.asDeath(err)
+		s, err := w.group.proc.Stat(pid)
+		if err != nil {
+			return nil, w.group.asDeath(err)
+		}
+		if s.Ended() {
+			all = append(all, Ending{i, s.Status})
 		}
 	}
-	for _, pid := range children {
-		if _, ok := w.hostPeers[pid]; !ok {
-			if err := w.walkProcess(pid, -1, 0, visit); err != nil && !errors.Is(err, procfs.ErrGone) {
-				return err
-			}
-		}
-	}
-	return nil
+	return all, nil
 }
 
-const maxGenerations = 64
+// Started looks for clients that were started since.
+func (w *Watch) Started() error { return w.group.find() }
 
-// walkProcess is walk for a process and those that descend from it; ErrGone: it is not there.
-func (w *Watch) walkProcess(pid, peer, depth int, visit func(task) error) error {
-	if depth > maxGenerations {
-		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
+// AdvanceClocks lets time pass on the virtual clocks of the peers. Those that wait no longer than d go on:
+// wait until the group is quiescent. It must be quiescent now. With 0 the peers only note how long
+// they wait, and nothing ends that is overdue: see shim.Counters.Next.
+func (w *Watch) AdvanceClocks(d time.Duration) error {
+	last := -1
+	return w.group.walk(func(t thread) error {
+		if t.pid == last || t.peer >= 0 && !w.group.peers[t.peer].VirtualClock {
+			return nil
+		}
+		last = t.pid
+		status, err := w.group.proc.Read(strconv.Itoa(t.pid), "status")
+		if err != nil {
+			return orAwake(err)
+		}
+		has, err := shim.HasClock(status)
+		if err != nil {
+			return fmt.Errorf("process %d: %w", t.pid, err)
+		}
+		if !has {
+			return nil
+		}
+		if err := shim.Wake(t.pid, d); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("let time pass for process %d of %s: %w", t.pid, w.group.nameOf(t.peer), err)
+		}
+		return nil
+	})
+}
+
+// Uninstrumented describes the processes whose reads of the time and of random numbers are neither
+// counted nor chosen, and why. They are those of the last Quiesce. The libraries are those of the
+// shim, by the names that the group sees.
+func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
+	var all []Uninstrumented
+	last := -1
+	for _, t := range w.cuts.threads[1] {
+		if t.pid == last {
+			continue // another thread
+		}
+		last = t.pid
+		executable, err := os.Readlink("/proc/" + strconv.Itoa(t.pid) + "/exe")
+		if err != nil {
+			continue // it has ended
+		}
+		frozen := t.peer >= 0 && w.group.peers[t.peer].VirtualClock
+		if why := w.uninstrumented.why(t.pid, executable, libraries, frozen); why != "" {
+			all = append(all, Uninstrumented{
+				Peer: w.group.nameOf(t.peer), Executable: executable, Why: why, Chosen: w.group.isChosen(t.peer),
+			})
+		}
 	}
-	tids, err := w.proc.Threads(pid)
+	return all
+}
+
+// Quiesce is Watch.Quiesce for a single use.
+func Quiesce(ctx context.Context, pid int, processes []peers.Process, drain func() (bool, error)) error {
+	w, err := New(pid, processes)
 	if err != nil {
 		return err
 	}
-	for _, tid := range tids {
-		if err := visit(task{tid: tid, pid: pid, peer: peer, listed: len(tids)}); err != nil {
-			return err
-		}
-		children, err := w.proc.Children(pid, tid)
-		if errors.Is(err, procfs.ErrGone) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for _, child := range children {
-			if err := w.walkProcess(child, peer, depth+1, visit); err != nil && !errors.Is(err, procfs.ErrGone) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (w *Watch) nameOf(peer int) string {
-	if peer < 0 {
-		return "an orphan of a peer"
-	}
-	return "peer " + w.peers[peer].Name
+	defer w.Close()
+	return w.Quiesce(ctx, drain)
 }

@@ -25,8 +25,8 @@ func TestPeersThatAreGone(t *testing.T) {
 		peer peers.Peer
 		want error
 	}{{peers.Peer{Name: "server"}, proxy.ErrDied}, {peers.Peer{Name: "client", After: "listen 80"}, nil}} {
-		w := &Watch{proxy: os.Getpid(), peers: []peers.Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
-		if err := w.walk(func(task) error { return nil }); !errors.Is(err, c.want) {
+		m := &members{proxy: os.Getpid(), peers: []peers.Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
+		if err := m.walk(func(thread) error { return nil }); !errors.Is(err, c.want) {
 			t.Errorf("%s is gone: %v, want %v", c.peer.Name, err, c.want)
 		}
 	}
@@ -36,22 +36,22 @@ func TestPeersThatAreGone(t *testing.T) {
 // although those on the list sleep.
 func TestListThatBreaksOff(t *testing.T) {
 	pid := startCrowd(t).Process.Pid
-	w := &Watch{}
+	c := &cutter{group: &members{}}
 	var tids []int
 	testkit.Await(t, "that all sleep", func() (all bool) {
 		var err error
-		if tids, err = w.proc.Threads(pid); err != nil {
+		if tids, err = c.group.proc.Threads(pid); err != nil {
 			t.Fatal(err)
 		}
 		for _, tid := range tids {
-			if _, err = w.look(&task{tid: tid, pid: pid, listed: len(tids)}); err != nil {
+			if _, err = c.look(&thread{tid: tid, pid: pid, listed: len(tids)}); err != nil {
 				return false
 			}
 		}
 		return true
 	})
 	for _, tid := range tids {
-		if _, err := w.look(&task{tid: tid, pid: pid, listed: len(tids) - 1}); err != errAwake {
+		if _, err := c.look(&thread{tid: tid, pid: pid, listed: len(tids) - 1}); err != errAwake {
 			t.Errorf("where one is not on the list: %v", err)
 		}
 	}
@@ -67,17 +67,19 @@ func TestProcessThatIsEnding(t *testing.T) {
 		crowd := startCrowd(t)
 		pid := crowd.Process.Pid
 		client := peers.Process{Peer: peers.Peer{Name: "client", After: "listen 80"}}
-		w := &Watch{proxy: os.Getpid(), peers: []peers.Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0}}
+		w := newWatch(&members{
+			proxy: os.Getpid(), peers: []peers.Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0},
+		}, nil)
 		if err := crowd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		asleep := false
 		for state := byte('S'); !asleep || state == 'S'; { // it sleeps until the signal has come to it
 			var err error
-			if asleep, err = w.pass(0); err != nil {
+			if asleep, err = w.cuts.pass(0); err != nil {
 				t.Fatal(err)
 			}
-			s, err := w.proc.Stat(pid)
+			s, err := w.group.proc.Stat(pid)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,7 @@ func (w *waiter) quiesce(waiting string, want ...string) {
 	}
 }
 
-func begin(t *testing.T, run runner, role string) *waiter {
+func waitFor(t *testing.T, run runner, role string) *waiter {
 	w, c := run(t, role)
 	if err := w.Ready(testContext(t)); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestConnectionThatNobodyAccepts(t *testing.T) { bothMethods(t, connectionTh
 
 func connectionThatNobodyAccepts(t *testing.T, run runner) {
 	const inBacklog = "1 connections to 127.0.0.1:2000 wait to be accepted"
-	w := begin(t, run, "one at a time")
+	w := waitFor(t, run, "one at a time")
 	w.connect()
 	w.quiesce("", "hello")
 	w.connect()
@@ -99,7 +99,7 @@ func connectionThatNobodyAccepts(t *testing.T, run runner) {
 func TestWhatNobodyReads(t *testing.T) { bothMethods(t, whatNobodyReads) }
 
 func whatNobodyReads(t *testing.T, run runner) {
-	w := begin(t, run, "deaf")
+	w := waitFor(t, run, "deaf")
 	w.connect()
 	w.quiesce("", "")
 	send(t, w.fds[0], 'x')
@@ -109,7 +109,7 @@ func whatNobodyReads(t *testing.T, run runner) {
 	}
 	w.quiesce("2 bytes from 127.0.0.1:", "") // the end counts as one
 
-	w = begin(t, run, "closed")
+	w = waitFor(t, run, "closed")
 	for n := 1; n <= 3; n++ {
 		w.connect()
 		w.quiesce(fmt.Sprintf("%d connections to 127.0.0.1:2000 wait to be accepted", n))
@@ -122,7 +122,7 @@ func TestDeferredAccept(t *testing.T) { bothMethods(t, deferredAccept) }
 
 func deferredAccept(t *testing.T, run runner) {
 	const half = "the connection from 127.0.0.1:"
-	w := begin(t, run, "deferring")
+	w := waitFor(t, run, "deferring")
 	w.connect()
 	w.quiesce(half, "")
 	w.connect()
@@ -140,7 +140,7 @@ func deferredAccept(t *testing.T, run runner) {
 func TestNothingIsTakenAfterQuiescence(t *testing.T) { bothMethods(t, nothingIsTakenAfterQuiescence) }
 
 func nothingIsTakenAfterQuiescence(t *testing.T, run runner) {
-	w := begin(t, run, "greeter")
+	w := waitFor(t, run, "greeter")
 	for n := range 25 {
 		w.connect()
 		w.quiesce("")
