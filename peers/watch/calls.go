@@ -56,8 +56,8 @@ func TimesOut(pid, number int, arguments [6]uint64) bool {
 	return timed
 }
 
-// timeOut is how long it is until a system call ends by itself. It counts from when the call began, or
-// from now on if the call has a deadline.
+// timeOut is how long it is until a system call ends by itself. It counts from when the call
+// began, or from now on if the call has a deadline.
 func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
 	call := timedCalls[number]
 	value := arguments[call.timeout]
@@ -91,7 +91,8 @@ func describeCall(pid, number int, arguments [6]uint64) string {
 	case call.kind == untimed || call.kind != milliseconds && value == 0 || call.kind == milliseconds && int32(value) < 0:
 		return call.name + " without a time-out"
 	case call.kind == milliseconds:
-		return fmt.Sprintf("%s with a time-out of %v", call.name, time.Duration(int32(value))*time.Millisecond)
+		return fmt.Sprintf("%s with a time-out of %v",
+			call.name, time.Duration(int32(value))*time.Millisecond)
 	}
 	d, ok := readTime(pid, value, call.kind == microseconds)
 	if !ok || call.kind == deadline {
@@ -100,8 +101,8 @@ func describeCall(pid, number int, arguments [6]uint64) string {
 	return fmt.Sprintf("%s with a time-out of %v", call.name, d)
 }
 
-// readTime reads a timespec or timeval of a process. One that is too long is cut to the longest that
-// there is.
+// readTime reads a timespec or timeval of a process. One that is too long is cut to the longest
+// that there is.
 func readTime(pid int, at uint64, micro bool) (time.Duration, bool) {
 	var words [16]byte
 	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}

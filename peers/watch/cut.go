@@ -84,9 +84,9 @@ func (c *cutter) cutByCount() (bool, error) {
 	return true, nil
 }
 
-// pass records every thread. It stops early, with false, at one that is awake. The thread that was awake
-// the last time most often still is. So it is looked at first, and alone. In between, pass looks
-// now and then whether a peer has died.
+// pass records every thread. It stops early, with false, at one that is awake. The thread that
+// was awake the last time most often still is. So it is looked at first, and alone. In between,
+// pass looks now and then whether a peer has died.
 func (c *cutter) pass(n int) (asleep bool, err error) {
 	const inARow = 20
 	if c.awake != 0 && c.isStillAwake() {
@@ -120,8 +120,8 @@ func (c *cutter) pass(n int) (asleep bool, err error) {
 	return err == nil, err
 }
 
-// isStillAwake tells whether the thread that was awake at the last pass still is. All else that there is
-// to be said of it, the pass over all threads says.
+// isStillAwake tells whether the thread that was awake at the last pass still is. All else that
+// there is to be said of it, the pass over all threads says.
 func (c *cutter) isStillAwake() bool {
 	s, err := c.group.proc.Stat(c.awake)
 	if err != nil || s.State == 'Z' {
@@ -131,8 +131,8 @@ func (c *cutter) isStillAwake() bool {
 	return err == errAwake
 }
 
-// look notes how much a thread has run so far, unless wake-ups are counted. It returns where the thread
-// sleeps, or errAwake. The channel of one that has ended is empty.
+// look notes how much a thread has run so far, unless wake-ups are counted. It returns where the
+// thread sleeps, or errAwake. The channel of one that has ended is empty.
 func (c *cutter) look(t *thread) (channel string, err error) {
 	if c.wakeups == nil {
 		if t.ran, err = c.group.proc.Ran(t.tid); err != nil {
@@ -153,8 +153,8 @@ func (c *cutter) look(t *thread) (channel string, err error) {
 	return "", c.group.deathOf(t.pid, s)
 }
 
-// sleepsIn returns where a thread in this state sleeps. It is errAwake unless the thread waits for input
-// or for a time.
+// sleepsIn returns where a thread in this state sleeps. It is errAwake unless the thread waits
+// for input or for a time.
 func (c *cutter) sleepsIn(tid int, state byte) (channel string, err error) {
 	channel, err = c.group.proc.WaitChannel(tid)
 	if err != nil {
@@ -174,14 +174,14 @@ func orAwake(err error) error {
 	return err
 }
 
-// waitsForInput judges a thread by the state and wait channel that /proc shows. One that sleeps for a
-// time counts as waiting here: see waitReader. One before a full pipe, such as that for its output, goes
-// on as soon as that is read.
+// waitsForInput judges a thread by the state and wait channel that /proc shows. One that sleeps
+// for a time counts as waiting here: see waitReader. One before a full pipe, such as that for its
+// output, goes on as soon as that is read.
 //
-// The state alone does not tell. A thread declares itself asleep before it looks for the last time
-// whether there is something to wait for, and may lose the processor in between. On a busy machine it
-// then seems to sleep for many milliseconds, with input before it. But it has not left the run queue,
-// and the kernel gives wait channels only of threads that have.
+// The state alone does not tell. A thread declares itself asleep before it looks for the last
+// time whether there is something to wait for, and may lose the processor in between. On a busy
+// machine it then seems to sleep for many milliseconds, with input before it. But it has not left
+// the run queue, and the kernel gives wait channels only of threads that have.
 func waitsForInput(state byte, channel string) bool {
 	return state == 'S' && channel != noChannel && !strings.HasSuffix(channel, "pipe_write")
 }
@@ -208,10 +208,10 @@ func (r *rest) note(waiting string, count uint64, threads []thread) {
 // confirmations is how many cuts in a row must find the group asleep.
 const confirmations = 2
 
-// confirm returns how many cuts in a row have found the group asleep, given how many there were before
-// the last cut, and whether loopback has to be flushed before the next one. If wake-ups are counted,
-// one cut is as good as enough of them. If something waits, there must have been a cut before
-// loopback was flushed, and nobody may have run since.
+// confirm returns how many cuts in a row have found the group asleep, given how many there were
+// before the last cut, and whether loopback has to be flushed before the next one. If wake-ups
+// are counted, one cut is as good as enough of them. If something waits, there must have been a
+// cut before loopback was flushed, and nobody may have run since.
 func (r *rest) confirm(quiet bool, before int, counted bool) (inARow int, flush bool) {
 	switch {
 	case !quiet:

@@ -60,8 +60,8 @@ type diagnoser struct {
 	timers  *timers
 }
 
-// diagnose says, for an error message, who runs or has run since a moment, and what is under way. Without
-// a moment it looks for a while.
+// diagnose says, for an error message, who runs or has run since a moment, and what is under way.
+// Without a moment it looks for a while.
 func (d diagnoser) diagnose(since *activity) string {
 	if since == nil {
 		since = observe(d.group)
@@ -123,8 +123,8 @@ func (d diagnoser) describeThread(pid, tid int, since *activity) string {
 	return text
 }
 
-// describeShortWait says that a thread is in a wait that is so short that it counts as work. It is empty
-// if the last look has found no such wait.
+// describeShortWait says that a thread is in a wait that is so short that it counts as work. It
+// is empty if the last look has found no such wait.
 func (d diagnoser) describeShortWait(pid, tid int, command string) string {
 	t := d.timers.known[timerKey{pid, tid, -1}]
 	if t == nil || t.seen != d.timers.looks || !t.isWork() {

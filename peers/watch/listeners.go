@@ -61,8 +61,8 @@ func listens(all []socket, at netip.AddrPort) bool {
 	return false
 }
 
-// reaches tells whether a socket that is bound to one address gets what is sent to another one. Whether a
-// socket of IPv6 also gets what is sent over IPv4 does not show; most do.
+// reaches tells whether a socket that is bound to one address gets what is sent to another one.
+// Whether a socket of IPv6 also gets what is sent over IPv4 does not show; most do.
 func reaches(bound, at netip.Addr) bool {
 	return bound == at || bound == netip.IPv6Unspecified() || bound.IsUnspecified() && at.Is4()
 }
@@ -82,8 +82,8 @@ func hasUDP(lines [][]byte, at netip.AddrPort) bool {
 	return false
 }
 
-// hasUnix looks for a Unix socket at an address, in lines of /proc/net/unix. One for connections must
-// listen.
+// hasUnix looks for a Unix socket at an address, in lines of /proc/net/unix. One for connections
+// must listen.
 func hasUnix(lines [][]byte, at proxy.Address) bool {
 	want := strings.ReplaceAll(at.Path, "\x00", "@") // as it is shown there
 	kinds := map[proxy.Network]string{proxy.Unix: "0001", proxy.Unixgram: "0002", proxy.Unixpacket: "0005"}

@@ -12,8 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Died says that a peer's own process ended. The end of a process that the peer forked, such as one for
-// a connection, is not that.
+// Died says that a peer's own process ended. The end of a process that the peer forked, such as
+// one for a connection, is not that.
 type Died struct {
 	Peer   string
 	PID    int // in the group's pid namespace
@@ -42,9 +42,9 @@ type thread struct {
 	ran      string // how often it was put on a processor, and for how long; see procfs.Reader.Ran
 }
 
-// find learns the pids of those peers that are not known yet. The children of the proxy's first thread
-// are orphans, and the peers of a group that CRIU has restored. Those of another thread are the
-// peers that it started, and copies of them that never run.
+// find learns the pids of those peers that are not known yet. The children of the proxy's first
+// thread are orphans, and the peers of a group that CRIU has restored. Those of another thread
+// are the peers that it started, and copies of them that never run.
 func (m *members) find() error {
 	byInner := make(map[int]int, len(m.peers))
 	for i, p := range m.peers {
@@ -133,8 +133,8 @@ func (m *members) deathOf(pid int, s procfs.Stat) error {
 	return &Died{Peer: m.peers[i].Name, PID: m.peers[i].PID, Status: s.Status}
 }
 
-// isGone asks the kernel whether the proxy has ended. It does not ask /proc, where somebody else may
-// have the pid by now.
+// isGone asks the kernel whether the proxy has ended. It does not ask /proc, where somebody else
+// may have the pid by now.
 func (m *members) isGone() bool {
 	set := []unix.PollFd{{Fd: int32(m.pidfd), Events: unix.POLLIN}}
 	n, err := unix.Poll(set, 0)

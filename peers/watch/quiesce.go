@@ -10,26 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Quiesce waits until the group is quiescent: every thread of every peer waits for input, and there is
-// none under way. It returns a *Died or proxy.ErrDied when somebody has died. When ctx ends, it
-// returns an error that wraps that of ctx and says which peer is doing what.
+// Quiesce waits until the group is quiescent: every thread of every peer waits for input, and
+// there is none under way. It returns a *Died or proxy.ErrDied when somebody has died. When ctx
+// ends, it returns an error that wraps that of ctx and says which peer is doing what.
 //
-// drain reads what there is on the checker's own descriptors, each until EAGAIN or end of file, and
-// tells whether there was anything. nil means that the checker has none. Data on them that nobody
-// drains keeps the group from being quiescent. So does a peer that sleeps for a time (nanosleep), since
-// it will go on by itself. A peer that waits for input with a time-out counts as waiting.
-// Connections that no peer accepts, and data that no peer reads, do not keep the group from being
-// quiescent if all peers wait for something else: see traffic.go.
+// drain reads what there is on the checker's own descriptors, each until EAGAIN or end of file,
+// and tells whether there was anything. nil means that the checker has none. Data on them that
+// nobody drains keeps the group from being quiescent. So does a peer that sleeps for a time
+// (nanosleep), since it will go on by itself. A peer that waits for input with a time-out counts
+// as waiting. Connections that no peer accepts, and data that no peer reads, do not keep the
+// group from being quiescent if all peers wait for something else: see traffic.go.
 //
-// The rule is a consistent cut in two passes over all threads. When each sleeps in both passes and none
-// ran in between, and the sockets held nothing at a moment in between, then all slept, with nothing to
-// wake them, at that moment. This takes the kernel's word that a thread which is woken is seen to be
-// awake at once. On a virtual machine a processor may stand still in the middle of a wake-up. So a
-// second cut, after a pause, has to confirm the first.
+// The rule is a consistent cut in two passes over all threads. When each sleeps in both passes
+// and none ran in between, and the sockets held nothing at a moment in between, then all slept,
+// with nothing to wake them, at that moment. This takes the kernel's word that a thread which is
+// woken is seen to be awake at once. On a virtual machine a processor may stand still in the
+// middle of a wake-up. So a second cut, after a pause, has to confirm the first.
 //
-// If wake-ups are counted (Count), one pass in one cut is enough. Each thread was asleep when the pass
-// looked, and none was woken or started from before the pass until after it. See wakeupPoints for why
-// nobody can be in the middle of a wake-up.
+// If wake-ups are counted (Count), one pass in one cut is enough. Each thread was asleep when the
+// pass looked, and none was woken or started from before the pass until after it. See
+// wakeupPoints for why nobody can be in the middle of a wake-up.
 func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	if drain == nil {
 		drain = func() (bool, error) { return false, nil }
@@ -65,15 +65,16 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 			since = observe(w.group)
 		}
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the peers do not become quiescent (%s): %w", diagnoser{w.group, w.network, w.timers}.diagnose(since), err)
+			return fmt.Errorf("the peers do not become quiescent (%s): %w",
+				diagnoser{w.group, w.network, w.timers}.diagnose(since), err)
 		}
 		nap(pause)
 		pause = min(pause+pause/2, maxPause)
 	}
 }
 
-// drainOrCut reads what has come from the peers. If there was nothing, it tells whether the group was
-// quiescent.
+// drainOrCut reads what has come from the peers. If there was nothing, it tells whether the group
+// was quiescent.
 func (w *Watch) drainOrCut(drain func() (progress bool, err error)) (quiet bool, err error) {
 	progress, err := drain()
 	if err != nil {
@@ -88,8 +89,8 @@ func (w *Watch) drainOrCut(drain func() (progress bool, err error)) (quiet bool,
 
 func drainError(err error) error { return fmt.Errorf("read what the peers sent: %w", err) }
 
-// Pauses between cuts. Peers answer within fractions of a millisecond, and each cut takes processor time
-// from them.
+// Pauses between cuts. Peers answer within fractions of a millisecond, and each cut takes
+// processor time from them.
 const (
 	minPause = 40 * time.Microsecond
 	maxPause = 2 * time.Millisecond
@@ -102,8 +103,8 @@ func nap(d time.Duration) {
 	_ = unix.Nanosleep(&t, nil)
 }
 
-// Ready waits until every peer listens where it says, and the group is quiescent. When ctx ends before,
-// the error names the peers that do not listen.
+// Ready waits until every peer listens where it says, and the group is quiescent. When ctx ends
+// before, the error names the peers that do not listen.
 func (w *Watch) Ready(ctx context.Context) error {
 	pause := minPause
 	for {
@@ -143,7 +144,8 @@ func (w *Watch) notListening() ([]string, error) {
 				return nil, err
 			}
 			if !there {
-				missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v", p.Name, at))
+				missing = append(missing, fmt.Sprintf("peer %s is not ready: nobody listens on %v",
+					p.Name, at))
 			}
 		}
 	}

@@ -10,13 +10,13 @@ import (
 
 // Timers of peers on the machine's clock: what a thread waits in with a time-out, and timerfds.
 //
-// A timed wait whose time-out is at most ShortWait counts as work. The group is not quiescent before
-// the wait has ended, so that an answer does not depend on how soon the checker looks. A thread may come
-// back to the same wait tickerRounds times without anything having reached the checker. Then it is a
-// ticker, and no longer keeps the group from being quiescent. A longer wait is a timer: the group is
-// quiescent, and the timer is due on the group's line of time when its time-out says, counted from where
-// that line was when the wait was first seen. Real time does not count: it goes on while the checker
-// works.
+// A timed wait whose time-out is at most ShortWait counts as work. The group is not quiescent
+// before the wait has ended, so that an answer does not depend on how soon the checker looks. A
+// thread may come back to the same wait tickerRounds times without anything having reached the
+// checker. Then it is a ticker, and no longer keeps the group from being quiescent. A longer wait
+// is a timer: the group is quiescent, and the timer is due on the group's line of time when its
+// time-out says, counted from where that line was when the wait was first seen. Real time does
+// not count: it goes on while the checker works.
 
 // ShortWait is the longest time-out of a wait that counts as work.
 const ShortWait = 50 * time.Millisecond
@@ -42,7 +42,8 @@ type Timer struct {
 // Ends is when the timer ends by the machine's clock, at the latest.
 func (t Timer) Ends() time.Time { return t.ends }
 
-// timerKey names a thread that waits, or a timerfd. A thread has the fd -1, and a timerfd the tid 0.
+// timerKey names a thread that waits, or a timerfd. A thread has the fd -1, and a timerfd the tid
+// 0.
 type timerKey struct{ pid, tid, fd int }
 
 // wait identifies what a thread waits in: a loop comes back to the same one.
@@ -73,8 +74,8 @@ type timer struct {
 	// interrupted: a checkpoint has interrupted it, so the same wait may look like another one.
 	interrupted bool
 	outputs     int // what timers.outputs was when it began
-	// idles: nothing comes of it, see goIdles. It is known all the same, and recognised when the kernel
-	// goes on with it.
+	// idles: nothing comes of it, see goIdles. It is known all the same, and recognised when the
+	// kernel goes on with it.
 	idles bool
 }
 
@@ -108,8 +109,9 @@ type Saved struct {
 // Copy is the same, to be restored once.
 func (s Saved) Copy() Saved { return Saved{s.time, maps.Clone(s.timers)} }
 
-// maxKnown bounds what is kept of waits, timerfds and ticks. A group has far fewer at the same time.
-// Those that are forgotten belong to threads and processes that have ended, or are found out again.
+// maxKnown bounds what is kept of waits, timerfds and ticks. A group has far fewer at the same
+// time. Those that are forgotten belong to threads and processes that have ended, or are found
+// out again.
 const maxKnown = 8192
 
 func newTimers(innerKey func(timerKey) (timerKey, bool)) *timers {
@@ -151,8 +153,8 @@ type sighting struct {
 	idles   bool // see timer
 }
 
-// note notes what a look has found, and tells whether it counts as work. What remains of a wait never
-// grows: if more remains than before, another wait has begun.
+// note notes what a look has found, and tells whether it counts as work. What remains of a wait
+// never grows: if more remains than before, another wait has begun.
 func (s *timers) note(found sighting, now time.Time) (isWork bool) {
 	t, of, remaining := s.known[found.key], found.of, found.remaining
 	due, ends, timeout := s.time+remaining, now.Add(remaining), remaining
@@ -211,8 +213,9 @@ func (s *timers) knownWait(key timerKey, arguments [6]uint64) (w wait, known boo
 	return t.of, ok && saved && t.of == waitIn(t.of.peer, t.of.number, arguments)
 }
 
-// save returns what a group that is restored from a checkpoint taken now has to know of the timers that
-// are set. The checkpoint itself interrupts what threads wait in: these waits begin again.
+// save returns what a group that is restored from a checkpoint taken now has to know of the
+// timers that are set. The checkpoint itself interrupts what threads wait in: these waits begin
+// again.
 func (s *timers) save() Saved {
 	saved := Saved{time: s.time, timers: map[timerKey]timer{}}
 	for key, t := range s.known {
@@ -226,8 +229,8 @@ func (s *timers) save() Saved {
 	return saved
 }
 
-// notSeen lists the timers that were set at the checkpoint and have not been seen since, without those
-// of which nothing comes. The first comes first.
+// notSeen lists the timers that were set at the checkpoint and have not been seen since, without
+// those of which nothing comes. The first comes first.
 func (s *timers) notSeen() []Timer {
 	var list []Timer
 	for _, t := range s.saved.timers {
@@ -254,8 +257,8 @@ func (s *timers) set() []Timer {
 	return list
 }
 
-// isLate reports whether a timer that the last look has found, and that is no ticker, has ended by the
-// machine's clock.
+// isLate reports whether a timer that the last look has found, and that is no ticker, has ended
+// by the machine's clock.
 func (s *timers) isLate(now time.Time) bool {
 	for _, t := range s.known {
 		if t.seen == s.looks && !t.idles && !t.Ticks && now.After(t.ends) {

@@ -115,8 +115,8 @@ func TestIdleWaits(t *testing.T) {
 	}
 }
 
-// TestShortWaitsAreNamed: who asks why a group is not quiescent is told of a wait that counts as work,
-// as long as it lasts.
+// TestShortWaitsAreNamed: who asks why a group is not quiescent is told of a wait that counts as
+// work, as long as it lasts.
 func TestShortWaitsAreNamed(t *testing.T) {
 	s := sameKeys()
 	d := diagnoser{timers: s}
@@ -140,9 +140,9 @@ func TestShortWaitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the shorter one
-// that was seen at the same place. That holds also if the kernel goes on with it, if a checkpoint has
-// interrupted it, and if the group was restored meanwhile.
+// TestALongerWaitIsAnother: a wait that has begun since the last look is not taken for the
+// shorter one that was seen at the same place. That holds also if the kernel goes on with it, if
+// a checkpoint has interrupted it, and if the group was restored meanwhile.
 func TestALongerWaitIsAnother(t *testing.T) {
 	key, of := timerKey{tid: 7, fd: -1}, wait{number: unix.SYS_FUTEX}
 	for name, c := range map[string]struct{ resumed, interrupted, restored bool }{
@@ -203,8 +203,8 @@ type modelWait struct {
 	ends  time.Time     // by the machine's clock
 }
 
-// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long wait
-// is due where the line of time was when it began, and its length later.
+// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long
+// wait is due where the line of time was when it began, and its length later.
 func TestTimersOnTheLineOfTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := sameKeys(), midnight

@@ -14,32 +14,33 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// A connection that no peer accepts, or data that no peer reads, may be there for good. A server that
-// works off one client before the next leaves the second one in the backlog. A passive FTP server
-// accepts a data connection only once it is asked for a file. The group is quiescent all the same, for
-// this reason:
+// A connection that no peer accepts, or data that no peer reads, may be there for good. A server
+// that works off one client before the next leaves the second one in the backlog. A passive FTP
+// server accepts a data connection only once it is asked for a file. The group is quiescent all
+// the same, for this reason:
 //
-// The kernel first puts what arrives on a queue, and then wakes those that wait for it. A peer that has
-// gone to sleep since without taking it does not want it now. Only another event will make it look
-// again, and there is none: each thread sleeps, and none is about to be woken. What is left is the
-// moment in which something is on its queue, and the wake-up has not begun.
+// The kernel first puts what arrives on a queue, and then wakes those that wait for it. A peer
+// that has gone to sleep since without taking it does not want it now. Only another event will
+// make it look again, and there is none: each thread sleeps, and none is about to be woken. What
+// is left is the moment in which something is on its queue, and the wake-up has not begun.
 //
-//   - A thread that sends to another one through a Unix socket or a pipe does both within its system
-//     call, and does not sleep before that is done.
-//   - Loopback TCP and UDP go through a queue for each processor. A softirq takes packets from it one
-//     after the other. It finishes with one, wake-ups included, before it takes the next. Suppose that
-//     a packet is sent now, on each processor. When these have arrived, what was on its way before
-//     has woken everyone it had to wake. flushLoopback does that. A cut before it and a cut after it
-//     find the same: all asleep, and nobody woken in between. So everyone that was to be woken by
-//     what waits had been woken before the first cut.
+//   - A thread that sends to another one through a Unix socket or a pipe does both within its
+//     system call, and does not sleep before that is done.
+//   - Loopback TCP and UDP go through a queue for each processor. A softirq takes packets from it
+//     one after the other. It finishes with one, wake-ups included, before it takes the next.
+//     Suppose that a packet is sent now, on each processor. When these have arrived, what was on
+//     its way before has woken everyone it had to wake. flushLoopback does that. A cut before it
+//     and a cut after it find the same: all asleep, and nobody woken in between. So everyone that
+//     was to be woken by what waits had been woken before the first cut.
 //
-// For data, TCP itself would tell. The receiver's acknowledgement is behind the data in the same queue,
-// and without it bytes are under way at the sender. For connections in a backlog it does not tell.
+// For data, TCP itself would tell. The receiver's acknowledgement is behind the data in the same
+// queue, and without it bytes are under way at the sender. For connections in a backlog it does
+// not tell.
 //
-// TCP_DEFER_ACCEPT leaves a connection half made at the listener until data arrive on it. For the client
-// it is made, and what the client has sent to say so is ignored. (After some retransmissions, by
-// default more than half a minute, the listener takes the connection without data. That timer counts
-// as one that never fires.)
+// TCP_DEFER_ACCEPT leaves a connection half made at the listener until data arrive on it. For the
+// client it is made, and what the client has sent to say so is ignored. (After some
+// retransmissions, by default more than half a minute, the listener takes the connection without
+// data. That timer counts as one that never fires.)
 
 // network is that of a group.
 type network struct {
@@ -71,8 +72,8 @@ func (n *network) traffic() (traffic, error) {
 	return t, err
 }
 
-// InFlight says what is under way between the TCP sockets of a network namespace, or waits there for a
-// process to take it. It is empty for nothing. The namespace is a descriptor.
+// InFlight says what is under way between the TCP sockets of a network namespace, or waits there
+// for a process to take it. It is empty for nothing. The namespace is a descriptor.
 func InFlight(namespace int) (string, error) {
 	d, err := diagnosisOf(namespace)
 	if err != nil {
@@ -87,11 +88,11 @@ func InFlight(namespace int) (string, error) {
 	return cmp.Or(t.underWay, t.waiting), nil
 }
 
-// traffic describes what there is between the sockets of a group. A text is empty if there is nothing;
-// otherwise it names the first thing that there is.
+// traffic describes what there is between the sockets of a group. A text is empty if there is
+// nothing; otherwise it names the first thing that there is.
 type traffic struct {
-	// underWay is something that the kernel is still about to deliver. It will change what a process
-	// sees.
+	// underWay is something that the kernel is still about to deliver. It will change what a
+	// process sees.
 	underWay string
 	// waiting is something that has been delivered, and that no process has taken.
 	waiting string
@@ -109,8 +110,8 @@ func (t *traffic) addWaiting(format string, a ...any) {
 	}
 }
 
-// trafficOf looks for traffic. Loopback delivers through a softirq, and not within the system call that
-// sends. So data, connections and resets may be on no queue of a receiver yet.
+// trafficOf looks for traffic. Loopback delivers through a softirq, and not within the system
+// call that sends. So data, connections and resets may be on no queue of a receiver yet.
 //
 // What waits for the checker counts as under way, too: the checker takes whatever comes.
 func trafficOf(all []socket, by owners) (t traffic) {

@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// Uninstrumented is a process of which nobody knows what it reads of the time and of random numbers.
+// Uninstrumented is a process of which nobody knows what it reads of the time and of random
+// numbers.
 type Uninstrumented struct {
 	Peer       string
 	Executable string
@@ -30,8 +31,8 @@ type examined struct {
 	why        string // why the shim does not see what it reads; empty: it does
 }
 
-// why says why the shim does not see what a process reads, or cannot freeze its time-outs. It is empty
-// if there is no reason.
+// why says why the shim does not see what a process reads, or cannot freeze its time-outs. It is
+// empty if there is no reason.
 func (u uninstrumented) why(pid int, executable string, libraries shim.Libraries, frozen bool) string {
 	e, known := u[pid]
 	if !known || e.executable != executable {

@@ -35,9 +35,9 @@ func (r *waitReader) startLook() {
 	r.timers.startLook()
 }
 
-// look notes what makes a thread go on by itself. With the first thread of a process it also notes the
-// timerfds of the process. It tells whether one of these counts as work. The channel is where the
-// thread sleeps; it is empty for one that has ended.
+// look notes what makes a thread go on by itself. With the first thread of a process it also
+// notes the timerfds of the process. It tells whether one of these counts as work. The channel is
+// where the thread sleeps; it is empty for one that has ended.
 func (r *waitReader) look(t thread, channel string) (isWork bool, err error) {
 	if channel == "" {
 		return false, nil
@@ -49,7 +49,8 @@ func (r *waitReader) look(t thread, channel string) (isWork bool, err error) {
 	return r.lookAtTimerfds(t)
 }
 
-// lookAtThread notes a thread that waits with a time-out. A thread that has just gone on counts as work.
+// lookAtThread notes a thread that waits with a time-out. A thread that has just gone on counts
+// as work.
 func (r *waitReader) lookAtThread(t thread, channel string) (isWork bool, err error) {
 	if !maybeTimed(channel) {
 		return false, nil
@@ -85,9 +86,9 @@ func (r *waitReader) lookAtThread(t thread, channel string) (isWork bool, err er
 	}, time.Now()), nil
 }
 
-// goIdles is how long the thread of Go's runtime that watches the others (sysmon) sleeps while there is
-// nothing to watch: half of forcegcperiod in runtime/proc.go. No timer of a program is waited for like
-// that, and nothing comes of it.
+// goIdles is how long the thread of Go's runtime that watches the others (sysmon) sleeps while
+// there is nothing to watch: half of forcegcperiod in runtime/proc.go. No timer of a program is
+// waited for like that, and nothing comes of it.
 const goIdles = time.Minute
 
 // maybeTimed tells whether a thread that sleeps there may have a time-out.
@@ -100,8 +101,8 @@ func maybeTimed(channel string) bool {
 	return false
 }
 
-// resumedCall is the system call that a thread goes on with by restart_syscall(2). Its arguments are as
-// they were. If nobody saw it begin, the place where the thread sleeps tells.
+// resumedCall is the system call that a thread goes on with by restart_syscall(2). Its arguments
+// are as they were. If nobody saw it begin, the place where the thread sleeps tells.
 func (r *waitReader) resumedCall(key timerKey, arguments [6]uint64, channel string) int {
 	if w, known := r.timers.knownWait(key, arguments); known {
 		return w.number
@@ -135,8 +136,8 @@ func (r *waitReader) lookAtTimerfds(t thread) (isWork bool, err error) {
 		}
 		found := sighting{key: timerKey{t.pid, 0, fd}, remaining: value}
 		found.of = wait{peer: t.peer, number: -1, arguments: [6]uint64{uint64(fd), uint64(interval)}}
-		// It is the same one if it expires at the same time by the machine's clock. To read that takes
-		// a moment.
+		// It is the same one if it expires at the same time by the machine's clock. To read that
+		// takes a moment.
 		now := time.Now()
 		found.began = strconv.FormatInt(now.Add(value).UnixNano(), 10)
 		known := r.timers.known[found.key]
@@ -150,8 +151,8 @@ func (r *waitReader) lookAtTimerfds(t thread) (isWork bool, err error) {
 	return false, nil
 }
 
-// timerfdsOf lists the timerfds among the descriptors of a process. The number of descriptors, which is
-// one system call, tells whether there may be others than before.
+// timerfdsOf lists the timerfds among the descriptors of a process. The number of descriptors,
+// which is one system call, tells whether there may be others than before.
 func (r *waitReader) timerfdsOf(pid int) ([]int, error) {
 	directory := "/proc/" + strconv.Itoa(pid) + "/fd"
 	var st unix.Stat_t

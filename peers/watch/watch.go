@@ -18,8 +18,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Watch looks at one incarnation of a group from outside: through /proc and sock_diag, and with eBPF
-// if that is wanted. A restore makes a new incarnation. Not safe for concurrent use.
+// Watch looks at one incarnation of a group from outside: through /proc and sock_diag, and with
+// eBPF if that is wanted. A restore makes a new incarnation. Not safe for concurrent use.
 type Watch struct {
 	group          *members
 	network        *network
@@ -88,7 +88,8 @@ func (w *Watch) Close() {
 	w.group.proc.Close()
 }
 
-// Check returns a *Died if a peer has died, proxy.ErrDied if the whole group has, and otherwise nil.
+// Check returns a *Died if a peer has died, proxy.ErrDied if the whole group has, and otherwise
+// nil.
 func (w *Watch) Check() error {
 	if w.group.isGone() {
 		return w.group.asDeath(procfs.ErrGone)
@@ -96,8 +97,8 @@ func (w *Watch) Check() error {
 	return w.group.check()
 }
 
-// InFlight says what is under way between the sockets of the group, and what waits for a peer to take
-// it although none is about to. Both are empty if there is nothing.
+// InFlight says what is under way between the sockets of the group, and what waits for a peer to
+// take it although none is about to. Both are empty if there is nothing.
 func (w *Watch) InFlight() (underWay, waiting string, err error) {
 	t, err := w.network.traffic()
 	return t.underWay, t.waiting, err
@@ -131,9 +132,9 @@ func (w *Watch) Ended() ([]Ending, error) {
 // Started looks for clients that were started since.
 func (w *Watch) Started() error { return w.group.find() }
 
-// AdvanceClocks lets time pass on the virtual clocks of the peers. Those that wait no longer than d go on:
-// wait until the group is quiescent. It must be quiescent now. With 0 the peers only note how long
-// they wait, and nothing ends that is overdue: see shim.Counters.Next.
+// AdvanceClocks lets time pass on the virtual clocks of the peers. Those that wait no longer than
+// d go on: wait until the group is quiescent. It must be quiescent now. With 0 the peers only
+// note how long they wait, and nothing ends that is overdue: see shim.Counters.Next.
 func (w *Watch) AdvanceClocks(d time.Duration) error {
 	last := -1
 	return w.group.walk(func(t thread) error {
