@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/compare"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -93,8 +94,8 @@ func orDefault(list []string, otherwise string) []string {
 // returns who is told how it goes; end is called after it. A combination that cannot be run has the
 // reason in its row, and the others go on. The error is that of the build, which they share.
 func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
-	begin func(title string) Listener, end func(title string, row *report.Compared),
-) (*report.Comparison, error) {
+	begin func(title string) Listener, end func(title string, row *compare.Row),
+) (*compare.Comparison, error) {
 	r := c.request
 	say("building %s", r.Package)
 	program, clean, err := buildTemporary(ctx, c.first.buildOptions())
@@ -102,10 +103,10 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 		return nil, err
 	}
 	defer clean()
-	all := &report.Comparison{Package: r.Package, Args: c.first.options.Args}
+	all := &compare.Comparison{Package: r.Package, Args: c.first.options.Args}
 	runs := slices.Repeat(c.configs, r.Repeat)
 	for i, config := range runs {
-		row := report.Compared{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
+		row := compare.Row{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
 		title := fmt.Sprintf("%d of %d: %s", i+1, len(runs), row.Name())
 		if ctx.Err() != nil {
 			row.Failed, row.Interrupted, row.Reason = true, true, "not run: the comparison was interrupted"
@@ -121,7 +122,7 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 
 // measure runs one combination and notes what came of it.
 func (c *Comparison) measure(
-	ctx context.Context, row *report.Compared, config configs.Config, program *sut.Program, listener Listener,
+	ctx context.Context, row *compare.Row, config configs.Config, program *sut.Program, listener Listener,
 ) {
 	r := c.request.Request
 	r.Config = config
@@ -156,7 +157,7 @@ func (c *Comparison) measure(
 }
 
 // fillRow takes over what a check has found and counted.
-func fillRow(row *report.Compared, run report.Run, result *Result) {
+func fillRow(row *compare.Row, run report.Run, result *Result) {
 	row.Verdict, row.Reason, row.Counts, row.Elapsed = run.Verdict, run.Reason, run.Counts, run.Counts.Elapsed
 	row.Restarts, row.ImageBytes = result.Counts.Restarts, result.Counts.ImageBytes
 	row.Outcomes = map[string]int{}

@@ -18,6 +18,7 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -260,13 +261,13 @@ func shows(t *testing.T, program *sut.Program, result *Result, replays int, part
 	if result.Counterexample == nil {
 		t.Fatalf("no counterexample: %v", result.Verdict)
 	}
-	var text bytes.Buffer
-	if err := report.WriteText(&text, result.Counterexample, report.Options{Unfold: true}); err != nil {
+	var shown bytes.Buffer
+	if err := text.Write(&shown, result.Counterexample, report.Options{Unfold: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range parts {
-		if !strings.Contains(text.String(), part) {
-			t.Errorf("the counterexample does not say %q:\n%s", part, &text)
+		if !strings.Contains(shown.String(), part) {
+			t.Errorf("the counterexample does not say %q:\n%s", part, &shown)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "saved.counterexample")

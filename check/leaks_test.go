@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -81,11 +82,11 @@ func TestLeaks(t *testing.T) {
 				t.Fatalf("%v (%s), want a leak", result.Verdict.Kind, result.Verdict.Reason)
 			}
 			place := placeOf(t, scenario)
-			var text bytes.Buffer
-			if err := report.WriteText(&text, result.Counterexample, report.Options{}); err != nil {
+			var shown bytes.Buffer
+			if err := text.Write(&shown, result.Counterexample, report.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, failure, _ := strings.Cut(text.String(), "Failure\n"); !strings.Contains(failure, "goroutine leak") ||
+			if _, failure, _ := strings.Cut(shown.String(), "Failure\n"); !strings.Contains(failure, "goroutine leak") ||
 				!strings.Contains(failure, waits) || !strings.Contains(failure, place) || strings.Count(failure, "waits: ") != 1 {
 				t.Errorf("the failure does not say a goroutine leak and only %q at %q:\n%s", waits, place, failure)
 			}

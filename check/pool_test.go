@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 // searches are all that know what they will ask for later, each made anew.
@@ -82,16 +83,16 @@ func sameWithWorkers(t *testing.T, o Options, newSearch func() *explore.Search) 
 // says is what a result says, without what depends on time.
 func says(t *testing.T, r *Result) string {
 	t.Helper()
-	text := fmt.Sprintf("%+v\ncut off %s\nself-checked %d\n", r.Verdict, r.CutOff, r.Counts.SelfChecked)
+	out := fmt.Sprintf("%+v\ncut off %s\nself-checked %d\n", r.Verdict, r.CutOff, r.Counts.SelfChecked)
 	for _, v := range r.Violations {
 		v.Counterexample.Run = report.Run{}
 		var b bytes.Buffer
-		if err := report.WriteText(&b, v.Counterexample, report.Options{}); err != nil {
+		if err := text.Write(&b, v.Counterexample, report.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		text += fmt.Sprintf("%v\n%s%v\n", v.Tests, &b, v.Recording.Schedule)
+		out += fmt.Sprintf("%v\n%s%v\n", v.Tests, &b, v.Recording.Schedule)
 	}
-	return text
+	return out
 }
 
 // random is a random program.

@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 // turnsOptions checks the program of testdata/turns.
@@ -102,11 +103,11 @@ func conclusionOf(t *testing.T, r *Result) conclusion {
 	if r.Counterexample != nil {
 		shown := *r.Counterexample
 		shown.Run = report.Run{} // it says how long the search took
-		var text bytes.Buffer
-		if err := report.WriteText(&text, &shown, report.Options{Unfold: true}); err != nil {
+		var out bytes.Buffer
+		if err := text.Write(&out, &shown, report.Options{Unfold: true}); err != nil {
 			t.Fatal(err)
 		}
-		o.Text = text.String()
+		o.Text = out.String()
 	}
 	return o
 }

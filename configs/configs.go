@@ -36,26 +36,34 @@ type Config struct {
 	Backend  string       // what takes checkpoints: one of Backends
 	Scope    string       // of the I/O cache: one of Scopes
 	// Quiescence is how it is told that the peers are quiescent: one of Quiescences.
-	Quiescence    string
-	CheckpointMib int    // memory that checkpoints of the peers and their files may take, MinCheckpointMiB to MaxMemoryMiB
-	CacheMib      int    // memory that the I/O cache may take before it puts answers into a file, 1 to MaxMemoryMiB
-	Masks         []Mask // fields in the answers of the peers that may differ
-	Bounds        Bounds
-	Leaks         bool            // goroutines that are left blocked for ever at the end are a violation
-	Races         []string        // packages where data races are looked for: main, direct, all, PATH, PATH/...; empty: nowhere
-	SelfCheck     int             // one execution of so many is run again, to compare; 0: none
-	Workers       int             // executions at the same time, up to MaxWorkers; 0: as many as are of use
-	World         sut.Environment // hosts are those of the file, then the peers'
+	Quiescence string
+	// CheckpointMib is how much memory checkpoints of the peers and their files may take,
+	// MinCheckpointMiB to MaxMemoryMiB.
+	CheckpointMib int
+	// CacheMib is how much memory the I/O cache may take before it puts answers into a file, 1 to
+	// MaxMemoryMiB.
+	CacheMib int
+	Masks    []Mask // fields in the answers of the peers that may differ
+	Bounds   Bounds
+	Leaks    bool // goroutines that are left blocked for ever at the end are a violation
+	// Races are the packages where data races are looked for: main, direct, all, PATH, PATH/...;
+	// empty: none.
+	Races     []string
+	SelfCheck int             // one execution of so many is run again, to compare; 0: none
+	Workers   int             // executions at the same time, up to MaxWorkers; 0: as many as are of use
+	World     sut.Environment // hosts are those of the file, then the peers'
 	// Date is when the clocks of the program and of peers start that do not have the machine's, in
 	// whole seconds. Zero: none is given, and DefaultDate is taken.
 	Date time.Time `json:",omitzero"`
 	// SaveInterval is how often what is needed to go on with a check is saved; 0: only
 	// when it is interrupted.
 	SaveInterval time.Duration
-	// PeerPatience is how long timers of peers that have the machine's clock are waited for, up to MaxPeerPatience. One
-	// that is due later counts as not set.
+	// PeerPatience is how long timers of peers that have the machine's clock are waited for, up
+	// to MaxPeerPatience. One that is due later counts as not set.
 	PeerPatience time.Duration
-	PreemptIn    []string // packages besides the main module where goroutines may be preempted: PATH or PATH/...
+	// PreemptIn are packages besides the main module where goroutines may be preempted: PATH or
+	// PATH/...
+	PreemptIn []string
 }
 
 // Mask is a rule for a field that may differ between two answers of a peer to the same request.
@@ -112,10 +120,13 @@ func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
 // transitions, and ten minutes; an empty standard input and no signals.
 func Default() Config {
 	return Config{
-		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0], CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000, SaveInterval: 10 * time.Second,
+		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0],
+		CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000,
+		SaveInterval: 10 * time.Second,
 		PeerPatience: watch.DefaultPatience,
-		World:        sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk, Memory: sut.DefaultMemory, SignalLimit: 1},
-		Bounds:       Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
+		World: sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk,
+			Memory: sut.DefaultMemory, SignalLimit: 1},
+		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}
 }
 
@@ -207,19 +218,22 @@ func (e *Error) orNil() error {
 	return e
 }
 
-// limitProblems says what is wrong with how much of something may happen in an execution, where it may at all.
+// limitProblems says what is wrong with how much of something may happen in an execution, where
+// it may at all.
 func (c Config) limitProblems() (problems []Problem) {
 	for _, limit := range []struct {
 		key     string
 		n, most int
-	}{{"faults", c.World.Faults, MaxFaults}, {"early_timers", c.World.EarlyTimers, MaxEarlyTimers}, {"peer_timers", c.World.PeerTimers, MaxPeerTimers}} {
+	}{{"faults", c.World.Faults, MaxFaults}, {"early_timers", c.World.EarlyTimers, MaxEarlyTimers},
+		{"peer_timers", c.World.PeerTimers, MaxPeerTimers}} {
 		if err := within(limit.n, limit.most); limit.n != 0 && err != nil {
 			problems = append(problems, Problem{Key: limit.key, What: err.Error()})
 		}
 	}
 	if d := c.PeerPatience; d < 0 || d > MaxPeerPatience {
 		problems = append(problems, Problem{Key: "peer_patience", What: fmt.Sprintf(
-			"%v is not allowed: give a duration up to %v, or 0s not to wait for timers of peers at all", d, MaxPeerPatience)})
+			"%v is not allowed: give a duration up to %v, or 0s not to wait for timers of peers at all", d,
+			MaxPeerPatience)})
 	}
 	return append(problems, c.faultProblems()...)
 }
@@ -234,10 +248,12 @@ func (c Config) problems() []Problem {
 		report("strategy", "%v", err)
 	}
 	if !slices.Contains(Backends, c.Backend) {
-		report("backend", "there is no backend %.64q: choose one of %s", c.Backend, strings.Join(Backends, ", "))
+		report("backend", "there is no backend %.64q: choose one of %s", c.Backend,
+			strings.Join(Backends, ", "))
 	}
 	if !slices.Contains(Quiescences, c.Quiescence) {
-		report("quiescence", "there is no way %.64q to tell that peers are quiescent: choose one of %s", c.Quiescence, strings.Join(Quiescences, ", "))
+		report("quiescence", "there is no way %.64q to tell that peers are quiescent: choose one of %s",
+			c.Quiescence, strings.Join(Quiescences, ", "))
 	}
 	if !slices.Contains(Scopes, c.Scope) {
 		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))
@@ -246,7 +262,8 @@ func (c Config) problems() []Problem {
 		report("cache_mib", "%v", err)
 	}
 	if n := c.CheckpointMib; n < MinCheckpointMiB || n > MaxMemoryMiB {
-		report("checkpoint_mib", "%d is not allowed: give a number from %d to %d", n, MinCheckpointMiB, MaxMemoryMiB)
+		report("checkpoint_mib", "%d is not allowed: give a number from %d to %d", n, MinCheckpointMiB,
+			MaxMemoryMiB)
 	}
 	problems = slices.Concat(problems, c.limitProblems(), c.maskProblems(), c.peerTimerProblems())
 	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
@@ -256,20 +273,23 @@ func (c Config) problems() []Problem {
 		report("bounds.depth", "%d is not allowed: give a number from 1 to %d", n, MaxDepth)
 	}
 	if n := c.Workers; n < 0 || n > MaxWorkers {
-		report("workers", "%d is not allowed: give a number up to %d, or 0 to leave it to the search", n, MaxWorkers)
+		report("workers", "%d is not allowed: give a number up to %d, or 0 to leave it to the search", n,
+			MaxWorkers)
 	}
 	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
 		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)
 	}
 	if d := c.SaveInterval; d < 0 || d > MaxTime {
-		report("save_interval", "%v is not allowed: give a duration up to %v, or 0s to save only when the check is interrupted", d, MaxTime)
+		report("save_interval", "%v is not allowed: give a duration up to %v, or 0s to save only when "+
+			"the check is interrupted", d, MaxTime)
 	}
 	for _, b := range []struct {
 		key string
 		n   *int
 	}{{"bounds.preemptions", c.Bounds.Preemptions}, {"bounds.delays", c.Bounds.Delays}} {
 		if b.n != nil && (*b.n < 0 || *b.n > MaxDepth) {
-			report(b.key, "%d is not allowed: give a number from 0 to %d, or leave it out for any number", *b.n, MaxDepth)
+			report(b.key, "%d is not allowed: give a number from 0 to %d, or leave it out for any number",
+				*b.n, MaxDepth)
 		}
 	}
 	for i, arg := range c.Args {
@@ -280,14 +300,16 @@ func (c Config) problems() []Problem {
 	for i, entry := range c.Env {
 		name, _, ok := strings.Cut(entry, "=")
 		if !ok || name == "" || strings.ContainsRune(entry, 0) {
-			report(fmt.Sprintf("env[%q]", name), "entry %d, %.64q, is not a variable: a name is not empty and without =, "+
+			report(fmt.Sprintf("env[%q]", name), "entry %d, %.64q, is not a variable: a name is not "+
+				"empty and without =, "+
 				"and neither name nor value contains a zero byte", i, entry)
 		}
 	}
 	for i, pattern := range c.PreemptIn {
 		if !validPackage(pattern) {
 			report(fmt.Sprintf("preempt_in[%d]", i), "%.64q is not an import path: "+
-				"write it as in an import declaration, or with /... at its end for all packages below", pattern)
+				"write it as in an import declaration, or with /... at its end for all packages below",
+				pattern)
 		}
 	}
 	if c.Group != nil {
@@ -319,13 +341,16 @@ func (c Config) maskProblems() []Problem {
 	}
 	for i, m := range c.Masks {
 		key := fmt.Sprintf("mask[%d]", i)
-		if m.Peer != "" && (c.Group == nil || !slices.ContainsFunc(c.Group.Peers, func(p peers.Peer) bool { return p.Name == m.Peer && p.Listen != "" })) {
+		if m.Peer != "" && (c.Group == nil ||
+			!slices.ContainsFunc(c.Group.Peers,
+				func(p peers.Peer) bool { return p.Name == m.Peer && p.Listen != "" })) {
 			report(key+".peer", "there is no peer %.64q that listens", m.Peer)
 		}
 		if pattern, err := regexp.Compile(m.Pattern); err != nil {
 			report(key+".pattern", "this is no regular expression: %v", err)
 		} else if pattern.MatchString("") {
-			report(key+".pattern", "%.64q matches where there is nothing, so that all answers would be the same: say what is around the field", m.Pattern)
+			report(key+".pattern", "%.64q matches where there is nothing, so that all answers would be "+
+				"the same: say what is around the field", m.Pattern)
 		}
 	}
 	return problems
@@ -339,7 +364,8 @@ func ParseRaces(list string) ([]string, error) {
 	patterns := strings.Split(list, ",")
 	for i, pattern := range patterns {
 		if patterns[i] = strings.TrimSpace(pattern); !validPackage(patterns[i]) || patterns[i] == "off" {
-			return nil, fmt.Errorf("%.64q is not allowed: give direct (the main module and its direct dependencies), main, all, off, or import paths with commas in between, "+
+			return nil, fmt.Errorf("%.64q is not allowed: give direct (the main module and its direct "+
+				"dependencies), main, all, off, or import paths with commas in between, "+
 				"each as in an import declaration or with /... at its end for all packages below", list)
 		}
 	}
@@ -356,14 +382,16 @@ func ParseSelfCheck(which string) (int, error) {
 	}
 	n, err := strconv.Atoi(which)
 	if err != nil || n < 1 || n > MaxExecutions {
-		return 0, fmt.Errorf("%.64q is not allowed: give all, off, or a number from 1 to %d: one execution of as many is checked", which, MaxExecutions)
+		return 0, fmt.Errorf("%.64q is not allowed: give all, off, or a number from 1 to %d: one "+
+			"execution of as many is checked", which, MaxExecutions)
 	}
 	return n, nil
 }
 
 func validPackage(pattern string) bool {
 	path := strings.TrimSuffix(pattern, "/...")
-	return path != "" && fs.ValidPath(path) && path != "." && !strings.ContainsAny(path, " \t\r\n\x00\"'`\\*") &&
+	return path != "" && fs.ValidPath(path) && path != "." &&
+		!strings.ContainsAny(path, " \t\r\n\x00\"'`\\*") &&
 		!strings.Contains(path, "...")
 }
 
@@ -375,8 +403,9 @@ func groupProblems(g peers.Group) []Problem {
 		for _, address := range strings.Fields(p.Listen) {
 			if other, ok := taken[address]; ok && other != i {
 				problems = append(problems, Problem{
-					Key:  fmt.Sprintf("peers[%d].listen", i),
-					What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", address, other),
+					Key: fmt.Sprintf("peers[%d].listen", i),
+					What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", address,
+						other),
 				})
 			} else {
 				taken[address] = i
@@ -385,8 +414,9 @@ func groupProblems(g peers.Group) []Problem {
 	}
 	if g.ReadyTimeout <= 0 || g.ReadyTimeout > MaxReadyTimeout {
 		problems = append(problems, Problem{
-			Key:  "ready_timeout",
-			What: fmt.Sprintf("%v is not allowed: give a duration above 0 and up to %v", g.ReadyTimeout, MaxReadyTimeout),
+			Key: "ready_timeout",
+			What: fmt.Sprintf("%v is not allowed: give a duration above 0 and up to %v", g.ReadyTimeout,
+				MaxReadyTimeout),
 		})
 		g.ReadyTimeout = peers.DefaultReadyTimeout
 	}
@@ -444,9 +474,11 @@ func (c Config) peerTimerProblems() (problems []Problem) {
 	switch {
 	case c.World.PeerTimers == 0:
 	case c.Group == nil || !slices.ContainsFunc(c.Group.Peers, virtual):
-		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: give one that uses the C library clock: virtual"}}
+		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: give " +
+			"one that uses the C library clock: virtual"}}
 	case c.Scope != "group":
-		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all connections: use scope group, and not " + c.Scope}}
+		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all " +
+			"connections: use scope group, and not " + c.Scope}}
 	}
 	return problems
 }

@@ -27,7 +27,8 @@ var named = beside{
 		if name != "directory" {
 			return nil
 		}
-		return fstest.MapFS{"index.html": {Data: []byte("<p>")}, "sub/run": {Data: []byte("run"), Mode: 0o755}}
+		return fstest.MapFS{"index.html": {Data: []byte("<p>")},
+			"sub/run": {Data: []byte("run"), Mode: 0o755}}
 	},
 }
 
@@ -44,7 +45,8 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := redis.Expand(peers.Parameters{Name: "cache", Port: 7000, Arguments: []string{"--maxmemory", "10mb"}})
+	cache, err := redis.Expand(peers.Parameters{Name: "cache", Port: 7000,
+		Arguments: []string{"--maxmemory", "10mb"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +55,9 @@ func TestExample(t *testing.T) {
 		Env:  []string{"GREETING=hello"},
 		Group: &peers.Group{
 			Peers: []peers.Peer{{
-				Name:      "merecat",
-				Command:   []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080", "{scratch}/www"},
+				Name: "merecat",
+				Command: []string{"merecat", "-n", "-f", "{scratch}/merecat.conf", "-p", "8080",
+					"{scratch}/www"},
 				Directory: "{scratch}",
 				User:      "root", Group: "root",
 				Env:     []string{"TZ=UTC"},
@@ -73,7 +76,8 @@ func TestExample(t *testing.T) {
 			}},
 			Files: []peers.File{
 				cache.Files[0],
-				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"), Mode: 0o600},
+				{Path: "{scratch}/merecat.conf", Content: []byte("username = root\nchroot = false\n"),
+					Mode: 0o600},
 				{Path: "{scratch}/www/example.yaml", Content: example},
 				{Path: "{scratch}/www/pixel.gif", Content: []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00,")},
 				{Path: "{scratch}/spool/"},
@@ -85,8 +89,9 @@ func TestExample(t *testing.T) {
 		Backend:  "auto", Quiescence: "auto",
 		Scope:    "group",
 		CacheMib: 1024, CheckpointMib: 1024,
-		Masks:     []Mask{{"merecat", "Date: [^\r\n]*"}},
-		Bounds:    Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2), Delays: new(100)},
+		Masks: []Mask{{"merecat", "Date: [^\r\n]*"}},
+		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2),
+			Delays: new(100)},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"direct"},
 		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
@@ -122,15 +127,20 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, m := example.Bounds.Preemptions, example.Bounds.Delays; n == nil || *n != 2 || m == nil || *m != 100 {
+	if n, m := example.Bounds.Preemptions, example.Bounds.Delays; n == nil || *n != 2 || m == nil ||
+		*m != 100 {
 		t.Errorf("example.yaml bounds what is picked by %v and %v, and is to show 2 and 100", n, m)
 	}
 	example.Bounds.Preemptions, example.Bounds.Delays = nil, nil
 	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
-	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy || example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
-		example.SaveInterval != d.SaveInterval || example.Workers != d.Workers || !slices.Equal(example.Races, d.Races) {
-		t.Errorf("example.yaml shows %q, %+v, %d, %v, %q and %v as defaults, they are %q, %+v, %d, %v, %q and %v",
-			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races, example.SaveInterval,
+	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy ||
+		example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
+		example.SaveInterval != d.SaveInterval || example.Workers != d.Workers ||
+		!slices.Equal(example.Races, d.Races) {
+		t.Errorf("example.yaml shows %q, %+v, %d, %v, %q and %v as defaults, they are %q, %+v, %d, %v, "+
+			"%q and %v",
+			example.Strategy, example.Bounds, example.SelfCheck, example.Leaks, example.Races,
+			example.SaveInterval,
 			d.Strategy, d.Bounds, d.SelfCheck, d.Leaks, d.Races, d.SaveInterval)
 	}
 }
@@ -217,14 +227,16 @@ func TestTextsAreLiteral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"2", "0600", "yes", "true", "1.50", "2001-01-01", "", "~x"}, got.Args); diff != "" {
+	if diff := cmp.Diff([]string{"2", "0600", "yes", "true", "1.50", "2001-01-01", "", "~x"},
+		got.Args); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRaces(t *testing.T) {
 	for text, want := range map[string][]string{
-		"races: off": nil, "races: all": {"all"}, "races: 'main, example.org/...'": {"main", "example.org/..."},
+		"races: off": nil, "races: all": {"all"},
+		"races: 'main, example.org/...'": {"main", "example.org/..."},
 	} {
 		c, err := parse("x.yaml", []byte(text), beside{})
 		if diff := cmp.Diff(want, c.Races); err != nil || diff != "" {
@@ -240,8 +252,11 @@ var allKeys = "known here: " + strings.Join(slices.Sorted(maps.Keys(schema.field
 var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
-	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; known here: delays, depth, executions, preemptions, time"},
-	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean command?; known here: after, arguments, choices, clock, command, directory, env, expect, group, listen, name, port, profile, program, user, working_directory"},
+	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; " +
+		"known here: delays, depth, executions, preemptions, time"},
+	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean " +
+		"command?; known here: after, arguments, choices, clock, command, directory, env, expect, group, " +
+		"listen, name, port, profile, program, user, working_directory"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
 	{"\"strat\\negy\": x", `x.yaml:1: "strat\negy": there is no such key: did you mean strategy?; ` +
@@ -249,107 +264,177 @@ var badFiles = []struct{ text, want string }{
 	{"[a]: x", `x.yaml:1: "": there is no such key; ` +
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
-		`x.yaml:1: bounds."` + strings.Repeat("x", 64) + `": there is no such key; known here: delays, depth, executions, preemptions, time`},
-	{"strategy: sometimes", `x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, after-connect, adaptive, after-io, always`},
+		`x.yaml:1: bounds."` + strings.Repeat("x", 64) +
+			`": there is no such key; known here: delays, depth, executions, preemptions, time`},
+	{"strategy: sometimes",
+		`x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, ` +
+			`after-connect, adaptive, after-io, always`},
 	{"scope: all", `x.yaml:1: scope: there is no scope "all": choose one of group, connection, auto`},
 	{"checkpoint_mib: 15", "x.yaml:1: checkpoint_mib: 15 is not allowed: give a number from 16 to 65536"},
 	{"cache_mib: 0", "x.yaml:1: cache_mib: 0 is not allowed: give a number from 1 to 65536"},
 	{"mask:\n- {peer: b, pattern: a}", `x.yaml:2: mask[0].peer: there is no peer "b" that listens`},
 	{peer + "mask:\n- {peer: a, pattern: a}", `x.yaml:3: mask[0].peer: there is no peer "a" that listens`},
-	{"mask:\n- {pattern: \"(\"}", "x.yaml:2: mask[0].pattern: this is no regular expression: error parsing regexp: missing closing ): `(`"},
-	{"mask:\n- {pattern: a*}", `x.yaml:2: mask[0].pattern: "a*" matches where there is nothing, so that all answers would be the same: say what is around the field`},
+	{"mask:\n- {pattern: \"(\"}", "x.yaml:2: mask[0].pattern: this is no regular expression: error " +
+		"parsing regexp: missing closing ): `(`"},
+	{"mask:\n- {pattern: a*}",
+		`x.yaml:2: mask[0].pattern: "a*" matches where there is nothing, so that all answers would be ` +
+			`the same: say what is around the field`},
 	{"strategy:", "x.yaml:1: strategy: there is no value: give a text, or leave the key out"},
 	{"strategy: [never]", "x.yaml:1: strategy: this is a list, and a text is needed"},
-	{"strategy: !!binary bmV2ZXI=", "x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
+	{"strategy: !!binary bmV2ZXI=",
+		"x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
 	{"strategy: never\nstrategy: always", "x.yaml:2: strategy: it is given twice: keep one"},
 	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
-	{"bounds: {preemptions: -1}", "x.yaml:1: bounds.preemptions: -1 is not allowed: give a number from 0 to 1000000, or leave it out for any number"},
-	{"bounds: {delays: 10000001}", "x.yaml:1: bounds.delays: 10000001 is not allowed: give a number from 0 to 1000000, or leave it out for any number"},
+	{"bounds: {preemptions: -1}", "x.yaml:1: bounds.preemptions: -1 is not allowed: give a number from 0 " +
+		"to 1000000, or leave it out for any number"},
+	{"bounds: {delays: 10000001}", "x.yaml:1: bounds.delays: 10000001 is not allowed: give a number from " +
+		"0 to 1000000, or leave it out for any number"},
 	{"bounds: {delays: few}", `x.yaml:1: bounds.delays: "few" is not a number`},
 	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
 	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
-	{"races: off,main", `x.yaml:1: races: "off,main" is not allowed: give direct (the main module and its direct dependencies), main, all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},
-	{"races: ./x", `x.yaml:1: races: "./x" is not allowed: give direct (the main module and its direct dependencies), main, all, off, or import paths with commas in between, each as in an import declaration or with /... at its end for all packages below`},
+	{"races: off,main",
+		`x.yaml:1: races: "off,main" is not allowed: give direct (the main module and its direct ` +
+			`dependencies), main, all, off, or import paths with commas in between, each as in an import ` +
+			`declaration or with /... at its end for all packages below`},
+	{"races: ./x",
+		`x.yaml:1: races: "./x" is not allowed: give direct (the main module and its direct ` +
+			`dependencies), main, all, off, or import paths with commas in between, each as in an import ` +
+			`declaration or with /... at its end for all packages below`},
 	{"self_check: sometimes",
-		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
-	{"save_interval: -1s", `x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only when the check is interrupted`},
-	{"peer_patience: 11m", `x.yaml:1: peer_patience: 11m0s is not allowed: give a duration up to 10m0s, or 0s not to wait for timers of peers at all`},
-	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to the search"},
-	{"self_check: -1", `x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one execution of as many is checked`},
+		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to ` +
+			`1000000000: one execution of as many is checked`},
+	{"save_interval: -1s",
+		`x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only ` +
+			`when the check is interrupted`},
+	{"peer_patience: 11m",
+		`x.yaml:1: peer_patience: 11m0s is not allowed: give a duration up to 10m0s, or 0s not to wait ` +
+			`for timers of peers at all`},
+	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to " +
+		"the search"},
+	{"self_check: -1",
+		`x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one ` +
+			`execution of as many is checked`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
-	{"faults: many", `x.yaml:1: faults: "many" is not a number: how many faults there can be comes first, such as 1 or 1,reset`},
-	{"faults: [1, rest]", `x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent, lost, duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them`},
+	{"faults: many",
+		`x.yaml:1: faults: "many" is not a number: how many faults there can be comes first, such as 1 ` +
+			`or 1,reset`},
+	{"faults: [1, rest]",
+		`x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent, lost, ` +
+			`duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them`},
 	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
-	{"faults: 1,on=close", `x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, on=write`},
-	{"faults: 1,refused,on=read", `x.yaml:1: faults: no fault of the kind refused can happen at a read: name other kinds or operations`},
+	{"faults: 1,on=close",
+		`x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, ` +
+			`on=write`},
+	{"faults: 1,refused,on=read",
+		`x.yaml:1: faults: no fault of the kind refused can happen at a read: ` +
+			`name other kinds or operations`},
 	{"faults: 1,peer=a", `x.yaml:1: faults: there is no peer "a", nor any other: leave peer=a out`},
-	{"peers: [{profile: merecat}]\nfaults: 1,peer=redis", `x.yaml:2: faults: there is no peer "redis": there are merecat`},
-	{"peers: [{name: a, command: [x]}]\nfaults: 1,peer=a", `x.yaml:2: faults: no connection to the peer a is known: it has neither listen nor after`},
-	{"peers: [{name: a, command: [x], after: listen 80}, {name: b, command: [x], after: listen 80}]\nfaults: 1,peer=a", `x.yaml:2: faults: it is not known which of several clients has opened a connection: name all of the peers that have after, or none`},
-	{"peers: [{profile: merecat}]\npeer_timers: 101", `x.yaml:2: peer_timers: 101 is not allowed: give a number from 1 to 100`},
-	{"peers: [{profile: redis}]\npeer_timers: 1", `x.yaml:2: peer_timers: no peer has a clock that can be advanced: give one that uses the C library clock: virtual`},
-	{"peers: [{profile: merecat}]\npeer_timers: 1\nscope: auto", `x.yaml:2: peer_timers: that timers of the peers are due concerns all connections: use scope group, and not auto`},
+	{"peers: [{profile: merecat}]\nfaults: 1,peer=redis",
+		`x.yaml:2: faults: there is no peer "redis": there are merecat`},
+	{"peers: [{name: a, command: [x]}]\nfaults: 1,peer=a",
+		`x.yaml:2: faults: no connection to the peer a is known: it has neither listen nor after`},
+	{"peers: [{name: a, command: [x], after: listen 80}, {name: b, command: [x], after: listen " +
+		"80}]\nfaults: 1,peer=a",
+		`x.yaml:2: faults: it is not known which of several clients has opened a connection: name all of ` +
+			`the peers that have after, or none`},
+	{"peers: [{profile: merecat}]\npeer_timers: 101",
+		`x.yaml:2: peer_timers: 101 is not allowed: give a number from 1 to 100`},
+	{"peers: [{profile: redis}]\npeer_timers: 1",
+		`x.yaml:2: peer_timers: no peer has a clock that can be advanced: give one that uses the C ` +
+			`library clock: virtual`},
+	{"peers: [{profile: merecat}]\npeer_timers: 1\nscope: auto",
+		`x.yaml:2: peer_timers: that timers of the peers are due concerns all connections: use scope ` +
+			`group, and not auto`},
 	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
-	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the file that has it"},
+	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the " +
+		"file that has it"},
 	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file"},
-	{"hostname: a_b", `x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
-	{"hostname: \"\"", `x.yaml:1: hostname: "" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
+	{"hostname: a_b",
+		`x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
+	{"hostname: \"\"",
+		`x.yaml:1: hostname: "" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
 	{"disk_mib: 0", "x.yaml:1: disk_mib: 0 is not allowed: give a number from 1 to 4096"},
 	{"memory_mib: 70000", "x.yaml:1: memory_mib: 70000 is not allowed: give a number from 1 to 65536"},
 	{"signal_limit: -1", "x.yaml:1: signal_limit: -1 is not allowed: give a number from 1 to 16"},
-	{"signals: [SIGINT, TERM]", `x.yaml:1: signals[1]: "TERM" is no signal: give names such as SIGINT, SIGTERM or SIGHUP`},
+	{"signals: [SIGINT, TERM]",
+		`x.yaml:1: signals[1]: "TERM" is no signal: give names such as SIGINT, SIGTERM or SIGHUP`},
 	{"signals: [SIGKILL]", "x.yaml:1: signals[0]: SIGKILL cannot be handled by a program: leave it out"},
 	{"signals: [SIGSEGV]", "x.yaml:1: signals[0]: SIGSEGV is for the Go runtime: leave it out"},
-	{"signals: [" + strings.Repeat("SIGINT, ", 17) + "]", "x.yaml:1: signals: there are 17, and at most 16 are allowed"},
+	{"signals: [" + strings.Repeat("SIGINT, ", 17) + "]", "x.yaml:1: signals: there are 17, and at most " +
+		"16 are allowed"},
 	{"leaks: yes", `x.yaml:1: leaks: "yes" is not true or false`},
-	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to 1000000000"},
-	{"bounds: {executions: 99999999999999999999}", `x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},
+	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to " +
+		"1000000000"},
+	{"bounds: {executions: 99999999999999999999}",
+		`x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},
 	{"bounds:\n  depth: -1", "x.yaml:2: bounds.depth: -1 is not allowed: give a number from 1 to 1000000"},
 	{"bounds:\n  time: 10", `x.yaml:2: bounds.time: "10" is not a duration such as 10s or 1h30m`},
-	{"bounds:\n  time: -1s", "x.yaml:2: bounds.time: -1s is not allowed: give a duration above 0 and up to 720h0m0s"},
+	{"bounds:\n  time: -1s", "x.yaml:2: bounds.time: -1s is not allowed: give a duration above 0 and up " +
+		"to 720h0m0s"},
 	{"args: -n 2", `x.yaml:1: args: this is the text "-n 2", and a list of texts is needed`},
 	{"args:\n- a\n- [b]", "x.yaml:3: args[1]: this is a list, and a text is needed"},
 	{"args:\n- a\n- \"\\0\"", `x.yaml:3: args[1]: "\x00" contains a zero byte, which no argument can`},
-	{"args: &a [x]\npreempt_in: *a", "x.yaml:1: args: anchors and aliases are not supported: write the value out\n" +
+	{"args: &a [x]\npreempt_in: *a", "x.yaml:1: args: anchors and aliases are not supported: write the " +
+		"value out\n" +
 		"x.yaml:2: preempt_in: anchors and aliases are not supported: write the value out"},
 	{"env: [A=b]", "x.yaml:1: env: this is a list, and a mapping from text to text is needed"},
 	{"env: {A: b,\n A: c}", `x.yaml:2: env["A"]: it is given twice: keep one`},
-	{"env: {A=B: c}", `x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
-	{"env: {A: \"\\0\"}", `x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
-		"and neither name nor value contains a zero byte"},
+	{"env: {A=B: c}",
+		`x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
+	{"env: {A: \"\\0\"}",
+		`x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
+			"and neither name nor value contains a zero byte"},
 	{"short_writes: 1001", "x.yaml:1: short_writes: 1001 is not allowed: give a number from 1 to 1000"},
 	{"short_reads: -1", "x.yaml:1: short_reads: -1 is not allowed: give a number from 1 to 1000"},
-	{"hosts: {a: 10.0.0.1}", `x.yaml:1: hosts["a"]: "10.0.0.1" is not an address of the program's network, which is loopback: use one of 127.0.0.0/8, or ::1`},
-	{"hosts: {'a b': 127.0.0.1}", `x.yaml:1: hosts["a b"]: this cannot be the name of a host: use letters, digits, - and dots`},
-	{"hosts: {a..b: 127.0.0.1}", `x.yaml:1: hosts["a..b"]: this cannot be the name of a host: use letters, digits, - and dots`},
+	{"hosts: {a: 10.0.0.1}",
+		`x.yaml:1: hosts["a"]: "10.0.0.1" is not an address of the program's network, which is loopback: ` +
+			`use one of 127.0.0.0/8, or ::1`},
+	{"hosts: {'a b': 127.0.0.1}",
+		`x.yaml:1: hosts["a b"]: this cannot be the name of a host: use letters, digits, - and dots`},
+	{"hosts: {a..b: 127.0.0.1}",
+		`x.yaml:1: hosts["a..b"]: this cannot be the name of a host: use letters, digits, - and dots`},
 	{"env: {A: }", `x.yaml:1: env["A"]: there is no value: give a text, or leave the key out`},
 	{"preempt_in: [net/http, '*']", `x.yaml:1: preempt_in[1]: "*" is not an import path: ` +
 		"write it as in an import declaration, or with /... at its end for all packages below"},
 	{"ready_timeout: 0s\npeers: [{name: a, command: [a]}]",
 		"x.yaml:1: ready_timeout: 0s is not allowed: give a duration above 0 and up to 10m0s"},
-	{"files: [{path: a, content: b}]", "x.yaml:1: files: it has no effect without peers: add some, or leave it out"},
-	{"peers: []\nbinds: {/root: /x}", "x.yaml:2: binds: it has no effect without peers: add some, or leave it out"},
+	{"files: [{path: a, content: b}]", "x.yaml:1: files: it has no effect without peers: add some, or " +
+		"leave it out"},
+	{"peers: []\nbinds: {/root: /x}", "x.yaml:2: binds: it has no effect without peers: add some, or " +
+		"leave it out"},
 	{"peers: {name: a}", "x.yaml:1: peers: this is a mapping, and a list of mappings is needed"},
 	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
 	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
 	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
-	{"peers:\n- {name: a, command: [a], after: 8080}", `x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path`},
-	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is expected to end: say after what it is started, such as after: listen 8080"},
-	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: give a number from 1 to 4096"},
-	{"peers:\n- {name: a, command: [a], clock: frozen}", "x.yaml:2: peers[0].clock: \"frozen\" is not allowed: choose machine or virtual"},
+	{"peers:\n- {name: a, command: [a], after: 8080}",
+		`x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080, listen ` +
+			`udp:53 or listen unix:/path`},
+	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is " +
+		"expected to end: say after what it is started, such as after: listen 8080"},
+	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: " +
+		"give a number from 1 to 4096"},
+	{"peers:\n- {name: a, command: [a], clock: frozen}", "x.yaml:2: peers[0].clock: \"frozen\" is not " +
+		"allowed: choose machine or virtual"},
 	{"peers:\n- {name: a, command: [a], choices: 4000}\n- {name: b, command: [b], choices: 2}",
-		"x.yaml:1: peers: their choices, and the orders of clients, together make 8000 behaviours, allowed are 4096"},
+		"x.yaml:1: peers: their choices, and the orders of clients, together make 8000 behaviours, " +
+			"allowed are 4096"},
 	{"peers:\n- {name: a, command: [a], listen: 127.0.0.1:1}\n- {name: b, command: [b], listen: 127.0.0.1:1}",
 		"x.yaml:3: peers[1].listen: 127.0.0.1:1 is where peers[0] listens: give each peer its own port"},
-	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the file goes, such as {scratch}/www/index.html"},
-	{peer + "files:\n- {path: x}", "x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory to copy (or base64); or end the path with a slash for an empty directory"},
+	{peer + "files:\n- {content: x}", "x.yaml:3: files[0].path: it is missing or empty: say where the " +
+		"file goes, such as {scratch}/www/index.html"},
+	{peer + "files:\n- {path: x}", "x.yaml:3: files[0]: give either content, the text of the file, or " +
+		"from, the file or directory to copy (or base64); " +
+		"or end the path with a slash for an empty directory"},
 	{peer + "files:\n- {path: x, content: a, from: b}",
-		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory to copy (or base64); or end the path with a slash for an empty directory"},
+		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory " +
+			"to copy (or base64); or end the path with a slash for an empty directory"},
 	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such file"},
 	{peer + "files:\n- {path: x, content: a, mode: rw}",
-		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, such as 0600`},
+		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, ` +
+			`such as 0600`},
 	{peer + "files:\n- {path: x, content: a, mode: 4755}",
-		`x.yaml:3: files[0].mode: "4755" is not allowed: give permissions in octal, from 0001 to 0777, such as 0600`},
+		`x.yaml:3: files[0].mode: "4755" is not allowed: give permissions in octal, from 0001 to 0777, ` +
+			`such as 0600`},
 	{"a: b: c", "x.yaml: this is not YAML: mapping values are not allowed in this context"},
 	{"a:\n\tb", "x.yaml: this is not YAML: line 2: found character that cannot start any token"},
 	{"- a", "x.yaml: the file is not a mapping: it starts with keys such as peers: or bounds:"},
@@ -384,8 +469,10 @@ func TestPeersRules(t *testing.T) {
 	for text, want := range map[string]string{
 		"peers:\n- name: a\n  command: [a]\n  listen: here": "x.yaml:2: peers[0]: ",
 		peer + "binds:\n  /root: here":                      `x.yaml:3: binds["/root"]: `,
-		peer + "files:\n- {path: ../x, content: a}":         `x.yaml:3: files[0].path: path "../x" does not name a file below {scratch}`,
-		"peers: [{profile: redis}, {profile: dropbear}]\nfiles:\n- {path: x, content: a}\n- {path: ../x, content: a}": `x.yaml:4: files[1].path: path "../x" does`,
+		peer + "files:\n- {path: ../x, content: a}": `x.yaml:3: files[0].path: path "../x" does ` +
+			`not name a file below {scratch}`,
+		"peers: [{profile: redis}, {profile: dropbear}]\nfiles:\n- {path: x, content: a}\n- {path: ../x, " +
+			"content: a}": `x.yaml:4: files[1].path: path "../x" does`,
 	} {
 		_, err := parse("x.yaml", []byte(text), beside{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -405,7 +492,8 @@ func TestManyProblems(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 21 || !strings.HasPrefix(lines[0], "x.yaml:1: key000: ") || lines[20] != "... and 980 more" {
+	if len(lines) != 21 || !strings.HasPrefix(lines[0], "x.yaml:1: key000: ") ||
+		lines[20] != "... and 980 more" {
 		t.Errorf("%d lines, the first %q, the last %q", len(lines), lines[0], lines[len(lines)-1])
 	}
 }
@@ -419,11 +507,13 @@ func TestValidate(t *testing.T) {
 	c.Env = []string{"A=b", "broken"}
 	c.World.Faults, c.World.EarlyTimers = -1, MaxEarlyTimers+1 // as flags may give them
 	err := c.Validate()
-	want := `strategy: there is no checkpoint strategy "often": choose one of never, after-nd, after-connect, adaptive, after-io, always
+	want := `strategy: there is no checkpoint strategy "often": choose one of ` +
+		`never, after-nd, after-connect, adaptive, after-io, always
 faults: -1 is not allowed: give a number from 1 to 100
 early_timers: 1001 is not allowed: give a number from 1 to 1000
 bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
-env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, and neither name nor value contains a zero byte`
+env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, ` +
+		`and neither name nor value contains a zero byte`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -474,7 +564,8 @@ func TestDistance(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"peer", "peers", 1}, {"preers", "peers", 1}, {"kitten", "sitting", 3},
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"peer", "peers", 1}, {"preers", "peers", 1},
+		{"kitten", "sitting", 3},
 		{strings.Repeat("x", 65), "peers", 65}} {
 		if got := distance(test.a, test.b); got != test.want {
 			t.Errorf("distance of %q and %q: %d, want %d", test.a, test.b, got, test.want)
@@ -502,7 +593,8 @@ func FuzzParse(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(text)
-		f.Add([]byte("peers: [{profile: " + p.Name + ", name: x, port: 1, directory: directory, program: p, arguments: [a]}]"))
+		f.Add([]byte("peers: [{profile: " + p.Name + ", name: x, port: 1, directory: directory, program: " +
+			"p, arguments: [a]}]"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse("x.yaml", data, named)
@@ -527,7 +619,8 @@ func FuzzParse(f *testing.F) {
 // TestFaultsKey: the flag and the key take the same words, in every order after the number.
 func TestFaultsKey(t *testing.T) {
 	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}}
-	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end", "2, reset, end, on=read, peer=redis"} {
+	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end",
+		"2, reset, end, on=read, peer=redis"} {
 		got, err := ParseFaults(list)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", list, err, diff)

@@ -13,12 +13,12 @@ const (
 
 const day = 24 * time.Hour
 
-// DefaultDate is the date of a check that begins now: the end of that day, by UTC. So two checks of a
-// day are the same, and what was made just before, such as a certificate, is valid already.
+// DefaultDate is the date of a check that begins now: the end of that day, by UTC. So two checks
+// of a day are the same, and what was made just before, such as a certificate, is valid already.
 func DefaultDate(now time.Time) time.Time { return now.UTC().Truncate(day).Add(day) }
 
-// ParseDate reads a date: a day, which stands for its beginning by UTC, a point of time as in RFC 3339,
-// or "now".
+// ParseDate reads a date: a day, which stands for its beginning by UTC, a point of time as in RFC
+// 3339, or "now".
 func ParseDate(text string, now time.Time) (time.Time, error) {
 	var date time.Time
 	var err error
@@ -29,7 +29,8 @@ func ParseDate(text string, now time.Time) (time.Time, error) {
 	}
 	if date = date.UTC().Truncate(time.Second); err != nil || date.Year() < minYear || date.Year() > maxYear {
 		return time.Time{}, fmt.Errorf(
-			"%.80q is no date from %d to %d: give one such as 2026-01-31 or 2026-01-31T18:00:00Z, or now", text, minYear, maxYear)
+			"%.80q is no date from %d to %d: give one such as 2026-01-31 or 2026-01-31T18:00:00Z, or now",
+			text, minYear, maxYear)
 	}
 	return date, nil
 }

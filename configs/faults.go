@@ -24,12 +24,14 @@ func ParseFaults(list string) (Faults, error) {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	var f Faults
 	if len(words) == 0 {
-		return f, fmt.Errorf("%q has no number: give one from 0 to %d, and after it what narrows it, such as 1,reset",
+		return f, fmt.Errorf("%q has no number: give one from 0 to %d, and after it what narrows it, "+
+			"such as 1,reset",
 			list, MaxFaults)
 	}
 	var err error
 	if f.Limit, err = strconv.Atoi(words[0]); err != nil {
-		return f, fmt.Errorf("%.40q is not a number: how many faults there can be comes first, such as 1 or 1,reset",
+		return f, fmt.Errorf("%.40q is not a number: how many faults there can be comes first, such as 1 "+
+			"or 1,reset",
 			words[0])
 	}
 	for _, word := range words[1:] {

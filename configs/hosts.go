@@ -20,7 +20,8 @@ func (d document) hosts(group []peers.Peer) (lines []string, problems []Problem)
 		case !validHost(h.Key):
 			what = "this cannot be the name of a host: use letters, digits, - and dots"
 		case err != nil || address.Zone() != "" || !address.IsLoopback():
-			what = fmt.Sprintf("%.64q is not an address of the program's network, which is loopback: use one of 127.0.0.0/8, or ::1", h.Value)
+			what = fmt.Sprintf("%.64q is not an address of the program's network, which is loopback: use "+
+				"one of 127.0.0.0/8, or ::1", h.Value)
 		}
 		if what != "" {
 			problems = append(problems, Problem{Key: fmt.Sprintf("hosts[%q]", h.Key), What: what})

@@ -182,7 +182,10 @@ func (r *reader) lineOf(key string) int {
 // config turns the document into a Config, and says what could not be turned.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
-	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence, Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds, PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience, Workers: d.Workers}
+	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence,
+		Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds,
+		PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience,
+		Workers: d.Workers}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})
@@ -232,7 +235,8 @@ func (d document) group(b beside) (peers.Group, []Problem) {
 	own := peers.Group{Prepare: d.Prepare, Binds: map[string]string{}}
 	for i, entry := range d.Files {
 		files, key, err := entry.files(b)
-		for _, f := range files { // now, when it is known which entry it is: the group has files of profiles, too
+		// now, when it is known which entry it is: the group has files of profiles, too
+		for _, f := range files {
 			if _, wrong := f.Below(peers.Scratch); wrong != nil && err == nil {
 				key, err = ".path", wrong
 			}
@@ -268,12 +272,15 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	}
 	switch {
 	case e.Path == "":
-		return nil, ".path", errors.New("it is missing or empty: say where the file goes, such as {scratch}/www/index.html")
+		return nil, ".path", errors.New("it is missing or empty: say where the file goes, such as " +
+			"{scratch}/www/index.html")
 	case strings.HasSuffix(e.Path, "/") && sources > 0 && e.From == nil:
-		return nil, ".path", errors.New("it ends with a slash, so that it names an empty directory, which has no content: leave out one of them")
+		return nil, ".path", errors.New("it ends with a slash, so that it names an empty directory, " +
+			"which has no content: leave out one of them")
 	case strings.HasSuffix(e.Path, "/") && sources == 0: // an empty directory
 	case sources != 1:
-		return nil, "", errors.New("give either content, the text of the file, or from, the file or directory to copy (or base64); or end the path with a slash for an empty directory")
+		return nil, "", errors.New("give either content, the text of the file, or from, the file or " +
+			"directory to copy (or base64); or end the path with a slash for an empty directory")
 	case e.Content != nil:
 		f.Content = []byte(*e.Content)
 	case e.Base64 != nil:
@@ -283,7 +290,8 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	default:
 		if directory := b.tree(*e.From); directory != nil {
 			if e.Mode != nil {
-				return nil, ".mode", fmt.Errorf("%s is a directory, whose files keep their modes: leave it out", *e.From)
+				return nil, ".mode", fmt.Errorf("%s is a directory, whose files keep their modes: leave "+
+					"it out", *e.From)
 			}
 			list, err = peers.CopyOf(directory, e.Path)
 			return list, ".from", err
@@ -295,7 +303,8 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	if e.Mode != nil {
 		bits, err := strconv.ParseUint(*e.Mode, 8, 32)
 		if err != nil || bits == 0 || bits > 0o777 {
-			return nil, ".mode", fmt.Errorf("%.64q is not allowed: give permissions in octal, from 0001 to 0777, such as 0600", *e.Mode)
+			return nil, ".mode", fmt.Errorf("%.64q is not allowed: give permissions in octal, from 0001 "+
+				"to 0777, such as 0600", *e.Mode)
 		}
 		f.Mode = fs.FileMode(bits)
 	}

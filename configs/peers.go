@@ -21,10 +21,12 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 			key   string
 			given bool
 		}{
-			{".port", e.Port != nil}, {".directory", e.Directory != nil}, {".program", e.Program != nil}, {".arguments", e.Arguments != nil},
+			{".port", e.Port != nil}, {".directory", e.Directory != nil}, {".program", e.Program != nil},
+			{".arguments", e.Arguments != nil},
 		} {
 			if parameter.given {
-				report(parameter.key, errors.New("it is for a profile: name one under profile, or say it in the command"))
+				report(parameter.key, errors.New("it is for a profile: name one under profile, or say it "+
+					"in the command"))
 			}
 		}
 	} else {
@@ -87,7 +89,8 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 		return g, ".profile", err
 	}
 	if len(e.Command) > 0 && len(e.Arguments) > 0 {
-		return g, ".arguments", errors.New("the command is used as it is, instead of that of the profile: add them to it")
+		return g, ".arguments", errors.New("the command is used as it is, instead of that of the " +
+			"profile: add them to it")
 	}
 	a := peers.Parameters{Name: e.Name, Port: e.impliedPort(), Arguments: e.Arguments}
 	if e.Port != nil {

@@ -70,7 +70,8 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 	}
 	for _, peer := range g.Peers {
 		t := peerText{
-			Name: peer.Name, Command: peer.Command, Where: peer.Directory, User: peer.User, Group: peer.Group, Env: inOrder(peer.Env),
+			Name: peer.Name, Command: peer.Command, Where: peer.Directory, User: peer.User, Group: peer.Group,
+			Env:    inOrder(peer.Env),
 			Listen: peer.Listen, After: peer.After, Expect: peer.Expect, Choices: peer.Choices,
 		}
 		if peer.VirtualClock {
@@ -99,8 +100,9 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// inOrder is a mapping from the names of variables to their values, in the order in which they are given: that of a
-// map would be another, and the order of variables is a part of what a peer sees. nil if there are none.
+// inOrder is a mapping from the names of variables to their values, in the order in which they
+// are given: that of a map would be another, and the order of variables is a part of what a peer
+// sees. nil if there are none.
 func inOrder(variables []string) *yaml.Node {
 	if len(variables) == 0 {
 		return nil
@@ -139,7 +141,8 @@ func DescribeProfile(name, state string) ([]byte, error) {
 		port, arguments = ", where your program listens", p.Asks+", in place of the last below"
 	}
 	out.WriteString("# which can have, too:\n#       name: NAME            # " + p.Name + "\n")
-	fmt.Fprintf(&out, "#       port: NUMBER          # %d%s\n#       arguments: [TEXT...]  # %s\n", p.Port, port, arguments)
+	fmt.Fprintf(&out, "#       port: NUMBER          # %d%s\n#       arguments: [TEXT...]  # %s\n", p.Port,
+		port, arguments)
 	if p.Serves != "" {
 		fmt.Fprintf(&out, "#       directory: DIRECTORY  # %s\n", p.Serves)
 	}
@@ -149,6 +152,7 @@ func DescribeProfile(name, state string) ([]byte, error) {
 	if p.Offers != "" {
 		fmt.Fprintf(&out, "# It has %s.\n", p.Offers)
 	}
-	fmt.Fprintf(&out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s", state, text)
+	fmt.Fprintf(&out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s",
+		state, text)
 	return out.Bytes(), nil
 }

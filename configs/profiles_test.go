@@ -58,26 +58,48 @@ func TestProfilesAsTheyArePrinted(t *testing.T) {
 
 func TestProfilesInAFile(t *testing.T) {
 	for text, want := range map[string]peers.Group{
-		"peers: [{profile: redis}]":                                                expanded(t, "redis", peers.Parameters{}),
-		"peers: [{profile: redis, name: db, port: 1}]":                             expanded(t, "redis", peers.Parameters{Name: "db", Port: 1}),
-		"peers: [{profile: merecat, directory: directory, arguments: [-x]}]":       expanded(t, "merecat", peers.Parameters{Directory: named.tree("directory"), Arguments: []string{"-x"}}),
-		"peers: [{profile: go, program: p}]":                                       expanded(t, "go", peers.Parameters{Program: []byte("p")}),
-		"peers: [{profile: redis}]\nfiles: [{path: redis/redis.conf, content: x}]": changed(expanded(t, "redis", peers.Parameters{}), func(g *peers.Group) { g.Files = []peers.File{{Path: "redis/redis.conf", Content: []byte("x")}} }),
-		"peers: [{profile: go, program: p, working_directory: /srv}]":              changed(expanded(t, "go", peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Directory = "/srv" }),
-		"peers: [{profile: sshd}]\nbinds: {/root: /home}":                          changed(expanded(t, "sshd", peers.Parameters{}), func(g *peers.Group) { g.Binds["/root"] = "/home" }),
-		"peers: [{profile: python, env: {PORT: 1, X: y}, command: [a], listen: '127.0.0.1:5', choices: 2}]": changed(expanded(t, "python", peers.Parameters{}), func(g *peers.Group) {
+		"peers: [{profile: redis}]": expanded(t, "redis",
+			peers.Parameters{}),
+		"peers: [{profile: redis, name: db, port: 1}]": expanded(t, "redis",
+			peers.Parameters{Name: "db", Port: 1}),
+		"peers: [{profile: merecat, directory: directory, arguments: [-x]}]": expanded(t, "merecat",
+			peers.Parameters{Directory: named.tree("directory"), Arguments: []string{"-x"}}),
+		"peers: [{profile: go, program: p}]": expanded(t, "go",
+			peers.Parameters{Program: []byte("p")}),
+		"peers: [{profile: redis}]\nfiles: [{path: redis/redis.conf, content: x}]": changed(expanded(t,
+			"redis", peers.Parameters{}), func(g *peers.Group) {
+			g.Files = []peers.File{{Path: "redis/redis.conf", Content: []byte("x")}}
+		}),
+		"peers: [{profile: go, program: p, working_directory: /srv}]": changed(expanded(t, "go",
+			peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Directory = "/srv" }),
+		"peers: [{profile: sshd}]\nbinds: {/root: /home}": changed(expanded(t,
+			"sshd", peers.Parameters{}), func(g *peers.Group) { g.Binds["/root"] = "/home" }),
+		"peers: [{profile: python, env: {PORT: 1, X: y}, " +
+			"command: [a], listen: '127.0.0.1:5', choices: 2}]": changed(expanded(t,
+			"python", peers.Parameters{}), func(g *peers.Group) {
 			g.Peers[0] = peers.Peer{
 				Name: "python", Command: []string{"a"}, Listen: "127.0.0.1:5", Choices: 2,
-				Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PORT=1", "X=y"},
+				Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PORT=1",
+					"X=y"},
 			}
 		}),
-		"peers: [{profile: curl, port: 90, after: listen 91, expect: exit 22}]": changed(expanded(t, "curl", peers.Parameters{Port: 90}), func(g *peers.Group) { g.Peers[0].After, g.Peers[0].Expect = "listen 91", "exit 22" }),
-		"peers: [{profile: curl, after: listen 91}]":                            expanded(t, "curl", peers.Parameters{Port: 91}),
-		"peers: [{profile: redis, listen: '127.0.0.1:7000'}]":                   expanded(t, "redis", peers.Parameters{Port: 7000}),
-		"peers: [{profile: redis-cli, program: p, expect: any}]":                changed(expanded(t, "redis-cli", peers.Parameters{Program: []byte("p")}), func(g *peers.Group) { g.Peers[0].Expect = "" }),
+		"peers: [{profile: curl, port: 90, after: listen 91, expect: exit 22}]": changed(expanded(t, "curl",
+			peers.Parameters{Port: 90}), func(g *peers.Group) {
+			g.Peers[0].After,
+				g.Peers[0].Expect = "listen 91", "exit 22"
+		}),
+		"peers: [{profile: curl, after: listen 91}]": expanded(t, "curl",
+			peers.Parameters{Port: 91}),
+		"peers: [{profile: redis, listen: '127.0.0.1:7000'}]": expanded(t, "redis",
+			peers.Parameters{Port: 7000}),
+		"peers: [{profile: redis-cli, program: p, expect: any}]": changed(expanded(t,
+			"redis-cli", peers.Parameters{Program: []byte("p")}),
+			func(g *peers.Group) { g.Peers[0].Expect = "" }),
 		"peers: [{name: a, command: [a]}]\nfiles: [{path: x, from: directory}]": {
-			Peers: []peers.Peer{{Name: "a", Command: []string{"a"}}}, ReadyTimeout: peers.DefaultReadyTimeout, Binds: map[string]string{},
-			Files: []peers.File{{Path: "x/index.html", Content: []byte("<p>"), Mode: 0o644}, {Path: "x/sub/run", Content: []byte("run"), Mode: 0o755}},
+			Peers: []peers.Peer{{Name: "a", Command: []string{"a"}}}, ReadyTimeout: peers.DefaultReadyTimeout,
+			Binds: map[string]string{},
+			Files: []peers.File{{Path: "x/index.html", Content: []byte("<p>"), Mode: 0o644},
+				{Path: "x/sub/run", Content: []byte("run"), Mode: 0o755}},
 		},
 	} {
 		got, err := parse("x.yaml", []byte(text), named)
@@ -98,21 +120,36 @@ func changed(g peers.Group, change func(*peers.Group)) peers.Group {
 
 func TestBadProfiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"peers:\n- {profile: redsi}":                                               `x.yaml:2: peers[0].profile: there is no profile "redsi": choose one of apache, `,
-		"peers:\n- {profile: redis, port: 0}":                                      "x.yaml:2: peers[0].port: 0 is not allowed",
-		"peers:\n- {profile: redis, port: 70000}":                                  "x.yaml:2: peers[0].profile: profile redis: port 70000 is not allowed",
-		"peers:\n- {profile: redis, directory: directory}":                         "x.yaml:2: peers[0].profile: profile redis: it takes no directory",
-		"peers:\n- {profile: merecat, directory: elsewhere}":                       "x.yaml:2: peers[0].directory: there is no directory elsewhere",
-		"peers:\n- {profile: curl, command: [a], arguments: [b]}":                  "x.yaml:2: peers[0].arguments: the command is used as it is",
-		"peers:\n- {profile: redis, listen: '127.0.0.1:07000'}":                    `x.yaml:2: peers[0]: peer redis: write listen "127.0.0.1:07000" as 127.0.0.1:7000`,
-		"peers:\n- {profile: go}":                                                  "x.yaml:2: peers[0].profile: profile go: it needs a program",
-		"peers:\n- {name: a, command: [a], port: 1}":                               "x.yaml:2: peers[0].port: it is for a profile",
-		"peers:\n- {name: a, command: [a], arguments: [x]}":                        "x.yaml:2: peers[0].arguments: it is for a profile",
-		"peers:\n- {profile: redis}\n- {profile: redis, port: 1}":                  `x.yaml:3: peers[1]: the name "redis" is taken`,
-		"peers:\n- {profile: redis}\n- {profile: redis, name: b}":                  "x.yaml:3: peers[1].listen: 127.0.0.1:6379 is where peers[0] listens",
-		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: '?'}":              "x.yaml:3: files[0].base64: this is not in base 64",
-		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: eA==, content: x}": "x.yaml:3: files[0]: give either content",
-		"peers: [{profile: redis}]\nfiles:\n- {path: x, from: directory, mode: 7}": "x.yaml:3: files[0].mode: directory is a directory, whose files keep their modes",
+		"peers:\n- {profile: redsi}": `x.yaml:2: peers[0].profile: ` +
+			`there is no profile "redsi": choose one of apache, `,
+		"peers:\n- {profile: redis, port: 0}": "x.yaml:2: peers[0].port: 0 is " +
+			"not allowed",
+		"peers:\n- {profile: redis, port: 70000}": "x.yaml:2: peers[0].profile: " +
+			"profile redis: port 70000 is not allowed",
+		"peers:\n- {profile: redis, directory: directory}": "x.yaml:2: peers[0].profile: " +
+			"profile redis: it takes no directory",
+		"peers:\n- {profile: merecat, directory: elsewhere}": "x.yaml:2: peers[0].directory: " +
+			"there is no directory elsewhere",
+		"peers:\n- {profile: curl, command: [a], arguments: [b]}": "x.yaml:2: peers[0].arguments: " +
+			"the command is used as it is",
+		"peers:\n- {profile: redis, listen: '127.0.0.1:07000'}": `x.yaml:2: peers[0]: peer redis: ` +
+			`write listen "127.0.0.1:07000" as 127.0.0.1:7000`,
+		"peers:\n- {profile: go}": "x.yaml:2: peers[0].profile: " +
+			"profile go: it needs a program",
+		"peers:\n- {name: a, command: [a], port: 1}": "x.yaml:2: peers[0].port: it is " +
+			"for a profile",
+		"peers:\n- {name: a, command: [a], arguments: [x]}": "x.yaml:2: peers[0].arguments: it " +
+			"is for a profile",
+		"peers:\n- {profile: redis}\n- {profile: redis, port: 1}": `x.yaml:3: peers[1]: the name ` +
+			`"redis" is taken`,
+		"peers:\n- {profile: redis}\n- {profile: redis, name: b}": "x.yaml:3: peers[1].listen: " +
+			"127.0.0.1:6379 is where peers[0] listens",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: '?'}": "x.yaml:3: files[0].base64: this " +
+			"is not in base 64",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, base64: eA==, content: x}": "x.yaml:3: files[0]: " +
+			"give either content",
+		"peers: [{profile: redis}]\nfiles:\n- {path: x, from: directory, mode: 7}": "x.yaml:3: " +
+			"files[0].mode: directory is a directory, whose files keep their modes",
 	} {
 		_, err := parse("x.yaml", []byte(text), named)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -76,7 +76,8 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 		w.Signals = append(w.Signals, s)
 	}
 	if len(k.Signals) > sut.MaxSignals {
-		report("signals", fmt.Errorf("there are %d, and at most %d are allowed", len(k.Signals), sut.MaxSignals))
+		report("signals", fmt.Errorf("there are %d, and at most %d are allowed", len(k.Signals),
+			sut.MaxSignals))
 	}
 	return w, problems
 }
@@ -102,11 +103,13 @@ func within(n, most int) error {
 
 func validHostname(name string) error {
 	if len(name) < 1 || len(name) > 63 {
-		return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens", name)
+		return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens",
+			name)
 	}
 	for _, c := range name {
 		if c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens", name)
+			return fmt.Errorf(
+				"%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens", name)
 		}
 	}
 	return nil

@@ -40,7 +40,8 @@ func Lacking(findings []ckptd.Finding) error {
 	if lacking == 0 {
 		return nil
 	}
-	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs what can be installed",
+	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs what "+
+		"can be installed",
 		lacking, len(findings))
 }
 
@@ -67,7 +68,8 @@ func patchedGo(ctx context.Context) (string, error) {
 
 func goFinding(detail string, err error) ckptd.Finding {
 	if err != nil {
-		return ckptd.Finding{Name: "Go", Detail: err.Error(), Fix: "install a supported release of Go and put it in PATH"}
+		return ckptd.Finding{Name: "Go", Detail: err.Error(),
+			Fix: "install a supported release of Go and put it in PATH"}
 	}
 	return ckptd.Finding{Name: "Go", OK: true, Detail: detail}
 }

@@ -26,9 +26,11 @@ func TestProgramOfAProfile(t *testing.T) {
 	}{
 		{"installed", packaged, everything, ckptd.Finding{Name: "redis", OK: true, Detail: "installed"}},
 		{"in a package", packaged, nothing, ckptd.Finding{
-			Name: "redis", Detail: "no /usr/bin/redis-server", Fix: "`tandem doctor --fix redis` installs Debian's package redis-server",
+			Name: "redis", Detail: "no /usr/bin/redis-server",
+			Fix: "`tandem doctor --fix redis` installs Debian's package redis-server",
 		}},
-		{"in no package", unpackaged, nothing, ckptd.Finding{Name: "thttpd", Detail: "no /opt/thttpd", Fix: "build it from source"}},
+		{"in no package", unpackaged, nothing,
+			ckptd.Finding{Name: "thttpd", Detail: "no /opt/thttpd", Fix: "build it from source"}},
 		{"of the user", own, nothing, ckptd.Finding{Name: "go", OK: true, Detail: "runs a program of yours"}},
 	} {
 		if d := cmp.Diff(c.want, programOf(c.p, c.there)); d != "" {
@@ -38,7 +40,8 @@ func TestProgramOfAProfile(t *testing.T) {
 }
 
 func TestGoFinding(t *testing.T) {
-	if f := goFinding("go1.26, patched in /x", nil); !f.OK || f.Detail != "go1.26, patched in /x" || f.Fix != "" {
+	if f := goFinding("go1.26, patched in /x", nil); !f.OK || f.Detail != "go1.26, patched in /x" ||
+		f.Fix != "" {
 		t.Errorf("found: %+v", f)
 	}
 	if f := goFinding("", errors.New("no go in PATH")); f.OK || f.Detail != "no go in PATH" || f.Fix == "" {
@@ -78,7 +81,8 @@ func TestUnknownProfile(t *testing.T) {
 // TestEveryProfileHasAState: a profile whose program is missing has a way to get it.
 func TestEveryProfileHasAState(t *testing.T) {
 	list := Profiles()
-	if len(list) < 10 || !slices.IsSortedFunc(list, func(a, b Profile) int { return strings.Compare(a.Name, b.Name) }) {
+	if len(list) < 10 || !slices.IsSortedFunc(list,
+		func(a, b Profile) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("%d profiles, or out of order", len(list))
 	}
 	for _, p := range peers.Profiles() {

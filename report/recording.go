@@ -21,9 +21,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Recording is a counterexample as a file: all that "tandem replay" needs to run it again without the
-// peers. The file is a line of JSON for each part, and a last line with the SHA-256 sum of the lines
-// before it:
+// Recording is a counterexample as a file: all that "tandem replay" needs to run it again without
+// the peers. The file is a line of JSON for each part, and a last line with the SHA-256 sum of
+// the lines before it:
 //
 //	{"tandem_recording":1,"package":"./examples/scpto",...}
 //	{"choose":{"goroutine":"1","choice":0}}
@@ -39,18 +39,19 @@ type Recording struct {
 
 // Program is what was run, in what surroundings.
 type Program struct {
-	Package     string          `json:"package"`
-	Tests       bool            `json:"tests,omitempty"` // it is the tests of the package that are run
-	Args        []string        `json:"args,omitempty"`
-	Env         []string        `json:"env,omitempty"`       // "KEY=value"
-	Directory   string          `json:"directory,omitempty"` // working directory of the SUT
-	World       sut.Environment `json:"world,omitzero"`
-	Peers       bool            `json:"peers,omitempty"`       // there were some, whether or not it connected to them
-	Backend     string          `json:"backend,omitempty"`     // what took checkpoints of the peers
-	Preemptible []string        `json:"preemptible,omitempty"` // packages in which goroutines were preempted
-	Races       []string        `json:"races,omitempty"`       // packages in which data races were looked for
-	GoVersion   string          `json:"go_version"`
-	Build       string          `json:"build"` // hash of the binary; another binary may take another path
+	Package   string          `json:"package"`
+	Tests     bool            `json:"tests,omitempty"` // it is the tests of the package that are run
+	Args      []string        `json:"args,omitempty"`
+	Env       []string        `json:"env,omitempty"`       // "KEY=value"
+	Directory string          `json:"directory,omitempty"` // working directory of the SUT
+	World     sut.Environment `json:"world,omitzero"`
+	// there were some, whether or not it connected to them
+	Peers       bool     `json:"peers,omitempty"`
+	Backend     string   `json:"backend,omitempty"`     // what took checkpoints of the peers
+	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
+	Races       []string `json:"races,omitempty"`       // packages in which data races were looked for
+	GoVersion   string   `json:"go_version"`
+	Build       string   `json:"build"` // hash of the binary; another binary may take another path
 }
 
 // Chosen is one decision of the schedule.
@@ -77,10 +78,11 @@ type Exchange struct {
 // PassedTime is how far time has gone for the peers, in nanoseconds.
 type PassedTime struct {
 	Passed time.Duration `json:"passed"`
-	Idle   bool          `json:"idle,omitempty"` // no timer of theirs will be due soon enough to be waited for
-	Tie    bool          `json:"tie,omitempty"`  // one is due together with the program's next
-	Due    time.Duration `json:"due,omitempty"`  // from then on, of the first timer that was not waited for
-	Peer   string        `json:"peer,omitempty"` // whose that is
+	// no timer of theirs will be due soon enough to be waited for
+	Idle bool          `json:"idle,omitempty"`
+	Tie  bool          `json:"tie,omitempty"`  // one is due together with the program's next
+	Due  time.Duration `json:"due,omitempty"`  // from then on, of the first timer that was not waited for
+	Peer string        `json:"peer,omitempty"` // whose that is
 }
 
 // Wrote is what a peer wrote to its standard output and error: the end of it.
@@ -105,8 +107,8 @@ type Ending struct {
 type Expectation struct {
 	Outcome  string `json:"outcome"`   // "panic", "deadlock"
 	EventLog string `json:"event_log"` // hash of the event log
-	// Steps is a hash of what another build of the program, in another directory, has in common with this one. Recordings
-	// of before have none: they are for one build.
+	// Steps is a hash of what another build of the program, in another directory, has in common
+	// with this one. Recordings of before have none: they are for one build.
 	Steps string `json:"steps,omitempty"`
 }
 
@@ -130,8 +132,8 @@ type header struct {
 	Program
 }
 
-// Save writes a recording to path, completely or not at all: a file that was there before is replaced
-// in one step. A recording that Load would refuse is an error.
+// Save writes a recording to path, completely or not at all: a file that was there before is
+// replaced in one step. A recording that Load would refuse is an error.
 func Save(path string, r *Recording) error {
 	if err := r.validate(); err != nil {
 		return fmt.Errorf("save recording %s: %w", path, err)
@@ -146,8 +148,8 @@ func Save(path string, r *Recording) error {
 	return nil
 }
 
-// Load reads a recording. A file that is none, is damaged, cut off, or of another version is an error that
-// says so.
+// Load reads a recording. A file that is none, is damaged, cut off, or of another version is an
+// error that says so.
 func Load(path string) (*Recording, error) {
 	text, err := readBounded(path)
 	if err != nil {
@@ -226,7 +228,8 @@ func decode(text []byte) (*Recording, error) {
 		}
 	}
 	if expectations != 1 {
-		return nil, fmt.Errorf("%s of what the replay has to show, want one", textutil.CountOf(expectations, "line"))
+		return nil, fmt.Errorf("%s of what the replay has to show, want one",
+			textutil.CountOf(expectations, "line"))
 	}
 	return r, r.validate()
 }
@@ -241,16 +244,19 @@ func checkFrame(text []byte) (body []byte, err error) {
 		return nil, errors.New("this is no recording of Tandem")
 	}
 	if err := json.Unmarshal(firstLine, &mark); err != nil {
-		return nil, errors.New("the recording is damaged or cut off in its first line; check the program again")
+		return nil, errors.New("the recording is damaged or cut off in its first line; check the program " +
+			"again")
 	}
 	if mark.Version != version {
-		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; check the program again", mark.Version, version)
+		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; check the "+
+			"program again", mark.Version, version)
 	}
 	whole, ended := bytes.CutSuffix(text, []byte("\n"))
 	start := bytes.LastIndexByte(whole, '\n') + 1
 	var last part
 	if !ended || json.Unmarshal(whole[start:], &last) != nil || last.Sum == "" {
-		return nil, errors.New("the recording is cut off: its last line is not the sum; check the program again")
+		return nil, errors.New("the recording is cut off: its last line is not the sum; check the " +
+			"program again")
 	}
 	if last.Sum != sumOf(text[:start]) {
 		return nil, errors.New("the recording is damaged: its sum is wrong; check the program again")
@@ -299,7 +305,8 @@ func (r *Recording) validate() error {
 	if strings.HasPrefix(r.Program.Package, "-") {
 		return fmt.Errorf("package %q, want one that does not begin with a dash", r.Program.Package)
 	}
-	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible, r.Program.Races) {
+	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible,
+		r.Program.Races) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
 		}
@@ -309,7 +316,8 @@ func (r *Recording) validate() error {
 	}
 	for i, chosen := range r.Schedule {
 		if chosen.Choice < 0 || chosen.Choice >= maxAlternatives {
-			return fmt.Errorf("choice %d: alternative %d, want 0 or more, and less than %d", i, chosen.Choice, maxAlternatives)
+			return fmt.Errorf("choice %d: alternative %d, want 0 or more, and less than %d", i, chosen.Choice,
+				maxAlternatives)
 		}
 	}
 	for i, exchange := range r.Exchanges {
@@ -334,30 +342,36 @@ func (e Exchange) validate() error {
 	case e.Input.Conn < 0:
 		return fmt.Errorf("connection %d, want 0 or more", e.Input.Conn)
 	case opens != (e.Input.Addr != ""):
-		return fmt.Errorf("%s with address %q: connect and listen have one, the others have none", e.Input.Kind, e.Input.Addr)
+		return fmt.Errorf("%s with address %q: connect and listen have one, the others have none",
+			e.Input.Kind, e.Input.Addr)
 	case (e.Input.Kind == model.Send) != (len(e.Input.Data) > 0):
-		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind, len(e.Input.Data))
+		return fmt.Errorf("%s of %d bytes: send has some, the others have none", e.Input.Kind,
+			len(e.Input.Data))
 	case e.Refused < 0 || e.Refused > 0 && !opens:
 		return fmt.Errorf("%s refused with error %d", e.Input.Kind, e.Refused)
 	}
 	if t := e.Time; e.Input.Most < 0 || e.Input.Kind != model.Pass && (t != nil || e.Input.Most != 0) ||
 		t != nil && (t.Passed < 0 || t.Due < 0) {
-		return fmt.Errorf("%s, which takes %v at most: only pass does, with no negative time", e.Input.Kind, e.Input.Most)
+		return fmt.Errorf("%s, which takes %v at most: only pass does, with no negative time", e.Input.Kind,
+			e.Input.Most)
 	}
 	for i, o := range e.Opened {
 		if o.Conn < 0 || o.Conn != e.Opened[0].Conn+i || o.Listener < 0 {
-			return fmt.Errorf("connection %d is opened at listener %d, want numbers one after the other", o.Conn, o.Listener)
+			return fmt.Errorf("connection %d is opened at listener %d, want numbers one after the other",
+				o.Conn, o.Listener)
 		}
 	}
 	for _, d := range e.Deliveries {
 		if d.Conn < 0 || d.End > model.Reset {
-			return fmt.Errorf("delivery on connection %d with end %q, want eof, reset or nothing", d.Conn, d.End)
+			return fmt.Errorf("delivery on connection %d with end %q, want eof, reset or nothing", d.Conn,
+				d.End)
 		}
 	}
 	return nil
 }
 
-// writeAtomically puts a complete file in the place of path, or of what that links to. What is no file, such as /dev/stdout, is written to.
+// writeAtomically puts a complete file in the place of path, or of what that links to. What is no
+// file, such as /dev/stdout, is written to.
 func writeAtomically(path string, text []byte) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

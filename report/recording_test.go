@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -20,7 +22,8 @@ func example() *Recording {
 	return &Recording{
 		Program: Program{
 			Package: "./examples/scpto", Args: []string{"-addr", "127.0.0.1:2222"}, Env: []string{"LANG=C"},
-			Directory: "/src", Preemptible: []string{"example.com/..."}, GoVersion: "go1.26.0", Build: "c0ffee",
+			Directory: "/src", Preemptible: []string{"example.com/..."}, GoVersion: "go1.26.0",
+			Build: "c0ffee",
 		},
 		Schedule: []Chosen{{1, 0}, {1<<64 - 1, 2}, {0, 0}},
 		Exchanges: []Exchange{
@@ -54,7 +57,7 @@ func saved(t *testing.T, r *Recording) (path string, text []byte) {
 
 func TestSaveAndLoad(t *testing.T) {
 	path, text := saved(t, example())
-	golden(t, "recording.jsonl", string(text))
+	golden.Equal(t, "recording.jsonl", string(text))
 	loaded, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +88,8 @@ func TestSaveReplacesAFileAndLeavesNothingElse(t *testing.T) {
 func TestSaveWhereNoFileIs(t *testing.T) {
 	dir := t.TempDir()
 	target, link, fifo := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
-	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink(target, link), unix.Mkfifo(fifo, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink(target, link),
+		unix.Mkfifo(fifo, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := Save(link, example()); err != nil {
@@ -138,7 +142,8 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{`"\xff" is not valid UTF-8`, func(r *Recording) { r.Program.Args = []string{"\xff"} }},
 		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.Outcome = "" }},
 		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.EventLog = "" }},
-		{`package "-toolexec=x", want one that does not begin with a dash`, func(r *Recording) { r.Program.Package = "-toolexec=x" }},
+		{`package "-toolexec=x", want one that does not begin with a dash`,
+			func(r *Recording) { r.Program.Package = "-toolexec=x" }},
 		{"choice 1: alternative 4611686018427387904", func(r *Recording) { r.Schedule[1].Choice = 1 << 62 }},
 		{"choice 1: alternative -1", func(r *Recording) { r.Schedule[1].Choice = -1 }},
 		{`exchange 0: input "Kind(99)"`, func(r *Recording) { r.Exchanges[0].Input.Kind = 99 }},
@@ -149,8 +154,10 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{"exchange 5: close of 1 bytes", func(r *Recording) { r.Exchanges[5].Input.Data = []byte{1} }},
 		{"exchange 5: close refused with error 5", func(r *Recording) { r.Exchanges[5].Refused = 5 }},
 		{"exchange 1: connect refused with error -1", func(r *Recording) { r.Exchanges[1].Refused = -1 }},
-		{`exchange 3: delivery on connection 0 with end "End(7)"`, func(r *Recording) { r.Exchanges[3].Deliveries[0].End = 7 }},
-		{"exchange 3: delivery on connection -4", func(r *Recording) { r.Exchanges[3].Deliveries[0].Conn = -4 }},
+		{`exchange 3: delivery on connection 0 with end "End(7)"`,
+			func(r *Recording) { r.Exchanges[3].Deliveries[0].End = 7 }},
+		{"exchange 3: delivery on connection -4",
+			func(r *Recording) { r.Exchanges[3].Deliveries[0].Conn = -4 }},
 	}
 	for _, test := range tests {
 		r := example()
@@ -189,20 +196,28 @@ func TestDecodeErrors(t *testing.T) {
 		{"empty", nil, "no recording of Tandem"},
 		{"foreign", []byte("\x7fELF"), "no recording of Tandem"},
 		{"other JSON", []byte(`{"a":1}` + "\n"), "no recording of Tandem"},
-		{"first line broken", []byte(`{"tandem_recording":x}` + "\n"), "damaged or cut off in its first line"},
-		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":2`), 1), "format 2, this Tandem reads format 1"},
+		{"first line broken", []byte(`{"tandem_recording":x}` + "\n"),
+			"damaged or cut off in its first line"},
+		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":2`), 1),
+			"format 2, this Tandem reads format 1"},
 		{"cut between lines", []byte(body), "cut off"},
 		{"cut in the sum", text[:len(text)-1], "cut off"},
 		{"one byte changed", bytes.Replace(text, []byte("panic"), []byte("Panic"), 1), "its sum is wrong"},
 		{"a line removed", []byte(strings.Join(append(lines[:1:1], lines[2:]...), "")), "its sum is wrong"},
-		{"unknown key", resum(strings.Replace(body, `"choice"`, `"coice"`, 1)), `line 2: json: unknown field "coice"`},
-		{"unknown key in the first line", resum(strings.Replace(body, `"package"`, `"pakage"`, 1)), `line 1: json: unknown field "pakage"`},
-		{"two values in a line", resum(body + `{"choose":{"goroutine":"1","choice":0}}{}` + "\n"), "more than one value"},
-		{"two parts in a line", resum(body + `{"choose":{"goroutine":"1","choice":0},"sha256":"x"}` + "\n"), "want exactly one"},
+		{"unknown key", resum(strings.Replace(body, `"choice"`, `"coice"`, 1)),
+			`line 2: json: unknown field "coice"`},
+		{"unknown key in the first line", resum(strings.Replace(body, `"package"`, `"pakage"`, 1)),
+			`line 1: json: unknown field "pakage"`},
+		{"two values in a line", resum(body + `{"choose":{"goroutine":"1","choice":0}}{}` + "\n"),
+			"more than one value"},
+		{"two parts in a line", resum(body + `{"choose":{"goroutine":"1","choice":0},"sha256":"x"}` + "\n"),
+			"want exactly one"},
 		{"nothing in a line", resum(body + "{}\n"), "want exactly one"},
-		{"goroutine is no number", resum(strings.Replace(body, `"goroutine":"1"`, `"goroutine":"x"`, 1)), "line 2: "},
+		{"goroutine is no number", resum(strings.Replace(body, `"goroutine":"1"`, `"goroutine":"x"`, 1)),
+			"line 2: "},
 		{"two expectations", resum(body + expect), "2 lines of what the replay has to show"},
-		{"no expectation", resum(strings.Replace(body, expect, "", 1)), "0 lines of what the replay has to show"},
+		{"no expectation", resum(strings.Replace(body, expect, "", 1)),
+			"0 lines of what the replay has to show"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -259,7 +274,8 @@ func TestAnyRecordingComesBack(t *testing.T) {
 		r := example()
 		r.Program.Args = rapid.SliceOf(rapid.String()).Draw(t, "args")
 		for range rapid.IntRange(0, 20).Draw(t, "choices") {
-			r.Schedule = append(r.Schedule, Chosen{rapid.Uint64().Draw(t, "goroutine"), rapid.IntRange(0, 1<<40).Draw(t, "choice")})
+			r.Schedule = append(r.Schedule, Chosen{rapid.Uint64().Draw(t, "goroutine"),
+				rapid.IntRange(0, 1<<40).Draw(t, "choice")})
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "exchanges") {
 			e := Exchange{Input: model.Input{Kind: model.Send, Data: data.Draw(t, "data")}}

@@ -1,24 +1,27 @@
-// Package report shows people what a check has found: a counterexample as a schedule with the network
-// messages in between, or the summary of a search. It also keeps counterexamples in files that can be
-// replayed. It knows nothing of how a search works.
+// Package report shows people what a check has found: a counterexample as a schedule with the
+// network messages in between, or the summary of a search. It also keeps counterexamples in files
+// that can be replayed. It knows nothing of how a search works.
 //
-// What it is given comes from the SUT and its peers and may hold any bytes: control characters are
-// shown, not sent to the terminal, and everything that is printed has a bound. All functions may be
-// called at the same time from several goroutines.
+// What it is given comes from the SUT and its peers and may hold any bytes: control characters
+// are shown, not sent to the terminal, and everything that is printed has a bound. All functions
+// may be called at the same time from several goroutines.
 package report
 
 import (
-	"io"
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Unknown always has a reason: the bound or budget that ended the search. Errored is that of a
-// test which could not be checked, with the reason; the error of a check as a whole has no verdict.
+// The verdicts. Unknown always has a reason: the bound or budget that ended the search. Errored
+// is that of a test which could not be checked, with the reason; the error of a check as a whole
+// has no verdict.
 const (
 	Holds    Verdict = "holds"
 	Violated Verdict = "violated"
@@ -176,9 +179,10 @@ type Step struct {
 	Function  string // that contains Source, with its package
 	Kind      Kind
 	IO        []Message // what went over the network in this step, in order
-	Restored  string    // if the peers were restored for this step: which, from what, and how much was replayed
-	Cached    bool      // IO was answered by the I/O cache; otherwise by the peers
-	Preempts  bool      // the goroutine that ran before could have gone on
+	// if the peers were restored for this step: which, from what, and how much was replayed
+	Restored string
+	Cached   bool // IO was answered by the I/O cache; otherwise by the peers
+	Preempts bool // the goroutine that ran before could have gone on
 }
 
 // Output is what a peer wrote in a step, or before its first one.
@@ -194,8 +198,8 @@ type Message struct {
 	ToPeer bool
 	Data   []byte
 	Event  string // after Data: "end of stream", "reset", "refused"; empty if nothing
-	// Datagram says that Data, which may be empty, is a message of its own and no part of a stream. Address is
-	// that of its receiver or sender where the socket has several.
+	// Datagram says that Data, which may be empty, is a message of its own and no part of a
+	// stream. Address is that of its receiver or sender where the socket has several.
 	Datagram bool
 	Address  string
 }
@@ -206,35 +210,55 @@ type Options struct {
 	Unfold bool // show every step, however many there are
 }
 
-// WriteText writes the counterexample for a terminal of at least 100 columns: the schedule, indented
-// by goroutine, with the network messages decoded, then the failure, the restores of the peers, the
-// summary, and the command that replays it. The error is the writer's.
-func WriteText(w io.Writer, c *Counterexample, options Options) error {
-	p := &printer{options: options}
-	p.counterexample(c)
-	_, err := w.Write(p.text.Bytes())
-	return err
-}
-
-// WriteSummary writes the verdict of a search and what it rests on. The error is the writer's.
-func WriteSummary(w io.Writer, run Run, options Options) error {
-	p := &printer{options: options}
-	p.verdict(run)
-	p.summary(run)
-	if run.ResumeCommand != "" {
-		p.heading("Go on")
-		p.line(plain, "  "+printable(run.ResumeCommand))
-	}
-	_, err := w.Write(p.text.Bytes())
-	return err
-}
-
-// PrintableLine makes one line of a text, with a blank for everything that a terminal could act on.
-func PrintableLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
+// Size is how complicated the schedule is.
+func (c *Counterexample) Size() (s Size) {
+	s.Transitions = len(c.Steps)
+	for _, step := range c.Steps {
+		if step.Preempts {
+			s.Preemptions++
 		}
-		return ' '
-	}, text)
+	}
+	return s
 }
+
+// String is "1 preemption in 88 transitions".
+func (s Size) String() string {
+	return textutil.CountOf(s.Preemptions, "preemption") + " in " +
+		textutil.CountOf(s.Transitions, "transition")
+}
+
+// String says how much simpler the counterexample has become.
+func (s Shrinking) String() string {
+	in := textutil.CountOf(s.Executions, "execution")
+	if s.Before == s.After {
+		return "no simpler one was found in " + in
+	}
+	return fmt.Sprintf("shrunk from %s, in %s", s.Before, in)
+}
+
+// Headline is what is wrong, in a line. Of an exit, what was printed first says more than its
+// status.
+func (c *Counterexample) Headline() string {
+	line, rest, _ := strings.Cut(c.Outcome, "\n")
+	next, _, _ := strings.Cut(strings.TrimLeft(rest, " \t\n"), "\n")
+	if next != "" && strings.HasPrefix(line, "exit status ") {
+		line += ": " + next
+	}
+	return line
+}
+
+// Program is what was checked, as a shell takes it.
+func (r Run) Program() string {
+	program := r.Package
+	for _, arg := range r.Args {
+		program += " " + words.QuoteArg(arg)
+	}
+	return program
+}
+
+// Printable replaces what a terminal would act on by its escape sequence in Go, but for the ends of
+// lines and tabs. Errors name files of the peers, and what recordings of others hold.
+func Printable(text string) string { return words.PrintableText(text) }
+
+// Line makes one line of a text, with a blank for everything that a terminal could act on.
+func Line(text string) string { return words.Line(text) }

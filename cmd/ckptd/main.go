@@ -15,7 +15,8 @@ func main() {
 	var o ckptd.SharedOptions
 	flag.StringVar(&o.Socket, "listen", "", "be a shared daemon at this `socket`")
 	flag.IntVar(&o.MaxClients, "max-clients", 0, "greatest `number` of clients at a time (0: 16)")
-	flag.Int64Var(&o.Limits.MaxBytes, "max-bytes", 0, "greatest number of `bytes` in the images of a client (0: 1 GiB)")
+	flag.Int64Var(&o.Limits.MaxBytes, "max-bytes", 0, "greatest number of `bytes` in the images of a "+
+		"client (0: 1 GiB)")
 	flag.IntVar(&o.Limits.MaxImages, "max-images", 0, "greatest `number` of images of a client (0: 4096)")
 	flag.Parse()
 	var err error

@@ -13,7 +13,9 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/compare"
 )
 
 // compareFlags are the flags of tandem compare.
@@ -91,7 +93,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 		}
 		return status.listener(log)
 	}
-	end := func(title string, row *report.Compared) {
+	end := func(title string, row *compare.Row) {
 		if status != nil {
 			status.pause()
 		}
@@ -117,27 +119,27 @@ func strategyNames(list []string) (names []string) {
 }
 
 // inShort is what came of one combination, in a line.
-func inShort(row *report.Compared) string {
+func inShort(row *compare.Row) string {
 	if row.Failed {
 		first, _, _ := strings.Cut(row.Reason, "\n")
-		return report.PrintableLine(first)
+		return report.Line(first)
 	}
-	executions := countOf(row.Counts.Executions, "execution")
+	executions := textutil.CountOf(row.Counts.Executions, "execution")
 	return fmt.Sprintf("%s, %s in %v", row.Verdict, executions, row.Elapsed.Round(time.Millisecond))
 }
 
 // show prints the comparison and writes the files that were asked for. It returns what the command
 // ends with.
-func (f *compareFlags) show(out io.Writer, c *report.Comparison) error {
+func (f *compareFlags) show(out io.Writer, c *compare.Comparison) error {
 	wrong := []error{c.Disagreement()} // of any two runs
 	if f.repeat > 1 {
 		c = c.Medians()
 	}
-	wrong = append(wrong, report.WriteComparison(out, c, report.Options{}))
+	wrong = append(wrong, compare.Write(out, c, report.Options{}))
 	for _, file := range []struct {
 		name  string
-		write func(io.Writer, *report.Comparison) error
-	}{{f.csv, report.WriteComparisonCSV}, {f.svg, report.WriteComparisonSVG}} {
+		write func(io.Writer, *compare.Comparison) error
+	}{{f.csv, compare.WriteCSV}, {f.svg, compare.WriteSVG}} {
 		if file.name == "" {
 			continue
 		}

@@ -48,8 +48,10 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	of := func(list []string, standard string) string {
 		return strings.Join(list, ", ") + " (default " + standard + ")"
 	}
-	p.StringVar(&f.strategy, "strategy", "", "when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
-	p.StringVar(&f.backend, "backend", "", "how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
+	p.StringVar(&f.strategy, "strategy", "",
+		"when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
+	p.StringVar(&f.backend, "backend", "",
+		"how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
 	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+of(configs.Scopes, d.Scope))
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
 		"how many executions to spend on making a violation simpler before it is shown: `n` or off")

@@ -28,7 +28,8 @@ func TestKill(t *testing.T) {
 	}
 	dropbear := []string{"./examples/scpto/fixed", "-c", "examples/scpto/tandem.yaml"}
 	// The peer of this one is asked something new all the time.
-	alphabet := []string{"./examples/alphabet", "--backend", "criu", "-c", filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}
+	alphabet := []string{"./examples/alphabet", "--backend", "criu", "-c",
+		filepath.Join(tree, "examples/alphabet/random.yaml"), "--", "-connections", "3", "-requests", "3"}
 	// A death in the middle of a dump or restore may show as CRIU's failure first.
 	const orGroup = "|the peer group is not running"
 	for _, victim := range []struct {
@@ -38,11 +39,16 @@ func TestKill(t *testing.T) {
 		args []string
 		back bool // the check may go on
 	}{
-		{"dropbear", func(p process) bool { return strings.HasPrefix(p.command, "dropbear ") }, "dropbear" + orGroup, dropbear, true},
-		{"criu", func(p process) bool { return strings.Contains(p.command, "criu swrk") }, "(?i)criu.*killed", alphabet, true},
-		{"proxy", func(p process) bool { return strings.Contains(p.command, "tandem-proxy") }, "proxy" + orGroup, alphabet, true},
-		{"ckptd", func(p process) bool { return strings.Contains(p.command, "tandem-ckptd") }, "tandem-ckptd died", alphabet, false},
-		{"worker", func(p process) bool { return p.own && strings.HasSuffix(p.executable, "/program") }, "worker process ended unexpectedly", dropbear, false},
+		{"dropbear", func(p process) bool { return strings.HasPrefix(p.command, "dropbear ") },
+			"dropbear" + orGroup, dropbear, true},
+		{"criu", func(p process) bool { return strings.Contains(p.command, "criu swrk") }, "(?i)criu.*killed",
+			alphabet, true},
+		{"proxy", func(p process) bool { return strings.Contains(p.command, "tandem-proxy") },
+			"proxy" + orGroup, alphabet, true},
+		{"ckptd", func(p process) bool { return strings.Contains(p.command, "tandem-ckptd") },
+			"tandem-ckptd died", alphabet, false},
+		{"worker", func(p process) bool { return p.own && strings.HasSuffix(p.executable, "/program") },
+			"worker process ended unexpectedly", dropbear, false},
 	} {
 		t.Run(victim.name, func(t *testing.T) {
 			for i := range times {
@@ -64,21 +70,24 @@ func killOnce(t *testing.T, round int, is func(process) bool, says string, back 
 	if back {
 		limit = "2s"
 	}
-	cmd := exec.Command(filepath.Join(bin, "tandem"), append([]string{"check", "--search", "dfs", "--strategy", "always", "--time", limit}, args...)...)
+	cmd := exec.Command(filepath.Join(bin, "tandem"),
+		append([]string{"check", "--search", "dfs", "--strategy", "always", "--time", limit}, args...)...)
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	killed := killDescendant(cmd.Process.Pid, is, time.Duration(round)*time.Duration(rand.IntN(150))*time.Millisecond)
+	killed := killDescendant(cmd.Process.Pid, is,
+		time.Duration(round)*time.Duration(rand.IntN(150))*time.Millisecond)
 	err := cmd.Wait()
 	if !killed {
 		t.Fatalf("round %d: there was nothing to kill:\n%s", round, &out)
 	}
 	var exit *exec.ExitError
 	want := exitError
-	if back && errors.As(err, &exit) && exit.ExitCode() == exitUnknown { // it has gone on until its time was over
+	// The check has gone on until its time was over.
+	if back && errors.As(err, &exit) && exit.ExitCode() == exitUnknown {
 		want, says = exitUnknown, "UNKNOWN"
 	}
 	if !errors.As(err, &exit) || exit.ExitCode() != want {
@@ -120,7 +129,7 @@ func killDescendant(ancestor int, is func(process) bool, after time.Duration) bo
 			if time.Now().After(strike) {
 				return syscall.Kill(pid, syscall.SIGKILL) == nil
 			}
-			break // the first one it is to be: others may be what it has forked, and their end what the program notices
+			break // not the others: they may be what it has forked, whose end the program notices
 		}
 	}
 	return false
@@ -161,7 +170,8 @@ func readProcess(pid int) (process, bool) {
 		return process{}, false
 	}
 	executable, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	return process{pid: pid, executable: executable, command: strings.ReplaceAll(string(command), "\x00", " ")}, true
+	return process{pid: pid, executable: executable,
+		command: strings.ReplaceAll(string(command), "\x00", " ")}, true
 }
 
 // surroundings is what a check could leave behind: processes, which come to

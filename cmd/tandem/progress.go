@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // progress tells how far a check is: in a live view on a terminal, else in plain lines that become
@@ -87,9 +88,9 @@ type snapshot struct {
 func (s snapshot) line() string {
 	v, c := s.Verdict, s.Counts
 	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(),
-		countOf(v.Executions, "execution"), s.rate(), countOf(v.Transitions, "transition"))
+		textutil.CountOf(v.Executions, "execution"), s.rate(), textutil.CountOf(v.Transitions, "transition"))
 	if v.Violations > 0 {
-		text += ", " + countOf(v.Violations, "violation")
+		text += ", " + textutil.CountOf(v.Violations, "violation")
 	}
 	if s.peers {
 		text += ", cache: " + s.cache() + ", " + s.checkpoints()
@@ -102,13 +103,13 @@ func (s snapshot) rows() [][2]string {
 	v := s.Verdict
 	rows := [][2]string{
 		{"executions", fmt.Sprintf("%s, %s/s by %s",
-			grouped(v.Executions), s.rate(), countOf(s.workers, "worker"))},
-		{"traces", grouped(v.Executions-v.Redundant-v.Limited) + s.without()},
+			textutil.Count(v.Executions), s.rate(), textutil.CountOf(s.workers, "worker"))},
+		{"traces", textutil.Count(v.Executions-v.Redundant-v.Limited) + s.without()},
 	}
 	if v.Violations > 0 {
-		rows = append(rows, [2]string{"violations", grouped(v.Violations)})
+		rows = append(rows, [2]string{"violations", textutil.Count(v.Violations)})
 	}
-	depth := fmt.Sprintf("%s transitions, at most %s", grouped(v.Last), grouped(v.Deepest))
+	depth := fmt.Sprintf("%s transitions, at most %s", textutil.Count(v.Last), textutil.Count(v.Deepest))
 	rows = append(rows, [2]string{"depth", depth})
 	if s.peers {
 		rows = append(rows, [2]string{"cache", s.cache()}, [2]string{"peers", s.checkpoints()})
@@ -120,32 +121,34 @@ func (s snapshot) rows() [][2]string {
 // without says which executions are no traces of their own.
 func (s snapshot) without() (text string) {
 	if n := s.Verdict.Redundant; n > 0 {
-		text += fmt.Sprintf(", and %s redundant", grouped(n))
+		text += fmt.Sprintf(", and %s redundant", textutil.Count(n))
 	}
 	if n := s.Verdict.Limited; n > 0 {
-		text += fmt.Sprintf(", and %s cut off", grouped(n))
+		text += fmt.Sprintf(", and %s cut off", textutil.Count(n))
 	}
 	return text
 }
 
 func (s snapshot) rate() string {
-	return grouped(int(float64(s.Verdict.Executions) / max(s.Counts.Elapsed.Seconds(), 1e-3)))
+	return textutil.Count(int(float64(s.Verdict.Executions) / max(s.Counts.Elapsed.Seconds(), 1e-3)))
 }
 
 func (s snapshot) cache() string {
-	return fmt.Sprintf("%s, %s", countOf(s.Counts.Hits, "hit"), pluralOf(s.Counts.Misses, "miss", "misses"))
+	return fmt.Sprintf("%s, %s", textutil.CountOf(s.Counts.Hits, "hit"),
+		textutil.PluralOf(s.Counts.Misses, "miss", "misses"))
 }
 
 func (s snapshot) checkpoints() string {
 	c := s.Counts
-	return fmt.Sprintf("%s, %s", countOf(c.Checkpoints, "checkpoint"), countOf(c.Restores, "restore"))
+	return fmt.Sprintf("%s, %s", textutil.CountOf(c.Checkpoints, "checkpoint"),
+		textutil.CountOf(c.Restores, "restore"))
 }
 
 // left is how much there may still be to do: as far as that can be estimated, and by the bounds.
 func (s snapshot) left() string {
 	v, elapsed := s.Verdict, s.Counts.Elapsed
 	bound := fmt.Sprintf("at most %v and %s left", max(s.bounds.Time-elapsed, 0).Round(time.Second),
-		countOf(max(s.bounds.Executions-v.Executions, 0), "execution"))
+		textutil.CountOf(max(s.bounds.Executions-v.Executions, 0), "execution"))
 	seen := v.Estimate.Seen(v.Executions)
 	if seen <= 0 {
 		return bound
@@ -166,23 +169,4 @@ func percent(x float64) string {
 		return fmt.Sprintf("about %.2g %%", 100*x)
 	}
 	return "less than 0.01 %"
-}
-
-// countOf writes a number and what it counts.
-func countOf(n int, noun string) string { return pluralOf(n, noun, noun+"s") }
-
-func pluralOf(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + several
-}
-
-// grouped writes a number in groups of three digits.
-func grouped(n int) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

@@ -19,11 +19,13 @@ import (
 
 func someProgress(executions int) snapshot {
 	s := snapshot{
-		title: "./examples/scpto", peers: true, workers: 2, bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
+		title: "./examples/scpto", peers: true, workers: 2,
+		bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
 	}
 	s.Counts = check.Counts{Hits: 2220, Misses: 1, Checkpoints: 12, Restores: 1, Elapsed: 42 * time.Second}
 	v := &s.Verdict
-	v.Executions, v.Redundant, v.Transitions, v.Last, v.Deepest, v.Violations = executions, 20, 64_123, 38, 1052, 1
+	v.Executions, v.Redundant, v.Transitions, v.Violations = executions, 20, 64_123, 1
+	v.Last, v.Deepest = 38, 1052
 	return s
 }
 
@@ -44,7 +46,8 @@ func TestLiveView(t *testing.T) {
 	}{{80, 24}, {20, 24}, {80, 4}} {
 		x := openTerminal(t, size.columns, size.rows)
 		v := newLiveView(x.tty)
-		other := strings.NewReplacer("1,234, 29/s", "9,999, 238/s", "1,214,", "9,979,", "8,766 executions", "1 execution").Replace(someFrame)
+		other := strings.NewReplacer("1,234, 29/s", "9,999, 238/s", "1,214,", "9,979,", "8,766 executions",
+			"1 execution").Replace(someFrame)
 		for _, frame := range []struct {
 			executions int
 			want       string
@@ -89,7 +92,8 @@ func TestPlainProgress(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "2", "4", "8", "60", "120", "180"}, seconds); diff != "" {
 		t.Errorf("when there are lines:\n%s", diff)
 	}
-	want := "tandem: 1 s: 1,234 executions (1,234/s), 64,123 transitions, 1 violation; at most 9m59s and 8,766 executions left\n"
+	want := "tandem: 1 s: 1,234 executions (1,234/s), 64,123 transitions, 1 violation; at most 9m59s and " +
+		"8,766 executions left\n"
 	if first, _, _ := strings.Cut(out.String(), "\n"); first+"\n" != want {
 		t.Errorf("%q, want %q", first, want)
 	}
@@ -113,31 +117,35 @@ func main() {
 // SIGINT, with its result, and with the terminal as it was.
 func TestInterruptedOnTerminal(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.com/endless\n\ngo 1.25\n", "main.go": endless} {
+	for name, text := range map[string]string{"go.mod": "module example.com/endless\n\ngo 1.25\n",
+		"main.go": endless} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	x := openTerminal(t, 100, 30)
 	var out bytes.Buffer
-	cmd := exec.Command(filepath.Join(bin, "tandem"), "check", ".", "--search", "random", "--executions", "1000000000", "--time", "1h")
+	cmd := exec.Command(filepath.Join(bin, "tandem"), "check", ".", "--search", "random", "--executions",
+		"1000000000", "--time", "1h")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, x.tty, &out, x.tty
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	x.await(t, "progress", func(screen string) bool { return strings.Contains(screen, "executions") && x.hidden })
+	shown := func(screen string) bool { return strings.Contains(screen, "executions") }
+	x.await(t, "progress", func(screen string) bool { return shown(screen) && x.hidden })
 	if _, err := x.Write([]byte{3}); err != nil {
 		t.Fatal(err)
 	}
-	x.await(t, "an empty view", func(screen string) bool { return !strings.Contains(screen, "executions") && !x.hidden })
+	x.await(t, "an empty view", func(screen string) bool { return !shown(screen) && !x.hidden })
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitUnknown {
 		t.Errorf("%v, want exit code %d", err, exitUnknown)
 	}
-	if !strings.HasPrefix(out.String(), "UNKNOWN: it was interrupted\n") || strings.Contains(out.String(), "\x1b") {
+	if !strings.HasPrefix(out.String(), "UNKNOWN: it was interrupted\n") ||
+		strings.Contains(out.String(), "\x1b") {
 		t.Errorf("the result is %q", out.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/html"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 func replayCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			shown.ReplayCommand = "tandem replay " + args[0]
-			if err := report.WriteText(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
+			if err := text.Write(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
 				return err
 			}
 			if err := writePage(page, shown); err != nil {
@@ -76,5 +78,5 @@ func writePage(path string, shown *report.Counterexample) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.WriteHTML(file, shown), file.Close())
+	return errors.Join(html.Write(file, shown), file.Close())
 }

@@ -27,7 +27,8 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 	letters := func(search string) []string {
 		// With several workers it depends on time for whom the peers are asked first.
-		return []string{"./examples/alphabet", "--workers", "1", "-c", filepath.Join(tree, "examples/alphabet/tandem.yaml"), "--search", search, "--executions", "200",
+		return []string{"./examples/alphabet", "--workers", "1", "-c",
+			filepath.Join(tree, "examples/alphabet/tandem.yaml"), "--search", search, "--executions", "200",
 			"--", "-connections", "2", "-requests", "1"}
 	}
 	for name, args := range map[string][]string{
@@ -45,7 +46,8 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			want, _ := runFor(t, 0, append([]string{"check", "-o", filepath.Join(tree, "counterexample")}, args...))
+			want, _ := runFor(t, 0, append([]string{"check", "-o", filepath.Join(tree, "counterexample")},
+				args...))
 			whole := min(time.Since(began), 5*time.Second)
 			got, kills := killedAndResumed(t, args, times, whole)
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -64,11 +66,12 @@ func killedAndResumed(t *testing.T, args []string, times int, whole time.Duratio
 	}
 	saved := filepath.Join(dir, "run")
 	for seen, vanished := false, 0; ; {
-		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o", filepath.Join(tree, "counterexample")}, args...)
+		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o",
+			filepath.Join(tree, "counterexample")}, args...)
 		switch {
 		case there(saved, "state") || there(saved, "state.previous"):
 			seen, command = true, []string{"check", "--resume", saved}
-		case there(saved): // it was killed before it was saved, or, which is seldom, as it removed what it had saved, at its end
+		case there(saved): // killed before it was saved or, rarely, when it removed that at its end
 			if seen {
 				vanished++
 			}
@@ -93,8 +96,8 @@ func there(elements ...string) bool {
 	return err == nil
 }
 
-// runFor runs tandem until it ends, or is killed after a while, and returns what it prints, but for what depends
-// on the time and on where the peers stood.
+// runFor runs tandem until it ends, or is killed after a while, and returns what it prints, but
+// for what depends on the time and on where the peers stood.
 func runFor(t *testing.T, after time.Duration, args []string) (out string, killed bool) {
 	t.Helper()
 	temporary, err := os.MkdirTemp(tree, "tmp") // what a killed process leaves behind goes with the tree
@@ -124,7 +127,9 @@ func runFor(t *testing.T, after time.Duration, args []string) (out string, kille
 		t.Fatal(err)
 	}
 	text := stdout.String()
-	for _, varies := range []string{` in [0-9.]+(µs|ms|s)\b.*\n`, `(?m)^  [0-9,]+ checkpoints?\b.*\n`, `(?s)\nGo on\n.*`, `(?s)\nReplay\n.*`, `(?s)\nPeers restored\n.*?\n\n`, `(?s)\nOutput of the peers\n.*?\n\n`, `(?m)^  the peers were looked at\b.*\n`} {
+	for _, varies := range []string{` in [0-9.]+(µs|ms|s)\b.*\n`, `(?m)^  [0-9,]+ checkpoints?\b.*\n`,
+		`(?s)\nGo on\n.*`, `(?s)\nReplay\n.*`, `(?s)\nPeers restored\n.*?\n\n`,
+		`(?s)\nOutput of the peers\n.*?\n\n`, `(?m)^  the peers were looked at\b.*\n`} {
 		text = regexp.MustCompile(varies).ReplaceAllString(text, "\n")
 	}
 	return text, killed

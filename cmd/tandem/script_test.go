@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		tree, bin = dir, filepath.Join(dir, "bin")
 		os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
-		err = errors.Join(os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")), buildBinaries())
+		err = errors.Join(os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")),
+			buildBinaries())
 	}
 	code := 1
 	if err != nil {
@@ -40,7 +41,8 @@ func buildBinaries() error {
 		return err
 	}
 	for name, pkg := range map[string]string{
-		"tandem": ".", "tandem-ckptd": "../ckptd", "tandem-proxy": "../proxy", "alphabet-server": "../../examples/alphabet/server",
+		"tandem": ".", "tandem-ckptd": "../ckptd", "tandem-proxy": "../proxy",
+		"alphabet-server": "../../examples/alphabet/server",
 	} {
 		cmd := exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(bin, name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

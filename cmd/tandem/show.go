@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 // show prints the result and keeps the counterexamples.
@@ -36,11 +37,11 @@ func (f *oneCheck) print(out io.Writer, result *check.Result) error {
 	case f.json:
 		return report.WriteJSON(out, result.Summary, list)
 	case len(list) == 0:
-		return report.WriteSummary(out, result.Summary, report.Options{})
+		return text.WriteSummary(out, result.Summary, report.Options{})
 	case len(list) == 1:
-		return report.WriteText(out, result.Counterexample, report.Options{Unfold: f.unfold})
+		return text.Write(out, result.Counterexample, report.Options{Unfold: f.unfold})
 	}
-	return report.WriteViolations(out, result.Summary, list, report.Options{})
+	return text.WriteViolations(out, result.Summary, list, report.Options{})
 }
 
 // saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is

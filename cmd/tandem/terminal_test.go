@@ -41,7 +41,8 @@ func openTerminal(t *testing.T, columns, rows int) *terminal {
 	}
 	x := &terminal{File: os.NewFile(uintptr(fd), "ptmx"), tty: tty, lines: make([][]rune, rows)}
 	t.Cleanup(func() { x.Close(); tty.Close() })
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ,
+		&unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
 		t.Fatal(err)
 	}
 	return x

@@ -14,6 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/junit"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 // testFlags are the flags of tandem test.
@@ -164,7 +166,7 @@ func unchecked(failed []string) error {
 	return fmt.Errorf("could not be checked: %s%s", strings.Join(failed, ", "), more)
 }
 
-// validate refuses what would be wrong in every package: flags, and a configuration for all of them.
+// validate refuses what would be wrong in every package: flags, and a common configuration.
 func (f *testFlags) validate(given func(flag string) bool) error {
 	config, err := f.load("", given)
 	if err == nil {
@@ -182,7 +184,9 @@ func (f *testFlags) job(pkg string, args []string, config configs.Config) (*chec
 }
 
 // packageTests checks the tests of one package and prints what it finds.
-func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []string) (report.TestPackage, error) {
+func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []string) (
+	report.TestPackage, error,
+) {
 	result := report.TestPackage{Name: p.ImportPath}
 	started := time.Now()
 	config, err := f.load(f.directory(c.Context(), p.Dir), c.Flags().Changed)
@@ -207,14 +211,14 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 		}
 		result.Tests = append(result.Tests, v.Test)
 		status.pause()
-		return output(report.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
+		return output(text.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
 	}
 	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), tell)
 	result.Elapsed = time.Since(started)
 	if err != nil && len(result.Tests) == 0 {
 		return result, err
 	}
-	written := report.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
+	written := text.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
 	return result, errors.Join(err, output(written))
 }
 
@@ -264,5 +268,5 @@ func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.WriteJUnit(file, packages), file.Close())
+	return errors.Join(junit.Write(file, packages), file.Close())
 }

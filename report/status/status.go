@@ -4,13 +4,13 @@ package status
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
-	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // shownImages is how many images of a group the status page has: the youngest.
@@ -29,8 +29,8 @@ func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 		}
 		fmt.Fprintf(w, "\nclient %d of user %d, for %s: %s of %s in %d of %d images; "+
 			"its daemon takes %s and %d descriptors\n",
-			c.PID, c.UID, age(now, c.Since), bytesOf(c.Bytes), bytesOf(c.MaxBytes), images, c.MaxImages,
-			bytesOf(c.Resident), c.Descriptors)
+			c.PID, c.UID, age(now, c.Since), sizeOf(c.Bytes), sizeOf(c.MaxBytes), images, c.MaxImages,
+			sizeOf(c.Resident), c.Descriptors)
 		for _, g := range c.Groups {
 			writeGroup(w, g, now)
 		}
@@ -39,12 +39,12 @@ func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 }
 
 func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
-	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), report.PrintableLine(g.State))
+	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), words.Line(g.State))
 	fmt.Fprintf(w, "    checkpoints: %d, mean %v; restores: %d, mean %v\n",
 		g.Checkpoints.Count, g.Checkpoints.Mean().Round(time.Microsecond),
 		g.Restores.Count, g.Restores.Mean().Round(time.Microsecond))
 	if g.Refusal != "" {
-		fmt.Fprintf(w, "    not saved in memory: %s\n", report.PrintableLine(g.Refusal))
+		fmt.Fprintf(w, "    not saved in memory: %s\n", words.Line(g.Refusal))
 	}
 	if len(g.Images) == 0 {
 		return
@@ -53,7 +53,7 @@ func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 	older := max(0, len(g.Images)-shownImages)
 	for _, i := range g.Images[older:] {
 		fmt.Fprintf(w, "    %s\t%s\t%d\t%s\t%s\t%s\t%d\n",
-			i.ID, i.Parent, i.Steps, i.Backend, bytesOf(i.Bytes), age(now, i.Taken), i.Uses)
+			i.ID, i.Parent, i.Steps, i.Backend, sizeOf(i.Bytes), age(now, i.Taken), i.Uses)
 	}
 	if older > 0 {
 		fmt.Fprintf(w, "    and %d older ones\n", older)
@@ -62,15 +62,4 @@ func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 
 func age(now, since time.Time) time.Duration { return now.Sub(since).Round(time.Second) }
 
-// bytesOf is a number of bytes for people.
-func bytesOf(bytes int64) string {
-	const step = 1 << 10
-	value, unit := float64(bytes), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB"} {
-		if value < step {
-			break
-		}
-		value, unit = value/step, next
-	}
-	return strconv.FormatFloat(value, 'f', min(1, len(unit)-1), 64) + " " + unit
-}
+func sizeOf(bytes int64) string { return textutil.Bytes(float64(bytes)) }

@@ -2,54 +2,9 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-
-	"github.com/tandem-mc/tandem/internal/textutil"
 )
-
-// WriteViolations writes the verdict of a search that went on after the first
-// violation, a table of the distinct violations, and what the verdict rests on. The
-// error is the writer's.
-func WriteViolations(w io.Writer, run Run, violations []Violation, options Options) error {
-	p := &printer{options: options}
-	p.verdict(run)
-	p.heading(textutil.CountOf(len(violations), "distinct violation"))
-	for i, v := range violations {
-		p.violation(i+1, v)
-	}
-	run.Reason = "" // has been said
-	p.summary(run)
-	_, err := w.Write(p.text.Bytes())
-	return err
-}
-
-func (p *printer) violation(number int, v Violation) {
-	title := printable(v.Outcome)
-	if v.Message != "" {
-		title += ": " + printable(v.Message)
-	}
-	seen := ""
-	if v.Executions > 0 {
-		seen = textutil.CountOf(v.Executions, "execution")
-	}
-	p.line(red, fmt.Sprintf("%4d  %s %16s", number, pad(title, width-23), seen))
-	for i, place := range v.Places {
-		if i == maxPlaces {
-			p.linef(plain, "      and %s more", textutil.Count(len(v.Places)-maxPlaces))
-			break
-		}
-		p.line(plain, fit("      "+printable(place), width))
-	}
-	p.linef(plain, "      %s", v.Size)
-	if v.File != "" {
-		p.line(plain, "      tandem replay "+printable(quoteArg(v.File)))
-	}
-}
-
-// maxPlaces bounds the places of one violation.
-const maxPlaces = 12
 
 // WriteJSON writes the result of a check as one JSON document. The error is the writer's.
 func WriteJSON(w io.Writer, run Run, violations []Violation) error {

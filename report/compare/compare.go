@@ -1,4 +1,5 @@
-package report
+// Package compare puts several checks of one program beside each other: a table, CSV, or bars.
+package compare
 
 import (
 	"encoding/csv"
@@ -12,35 +13,37 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // Comparison is one search, run with several combinations of strategy, backend and scope.
 type Comparison struct {
 	Package string
 	Args    []string
-	Rows    []Compared // in the order in which they were run
+	Rows    []Row // in the order in which they were run
 
 	repeated bool // each row is of several runs
 }
 
-// Compared is the search with one combination.
-type Compared struct {
+// Row is the search with one combination.
+type Row struct {
 	Strategy, Backend, Scope string
-	Verdict                  Verdict // empty: there is none, and Reason is why
-	// what ended the search, or made it impossible; one line or several
-	Reason string
-	// by Reason; if there is a verdict all the same, it is that of a violation found before
+	Verdict                  report.Verdict // empty: there is none, and Reason is why
+	Reason                   string         // what ended the search, or made it impossible
+	// Failed: the search ended with an error, which is Reason. If there is a verdict all the
+	// same, it is that of a violation found before.
 	Failed      bool
-	Interrupted bool // before it was run, or meanwhile
+	Interrupted bool // before it was run, or while it was
 	Outcomes    map[string]int
-	Counts      Counts
+	Counts      report.Counts
 	Restarts    int   // of the peers, from nothing
 	ImageBytes  int64 // of all images together, when they were taken
-	// most bytes in the store of the checkpoint daemon just after a checkpoint: images and scratch
-	// directories
+	// PeakBytes is the most that the store of the checkpoint daemon had just after a checkpoint:
+	// images and scratch directories.
 	PeakBytes int64
-	// of the search; with scope auto, what was in vain included
-	Elapsed time.Duration
+	Elapsed   time.Duration // of the search; with scope auto, with what was wasted
 
 	// Of several runs (Comparison.Medians):
 	fastest, slowest time.Duration
@@ -48,10 +51,10 @@ type Compared struct {
 }
 
 // Name names the combination.
-func (c *Compared) Name() string { return c.Strategy + ", " + c.Backend + ", " + c.Scope }
+func (c *Row) Name() string { return c.Strategy + ", " + c.Backend + ", " + c.Scope }
 
 // found is the verdict with what it rests on, in short.
-func (c *Compared) found() string {
+func (c *Row) found() string {
 	var list []string
 	for _, outcome := range slices.Sorted(maps.Keys(c.Outcomes)) {
 		list = append(list, fmt.Sprintf("%s %s", textutil.Count(c.Outcomes[outcome]), outcome))
@@ -59,11 +62,11 @@ func (c *Compared) found() string {
 	return fmt.Sprintf("%s (%s)", c.Verdict, strings.Join(list, ", "))
 }
 
-// Verdict is that of the combinations together, if they do not disagree: what those found whose
-// search has not been ended early. It is empty if none has a verdict.
-func (c *Comparison) Verdict() Verdict {
-	for _, v := range []Verdict{Violated, Holds, Unknown} {
-		if slices.ContainsFunc(c.Rows, func(r Compared) bool { return r.Verdict == v }) {
+// Verdict is that of the combinations together, if they do not disagree. A search that was ended
+// early counts only if all were. It is empty if none has a verdict.
+func (c *Comparison) Verdict() report.Verdict {
+	for _, v := range []report.Verdict{report.Violated, report.Holds, report.Unknown} {
+		if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Verdict == v }) {
 			return v
 		}
 	}
@@ -71,9 +74,9 @@ func (c *Comparison) Verdict() Verdict {
 }
 
 // Disagreement is an error that names two combinations that cannot both be right; nil if there are
-// none. Those that have found out anything have found the same; and within one scope, as many
-// executions have ended in each way, unless a bound has ended one of the two elsewhere. Between
-// scopes the numbers differ, as dependence does.
+// none. All that come to a verdict must come to the same one. Within one scope, as many executions
+// must end in each way, unless a bound has ended one of the two elsewhere. Between scopes the
+// numbers differ, since other operations are dependent.
 func (c *Comparison) Disagreement() error {
 	for i := range c.Rows {
 		for j := range i {
@@ -86,33 +89,33 @@ func (c *Comparison) Disagreement() error {
 	return nil
 }
 
-func (c *Compared) contradicts(other *Compared) bool {
+func (c *Row) contradicts(other *Row) bool {
 	if c.Verdict == "" || other.Verdict == "" {
 		return false
 	}
-	decided := c.Verdict != Unknown && other.Verdict != Unknown
+	decided := c.Verdict != report.Unknown && other.Verdict != report.Unknown
 	if decided && c.Verdict != other.Verdict {
 		return true
 	}
-	if c.Failed || other.Failed || c.Scope != other.Scope || !decided &&
-		c.Counts.Executions != other.Counts.Executions {
+	if c.Failed || other.Failed || c.Scope != other.Scope ||
+		!decided && c.Counts.Executions != other.Counts.Executions {
 		return false
 	}
 	return !maps.Equal(c.Outcomes, other.Outcomes)
 }
 
 // hint is what may help.
-func (c *Compared) hint(other *Compared) string {
+func (c *Row) hint(other *Row) string {
 	switch {
 	case c.Scope != other.Scope:
 		return "\nThe answers on a connection depend on more than that connection: use scope group."
 	case c.Counts.Reads != "":
-		return "\nThe peers have read the time or random numbers (" + printable(c.Counts.Reads) +
+		return "\nThe peers have read the time or random numbers (" + words.Printable(c.Counts.Reads) +
 			"), and each combination has asked them anew:" +
 			" with choices in their configuration they answer the same."
 	case len(c.Counts.Blind) > 0:
-		return "\nIt is not known whether the peers have read the time or random numbers. Each combination " +
-			"has asked them anew, and they may have answered otherwise."
+		return "\nIt is not known whether the peers have read the time or random numbers. Each " +
+			"combination has asked them anew, and they may have answered otherwise."
 	}
 	return "\nOne of them is wrong, and so is Tandem: please report it."
 }
@@ -121,12 +124,12 @@ func (c *Compared) hint(other *Compared) string {
 type measure struct {
 	title string // of the column
 	key   string // in CSV, with the unit
-	value func(*Compared) float64
+	value func(*Row) float64
 	text  func(float64) string
 }
 
 // of is the value of a combination; unknown if it has none.
-func (m *measure) of(c *Compared) (value float64, known bool) {
+func (m *measure) of(c *Row) (value float64, known bool) {
 	if c.Verdict == "" {
 		return 0, false
 	}
@@ -135,30 +138,24 @@ func (m *measure) of(c *Compared) (value float64, known bool) {
 }
 
 var measures = []measure{
-	{"time", "seconds", func(c *Compared) float64 { return c.Elapsed.Seconds() }, secondsText},
-	{"executions", "executions", func(c *Compared) float64 { return float64(c.Counts.Executions) },
-		countText},
-	{"transitions", "transitions", func(c *Compared) float64 { return float64(c.Counts.Transitions) },
-		countText},
-	{"hits", "cache_hits", func(c *Compared) float64 { return float64(c.Counts.CacheHits) }, countText},
-	{"misses", "cache_misses", func(c *Compared) float64 { return float64(c.Counts.CacheMisses) }, countText},
-	{"checkpoints", "checkpoints", func(c *Compared) float64 { return float64(c.Counts.Checkpoints) },
-		countText},
-	{"restores", "restores", func(c *Compared) float64 { return float64(c.Counts.Restores) }, countText},
-	{"restarts", "restarts", func(c *Compared) float64 { return float64(c.Restarts) }, countText},
-	{"replayed", "replayed_requests", func(c *Compared) float64 { return float64(c.Counts.Replayed) },
-		countText},
-	{"images", "image_bytes", func(c *Compared) float64 { return float64(c.ImageBytes) }, textutil.Bytes},
+	{"time", "seconds", func(c *Row) float64 { return c.Elapsed.Seconds() }, secondsText},
+	{"executions", "executions", func(c *Row) float64 { return float64(c.Counts.Executions) }, countText},
+	{"transitions", "transitions", func(c *Row) float64 { return float64(c.Counts.Transitions) }, countText},
+	{"hits", "cache_hits", func(c *Row) float64 { return float64(c.Counts.CacheHits) }, countText},
+	{"misses", "cache_misses", func(c *Row) float64 { return float64(c.Counts.CacheMisses) }, countText},
+	{"checkpoints", "checkpoints", func(c *Row) float64 { return float64(c.Counts.Checkpoints) }, countText},
+	{"restores", "restores", func(c *Row) float64 { return float64(c.Counts.Restores) }, countText},
+	{"restarts", "restarts", func(c *Row) float64 { return float64(c.Restarts) }, countText},
+	{"replayed", "replayed_requests", func(c *Row) float64 { return float64(c.Counts.Replayed) }, countText},
+	{"images", "image_bytes", func(c *Row) float64 { return float64(c.ImageBytes) }, textutil.Bytes},
 	{"peak", "peak_bytes", peakOf, textutil.Bytes},
 }
 
 // ofRuns are those of combinations that were run several times.
 var ofRuns = []measure{
-	{"fastest", "fastest_seconds", func(c *Compared) float64 { return secondsOrNone(c.fastest) },
-		secondsText},
-	{"slowest", "slowest_seconds", func(c *Compared) float64 { return secondsOrNone(c.slowest) },
-		secondsText},
-	{"to best", "to_best", func(c *Compared) float64 {
+	{"fastest", "fastest_seconds", func(c *Row) float64 { return secondsOrNone(c.fastest) }, secondsText},
+	{"slowest", "slowest_seconds", func(c *Row) float64 { return secondsOrNone(c.slowest) }, secondsText},
+	{"to best", "to_best", func(c *Row) float64 {
 		if c.toBest == 0 {
 			return math.NaN()
 		}
@@ -182,7 +179,7 @@ func (c *Comparison) measures() []measure {
 }
 
 // peakOf is not known without checkpoints, after which it is measured.
-func peakOf(c *Compared) float64 {
+func peakOf(c *Row) float64 {
 	if c.Counts.Checkpoints == 0 {
 		return math.NaN()
 	}
@@ -193,16 +190,16 @@ func countText(x float64) string { return textutil.Count(int(x)) }
 
 func secondsText(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " s" }
 
-// WriteComparison writes a comparison as a table, with the reasons of those that have not come to a
-// verdict below it. The error is the writer's.
-func WriteComparison(w io.Writer, c *Comparison, options Options) error {
-	p := &printer{options: options}
-	p.comparison(c)
-	_, err := w.Write(p.text.Bytes())
+// Write writes a comparison as a table, with the reasons of those that have not come to a verdict
+// below it. The error is the writer's.
+func Write(w io.Writer, c *Comparison, options report.Options) error {
+	p := printer.New(options)
+	printComparison(p, c)
+	_, err := w.Write(p.Bytes())
 	return err
 }
 
-func (p *printer) comparison(c *Comparison) {
+func printComparison(p *printer.Printer, c *Comparison) {
 	verdict, runs := c.Verdict(), 0
 	for i := range c.Rows {
 		if c.Rows[i].Verdict == verdict && verdict != "" {
@@ -217,44 +214,44 @@ func (p *printer) comparison(c *Comparison) {
 	} else if c.Disagreement() != nil {
 		verdict, headline = "", "DISAGREEMENT"
 	}
-	p.line(verdictStyles[verdict], headline)
-	p.line(plain, "  "+printable(programOf(Run{Package: c.Package, Args: c.Args})))
-	p.line(plain, "")
+	p.Line(printer.OfVerdict[verdict], headline)
+	p.Print("  " + words.Printable(report.Run{Package: c.Package, Args: c.Args}.Program()))
+	p.Print("")
 	table, notes := c.table()
 	for i, line := range aligned(table, textColumns) {
-		style := plain
+		style := printer.Plain
 		if i == 0 {
-			style = bold
+			style = printer.Bold
 		}
-		p.line(style, "  "+line)
+		p.Line(style, "  "+line)
 	}
 	if len(notes) > 0 {
-		p.line(plain, "")
+		p.Print("")
 	}
 	for i, note := range notes {
-		p.note(i+1, note)
+		printNote(p, i+1, note)
 	}
-	p.line(plain, "")
-	p.line(dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when they were "+
-		"taken; peak: most bytes in the")
-	p.line(dim, "  checkpoint daemon's store just after a checkpoint: the images that there were then, and "+
-		"the scratch directories")
+	p.Print("")
+	p.Line(printer.Dim, "  hits and misses are of the I/O cache; images: bytes of all checkpoints when "+
+		"they were taken; peak: most bytes in the")
+	p.Line(printer.Dim, "  checkpoint daemon's store just after a checkpoint: the images that there were "+
+		"then, and the scratch directories")
 	if c.repeated {
-		p.line(dim, "  Each line is the run of the median time; to best: that time, as a multiple of the "+
-			"fastest other strategy's")
+		p.Line(printer.Dim, "  Each line is the run of the median time; to best: that time, as a "+
+			"multiple of the fastest other strategy's")
 	}
 }
 
 // note writes why a combination has come to no verdict.
-func (p *printer) note(number int, text string) {
+func printNote(p *printer.Printer, number int, text string) {
 	label := fmt.Sprintf("[%d]", number)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines[:min(len(lines), maxNoteLines)] {
-		p.linef(plain, "  %4s %s", label, printable(line))
+		p.Printf("  %4s %s", label, words.Printable(line))
 		label = ""
 	}
 	if more := len(lines) - maxNoteLines; more > 0 {
-		p.linef(plain, "       and %s", textutil.CountOf(more, "more line"))
+		p.Printf("       and %s", textutil.CountOf(more, "more line"))
 	}
 }
 
@@ -277,11 +274,12 @@ func (c *Comparison) table() (table [][]string, notes []string) {
 		if r.Verdict == "" {
 			verdict = "none"
 		}
-		if r.Failed || r.Verdict == Unknown {
+		if r.Failed || r.Verdict == report.Unknown {
 			notes = append(notes, r.Name()+": "+r.Reason)
 			verdict += fmt.Sprintf(" [%d]", len(notes))
 		}
-		line := []string{printable(r.Strategy), printable(r.Backend), printable(r.Scope), verdict}
+		line := []string{words.Printable(r.Strategy), words.Printable(r.Backend), words.Printable(r.Scope),
+			verdict}
 		for _, m := range c.measures() {
 			if value, known := m.of(r); known {
 				line = append(line, m.text(value))
@@ -293,9 +291,6 @@ func (c *Comparison) table() (table [][]string, notes []string) {
 	}
 	return table, notes
 }
-
-// oneLine joins lines, and has nothing that a terminal would act on.
-func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
 
 // aligned joins the cells of each line so that those of a column are below each other: the first
 // ones by their beginnings, the others, which are numbers, by their ends.
@@ -322,10 +317,10 @@ func aligned(table [][]string, left int) []string {
 	return lines
 }
 
-// WriteComparisonCSV writes a comparison as comma-separated values with a heading (RFC 4180, but
-// for the ends of lines), all numbers in full; those that are not known are left out. The error is
-// the writer's.
-func WriteComparisonCSV(w io.Writer, c *Comparison) error {
+// WriteCSV writes a comparison as comma-separated values with a heading (RFC 4180, but for the
+// ends of lines), all numbers in full; those that are not known are left out. The error is the
+// writer's.
+func WriteCSV(w io.Writer, c *Comparison) error {
 	out := csv.NewWriter(w)
 	heading := []string{"strategy", "backend", "scope", "verdict", "outcomes"}
 	for _, m := range c.measures() {
@@ -346,7 +341,7 @@ func WriteComparisonCSV(w io.Writer, c *Comparison) error {
 				line = append(line, "")
 			}
 		}
-		lines = append(lines, append(line, oneLine(r.Reason)))
+		lines = append(lines, append(line, words.OneLine(r.Reason)))
 	}
 	return out.WriteAll(lines)
 }

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // Lengths in the picture of a comparison, in pixels.
@@ -33,13 +36,14 @@ const (
 // picture draws a comparison: a panel for each measure, in it a bar for each combination.
 type picture struct {
 	text bytes.Buffer
-	rows []Compared
+	rows []Row
 	// label is the width of the names of combinations, panel and height are those of a panel.
 	label, panel, height int
 }
 
-// WriteComparisonSVG draws a comparison as bars, in SVG 1.1 that needs nothing else. The error is the writer's.
-func WriteComparisonSVG(w io.Writer, c *Comparison) error {
+// WriteSVG draws a comparison as bars, in SVG 1.1 that needs nothing else. The error is the
+// writer's.
+func WriteSVG(w io.Writer, c *Comparison) error {
 	p := &picture{rows: c.Rows}
 	for i := range c.Rows {
 		p.label = max(p.label, svgLetter*utf8.RuneCountInString(labelOf(&c.Rows[i])))
@@ -48,10 +52,13 @@ func WriteComparisonSVG(w io.Writer, c *Comparison) error {
 	p.height = svgHeading + svgLine*len(c.Rows) + svgGap
 	width := 2*svgMargin + svgPanels*p.panel + (svgPanels-1)*svgGap
 	height := svgTitle + (len(measures)+svgPanels-1)/svgPanels*p.height
-	fmt.Fprintf(&p.text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %[2]d\" font-family=\"sans-serif\" font-size=\"%d\">\n",
+	fmt.Fprintf(&p.text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "+
+		"viewBox=\"0 0 %[1]d %[2]d\" font-family=\"sans-serif\" font-size=\"%d\">\n",
 		width, height, svgText)
 	fmt.Fprintf(&p.text, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", width, height)
-	p.write(svgMargin, svgMargin+svgText, fmt.Sprintf("font-size=\"%d\" font-weight=\"bold\"", svgTitleSize), fit(printable(programOf(Run{Package: c.Package, Args: c.Args})), (width-2*svgMargin)/svgTitleLetter))
+	p.write(svgMargin, svgMargin+svgText, fmt.Sprintf("font-size=\"%d\" font-weight=\"bold\"", svgTitleSize),
+		words.Fit(words.Printable(report.Run{Package: c.Package, Args: c.Args}.Program()),
+			(width-2*svgMargin)/svgTitleLetter))
 	for i, m := range measures {
 		p.measure(m, svgMargin+i%svgPanels*(p.panel+svgGap), svgTitle+i/svgPanels*p.height)
 	}
@@ -60,7 +67,7 @@ func WriteComparisonSVG(w io.Writer, c *Comparison) error {
 	return err
 }
 
-func labelOf(c *Compared) string { return fit(printable(c.Name()), maxSVGLabel) }
+func labelOf(c *Row) string { return words.Fit(words.Printable(c.Name()), maxSVGLabel) }
 
 // measure draws a panel with its left upper corner at x, y.
 func (p *picture) measure(m measure, x, y int) {
@@ -80,7 +87,8 @@ func (p *picture) measure(m measure, x, y int) {
 			}
 		}
 		p.write(x, top+svgText-2, "", labelOf(r))
-		fmt.Fprintf(&p.text, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", x+p.label, top, max(length, 1), svgBar, colour)
+		fmt.Fprintf(&p.text, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
+			x+p.label, top, max(length, 1), svgBar, colour)
 		p.write(x+p.label+int(length)+6, top+svgText-2, "fill=\""+colour+"\"", text)
 	}
 }
@@ -91,6 +99,6 @@ func (p *picture) write(x, y int, attributes, text string) {
 		attributes = " " + attributes
 	}
 	fmt.Fprintf(&p.text, "<text x=\"%d\" y=\"%d\"%s>", x, y, attributes)
-	xml.EscapeText(&p.text, []byte(printable(text))) // a Buffer has no errors
+	xml.EscapeText(&p.text, []byte(words.Printable(text))) // a Buffer has no errors
 	p.text.WriteString("</text>\n")
 }

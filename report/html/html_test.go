@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"bytes"
@@ -8,47 +8,57 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit/golden"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/reporttest"
 	"pgregory.net/rapid"
 )
 
-func htmlOf(t interface{ Fatal(...any) }, c *Counterexample) string {
+func htmlOf(t interface{ Fatal(...any) }, c *report.Counterexample) string {
 	var text bytes.Buffer
-	if err := WriteHTML(&text, c); err != nil {
+	if err := Write(&text, c); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
 }
 
 func TestHTML(t *testing.T) {
-	golden(t, "ssh.html", htmlOf(t, sshSession()))
-	clock := &Counterexample{
-		Goroutines: []Goroutine{{ID: 0, Name: "main", Function: "main.main"}},
-		Shrunk:     &Shrinking{Executions: 9, Before: Size{2, 5}, After: Size{1, 3}},
-		Outcome:    "exit status 1\nfirst line",
-		Steps: []Step{
-			{Goroutine: Clock, Operation: "the clock advances", Kind: Timer},
-			{Goroutine: 0, Operation: "lock", Kind: Synchronisation},
-			{Goroutine: 7, Operation: "lock", Kind: Synchronisation, Preempts: true},
+	golden.Equal(t, "ssh.html", htmlOf(t, reporttest.SSHSession()))
+	clock := &report.Counterexample{
+		Goroutines: []report.Goroutine{{ID: 0, Name: "main", Function: "main.main"}},
+		Shrunk: &report.Shrinking{Executions: 9, Before: report.Size{Preemptions: 2, Transitions: 5},
+			After: report.Size{Preemptions: 1, Transitions: 3}},
+		Outcome: "exit status 1\nfirst line",
+		Steps: []report.Step{
+			{Goroutine: report.Clock, Operation: "the clock advances", Kind: report.Timer},
+			{Goroutine: 0, Operation: "lock", Kind: report.Synchronisation},
+			{Goroutine: 7, Operation: "lock", Kind: report.Synchronisation, Preempts: true},
 		},
 	}
-	golden(t, "clock.html", htmlOf(t, clock))
+	golden.Equal(t, "clock.html", htmlOf(t, clock))
 }
 
 // TestHTMLOfAnything: whatever a counterexample holds, the page stays a table whose rows have
 // as many cells as there are columns, with nothing in it that could act.
 func TestHTMLOfAnything(t *testing.T) {
-	evil := hostile()
-	for _, c := range []*Counterexample{evil, {}, {Run: Run{Package: "</title><script>alert(1)</script>"}, Steps: evil.Steps}} {
+	evil := reporttest.Hostile()
+	for _, c := range []*report.Counterexample{evil, {},
+		{Run: report.Run{Package: "</title><script>alert(1)</script>"}, Steps: evil.Steps}} {
 		checkTable(t, htmlOf(t, c))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, name)) }
-		c := &Counterexample{Run: Run{Package: text("package"), Verdict: Violated}, Outcome: text("outcome")}
+		c := &report.Counterexample{Run: report.Run{Package: text("package"), Verdict: report.Violated},
+			Outcome: text("outcome")}
 		for i := range rapid.IntRange(0, maxColumns+3).Draw(t, "goroutines") {
-			c.Goroutines = append(c.Goroutines, Goroutine{ID: i, Name: text("name"), Function: text("function"), Created: text("created")})
+			c.Goroutines = append(c.Goroutines,
+				report.Goroutine{ID: i, Name: text("name"), Function: text("function"),
+					Created: text("created")})
 		}
-		for range rapid.IntRange(0, 2*maxRows).Draw(t, "steps") {
-			c.Steps = append(c.Steps, Step{Goroutine: rapid.IntRange(-1, 50).Draw(t, "goroutine"), Operation: "lock", Kind: Socket, Preempts: true})
+		for range rapid.IntRange(0, 800).Draw(t, "steps") {
+			c.Steps = append(c.Steps, report.Step{Goroutine: rapid.IntRange(-1, 50).Draw(t, "goroutine"),
+				Operation: "lock", Kind: report.Socket, Preempts: true})
 		}
 		checkTable(t, htmlOf(t, c))
 	})

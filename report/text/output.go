@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // maxOutput bounds how many lines of the output of each peer are shown: the last ones say
@@ -14,11 +17,11 @@ const maxOutput = 24
 
 // outputs shows what the peers wrote to their standard output and error, peer by peer, with
 // the steps in which they did.
-func (p *printer) outputs(c *Counterexample) {
+func printOutputs(p *printer.Printer, c *report.Counterexample) {
 	var names []string
 	lines := map[string][]string{}
 	for _, o := range c.Outputs {
-		if lines[o.Peer] == nil && len(names) < maxListed {
+		if lines[o.Peer] == nil && len(names) < printer.MaxListed {
 			names = append(names, o.Peer)
 		}
 		lines[o.Peer] = append(lines[o.Peer], outputLines(o.Step, o.Text)...)
@@ -26,20 +29,22 @@ func (p *printer) outputs(c *Counterexample) {
 	if len(names) == 0 {
 		return
 	}
-	p.heading("Output of the peers")
+	p.Heading("Output of the peers")
 	for _, name := range names {
-		p.line(plain, "  "+printable(name))
+		p.Print("  " + words.Printable(name))
 		all := lines[name]
 		if left := len(all) - maxOutput; left > 0 {
-			p.linef(dim, "%s... %s before", strings.Repeat(" ", numberWidth), textutil.CountOf(left, "line"))
+			p.Linef(printer.Dim, "%s... %s before", strings.Repeat(" ", numberWidth),
+				textutil.CountOf(left, "line"))
 			all = all[left:]
 		}
 		for _, line := range all {
-			p.line(plain, line)
+			p.Print(line)
 		}
 	}
 	if c.Unheard {
-		p.line(dim, "  they may have written more: it was not kept, or they had answered before this check")
+		p.Line(printer.Dim, "  they may have written more: it was not kept, or they had answered before "+
+			"this check")
 	}
 }
 
@@ -47,7 +52,7 @@ func (p *printer) outputs(c *Counterexample) {
 func outputLines(step int, text []byte) (lines []string) {
 	number := fmt.Sprintf("%*d", numberWidth-2, step+1)
 	for line := range bytes.Lines(text) {
-		shown := strings.ReplaceAll(printable(strings.TrimRight(string(line), "\r\n")), `\t`, "    ")
+		shown := strings.ReplaceAll(words.Printable(strings.TrimRight(string(line), "\r\n")), `\t`, "    ")
 		lines = append(lines, fmt.Sprintf("%-*s%s", numberWidth, number, shown))
 		number = ""
 	}

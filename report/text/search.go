@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"fmt"
@@ -8,31 +8,34 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // summary says how much work the search was, and what its verdict rests on. Of a
 // replay there is nothing to say.
-func (p *printer) summary(run Run) {
+func printSummary(p *printer.Printer, run report.Run) {
 	if n := run.Counts; n.Executions > 0 {
-		p.heading("Search")
-		p.linef(plain, "  %s%s, %s in %s%s", textutil.CountOf(n.Executions, "execution"), notTraces(n),
+		p.Heading("Search")
+		p.Printf("  %s%s, %s in %s%s", textutil.CountOf(n.Executions, "execution"), notTraces(n),
 			textutil.CountOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
 		if run.Assumptions.Scope != "" || n.CacheHits+n.CacheMisses > 0 {
-			p.peers(n)
+			printPeers(p, n)
 		}
 		if n.SelfChecked > 0 {
-			p.linef(plain, "  %s run again in place and in another process, event by event the same",
+			p.Printf("  %s run again in place and in another process, event by event the same",
 				textutil.CountOf(n.SelfChecked, "execution"))
 		}
-		if run.Verdict == Violated && run.Reason != "" {
-			p.line(plain, "  "+printable(run.Reason))
+		if run.Verdict == report.Violated && run.Reason != "" {
+			p.Print("  " + words.Printable(run.Reason))
 		}
 	}
-	p.assumptions(run.Assumptions)
+	printAssumptions(p, run.Assumptions)
 }
 
 // notTraces says which executions do not count as traces of their own.
-func notTraces(n Counts) string {
+func notTraces(n report.Counts) string {
 	var list []string
 	if n.Redundant > 0 {
 		list = append(list, textutil.Count(n.Redundant)+" redundant")
@@ -48,64 +51,65 @@ func notTraces(n Counts) string {
 }
 
 // rate is left out where the search was too short for it to mean something.
-func rate(n Counts) string {
+func rate(n report.Counts) string {
 	if n.Elapsed < 100*time.Millisecond {
 		return ""
 	}
 	return fmt.Sprintf(" (%s executions/s)", textutil.Count(int(float64(n.Executions)/n.Elapsed.Seconds())))
 }
 
-func (p *printer) peers(n Counts) {
-	p.linef(plain, "  %s to the peers: %s answered by the I/O cache, %s by the peers",
+func printPeers(p *printer.Printer, n report.Counts) {
+	p.Printf("  %s to the peers: %s answered by the I/O cache, %s by the peers",
 		textutil.CountOf(n.CacheHits+n.CacheMisses, "input"), textutil.Count(n.CacheHits),
 		textutil.Count(n.CacheMisses))
 	if n.ReadInputs > 0 {
-		p.linef(plain, "  after %s the peers had read the time or random numbers: %s",
-			textutil.CountOf(n.ReadInputs, "input"), printable(n.Reads))
+		p.Printf("  after %s the peers had read the time or random numbers: %s",
+			textutil.CountOf(n.ReadInputs, "input"), words.Printable(n.Reads))
 	}
-	for _, process := range n.Blind[:min(len(n.Blind), maxListed)] {
-		p.linef(plain, "  it is not known what %s reads of these", printable(process))
+	for _, process := range n.Blind[:min(len(n.Blind), printer.MaxListed)] {
+		p.Printf("  it is not known what %s reads of these", words.Printable(process))
 	}
-	p.linef(plain, "  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), n.backends(),
+	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),
 		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))
 	if n.Cuts > 0 {
-		p.linef(plain, "  the peers were looked at (by %s) %s before they were at rest %s, %v each",
-			n.Quiescence, textutil.CountOf(n.Cuts, "time"),
+		p.Printf("  the peers were looked at (by %s) %s before they were at rest %s, %v each", n.Quiescence,
+			textutil.CountOf(n.Cuts, "time"),
 			textutil.CountOf(n.Waits, "time"), (n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
 	}
 	if n.Unstored > 0 {
-		p.linef(plain, "  %s could not be stored, the first since %s",
-			textutil.CountOf(n.Unstored, "more checkpoint"), printable(n.WhyUnstored))
+		p.Printf("  %s could not be stored, the first since %s",
+			textutil.CountOf(n.Unstored, "more checkpoint"),
+			words.Printable(n.WhyUnstored))
 	}
 	if n.MadeRoom > 0 {
-		p.linef(plain, "  %s made room for others: give them more than %d MiB with --checkpoint-mib",
+		p.Printf("  %s made room for others: give them more than %d MiB with --checkpoint-mib",
 			textutil.CountOf(n.MadeRoom, "checkpoint"), n.Room>>20)
 	}
 	if n.Skipped > 0 {
-		p.linef(plain, "  no checkpoint was taken %s, where one was due: %s",
-			textutil.CountOf(n.Skipped, "time"), printable(n.WhySkipped))
+		p.Printf("  no checkpoint was taken %s, where one was due: %s", textutil.CountOf(n.Skipped, "time"),
+			words.Printable(n.WhySkipped))
 	}
 	if n.Disturbed > 0 {
-		p.linef(plain, "  %s given again, since a timer of the peers had ended too early by the machine's "+
-			"clock",
+		p.Printf("  %s given again, since a timer of the peers had ended too early by the machine's clock",
 			textutil.CountOf(n.Disturbed, "input"))
 	}
 	if n.Killed > 0 {
-		p.linef(plain, "  the peers were lost %s, as if they, their proxy or CRIU had been killed, and "+
-			"brought back", textutil.CountOf(n.Killed, "time"))
+		p.Printf(
+			"  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back",
+			textutil.CountOf(n.Killed, "time"))
 		if n.WhyKilled != "" {
-			p.linef(plain, "    the first time: %s", printable(n.WhyKilled))
+			p.Printf("    the first time: %s", words.Printable(n.WhyKilled))
 		} else {
-			p.line(plain, "    is there enough memory?")
+			p.Print("    is there enough memory?")
 		}
 	}
 	if n.Refusal != "" {
-		p.linef(plain, "  not all checkpoints are kept in memory: %s", printable(n.Refusal))
+		p.Printf("  not all checkpoints are kept in memory: %s", words.Printable(n.Refusal))
 	}
 }
 
 // backends says what took the checkpoints.
-func (n Counts) backends() string {
+func backends(n report.Counts) string {
 	switch n.InMemory {
 	case n.Checkpoints:
 		if n.Checkpoints == 0 {
@@ -119,34 +123,34 @@ func (n Counts) backends() string {
 		textutil.Count(n.Checkpoints-n.InMemory))
 }
 
-func (p *printer) assumptions(a Assumptions) {
+func printAssumptions(p *printer.Printer, a report.Assumptions) {
 	if a.Strategy == "" && a.Scope == "" && a.Backend == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
 		return
 	}
-	p.heading("Assumed")
+	p.Heading("Assumed")
 	if a.Strategy != "" {
-		p.linef(plain, "  checkpoint strategy: %s", printable(a.Strategy))
+		p.Printf("  checkpoint strategy: %s", words.Printable(a.Strategy))
 	}
 	if a.Backend != "" {
-		p.linef(plain, "  backend of the checkpoints: %s", printable(a.Backend))
+		p.Printf("  backend of the checkpoints: %s", words.Printable(a.Backend))
 	}
 	if a.Scope != "" {
-		p.linef(plain, "  scope of the I/O cache: %s", printable(a.Scope))
+		p.Printf("  scope of the I/O cache: %s", words.Printable(a.Scope))
 	}
 	if len(a.Preemptible) > 0 {
-		p.line(plain, "  goroutines are preempted in the packages below; elsewhere they switch only where "+
-			"they block")
+		p.Print("  goroutines are preempted in the packages below; elsewhere they switch only where they " +
+			"block")
 	}
 	groups := grouped(a.Preemptible)
 	for i, group := range groups {
-		if i == maxListed {
-			p.linef(plain, "    and %s more", textutil.Count(len(groups)-maxListed))
+		if i == printer.MaxListed {
+			p.Printf("    and %s more", textutil.Count(len(groups)-printer.MaxListed))
 			break
 		}
-		p.line(plain, "    "+printable(group))
+		p.Print("    " + words.Printable(group))
 	}
-	for _, other := range a.Other[:min(len(a.Other), maxListed)] {
-		p.line(plain, "  "+printable(other))
+	for _, other := range a.Other[:min(len(a.Other), printer.MaxListed)] {
+		p.Print("  " + words.Printable(other))
 	}
 }
 

@@ -1,4 +1,5 @@
-package report
+// Package junit writes the verdicts on tests in the XML format of JUnit.
+package junit
 
 import (
 	"bytes"
@@ -6,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
-// The format that JUnit's XML reporter made common: a suite for each package, a
-// case for each test. What is violated is a failure there; what is unknown, or could not be checked, an error.
+// The format that JUnit's XML reporter made common: a suite for each package, a case for each
+// test. What is violated is a failure there; what is unknown, or could not be checked, an error.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -50,41 +56,41 @@ type (
 // packageCase is the name of the case that stands for a package which could not be checked.
 const packageCase = "[package]"
 
-// WriteJUnit writes the verdicts in the XML format of JUnit, which most systems
+// Write writes the verdicts in the XML format of JUnit, which most systems
 // for continuous integration read. The error is the writer's.
-func WriteJUnit(w io.Writer, packages []TestPackage) error {
+func Write(w io.Writer, packages []report.TestPackage) error {
 	var all junitSuites
 	for _, p := range packages {
 		all.Suites = append(all.Suites, junitPackage(p))
 	}
-	var text bytes.Buffer
-	text.WriteString(xml.Header)
-	encoder := xml.NewEncoder(&text)
+	var document bytes.Buffer
+	document.WriteString(xml.Header)
+	encoder := xml.NewEncoder(&document)
 	encoder.Indent("", "  ")
 	if err := encoder.Encode(all); err != nil {
 		return fmt.Errorf("writing JUnit's format: %w", err)
 	}
-	text.WriteByte('\n')
-	_, err := w.Write(text.Bytes())
+	document.WriteByte('\n')
+	_, err := w.Write(document.Bytes())
 	return err
 }
 
-func junitPackage(p TestPackage) junitSuite {
+func junitPackage(p report.TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
 	suite.Properties = junitAssumptions(p.Assumptions)
 	for _, t := range p.Tests {
 		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds())}
 		switch {
-		case t.Verdict == Violated:
+		case t.Verdict == report.Violated:
 			suite.Failures++
-			c.Failure = &junitResult{Message: printable(t.Reason), Text: failureText(t.Counterexample)}
+			c.Failure = &junitResult{Message: words.Printable(t.Reason), Text: failureText(t.Counterexample)}
 			if t.Counterexample != nil {
-				c.Failure.Message = printable(t.Counterexample.headline())
+				c.Failure.Message = words.Printable(t.Counterexample.Headline())
 			}
-		case t.Verdict == Unknown:
+		case t.Verdict == report.Unknown:
 			suite.Errors++
-			c.Error = &junitResult{Message: printable(t.Reason)}
-		case t.Verdict == Errored:
+			c.Error = &junitResult{Message: words.Printable(t.Reason)}
+		case t.Verdict == report.Errored:
 			suite.Errors++
 			c.Error = junitError(t.Reason)
 		case t.Skipped:
@@ -96,22 +102,23 @@ func junitPackage(p TestPackage) junitSuite {
 	if p.Error != "" {
 		suite.Tests++
 		suite.Errors++
-		suite.Cases = append(suite.Cases, junitCase{Class: p.Name, Name: packageCase, Time: suite.Time, Error: junitError(p.Error)})
+		suite.Cases = append(suite.Cases, junitCase{Class: p.Name, Name: packageCase, Time: suite.Time,
+			Error: junitError(p.Error)})
 	}
 	return suite
 }
 
 func junitError(text string) *junitResult {
-	return &junitResult{Message: oneLine(text), Text: strings.ToValidUTF8(text, "?")}
+	return &junitResult{Message: words.OneLine(text), Text: strings.ToValidUTF8(text, "?")}
 }
 
 // junitAssumptions names what was not sealed, and the rest; nil if nothing is known.
-func junitAssumptions(a Assumptions) *junitProperties {
+func junitAssumptions(a report.Assumptions) *junitProperties {
 	var all junitProperties
 	add := func(name string, values ...string) {
-		for _, v := range values[:min(len(values), maxListed)] {
+		for _, v := range values[:min(len(values), printer.MaxListed)] {
 			if v != "" {
-				all.List = append(all.List, junitProperty{name, printable(v)})
+				all.List = append(all.List, junitProperty{name, words.Printable(v)})
 			}
 		}
 	}
@@ -127,11 +134,11 @@ func junitAssumptions(a Assumptions) *junitProperties {
 }
 
 // failureText is the counterexample as text, which XML can hold.
-func failureText(c *Counterexample) string {
+func failureText(c *report.Counterexample) string {
 	if c == nil {
 		return ""
 	}
-	p := &printer{}
-	p.counterexample(c)
-	return strings.ToValidUTF8(p.text.String(), "?")
+	var shown strings.Builder
+	text.Write(&shown, c, report.Options{}) // a Builder has no errors
+	return strings.ToValidUTF8(shown.String(), "?")
 }

@@ -1,4 +1,4 @@
-package report
+package wire
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // httpExchange is what the two directions of an HTTP/1.x connection have to know of each other:
@@ -159,7 +160,7 @@ func (h *httpStream) headerLine(text string) {
 
 // endHead decides how the body is delimited: RFC 9112, section 6.3.
 func (h *httpStream) endHead() string {
-	line := fmt.Sprintf("%s (head of %s)", printable(h.first), textutil.CountOf(h.headBytes, "byte"))
+	line := fmt.Sprintf("%s (head of %s)", words.Printable(h.first), textutil.CountOf(h.headBytes, "byte"))
 	if !h.response {
 		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
 	}

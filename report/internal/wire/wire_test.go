@@ -1,4 +1,4 @@
-package report
+package wire
 
 import (
 	"bytes"
@@ -14,16 +14,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/reporttest"
+	"github.com/tandem-mc/tandem/report/internal/words"
 	"golang.org/x/crypto/ssh"
 	"pgregory.net/rapid"
 )
 
 // describeAll feeds pieces in one direction of a fresh connection.
-func describeAll(pieces []Message) []string {
-	streams := decoders{}
+func describeAll(pieces []report.Message) []string {
+	streams := Decoders{}
 	var lines []string
 	for _, piece := range pieces {
-		for _, line := range streams.describe(piece) {
+		for _, line := range streams.Describe(piece) {
 			direction := "<- "
 			if piece.ToPeer {
 				direction = "-> "
@@ -36,23 +39,29 @@ func describeAll(pieces []Message) []string {
 
 func TestDescribeUnknownProtocols(t *testing.T) {
 	testDescriptions(t, []description{
-		{"text", []Message{toPeer("3\n"), fromPeer("d\n")}, []string{`-> "3\n", 2 bytes`, `<- "d\n", 2 bytes`}},
-		{"binary", []Message{toPeer("\x00\x01")}, []string{"-> 00 01, 2 bytes"}},
-		{"one byte", []Message{toPeer("x")}, []string{`-> "x", 1 byte`}},
-		{"long text", []Message{toPeer(strings.Repeat("x", 70))},
+		{"text", []report.Message{reporttest.ToPeer("3\n"), reporttest.FromPeer("d\n")},
+			[]string{`-> "3\n", 2 bytes`, `<- "d\n", 2 bytes`}},
+		{"binary", []report.Message{reporttest.ToPeer("\x00\x01")}, []string{"-> 00 01, 2 bytes"}},
+		{"one byte", []report.Message{reporttest.ToPeer("x")}, []string{`-> "x", 1 byte`}},
+		{"long text", []report.Message{reporttest.ToPeer(strings.Repeat("x", 70))},
 			[]string{`-> "` + strings.Repeat("x", 48) + `"..., 70 bytes`}},
-		{"cut character", []Message{toPeer(strings.Repeat("x", 47) + "äöü")},
+		{"cut character", []report.Message{reporttest.ToPeer(strings.Repeat("x", 47) + "äöü")},
 			[]string{`-> "` + strings.Repeat("x", 47) + `"..., 53 bytes`}},
-		{"long binary", []Message{toPeer(strings.Repeat("\x00", 30))},
+		{"long binary", []report.Message{reporttest.ToPeer(strings.Repeat("\x00", 30))},
 			[]string{"-> " + strings.Repeat("00 ", 23) + "00..., 30 bytes"}},
-		{"Redis", []Message{toPeer("*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n"), fromPeer("+OK\r\n")},
-			[]string{`-> "*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n", 32 bytes`, `<- "+OK\r\n", 5 bytes`}},
-		{"SMTP", []Message{fromPeer("220 mail.example.org ESMTP OpenSMTPD\r\n"), toPeer("EHLO localhost\r\n"),
-			fromPeer("250-mail.example.org Hello localhost [127.0.0.1], pleased to meet you\r\n250-8BITMIME\r\n250-SIZE 36700160\r\n250 HELP\r\n")},
-			[]string{`<- "220 mail.example.org ESMTP OpenSMTPD\r\n", 38 bytes`, `-> "EHLO localhost\r\n", 16 bytes`,
+		{"Redis", []report.Message{reporttest.ToPeer("*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n"),
+			reporttest.FromPeer("+OK\r\n")},
+			[]string{`-> "*3\r\n$3\r\nSET\r\n$5\r\ncount\r\n$2\r\n17\r\n", 32 bytes`,
+				`<- "+OK\r\n", 5 bytes`}},
+		{"SMTP", []report.Message{reporttest.FromPeer("220 mail.example.org ESMTP OpenSMTPD\r\n"),
+			reporttest.ToPeer("EHLO localhost\r\n"),
+			reporttest.FromPeer("250-mail.example.org Hello localhost [127.0.0.1], pleased to meet " +
+				"you\r\n250-8BITMIME\r\n250-SIZE 36700160\r\n250 HELP\r\n")},
+			[]string{`<- "220 mail.example.org ESMTP OpenSMTPD\r\n", 38 bytes`,
+				`-> "EHLO localhost\r\n", 16 bytes`,
 				`<- "250-mail.example.org Hello localhost [127.0.0.1]"...`,
 				`<- "250-8BITMIME\r\n250-SIZE 36700160\r\n250 HELP\r\n", 114 bytes`}},
-		{"many lines", []Message{toPeer(strings.Repeat(strings.Repeat("y", 40)+"\n", 10))},
+		{"many lines", []report.Message{reporttest.ToPeer(strings.Repeat(strings.Repeat("y", 40)+"\n", 10))},
 			append(slices.Repeat([]string{`-> "` + strings.Repeat("y", 40) + `\n"`}, 7),
 				`-> "`+strings.Repeat("y", 40)+`\n"..., 410 bytes`)},
 	})
@@ -61,7 +70,7 @@ func TestDescribeUnknownProtocols(t *testing.T) {
 // description is what is said of pieces that a fresh connection gets.
 type description struct {
 	name   string
-	pieces []Message
+	pieces []report.Message
 	want   []string
 }
 
@@ -78,57 +87,82 @@ func testDescriptions(t *testing.T, tests []description) {
 
 func TestDescribe(t *testing.T) {
 	testDescriptions(t, []description{
-		{"event only", []Message{{Event: "reset"}}, []string{"<- reset"}},
-		{"not SSH after all", []Message{toPeer("SS"), toPeer("L-2")}, []string{`-> "SS", 2 bytes`, `-> "L-2", 3 bytes`}},
-		{"identification in pieces", []Message{toPeer("S"), toPeer("SH-2"), toPeer(".0-x\r\n" + sshPacket(2, 5))},
-			[]string{`-> "S", 1 byte`, "-> part of the identification, 4 bytes", "-> identification SSH-2.0-x", "-> IGNORE, 14 bytes"}},
-		{"packet in pieces", []Message{fromPeer("SSH-2.0-x\n"), fromPeer(sshPacket(20, 9)[:3]),
-			fromPeer(sshPacket(20, 9)[3:8]), fromPeer(sshPacket(20, 9)[8:])},
-			[]string{"<- identification SSH-2.0-x", "<- part of a packet, 3 bytes", "<- part of KEXINIT, 10 bytes missing", "<- KEXINIT, 18 bytes"}},
-		{"unknown number", []Message{fromPeer("SSH-2.0-x\n" + sshPacket(99, 1))},
+		{"event only", []report.Message{{Event: "reset"}}, []string{"<- reset"}},
+		{"not SSH after all", []report.Message{reporttest.ToPeer("SS"), reporttest.ToPeer("L-2")},
+			[]string{`-> "SS", 2 bytes`, `-> "L-2", 3 bytes`}},
+		{"identification in pieces", []report.Message{reporttest.ToPeer("S"), reporttest.ToPeer("SH-2"),
+			reporttest.ToPeer(".0-x\r\n" + reporttest.SSHPacket(2, 5))},
+			[]string{`-> "S", 1 byte`, "-> part of the identification, 4 bytes",
+				"-> identification SSH-2.0-x", "-> IGNORE, 14 bytes"}},
+		{"packet in pieces", []report.Message{reporttest.FromPeer("SSH-2.0-x\n"),
+			reporttest.FromPeer(reporttest.SSHPacket(20, 9)[:3]),
+			reporttest.FromPeer(reporttest.SSHPacket(20, 9)[3:8]),
+			reporttest.FromPeer(reporttest.SSHPacket(20, 9)[8:])},
+			[]string{"<- identification SSH-2.0-x", "<- part of a packet, 3 bytes",
+				"<- part of KEXINIT, 10 bytes missing", "<- KEXINIT, 18 bytes"}},
+		{"unknown number", []report.Message{reporttest.FromPeer("SSH-2.0-x\n" + reporttest.SSHPacket(99, 1))},
 			[]string{"<- identification SSH-2.0-x", "<- message number 99, 10 bytes"}},
-		{"endless identification", []Message{toPeer("SSH-" + strings.Repeat("x", 300))},
-			[]string{"-> identification without an end, 256 bytes", `-> no SSH packet: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 48 bytes`}},
-		{"giant packet", []Message{toPeer("SSH-2.0-x\n\xff\xff\xff\xff\x04\x14abc")},
-			[]string{"-> identification SSH-2.0-x", "-> no SSH packet: length 4294967295, padding 4", `-> no SSH packet: "abc", 3 bytes`}},
-		{"padding larger than packet", []Message{toPeer("SSH-2.0-x\n\x00\x00\x00\x08\xff\x14")},
+		{"endless identification", []report.Message{reporttest.ToPeer("SSH-" + strings.Repeat("x", 300))},
+			[]string{"-> identification without an end, 256 bytes",
+				`-> no SSH packet: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 48 bytes`}},
+		{"giant packet", []report.Message{reporttest.ToPeer("SSH-2.0-x\n\xff\xff\xff\xff\x04\x14abc")},
+			[]string{"-> identification SSH-2.0-x", "-> no SSH packet: length 4294967295, padding 4",
+				`-> no SSH packet: "abc", 3 bytes`}},
+		{"padding larger than packet", []report.Message{
+			reporttest.ToPeer("SSH-2.0-x\n\x00\x00\x00\x08\xff\x14")},
 			[]string{"-> identification SSH-2.0-x", "-> no SSH packet: length 8, padding 255"}},
-		{"request and response", []Message{toPeer("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
-			fromPeer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), fromPeer("lo")},
+		{"request and response", []report.Message{reporttest.ToPeer("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+			reporttest.FromPeer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"),
+			reporttest.FromPeer("lo")},
 			[]string{"-> GET / HTTP/1.1 (head of 27 bytes)", "<- HTTP/1.1 200 OK (head of 38 bytes)",
 				"<- body, 3 bytes, 2 to come", "<- body, 2 bytes"}},
-		{"head in pieces", []Message{toPeer("GE"), toPeer("T / HT"), toPeer("TP/1.1\r\n"), toPeer("\r\n")},
-			[]string{`-> "GE", 2 bytes`, "-> part of a message, 6 bytes", "-> part of a message, 8 bytes", "-> GET / HTTP/1.1 (head of 18 bytes)"}},
-		{"pipelined, without bodies", []Message{toPeer("HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n"),
-			fromPeer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n")},
+		{"head in pieces", []report.Message{reporttest.ToPeer("GE"), reporttest.ToPeer("T / HT"),
+			reporttest.ToPeer("TP/1.1\r\n"), reporttest.ToPeer("\r\n")},
+			[]string{`-> "GE", 2 bytes`, "-> part of a message, 6 bytes", "-> part of a message, 8 bytes",
+				"-> GET / HTTP/1.1 (head of 18 bytes)"}},
+		{"pipelined, without bodies", []report.Message{reporttest.ToPeer("HEAD /a HTTP/1.1\r\n\r\nGET /b " +
+			"HTTP/1.1\r\n\r\n"),
+			reporttest.FromPeer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 304 Not " +
+				"Modified\r\nContent-Length: 9\r\n\r\n")},
 			[]string{"-> HEAD /a HTTP/1.1 (head of 20 bytes)", "-> GET /b HTTP/1.1 (head of 19 bytes)",
 				"<- HTTP/1.1 200 OK (head of 38 bytes)", "<- HTTP/1.1 304 Not Modified (head of 48 bytes)"}},
-		{"continue belongs to the same request", []Message{toPeer("HEAD / HTTP/1.1\r\n\r\n"),
-			fromPeer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), fromPeer("x")},
+		{"continue belongs to the same request",
+			[]report.Message{reporttest.ToPeer("HEAD / HTTP/1.1\r\n\r\n"),
+				reporttest.FromPeer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: " +
+					"9\r\n\r\n"),
+				reporttest.FromPeer("x")},
 			[]string{"-> HEAD / HTTP/1.1 (head of 19 bytes)", "<- HTTP/1.1 100 Continue (head of 25 bytes)",
 				"<- HTTP/1.1 200 OK (head of 38 bytes)", "<- part of a message, 1 byte"}},
-		{"chunks", []Message{fromPeer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nSum: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")},
-			[]string{"<- HTTP/1.1 200 OK (head of 47 bytes)", "<- chunk, 5 bytes", "<- end of the chunks", "<- HTTP/1.1 204 No Content (head of 27 bytes)"}},
-		{"bad chunk", []Message{fromPeer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-3\r\nabc")},
-			[]string{"<- HTTP/1.1 200 OK (head of 47 bytes)", `<- no chunk: "-3", 2 bytes`, `<- "abc", 3 bytes`}},
-		{"body to the end", []Message{fromPeer("HTTP/1.0 200 OK\r\n\r\nab"), {Data: []byte("c"), Event: "end of stream"}},
-			[]string{"<- HTTP/1.0 200 OK (head of 19 bytes)", "<- body, 2 bytes", "<- body, 1 byte", "<- end of stream"}},
-		{"method without HTTP", []Message{toPeer("GET key\r\nGET key\r\n")},
+		{"chunks", []report.Message{reporttest.FromPeer("HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n3;x\r\nabc\r\n0\r\nSum: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")},
+			[]string{"<- HTTP/1.1 200 OK (head of 47 bytes)", "<- chunk, 5 bytes", "<- end of the chunks",
+				"<- HTTP/1.1 204 No Content (head of 27 bytes)"}},
+		{"bad chunk", []report.Message{reporttest.FromPeer("HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n-3\r\nabc")},
+			[]string{"<- HTTP/1.1 200 OK (head of 47 bytes)", `<- no chunk: "-3", 2 bytes`,
+				`<- "abc", 3 bytes`}},
+		{"body to the end", []report.Message{reporttest.FromPeer("HTTP/1.0 200 OK\r\n\r\nab"),
+			{Data: []byte("c"), Event: "end of stream"}},
+			[]string{"<- HTTP/1.0 200 OK (head of 19 bytes)", "<- body, 2 bytes", "<- body, 1 byte",
+				"<- end of stream"}},
+		{"method without HTTP", []report.Message{reporttest.ToPeer("GET key\r\nGET key\r\n")},
 			[]string{`-> no HTTP: "GET key", 7 bytes`, `-> "GET key\r\n", 9 bytes`}},
-		{"endless head", []Message{toPeer("GET / HTTP/1.1\r\n" + strings.Repeat("a: b\n", maxHead/5))},
+		{"endless head", []report.Message{reporttest.ToPeer("GET / HTTP/1.1\r\n" +
+			strings.Repeat("a: b\n", maxHead/5))},
 			[]string{"-> a head of more than 1,048,576 bytes", `-> "a: b\na: b\n", 10 bytes`}},
 	})
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	streams := decoders{}
+	streams := Decoders{}
 	for conn := range 2 * maxConnections {
-		streams.describe(Message{Conn: conn, Data: []byte("S")})
+		streams.Describe(report.Message{Conn: conn, Data: []byte("S")})
 	}
 	if len(streams) != maxConnections {
 		t.Errorf("state of %d connections is kept", len(streams))
 	}
-	if got := streams.describe(Message{Conn: 2 * maxConnections, Data: []byte("SSH-2.0-x\n")}); got[0] != `"SSH-2.0-x\n", 10 bytes` {
+	if got := streams.Describe(report.Message{Conn: 2 * maxConnections,
+		Data: []byte("SSH-2.0-x\n")}); got[0] != `"SSH-2.0-x\n", 10 bytes` {
 		t.Errorf("beyond the bound: %q", got)
 	}
 }
@@ -137,21 +171,23 @@ func TestConnectionsAreBounded(t *testing.T) {
 func summarise(lines []string) []string {
 	var kept []string
 	for _, line := range lines {
-		if !strings.Contains(line, "part of") && !strings.Contains(line, "to come") && !strings.HasPrefix(line, "-> \"") {
+		if !strings.Contains(line, "part of") && !strings.Contains(line, "to come") &&
+			!strings.HasPrefix(line, "-> \"") {
 			kept = append(kept, line)
 		}
 	}
 	return kept
 }
 
-// The packets of a stream do not depend on how it is cut; the twin simply knows what it has put together.
+// The packets of a stream do not depend on how it is cut; the twin simply knows what it has put
+// together.
 func TestSSHPacketsInAnyPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream, want := "SSH-2.0-test\r\n", []string{"-> identification SSH-2.0-test"}
 		for range rapid.IntRange(0, 5).Draw(t, "packets") {
 			number := rapid.SampledFrom([]byte{1, 20, 30, 31}).Draw(t, "number")
 			size := rapid.IntRange(1, 300).Draw(t, "size")
-			stream += sshPacket(number, size)
+			stream += reporttest.SSHPacket(number, size)
 			want = append(want, fmt.Sprintf("-> %s, %d bytes", sshMessages[number], size+9))
 		}
 		if diff := cmp.Diff(want, summarise(describeAll(cut(t, stream)))); diff != "" {
@@ -161,11 +197,11 @@ func TestSSHPacketsInAnyPieces(t *testing.T) {
 }
 
 // cut takes a stream apart at random places.
-func cut(t *rapid.T, stream string) []Message {
-	var pieces []Message
+func cut(t *rapid.T, stream string) []report.Message {
+	var pieces []report.Message
 	for len(stream) > 0 {
 		n := rapid.IntRange(1, min(len(stream), 200)).Draw(t, "piece")
-		pieces = append(pieces, toPeer(stream[:n]))
+		pieces = append(pieces, reporttest.ToPeer(stream[:n]))
 		stream = stream[n:]
 	}
 	return pieces
@@ -211,13 +247,13 @@ func TestHTTPRequestsInAnyPieces(t *testing.T) {
 type tap struct {
 	net.Conn
 	mu       *sync.Mutex
-	messages *[]Message
+	messages *[]report.Message
 }
 
 func (t tap) note(toPeer bool, data []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	*t.messages = append(*t.messages, Message{ToPeer: toPeer, Data: bytes.Clone(data)})
+	*t.messages = append(*t.messages, report.Message{ToPeer: toPeer, Data: bytes.Clone(data)})
 }
 
 func (t tap) Write(p []byte) (int, error) {
@@ -249,8 +285,10 @@ func TestRealSSHHandshake(t *testing.T) {
 		}
 	}
 	want := map[bool][]string{
-		true:  {"identification SSH-2.0-Go", "KEXINIT, n bytes", "KEX_ECDH_INIT, n bytes", "NEWKEYS, n bytes", "encrypted packets, n bytes"},
-		false: {"identification SSH-2.0-Go", "KEXINIT, n bytes", "KEX_ECDH_REPLY, n bytes", "NEWKEYS, n bytes", "encrypted packets, n bytes"},
+		true: {"identification SSH-2.0-Go", "KEXINIT, n bytes", "KEX_ECDH_INIT, n bytes", "NEWKEYS, n bytes",
+			"encrypted packets, n bytes"},
+		false: {"identification SSH-2.0-Go", "KEXINIT, n bytes", "KEX_ECDH_REPLY, n bytes",
+			"NEWKEYS, n bytes", "encrypted packets, n bytes"},
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -258,7 +296,7 @@ func TestRealSSHHandshake(t *testing.T) {
 }
 
 // handshake lets a client log in to a server, both of x/crypto/ssh, and returns what it saw.
-func handshake(t *testing.T) []Message {
+func handshake(t *testing.T) []report.Message {
 	t.Helper()
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
@@ -284,7 +322,7 @@ func handshake(t *testing.T) []Message {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var messages []Message
+	var messages []report.Message
 	client := &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())}
 	session, _, _, err := ssh.NewClientConn(tap{conn, &mu, &messages}, "", client)
 	if err != nil {
@@ -301,21 +339,22 @@ func handshake(t *testing.T) []Message {
 
 // Any bytes, in any pieces, are described in a bounded number of printable lines.
 func FuzzDescribe(f *testing.F) {
-	f.Add([]byte("SSH-2.0-x\r\n"+sshPacket(20, 10)+sshPacket(newKeys, 1)+"rest"), byte(7))
+	f.Add([]byte("SSH-2.0-x\r\n"+reporttest.SSHPacket(20, 10)+reporttest.SSHPacket(newKeys, 1)+"rest"),
+		byte(7))
 	f.Add([]byte("GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST / HTTP/1.1\r\n\r\n"), byte(5))
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), byte(3))
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\nabc"), byte(1))
 	f.Fuzz(func(t *testing.T, data []byte, size byte) {
 		for _, toPeer := range []bool{true, false} {
-			streams := decoders{}
+			streams := Decoders{}
 			for rest := data; len(rest) > 0; {
 				n := min(len(rest), int(size)+1)
-				lines := streams.describe(Message{ToPeer: toPeer, Data: rest[:n]})
+				lines := streams.Describe(report.Message{ToPeer: toPeer, Data: rest[:n]})
 				if len(lines) == 0 || len(lines) > n+2 {
 					t.Fatalf("%q gives %d lines", rest[:n], len(lines))
 				}
 				for _, line := range lines {
-					if line == "" || len(line) > 8*maxHTTPLine || printable(line) != line {
+					if line == "" || len(line) > 8*maxHTTPLine || words.Printable(line) != line {
 						t.Fatalf("%q gives the line %q", rest[:n], line)
 					}
 				}

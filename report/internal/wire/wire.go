@@ -1,4 +1,6 @@
-package report
+// Package wire tells in words what the bytes of network messages are: HTTP, SSH up to the point
+// where it is encrypted, text, or bytes.
+package wire
 
 import (
 	"bytes"
@@ -8,11 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// A decoder tells in words what the bytes of one direction of a connection are. It is fed with the
-// bytes in order, however they are cut, and answers with a line or more for each piece. It accepts
-// any bytes and holds a bounded number of them.
+// A decoder tells in words what the bytes of one direction of a connection are. It is fed with
+// the bytes in order, however they are cut, and answers with a line or more for each piece. It
+// accepts any bytes and holds a bounded number of them.
 type decoder interface {
 	feed(data []byte) []string
 }
@@ -21,8 +25,8 @@ type decoder interface {
 // counted in bytes.
 const maxConnections = 1000
 
-// decoders is the state of all connections of one execution.
-type decoders map[int]*conversation
+// Decoders is the state of all connections of one execution.
+type Decoders map[int]*conversation
 
 // conversation decodes both directions of one connection.
 type conversation struct{ toPeer, fromPeer decoder }
@@ -43,8 +47,8 @@ func newConversation() *conversation {
 	return &conversation{toPeer: direction(), fromPeer: direction()}
 }
 
-// describe says what the bytes of a message are and what else happened.
-func (d decoders) describe(message Message) []string {
+// Describe says what the bytes of a message are and what else happened.
+func (d Decoders) Describe(message report.Message) []string {
 	var lines []string
 	switch {
 	case message.Datagram:
@@ -53,24 +57,24 @@ func (d decoders) describe(message Message) []string {
 		lines = d.of(message).feed(message.Data)
 	}
 	if message.Event != "" {
-		lines = append(lines, printable(message.Event))
+		lines = append(lines, words.Printable(message.Event))
 	}
 	return lines
 }
 
 // datagram says what a message of its own is.
-func datagram(m Message) string {
+func datagram(m report.Message) string {
 	way := ""
 	switch {
 	case m.Address != "" && m.ToPeer:
-		way = " to " + printable(m.Address)
+		way = " to " + words.Printable(m.Address)
 	case m.Address != "":
-		way = " from " + printable(m.Address)
+		way = " from " + words.Printable(m.Address)
 	}
 	return "message" + way + ": " + raw{}.line(m.Data)
 }
 
-func (d decoders) of(message Message) decoder {
+func (d Decoders) of(message report.Message) decoder {
 	c := d[message.Conn]
 	if c == nil {
 		if len(d) >= maxConnections {

@@ -1,10 +1,11 @@
-package report
+package wire
 
 import (
 	"encoding/binary"
 	"fmt"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
 // sshStream decodes one direction of an SSH connection up to NEWKEYS: the identification string
@@ -60,7 +61,7 @@ func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 		s.identBytes++
 		if b == '\n' {
 			s.phase = packets
-			return "identification " + printable(string(s.ident)), data[i+1:]
+			return "identification " + words.Printable(string(s.ident)), data[i+1:]
 		}
 		if b != '\r' && len(s.ident) < maxIdent {
 			s.ident = append(s.ident, b)

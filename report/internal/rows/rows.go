@@ -1,0 +1,186 @@
+// Package rows makes the rows of a schedule from the steps of a counterexample: neighbours that
+// belong together are joined, and long stretches are folded.
+package rows
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/wire"
+	"github.com/tandem-mc/tandem/report/internal/words"
+)
+
+// A turn of a goroutine that has more than maxQuiet rows in a row without anything to be seen
+// outside is shown by its first and last quietEnds rows.
+const (
+	maxQuiet  = 9
+	quietEnds = 3
+)
+
+// maxRows bounds the rows of a schedule; the middle of a longer one is left out.
+const maxRows = 400
+
+// maxMessages bounds the lines that tell the messages of one step.
+const maxMessages = 20
+
+// maxJoined bounds the different operations in a row.
+const maxJoined = 3
+
+// Row is one line of the schedule with the messages that belong to it: one step or several that
+// were folded.
+type Row struct {
+	First, Last int // indices of steps
+	Goroutine   int
+	Object      string
+	Source      string
+	Function    string
+	Restored    string // see report.Step
+	Preempts    bool   // see report.Step
+	Messages    []string
+	Omission    string // instead of all the above: what was left out here
+
+	operations []repeated
+	kind       report.Kind
+}
+
+// repeated is an operation that was done several times in a row.
+type repeated struct {
+	name  string
+	times int
+}
+
+// quiet says whether nothing happens in the row that another process can notice.
+func (r Row) quiet() bool {
+	return len(r.Messages) == 0 && r.Restored == "" &&
+		(r.kind == report.Synchronisation || r.kind == report.Channel)
+}
+
+// NameOf is the name of a goroutine.
+func NameOf(goroutines []report.Goroutine, id int) string {
+	for _, g := range goroutines {
+		if g.ID == id {
+			return words.Printable(g.Name)
+		}
+	}
+	return fmt.Sprintf("goroutine %d", id)
+}
+
+// What lists the operations: "lock, unlock", "atomic load x3".
+func (r Row) What() string {
+	var names []string
+	for _, operation := range r.operations {
+		name := words.Printable(operation.name)
+		if operation.times > 1 {
+			name += fmt.Sprintf(" x%d", operation.times)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Of makes a row of every step, decodes the messages, and joins neighbours that do something to the
+// same object in the same function: a critical section reads best in one row.
+func Of(steps []report.Step) []Row {
+	var rows []Row
+	streams := wire.Decoders{}
+	for i, step := range steps {
+		r := Row{
+			First: i, Last: i, Goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
+			Object: step.Object, Source: step.Source, Function: words.BareFunction(step.Function),
+			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts,
+			Messages: messagesOf(step, streams),
+		}
+		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// messagesOf writes the messages of a step, with the connection, the direction, and at the first
+// of them who answered.
+func messagesOf(step report.Step, streams wire.Decoders) []string {
+	var lines []string
+	for _, message := range step.IO {
+		direction := "<-"
+		if message.ToPeer {
+			direction = "->"
+		}
+		for _, line := range streams.Describe(message) {
+			about := fmt.Sprintf("connection %d", message.Conn)
+			if message.About != "" {
+				about = words.Printable(message.About)
+			}
+			lines = append(lines, fmt.Sprintf("%s %s: %s", direction, about, line))
+		}
+	}
+	if len(lines) > 0 && step.Cached {
+		lines[0] += "  [answered by the cache]"
+	}
+	if more := len(lines) - maxMessages; more > 0 {
+		lines = append(lines[:maxMessages], "and "+textutil.CountOf(more, "more message"))
+	}
+	return lines
+}
+
+func joins(a, b Row) bool {
+	return a.quiet() && b.quiet() && a.Goroutine == b.Goroutine && a.Object == b.Object &&
+		a.Object != "" && a.Function == b.Function
+}
+
+// join adds the step b to the row a and says whether there was room for it.
+func join(a *Row, b Row) bool {
+	last := &a.operations[len(a.operations)-1]
+	switch {
+	case last.name == b.operations[0].name:
+		last.times++
+	case len(a.operations) < maxJoined:
+		a.operations = append(a.operations, b.operations[0])
+	default:
+		return false
+	}
+	a.Last = b.Last
+	return true
+}
+
+// Fold replaces the middle of long quiet stretches of one goroutine by one row.
+func Fold(rows []Row) []Row {
+	var folded []Row
+	for len(rows) > 0 {
+		n := 0
+		for n < len(rows) && rows[n].quiet() && rows[n].Goroutine == rows[0].Goroutine {
+			n++
+		}
+		if n <= maxQuiet {
+			n = max(n, 1)
+			folded = append(folded, rows[:n]...)
+		} else {
+			middle := rows[quietEnds : n-quietEnds]
+			folded = append(append(folded, rows[:quietEnds]...), foldedRow(middle))
+			folded = append(folded, rows[n-quietEnds:n]...)
+		}
+		rows = rows[n:]
+	}
+	return folded
+}
+
+func foldedRow(rows []Row) Row {
+	first, last := rows[0], rows[len(rows)-1]
+	return Row{
+		First: first.First, Last: last.Last, Goroutine: first.Goroutine, kind: first.kind,
+		operations: []repeated{{"... " + textutil.CountOf(last.Last-first.First+1, "operation"), 1}},
+	}
+}
+
+// Shorten leaves out the middle of a schedule of more than maxRows rows. The end tells more than
+// the beginning and gets three quarters of the room.
+func Shorten(rows []Row) []Row {
+	if len(rows) <= maxRows {
+		return rows
+	}
+	head, tail := rows[:maxRows/4], rows[len(rows)-maxRows*3/4:]
+	omission := fmt.Sprintf("... steps %d to %d are left out", head[len(head)-1].Last+2, tail[0].First)
+	return append(append(append([]Row(nil), head...), Row{Omission: omission}), tail...)
+}

@@ -1,0 +1,97 @@
+// Package words has the small parts of which reports are made: text that does no harm on a
+// terminal, numbers with what they count, names of functions.
+package words
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Fit cuts text to n columns.
+func Fit(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-3]) + "..."
+}
+
+// Pad fills text up to n columns, or cuts it.
+func Pad(text string, n int) string {
+	text = Fit(text, n)
+	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
+}
+
+// PrintableText replaces what a terminal would act on, but for the ends of lines and tabs, by its
+// escape sequence in Go. Errors name files of the peers, and what recordings of others hold.
+func PrintableText(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(text, "\n\t")
+		if i < 0 {
+			b.WriteString(Printable(text))
+			return b.String()
+		}
+		b.WriteString(Printable(text[:i]) + text[i:i+1])
+		text = text[i+1:]
+	}
+}
+
+// Printable replaces what a terminal would act on by its escape sequence in Go.
+func Printable(text string) string {
+	if !strings.ContainsFunc(text, isUnprintable) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		} else if isUnprintable(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// QuoteArg quotes an argument that a shell would take apart.
+func QuoteArg(arg string) string {
+	if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~") {
+		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return arg
+}
+
+// ShortFunction leaves the last element of the package path: "ssh.(*mux).loop".
+func ShortFunction(function string) string { return Printable(path.Base(function)) }
+
+// BareFunction leaves the name within the package: "(*mux).loop". What the compiler makes of a
+// deferred call goes by the name of the function that defers it.
+func BareFunction(function string) string {
+	_, name, _ := strings.Cut(ShortFunction(function), ".")
+	if deferring, number, ok := strings.Cut(name, ".deferwrap"); ok &&
+		strings.Trim(number, "0123456789") == "" {
+		return deferring
+	}
+	return name
+}
+
+// OneLine joins lines, and has nothing that a terminal would act on.
+func OneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }
+
+// Line makes one line of a text, with a blank for everything that a terminal could act on.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+}

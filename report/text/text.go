@@ -1,0 +1,178 @@
+// Package text writes reports for a terminal of at least 100 columns, or for a file:
+// counterexamples, summaries of searches, and verdicts on tests.
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
+)
+
+// The layout of a schedule, in columns: the source of an operation is at the right.
+const (
+	sourceColumn = 64
+	numberWidth  = 11 // "  123-456  "
+	indentWidth  = 3
+	maxIndents   = 5 // goroutines beyond share the last indentation
+)
+
+// maxOutcome bounds the lines that tell how an execution ended.
+const maxOutcome = 100
+
+// Write writes a counterexample: the schedule, indented by goroutine, with the network messages
+// decoded, then the failure, the restores of the peers, the summary, and the command that replays
+// it. The error is the writer's.
+func Write(w io.Writer, c *report.Counterexample, options report.Options) error {
+	p := printer.New(options)
+	printCounterexample(p, c)
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// WriteAfterSchedule writes what Write has after the schedule. The error is the writer's.
+func WriteAfterSchedule(w io.Writer, c *report.Counterexample) error {
+	p := printer.New(report.Options{})
+	printAfterSchedule(p, c)
+	_, err := io.WriteString(w, strings.TrimSpace(p.String()))
+	return err
+}
+
+// WriteSummary writes the verdict of a search and what it rests on. The error is the writer's.
+func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
+	p := printer.New(options)
+	printVerdict(p, run)
+	printSummary(p, run)
+	if run.ResumeCommand != "" {
+		p.Heading("Go on")
+		p.Print("  " + words.Printable(run.ResumeCommand))
+	}
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+func printCounterexample(p *printer.Printer, c *report.Counterexample) {
+	headline := c.Run
+	if c.Outcome != "" {
+		headline.Reason = c.Headline()
+	}
+	printVerdict(p, headline)
+	p.Heading("Goroutines")
+	for i, g := range c.Goroutines {
+		if i == printer.MaxListed {
+			p.Printf("  and %s more", textutil.Count(len(c.Goroutines)-printer.MaxListed))
+			break
+		}
+		printGoroutine(p, g)
+	}
+	printSchedule(p, c)
+	printAfterSchedule(p, c)
+}
+
+func printAfterSchedule(p *printer.Printer, c *report.Counterexample) {
+	printFailure(p, c)
+	printOutputs(p, c)
+	printRestores(p, c.Steps)
+	printSummary(p, c.Run)
+	printReplay(p, c)
+}
+
+func printReplay(p *printer.Printer, c *report.Counterexample) {
+	if c.ReplayCommand != "" {
+		p.Heading("Replay")
+		p.Print("  " + words.Printable(c.ReplayCommand))
+	}
+}
+
+func printVerdict(p *printer.Printer, run report.Run) {
+	p.Line(printer.OfVerdict[run.Verdict], words.Fit(
+		strings.ToUpper(string(run.Verdict))+": "+words.Printable(run.Reason), printer.Width))
+	p.Print("  " + words.Printable(run.Program()))
+	for _, line := range run.Details[:min(len(run.Details), printer.MaxListed)] {
+		p.Print("  " + words.Printable(line))
+	}
+	if run.CutOff != "" && run.Verdict == report.Unknown {
+		for line := range strings.Lines(run.CutOff) {
+			p.Print("  cut off by " + words.Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+}
+
+func printGoroutine(p *printer.Printer, g report.Goroutine) {
+	created := ""
+	if g.Created != "" {
+		created = "started at " + words.Printable(g.Created)
+	}
+	p.Print(fmt.Sprintf("  %-12s %-48s %s", words.Printable(g.Name),
+		words.Fit(words.ShortFunction(g.Function), 48), created))
+}
+
+// failure says how the execution ended and what each goroutine that did not get to its end waits
+// for.
+func printFailure(p *printer.Printer, c *report.Counterexample) {
+	p.Heading("Failure")
+	lines := strings.Split(strings.TrimRight(c.Outcome, "\n"), "\n")
+	for i, line := range lines {
+		if i == maxOutcome {
+			p.Printf("  and %s", textutil.CountOf(len(lines)-maxOutcome, "more line"))
+			break
+		}
+		p.Line(printer.Red, "  "+strings.ReplaceAll(words.Printable(line), `\t`, "    "))
+	}
+	if c.Race != nil {
+		printMemoryAccess(p, "", c.Race.Later)
+		printMemoryAccess(p, "after the ", c.Race.Earlier)
+	}
+	listed := 0
+	for _, g := range c.Goroutines {
+		if g.Blocked != "" && c.Race == nil && listed < printer.MaxListed {
+			if listed == 0 && strings.Contains(c.Outcome, "\n\nprinted before:") {
+				p.Print("") // else it looks as if the program had printed that
+			}
+			p.Printf("  %-12s waits: %s", words.Printable(g.Name), words.Printable(g.Blocked))
+			listed++
+		}
+	}
+	if t := c.PeerTimer; t != nil && c.Race == nil {
+		p.Printf("  %s still had a timer, due in %v (see peer_patience)", words.Printable(t.Peer), t.Due)
+	}
+}
+
+func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
+	size, created := "", ""
+	if a.Size > 0 {
+		size = " of " + textutil.CountOf(a.Size, "byte")
+	}
+	if a.Goroutine.Created != "" {
+		created = ", started at " + a.Goroutine.Created
+	}
+	p.Print("")
+	p.Print("  " + words.Printable(fmt.Sprintf("%s%s%s at %#x by %s%s", when, a.Operation, size, a.Address,
+		a.Goroutine.Name, created)))
+	for _, f := range a.Stack[:min(len(a.Stack), printer.MaxListed)] {
+		p.Print("    " + words.Pad(words.ShortFunction(f.Function), sourceColumn-4) +
+			words.Printable(f.Source))
+	}
+	if len(a.Stack) == 0 {
+		p.Print("    by the runtime, for nobody in particular")
+	}
+}
+
+// restores lists where the peers were taken back.
+func printRestores(p *printer.Printer, steps []report.Step) {
+	listed := 0
+	for i, step := range steps {
+		if step.Restored == "" || listed == printer.MaxListed {
+			continue
+		}
+		if listed == 0 {
+			p.Heading("Peers restored")
+		}
+		p.Linef(printer.Yellow, "  for step %d: %s", i+1, words.Printable(step.Restored))
+		listed++
+	}
+}
