@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +96,19 @@ const (
 	MaxFileSize     = 1 << 20 // bytes of YAML
 )
 
+// The greatest disk and heap of an execution, and how often signals can arrive,
+// reads and writes be short and timers, of the program or of the peers, fire in it.
+const (
+	MaxDiskMiB       = 4 << 10
+	MaxMemoryMiB     = 64 << 10
+	MinCheckpointMiB = 16
+	MaxSignalLimit   = 16
+	MaxShort         = 1000
+	MaxFaults        = 100
+	MaxEarlyTimers   = 1000
+	MaxPeerTimers    = 100
+)
+
 // Quiescences are the ways to tell that the peers are quiescent, the default first.
 var Quiescences = []string{"auto", "procfs", "ebpf"}
 
@@ -174,150 +186,6 @@ func (c Config) Validate() error {
 	return wrong.orNil()
 }
 
-// Error lists what is wrong with a configuration.
-type Error struct {
-	File     string // empty: values were given otherwise
-	Problems []Problem
-}
-
-// Problem is one thing that is wrong.
-type Problem struct {
-	Line int    // 0: not known
-	Key  string // such as "bounds.time" or "peers[0].listen"; empty: the file as a whole
-	What string // what is wrong and what is allowed
-}
-
-// Error says all of it, one problem on a line: FILE:LINE: KEY: WHAT.
-func (e *Error) Error() string {
-	const shown = 20
-	var lines []string
-	for _, p := range e.Problems[:min(shown, len(e.Problems))] {
-		var place string
-		switch {
-		case e.File != "" && p.Line > 0:
-			place = fmt.Sprintf("%s:%d: ", e.File, p.Line)
-		case e.File != "":
-			place = e.File + ": "
-		}
-		if p.Key != "" {
-			place += p.Key + ": "
-		}
-		lines = append(lines, place+p.What)
-	}
-	if more := len(e.Problems) - shown; more > 0 {
-		lines = append(lines, fmt.Sprintf("... and %d more", more))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func (e *Error) orNil() error {
-	if len(e.Problems) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return a.Line - b.Line })
-	return e
-}
-
-// limitProblems says what is wrong with how much of something may happen in an execution, where
-// it may at all.
-func (c Config) limitProblems() (problems []Problem) {
-	for _, limit := range []struct {
-		key     string
-		n, most int
-	}{{"faults", c.World.Faults, MaxFaults}, {"early_timers", c.World.EarlyTimers, MaxEarlyTimers},
-		{"peer_timers", c.World.PeerTimers, MaxPeerTimers}} {
-		if err := within(limit.n, limit.most); limit.n != 0 && err != nil {
-			problems = append(problems, Problem{Key: limit.key, What: err.Error()})
-		}
-	}
-	if d := c.PeerPatience; d < 0 || d > MaxPeerPatience {
-		problems = append(problems, Problem{Key: "peer_patience", What: fmt.Sprintf(
-			"%v is not allowed: give a duration up to %v, or 0s not to wait for timers of peers at all", d,
-			MaxPeerPatience)})
-	}
-	return append(problems, c.faultProblems()...)
-}
-
-// problems checks all values that do not depend on how they were written.
-func (c Config) problems() []Problem {
-	var problems []Problem
-	report := func(key, format string, a ...any) {
-		problems = append(problems, Problem{Key: key, What: fmt.Sprintf(format, a...)})
-	}
-	if _, err := strategy.ByName(c.Strategy); err != nil {
-		report("strategy", "%v", err)
-	}
-	if !slices.Contains(Backends, c.Backend) {
-		report("backend", "there is no backend %.64q: choose one of %s", c.Backend,
-			strings.Join(Backends, ", "))
-	}
-	if !slices.Contains(Quiescences, c.Quiescence) {
-		report("quiescence", "there is no way %.64q to tell that peers are quiescent: choose one of %s",
-			c.Quiescence, strings.Join(Quiescences, ", "))
-	}
-	if !slices.Contains(Scopes, c.Scope) {
-		report("scope", "there is no scope %.64q: choose one of %s", c.Scope, strings.Join(Scopes, ", "))
-	}
-	if err := within(c.CacheMib, MaxMemoryMiB); err != nil {
-		report("cache_mib", "%v", err)
-	}
-	if n := c.CheckpointMib; n < MinCheckpointMiB || n > MaxMemoryMiB {
-		report("checkpoint_mib", "%d is not allowed: give a number from %d to %d", n, MinCheckpointMiB,
-			MaxMemoryMiB)
-	}
-	problems = slices.Concat(problems, c.limitProblems(), c.maskProblems(), c.peerTimerProblems())
-	if n := c.Bounds.Executions; n < 1 || n > MaxExecutions {
-		report("bounds.executions", "%d is not allowed: give a number from 1 to %d", n, MaxExecutions)
-	}
-	if n := c.Bounds.Depth; n < 1 || n > MaxDepth {
-		report("bounds.depth", "%d is not allowed: give a number from 1 to %d", n, MaxDepth)
-	}
-	if n := c.Workers; n < 0 || n > MaxWorkers {
-		report("workers", "%d is not allowed: give a number up to %d, or 0 to leave it to the search", n,
-			MaxWorkers)
-	}
-	if d := c.Bounds.Time; d <= 0 || d > MaxTime {
-		report("bounds.time", "%v is not allowed: give a duration above 0 and up to %v", d, MaxTime)
-	}
-	if d := c.SaveInterval; d < 0 || d > MaxTime {
-		report("save_interval", "%v is not allowed: give a duration up to %v, or 0s to save only when "+
-			"the check is interrupted", d, MaxTime)
-	}
-	for _, b := range []struct {
-		key string
-		n   *int
-	}{{"bounds.preemptions", c.Bounds.Preemptions}, {"bounds.delays", c.Bounds.Delays}} {
-		if b.n != nil && (*b.n < 0 || *b.n > MaxDepth) {
-			report(b.key, "%d is not allowed: give a number from 0 to %d, or leave it out for any number",
-				*b.n, MaxDepth)
-		}
-	}
-	for i, arg := range c.Args {
-		if strings.ContainsRune(arg, 0) {
-			report(fmt.Sprintf("args[%d]", i), "%.64q contains a zero byte, which no argument can", arg)
-		}
-	}
-	for i, entry := range c.Env {
-		name, _, ok := strings.Cut(entry, "=")
-		if !ok || name == "" || strings.ContainsRune(entry, 0) {
-			report(fmt.Sprintf("env[%q]", name), "entry %d, %.64q, is not a variable: a name is not "+
-				"empty and without =, "+
-				"and neither name nor value contains a zero byte", i, entry)
-		}
-	}
-	for i, pattern := range c.PreemptIn {
-		if !validPackage(pattern) {
-			report(fmt.Sprintf("preempt_in[%d]", i), "%.64q is not an import path: "+
-				"write it as in an import declaration, or with /... at its end for all packages below",
-				pattern)
-		}
-	}
-	if c.Group != nil {
-		problems = append(problems, groupProblems(*c.Group)...)
-	}
-	return problems
-}
-
 // Listens is where a peer listens; none if there is no such peer.
 func (c Config) Listens(peer string) []proxy.Address {
 	if c.Group == nil {
@@ -329,31 +197,6 @@ func (c Config) Listens(peer string) []proxy.Address {
 	}
 	addresses, _ := c.Group.Peers[i].Addresses() // they were validated
 	return addresses
-}
-
-func (c Config) maskProblems() []Problem {
-	var problems []Problem
-	report := func(key, format string, a ...any) {
-		problems = append(problems, Problem{Key: key, What: fmt.Sprintf(format, a...)})
-	}
-	if len(c.Masks) > maxMasks {
-		report("mask", "there are %d rules, and %d is the limit", len(c.Masks), maxMasks)
-	}
-	for i, m := range c.Masks {
-		key := fmt.Sprintf("mask[%d]", i)
-		if m.Peer != "" && (c.Group == nil ||
-			!slices.ContainsFunc(c.Group.Peers,
-				func(p peers.Peer) bool { return p.Name == m.Peer && p.Listen != "" })) {
-			report(key+".peer", "there is no peer %.64q that listens", m.Peer)
-		}
-		if pattern, err := regexp.Compile(m.Pattern); err != nil {
-			report(key+".pattern", "this is no regular expression: %v", err)
-		} else if pattern.MatchString("") {
-			report(key+".pattern", "%.64q matches where there is nothing, so that all answers would be "+
-				"the same: say what is around the field", m.Pattern)
-		}
-	}
-	return problems
 }
 
 // ParseRaces reads a value for Config.Races: off, or a list with commas in between.
@@ -395,52 +238,6 @@ func validPackage(pattern string) bool {
 		!strings.Contains(path, "...")
 }
 
-// groupProblems puts what is wrong with the peers under the keys of the file.
-func groupProblems(g peers.Group) []Problem {
-	var problems []Problem
-	taken := map[string]int{}
-	for i, p := range g.Peers {
-		for _, address := range strings.Fields(p.Listen) {
-			if other, ok := taken[address]; ok && other != i {
-				problems = append(problems, Problem{
-					Key: fmt.Sprintf("peers[%d].listen", i),
-					What: fmt.Sprintf("%s is where peers[%d] listens: give each peer its own port", address,
-						other),
-				})
-			} else {
-				taken[address] = i
-			}
-		}
-	}
-	if g.ReadyTimeout <= 0 || g.ReadyTimeout > MaxReadyTimeout {
-		problems = append(problems, Problem{
-			Key: "ready_timeout",
-			What: fmt.Sprintf("%v is not allowed: give a duration above 0 and up to %v", g.ReadyTimeout,
-				MaxReadyTimeout),
-		})
-		g.ReadyTimeout = peers.DefaultReadyTimeout
-	}
-	for _, err := range flatten(g.Validate()) {
-		key, what, ok := strings.Cut(err.Error(), ": ")
-		if !ok {
-			key, what = "peers", err.Error()
-		}
-		problems = append(problems, Problem{Key: key, What: what})
-	}
-	return problems
-}
-
-// flatten undoes errors.Join.
-func flatten(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
-}
-
 // readFile reads a regular file of bounded size.
 func readFile(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
@@ -466,19 +263,4 @@ func readFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than the %d bytes that are allowed", name, limit)
 	}
 	return data, nil
-}
-
-// peerTimerProblems says what keeps time from passing for the peers.
-func (c Config) peerTimerProblems() (problems []Problem) {
-	virtual := func(p peers.Peer) bool { return p.VirtualClock }
-	switch {
-	case c.World.PeerTimers == 0:
-	case c.Group == nil || !slices.ContainsFunc(c.Group.Peers, virtual):
-		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: give " +
-			"one that uses the C library clock: virtual"}}
-	case c.Scope != "group":
-		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all " +
-			"connections: use scope group, and not " + c.Scope}}
-	}
-	return problems
 }

@@ -50,7 +50,15 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{
+	want := exampleConfig(example, cache)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("example.yaml (-want +got)\n%s", diff)
+	}
+}
+
+// exampleConfig is what the file means, whose text is given, and a profile as it is expanded.
+func exampleConfig(example []byte, cache peers.Group) Config {
+	return Config{
 		Args: []string{"-n", "2"},
 		Env:  []string{"GREETING=hello"},
 		Group: &peers.Group{
@@ -101,9 +109,6 @@ func TestExample(t *testing.T) {
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
 			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat", "127.0.0.1 cache"},
 		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("example.yaml (-want +got)\n%s", diff)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // hosts joins addresses and names as a hosts file does. The name of a peer is
 // where it listens, unless the file says otherwise.
-func (d document) hosts(group []peers.Peer) (lines []string, problems []Problem) {
+func (d groupKeys) hosts(group []peers.Peer) (lines []string, problems []Problem) {
 	var names []string
 	for _, h := range d.Hosts {
 		address, err := netip.ParseAddr(h.Value)

@@ -21,13 +21,7 @@ import (
 type document struct {
 	Args          []string
 	Env           []pair
-	Peers         []peerEntry
-	Prepare       []peers.Preparation
-	Files         []fileEntry
-	Hosts         []pair
-	Binds         []pair
-	ReadyTimeout  *time.Duration `mapstructure:"ready_timeout"`
-	AnyArrival    bool           `mapstructure:"any_arrival"`
+	Group         groupKeys `mapstructure:",squash"`
 	Strategy      string
 	Backend       string
 	Quiescence    string
@@ -45,6 +39,17 @@ type document struct {
 	Workers       int
 	Date          string
 	World         worldKeys `mapstructure:",squash"`
+}
+
+// groupKeys are the keys about the peers.
+type groupKeys struct {
+	Peers        []peerEntry
+	Prepare      []peers.Preparation
+	Files        []fileEntry
+	Hosts        []pair
+	Binds        []pair
+	ReadyTimeout *time.Duration `mapstructure:"ready_timeout"`
+	AnyArrival   bool           `mapstructure:"any_arrival"`
 }
 
 type peerEntry struct {
@@ -200,28 +205,28 @@ func (d document) config(b beside) (Config, []Problem) {
 	}
 	world, more := d.World.world(b.read)
 	c.World, problems = world, append(problems, more...)
-	group, more := d.group(b)
+	group, more := d.Group.group(b)
 	problems = append(problems, more...)
-	c.World.Hosts, more = d.hosts(group.Peers)
+	c.World.Hosts, more = d.Group.hosts(group.Peers)
 	problems = append(problems, more...)
-	if len(d.Peers) > 0 {
+	if len(d.Group.Peers) > 0 {
 		c.Group = &group
 		return c, problems
 	}
 	const lonely = "it has no effect without peers: add some, or leave it out"
-	if len(d.Files) > 0 {
+	if len(d.Group.Files) > 0 {
 		problems = append(problems, Problem{Key: "files", What: lonely})
 	}
-	if len(d.Binds) > 0 {
+	if len(d.Group.Binds) > 0 {
 		problems = append(problems, Problem{Key: "binds", What: lonely})
 	}
-	if len(d.Prepare) > 0 {
+	if len(d.Group.Prepare) > 0 {
 		problems = append(problems, Problem{Key: "prepare", What: lonely})
 	}
 	return c, problems
 }
 
-func (d document) group(b beside) (peers.Group, []Problem) {
+func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	if len(d.Peers) == 0 {
 		return peers.Group{}, nil
 	}

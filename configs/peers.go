@@ -38,7 +38,11 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 		}
 		g = expanded
 	}
-	p := &g.Peers[0]
+	return g, append(problems, e.apply(key, &g.Peers[0], env)...)
+}
+
+// apply puts what the entry says in the place of what its profile has.
+func (e peerEntry) apply(key string, p *peers.Peer, env []string) (wrong list) {
 	if len(e.Command) > 0 {
 		p.Command = e.Command
 	}
@@ -67,7 +71,7 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 	}
 	if e.Choices != nil {
 		if err := within(*e.Choices, peers.MaxChoices); err != nil {
-			report(".choices", err)
+			wrong.add(key+".choices", "%v", err)
 		} else {
 			p.Choices = *e.Choices
 		}
@@ -77,9 +81,9 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 		p.VirtualClock = e.Clock == "virtual"
 	case "":
 	default:
-		report(".clock", fmt.Errorf("%.64q is not allowed: choose machine or virtual", e.Clock))
+		wrong.add(key+".clock", "%.64q is not allowed: choose machine or virtual", e.Clock)
 	}
-	return g, problems
+	return wrong
 }
 
 // expand expands the profile; an error is about the given key of the entry.

@@ -26,19 +26,6 @@ type worldKeys struct {
 	PeerTimers  int    `mapstructure:"peer_timers"`
 }
 
-// The greatest disk and heap of an execution, and how often signals can arrive,
-// reads and writes be short and timers, of the program or of the peers, fire in it.
-const (
-	MaxDiskMiB       = 4 << 10
-	MaxMemoryMiB     = 64 << 10
-	MinCheckpointMiB = 16
-	MaxSignalLimit   = 16
-	MaxShort         = 1000
-	MaxFaults        = 100
-	MaxEarlyTimers   = 1000
-	MaxPeerTimers    = 100
-)
-
 // world turns the keys into a world, and says what is wrong with them.
 func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, problems []Problem) {
 	report := func(key string, err error) {

@@ -1,0 +1,51 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error lists what is wrong with a configuration.
+type Error struct {
+	File     string // empty: values were given otherwise
+	Problems []Problem
+}
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Line int    // 0: not known
+	Key  string // such as "bounds.time" or "peers[0].listen"; empty: the file as a whole
+	What string // what is wrong and what is allowed
+}
+
+// Error says all of it, one problem on a line: FILE:LINE: KEY: WHAT.
+func (e *Error) Error() string {
+	const shown = 20
+	var lines []string
+	for _, p := range e.Problems[:min(shown, len(e.Problems))] {
+		var place string
+		switch {
+		case e.File != "" && p.Line > 0:
+			place = fmt.Sprintf("%s:%d: ", e.File, p.Line)
+		case e.File != "":
+			place = e.File + ": "
+		}
+		if p.Key != "" {
+			place += p.Key + ": "
+		}
+		lines = append(lines, place+p.What)
+	}
+	if more := len(e.Problems) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("... and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *Error) orNil() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	return e
+}
