@@ -16,6 +16,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
 // SocketError is what the kernel answered to a socket operation inside the group.
@@ -91,7 +92,7 @@ func (c *Client) CreateSocket(ctx context.Context, id ID) (int, error) {
 
 // CreateSocketFor implements Commands.
 func (c *Client) CreateSocketFor(ctx context.Context, id ID, of Address) (int, error) {
-	_, fd, err := c.do(ctx, command{op: opCreateSocket, id: id, address: of.own()}, true)
+	_, fd, err := c.do(ctx, protocol.Request{Op: protocol.OpCreateSocket, ID: id, Address: of.Own()}, true)
 	return fd, err
 }
 
@@ -102,7 +103,7 @@ func (c *Client) Connect(ctx context.Context, id ID, to netip.AddrPort) error {
 
 // ConnectTo implements Commands.
 func (c *Client) ConnectTo(ctx context.Context, id ID, to Address) error {
-	return c.doAddress(ctx, command{op: opConnect, id: id, address: to.other()})
+	return c.doAddress(ctx, protocol.Request{Op: protocol.OpConnect, ID: id, Address: to.Other()})
 }
 
 // Bind implements Commands.
@@ -112,30 +113,30 @@ func (c *Client) Bind(ctx context.Context, id ID, at netip.AddrPort) error {
 
 // BindTo implements Commands.
 func (c *Client) BindTo(ctx context.Context, id ID, at Address) error {
-	return c.doAddress(ctx, command{op: opBind, id: id, address: at.own()})
+	return c.doAddress(ctx, protocol.Request{Op: protocol.OpBind, ID: id, Address: at.Own()})
 }
 
 // Accept implements Commands.
 func (c *Client) Accept(ctx context.Context, id, newID ID) (int, netip.AddrPort, error) {
-	r, fd, err := c.do(ctx, command{op: opAccept, id: id, newID: newID}, true)
-	return fd, r.address.At, err
+	r, fd, err := c.do(ctx, protocol.Request{Op: protocol.OpAccept, ID: id, NewID: newID}, true)
+	return fd, r.Address.At, err
 }
 
 // Close implements Commands.
 func (c *Client) Close(ctx context.Context, id ID) error {
-	_, _, err := c.do(ctx, command{op: opClose, id: id}, false)
+	_, _, err := c.do(ctx, protocol.Request{Op: protocol.OpClose, ID: id}, false)
 	return err
 }
 
 // Start starts a peer that is OnDemand, by its index in Config.Peers. It must neither run nor have
 // ended since the group was started or restored.
 func (c *Client) Start(ctx context.Context, peer int) error {
-	_, _, err := c.do(ctx, command{op: opStart, id: ID(peer)}, false)
+	_, _, err := c.do(ctx, protocol.Request{Op: protocol.OpStart, ID: ID(peer)}, false)
 	return err
 }
 
-func (c *Client) doAddress(ctx context.Context, m command) error {
-	if err := m.address.check(); err != nil {
+func (c *Client) doAddress(ctx context.Context, m protocol.Request) error {
+	if err := m.Address.Check(); err != nil {
 		return fmt.Errorf("%v: %w", m, err)
 	}
 	_, _, err := c.do(ctx, m, false)
@@ -144,25 +145,26 @@ func (c *Client) doAddress(ctx context.Context, m command) error {
 
 // do carries out one command. Where a descriptor is expected and err is nil, fd is it;
 // otherwise fd is -1.
-func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd int, err error) {
+func (c *Client) do(ctx context.Context, m protocol.Request, expectFD bool) (r protocol.Reply, fd int,
+	err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return r, -1, fmt.Errorf("%v: %w", m, err)
 	}
 	c.sequence++
-	m.sequence = c.sequence
+	m.Sequence = c.sequence
 	r, fd, err = c.exchange(ctx, m)
 	if err != nil {
 		return r, -1, c.explain(ctx, m, err)
 	}
 	switch {
-	case r.refusal != accepted:
-		err = fmt.Errorf("%v: %v", m, r.refusal)
-	case r.errno != 0:
-		e := &SocketError{Command: m.op.String(), ID: m.id, Errno: r.errno}
-		if m.op == opConnect || m.op == opBind {
-			e.Address = m.address
+	case r.Refusal != protocol.Accepted:
+		err = fmt.Errorf("%v: %v", m, r.Refusal)
+	case r.Errno != 0:
+		e := &SocketError{Command: m.Op.String(), ID: m.ID, Errno: r.Errno}
+		if m.Op == protocol.OpConnect || m.Op == protocol.OpBind {
+			e.Address = m.Address
 		}
 		err = e
 	case expectFD != (fd >= 0):
@@ -177,9 +179,9 @@ func (c *Client) do(ctx context.Context, m command, expectFD bool) (r reply, fd 
 
 // exchange sends a command and waits for its reply, passing over late replies to
 // commands that were given up.
-func (c *Client) exchange(ctx context.Context, m command) (reply, int, error) {
+func (c *Client) exchange(ctx context.Context, m protocol.Request) (protocol.Reply, int, error) {
 	if c.closed.Load() {
-		return reply{}, -1, net.ErrClosed
+		return protocol.Reply{}, -1, net.ErrClosed
 	}
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -193,17 +195,17 @@ func (c *Client) exchange(ctx context.Context, m command) (reply, int, error) {
 		}
 	}()
 	err := c.when(ctx, unix.POLLOUT, func() error {
-		return unix.Sendto(c.channel, m.encode(), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		return unix.Sendto(c.channel, m.Encode(), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 	})
 	if err != nil {
-		return reply{}, -1, err
+		return protocol.Reply{}, -1, err
 	}
 	for {
 		r, fd, err := c.receive(ctx)
 		if err != nil {
 			return r, -1, err
 		}
-		if r.sequence == m.sequence && r.op == m.op {
+		if r.Sequence == m.Sequence && r.Op == m.Op {
 			return r, fd, nil
 		}
 		if fd >= 0 {
@@ -214,9 +216,10 @@ func (c *Client) exchange(ctx context.Context, m command) (reply, int, error) {
 
 // when makes a call that does not wait, again whenever the channel is ready for it.
 //
-// It is waited for in a system call, and not by the runtime's poller: the runtime has a thread wait there only when all of its
-// processors are idle. It counts one as busy that was in a system call less than 10 ms ago, or in one that it was not told of,
-// as those are in which the checker waits for its daemon and for workers. Until its monitor looks, a reply would lie there.
+// It is waited for in a system call, and not by the runtime's poller: the runtime has a thread wait
+// there only when all of its processors are idle. It counts one as busy that was in a system call
+// less than 10 ms ago, or in one that it was not told of, as those are in which the checker waits
+// for its daemon and for workers. Until its monitor looks, a reply would lie there.
 func (c *Client) when(ctx context.Context, ready int16, call func() error) error {
 	for {
 		switch err := call(); err {
@@ -239,8 +242,8 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 	}
 }
 
-func (c *Client) receive(ctx context.Context) (reply, int, error) {
-	buffer := make([]byte, maxMessage+1) // one more, to see that a message is too long
+func (c *Client) receive(ctx context.Context) (protocol.Reply, int, error) {
+	buffer := make([]byte, protocol.MaxMessage+1) // one more, to see that a message is too long
 	var n int
 	var fds []int
 	err := c.when(ctx, unix.POLLIN, func() (err error) {
@@ -249,7 +252,7 @@ func (c *Client) receive(ctx context.Context) (reply, int, error) {
 		return err
 	})
 	if err != nil {
-		return reply{}, -1, err
+		return protocol.Reply{}, -1, err
 	}
 	fd := -1
 	switch len(fds) {
@@ -258,9 +261,10 @@ func (c *Client) receive(ctx context.Context) (reply, int, error) {
 		fd = fds[0]
 	default:
 		sys.CloseAll(fds)
-		return reply{}, -1, fmt.Errorf("a message of the proxy holds %d descriptors, not 1", len(fds))
+		return protocol.Reply{}, -1, fmt.Errorf("a message of the proxy holds %d descriptors, not 1",
+			len(fds))
 	}
-	r, err := decodeReply(buffer[:n])
+	r, err := protocol.DecodeReply(buffer[:n])
 	if err != nil && fd >= 0 {
 		unix.Close(fd)
 		fd = -1
@@ -269,9 +273,10 @@ func (c *Client) receive(ctx context.Context) (reply, int, error) {
 }
 
 // explain turns an error of the channel into one that names its cause.
-func (c *Client) explain(ctx context.Context, m command, err error) error {
+func (c *Client) explain(ctx context.Context, m protocol.Request, err error) error {
 	gone := errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ENOTCONN)
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.ENOTCONN)
 	switch {
 	case gone:
 		if c.diagnose != nil {

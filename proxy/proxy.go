@@ -12,14 +12,81 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
+	"github.com/tandem-mc/tandem/proxy/internal/server"
 )
+
+type (
+	// ID names a socket of the group. The checker chooses it; it means the same socket before and
+	// after a restore.
+	ID = protocol.ID
+	// Network is a transport, by the name that package net has for it.
+	Network = protocol.Network
+	// Address is where a socket of the group is, or what it talks to.
+	Address = protocol.Address
+	// Config tells a proxy what to set up before it serves. It travels as a JSON file.
+	Config = protocol.Config
+	// Mount puts a directory or file over a path inside the group.
+	Mount = protocol.Mount
+	// Command is how to start one peer.
+	Command = protocol.Command
+	// VDSO is a library that stands in for the one which the kernel maps into a program.
+	VDSO = protocol.VDSO
+	// Segment is a part of the file of a VDSO.
+	Segment = protocol.Segment
+)
+
+// The transports over which a group can be reached.
+const (
+	TCP        = protocol.TCP
+	UDP        = protocol.UDP        // datagrams
+	Unix       = protocol.Unix       // a stream
+	Unixgram   = protocol.Unixgram   // datagrams
+	Unixpacket = protocol.Unixpacket // a connection that keeps the bounds of messages
+)
+
+// Limits of one proxy.
+const (
+	MaxSockets = protocol.MaxSockets // sockets open at a time
+	MaxPeers   = protocol.MaxPeers   // peers in a group
+	MaxMounts  = protocol.MaxMounts  // mounts of a group, beside root, /proc and /dev
+	MaxPath    = protocol.MaxPath    // bytes of the name of a Unix socket
+)
+
+// Channel is the descriptor of the command channel in the proxy.
+const Channel = server.Channel
+
+// Arguments of the two stages that the proxy runs through; see Run.
+const (
+	StageMount = server.StageMount
+	StageServe = server.StageServe
+)
+
+// Filters is how many seccomp filters a peer has.
+const Filters = server.Filters
+
+// ParseAddress reads what Address.String writes. A colon may take the place of the blank after the
+// network.
+func ParseAddress(text string) (Address, error) { return protocol.ParseAddress(text) }
+
+// AddressOf is where a socket is, as a system call tells it: Address.At or Address.Path.
+func AddressOf(n Network, from unix.Sockaddr) Address { return protocol.AddressOf(n, from) }
+
+// Run is the whole life of a proxy, which must be pid 1 of fresh namespaces (pid, mount, UTS) with
+// the channel as descriptor Channel and its output on descriptors 1 and 2. It goes through two
+// stages. StageMount makes the group's file tree, enters it and executes the proxy again from
+// there, so that nothing of the old tree is held open. StageServe starts the peers and serves until
+// the channel ends.
+//
+// Run returns nil once the checker is gone or was told an error, and an error that it could not be
+// told. It must be called on the process's first thread, which then has all its children.
+func Run(stage, file string) error { return server.Run(stage, file) }
 
 // ErrDied is in the chain of every error that a call returns because the proxy is gone.
 var ErrDied = errors.New("the proxy of the peer group died")
-
-// ID names a socket of the group. The checker chooses it; it means the same socket
-// before and after a restore.
-type ID uint32
 
 // Commands are the five commands that a Client sends to the proxy.
 //
@@ -30,18 +97,19 @@ type ID uint32
 type Commands interface {
 	// CreateSocket makes a TCP/IPv4 socket, or returns the one that id names already.
 	CreateSocket(ctx context.Context, id ID) (fd int, err error)
-	// CreateSocketFor makes a socket of the network and family of an address, or returns the one that id names already.
+	// CreateSocketFor makes a socket of the network and family of an address, or returns the one
+	// that id names already.
 	CreateSocketFor(ctx context.Context, id ID, of Address) (fd int, err error)
 	// Connect is ConnectTo over TCP.
 	Connect(ctx context.Context, id ID, to netip.AddrPort) error
-	// ConnectTo connects the socket and waits for the outcome. The local port follows from
-	// id alone where it is free: the peers see the same address in every execution. A Unix socket of a process
-	// that is not of the group is refused.
+	// ConnectTo connects the socket and waits for the outcome. The local port follows from id alone
+	// where it is free: the peers see the same address in every execution. A Unix socket of a
+	// process that is not of the group is refused.
 	ConnectTo(ctx context.Context, id ID, to Address) error
 	// Bind is BindTo over TCP.
 	Bind(ctx context.Context, id ID, at netip.AddrPort) error
-	// BindTo binds the socket to an address of the group, of which port 0 is one that follows from id,
-	// and listens on it if it is one for connections. Of a datagram socket it is its From.
+	// BindTo binds the socket to an address of the group, of which port 0 is one that follows from
+	// id, and listens on it if it is one for connections. Of a datagram socket it is its From.
 	BindTo(ctx context.Context, id ID, at Address) error
 	// Accept waits for a connection to the listening socket id and names it newID.
 	Accept(ctx context.Context, id, newID ID) (fd int, from netip.AddrPort, err error)
@@ -51,52 +119,3 @@ type Commands interface {
 }
 
 var _ Commands = (*Client)(nil)
-
-// Limits of one proxy.
-const (
-	MaxSockets = 4096 // sockets open at a time
-	MaxPeers   = 64   // peers in a group
-	MaxMounts  = 64   // mounts of a group, beside root, /proc and /dev
-)
-
-// Config tells a proxy what to set up before it serves. It travels as a JSON file.
-type Config struct {
-	// Root is a mount point that becomes the root directory of the group.
-	Root string
-	// Mounts are made below Root, in this order.
-	Mounts []Mount
-	// Executable is the proxy's own file and File this configuration, both as seen
-	// from inside the new root.
-	Executable, File string
-	// Hostname of the group's UTS namespace.
-	Hostname string
-	// Peers are started in this order, but for those OnDemand.
-	Peers []Command
-}
-
-// Mount puts the directory or file Source over Target, a path inside the group. It is
-// read-only where the mount that Source belongs to is.
-type Mount struct {
-	Source, Target string
-}
-
-// Command is how to start one peer.
-type Command struct {
-	Name string
-	Args []string // Args[0] is looked up in the PATH of Env
-	Env  []string
-	Dir  string // where it runs
-	// UID, GID and Groups are what it runs as.
-	UID    uint32   `json:",omitempty"`
-	GID    uint32   `json:",omitempty"`
-	Groups []uint32 `json:",omitempty"`
-	// SameAddresses turns off the randomization of the address space.
-	SameAddresses bool
-	// OnDemand has it started by Client.Start and not with the group.
-	OnDemand bool `json:",omitempty"`
-	// Output is the descriptor, in the proxy, that becomes its standard output and error;
-	// 0: it has the proxy's own.
-	Output int `json:",omitempty"`
-	// VDSO, if there is one, takes the place of the kernel's.
-	VDSO *VDSO `json:",omitempty"`
-}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
+	"github.com/tandem-mc/tandem/proxy/internal/server"
 )
 
 func testContext(t testing.TB) context.Context {
@@ -54,16 +56,17 @@ func newServer(t testing.TB) (c *Client, served <-chan error) {
 func runServer(channel int) (served <-chan error, closed <-chan struct{}) {
 	end, done := make(chan error, 1), make(chan struct{})
 	go func() {
-		s := &server{channel: channel, sockets: map[ID]int{}}
-		end <- s.serve()
-		for _, fd := range s.sockets {
-			unix.Close(fd)
-		}
+		s := server.New(channel)
+		end <- s.Serve()
+		s.Close()
 		unix.Close(channel)
 		close(done)
 	}()
 	return end, done
 }
+
+// Where local ports begin, how many there are, and how far the next attempt is.
+const firstLocalPort, localPorts, portStride = 61000, 65536 - 61000, 569
 
 func address(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
@@ -153,10 +156,12 @@ func TestCreateSocketReturnsTheSameSocketAgain(t *testing.T) {
 	if inode(t, first) != inode(t, second) || inode(t, first) == inode(t, other) {
 		t.Error("an id does not mean one socket")
 	}
-	if flags, err := unix.FcntlInt(uintptr(first), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK == 0 {
+	if flags, err := unix.FcntlInt(uintptr(first), unix.F_GETFL, 0); err != nil ||
+		flags&unix.O_NONBLOCK == 0 {
 		t.Errorf("the descriptor blocks: flags %#x, %v", flags, err)
 	}
-	if flags, err := unix.FcntlInt(uintptr(first), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+	if flags, err := unix.FcntlInt(uintptr(first), unix.F_GETFD, 0); err != nil ||
+		flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("the descriptor would be inherited: flags %#x, %v", flags, err)
 	}
 }
@@ -181,12 +186,16 @@ func TestErrorsOfTheKernel(t *testing.T) {
 		errno syscall.Errno
 		text  string
 	}{
-		"refused": {c.Connect(ctx, 1, address(2001)), syscall.ECONNREFUSED, "connect of socket 1, 127.0.0.1:2001: connection refused"},
-		"in use":  {c.Bind(ctx, 3, address(2000)), syscall.EADDRINUSE, "bind of socket 3, 127.0.0.1:2000: address already in use"},
-		"foreign": {c.Connect(ctx, 3, netip.MustParseAddrPort("192.0.2.1:80")), syscall.ENETUNREACH, "network is unreachable"},
+		"refused": {c.Connect(ctx, 1, address(2001)), syscall.ECONNREFUSED,
+			"connect of socket 1, 127.0.0.1:2001: connection refused"},
+		"in use": {c.Bind(ctx, 3, address(2000)), syscall.EADDRINUSE,
+			"bind of socket 3, 127.0.0.1:2000: address already in use"},
+		"foreign": {c.Connect(ctx, 3, netip.MustParseAddrPort("192.0.2.1:80")), syscall.ENETUNREACH,
+			"network is unreachable"},
 	} {
 		var e *SocketError
-		if !errors.As(test.err, &e) || !errors.Is(test.err, test.errno) || !strings.Contains(test.err.Error(), test.text) {
+		if !errors.As(test.err, &e) || !errors.Is(test.err, test.errno) ||
+			!strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v", name, test.err)
 		}
 	}
@@ -208,31 +217,14 @@ func TestRefusals(t *testing.T) {
 		"close of socket 7: no socket has this id":              c.Close(ctx, 7),
 		"accept of socket 7: no socket has this id":             unknown,
 		"accept of socket 1: the new id names a socket already": duplicate,
-		"connect of socket 1: an address with a zone":           c.Connect(ctx, 1, netip.MustParseAddrPort("[::1%lo]:80")),
-		"bind of socket 1: tcp: there is no address":            c.Bind(ctx, 1, netip.AddrPort{}),
+		"connect of socket 1: an address with a zone": c.Connect(ctx, 1,
+			netip.MustParseAddrPort("[::1%lo]:80")),
+		"bind of socket 1: tcp: there is no address": c.Bind(ctx, 1, netip.AddrPort{}),
 	} {
 		var e *SocketError
 		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.As(err, &e) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-func TestTooManySockets(t *testing.T) {
-	ours, theirs := channelPair(t)
-	defer ours.Close()
-	defer unix.Close(theirs)
-	s := &server{channel: theirs, sockets: map[ID]int{}}
-	for id := range ID(MaxSockets) {
-		s.sockets[id+1] = -1
-	}
-	for _, c := range []command{{op: opCreateSocket, id: 9999}, {op: opAccept, id: 1, newID: 9999}} {
-		if r, fd := s.execute(c); r.refusal != refusedTooMany || fd != -1 {
-			t.Errorf("%v beyond the limit: %+v, %d", c.op, r, fd)
-		}
-	}
-	if r, _ := s.execute(command{op: opCreateSocket, id: 1}); r.refusal != accepted {
-		t.Errorf("a socket that exists is refused: %v", r.refusal)
 	}
 }
 
@@ -286,7 +278,8 @@ func TestAcceptIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		fd, _, err := c.Accept(ctx, 1, 5)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || fd != -1 || !strings.Contains(err.Error(), "accept of socket 1: no reply") {
+		if !errors.Is(err, context.DeadlineExceeded) || fd != -1 ||
+			!strings.Contains(err.Error(), "accept of socket 1: no reply") {
 			t.Errorf("%d, %v", fd, err)
 		}
 		create(t, c, 2)
@@ -305,37 +298,38 @@ func TestCommandWhileAnotherWaits(t *testing.T) {
 	ours, theirs := channelPair(t)
 	served, closed := runServer(theirs)
 	fd := int(ours.Fd())
-	exchange := func(c command) {
-		if err := unix.Sendto(fd, c.encode(), 0, nil); err != nil {
+	exchange := func(c protocol.Request) {
+		if err := unix.Sendto(fd, c.Encode(), 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	receive := func() reply {
+	receive := func() protocol.Reply {
 		b := make([]byte, 100)
 		n, err := unix.Read(fd, b) // descriptors are left behind, and closed
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := decodeReply(b[:n])
+		r, err := protocol.DecodeReply(b[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	exchange(command{op: opCreateSocket, sequence: 1, id: 1})
-	exchange(command{op: opBind, sequence: 2, id: 1, address: Address{At: address(2000)}})
-	exchange(command{op: opAccept, sequence: 3, id: 1, newID: 2})
-	exchange(command{op: opClose, sequence: 4, id: 1})
-	for sequence, want := range []refusal{accepted, accepted, refusedInterrupted, accepted} {
-		if r := receive(); r.sequence != uint32(sequence+1) || r.refusal != want || r.errno != 0 {
+	exchange(protocol.Request{Op: protocol.OpCreateSocket, Sequence: 1, ID: 1})
+	exchange(protocol.Request{Op: protocol.OpBind, Sequence: 2, ID: 1, Address: Address{At: address(2000)}})
+	exchange(protocol.Request{Op: protocol.OpAccept, Sequence: 3, ID: 1, NewID: 2})
+	exchange(protocol.Request{Op: protocol.OpClose, Sequence: 4, ID: 1})
+	for sequence, want := range []protocol.Refusal{protocol.Accepted, protocol.Accepted,
+		protocol.RefusedInterrupted, protocol.Accepted} {
+		if r := receive(); r.Sequence != uint32(sequence+1) || r.Refusal != want || r.Errno != 0 {
 			t.Errorf("reply %d is %+v", sequence+1, r)
 		}
 	}
-	exchange(command{op: opCreateSocket, sequence: 5, id: 1})
+	exchange(protocol.Request{Op: protocol.OpCreateSocket, Sequence: 5, ID: 1})
 	receive()
-	exchange(command{op: opBind, sequence: 6, id: 1, address: Address{At: address(2000)}})
+	exchange(protocol.Request{Op: protocol.OpBind, Sequence: 6, ID: 1, Address: Address{At: address(2000)}})
 	receive()
-	exchange(command{op: opAccept, sequence: 7, id: 1, newID: 2})
+	exchange(protocol.Request{Op: protocol.OpAccept, Sequence: 7, ID: 1, NewID: 2})
 	ours.Close() // ends the wait, and serve
 	if err := <-served; err != nil {
 		t.Errorf("the checker is gone, but: %v", err)
@@ -353,7 +347,8 @@ func TestProxyDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.CreateSocket(testContext(t), 2)
-	if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "create_socket of socket 2: the proxy of the peer group died: it was the gardener") {
+	if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(),
+		"create_socket of socket 2: the proxy of the peer group died: it was the gardener") {
 		t.Errorf("%v", err)
 	}
 	c.Disconnect()
@@ -365,11 +360,11 @@ func TestProxyDies(t *testing.T) {
 func TestServerRefusesForeignMessages(t *testing.T) {
 	ours, theirs := channelPair(t)
 	defer ours.Close()
-	s := &server{channel: theirs, sockets: map[ID]int{}}
+	s := server.New(theirs)
 	if _, err := ours.Write([]byte("GET / HTTP/1.1\r\n\r\nXXXX")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.serve(); err == nil || !strings.Contains(err.Error(), "not a message of this protocol") {
+	if err := s.Serve(); err == nil || !strings.Contains(err.Error(), "not a message of this protocol") {
 		t.Errorf("%v", err)
 	}
 }
@@ -380,9 +375,10 @@ func TestClientRefusesForeignReplies(t *testing.T) {
 		fd    bool
 		want  string
 	}{
-		"garbage":          {[]byte("garbage"), true, "a message of 7 bytes"},
-		"other descriptor": {reply{op: opClose, sequence: 1}.encode(), true, "the proxy's reply has a descriptor: true"},
-		"too long":         {make([]byte, 1000), false, "a message is longer than it may be"},
+		"garbage": {[]byte("garbage"), true, "a message of 7 bytes"},
+		"other descriptor": {protocol.Reply{Op: protocol.OpClose, Sequence: 1}.Encode(), true,
+			"the proxy's reply has a descriptor: true"},
+		"too long": {make([]byte, 1000), false, "a message is longer than it may be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, theirs := channelPair(t)
@@ -442,7 +438,8 @@ func TestDisconnectWhileAnotherWaits(t *testing.T) {
 		_, err := c.CreateSocket(testContext(t), 1)
 		failed <- err
 	}()
-	if _, err := unix.Read(theirs, make([]byte, maxMessage)); err != nil { // it waits for the reply
+	if _, err := unix.Read(theirs, make([]byte, protocol.MaxMessage)); err != nil {
+		// it waits for the reply
 		t.Fatal(err)
 	}
 	c.Disconnect()
@@ -453,7 +450,7 @@ func TestDisconnectWhileAnotherWaits(t *testing.T) {
 		t.Errorf("the next one: %v", err)
 	}
 	c.Disconnect()
-	if n, err := unix.Read(theirs, make([]byte, maxMessage)); n != 0 || err != nil {
+	if n, err := unix.Read(theirs, make([]byte, protocol.MaxMessage)); n != 0 || err != nil {
 		t.Errorf("the proxy does not see the end of its channel: %d bytes, %v", n, err)
 	}
 }

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,38 +11,20 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
+	"github.com/tandem-mc/tandem/proxy/internal/server"
 )
 
-func tryVisit(t testing.TB, b []byte) {
-	m, err := decodeVisit(b)
-	if err != nil {
-		return
-	}
-	again := []byte{m.kind}
-	if m.kind == visitLast || m.kind == visitReap || m.kind == visitFrom {
-		again = binary.BigEndian.AppendUint32(again, uint32(m.pid))
-	}
-	for _, id := range m.ids {
-		again = binary.BigEndian.AppendUint32(again, uint32(id))
-	}
-	if again = append(again, m.text...); !bytes.Equal(again, b) {
-		t.Errorf("%q became %q", b, again)
-	}
-	if len(m.ids) > maxRights || m.outcome() == nil != (len(b) == 1 && b[0] == visitDone) {
-		t.Errorf("%q has %d ids, outcome %v", b, len(m.ids), m.outcome())
-	}
-}
-
 // visited is a server that a test visits, with the checker's end of its channel.
-func visited(t *testing.T) (s *server, channel int) {
+func visited(t *testing.T) (s *server.Server, channel int) {
 	t.Helper()
 	pair, err := seqpacket.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = &server{channel: pair[1], sockets: map[ID]int{}}
+	s = server.New(pair[1])
 	done := make(chan error, 1)
-	go func() { done <- s.serve() }()
+	go func() { done <- s.Serve() }()
 	t.Cleanup(func() {
 		unix.Shutdown(pair[0], unix.SHUT_RDWR)
 		if err := <-done; err != nil {
@@ -62,7 +42,7 @@ func TestVisit(t *testing.T) {
 		t.Fatal(err)
 	}
 	given := map[ID]int{}
-	for id := ID(1); id <= maxRights+10; id++ { // more than one message holds
+	for id := ID(1); id <= protocol.MaxRights+10; id++ { // more than one message holds
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +56,8 @@ func TestVisit(t *testing.T) {
 	if err := v.Adopt(given); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Adopt(map[ID]int{3: given[3]}); err == nil || !strings.Contains(err.Error(), "socket 3 cannot be adopted") {
+	if err := v.Adopt(map[ID]int{3: given[3]}); err == nil ||
+		!strings.Contains(err.Error(), "socket 3 cannot be adopted") {
 		t.Errorf("a socket whose id is taken: %v", err)
 	}
 	if last, err := v.Last(); err != nil || last <= 0 {
@@ -104,22 +85,25 @@ func TestVisit(t *testing.T) {
 	if err := v.SetLast(0); err != nil { // else whoever is started on this machine would see it
 		t.Error(err)
 	}
-	if err := v.tell("dance", []byte{visitEnter}, nil); err == nil || !strings.Contains(err.Error(), "have the proxy dance") {
+	if err := v.tell("dance", []byte{protocol.VisitEnter}, nil); err == nil ||
+		!strings.Contains(err.Error(), "have the proxy dance") {
 		t.Errorf("a message without its descriptors: %v", err)
 	}
 	if err := v.End(); err != nil {
 		t.Error(err)
 	}
 	// The checker is served again, over the same channel.
-	c := command{op: opBind, sequence: 7, id: 9999, address: Address{At: netip.MustParseAddrPort("127.0.0.1:1")}}
-	if err := seqpacket.Send(channel, c.encode(), nil); err != nil {
+	c := protocol.Request{Op: protocol.OpBind, Sequence: 7, ID: 9999,
+		Address: Address{At: netip.MustParseAddrPort("127.0.0.1:1")}}
+	if err := seqpacket.Send(channel, c.Encode(), nil); err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := receiveRights(channel, maxMessage, 1)
+	b, _, err := protocol.ReceiveMessage(channel, protocol.MaxMessage, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := decodeReply(b); err != nil || r.sequence != 7 || r.refusal != refusedUnknownID {
+	if r, err := protocol.DecodeReply(b); err != nil || r.Sequence != 7 ||
+		r.Refusal != protocol.RefusedUnknownID {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -40,7 +40,7 @@ const (
 	DatagramFaults = DatagramLate
 )
 
-// faultPlace is where a peer listens whose connections can fail.
+// FaultPlace is where a peer listens whose connections can fail.
 type FaultPlace struct {
 	IP         [16]byte
 	Port       uint64

@@ -27,7 +27,7 @@ const (
 	MaxRare          = 1 << 8  // rare events of a schedule
 )
 
-// outputNotice takes the place of what is printed beyond outputBytes.
+// OutputNotice takes the place of what is printed beyond outputBytes.
 const OutputNotice = "\n[tandem: an execution's output is kept up to 1 MiB; what the program printed " +
 	"after this is not]\n"
 
@@ -50,22 +50,22 @@ const (
 	AnswerRequest  = 'x' // an exchange is requested
 )
 
-// turnLength is how many transitions in a row a goroutine has before the others get their
+// TurnLength is how many transitions in a row a goroutine has before the others get their
 // turn, beyond the end of the schedule.
 const TurnLength = 256
 
-// choiceGoOn is the choice of a lenient schedule that has a goroutine go on for as long
+// ChoiceGoOn is the choice of a lenient schedule that has a goroutine go on for as long
 // as it can.
 const ChoiceGoOn = 1<<32 - 1
 
-// sharedAction is one prescribed step: a goroutine and which of its alternatives.
+// SharedAction is one prescribed step: a goroutine and which of its alternatives.
 type SharedAction struct {
 	Goroutine uint64
 	Choice    uint32
 	_         uint32
 }
 
-// sharedSleeper is an action that must not be taken until a transition that
+// SharedSleeper is an action that must not be taken until a transition that
 // depends on its accesses has been.
 type SharedSleeper struct {
 	Goroutine uint64
@@ -75,7 +75,7 @@ type SharedSleeper struct {
 	Awake     uint32
 }
 
-// sharedWeight is mantissa x 2^exponent: the product of the numbers of alternatives
+// SharedWeight is mantissa x 2^exponent: the product of the numbers of alternatives
 // among which was picked uniformly, rounded down to 32 bits of precision.
 type SharedWeight struct {
 	Mantissa uint64
@@ -83,7 +83,7 @@ type SharedWeight struct {
 	_        uint32
 }
 
-// sharedRare has a rare event happen at a point; those of each kind are counted from 1.
+// SharedRare has a rare event happen at a point; those of each kind are counted from 1.
 type SharedRare struct {
 	Kind uint32
 	At   uint32
@@ -142,7 +142,7 @@ const (
 	StepForced = 2
 )
 
-// record is one entry of the log of an execution.
+// Record is one entry of the log of an execution.
 type Record struct {
 	Kind   uint8
 	Op     uint8
@@ -288,7 +288,7 @@ const (
 	AtomicUpdate = MemoryWrite | 1<<1 // a load and a store
 )
 
-// memoryAccess is one of the accesses of a data race. Slot and clock tell it
+// MemoryAccess is one of the accesses of a data race. Slot and clock tell it
 // apart from all others of its kind to its address, in every execution with the
 // same schedule.
 type MemoryAccess struct {
@@ -337,7 +337,7 @@ const (
 	EndReset
 )
 
-// shared is the memory that the checker and one worker share.
+// Shared is the memory that the checker and one worker share.
 type Shared struct {
 	// Set by the checker before an execution.
 	PrefixLength    uint32
@@ -401,7 +401,7 @@ type Shared struct {
 	Record [MaxRecords]Record
 }
 
-// exchangeHeader says what data holds: a request's payload on the way out, a
+// ExchangeHeader says what data holds: a request's payload on the way out, a
 // sequence of deliveries on the way back.
 type ExchangeHeader struct {
 	Kind uint32
@@ -423,7 +423,7 @@ type ExchangeHeader struct {
 	Shows, Idle, Tie, _ uint32 // likewise: see model.Time
 }
 
-// exchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is
+// ExchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is
 // itself.
 type ExchangeAddress struct {
 	Network  uint32
@@ -465,7 +465,7 @@ const (
 	MessageIPSize = 18
 )
 
-// deliveryHeader precedes the bytes of one delivery in data.
+// DeliveryHeader precedes the bytes of one delivery in data.
 type DeliveryHeader struct {
 	Connection uint32
 	End        uint32
@@ -474,7 +474,7 @@ type DeliveryHeader struct {
 	Listener uint32
 }
 
-// socketQueue is what the scheduler sees of one direction of a connection, of a
+// SocketQueue is what the scheduler sees of one direction of a connection, of a
 // socket's datagrams, or of the connections that a listener may accept.
 type SocketQueue struct {
 	Object   uint64 // its name in the log
@@ -486,7 +486,7 @@ type SocketQueue struct {
 	Reader, Writer int32 // descriptors of its two ends, whose deadlines count; 0: none
 }
 
-// region is a run of pages and where its saved copy is.
+// Region is a run of pages and where its saved copy is.
 type Region struct {
 	Address uint64
 	Length  uint64

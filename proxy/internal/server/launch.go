@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"errors"
@@ -16,22 +16,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
 // launcher starts peers from a thread that does nothing else and never ends. It is their
 // parent, and that of all copies that the daemon makes of them; the first thread is the
 // parent of orphans alone, which are thus found without looking at copies.
 type launcher struct {
-	config   Config
+	config   protocol.Config
 	wanted   chan func() error
 	outcomes chan error
 }
 
 // launch starts the peers that are to run from the beginning. It returns the pids of all.
-func launch(config Config) (*launcher, []int, error) {
+func launch(config protocol.Config) (*launcher, []int, error) {
 	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
 	makeThreads()
-	// Whoever is about to make one more does so before this returns; with one processor they are enough.
+	// Whoever is about to make one more does so before this returns; with one processor they are
+	// enough.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	go func() {
 		runtime.LockOSThread()
@@ -47,8 +49,8 @@ func launch(config Config) (*launcher, []int, error) {
 	return l, pids, <-l.outcomes
 }
 
-// makeThreads has the runtime make the threads now that it may ever need: a new one later might get the ID that is for
-// a peer, or for what a peer starts, and keep it.
+// makeThreads has the runtime make the threads now that it may ever need: a new one later might get
+// the ID that is for a peer, or for what a peer starts, and keep it.
 func makeThreads() {
 	const count = 6
 	release := make(chan struct{})
@@ -73,7 +75,8 @@ func (l *launcher) do(f func() error) error {
 	return <-l.outcomes
 }
 
-// startFirst has no peer run before all have their process IDs: a thread that one makes meanwhile could get that of the next, and keep it.
+// startFirst has no peer run before all have their process IDs: a thread that one makes meanwhile
+// could get that of the next, and keep it.
 func (l *launcher) startFirst() error {
 	started := make([]int, len(l.config.Peers)) // pids; 0: on demand
 	for i, p := range l.config.Peers {
@@ -93,11 +96,11 @@ func (l *launcher) startFirst() error {
 		if started[i] == 0 {
 			continue
 		}
-		if err := begin(started[i], p); err != nil {
+		if err := letGo(started[i], p); err != nil {
 			return fmt.Errorf("start peer %s: %w", p.Name, err)
 		}
 	}
-	if !slices.ContainsFunc(l.config.Peers, func(p Command) bool { return p.OnDemand }) {
+	if !slices.ContainsFunc(l.config.Peers, func(p protocol.Command) bool { return p.OnDemand }) {
 		return nil
 	}
 	return l.reserve()
@@ -106,7 +109,8 @@ func (l *launcher) startFirst() error {
 // The process ID of a peer is the same whenever it is started.
 const firstPID, pidsPerPeer = 100, 20
 
-// pidOf is the process ID of peer number i. What peers start gets IDs after those of all that run from the beginning.
+// pidOf is the process ID of peer number i. What peers start gets IDs after those of all that run
+// from the beginning.
 func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 
 // reserve keeps the process IDs of peers that do not run from being given to others, such
@@ -117,7 +121,7 @@ func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
 	pid, err := l.execute(i, p)
 	if err == nil {
-		err = begin(pid, p)
+		err = letGo(pid, p)
 	}
 	if err == nil && p.OnDemand {
 		err = l.reserve()
@@ -129,7 +133,7 @@ func (l *launcher) start(i int) error {
 }
 
 // execute has a peer stand at its first instruction.
-func (l *launcher) execute(i int, p Command) (pid int, err error) {
+func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 	file, err := lookPath(p)
 	if err != nil {
 		return 0, err
@@ -145,7 +149,8 @@ func (l *launcher) execute(i int, p Command) (pid int, err error) {
 	files := []uintptr{uintptr(null), 1, 2}
 	if p.Output != 0 {
 		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
-		if err := unix.Fchown(p.Output, int(p.UID), int(p.GID)); err != nil { // it may open /dev/stdout
+		if err := unix.Fchown(p.Output, int(p.UID), int(p.GID)); err != nil {
+			// it may open /dev/stdout
 			return 0, fmt.Errorf("give its output to it: %w", err)
 		}
 	}
@@ -153,7 +158,7 @@ func (l *launcher) execute(i int, p Command) (pid int, err error) {
 		Dir:   p.Dir,
 		Env:   p.Env,
 		Files: files,
-		Sys:   p.attributes(),
+		Sys:   attributesOf(p),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("execute %s: %w", file, err)
@@ -161,9 +166,10 @@ func (l *launcher) execute(i int, p Command) (pid int, err error) {
 	return pid, nil
 }
 
-// attributes are those of the process. One of another user keeps the capability that it takes to make the process again
-// at a restore of a checkpoint in memory: a fork of it has to enter namespaces, and gets its process ID.
-func (c Command) attributes() *syscall.SysProcAttr {
+// attributesOf are those of the process. One of another user keeps the capability that it takes to
+// make the process again at a restore of a checkpoint in memory: a fork of it has to enter
+// namespaces, and gets its process ID.
+func attributesOf(c protocol.Command) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Ptrace: true}
 	if c.UID == 0 && c.GID == 0 && len(c.Groups) == 0 {
 		return a
@@ -176,10 +182,10 @@ func (c Command) attributes() *syscall.SysProcAttr {
 }
 
 // executeAs executes a file with the process ID want and returns when it stands at its first
-// instruction. Between the choice of the ID and the fork there must be no call in which the Go runtime may
-// start a thread, which would take the ID and keep it: raw system calls are none. Somebody else may
-// still have it for a moment.
-func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, error) {
+// instruction. Between the choice of the ID and the fork there must be no call in which the Go
+// runtime may start a thread, which would take the ID and keep it: raw system calls are none.
+// Somebody else may still have it for a moment.
+func executeAs(want int, file string, p protocol.Command, a *syscall.ProcAttr) (int, error) {
 	last, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("choose a process ID: %w", err)
@@ -191,7 +197,8 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 	number := strconv.AppendInt(nil, int64(want-1), 10)
 	const attempts = 100
 	for attempt := 1; ; attempt++ {
-		_, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(last), uintptr(unsafe.Pointer(&number[0])), uintptr(len(number)), 0, 0, 0)
+		_, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(last),
+			uintptr(unsafe.Pointer(&number[0])), uintptr(len(number)), 0, 0, 0)
 		if errno != 0 {
 			return 0, fmt.Errorf("choose a process ID: %w", errno)
 		}
@@ -210,7 +217,8 @@ func executeAs(want int, file string, p Command, a *syscall.ProcAttr) (int, erro
 			return pid, nil
 		}
 		unix.Kill(pid, unix.SIGKILL)
-		sys.Retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }) // or who reaps orphans was faster
+		// Or who reaps orphans was faster.
+		sys.Retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) })
 		if attempt == attempts {
 			return 0, fmt.Errorf("its process ID is %d and not %d, which %s has", pid, want, holderOf(want))
 		}
@@ -222,7 +230,7 @@ const addressesAsTheyAre = 0x0040000
 
 // chooseAddresses makes the addresses that the kernel gives to a peer the same whenever it is
 // started, if they are to be.
-func chooseAddresses(c Command) error {
+func chooseAddresses(c protocol.Command) error {
 	persona := uintptr(0)
 	if c.SameAddresses {
 		persona = addressesAsTheyAre
@@ -245,8 +253,8 @@ func holderOf(id int) string {
 	return strings.TrimSpace(string(name))
 }
 
-// lastPID is a file to which one writes the ID before the one that the next process shall have, or the
-// first one after it that is free.
+// lastPID is a file to which one writes the ID before the one that the next process shall have, or
+// the first one after it that is free.
 const lastPID = "/proc/sys/kernel/ns_last_pid"
 
 // lastGiven is the process ID that was given last.
@@ -278,7 +286,7 @@ func setLastGiven(pid int) error {
 }
 
 // lookPath finds the file to execute by the PATH that the peer itself will see.
-func lookPath(c Command) (string, error) {
+func lookPath(c protocol.Command) (string, error) {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return "", errors.New("it has no command")
 	}

@@ -1,4 +1,4 @@
-package proxy
+package protocol
 
 import (
 	"encoding/binary"
@@ -22,13 +22,13 @@ const (
 	Unix               // a stream
 	Unixgram           // datagrams
 	Unixpacket         // a connection that keeps the bounds of messages
-	networks
+	NetworkCount
 )
 
-var networkNames = [networks]string{"tcp", "udp", "unix", "unixgram", "unixpacket"}
+var networkNames = [NetworkCount]string{"tcp", "udp", "unix", "unixgram", "unixpacket"}
 
 func (n Network) String() string {
-	if n >= networks {
+	if n >= NetworkCount {
 		return fmt.Sprintf("network %d", uint8(n))
 	}
 	return networkNames[n]
@@ -92,15 +92,17 @@ func (a Address) Text() string {
 	return a.At.String()
 }
 
-// pathText shows the name of a Unix socket without blanks; @ stands for the zero byte of abstract names.
+// pathText shows the name of a Unix socket without blanks; @ stands for the zero byte of abstract
+// names.
 func pathText(path string) string {
 	text, abstract := strings.CutPrefix(path, "\x00")
 	if abstract {
 		text = "@" + text
 	}
-	if !abstract && strings.HasPrefix(text, "@") || text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
-		return r == ' ' || r == '"' || r == '\\' || !strconv.IsPrint(r)
-	}) {
+	if !abstract && strings.HasPrefix(text, "@") || text == "" || !utf8.ValidString(text) ||
+		strings.ContainsFunc(text, func(r rune) bool {
+			return r == ' ' || r == '"' || r == '\\' || !strconv.IsPrint(r)
+		}) {
 		return strings.ReplaceAll(strconv.QuoteToASCII(path), " ", `\x20`)
 	}
 	return text
@@ -156,7 +158,7 @@ func ParseAddress(text string) (Address, error) {
 	if len(fields) > 0 {
 		return Address{}, fmt.Errorf("%.64q is more than an address", text)
 	}
-	return a, a.check()
+	return a, a.Check()
 }
 
 func (a *Address) parse(text string, at *netip.AddrPort, path *string) (err error) {
@@ -171,11 +173,11 @@ func (a *Address) parse(text string, at *netip.AddrPort, path *string) (err erro
 	return nil
 }
 
-// check says what is wrong with an address.
-func (a Address) check() error {
+// Check says what is wrong with an address.
+func (a Address) Check() error {
 	own, other := a.From.IsValid() || a.FromPath != "", a.At.IsValid() || a.Path != ""
 	switch {
-	case a.Network >= networks:
+	case a.Network >= NetworkCount:
 		return fmt.Errorf("%v is unknown", a.Network)
 	case !own && !other:
 		return fmt.Errorf("%v: there is no address", a.Network)
@@ -193,30 +195,30 @@ func (a Address) check() error {
 
 func isNetwork(name string) bool {
 	n, _ := networkOf(name)
-	return n < networks
+	return n < NetworkCount
 }
 
 // networkOf finds a network by its name; networks if there is none.
 func networkOf(name string) (n Network, six bool) {
 	name, six = strings.CutSuffix(name, "6")
-	for n = range networks {
+	for n = range NetworkCount {
 		if networkNames[n] == name && !(six && n.IsUnix()) {
 			return n, six
 		}
 	}
-	return networks, false
+	return NetworkCount, false
 }
 
-// other is what a socket talks to, by itself.
-func (a Address) other() Address {
+// Other is what a socket talks to, by itself.
+func (a Address) Other() Address {
 	a.From, a.FromPath = netip.AddrPort{}, ""
 	a.At = unmapped(a.At)
 	return a
 }
 
-// own is where a socket is to be: where a datagram socket comes from, or where others listen.
+// Own is where a socket is to be: where a datagram socket comes from, or where others listen.
 // For one that can be anywhere it is the unspecified address of its family.
-func (a Address) own() Address {
+func (a Address) Own() Address {
 	at := unmapped(a.At)
 	switch {
 	case a.From.IsValid() || a.FromPath != "":
@@ -240,7 +242,7 @@ const addressSize = 1 + 1 + 16 + 2
 
 // Flags of an address in a message.
 const (
-	flagFour    = 1 << iota // IPv4, mapped into IPv6
+	flagIPv4    = 1 << iota // IPv4, mapped into IPv6
 	flagOnlySix             // see Address.OnlySix
 	addressFlags
 )
@@ -251,7 +253,7 @@ func (a Address) appendTo(b []byte) []byte {
 	var ip [16]byte
 	if a.At.IsValid() {
 		if ip = a.At.Addr().As16(); a.At.Addr().Is4() {
-			flags |= flagFour
+			flags |= flagIPv4
 		}
 	}
 	if a.OnlySix {
@@ -271,7 +273,7 @@ func readAddress(b []byte) (Address, error) {
 	a := Address{Network: Network(b[0]), OnlySix: b[1]&flagOnlySix != 0, Path: string(b[addressSize:])}
 	ip, port := netip.AddrFrom16([16]byte(b[2:18])), binary.BigEndian.Uint16(b[18:])
 	switch {
-	case a.Network >= networks || b[1] >= addressFlags:
+	case a.Network >= NetworkCount || b[1] >= addressFlags:
 		return Address{}, fmt.Errorf("an address of %v with flags %#x", a.Network, b[1])
 	case a.Network.IsUnix() != (a.Path != "") && a.Path != "":
 		return Address{}, fmt.Errorf("a path on %v", a.Network)
@@ -280,15 +282,15 @@ func readAddress(b []byte) (Address, error) {
 			return Address{}, fmt.Errorf("an IP address on %v", a.Network)
 		}
 		return a, nil
-	case ip.Is4In6() != (b[1]&flagFour != 0) || ip.Is4In6() && a.OnlySix:
+	case ip.Is4In6() != (b[1]&flagIPv4 != 0) || ip.Is4In6() && a.OnlySix:
 		return Address{}, fmt.Errorf("the address %v with flags %#x", ip, b[1])
 	}
 	a.At = netip.AddrPortFrom(ip.Unmap(), port)
 	return a, nil
 }
 
-// domain and kind are what socket(2) is told.
-func (a Address) domain() int {
+// Domain is the first argument of socket(2).
+func (a Address) Domain() int {
 	switch {
 	case a.Network.IsUnix():
 		return unix.AF_UNIX
@@ -298,7 +300,8 @@ func (a Address) domain() int {
 	return unix.AF_INET6
 }
 
-func (a Address) kind() int {
+// Kind is the second argument of socket(2).
+func (a Address) Kind() int {
 	switch a.Network {
 	case TCP, Unix:
 		return unix.SOCK_STREAM
@@ -308,8 +311,8 @@ func (a Address) kind() int {
 	return unix.SOCK_DGRAM
 }
 
-// sockaddr is the address for system calls; it must have a port or a path.
-func (a Address) sockaddr() unix.Sockaddr {
+// Sockaddr is the address for system calls; it must have a port or a path.
+func (a Address) Sockaddr() unix.Sockaddr {
 	port := int(a.At.Port())
 	switch {
 	case a.Network.IsUnix() && strings.HasPrefix(a.Path, "\x00"):

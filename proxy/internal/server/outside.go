@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"encoding/binary"
@@ -10,9 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// outside reports whether a path is that of a socket to which nobody in this network namespace is bound. The group
-// sees the files of the machine, and so the sockets of its services: a program that is checked must
-// not reach those. Abstract names are those of a network namespace anyway.
+// outside reports whether a path is that of a socket to which nobody in this network namespace is
+// bound. The group sees the files of the machine, and so the sockets of its services: a program
+// that is checked must not reach those. Abstract names are those of a network namespace anyway.
 func outside(path string) bool {
 	var s unix.Stat_t
 	if strings.HasPrefix(path, "\x00") || unix.Stat(path, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFSOCK {
@@ -22,7 +22,8 @@ func outside(path string) bool {
 	return err != nil || !slices.Contains(inodes, uint32(s.Ino))
 }
 
-// Of linux/unix_diag.h: a request for all Unix sockets of a network namespace, and what it is to show.
+// Of linux/unix_diag.h: a request for all Unix sockets of a network namespace, and what it is to
+// show.
 const (
 	unixDiagRequest = unix.SizeofNlMsghdr + 24
 	unixDiagMessage = 16 // of an answer, before its attributes

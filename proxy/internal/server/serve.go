@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"errors"
@@ -12,55 +12,69 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
-// server carries out commands, one after the other, with blocking system calls on one
+// Server carries out commands, one after the other, with blocking system calls on one
 // thread: the fewer threads and descriptors the proxy has, the smaller every image is.
-type server struct {
+type Server struct {
 	channel  int
-	sockets  map[ID]int
+	sockets  map[protocol.ID]int
 	peers    []int // pids
 	launcher *launcher
 	reaping  sync.Mutex // held while children are waited for
 }
 
-// serve returns nil when the checker has closed its end of the channel.
-func (s *server) serve() error {
+// New returns a server of a channel for a group without peers.
+func New(channel int) *Server {
+	return &Server{channel: channel, sockets: map[protocol.ID]int{}}
+}
+
+// Close closes all sockets.
+func (s *Server) Close() {
+	for id, fd := range s.sockets {
+		unix.Close(fd)
+		delete(s.sockets, id)
+	}
+}
+
+// Serve returns nil when the checker has closed its end of the channel.
+func (s *Server) Serve() error {
 	for {
-		b, fds, err := receiveRights(s.channel, maxMessage, 1)
+		b, fds, err := protocol.ReceiveMessage(s.channel, protocol.MaxMessage, 1)
 		if err == io.EOF || errors.Is(err, unix.ECONNRESET) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read the command channel: %w", err)
 		}
-		c, err := decodeCommand(b)
-		if err == nil && (len(fds) == 1) != (c.op == opVisit) {
-			err = fmt.Errorf("%v with %d descriptors", c.op, len(fds))
+		c, err := protocol.DecodeRequest(b)
+		if err == nil && (len(fds) == 1) != (c.Op == protocol.OpVisit) {
+			err = fmt.Errorf("%v with %d descriptors", c.Op, len(fds))
 		}
 		if err != nil {
 			return fmt.Errorf("command channel: %w", err)
 		}
-		if c.op == opVisit {
+		if c.Op == protocol.OpVisit {
 			if err := s.receiveVisitor(fds[0]); err != nil {
 				return err
 			}
 			continue
 		}
 		r, fd := s.execute(c)
-		r.op, r.sequence = c.op, c.sequence
+		r.Op, r.Sequence = c.Op, c.Sequence
 		if err := s.send(r, fd); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *server) send(r reply, fd int) error {
+func (s *Server) send(r protocol.Reply, fd int) error {
 	var given []int
 	if fd >= 0 {
 		given = []int{fd}
 	}
-	err := seqpacket.Send(s.channel, r.encode(), given)
+	err := seqpacket.Send(s.channel, r.Encode(), given)
 	if errors.Is(err, unix.EPIPE) {
 		return nil // the checker is gone, which the next read says
 	}
@@ -71,60 +85,60 @@ func (s *server) send(r reply, fd int) error {
 }
 
 // execute carries out a command; fd is the descriptor to hand out, or -1.
-func (s *server) execute(c command) (r reply, fd int) {
-	if c.op == opStart {
-		return reply{refusal: s.start(int(c.id))}, -1
+func (s *Server) execute(c protocol.Request) (r protocol.Reply, fd int) {
+	if c.Op == protocol.OpStart {
+		return protocol.Reply{Refusal: s.start(int(c.ID))}, -1
 	}
-	socket, known := s.sockets[c.id]
-	if c.op == opCreateSocket {
+	socket, known := s.sockets[c.ID]
+	if c.Op == protocol.OpCreateSocket {
 		if !known {
-			socket, r = s.create(c.id, c.address)
+			socket, r = s.create(c.ID, c.Address)
 		}
 		return r, socket
 	}
 	if !known {
-		return reply{refusal: refusedUnknownID}, -1
+		return protocol.Reply{Refusal: protocol.RefusedUnknownID}, -1
 	}
-	switch c.op {
-	case opConnect:
-		return s.connect(c.id, socket, c.address), -1
-	case opBind:
-		return reply{errno: number(bind(socket, c.id, c.address))}, -1
-	case opAccept:
-		return s.accept(socket, c.newID)
-	case opClose:
-		delete(s.sockets, c.id)
-		return reply{errno: number(unix.Close(socket))}, -1
+	switch c.Op {
+	case protocol.OpConnect:
+		return s.connect(c.ID, socket, c.Address), -1
+	case protocol.OpBind:
+		return protocol.Reply{Errno: errnoOf(bind(socket, c.ID, c.Address))}, -1
+	case protocol.OpAccept:
+		return s.accept(socket, c.NewID)
+	case protocol.OpClose:
+		delete(s.sockets, c.ID)
+		return protocol.Reply{Errno: errnoOf(unix.Close(socket))}, -1
 	default:
-		panic("proxy: the decoder let through " + c.op.String())
+		panic("proxy: the decoder let through " + c.Op.String())
 	}
 }
 
 // start starts a peer on demand.
-func (s *server) start(i int) refusal {
+func (s *Server) start(i int) protocol.Refusal {
 	if s.launcher == nil || i < 0 || i >= len(s.peers) || !s.launcher.config.Peers[i].OnDemand {
-		return refusedNotOnDemand
+		return protocol.RefusedNotOnDemand
 	}
 	if unix.Kill(s.peers[i], 0) == nil {
-		return refusedRuns
+		return protocol.RefusedRuns
 	}
 	if err := s.launcher.do(func() error { return s.launcher.start(i) }); err != nil {
 		unix.Write(2, []byte(err.Error()+"\n"))
-		return refusedFailed
+		return protocol.RefusedFailed
 	}
-	return accepted
+	return protocol.Accepted
 }
 
 // create makes a socket of the kind that an address is for; without one it is of TCP and IPv4.
-func (s *server) create(id ID, of Address) (int, reply) {
-	if len(s.sockets) >= MaxSockets {
-		return -1, reply{refusal: refusedTooMany}
+func (s *Server) create(id protocol.ID, of protocol.Address) (int, protocol.Reply) {
+	if len(s.sockets) >= protocol.MaxSockets {
+		return -1, protocol.Reply{Refusal: protocol.RefusedTooMany}
 	}
 	domain := unix.AF_INET
-	if of != (Address{}) {
-		domain = of.domain()
+	if of != (protocol.Address{}) {
+		domain = of.Domain()
 	}
-	fd, err := unix.Socket(domain, of.kind()|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := unix.Socket(domain, of.Kind()|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err == nil && domain == unix.AF_INET6 {
 		only := 0
 		if of.OnlySix {
@@ -135,29 +149,29 @@ func (s *server) create(id ID, of Address) (int, reply) {
 		}
 	}
 	if err != nil {
-		return -1, reply{errno: number(err)}
+		return -1, protocol.Reply{Errno: errnoOf(err)}
 	}
 	s.sockets[id] = fd
-	return fd, reply{}
+	return fd, protocol.Reply{}
 }
 
-func (s *server) connect(id ID, fd int, to Address) reply {
+func (s *Server) connect(id protocol.ID, fd int, to protocol.Address) protocol.Reply {
 	if !to.Network.IsUnix() {
 		if err := bindLocalPort(fd, id); err != nil {
-			return reply{errno: number(err)}
+			return protocol.Reply{Errno: errnoOf(err)}
 		}
 	} else if outside(to.Path) {
-		return reply{refusal: refusedOutside}
+		return protocol.Reply{Refusal: protocol.RefusedOutside}
 	}
-	err := unix.Connect(fd, to.sockaddr())
+	err := unix.Connect(fd, to.Sockaddr())
 	if err != unix.EINPROGRESS {
-		return reply{errno: number(err)}
+		return protocol.Reply{Errno: errnoOf(err)}
 	}
-	if r := s.wait(fd, unix.POLLOUT); r != (reply{}) {
+	if r := s.wait(fd, unix.POLLOUT); r != (protocol.Reply{}) {
 		return r
 	}
 	// Asking again, rather than for SO_ERROR, also lets the socket connect anew if it failed.
-	return reply{errno: number(unix.Connect(fd, to.sockaddr()))}
+	return protocol.Reply{Errno: errnoOf(unix.Connect(fd, to.Sockaddr()))}
 }
 
 // Local ports lie above the range from which the kernel gives ports to the peers.
@@ -170,16 +184,16 @@ const (
 
 // bindLocalPort gives a socket without a port one that follows from its id, so that a replay shows
 // the peers the same client address. A port that is taken or in TIME_WAIT is passed over.
-func bindLocalPort(fd int, id ID) error {
+func bindLocalPort(fd int, id protocol.ID) error {
 	sa, err := unix.Getsockname(fd)
 	if err != nil {
 		return err
 	}
-	return bindPortOf(fd, id, AddressOf(TCP, sa))
+	return bindPortOf(fd, id, protocol.AddressOf(protocol.TCP, sa))
 }
 
 // bindPortOf is bindLocalPort at an IP address, unless that has a port already.
-func bindPortOf(fd int, id ID, at Address) error {
+func bindPortOf(fd int, id protocol.ID, at protocol.Address) error {
 	if at.At.Port() != 0 {
 		return nil // bound by an earlier attempt to connect, or as the program has asked for
 	}
@@ -204,68 +218,69 @@ func bindTo(fd int, ip netip.Addr, port uint16) error {
 }
 
 // bind binds a socket, and has it listen if it is one for connections.
-func bind(fd int, id ID, at Address) error {
+func bind(fd int, id protocol.ID, at protocol.Address) error {
 	switch {
-	case at.Network == UDP:
+	case at.Network == protocol.UDP:
 		if at.At.Port() == 0 {
 			return bindPortOf(fd, id, at)
 		}
 		return bindTo(fd, at.At.Addr(), at.At.Port())
-	case at.Network == Unixgram:
-		return unix.Bind(fd, at.sockaddr())
-	case at.Network == TCP:
+	case at.Network == protocol.Unixgram:
+		return unix.Bind(fd, at.Sockaddr())
+	case at.Network == protocol.TCP:
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 			return err
 		}
 	}
-	if err := unix.Bind(fd, at.sockaddr()); err != nil {
+	if err := unix.Bind(fd, at.Sockaddr()); err != nil {
 		return err
 	}
 	return unix.Listen(fd, unix.SOMAXCONN)
 }
 
-func (s *server) accept(listener int, newID ID) (reply, int) {
+func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 	if _, exists := s.sockets[newID]; exists {
-		return reply{refusal: refusedDuplicateID}, -1
+		return protocol.Reply{Refusal: protocol.RefusedDuplicateID}, -1
 	}
-	if len(s.sockets) >= MaxSockets {
-		return reply{refusal: refusedTooMany}, -1
+	if len(s.sockets) >= protocol.MaxSockets {
+		return protocol.Reply{Refusal: protocol.RefusedTooMany}, -1
 	}
 	for {
 		fd, from, err := unix.Accept4(listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch err {
 		case nil:
 			s.sockets[newID] = fd
-			a := AddressOf(TCP, from)
-			return reply{address: Address{At: a.At}}, fd // of a Unix socket it is no use
+			a := protocol.AddressOf(protocol.TCP, from)
+			// Of a Unix socket it is no use.
+			return protocol.Reply{Address: protocol.Address{At: a.At}}, fd
 		case unix.EAGAIN:
-			if r := s.wait(listener, unix.POLLIN); r != (reply{}) {
+			if r := s.wait(listener, unix.POLLIN); r != (protocol.Reply{}) {
 				return r, -1
 			}
 		case unix.EINTR, unix.ECONNABORTED:
 		default:
-			return reply{errno: number(err)}, -1
+			return protocol.Reply{Errno: errnoOf(err)}, -1
 		}
 	}
 }
 
 // wait waits for a socket. A new command, or the end of the channel, interrupts it: the
 // sender of the current one has given up, and a proxy that waits on must not outlive it.
-func (s *server) wait(fd int, events int16) reply {
+func (s *Server) wait(fd int, events int16) protocol.Reply {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
 	_, err := sys.Retry(func() (int, error) { return unix.Poll(set, -1) })
 	switch {
 	case err != nil:
-		return reply{errno: number(err)}
+		return protocol.Reply{Errno: errnoOf(err)}
 	case set[0].Revents != 0:
-		return reply{}
+		return protocol.Reply{}
 	default:
-		return reply{refusal: refusedInterrupted}
+		return protocol.Reply{Refusal: protocol.RefusedInterrupted}
 	}
 }
 
 // number is the errno in an error of a system call; 0 for nil.
-func number(err error) syscall.Errno {
+func errnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0
 	}

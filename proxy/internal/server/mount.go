@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"fmt"
@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
 // enter mounts the group's tree, makes it the root directory and executes the proxy again.
-func enter(c Config) error {
+func enter(c protocol.Config) error {
 	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
 		return fmt.Errorf("set the host name of the group: %w", err)
 	}

@@ -1,7 +1,8 @@
-package proxy
+// Package server is the inside of a proxy: pid 1 of a peer group, which starts the peers, carries
+// out the commands of the checker, and is visited by the daemon.
+package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,12 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
 // Channel is the descriptor of the command channel in the proxy.
@@ -27,16 +28,8 @@ const (
 	StageServe = "serve"
 )
 
-const (
-	maxConfig = 1 << 20
-	maxHello  = 4 << 10
-)
-
-// hello is the proxy's first message: its peers, or why there are none.
-type hello struct {
-	Peers []int  // pids in the group's pid namespace, in the order of Config.Peers; of those OnDemand, in advance
-	Error string `json:",omitempty"`
-}
+// maxConfig is how many bytes a configuration has at most.
+const maxConfig = 1 << 20
 
 // Run is the whole life of a proxy, which must be pid 1 of fresh namespaces (pid, mount,
 // UTS) with the channel as descriptor Channel and its output on descriptors 1 and 2. Stage
@@ -64,33 +57,34 @@ func Run(stage, file string) error {
 			err = fmt.Errorf("no stage %q", stage)
 		}
 	}
-	return tellError(err)
+	return reportError(err)
 }
 
 // tellError returns nil if err could be told.
-func tellError(err error) error {
-	if untold := sendHello(hello{Error: err.Error()}); untold != nil {
+func reportError(err error) error {
+	if untold := sendHello(protocol.Hello{Error: err.Error()}); untold != nil {
 		return errors.Join(err, untold)
 	}
 	return nil
 }
 
-func serve(config Config) error {
+func serve(config protocol.Config) error {
 	l, peers, err := launch(config)
 	if err != nil {
-		return tellError(err)
+		return reportError(err)
 	}
-	s := server{channel: Channel, sockets: map[ID]int{}, peers: peers, launcher: l}
+	s := New(Channel)
+	s.peers, s.launcher = peers, l
 	go s.reapOrphans()
-	if err := sendHello(hello{Peers: peers}); err != nil {
+	if err := sendHello(protocol.Hello{Peers: peers}); err != nil {
 		return err
 	}
-	return s.serve()
+	return s.Serve()
 }
 
 // readConfig avoids package os, whose files bring an epoll instance into the image.
-func readConfig(file string) (Config, error) {
-	var c Config
+func readConfig(file string) (protocol.Config, error) {
+	var c protocol.Config
 	b, err := readAll(file, maxConfig)
 	if err != nil {
 		return c, fmt.Errorf("read the configuration of the proxy: %w", err)
@@ -98,8 +92,9 @@ func readConfig(file string) (Config, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return c, fmt.Errorf("configuration %s of the proxy: %w", file, err)
 	}
-	if len(c.Peers) > MaxPeers || len(c.Mounts) > MaxMounts {
-		return c, fmt.Errorf("configuration %s of the proxy: more than %d peers or %d mounts", file, MaxPeers, MaxMounts)
+	if len(c.Peers) > protocol.MaxPeers || len(c.Mounts) > protocol.MaxMounts {
+		return c, fmt.Errorf("configuration %s of the proxy: more than %d peers or %d mounts", file,
+			protocol.MaxPeers, protocol.MaxMounts)
 	}
 	return c, nil
 }
@@ -127,8 +122,8 @@ func readAll(file string, limit int) ([]byte, error) {
 	}
 }
 
-func sendHello(h hello) error {
-	b, err := encodeHello(h)
+func sendHello(h protocol.Hello) error {
+	b, err := protocol.EncodeHello(h)
 	if err != nil {
 		return err
 	}
@@ -138,62 +133,10 @@ func sendHello(h hello) error {
 	return nil
 }
 
-// encodeHello has so much of an error as a message takes: of a byte, up to six may be made.
-func encodeHello(h hello) ([]byte, error) {
-	for {
-		b, err := json.Marshal(h)
-		if err != nil || len(b) <= maxHello || h.Error == "" {
-			return b, err
-		}
-		h.Error = strings.ToValidUTF8(h.Error[:len(h.Error)/2], "")
-	}
-}
-
-// ReceiveHello waits on the checker's end of the channel, a blocking descriptor, for a
-// freshly started proxy to say that it has started the peers, and returns their pids in
-// the group's pid namespace. The wait is cut at the deadline of ctx, if it has one.
-func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
-	timeout := -1
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = int(max(time.Until(deadline), 0).Milliseconds())
-	}
-	ready, err := sys.Retry(func() (int, error) {
-		return unix.Poll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, timeout)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("wait for the proxy: %w", err)
-	}
-	if ready == 0 {
-		return nil, fmt.Errorf("wait for the proxy to start the peers: %w", context.DeadlineExceeded)
-	}
-	b := make([]byte, maxHello)
-	n, err := sys.Retry(func() (int, error) { return unix.Read(channel, b) })
-	if err != nil || n == 0 {
-		return nil, fmt.Errorf("%w before it had started the peers", ErrDied)
-	}
-	return decodeHello(b[:n])
-}
-
-func decodeHello(b []byte) ([]int, error) {
-	var h hello
-	if err := json.Unmarshal(b, &h); err != nil {
-		return nil, fmt.Errorf("the proxy's first message: %w", err)
-	}
-	if h.Error != "" {
-		return nil, errors.New(h.Error)
-	}
-	for _, pid := range h.Peers {
-		if pid <= 1 {
-			return nil, fmt.Errorf("the proxy's first message: %d is not the pid of a peer", pid)
-		}
-	}
-	return h.Peers, nil
-}
-
 // reapOrphans waits for the processes that the peers leave behind. The peers themselves
 // stay as zombies when they die, for everybody to see in /proc, how they ended included;
 // that is part of a checkpoint, as a status kept elsewhere would not be.
-func (s *server) reapOrphans() {
+func (s *Server) reapOrphans() {
 	keep := make(map[int]bool, len(s.peers))
 	for _, pid := range s.peers {
 		keep[pid] = true
@@ -246,7 +189,8 @@ func deadChild() int {
 		signal, errno, code, _, pid int32
 		_                           [108]byte
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+		unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
 	if errno != 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"encoding/binary"
@@ -7,24 +7,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Numbers of system calls that the kernel gives to all architectures alike, of which package unix has no names.
+// Numbers of system calls that the kernel gives to all architectures alike, of which package unix
+// has no names.
 const (
 	ioUringSetup    = 425
 	ioUringRegister = 427 // io_uring_enter is between them
 )
 
-// Filters is how many filters of system calls a peer has from the beginning. It touches no call of a restore.
+// Filters is how many filters of system calls a peer has from the beginning. It touches no call of
+// a restore.
 const Filters = 1
 
 // code32 is the code segment of programs for 32 bits: they have other system calls.
 const code32 = 0x23
 
-// refused is a seccomp filter that answers system calls as a kernel without them: ENOSYS. Programs try
-// such calls and have another way.
+// refused is a seccomp filter that answers system calls as a kernel without them: ENOSYS. Programs
+// try such calls and have another way.
 //
-// io_uring and asynchronous I/O (io_setup) are refused to every peer: what the kernel does for them meanwhile shows in no
-// thread and no socket, so that nobody could tell when the peer is quiescent, and neither kind of checkpoint has the rings.
-// getrandom is refused where random numbers are chosen: programs read /dev/urandom then, which is a file of chosen ones.
+// io_uring and asynchronous I/O (io_setup) are refused to every peer: what the kernel does for them
+// meanwhile shows in no thread and no socket, so that nobody could tell when the peer is quiescent,
+// and neither kind of checkpoint has the rings. getrandom is refused where random numbers are
+// chosen: programs read /dev/urandom then, which is a file of chosen ones.
 func refused(getrandom bool) []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -53,8 +56,9 @@ func refused(getrandom bool) []unix.SockFilter {
 	}
 }
 
-// refuse filters the system calls of the program. A program that is not for 64 bits is left alone, and so is one whose file
-// gives it other capabilities than those of the proxy, so that it may not have a filter.
+// refuse filters the system calls of the program. A program that is not for 64 bits is left alone,
+// and so is one whose file gives it other capabilities than those of the proxy, so that it may not
+// have a filter.
 func (t *tracee) refuse(getrandom bool) {
 	if t.start.Cs == code32 || t.err != nil {
 		return
@@ -76,7 +80,8 @@ func (t *tracee) refuse(getrandom bool) {
 	before := t.peek(uintptr(at), len(b))
 	t.poke(uintptr(at), b)
 	// Older kernels slow programs with a filter down, unless they are asked not to.
-	t.call("filter its system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, at)
+	t.call("filter its system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, at)
 	if errors.Is(t.err, unix.EACCES) && !getrandom {
 		t.err = nil
 	}

@@ -1,4 +1,4 @@
-package proxy
+package server
 
 import (
 	"encoding/binary"
@@ -8,25 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
-
-// VDSO is a library that stands in for the one which the kernel maps into a program: it
-// makes the time and random numbers of programs that do not use the C library. Addresses
-// are relative to where it is mapped; what is mapped is whole pages.
-type VDSO struct {
-	File     string // as seen from inside the group
-	Size     uint64
-	Segments []Segment
-	State    uint64 // address of Key and Start, 8 bytes each
-	Key      uint64 // what random numbers follow from
-	Start    int64  // when the clock starts, in seconds of Unix time
-}
-
-// Segment is a part of the file of a VDSO.
-type Segment struct {
-	Address, Offset, Size uint64
-	Writable              bool
-}
 
 const page = 4096
 
@@ -37,9 +20,10 @@ type tracee struct {
 	err   error // the first one: what follows does nothing
 }
 
-// begin lets a program go that stands at its first instruction and is traced by this thread. Before, it maps the VDSO that
-// the program is to find, if there is one, and has system calls refused to it.
-func begin(pid int, p Command) error {
+// begin lets a program go that stands at its first instruction and is traced by this thread.
+// Before, it maps the VDSO that the program is to find, if there is one, and has system calls
+// refused to it.
+func letGo(pid int, p protocol.Command) error {
 	t := &tracee{pid: pid}
 	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))
 	pc := uintptr(t.start.Rip)
@@ -109,9 +93,10 @@ func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
 }
 
 // mapVDSO returns where it is mapped.
-func (t *tracee) mapVDSO(v *VDSO) uint64 {
+func (t *tracee) mapVDSO(v *protocol.VDSO) uint64 {
 	const private, anonymous, fixed = unix.MAP_PRIVATE, unix.MAP_ANONYMOUS, unix.MAP_FIXED
-	base := t.call("map memory", unix.SYS_MMAP, 0, v.Size+page, unix.PROT_READ|unix.PROT_WRITE, private|anonymous, ^uint64(0), 0)
+	base := t.call("map memory", unix.SYS_MMAP, 0, v.Size+page, unix.PROT_READ|unix.PROT_WRITE,
+		private|anonymous, ^uint64(0), 0)
 	scratch := base + v.Size
 	t.poke(uintptr(scratch), append([]byte(v.File), 0))
 	fd := t.call("open "+v.File, unix.SYS_OPEN, scratch, unix.O_RDONLY, 0)
