@@ -92,7 +92,12 @@ func TestVisit(t *testing.T) {
 	if err := v.End(); err != nil {
 		t.Error(err)
 	}
-	// The checker is served again, over the same channel.
+	checkServed(t, channel)
+}
+
+// checkServed makes sure that the checker is served again, over the same channel.
+func checkServed(t *testing.T, channel int) {
+	t.Helper()
 	c := protocol.Request{Op: protocol.OpBind, Sequence: 7, ID: 9999,
 		Address: Address{At: netip.MustParseAddrPort("127.0.0.1:1")}}
 	if err := seqpacket.Send(channel, c.Encode(), nil); err != nil {
