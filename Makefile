@@ -1,37 +1,47 @@
-# make demo    install what is missing (Debian, as root), build, and find the bug in scpto
-# make test    the same with the servers of all profiles, and all tests
-# make twins   the race detector against the native one, on small programs that use the standard library, and a twin of it
-# make programs 10,000 random programs against brute force: the search, and real Go against an abstract machine
-# make pairs   1,000 generated programs with generated peers, and all examples: no way to check them makes a difference
-# make scripts thousands of random programs over sockets, timers, files, contexts and maps: the reduction loses nothing
-# make std     the standard library's own tests under control; UPDATE=1 lists anew what passes
-# make bench   what must not get slower, compared with scripts/bench/kept.txt; ALL=1 measures everything
-# make fuzz    every fuzz target, TIME=1m each
-# make cases   what was once judged wrongly, TIMES=50 times, beside other load: each verdict is right, each time
-# make kills   1,000 daemons, proxies, peers and checkers are killed at random moments: nothing may stay
-# make soak    a million executions, and 100,000 checkpoints and restores: nothing may grow
-# make versions the same programs built with all supported releases of Go, which are downloaded
-# make table2  the experiments of the paper, each with the strategy that is best for it
-# make adaptive strategy adaptive against the others, on each example with peers, five times
-# make libraries clients and servers made with popular libraries, which are downloaded
-# make servers clients of real servers, of databases, names, mail and others: a table of what is found, and how fast
-# make lint    vet, staticcheck, and the rules of the house
-# make house   how the project is built, in numbers: before it was rebuilt, now, and what is wanted
-# make build   bin/tandem and what it starts
-# make clean   remove bin
+# make demo       install what is missing (Debian, as root), build, and find the bug in scpto
+# make test       install the servers of all profiles too, and run all tests
+# make build      bin/tandem and what it starts
+# make lint       vet, staticcheck, and the rules of the house
+# make house      measures of the code: before it was rebuilt, now, and what is wanted
+# make bench      what must not get slower, compared with scripts/bench/kept.txt; ALL=1: everything
+# make fuzz       every fuzz target, TIME=1m each
+# make versions   the same programs built with all supported releases of Go, which are downloaded
+#
+# Longer tests:
+# make twins      the race detector against the native one, and against a simple twin
+# make programs   10,000 random programs: the search against brute force, Go against a model of it
+# make scripts    random programs over sockets, timers, files, contexts and maps: the reduction
+#                 loses nothing
+# make pairs      1,000 generated programs with generated peers, and all examples, in all ways
+# make delays     generated programs, with servers that answer late
+# make std        the standard library's own tests under control; UPDATE=1 lists anew what passes
+# make deep       all cases of the tests of which make test runs a part
+# make cases      what was once judged wrongly, TIMES=50 times, beside other load
+# make kills      1,000 daemons, proxies, peers and checkers are killed at random: nothing may stay
+# make soak       a million executions, 100,000 checkpoints and restores: nothing may grow
+#
+# Experiments:
+# make table2     those of the paper, with the best strategy, beside the paper's own numbers
+# make adaptive   strategy adaptive against the others, on each example with peers, five times
+# make libraries  clients and servers made with popular libraries, which are downloaded
+# make servers    clients of real servers: a table of what is found, and how fast
+# make clean      remove bin
 
 GO ?= go
-EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget keepalive alphabet alphabet/server download redis library tickets sshd
+EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget keepalive alphabet alphabet/server download redis \
+	library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 
 # One static binary for each process; some examples are peers of others.
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz cases kills versions table2 adaptive libraries servers lint house clean
+.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
+	cases kills versions table2 adaptive libraries servers lint house clean
 all: build
 
-# The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed: peers/shim/shim.go.
+# The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
+# (peers/shim/shim.go).
 peers/shim/src/nd.so: $(wildcard peers/shim/src/*.c)
 peers/shim/src/%.so: peers/shim/src/%.c peers/shim/src/build.sh
 	cd peers/shim/src && sh build.sh $*
@@ -49,7 +59,8 @@ setup:
 
 # The demo is to find a bug, so tandem is to exit with 1, "violated".
 demo: setup build
-	@status=0; bin/tandem check ./examples/scpto -c examples/scpto/tandem.yaml -o bin/scpto.counterexample || status=$$?; \
+	@status=0; bin/tandem check ./examples/scpto -c examples/scpto/tandem.yaml \
+		-o bin/scpto.counterexample || status=$$?; \
 	if [ $$status -ne 1 ]; then \
 		echo "demo: tandem should have found the bug and exited with 1; it exited with $$status" >&2; \
 		exit 1; \
@@ -71,10 +82,12 @@ programs: setup build
 	PROGRAMS=10000 $(GO) test ./check -run TestProgramsAgainstTwin -count=1 -v -timeout 2h
 
 scripts: setup build
-	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 2h -socket-scripts 3000 -thing-scripts 400
+	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 2h \
+		-socket-scripts 3000 -thing-scripts 400
 
 pairs: setup build
-	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v -timeout 12h -deep
+	PAIRS=1000 EXAMPLES=all $(GO) test ./check -run 'TestPairs|TestExamplesInAllWays' -count=1 -v \
+		-timeout 12h -deep
 
 delays: setup build
 	$(GO) test ./check -run 'TestDelays$$|TestOrderOfDelays' -count=1 -v -timeout 6h -delays 500
@@ -84,7 +97,8 @@ DEEP = ./check ./ckptd ./cmd/tandem ./examples/gallery
 deep: PEERS = all
 deep: setup build
 	PROGRAMS=300 $(GO) test $(DEEP) -p 2 -count=1 -timeout 3h -deep
-	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 1h -socket-scripts 30 -thing-scripts 12
+	$(GO) test ./check -run 'TestSocketScripts|TestThings' -count=1 -timeout 1h \
+		-socket-scripts 30 -thing-scripts 12
 	$(GO) test ./ckptd -run 'TestSoak|TestKillsAtRandom' -count=1 -timeout 1h -soak 2000 -kills 24
 	$(GO) test ./explore -count=1 -timeout 1h -rapid.checks 100
 
@@ -104,22 +118,32 @@ fuzz: build
 	$(GO) run ./scripts/fuzz -time $(or $(TIME),1m)
 
 # Programs that Tandem has judged wrongly at some time, each with the right answer.
-CASES = atomics datagrams dial families faults leaks library others races refused temporary testerrors timers waiting
+CASES = atomics datagrams dial families faults leaks library others races refused temporary \
+	testerrors timers waiting
 cases: PEERS = all
 cases: setup build
-	scripts/beside-load.sh $(GO) test ./cmd/tandem -run 'TestScripts/($(subst $() $(),|,$(CASES)))$$' -count=$(or $(TIMES),50) -timeout 24h
-	scripts/beside-load.sh $(GO) test ./check -run 'Livelocks|TestHolders|TestLeaks|TestPendingResume|TestDelays' -count=$(or $(TIMES),50) -timeout 24h
+	scripts/beside-load.sh $(GO) test ./cmd/tandem -run 'TestScripts/($(subst $() $(),|,$(CASES)))$$' \
+		-count=$(or $(TIMES),50) -timeout 24h
+	scripts/beside-load.sh $(GO) test ./check \
+		-run 'Livelocks|TestHolders|TestLeaks|TestDelays' -count=$(or $(TIMES),50) -timeout 24h
+	scripts/beside-load.sh $(GO) test ./sut -run TestPendingResume -count=$(or $(TIMES),50) -timeout 24h
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000
 
-# What make test does with the release in use is done with the others.
+# What make test does with the release in use is done with the others. Tandem itself needs Go 1.26,
+# so it is built and vetted with what is newer only.
 OTHERS = go1.25.0 go1.27.0
 RELEASES = go1.25.0 $(shell $(GO) env GOVERSION) go1.27.0
+NEWER = go1.27.0
 comma = ,
 versions:
+	for release in $(NEWER); do \
+		GOTOOLCHAIN=$$release CGO_ENABLED=0 $(GO) build ./... || exit 1; \
+		GOTOOLCHAIN=$$release $(GO) vet ./... || exit 1; done
 	$(GO) test ./check -run TestReleasesAgree -v -timeout 20m -releases $(subst $() $(),$(comma),$(RELEASES))
-	for release in $(OTHERS); do $(GO) test ./sut -run TestOperations -timeout 20m -release $$release || exit 1; done
+	for release in $(OTHERS); do \
+		$(GO) test ./sut -run TestOperations -timeout 20m -release $$release || exit 1; done
 
 table2: setup build
 	@$(GO) run ./examples/paper
@@ -127,7 +151,8 @@ table2: setup build
 adaptive: PEERS = all
 adaptive: setup build
 	@for example in $(EXAMPLES_WITH_PEERS); do \
-		bin/tandem compare ./examples/$$example --strategies $(STRATEGIES) --repeat $(or $(REPEAT),5) 2>/dev/null; [ $$? -le 2 ] || exit 1; done
+		bin/tandem compare ./examples/$$example --strategies $(STRATEGIES) \
+			--repeat $(or $(REPEAT),5) 2>/dev/null; [ $$? -le 2 ] || exit 1; done
 
 libraries: PEERS = all
 libraries: setup build
