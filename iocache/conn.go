@@ -51,14 +51,14 @@ type place struct {
 }
 
 // mustAccept panics unless in is an input that the SUT can give here at all.
-func (n place) mustAccept(in Input) {
+func (n place) mustAccept(in *Input) {
 	if objection := n.objection(in); objection != "" {
 		invariant.Failf("iocache: %s", objection)
 	}
 }
 
 // objection says why the SUT cannot give an input here; empty if it can.
-func (n place) objection(in Input) string {
+func (n place) objection(in *Input) string {
 	switch in.Kind {
 	case Connect, Listen:
 		if in.Name != "" && (in.Conn != 0 || n.kind != 0 && n.kind != Choose) {
@@ -94,7 +94,7 @@ func (n place) objection(in Input) string {
 }
 
 // reaches says whether the group can notice the input.
-func (n place) reaches(in Input) bool {
+func (n place) reaches(in *Input) bool {
 	if in.Opens() || in.Kind == Choose || in.Kind == Pass {
 		return true
 	}
@@ -119,7 +119,7 @@ func (n place) plausible(in Input, r Reaction) error {
 			"with a positive one",
 			in, r.Refused)
 	}
-	if !n.reaches(in) {
+	if !n.reaches(&in) {
 		if !r.Empty() {
 			return fmt.Errorf("iocache: %v cannot reach the peers, so they cannot react with %v", in, r)
 		}

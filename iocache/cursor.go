@@ -125,17 +125,17 @@ func (x *Cursor) Compare(in Input, got Reaction) (known bool, err error) {
 		x.move(i, unknown)
 		return false, nil
 	}
-	next, want, _, hit, err := x.cache.lookup(cur, local)
-	if err != nil {
+	var f found
+	if err := x.cache.lookup(cur, &local, &f); err != nil {
 		return false, err
 	}
-	if !hit {
+	if !f.hit {
 		x.move(i, unknown)
 		return false, nil
 	}
-	x.move(i, next)
-	if got = got.Normal(); !x.cache.same(next, want, got) {
-		err := x.cache.repeatedDifferently(cur, local, want, got)
+	x.move(i, f.next)
+	if got = got.Normal(); !x.cache.same(f.next, f.served, got) {
+		err := x.cache.repeatedDifferently(cur, local, f.served, got)
 		if i, ok := err.(*Inconsistency); ok {
 			i.Reordered = true
 		}

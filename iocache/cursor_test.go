@@ -52,7 +52,7 @@ func (w *peersTwin) perform(g *groupTwin, tree string, in Input) Reaction {
 	in.Name = ""
 	part := w.part(g, tree)
 	if in.Kind != Send {
-		if in.Kind == Choose || (place{conns: part.conns}).reaches(in) {
+		if in.Kind == Choose || (place{conns: part.conns}).reaches(&in) {
 			g.histories[tree] = g.histories[tree].with(in)
 		}
 		return part.perform(in)
@@ -60,7 +60,7 @@ func (w *peersTwin) perform(g *groupTwin, tree string, in Input) Reaction {
 	var r Reaction
 	for _, b := range in.Data {
 		// else the rest reaches nobody
-		if in.Data = []byte{b}; (place{conns: part.conns}).reaches(in) {
+		if in.Data = []byte{b}; (place{conns: part.conns}).reaches(&in) {
 			g.histories[tree] = g.histories[tree].with(in)
 			r = join(r, part.perform(in))
 		}

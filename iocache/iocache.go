@@ -131,15 +131,16 @@ func New(limits Limits) *Cache {
 //
 // A hit costs one table access per edge, whatever the depth. The error is a *SpillError.
 func (c *Cache) Lookup(cur NodeID, in Input) (next NodeID, served Reaction, rest Input, hit bool, err error) {
-	next, served, rest, hit, err = c.lookup(cur, in)
-	switch {
+	var f found
+	switch err := c.lookup(cur, &in, &f); {
 	case err != nil:
-	case hit:
+		return cur, Reaction{}, Input{}, false, err
+	case f.hit:
 		c.hits++
 	default:
 		c.misses++
 	}
-	return next, served, rest, hit, err
+	return f.next, f.served, f.rest, f.hit, nil
 }
 
 // Record adds what the group, standing at cur, has answered to in, and returns
@@ -151,11 +152,11 @@ func (c *Cache) Lookup(cur NodeID, in Input) (next NodeID, served Reaction, rest
 // same answer again is allowed and changes nothing.
 func (c *Cache) Record(cur NodeID, in Input, r Reaction) (NodeID, error) {
 	at := c.place(cur)
-	at.mustAccept(in)
+	at.mustAccept(&in)
 	if err := at.plausible(in, r); err != nil {
 		return cur, err
 	}
-	if !at.reaches(in) {
+	if !at.reaches(&in) {
 		return cur, nil
 	}
 	record := c.recordControl

@@ -10,29 +10,44 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-func (c *Cache) lookup(cur NodeID, in Input) (NodeID, Reaction, Input, bool, error) {
+// found is what the cache has of the answer to an input, as Lookup returns it.
+type found struct {
+	next   NodeID
+	served Reaction
+	rest   Input
+	hit    bool
+}
+
+// lookup looks an input up. It is given where to put what it finds, and takes the input by its
+// address, since both are large and every hit comes by here.
+func (c *Cache) lookup(cur NodeID, in *Input, f *found) (err error) {
 	at := c.place(cur)
 	at.mustAccept(in)
-	if !at.reaches(in) {
-		return cur, Reaction{}, Input{}, true, nil
+	f.next = cur
+	switch {
+	case !at.reaches(in):
+		f.hit = true
+	case in.Kind == Send:
+		return c.lookupSend(in, f)
+	default:
+		child, ok := c.control(cur, in)
+		if !ok {
+			f.rest = *in
+			return nil
+		}
+		f.next = child
+		f.served, err = c.reactionOf(child)
+		f.hit = err == nil
 	}
-	if in.Kind == Send {
-		return c.lookupSend(cur, in)
-	}
-	child, ok := c.control(cur, in)
-	if !ok {
-		return cur, Reaction{}, in, false, nil
-	}
-	r, err := c.reactionOf(child)
-	return child, r, Input{}, err == nil, err
+	return err
 }
 
 // lookupSend walks down while bytes and edges agree. The walk may pass branching
 // points; what counts is the last answered node.
-func (c *Cache) lookupSend(cur NodeID, in Input) (NodeID, Reaction, Input, bool, error) {
-	var served model.Joined
-	last, rest := cur, in.Data // the last answered node and what is left there
-	at, left := cur, in.Data
+func (c *Cache) lookupSend(in *Input, f *found) error {
+	var served model.Joined // of several answers
+	answers, rest := 0, in.Data
+	at, left := f.next, in.Data
 	for len(left) > 0 {
 		child := c.child(sendEdge(at, in.Conn, left[0]))
 		if child == Root {
@@ -46,21 +61,32 @@ func (c *Cache) lookupSend(cur NodeID, in Input) (NodeID, Reaction, Input, bool,
 		if !n.answered {
 			continue
 		}
-		last, rest = at, left
+		f.next, rest = at, left // the last answered node and what is left there
 		r, err := c.reactionOf(child)
 		if err != nil {
-			return cur, Reaction{}, Input{}, false, err
+			return err
 		}
-		served.Add(r)
+		switch answers++; answers {
+		case 1: // mostly it is the only one
+			f.served = r
+		case 2:
+			served.Add(f.served)
+			fallthrough
+		default:
+			served.Add(r)
+		}
 		if c.states[n.conns][in.Conn].gone() {
 			rest = nil // the remaining bytes reach nobody
 			break
 		}
 	}
-	if len(rest) == 0 {
-		return last, served.Reaction, Input{}, true, nil
+	if answers > 1 {
+		f.served = served.Reaction
 	}
-	return last, served.Reaction, Input{Kind: Send, Conn: in.Conn, Data: rest}, false, nil
+	if f.hit = len(rest) == 0; !f.hit {
+		f.rest = Input{Kind: Send, Conn: in.Conn, Data: rest}
+	}
+	return nil
 }
 
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
@@ -77,7 +103,7 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 		}
 		return to, err
 	}
-	if child, ok := c.control(from, in); ok {
+	if child, ok := c.control(from, &in); ok {
 		want, err := c.reactionOf(child)
 		if err == nil && !c.same(child, want, r) {
 			err = c.repeatedDifferently(from, in, want, r)
@@ -276,7 +302,7 @@ func (c *Cache) Restore(e Entry) error {
 	if e.At < 0 || int(e.At) >= len(c.nodes) || !c.nodes[e.At].answered {
 		return fmt.Errorf("iocache: a record follows place %d, which there is not", e.At)
 	}
-	if objection := c.place(e.At).objection(e.Input); objection != "" {
+	if objection := c.place(e.At).objection(&e.Input); objection != "" {
 		return errors.New("iocache: " + objection)
 	}
 	_, err := c.Record(e.At, e.Input, e.Reaction)
@@ -288,7 +314,7 @@ func (c *Cache) Restore(e Entry) error {
 // nothing has changed. An *Inconsistency says that the caches have other answers.
 func (c *Cache) Follow(other *Cache, e Entry) (here Entry, isNew bool, err error) {
 	at, ok := c.counterpart(other, e.At)
-	if !ok || c.place(at).objection(e.Input) != "" {
+	if !ok || c.place(at).objection(&e.Input) != "" {
 		return e, false, fmt.Errorf("iocache: the inputs that lead to place %d do not lead anywhere in "+
 			"the other cache", e.At)
 	}
@@ -313,7 +339,7 @@ func (c *Cache) counterpart(other *Cache, n NodeID) (at NodeID, ok bool) {
 		case in.Kind == Send:
 			at, ok = c.afterSend(at, in)
 		default:
-			at, ok = c.control(at, in)
+			at, ok = c.control(at, &in)
 		}
 		if !ok {
 			return at, false

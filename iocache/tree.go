@@ -167,7 +167,7 @@ func (t *placeTree) children(n NodeID) []NodeID {
 }
 
 // control finds the child of any input but a Send.
-func (t *placeTree) control(from NodeID, in Input) (NodeID, bool) {
+func (t *placeTree) control(from NodeID, in *Input) (NodeID, bool) {
 	if in.Name != "" {
 		tree, ok := t.treeOf(from, in.Name)
 		if !ok {
@@ -175,7 +175,7 @@ func (t *placeTree) control(from NodeID, in Input) (NodeID, bool) {
 		}
 		from = tree
 	}
-	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn), label: labelOf(in)}
+	e := edge{from: from, kind: in.Kind, conn: int32(in.Conn), label: labelOf(*in)}
 	child := t.child(e)
 	return child, child != Root
 }

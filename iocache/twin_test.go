@@ -58,7 +58,7 @@ func (s *simulated) perform(in Input) Reaction {
 		return r.Normal()
 	}
 	place := place{conns: s.conns}
-	if !place.reaches(in) {
+	if !place.reaches(&in) {
 		return r
 	}
 	switch in.Kind {
@@ -277,7 +277,7 @@ func (w world) after(h history) *simulated {
 // unreachable says whether the input cannot reach the group.
 func (w world) unreachable(h history, in Input) bool {
 	place := place{conns: w.after(h).conns}
-	return !place.reaches(in)
+	return !place.reaches(&in)
 }
 
 // between is what the group does on the way from one place to another.
