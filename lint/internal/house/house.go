@@ -57,6 +57,7 @@ type Package struct {
 	Outside   []string // exported names that are declared outside the face
 	Sentences []int    // words of each sentence of the comments
 	Imports   []string // packages of the module that it imports, from the root
+	support   int      // of a sum: lines of packages that only tests use
 }
 
 // Type is a type of a package.
