@@ -62,7 +62,8 @@ func verdictOf(v report.Verdict) error {
 	return verdictError(exitUnknown)
 }
 
-func run(ctx context.Context, args []string) int {
+// rootCommand has all commands below it.
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tandem",
 		Short: "Model checker for Go programs that talk to real peers",
@@ -78,6 +79,12 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(),
 		peersCommand(), ckptdCommand(), doctorCommand())
+	return root
+}
+
+// run runs a command to its end and returns the exit code.
+func run(ctx context.Context, args []string) int {
+	root := rootCommand()
 	root.SetArgs(likeGoTest(args))
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError

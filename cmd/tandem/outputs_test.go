@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/report"
+)
+
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there")
+	if err := os.WriteFile(there, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writable("", there, filepath.Join(dir, "new"), os.DevNull); err != nil {
+		t.Error(err)
+	}
+	for file, want := range map[string]string{
+		dir:                                  "it is a directory",
+		filepath.Join(dir, "missing", "new"): "name a file in a directory that there is",
+	} {
+		if err := writable(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("trying has left %v", left)
+	}
+	if text, _ := os.ReadFile(there); string(text) != "kept" {
+		t.Errorf("trying has changed the file: %q", text)
+	}
+}
+
+// TestKeepRecording: what cannot be saved where it should be is saved elsewhere, and that is said.
+func TestKeepRecording(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	recording := &report.Recording{
+		Program: report.Program{Package: "./x", Build: "abc", GoVersion: "go1.26"},
+		Expect:  report.Expectation{Outcome: "panic", EventLog: "0123"},
+	}
+	var warnings bytes.Buffer
+	wanted := filepath.Join(t.TempDir(), "x.counterexample")
+	if file, err := keepRecording(&warnings, wanted, recording); file != wanted || err != nil ||
+		warnings.Len() > 0 {
+		t.Errorf("%s, %v, %s", file, err, &warnings)
+	}
+	missing := filepath.Join(t.TempDir(), "missing", "x.counterexample")
+	file, err := keepRecording(&warnings, missing, recording)
+	if err != nil || !strings.HasPrefix(file, os.TempDir()) || filepath.Base(file) != filepath.Base(missing) {
+		t.Errorf("%s, %v", file, err)
+	}
+	if !strings.Contains(warnings.String(), "the counterexample is in "+file) {
+		t.Errorf("nobody is told: %q", &warnings)
+	}
+	if _, err := report.Load(file); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	if _, err := keepRecording(&warnings, missing, recording); err == nil ||
+		!strings.Contains(err.Error(), "nor elsewhere") {
+		t.Errorf("%v, want that it is nowhere", err)
+	}
+}
