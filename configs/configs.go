@@ -231,6 +231,7 @@ func ParseSelfCheck(which string) (int, error) {
 	return n, nil
 }
 
+// validPackage reports whether a pattern is an import path, or one with /... at its end.
 func validPackage(pattern string) bool {
 	path := strings.TrimSuffix(pattern, "/...")
 	return path != "" && fs.ValidPath(path) && path != "." &&

@@ -22,6 +22,7 @@ type profileText struct {
 	ReadyTimeout string `yaml:"ready_timeout,omitempty"`
 }
 
+// peerText is an entry under peers, with its keys in the order in which they are printed.
 type peerText struct {
 	Name    string
 	Command []string   `yaml:",flow"`
@@ -36,12 +37,14 @@ type peerText struct {
 	Clock   string     `yaml:",omitempty"`
 }
 
+// prepareText is an entry under prepare.
 type prepareText struct {
 	Path     string
 	Command  []string `yaml:",flow"`
 	Programs []string `yaml:",flow"`
 }
 
+// fileText is an entry under files. It has one of content, base64 and from.
 type fileText struct {
 	Path    string
 	Content *string `yaml:",omitempty"`

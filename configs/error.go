@@ -42,6 +42,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// orNil is the error, its problems in the order of their lines, or nil if there are none.
 func (e *Error) orNil() error {
 	if len(e.Problems) == 0 {
 		return nil

@@ -72,6 +72,7 @@ func (f *Faults) narrow(word string) error {
 // SetFaults makes these the faults of the world.
 func (c *Config) SetFaults(f Faults) { f.setTo(&c.World) }
 
+// setTo makes these the faults of an environment.
 func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
 }

@@ -69,4 +69,5 @@ func validHost(name string) bool {
 		!strings.HasPrefix(name, ".") && !strings.Contains(name, "..")
 }
 
+// hostLetters are allowed in the name of a host, besides dots.
 const hostLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"

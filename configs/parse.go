@@ -52,6 +52,7 @@ type groupKeys struct {
 	AnyArrival   bool           `mapstructure:"any_arrival"`
 }
 
+// peerEntry is an entry under peers. What is nil or empty was not given.
 type peerEntry struct {
 	Name    string
 	Command []string
@@ -73,6 +74,7 @@ type peerEntry struct {
 	Arguments []string
 }
 
+// fileEntry is an entry under files. What is nil was not given.
 type fileEntry struct {
 	Path    string
 	Content *string
@@ -226,6 +228,8 @@ func (d document) config(b beside) (Config, []Problem) {
 	return c, problems
 }
 
+// group puts the peers together, each with what its profile brings along, and then the files and
+// binds that the configuration itself has.
 func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	if len(d.Peers) == 0 {
 		return peers.Group{}, nil

@@ -11,6 +11,7 @@ const (
 	maxYear = 2200
 )
 
+// day is that of UTC, which has no other lengths.
 const day = 24 * time.Hour
 
 // DefaultDate is the date of a check that begins now: the end of that day, by UTC. So two checks

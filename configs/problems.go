@@ -23,6 +23,7 @@ func (c Config) problems() []Problem {
 // list collects problems.
 type list []Problem
 
+// add appends a problem with the value of a key.
 func (l *list) add(key, format string, a ...any) {
 	*l = append(*l, Problem{Key: key, What: fmt.Sprintf(format, a...)})
 }

@@ -17,8 +17,10 @@ type field struct {
 	fields map[string]field // of a record
 }
 
+// shape is what kind of value a key has.
 type shape uint8
 
+// The shapes.
 const (
 	text     shape = iota // a scalar, taken literally: 2 and "2" are the same
 	integer               // a decimal number
@@ -31,6 +33,7 @@ const (
 	records               // a list of such mappings
 )
 
+// String is the shape in the words of messages.
 func (s shape) String() string {
 	return [...]string{
 		text:     "a text",
@@ -137,6 +140,7 @@ type reader struct {
 	problems []Problem
 }
 
+// report notes what is wrong at a node. Reading goes on, so that all problems are found at once.
 func (r *reader) report(key string, n *yaml.Node, format string, a ...any) {
 	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: fmt.Sprintf(format, a...)})
 }
@@ -214,6 +218,7 @@ func (r *reader) children(key string, n *yaml.Node, kind yaml.Kind, want shape) 
 	return nil, false
 }
 
+// kindName is what a node is, in the words of messages.
 func kindName(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -225,6 +230,7 @@ func kindName(n *yaml.Node) string {
 	}
 }
 
+// texts reads a list of texts.
 func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.SequenceNode, texts)
 	list := make([]string, len(children))
@@ -237,6 +243,7 @@ func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 	return list, ok
 }
 
+// pairs reads a mapping from text to text, in the order of the file.
 func (r *reader) pairs(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, pairs)
 	var list []pair
@@ -255,6 +262,7 @@ func (r *reader) pairs(key string, n *yaml.Node) (any, bool) {
 	return list, ok
 }
 
+// records reads a list of mappings that have the same fields.
 func (r *reader) records(key string, n *yaml.Node, fields map[string]field) (any, bool) {
 	children, ok := r.children(key, n, yaml.SequenceNode, records)
 	list := make([]any, len(children))
@@ -267,6 +275,8 @@ func (r *reader) records(key string, n *yaml.Node, fields map[string]field) (any
 	return list, ok
 }
 
+// record reads a mapping. A key that is not known is reported, with the one that may have been
+// meant.
 func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, record)
 	values := map[string]any{}

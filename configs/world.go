@@ -69,6 +69,7 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 	return w, problems
 }
 
+// input is the standard input of the program, from the configuration or from a file beside it.
 func (k worldKeys) input(read func(string) ([]byte, error)) ([]byte, error) {
 	switch {
 	case k.Stdin != nil && k.StdinFrom != nil:
@@ -81,6 +82,7 @@ func (k worldKeys) input(read func(string) ([]byte, error)) ([]byte, error) {
 	return nil, nil
 }
 
+// within is an error if a number is not from 1 to most.
 func within(n, most int) error {
 	if n < 1 || n > most {
 		return fmt.Errorf("%d is not allowed: give a number from 1 to %d", n, most)
@@ -88,6 +90,7 @@ func within(n, most int) error {
 	return nil
 }
 
+// validHostname is an error if a name cannot be that of a machine.
 func validHostname(name string) error {
 	if len(name) < 1 || len(name) > 63 {
 		return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens",

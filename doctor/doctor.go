@@ -66,6 +66,7 @@ func patchedGo(ctx context.Context) (string, error) {
 	return t.Version + ", patched in " + t.Root, nil
 }
 
+// goFinding puts into words whether a Go distribution can be patched.
 func goFinding(detail string, err error) ckptd.Finding {
 	if err != nil {
 		return ckptd.Finding{Name: "Go", Detail: err.Error(),
@@ -74,6 +75,7 @@ func goFinding(detail string, err error) ckptd.Finding {
 	return ckptd.Finding{Name: "Go", OK: true, Detail: detail}
 }
 
+// exists reports whether there is a file of this name.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -38,6 +38,7 @@ func ProfileState(name string) (string, error) {
 	return text + ".", nil
 }
 
+// stateOf is a finding in one line.
 func stateOf(f ckptd.Finding) string {
 	if f.Fix == "" {
 		return f.Detail

@@ -162,6 +162,7 @@ func Load(path string) (*Recording, error) {
 	return r, nil
 }
 
+// readBounded reads a file that may come from somebody else, and so may be of any size.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -175,6 +176,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
+// encode is the text of a file.
 func encode(r *Recording) ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -197,11 +199,13 @@ func encode(r *Recording) ([]byte, error) {
 	return text.Bytes(), err
 }
 
+// sumOf is the SHA-256 sum of the lines before the last one.
 func sumOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
+// decode reads the text of a file. An error names the line, and says what to do.
 func decode(text []byte) (*Recording, error) {
 	body, err := checkFrame(text)
 	if err != nil {
@@ -331,6 +335,7 @@ func (r *Recording) validate() error {
 // maxAlternatives is how many alternatives an operation can have.
 const maxAlternatives = 1 << 16
 
+// validate checks what the types leave open: what belongs to one kind of input only.
 func (e Exchange) validate() error {
 	opens := e.Input.Opens()
 	switch e.Input.Kind {
@@ -396,6 +401,7 @@ func writeAtomically(path string, text []byte) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
+// writeTo writes to something that is no file, and so cannot be replaced.
 func writeTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

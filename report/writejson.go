@@ -26,6 +26,7 @@ type document struct {
 	Assumed    assumedElement     `json:"assumed"`
 }
 
+// violationElement is a violation in short.
 type violationElement struct {
 	Outcome     string   `json:"outcome"`
 	Message     string   `json:"message,omitempty"`
@@ -36,6 +37,7 @@ type violationElement struct {
 	File        string   `json:"file,omitempty"`
 }
 
+// countsElement says how much work the search was.
 type countsElement struct {
 	Executions  int     `json:"executions"`
 	Redundant   int     `json:"redundant"`
@@ -51,6 +53,7 @@ type countsElement struct {
 	Seconds     float64 `json:"seconds"`
 }
 
+// assumedElement is what the verdict rests on.
 type assumedElement struct {
 	Strategy    string   `json:"strategy,omitempty"`
 	Scope       string   `json:"scope,omitempty"`
@@ -59,6 +62,7 @@ type assumedElement struct {
 	Other       []string `json:"other,omitempty"`
 }
 
+// documentOf is a check as a document.
 func documentOf(run Run, violations []Violation) document {
 	n, a := run.Counts, run.Assumptions
 	d := document{
@@ -83,8 +87,10 @@ func documentOf(run Run, violations []Violation) document {
 	return d
 }
 
+// valid replaces bytes that are no UTF-8, which JSON cannot hold.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
+// validAll is valid for a list.
 func validAll(list []string) (out []string) {
 	for _, text := range list {
 		out = append(out, valid(text))

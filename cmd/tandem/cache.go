@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/check"
 )
 
+// cacheCommand is tandem cache, which converts the file of an I/O cache to text and back.
 func cacheCommand() *cobra.Command {
 	fromText := false
 	c := &cobra.Command{

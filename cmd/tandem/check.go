@@ -19,6 +19,8 @@ type oneCheck struct {
 	saveTo     string
 }
 
+// checkCommand is tandem check. Without --resume it needs a package; with it, the saved run has
+// one.
 func checkCommand() *cobra.Command {
 	var f oneCheck
 	c := &cobra.Command{

@@ -11,6 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/report/status"
 )
 
+// ckptdCommand is tandem ckptd, with a command below it for each thing that can be done to a
+// shared checkpoint daemon.
 func ckptdCommand() *cobra.Command {
 	d := check.DefaultDaemon()
 	c := &cobra.Command{
@@ -26,6 +28,8 @@ separate budgets. When a check ends, its peers and images end with it.`,
 	return c
 }
 
+// ckptdStart starts the daemon. In the foreground this process becomes the daemon, so that a
+// service manager can watch it.
 func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 	var foreground bool
 	c := &cobra.Command{
@@ -52,6 +56,7 @@ func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 	return c
 }
 
+// ckptdStop stops the daemon, and refuses to if checks still use it.
 func ckptdStop(d *check.SharedDaemon) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
@@ -64,6 +69,7 @@ func ckptdStop(d *check.SharedDaemon) *cobra.Command {
 	return c
 }
 
+// ckptdStatus prints the status page, or all of what it shows as JSON.
 func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{

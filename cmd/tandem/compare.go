@@ -26,6 +26,7 @@ type compareFlags struct {
 	repeat                       int
 }
 
+// compareCommand is tandem compare. A violation is not made simpler there: only the costs matter.
 func compareCommand() *cobra.Command {
 	f := compareFlags{checkFlags: checkFlags{shrink: "off"}}
 	c := &cobra.Command{
@@ -61,6 +62,8 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 	return c
 }
 
+// run makes the comparison. While a combination runs, its progress is shown; what came of it is
+// then one line.
 func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	config, err := f.load(f.directory(c.Context(), pkg), c.Flags().Changed)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/doctor"
 )
 
+// doctorCommand is tandem doctor. It fails if anything is lacking, so that scripts can ask it.
 func doctorCommand() *cobra.Command {
 	var fix bool
 	c := &cobra.Command{

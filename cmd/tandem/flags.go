@@ -99,6 +99,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 }
 
+// registerBounds adds the flags that end a search, or that leave executions out.
 func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	d := configs.Default().Bounds
 	p.IntVar(&f.bounds.Executions, "executions", 0,
@@ -187,6 +188,7 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	return nil
 }
 
+// set changes a value if a flag was given.
 func set[T any](given bool, to *T, value T) {
 	if given {
 		*to = value
@@ -217,6 +219,7 @@ func (f *checkFlags) request(pkg string, args []string, config configs.Config) (
 // maxShrink bounds --shrink.
 const maxShrink = 1_000_000
 
+// parseShrink reads --shrink: a number of executions, or off, which is none.
 func parseShrink(text string) (int, error) {
 	if text == "off" {
 		return 0, nil
@@ -228,6 +231,7 @@ func parseShrink(text string) (int, error) {
 	return n, nil
 }
 
+// parseViolations reads --violations: a number, or all, which is as many as are ever kept.
 func parseViolations(text string) (int, error) {
 	if text == "all" {
 		return check.MaxViolations, nil

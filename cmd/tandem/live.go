@@ -14,8 +14,10 @@ type liveView struct {
 	ended   chan struct{}
 }
 
+// framesPerSecond is how often the view is drawn at most. People do not read faster.
 const framesPerSecond = 10
 
+// newLiveView begins to show a view on a terminal. It is empty until something is shown.
 func newLiveView(terminal *os.File) *liveView {
 	v := &liveView{
 		program: tea.NewProgram(frame{}, tea.WithOutput(terminal), tea.WithInput(nil),
@@ -29,6 +31,7 @@ func newLiveView(terminal *os.File) *liveView {
 	return v
 }
 
+// show replaces what the view shows.
 func (v *liveView) show(s snapshot) { v.program.Send(s) }
 
 // close clears the view and puts the terminal back as it was.
@@ -37,6 +40,7 @@ func (v *liveView) close() {
 	<-v.ended
 }
 
+// endOfView is the message that ends the view.
 type endOfView struct{}
 
 // frame is what the view shows. It implements tea.Model.
@@ -46,8 +50,10 @@ type frame struct {
 	visible       bool
 }
 
+// Init has nothing to do: the first message brings the content.
 func (f frame) Init() tea.Cmd { return nil }
 
+// Update takes over what a message brings: the size of the terminal, a snapshot, or the end.
 func (f frame) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := message.(type) {
 	case tea.WindowSizeMsg:
@@ -61,6 +67,7 @@ func (f frame) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return f, nil
 }
 
+// View is what is drawn.
 func (f frame) View() tea.View { return tea.NewView(f.text()) }
 
 // Styles of the view. The renderer leaves out what the terminal does not have, and all of them

@@ -26,6 +26,7 @@ func newLog(verbose bool) *zap.Logger {
 // logWriter logs what is written to it, line by line.
 type logWriter struct{ log *zap.Logger }
 
+// Write logs each line by itself. It has no errors: a check does not fail for its log.
 func (w logWriter) Write(p []byte) (int, error) {
 	for line := range bytes.Lines(p) {
 		w.log.Debug(string(bytes.TrimRight(line, "\n")))

@@ -24,6 +24,8 @@ const (
 	exitError    = 3
 )
 
+// main cleans up before it exits, also when a signal ends it: peers and scratch directories must
+// go.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(),
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -49,6 +51,7 @@ func version() string {
 // verdictError ends a command with an exit code other than that of an error.
 type verdictError int
 
+// Error is never shown, since run turns the verdict into an exit code.
 func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // verdictOf is what a command with this verdict ends with.

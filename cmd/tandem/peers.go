@@ -10,6 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/doctor"
 )
 
+// peersCommand is tandem peers, which lists profiles, or shows one.
 func peersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "peers [PROFILE]",
@@ -32,6 +33,8 @@ prints the configuration that it stands for.`,
 	}
 }
 
+// listProfiles prints a line for each profile: its name, its port, what it is, and whether it is
+// installed.
 func listProfiles(c *cobra.Command) error {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, p := range doctor.Profiles() {
@@ -40,6 +43,7 @@ func listProfiles(c *cobra.Command) error {
 	return w.Flush()
 }
 
+// showProfile prints the configuration that a profile stands for.
 func showProfile(c *cobra.Command, name string) error {
 	state, err := doctor.ProfileState(name)
 	if err != nil {

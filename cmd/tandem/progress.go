@@ -70,6 +70,7 @@ func nextLine(now time.Duration) time.Duration {
 	return now + min(max(now, time.Second), time.Minute)
 }
 
+// isTerminal reports whether a file is a terminal that can show a live view.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil && os.Getenv("TERM") != "dumb"
@@ -129,15 +130,18 @@ func (s snapshot) without() (text string) {
 	return text
 }
 
+// rate is how many executions there were in a second, on average.
 func (s snapshot) rate() string {
 	return textutil.Count(int(float64(s.Verdict.Executions) / max(s.Counts.Elapsed.Seconds(), 1e-3)))
 }
 
+// cache says how many inputs the I/O cache answered, and how many it could not.
 func (s snapshot) cache() string {
 	return fmt.Sprintf("%s, %s", textutil.CountOf(s.Counts.Hits, "hit"),
 		textutil.PluralOf(s.Counts.Misses, "miss", "misses"))
 }
 
+// checkpoints says how often the peers were saved and taken back.
 func (s snapshot) checkpoints() string {
 	c := s.Counts
 	return fmt.Sprintf("%s, %s", textutil.CountOf(c.Checkpoints, "checkpoint"),

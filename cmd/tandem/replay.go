@@ -14,6 +14,7 @@ import (
 	"github.com/tandem-mc/tandem/report/text"
 )
 
+// replayCommand is tandem replay. What it replays is a violation, so that is also how it exits.
 func replayCommand() *cobra.Command {
 	var times int
 	var dir, page string

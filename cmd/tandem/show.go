@@ -28,6 +28,8 @@ func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 	return verdictOf(result.Summary.Verdict)
 }
 
+// print writes the result in the form that suits it: a single violation in full, several as a
+// table, none as a summary; or all as JSON.
 func (f *oneCheck) print(out io.Writer, result *check.Result) error {
 	var list []report.Violation
 	for _, v := range result.Violations {

@@ -28,6 +28,8 @@ type testFlags struct {
 	files map[string]bool // with counterexamples of this run
 }
 
+// testCommand is tandem test, whose flags are those of go test as far as they have a meaning
+// here.
 func testCommand() *cobra.Command {
 	var f testFlags
 	c := &cobra.Command{
@@ -72,6 +74,8 @@ func likeGoTest(args []string) []string {
 	return args
 }
 
+// run checks one package after the other. One that cannot be checked does not keep the others
+// from it.
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err := writable(f.junit); err != nil {
 		return err
@@ -175,6 +179,7 @@ func (f *testFlags) validate(given func(flag string) bool) error {
 	return err
 }
 
+// job is the check of a package.
 func (f *testFlags) job(pkg string, args []string, config configs.Config) (*check.Job, error) {
 	request, err := f.request(pkg, args, config)
 	if err != nil {
@@ -225,6 +230,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 // errOutput is the kind of error that ends a run, since its results cannot be told.
 var errOutput = errors.New("the results could not be written")
 
+// output marks an error as one of writing results; see errOutput.
 func output(err error) error {
 	if err == nil {
 		return nil
@@ -260,6 +266,7 @@ func letterOfFile(r rune) rune {
 	return r
 }
 
+// writeJUnit writes the verdicts to the file that was asked for, if any.
 func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
 	if f.junit == "" {
 		return nil

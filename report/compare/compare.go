@@ -89,6 +89,7 @@ func (c *Comparison) Disagreement() error {
 	return nil
 }
 
+// contradicts reports whether two combinations cannot both be right; see Disagreement.
 func (c *Row) contradicts(other *Row) bool {
 	if c.Verdict == "" || other.Verdict == "" {
 		return false
@@ -137,6 +138,7 @@ func (m *measure) of(c *Row) (value float64, known bool) {
 	return value, !math.IsNaN(value)
 }
 
+// measures are the columns of every comparison.
 var measures = []measure{
 	{"time", "seconds", func(c *Row) float64 { return c.Elapsed.Seconds() }, secondsText},
 	{"executions", "executions", func(c *Row) float64 { return float64(c.Counts.Executions) }, countText},
@@ -163,6 +165,7 @@ var ofRuns = []measure{
 	}, func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " x" }},
 }
 
+// secondsOrNone is a duration in seconds; NaN if it is not known.
 func secondsOrNone(d time.Duration) float64 {
 	if d == 0 {
 		return math.NaN()
@@ -186,8 +189,10 @@ func peakOf(c *Row) float64 {
 	return float64(c.PeakBytes)
 }
 
+// countText is a whole number for people.
 func countText(x float64) string { return textutil.Count(int(x)) }
 
+// secondsText is a time for people.
 func secondsText(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " s" }
 
 // Write writes a comparison as a table, with the reasons of those that have not come to a verdict
@@ -199,6 +204,8 @@ func Write(w io.Writer, c *Comparison, options report.Options) error {
 	return err
 }
 
+// printComparison prints the headline, the table, and the reasons of combinations without a
+// verdict.
 func printComparison(p *printer.Printer, c *Comparison) {
 	verdict, runs := c.Verdict(), 0
 	for i := range c.Rows {
@@ -242,7 +249,7 @@ func printComparison(p *printer.Printer, c *Comparison) {
 	}
 }
 
-// note writes why a combination has come to no verdict.
+// printNote writes why a combination has come to no verdict.
 func printNote(p *printer.Printer, number int, text string) {
 	label := fmt.Sprintf("[%d]", number)
 	lines := strings.Split(strings.TrimSpace(text), "\n")

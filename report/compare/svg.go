@@ -67,6 +67,7 @@ func WriteSVG(w io.Writer, c *Comparison) error {
 	return err
 }
 
+// labelOf is the name of a combination, cut to fit beside its bars.
 func labelOf(c *Row) string { return words.Fit(words.Printable(c.Name()), maxSVGLabel) }
 
 // measure draws a panel with its left upper corner at x, y.

@@ -18,6 +18,7 @@ import (
 //go:embed counterexample.html
 var page string
 
+// pageTemplate escapes everything that a counterexample brings along.
 var pageTemplate = template.Must(template.New("counterexample").Parse(page))
 
 // Write writes the counterexample as one page that needs nothing else: the schedule
@@ -40,6 +41,7 @@ type htmlPage struct {
 	Rest                         string // of the report, as text
 }
 
+// htmlColumn is the head of a column: a goroutine.
 type htmlColumn struct{ Name, Function, Created string }
 
 // htmlRow is a row of the schedule: one cell in the column of its goroutine, or an
@@ -58,6 +60,8 @@ type htmlRow struct {
 // shared by the rest.
 const maxColumns = 40
 
+// pageOf arranges a counterexample for the template. A goroutine gets its column when it is
+// listed, or when it first runs.
 func pageOf(c *report.Counterexample) htmlPage {
 	page := htmlPage{
 		Title:   strings.ToUpper(string(c.Run.Verdict)) + ": " + words.Printable(c.Headline()),
@@ -106,6 +110,7 @@ func pageOf(c *report.Counterexample) htmlPage {
 	return page
 }
 
+// htmlRowOf is a row of the schedule, with empty cells before it up to its column.
 func htmlRowOf(r rows.Row, column int) htmlRow {
 	if r.Omission != "" {
 		return htmlRow{Omission: r.Omission}

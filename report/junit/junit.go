@@ -75,6 +75,7 @@ func Write(w io.Writer, packages []report.TestPackage) error {
 	return err
 }
 
+// junitPackage is a package as a suite.
 func junitPackage(p report.TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
 	suite.Properties = junitAssumptions(p.Assumptions)
@@ -108,6 +109,7 @@ func junitPackage(p report.TestPackage) junitSuite {
 	return suite
 }
 
+// junitError is an error with its first words as the message.
 func junitError(text string) *junitResult {
 	return &junitResult{Message: words.OneLine(text), Text: strings.ToValidUTF8(text, "?")}
 }

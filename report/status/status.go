@@ -38,6 +38,8 @@ func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 	return w.Flush()
 }
 
+// writeGroup writes what there is of one group of peers. States and refusals may name things of
+// the peers.
 func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), words.Line(g.State))
 	fmt.Fprintf(w, "    checkpoints: %d, mean %v; restores: %d, mean %v\n",
@@ -60,6 +62,8 @@ func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 	}
 }
 
+// age is how long ago something was, in whole seconds.
 func age(now, since time.Time) time.Duration { return now.Sub(since).Round(time.Second) }
 
+// sizeOf is a number of bytes for people.
 func sizeOf(bytes int64) string { return textutil.Bytes(float64(bytes)) }

@@ -15,7 +15,7 @@ import (
 // most.
 const maxOutput = 24
 
-// outputs shows what the peers wrote to their standard output and error, peer by peer, with
+// printOutputs shows what the peers wrote to their standard output and error, peer by peer, with
 // the steps in which they did.
 func printOutputs(p *printer.Printer, c *report.Counterexample) {
 	var names []string

@@ -10,6 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
+// printSchedule prints the steps as rows, indented by goroutine, with a header where another
+// goroutine goes on.
 func printSchedule(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Schedule: " + c.Size().String())
 	if c.Shrunk != nil {
@@ -54,6 +56,7 @@ func printSchedule(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
+// printRow prints a row and, below it, the messages that belong to it.
 func printRow(p *printer.Printer, r rows.Row, indent string) {
 	if r.Restored != "" {
 		p.Line(printer.Yellow, words.Fit(strings.Repeat(" ",

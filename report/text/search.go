@@ -13,7 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// summary says how much work the search was, and what its verdict rests on. Of a
+// printSummary says how much work the search was, and what its verdict rests on. Of a
 // replay there is nothing to say.
 func printSummary(p *printer.Printer, run report.Run) {
 	if n := run.Counts; n.Executions > 0 {
@@ -58,6 +58,7 @@ func rate(n report.Counts) string {
 	return fmt.Sprintf(" (%s executions/s)", textutil.Count(int(float64(n.Executions)/n.Elapsed.Seconds())))
 }
 
+// printPeers says what the peers were asked, and what it took to take them back.
 func printPeers(p *printer.Printer, n report.Counts) {
 	p.Printf("  %s to the peers: %s answered by the I/O cache, %s by the peers",
 		textutil.CountOf(n.CacheHits+n.CacheMisses, "input"), textutil.Count(n.CacheHits),
@@ -123,6 +124,8 @@ func backends(n report.Counts) string {
 		textutil.Count(n.Checkpoints-n.InMemory))
 }
 
+// printAssumptions says what else a verdict rests on, so that nobody takes it for more than it
+// is.
 func printAssumptions(p *printer.Printer, a report.Assumptions) {
 	if a.Strategy == "" && a.Scope == "" && a.Backend == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
 		return

@@ -63,6 +63,7 @@ func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options)
 	return err
 }
 
+// holding is how many tests hold.
 func holding(n int) string {
 	if n == 1 {
 		return "1 holds"

@@ -55,6 +55,8 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 	return err
 }
 
+// printCounterexample prints all that there is to say about a violation, the most important thing
+// first.
 func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	headline := c.Run
 	if c.Outcome != "" {
@@ -73,6 +75,7 @@ func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	printAfterSchedule(p, c)
 }
 
+// printAfterSchedule prints what follows the schedule, which pages show as text, too.
 func printAfterSchedule(p *printer.Printer, c *report.Counterexample) {
 	printFailure(p, c)
 	printOutputs(p, c)
@@ -81,6 +84,7 @@ func printAfterSchedule(p *printer.Printer, c *report.Counterexample) {
 	printReplay(p, c)
 }
 
+// printReplay says how to see it again.
 func printReplay(p *printer.Printer, c *report.Counterexample) {
 	if c.ReplayCommand != "" {
 		p.Heading("Replay")
@@ -88,6 +92,7 @@ func printReplay(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
+// printVerdict prints the headline: the verdict, its reason, and what was checked.
 func printVerdict(p *printer.Printer, run report.Run) {
 	p.Line(printer.OfVerdict[run.Verdict], words.Fit(
 		strings.ToUpper(string(run.Verdict))+": "+words.Printable(run.Reason), printer.Width))
@@ -102,6 +107,7 @@ func printVerdict(p *printer.Printer, run report.Run) {
 	}
 }
 
+// printGoroutine says where a goroutine comes from and what it runs.
 func printGoroutine(p *printer.Printer, g report.Goroutine) {
 	created := ""
 	if g.Created != "" {
@@ -111,8 +117,8 @@ func printGoroutine(p *printer.Printer, g report.Goroutine) {
 		words.Fit(words.ShortFunction(g.Function), 48), created))
 }
 
-// failure says how the execution ended and what each goroutine that did not get to its end waits
-// for.
+// printFailure says how the execution ended and what each goroutine that did not get to its end
+// waits for.
 func printFailure(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Failure")
 	lines := strings.Split(strings.TrimRight(c.Outcome, "\n"), "\n")
@@ -142,6 +148,7 @@ func printFailure(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
+// printMemoryAccess prints one access of a data race with its stack.
 func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
 	size, created := "", ""
 	if a.Size > 0 {
@@ -162,7 +169,7 @@ func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
 	}
 }
 
-// restores lists where the peers were taken back.
+// printRestores lists where the peers were taken back.
 func printRestores(p *printer.Printer, steps []report.Step) {
 	listed := 0
 	for i, step := range steps {

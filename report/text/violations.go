@@ -27,6 +27,7 @@ func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	return err
 }
 
+// printViolation prints one of several violations in short.
 func printViolation(p *printer.Printer, number int, v report.Violation) {
 	title := words.Printable(v.Outcome)
 	if v.Message != "" {

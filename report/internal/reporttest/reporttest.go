@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
+// newKeys is the number of the message after which a connection is encrypted.
 const newKeys = 21 // of SSH, RFC 4253
 
 // SSHPacket is an unencrypted packet with the given message number and payload size.
@@ -69,10 +70,12 @@ func SSHSession() *report.Counterexample {
 	}
 }
 
+// wrote is what a peer wrote in a step.
 func wrote(step int, peer, text string) report.Output {
 	return report.Output{Step: step, Wrote: report.Wrote{Peer: peer, Text: []byte(text)}}
 }
 
+// step is a step in which nothing more happened than what is given.
 func step(goroutine int, operation, object, source, function string, kind report.Kind,
 	io ...report.Message) report.Step {
 	return report.Step{
@@ -81,6 +84,7 @@ func step(goroutine int, operation, object, source, function string, kind report
 	}
 }
 
+// sessionSteps are the steps of SSHSession.
 func sessionSteps(loop, watch string) []report.Step {
 	const (
 		dial    = "github.com/tandem-mc/tandem/examples/scpto/scp.Dial"

@@ -125,6 +125,8 @@ func messagesOf(step report.Step, streams wire.Decoders) []string {
 	return lines
 }
 
+// joins reports whether two rows become one: nothing is seen of them outside, and they are about
+// the same object, in the same function.
 func joins(a, b Row) bool {
 	return a.quiet() && b.quiet() && a.Goroutine == b.Goroutine && a.Object == b.Object &&
 		a.Object != "" && a.Function == b.Function
@@ -166,6 +168,7 @@ func Fold(rows []Row) []Row {
 	return folded
 }
 
+// foldedRow stands for the rows that it replaces, and says how many operations they were.
 func foldedRow(rows []Row) Row {
 	first, last := rows[0], rows[len(rows)-1]
 	return Row{

@@ -17,12 +17,14 @@ type httpExchange struct{ head []bool }
 // maxPipelined bounds the requests that may wait for a response. More are taken for other methods.
 const maxPipelined = 1000
 
+// request notes a request that waits for its response.
 func (e *httpExchange) request(head bool) {
 	if len(e.head) < maxPipelined {
 		e.head = append(e.head, head)
 	}
 }
 
+// response says whether the request that is answered next had the method HEAD.
 func (e *httpExchange) response() (head bool) {
 	if len(e.head) > 0 {
 		head, e.head = e.head[0], e.head[1:]
@@ -45,8 +47,10 @@ type httpStream struct {
 	body      int64 // bytes of the body or of the chunk that are still to come
 }
 
+// httpPhase is what part of a message comes next.
 type httpPhase uint8
 
+// The phases, in the order of a message.
 const (
 	firstLine httpPhase = iota
 	headerLines
@@ -58,6 +62,7 @@ const (
 	notHTTP
 )
 
+// Bounds, so that any bytes can be fed.
 const (
 	// maxHTTPLine bounds how much of a line is looked at.
 	maxHTTPLine = 1024
@@ -65,6 +70,7 @@ const (
 	maxHead = 1 << 20
 )
 
+// feed describes each part of a message that ends in the data, and parts of a body as they come.
 func (h *httpStream) feed(data []byte) []string {
 	var lines []string
 	size := len(data)
@@ -128,6 +134,7 @@ func (h *httpStream) endLine(text string) string {
 	}
 }
 
+// endFirstLine acts on a request line or a status line. Anything else shows that this is no HTTP.
 func (h *httpStream) endFirstLine(text string) string {
 	if text == "" { // empty lines between messages are allowed: RFC 9112, section 2.2
 		h.headBytes = 0
@@ -145,6 +152,7 @@ func (h *httpStream) endFirstLine(text string) string {
 	return ""
 }
 
+// headerLine takes from a header what says how long the body is.
 func (h *httpStream) headerLine(text string) {
 	name, value, _ := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -188,6 +196,7 @@ func (h *httpStream) isBodiless() bool {
 	return h.exchange.response() || strings.HasPrefix(status, "204") || strings.HasPrefix(status, "304")
 }
 
+// endChunkSize acts on the line before a chunk. The last chunk has no bytes.
 func (h *httpStream) endChunkSize(text string) string {
 	digits, _, _ := strings.Cut(text, ";")
 	size, err := strconv.ParseInt(strings.TrimSpace(digits), 16, 64)
@@ -203,6 +212,8 @@ func (h *httpStream) endChunkSize(text string) string {
 	return ""
 }
 
+// feedBody takes data that belong to a body or a chunk of known size, and returns what follows
+// it.
 func (h *httpStream) feedBody(data []byte) (line string, rest []byte) {
 	n := int(min(int64(len(data)), h.body))
 	h.body -= int64(n)

@@ -19,8 +19,10 @@ type sshStream struct {
 	missing    int // bytes of the current packet after its header
 }
 
+// sshPhase is what comes next on the connection.
 type sshPhase uint8
 
+// The phases, in the order of a connection.
 const (
 	identification sshPhase = iota
 	packets
@@ -28,6 +30,7 @@ const (
 	undecodable
 )
 
+// Sizes, in bytes.
 const (
 	sshHeader = 6 // length (4), padding length (1), message number (1)
 	maxIdent  = 255
@@ -35,6 +38,7 @@ const (
 	maxPacket = 256 << 10
 )
 
+// feed describes each packet that ends in the data, and what there is of the next one.
 func (s *sshStream) feed(data []byte) []string {
 	var lines []string
 	for len(data) > 0 {
@@ -56,6 +60,7 @@ func (s *sshStream) feed(data []byte) []string {
 	return lines
 }
 
+// feedIdentification takes data up to the end of the identification string.
 func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 	for i, b := range data {
 		s.identBytes++
@@ -74,6 +79,8 @@ func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 	return "part of the identification, " + textutil.CountOf(len(data), "byte"), nil
 }
 
+// feedPacket takes data up to the end of a packet. Its header, which says how long it is, may
+// come in pieces.
 func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 	if s.headerLen < sshHeader {
 		n := copy(s.header[s.headerLen:], data)
@@ -108,6 +115,7 @@ func (s *sshStream) endPacket() string {
 	return line
 }
 
+// newKeys is the last message before encryption.
 const newKeys = 21
 
 // sshMessages are the message numbers that can come before NEWKEYS: RFC 4250, section 4.1, RFC
@@ -119,6 +127,7 @@ var sshMessages = map[byte]string{
 	32: "KEX_DH_GEX_INIT", 33: "KEX_DH_GEX_REPLY", 34: "KEX_DH_GEX_REQUEST",
 }
 
+// name is what the current message is called.
 func (s *sshStream) name() string {
 	if name, ok := sshMessages[s.header[5]]; ok {
 		return name

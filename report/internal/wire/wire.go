@@ -74,6 +74,7 @@ func datagram(m report.Message) string {
 	return "message" + way + ": " + raw{}.line(m.Data)
 }
 
+// of is the decoder for a direction of a connection.
 func (d Decoders) of(message report.Message) decoder {
 	c := d[message.Conn]
 	if c == nil {
@@ -92,6 +93,7 @@ func (d Decoders) of(message report.Message) decoder {
 // match says how far the beginning of a stream fits a protocol.
 type match uint8
 
+// How far a stream may fit.
 const (
 	no match = iota
 	perhaps
@@ -114,6 +116,7 @@ type undecided struct {
 // maxStart is the number of bytes after which every matcher is certain.
 const maxStart = 16
 
+// feed shows bytes as they are until they tell the protocol, which then decodes the rest.
 func (u *undecided) feed(data []byte) []string {
 	if u.decided != nil {
 		return u.decided.feed(data)
@@ -138,6 +141,7 @@ func (u *undecided) feed(data []byte) []string {
 	return raw{}.feed(data)
 }
 
+// matchesPrefix looks for a certain beginning.
 func matchesPrefix(prefix string) func([]byte) match {
 	return func(start []byte) match {
 		switch {
@@ -167,6 +171,7 @@ func matchesRequestLine(start []byte) match {
 // anything else by its first bytes.
 type raw struct{}
 
+// Bounds of what is shown.
 const (
 	// maxShownBytes bounds how many bytes are shown of data that are no text.
 	maxShownBytes = 24
@@ -175,6 +180,7 @@ const (
 	maxTextRows = 8
 )
 
+// feed shows text in rows that end where its lines do.
 func (raw) feed(data []byte) []string {
 	if !isText(data[:min(len(data), maxTextRow*maxTextRows)]) {
 		return []string{raw{}.line(data)}

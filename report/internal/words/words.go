@@ -59,6 +59,7 @@ func Printable(text string) string {
 	return b.String()
 }
 
+// isUnprintable reports whether a terminal may act on a character, or show nothing for it.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // QuoteArg quotes an argument that a shell would take apart.
