@@ -92,7 +92,7 @@ func TestProcessThatIsEnding(t *testing.T) {
 }
 
 // startCrowd starts a process of many threads, and kills it at the end of the test.
-func startCrowd(t *testing.T) *exec.Cmd {
+func startCrowd(t testing.TB) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"=crowd")
@@ -111,4 +111,24 @@ func startCrowd(t *testing.T) *exec.Cmd {
 		t.Fatal(err)
 	}
 	return cmd
+}
+
+// BenchmarkLook is a look at all threads of a process that has 30 which sleep.
+func BenchmarkLook(b *testing.B) {
+	pid := startCrowd(b).Process.Pid
+	w := newWatch(&members{
+		proxy: os.Getpid(), hosts: []int{pid}, hostPeers: map[int]int{pid: 0},
+		peers: []peers.Process{{Peer: peers.Peer{Name: "crowd"}}},
+	}, nil)
+	w.group.proc.KeepOpen()
+	defer w.group.proc.Close()
+	testkit.Await(b, "that all sleep", func() bool {
+		asleep, err := w.cuts.pass(1)
+		return asleep && err == nil
+	})
+	for b.Loop() {
+		if asleep, err := w.cuts.pass(1); err != nil || !asleep {
+			b.Fatal(asleep, err)
+		}
+	}
 }
