@@ -37,7 +37,7 @@ func TestOutputOfEachPeer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			both = both.Join(g)
+			both = both.Merge(g)
 		}
 		g := start(t, c, both)
 		expectWritten(t, g, map[string]string{"a": "ready\n", "b": "ready\n"})

@@ -21,7 +21,7 @@ func expanded(t *testing.T, name string, a peers.Parameters) peers.Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return peers.Group{ReadyTimeout: peers.DefaultReadyTimeout}.Join(g)
+	return peers.Group{ReadyTimeout: peers.DefaultReadyTimeout}.Merge(g)
 }
 
 // TestProfilesAsTheyArePrinted: what is printed of a profile is the profile.

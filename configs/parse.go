@@ -239,7 +239,7 @@ func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	for i, p := range d.Peers {
 		one, more := p.group(fmt.Sprintf("peers[%d]", i), b)
 		problems = append(problems, more...)
-		g = g.Join(one)
+		g = g.Merge(one)
 	}
 	own := peers.Group{Prepare: d.Prepare, Binds: map[string]string{}}
 	for i, entry := range d.Files {
@@ -259,7 +259,7 @@ func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	for _, b := range d.Binds {
 		own.Binds[b.Key] = b.Value
 	}
-	g = g.Join(own)
+	g = g.Merge(own)
 	switch {
 	case d.ReadyTimeout != nil:
 		g.ReadyTimeout = *d.ReadyTimeout

@@ -129,9 +129,9 @@ func (g Group) Arrivals() []int {
 	return order
 }
 
-// Join returns a group with the peers, files and binds of both; where both have a file or a
-// bind at the same path, more's holds.
-func (g Group) Join(more Group) Group {
+// Merge returns a group with the peers, files and binds of both. If both have a file or a bind at
+// the same path, that of more holds.
+func (g Group) Merge(more Group) Group {
 	replaced := map[string]bool{}
 	for _, f := range more.Files {
 		replaced[f.place()] = true

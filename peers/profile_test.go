@@ -48,7 +48,7 @@ func TestProfilesAreValid(t *testing.T) {
 				t.Errorf("%s: the file %s is outside of %s", p.Name, f.Path, own)
 			}
 		}
-		together = together.Join(g)
+		together = together.Merge(g)
 	}
 	if err := together.Validate(); err != nil {
 		t.Errorf("all in one group: %v", err)
@@ -180,7 +180,7 @@ func TestModesAreTheSameForEverybody(t *testing.T) {
 	}
 }
 
-func TestJoin(t *testing.T) {
+func TestMerge(t *testing.T) {
 	a := Group{
 		Peers: []Peer{{Name: "a"}}, ReadyTimeout: 1,
 		Files: []File{{Path: "x", Content: []byte("a's")}, {Path: "y", Content: []byte("a's")}},
@@ -196,7 +196,7 @@ func TestJoin(t *testing.T) {
 		Files: []File{{Path: "x", Content: []byte("a's")}, {Path: "y", Content: []byte("b's")}},
 		Binds: map[string]string{"/x": "a", "/y": "b"},
 	}
-	if diff := cmp.Diff(want, a.Join(b)); diff != "" {
+	if diff := cmp.Diff(want, a.Merge(b)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -144,8 +144,8 @@ func (p Peer) validateDirectory() error {
 	if p.Directory == "" || isShortest && !strings.ContainsRune(whole, 0) && utf8.ValidString(whole) {
 		return nil
 	}
-	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., or not in its shortest form",
-		p.Directory, Scratch)
+	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., "+
+		"or not in its shortest form", p.Directory, Scratch)
 }
 
 // validateClient checks what only clients have.

@@ -88,7 +88,8 @@ func describeCall(pid, number int, arguments [6]uint64) string {
 	}
 	value := arguments[call.timeout]
 	switch {
-	case call.kind == untimed || call.kind != milliseconds && value == 0 || call.kind == milliseconds && int32(value) < 0:
+	case call.kind == untimed, call.kind == milliseconds && int32(value) < 0,
+		call.kind != milliseconds && value == 0:
 		return call.name + " without a time-out"
 	case call.kind == milliseconds:
 		return fmt.Sprintf("%s with a time-out of %v",

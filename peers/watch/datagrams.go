@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams that are under way are on no queue: the sender's socket has let go of them, and the
-// receiver's does not have them before a softirq has run, which may be late on a busy machine.
-// But the network has loopback only, which counts what is sent, and IP counts what it has been
-// handed. While the two differ, something is under way.
+// Datagrams that are under way are on no queue. The sender's socket has let go of them, and the
+// receiver's socket gets them only when a softirq has run, which may be late on a busy machine.
+// But the network has only loopback. That counts what is sent, and IP counts what it receives.
+// While the two numbers differ, something is under way.
 
 // loopback are the counters of a network namespace, files of /proc.
 type loopback struct {
@@ -46,8 +46,8 @@ func (l loopback) close() {
 	}
 }
 
-// underWay tells whether datagrams may be under way. Where none was ever sent none is, and TCP
-// knows of its own.
+// underWay tells whether datagrams may be under way. If none was ever sent, none is. What is
+// under way of TCP does not matter here: sock_diag shows it.
 func (l loopback) underWay() (bool, error) {
 	var buffer [8 << 10]byte
 	read := func(fd int) ([]byte, error) {
@@ -119,6 +119,6 @@ func sentBy(b []byte, device string) uint64 {
 }
 
 func counted(text []byte) uint64 {
-	n, _ := strconv.ParseUint(string(text), 10, 64) // what is no number has changed, and is seen as that
+	n, _ := strconv.ParseUint(string(text), 10, 64) // a text that is no number counts as 0
 	return n
 }

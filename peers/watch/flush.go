@@ -11,9 +11,9 @@ import (
 )
 
 // flushLoopback returns when all packets that were on their way over a loopback interface, in any
-// namespace, have been delivered, and those woken who waited for them. It takes some 10 us for
-// each processor. (That a network sends packets on to other processors, by RPS, would have to be
-// set for loopback.)
+// namespace, have been delivered, and their receivers have been woken. It takes some 10 us for each
+// processor. (A network could send packets on to other processors, by RPS. Nobody sets that for
+// loopback.)
 func flushLoopback() error {
 	f, err := theFlusher()
 	if err != nil {
@@ -77,12 +77,14 @@ func openFlusher() (socket int, processors []int, err error) {
 	}
 	// It is to have a busy processor at once. Where that is not allowed, it takes some
 	// milliseconds.
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+	first := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+	_ = unix.SchedSetAttr(0, first, 0)
 	all := &unix.CPUSet{}
 	for i := range all {
 		all[i] = ^all[i]
 	}
-	if err := errors.Join(unix.SchedSetaffinity(0, all), unix.SchedGetaffinity(0, all)); err != nil { // those that it may have
+	err = errors.Join(unix.SchedSetaffinity(0, all), unix.SchedGetaffinity(0, all)) // those that it may have
+	if err != nil {
 		return fail(err)
 	}
 	for i := range len(all) * 64 {
@@ -99,7 +101,7 @@ func flush(socket int, processors []int) error {
 		set := &unix.CPUSet{}
 		set.Set(p)
 		if err := unix.SchedSetaffinity(0, set); err == unix.EINVAL {
-			continue // it is not there any more
+			continue // the processor is not there any more
 		} else if err != nil {
 			return fmt.Errorf("flush loopback on processor %d: %w", p, err)
 		}

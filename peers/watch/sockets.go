@@ -30,21 +30,21 @@ const (
 	tcpNewSynRecv  = 12
 )
 
-// diagnosis is a sock_diag socket in the network namespace of a group.
-type diagnosis struct {
+// sockDiag is a sock_diag socket in the network namespace of a group.
+type sockDiag struct {
 	fd       int
 	loopback loopback // its counters
 	buffer   [32 << 10]byte
 }
 
-// openDiagnosis opens a sock_diag socket in the network namespace of process pid.
-func openDiagnosis(pid int) (*diagnosis, error) {
+// openSockDiag opens a sock_diag socket in the network namespace of process pid.
+func openSockDiag(pid int) (*sockDiag, error) {
 	namespace, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("network namespace of the group: %w", err)
 	}
 	defer unix.Close(namespace)
-	d, err := diagnosisOf(namespace)
+	d, err := sockDiagIn(namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func openDiagnosis(pid int) (*diagnosis, error) {
 	return d, nil
 }
 
-func diagnosisOf(namespace int) (*diagnosis, error) {
-	d := &diagnosis{fd: -1, loopback: loopback{-1, -1, -1}}
+func sockDiagIn(namespace int) (*sockDiag, error) {
+	d := &sockDiag{fd: -1, loopback: loopback{-1, -1, -1}}
 	err := netns.In(namespace, func() (err error) {
 		d.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
@@ -67,14 +67,15 @@ func diagnosisOf(namespace int) (*diagnosis, error) {
 	return d, nil
 }
 
-func (d *diagnosis) close() {
+func (d *sockDiag) close() {
 	unix.Close(d.fd)
 	d.loopback.close()
 }
 
-// askedStates are the states of TCP of which sockets are listed. Sockets that are only bound, to
-// which nothing can be under way, are a state of their own since Linux 6.8, number 13: for them
-// it goes through the ports of the whole machine, which takes longer than all the rest.
+// askedStates are the states of TCP whose sockets are listed. Since Linux 6.8, sockets that are
+// only bound have a state of their own, number 13. Nothing can be under way to them. To list
+// them, the kernel goes through the ports of the whole machine, which takes longer than all the
+// rest.
 const askedStates = 1<<(tcpNewSynRecv+1) - 1<<tcpEstablished - 1<<tcpTimeWait
 
 const (
@@ -85,7 +86,7 @@ const (
 )
 
 // sockets lists all TCP sockets of the namespace.
-func (d *diagnosis) sockets() ([]socket, error) {
+func (d *sockDiag) sockets() ([]socket, error) {
 	var m [requestSize]byte
 	binary.NativeEndian.PutUint32(m[0:], requestSize)
 	binary.NativeEndian.PutUint16(m[4:], tcpDiagGetSock)

@@ -99,7 +99,7 @@ func TestListens(t *testing.T) {
 // netlinkMessage is a message as the kernel sends it. TestSocketsThatMatter lists those that
 // something can be under way to, and not one that is only bound.
 func TestSocketsThatMatter(t *testing.T) {
-	d, err := openDiagnosis(os.Getpid())
+	d, err := openSockDiag(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

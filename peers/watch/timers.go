@@ -182,7 +182,9 @@ func (s *timers) note(found sighting, now time.Time) (isWork bool) {
 	default:
 		t.rounds = 0
 	}
-	t.Timer = Timer{Peer: of.peer, Due: due, Ticks: s.ticks[of], key: found.key, began: found.began, ends: ends}
+	t.Timer = Timer{
+		Peer: of.peer, Due: due, Ticks: s.ticks[of], key: found.key, began: found.began, ends: ends,
+	}
 	t.of, t.timeout, t.seen, t.interrupted, t.outputs = of, timeout, s.looks, false, s.outputs
 	t.idles = found.idles
 	return t.isWork()

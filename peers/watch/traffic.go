@@ -44,19 +44,19 @@ import (
 
 // network is that of a group.
 type network struct {
-	group     *members
-	diagnosis *diagnosis
+	group    *members
+	sockDiag *sockDiag
 }
 
 // listeners lists the sockets that others can connect or send to.
 func (n *network) listeners() (listeners, error) {
-	all, err := n.diagnosis.sockets()
+	all, err := n.sockDiag.sockets()
 	return listeners{proxy: n.group.proxy, tcp: all}, err
 }
 
 // traffic describes what there is between the sockets of the group.
 func (n *network) traffic() (traffic, error) {
-	all, err := n.diagnosis.sockets()
+	all, err := n.sockDiag.sockets()
 	if err != nil {
 		return traffic{}, err
 	}
@@ -65,7 +65,7 @@ func (n *network) traffic() (traffic, error) {
 	if by.err != nil || t.underWay != "" {
 		return t, by.err
 	}
-	datagrams, err := n.diagnosis.loopback.underWay()
+	datagrams, err := n.sockDiag.loopback.underWay()
 	if datagrams {
 		t.addUnderWay("datagrams are under way")
 	}
@@ -75,7 +75,7 @@ func (n *network) traffic() (traffic, error) {
 // InFlight says what is under way between the TCP sockets of a network namespace, or waits there
 // for a process to take it. It is empty for nothing. The namespace is a descriptor.
 func InFlight(namespace int) (string, error) {
-	d, err := diagnosisOf(namespace)
+	d, err := sockDiagIn(namespace)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,8 @@ func trafficOf(all []socket, by owners) (t traffic) {
 			t.addWaiting("%d connections to %v wait to be accepted", s.unread, s.local)
 		case s.state == tcpListen || s.state == tcpClose:
 		case s.state == tcpSynRecv && isDeferred(all, s, by):
-			t.addWaiting("the connection from %v to %v waits for data, since its listener has TCP_DEFER_ACCEPT",
+			t.addWaiting("the connection from %v to %v waits for data, "+
+				"since its listener has TCP_DEFER_ACCEPT",
 				s.remote, s.local)
 		case s.state == tcpSynSent || s.state == tcpSynRecv || s.state == tcpNewSynRecv:
 			t.addUnderWay("a connection from %v to %v is being made%s", s.local, s.remote, backlogOf(all, s))
@@ -281,7 +282,8 @@ func backlogOf(all []socket, s socket) string {
 	if s.state == tcpSynSent {
 		at.local = s.remote
 	}
-	if l := listenerOf(all, at); l != nil && l.unread > l.unsent { // of a listener: how many wait, and how many may
+	// Of a listener, unread is how many wait, and unsent how many may.
+	if l := listenerOf(all, at); l != nil && l.unread > l.unsent {
 		return fmt.Sprintf(", and the backlog of the listener is full (%d)", l.unread)
 	}
 	return ""

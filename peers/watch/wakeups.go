@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wakeups counts, in the kernel and by eBPF, how often a thread of a group was woken up or started.
-// Threads belong to a group by their network namespace. It costs every wake-up on the machine
-// some 100 ns. Safe for concurrent use.
+// Wakeups counts, in the kernel and by eBPF, how often a thread of a group was woken up or
+// started. A thread belongs to a group by its network namespace. Counting costs every wake-up on
+// the machine some 100 ns. Safe for concurrent use.
 type Wakeups struct {
 	counts *ebpf.Map // inode of a network namespace: count
 	links  []link.Link
@@ -24,10 +24,10 @@ type Wakeups struct {
 // maxCounted bounds the groups that one Wakeups counts for.
 const maxCounted = 256
 
-// wakeupPoints are the tracepoints that come before anything can run that did not. The first
-// argument of each is the task. In try_to_wake_up the first holds the lock under which /proc looks
-// up a wait channel, and does so until the task is on its run queue: who has a wait channel
-// is not in the middle of a wake-up.
+// wakeupPoints are the tracepoints that a thread passes before it can run again, or for the first
+// time. The first argument of each is the task. The kernel passes sched_waking in try_to_wake_up,
+// with the lock held under which /proc looks up a wait channel. It holds that lock until the task
+// is on its run queue. So a thread that has a wait channel is not in the middle of a wake-up.
 var wakeupPoints = [...]string{"sched_waking", "sched_wakeup_new"}
 
 // OpenWakeups loads the programs. It needs root, and a kernel that describes itself (BTF).
@@ -42,12 +42,15 @@ func OpenWakeups() (_ *Wakeups, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "tandem_wakeups", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: maxCounted})
+	w.counts, err = ebpf.NewMap(&ebpf.MapSpec{
+		Name: "tandem_wakeups", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: maxCounted,
+	})
 	if err != nil {
 		return nil, err
 	}
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "tandem_wakeup", Type: ebpf.RawTracepoint, License: "GPL", Instructions: countWakeups(places, w.counts.FD()),
+		Name: "tandem_wakeup", Type: ebpf.RawTracepoint, License: "GPL",
+		Instructions: countWakeups(places, w.counts.FD()),
 	})
 	if err != nil {
 		return nil, err
@@ -175,5 +178,5 @@ func (c *wakeupCount) value() (n uint64, err error) {
 	return n, nil
 }
 
-// close forgets the count.
-func (c *wakeupCount) close() { _ = c.of.counts.Delete(c.network) } // at worst it stays until the Wakeups ends
+// close forgets the count. If that fails, the count stays until the Wakeups ends.
+func (c *wakeupCount) close() { _ = c.of.counts.Delete(c.network) }

@@ -35,7 +35,7 @@ func New(pid int, processes []peers.Process) (*Watch, error) {
 	if err != nil {
 		return nil, orDied(pid, fmt.Errorf("watch the group with pid %d: %w", pid, err))
 	}
-	d, err := openDiagnosis(pid)
+	d, err := openSockDiag(pid)
 	if err != nil {
 		unix.Close(pidfd)
 		return nil, orDied(pid, err)
@@ -53,9 +53,9 @@ func New(pid int, processes []peers.Process) (*Watch, error) {
 }
 
 // newWatch puts the parts of a watch together.
-func newWatch(group *members, d *diagnosis) *Watch {
+func newWatch(group *members, d *sockDiag) *Watch {
 	timers := newTimers(group.innerKey)
-	network := &network{group: group, diagnosis: d}
+	network := &network{group: group, sockDiag: d}
 	waits := &waitReader{proc: &group.proc, timers: timers, files: map[int]timerFiles{}}
 	return &Watch{
 		group: group, network: network, timers: timers,
@@ -84,7 +84,7 @@ func (w *Watch) Close() {
 		w.cuts.wakeups.close()
 	}
 	unix.Close(w.group.pidfd)
-	w.network.diagnosis.close()
+	w.network.sockDiag.close()
 	w.group.proc.Close()
 }
 
@@ -178,7 +178,8 @@ func (w *Watch) Uninstrumented(libraries shim.Libraries) []Uninstrumented {
 		frozen := t.peer >= 0 && w.group.peers[t.peer].VirtualClock
 		if why := w.uninstrumented.why(t.pid, executable, libraries, frozen); why != "" {
 			all = append(all, Uninstrumented{
-				Peer: w.group.nameOf(t.peer), Executable: executable, Why: why, Chosen: w.group.isChosen(t.peer),
+				Peer: w.group.nameOf(t.peer), Executable: executable, Why: why,
+				Chosen: w.group.isChosen(t.peer),
 			})
 		}
 	}
