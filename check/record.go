@@ -36,16 +36,27 @@ func Summary(o Options, result *Result) report.Run {
 		method, _ = o.Client.Quiescence()
 	}
 	return report.Run{
-		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason, CutOff: result.CutOff, Details: append(details(v), result.Unused...),
+		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason,
+		CutOff: result.CutOff, Details: append(details(v), result.Unused...),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
-			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads, Blind: result.Blind, Checkpoints: c.Checkpoints, Restores: c.Restores,
-			Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
-			InMemory: c.InMemory, Refusal: result.Refusal, Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes), WhySkipped: result.Skipped, Killed: c.Killed, WhyKilled: result.WhyKilled,
-			Disturbed: c.Disturbed,
-			Replayed:  c.Replayed, SelfChecked: c.SelfChecked, Elapsed: c.Elapsed,
+			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
+			Blind: result.Blind, Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
+			SelfChecked: c.SelfChecked, Elapsed: c.Elapsed, CheckpointCounts: checkpointCounts(o, result),
 		},
 		Assumptions: assumptions,
+	}
+}
+
+// checkpointCounts says how often the peers were saved and taken back.
+func checkpointCounts(o Options, result *Result) report.CheckpointCounts {
+	c := result.Counts
+	return report.CheckpointCounts{
+		Checkpoints: c.Checkpoints, InMemory: c.InMemory, Refusal: result.Refusal,
+		Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, WhySkipped: result.Skipped,
+		MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes),
+		Killed: c.Killed, WhyKilled: result.WhyKilled, Disturbed: c.Disturbed,
+		Restores: c.Restores, Replayed: c.Replayed,
 	}
 }
 

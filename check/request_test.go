@@ -307,3 +307,28 @@ func TestCacheAsText(t *testing.T) {
 		t.Error("what is no cache is shown")
 	}
 }
+
+// FuzzDescriptions reads arbitrary descriptions of saved runs and kept caches. They are of other
+// peers and another run than this, whatever they say.
+func FuzzDescriptions(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", "[]", `{"peers":{"a":"1"},"programs":{},"date":"x"}`,
+		`{"config":{"strategy":"1"},"flags":{"a":["b"]}}`,
+		`{"tandem":"x","peers":{"y":"z"}}`, strings.Repeat("[", 100),
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		now := &keptPeers{Programs: map[string]string{"a\x00": "b"}, Date: "2026-01-31"}
+		if err := now.same(text); err == nil {
+			t.Errorf("%q is of the same peers", text)
+		}
+		saved := &savedRequest{}
+		if json.Unmarshal([]byte(text), saved) != nil {
+			return
+		}
+		if err := saved.unchanged(&savedRequest{Tandem: "\xff"}); err == nil {
+			t.Errorf("%q began this run", text)
+		}
+	})
+}

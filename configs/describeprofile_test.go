@@ -2,6 +2,10 @@ package configs
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,5 +159,61 @@ func TestBadProfiles(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s\nerror %v, want one that begins with %q", text, err, want)
 		}
+	}
+}
+
+// TestDescriptions: a description is a configuration, and says how to write it with the profile.
+func TestDescriptions(t *testing.T) {
+	for _, p := range peers.Profiles() {
+		text, err := DescribeProfile(p.Name, "It is there.")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"\n#     - profile: " + p.Name + "\n",
+			fmt.Sprintf("\n#       port: NUMBER          # %d", p.Port),
+			" It is there.\npeers:\n",
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: %q is missing in\n%s", p.Name, want, text)
+			}
+		}
+		if options := strings.Count(string(text), "#       program: FILE"); (options > 0) != (p.Runs != "") {
+			t.Errorf("%s runs %q, and the description is\n%s", p.Name, p.Runs, text)
+		}
+		read := func(string) ([]byte, error) { return []byte("a program"), nil }
+		nothing := func(string) fs.FS { return nil }
+		if _, err := parse("x.yaml", text, beside{read, nothing}); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+	if _, err := DescribeProfile("redsi", ""); err == nil ||
+		!strings.Contains(err.Error(), `no profile "redsi"`) {
+		t.Errorf("an unknown profile: %v", err)
+	}
+}
+
+// TestLoadFrom: a directory may have a configuration, and need not.
+func TestLoadFrom(t *testing.T) {
+	dir := t.TempDir()
+	if c, err := LoadFrom(dir); err != nil || !cmp.Equal(c, Default()) {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+	file := filepath.Join(dir, "tandem.yaml")
+	if err := os.WriteFile(file, []byte("workers: 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := LoadFrom(dir); err != nil || c.Workers != 3 {
+		t.Errorf("with a file: %+v, %v", c, err)
+	}
+	// as a package that is named by its file
+	if c, err := LoadFrom(file); err != nil || !cmp.Equal(c, Default()) {
+		t.Errorf("in a file: %+v, %v", c, err)
+	}
+	if err := os.WriteFile(file, []byte("workers: many"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadFrom(dir); err == nil || !strings.Contains(err.Error(), "tandem.yaml:1: workers: ") {
+		t.Errorf("with a wrong file: %v", err)
 	}
 }

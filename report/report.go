@@ -49,30 +49,37 @@ type Counts struct {
 	Limited     int // executions cut off; among Executions
 	Redundant   int // executions given up since another one covers them; among Executions
 	Transitions int
+	SelfChecked int // executions that were run again to see that they are the same
+	Elapsed     time.Duration
+
 	CacheHits   int      // inputs that the I/O cache answered
 	CacheMisses int      // inputs that the peers had to answer
 	ReadInputs  int      // inputs after which the peers have read the time or random numbers
 	Reads       string   // what they have read, and how often
 	Blind       []string // their processes of which that is not known, and why
-	Checkpoints int      // physical ones
-	InMemory    int      // those among them that CRIU was not needed for
-	Refusal     string   // why it was, if it was to do without
-	Unstored    int      // checkpoints that could not be kept
-	WhyUnstored string   // the first of them
-	MadeRoom    int      // checkpoints that were dropped for others
-	Room        int64    // how much memory checkpoints may take, in bytes
-	Skipped     int      // checkpoints that were not tried, since something waited that they cannot hold
-	WhySkipped  string   // the first of them
-	WhyKilled   string   // what is known of the first time
-	Killed      int      // how often the peers were lost, as if they had been killed, and brought back
-	Disturbed   int      // inputs that were given again, since a timer of the peers had ended too early
-	Restores    int
-	Replayed    int // inputs given again to restored peers
-	Waits, Cuts int // for the peers to be quiescent; consistent cuts that it took
+	Waits, Cuts int      // for the peers to be quiescent; consistent cuts that it took
 	CutTime     time.Duration
 	Quiescence  string // how that is told: procfs, ebpf
-	SelfChecked int    // executions that were run again to see that they are the same
-	Elapsed     time.Duration
+
+	CheckpointCounts
+}
+
+// CheckpointCounts says how often the peers were saved and taken back.
+type CheckpointCounts struct {
+	Checkpoints int    // physical ones
+	InMemory    int    // those among them that CRIU was not needed for
+	Refusal     string // why it was, if it was to do without
+	Unstored    int    // checkpoints that could not be kept
+	WhyUnstored string // the first of them
+	MadeRoom    int    // checkpoints that were dropped for others
+	Room        int64  // how much memory checkpoints may take, in bytes
+	Skipped     int    // checkpoints that were not tried, since something waited that they cannot hold
+	WhySkipped  string // the first of them
+	Killed      int    // how often the peers were lost, as if they had been killed, and brought back
+	WhyKilled   string // what is known of the first time
+	Disturbed   int    // inputs that were given again, since a timer of the peers had ended too early
+	Restores    int
+	Replayed    int // inputs given again to restored peers
 }
 
 // Assumptions is what a verdict rests on besides the bounds.

@@ -1,8 +1,11 @@
 package rows
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tandem-mc/tandem/report"
 	"pgregory.net/rapid"
 )
@@ -36,4 +39,75 @@ func TestRowsCoverAllSteps(t *testing.T) {
 			t.Fatalf("%d of %d steps are shown", next, len(steps))
 		}
 	})
+}
+
+// TestShorten: the ends of a long schedule stay, and what is left out is said.
+func TestShorten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 3*maxRows).Draw(t, "rows")
+		var list []Row
+		for i := range n {
+			list = append(list, Row{First: i, Last: i})
+		}
+		short := Shorten(list)
+		if n <= maxRows {
+			if len(short) != n {
+				t.Fatalf("%d of %d rows", len(short), n)
+			}
+			return
+		}
+		omitted := slices.IndexFunc(short, func(r Row) bool { return r.Omission != "" })
+		if len(short) != maxRows+1 || omitted < 0 || short[0].First != 0 || short[len(short)-1].Last != n-1 {
+			t.Fatalf("%d rows of %d, with an omission at %d", len(short), n, omitted)
+		}
+		want := fmt.Sprintf("... steps %d to %d are left out", short[omitted-1].Last+2,
+			short[omitted+1].First)
+		if short[omitted].Omission != want {
+			t.Fatalf("%q, want %q", short[omitted].Omission, want)
+		}
+	})
+}
+
+// TestMessages: each message has its connection and direction, and there are not too many.
+func TestMessages(t *testing.T) {
+	step := report.Step{Kind: report.Socket, Cached: true, IO: []report.Message{
+		{Conn: 3, ToPeer: true, Data: []byte("a")}, {About: "listener \x1b", Event: "refused"},
+	}}
+	want := []string{
+		`-> connection 3: "a", 1 byte  [answered by the cache]`, `<- listener \x1b: refused`,
+	}
+	if d := cmp.Diff(want, Of([]report.Step{step})[0].Messages); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	step.IO = slices.Repeat(step.IO[1:], maxMessages+5)
+	messages := Of([]report.Step{step})[0].Messages
+	if len(messages) != maxMessages+1 || messages[maxMessages] != "and 5 more messages" {
+		t.Errorf("%d messages: %q", len(messages), messages[len(messages)-1])
+	}
+}
+
+// TestCriticalSection: what happens to one object in one function is one row.
+func TestCriticalSection(t *testing.T) {
+	step := func(operation, object string) report.Step {
+		return report.Step{
+			Goroutine: 1, Operation: operation, Object: object, Function: "p.f", Kind: report.Synchronisation,
+		}
+	}
+	list := Of([]report.Step{
+		step("lock", "m"), step("lock", "m"), step("unlock", "m"), step("lock", "n"), step("a", ""),
+		step("a", ""),
+	})
+	var got []string
+	for _, r := range list {
+		got = append(got, r.What()+" "+r.Object)
+	}
+	if d := cmp.Diff([]string{"lock x2, unlock m", "lock n", "a ", "a "}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if name := NameOf([]report.Goroutine{{ID: 1, Name: "main\x1b"}}, 1); name != `main\x1b` {
+		t.Errorf("it is called %q", name)
+	}
+	if name := NameOf(nil, 7); name != "goroutine 7" {
+		t.Errorf("an unknown one is called %q", name)
+	}
 }

@@ -1,6 +1,14 @@
 package words
 
-import "testing"
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
 
 func TestPrintableLines(t *testing.T) {
 	for text, want := range map[string]string{
@@ -25,5 +33,62 @@ func TestBareFunction(t *testing.T) {
 		if got := BareFunction(function); got != want {
 			t.Errorf("BareFunction(%q) = %q, want %q", function, got, want)
 		}
+	}
+}
+
+// anyText draws bytes, most of which are no text.
+func anyText(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "text")) }
+
+// TestPrintableOfAnything: what comes out can be printed, and is not changed again.
+func TestPrintableOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyText(t)
+		shown := Printable(text)
+		if strings.ContainsFunc(shown, isUnprintable) || !utf8.ValidString(shown) ||
+			Printable(shown) != shown {
+			t.Fatalf("%q is shown as %q", text, shown)
+		}
+		if PrintableText(text) != text && Printable(text) == text {
+			t.Fatalf("%q is harmless, and becomes %q", text, PrintableText(text))
+		}
+		if strings.Count(PrintableText(text), "\n") != strings.Count(text, "\n") {
+			t.Fatalf("%q has other lines in %q", text, PrintableText(text))
+		}
+		for _, line := range []string{Line(text), OneLine(text)} {
+			if strings.ContainsFunc(line, isUnprintable) {
+				t.Fatalf("%q is %q in a line", text, line)
+			}
+		}
+	})
+}
+
+// TestWidths: text is cut or filled to a number of characters, whatever it is made of.
+func TestWidths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, n := Printable(anyText(t)), rapid.IntRange(3, 50).Draw(t, "columns")
+		if got := utf8.RuneCountInString(Pad(text, n)); got != n {
+			t.Fatalf("%q fills %d of %d columns", text, got, n)
+		}
+		fitted := Fit(text, n)
+		if utf8.RuneCountInString(fitted) > n || utf8.RuneCountInString(text) <= n && fitted != text {
+			t.Fatalf("%q is cut to %q", text, fitted)
+		}
+	})
+}
+
+// TestQuoteArg: a shell takes each argument for one word, and the right one.
+func TestQuoteArg(t *testing.T) {
+	args := []string{"", "a", "a b", "it's", `"`, "$HOME", "`id`", "*", "a;b", "\n", "#x", "~", `\`, "!x",
+		"-n", "'''"}
+	command := "printf '%s\\0'"
+	for _, arg := range args {
+		command += " " + QuoteArg(arg)
+	}
+	out, err := exec.Command("sh", "-c", command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, args) {
+		t.Errorf("the shell has %q, want %q", got, args)
 	}
 }
