@@ -12,7 +12,6 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/dfs"
 	"github.com/tandem-mc/tandem/explore/internal/dpor"
 	"github.com/tandem-mc/tandem/explore/internal/random"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
@@ -94,7 +93,7 @@ func New(c Config) (*Search, error) {
 		if c.Preemptions != nil {
 			s.setTree(dfs.NewBounded(b))
 		} else {
-			s.setTree(dpor.New(trace.New()))
+			s.setTree(dpor.New())
 		}
 	case DFS:
 		s.setTree(dfs.New(b))

@@ -193,7 +193,7 @@ func (b *Bounded) Split(least float64) *core.Subtree {
 	if p == nil {
 		return nil
 	}
-	part := &Bounded{Search: *inner, trace: b.trace.Prefix(p.Node, trace.New()),
+	part := &Bounded{Search: *inner, trace: trace.Prefix(b.trace, p.Node, trace.New()),
 		sets: slices.Clone(b.sets[:p.Node+1])}
 	for i := range part.sets {
 		part.sets[i].set = slices.Clip(part.sets[i].set)

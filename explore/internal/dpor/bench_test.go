@@ -7,7 +7,6 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
 // BenchmarkReport measures the own time of DPOR per transition, in a search that has run before, on
@@ -20,7 +19,7 @@ func BenchmarkReport(b *testing.B) {
 				b.Run(fmt.Sprintf("goroutines=%d/transitions=%d/common=%v", goroutines, transitions,
 					common), func(b *testing.B) {
 					e := testkit.Turns(goroutines, transitions, common)
-					d := New(trace.New())
+					d := New()
 					for b.Loop() {
 						d.trace.Truncate(0)
 						d.path, d.nodes, d.sleep, d.recheck, d.Waiting = d.path[:0], d.nodes[:0],
@@ -62,7 +61,7 @@ func BenchmarkOpenBranches(b *testing.B) {
 func heldAfter(b *testing.B, e core.Execution) (branches, held int) {
 	b.Helper()
 	before := heap()
-	d := New(trace.New())
+	d := New()
 	d.Next()
 	if err := d.Report(e); err != nil {
 		b.Fatal(err)

@@ -22,8 +22,8 @@ import (
 // empty finds out whether the operation of f could run before its event with the counter
 // at zero, and what has to run before it. The answer is perhaps if the
 // counter gets below zero in some order.
-func (d *Search) enableCounter(f *reversible) trace.Answer {
-	t, a := d.trace, d.accountOf(f.Counter)
+func (as *accounts) enableCounter(f *reversible) trace.Answer {
+	t, a := as.trace, as.accountOf(f.Counter)
 	if !a.balanced {
 		return trace.Perhaps
 	}

@@ -1,8 +1,6 @@
 package dpor
 
 import (
-	"slices"
-
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/explore/internal/wakeup"
@@ -26,107 +24,6 @@ type outline struct {
 
 // short is after how many events it takes no longer to plan a reversal than to find out about it.
 const short = 64
-
-// clearlyCovered reports whether a reversal would be inserted in vain. Where that is not clear it
-// says no.
-func (d *Search) clearlyCovered(f *reversible) bool {
-	if !d.isPlain(f) {
-		return false
-	}
-	if d.clearlyAsleep(f) {
-		return true
-	}
-	if len(d.trace.Events)-int(f.Event) < d.Short {
-		return false
-	}
-	n, o := &d.nodes[f.Event], d.outline(f)
-	sleepers := d.sleepOf(n)
-	if slices.ContainsFunc(sleepers, func(s *core.Sleeper) bool {
-		return s.Goroutine == f.op.Goroutine &&
-			s.Choices >= 2
-	}) {
-		return false // there may be several to insert: choicesAsleep
-	}
-	for _, s := range sleepers {
-		relation, _ := o.relate(&trace.Step{Action: s.Action, Accesses: s.Accesses})
-		if relation == wakeup.Initial || relation == wakeup.Commuting && !s.Incomplete {
-			return true
-		}
-	}
-	for at := (wakeup.Spot{List: &n.todo}); ; {
-		i := o.follow(&at)
-		if i < 0 {
-			return false
-		}
-		if at = at.After(i); at.Branches() == 0 || o.isEmpty() {
-			return int(f.Event) >= d.Floor || at.Owner() != d.owner // else to be told, see insertAt
-		}
-	}
-}
-
-// isPlain reports whether a reversal is made of all events that do not depend on the event, and
-// then the operation.
-func (d *Search) isPlain(f *reversible) bool {
-	return d.maximal && d.ender < 0 && f.without < 0 && f.Within == nil &&
-		len(d.trace.Events)-int(f.Event) <= wakeup.MaxSteps && !d.overdrawnWithout(f.Event)
-}
-
-// overdrawnWithout reports whether a counter gets below zero without event e and what depends on
-// it.
-func (d *Search) overdrawnWithout(e int32) bool {
-	t := d.trace
-	if !t.CountsFrom(e) || !d.mayOverdraw() {
-		return false
-	}
-	clear(d.counters)
-	from := len(t.Counting)
-	for from > 0 && t.Counting[from-1] >= e {
-		from--
-	}
-	for n, x := range t.Counting[from:] {
-		// it is listed for each counter
-		if n > 0 && x == t.Counting[from+n-1] || t.Includes(t.ClockOf(x), e) {
-			continue
-		}
-		if d.overdraws(e, x) {
-			return true
-		}
-	}
-	return false
-}
-
-// clearlyAsleep reports whether something asleep may be the first to run in a plain reversal, and
-// so covers it (coveredAsleep). It is for the many of which that can be told at once.
-func (d *Search) clearlyAsleep(f *reversible) bool {
-	t, e := d.trace, f.Event
-	for _, s := range d.sleepOf(&d.nodes[e]) {
-		if g, known := t.GoroutineOf.Of(s.Goroutine); known {
-			x, some := t.FirstAfter(g, e)
-			if some && !t.Includes(t.ClockOf(x), e) {
-				if d.path[x] == s.Action && t.Initial(x, e) {
-					return true
-				}
-				continue
-			}
-		}
-		if s.Action == f.op.Action && s.Choices < 2 && !t.ConflictsAfter(e, s.Accesses) {
-			return true
-		}
-	}
-	return false
-}
-
-// outline is the plain reversal of f. It is valid until the next call.
-func (d *Search) outline(f *reversible) *outline {
-	t, o := d.trace, &d.outlined
-	*o = outline{trace: t, event: f.Event, head: f.Event + 1, next: o.next[:0], limits: o.limits[:0],
-		op: f.op}
-	for g := range t.Goroutines {
-		from, to := t.Without(int32(g), f.Event, -1, nil)
-		o.next, o.limits = append(o.next, int32(from)), append(o.limits, int32(max(from, to)))
-	}
-	return o
-}
 
 func (o *outline) isEmpty() bool {
 	for g, next := range o.next {
@@ -242,4 +139,47 @@ func (o *outline) follow(at *wakeup.Spot) (branch int) {
 		}
 	}
 	return -1
+}
+
+// isPlain reports whether a reversal is made of all events that do not depend on the event, and
+// then the operation.
+func (p *planner) isPlain(f *reversible) bool {
+	return p.maximal && p.ender < 0 && f.without < 0 && f.Within == nil &&
+		len(p.trace.Events)-int(f.Event) <= wakeup.MaxSteps && !p.overdrawnWithout(f.Event)
+}
+
+// overdrawnWithout reports whether a counter gets below zero without event e and what depends on
+// it.
+func (p *planner) overdrawnWithout(e int32) bool {
+	t := p.trace
+	if !t.CountsFrom(e) || !p.accounts.mayOverdraw() {
+		return false
+	}
+	clear(p.counters)
+	from := len(t.Counting)
+	for from > 0 && t.Counting[from-1] >= e {
+		from--
+	}
+	for n, x := range t.Counting[from:] {
+		// it is listed for each counter
+		if n > 0 && x == t.Counting[from+n-1] || t.Includes(t.ClockOf(x), e) {
+			continue
+		}
+		if p.overdraws(e, x) {
+			return true
+		}
+	}
+	return false
+}
+
+// outline is the plain reversal of f. It is valid until the next call.
+func (p *planner) outline(f *reversible) *outline {
+	t, o := p.trace, &p.outlined
+	*o = outline{trace: t, event: f.Event, head: f.Event + 1, next: o.next[:0], limits: o.limits[:0],
+		op: f.op}
+	for g := range t.Goroutines {
+		from, to := t.Without(int32(g), f.Event, -1, nil)
+		o.next, o.limits = append(o.next, int32(from)), append(o.limits, int32(max(from, to)))
+	}
+	return o
 }

@@ -51,66 +51,31 @@ type match struct {
 
 // accounts are those of objects in one execution. The memory is used again for the next one.
 type accounts struct {
-	of  map[int32]*account
-	all []*account // the first len(of) are in use
+	trace *trace.Trace
+	of    map[int32]*account
+	all   []*account // the first len(of) are in use
 	// safe tells whether all are, those that have not been opened too; perhaps: nobody has asked
 	// yet.
 	safe trace.Answer
 }
 
-func (a *accounts) reset() {
+// reset begins with another execution.
+func (a *accounts) reset(t *trace.Trace) {
+	a.trace = t
 	clear(a.of)
 	a.safe = trace.Perhaps
 }
 
 // open returns an account without anything in it.
-func (a *accounts) open(object int32, t *trace.Trace) *account {
+func (a *accounts) open(object int32) *account {
 	if len(a.of) == len(a.all) {
 		a.all = append(a.all, &account{})
 	}
 	opened := a.all[len(a.of)]
-	*opened = account{trace: t, takes: opened.takes[:0], gives: opened.gives[:0],
+	*opened = account{trace: a.trace, takes: opened.takes[:0], gives: opened.gives[:0],
 		overdrawn: opened.overdrawn[:0]}
 	a.of[object] = opened
 	return opened
-}
-
-// accountOf returns the settled account of an object.
-func (d *Search) accountOf(object int32) *account {
-	a := d.accounts.of[object]
-	if a == nil {
-		a = d.accounts.open(object, d.trace)
-		a.enter(&d.trace.Objects[object])
-		a.balance()
-	}
-	return a
-}
-
-// mayOverdraw reports whether a counter may get below zero in another order of the events. For the
-// many executions in which none may, that is found out once.
-func (d *Search) mayOverdraw() bool {
-	if d.accounts.safe == trace.Perhaps {
-		d.accounts.safe = trace.No
-		if d.allSafe() {
-			d.accounts.safe = trace.Yes
-		}
-	}
-	return d.accounts.safe != trace.Yes
-}
-
-func (d *Search) allSafe() bool {
-	last := int32(-1)
-	for _, x := range d.trace.Counting {
-		for _, u := range d.trace.UsesOf(x) {
-			if !u.Counts() || u.Object == last {
-				continue
-			}
-			if last = u.Object; !d.accountOf(last).isSafe() {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // isSafe reports whether nothing of what overdraws looks for can be found.
@@ -238,41 +203,40 @@ func (a *account) reached(i, round int) trace.Clock {
 	return c
 }
 
-// reverseDeficits sees to it that counters which become negative in another order
-// of the events do so: beginning with the first event that is in the way, the next of
-// those that lead there runs instead.
-func (d *Search) reverseDeficits(from int) {
-	t := d.trace
-	t.Generation++
-	for e := int32(from); e < int32(len(t.Events)); e++ {
-		for _, u := range t.UsesOf(e) {
-			object := &t.Objects[u.Object]
-			if u.Delta >= 0 || u.Ready&core.CountsWaiting != 0 || object.Seen == t.Generation {
-				continue
-			}
-			object.Seen = t.Generation
-			for _, c := range d.accountOf(u.Object).overdrawn {
-				d.runFirst(c)
-			}
-		}
+// accountOf returns the settled account of an object.
+func (a *accounts) accountOf(object int32) *account {
+	of := a.of[object]
+	if of == nil {
+		of = a.open(object)
+		of.enter(&a.trace.Objects[object])
+		of.balance()
 	}
+	return of
 }
 
-// runFirst sees to it that the events of a clock are explored before all others.
-func (d *Search) runFirst(c trace.Clock) {
-	t, e := d.trace, int32(0)
-	for e < int32(len(t.Events)) && t.Includes(c, e) {
-		e++
-	}
-	d.scratch = d.scratch[:0]
-	for x := e + 1; x < int32(len(t.Events)); x++ {
-		if t.Includes(c, x) {
-			d.scratch = append(d.scratch, x)
+// mayOverdraw reports whether a counter may get below zero in another order of the events. For the
+// many executions in which none may, that is found out once.
+func (a *accounts) mayOverdraw() bool {
+	if a.safe == trace.Perhaps {
+		a.safe = trace.No
+		if a.allSafe() {
+			a.safe = trace.Yes
 		}
 	}
-	if len(d.scratch) > 0 {
-		r, _ := d.compose(e, d.scratch, c)
-		r.Whole = false
-		d.insert(r)
+	return a.safe != trace.Yes
+}
+
+func (a *accounts) allSafe() bool {
+	last := int32(-1)
+	for _, x := range a.trace.Counting {
+		for _, u := range a.trace.UsesOf(x) {
+			if !u.Counts() || u.Object == last {
+				continue
+			}
+			if last = u.Object; !a.accountOf(last).isSafe() {
+				return false
+			}
+		}
 	}
+	return true
 }

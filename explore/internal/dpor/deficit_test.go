@@ -6,7 +6,6 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"pgregory.net/rapid"
 )
 
@@ -18,7 +17,7 @@ func TestMayOverdraw(t *testing.T) {
 		"m", "add v 1; done v", "store x 1", "wait w", "wait w; add w 2"}
 	for number := range 600 {
 		p := rapid.Custom(testkit.Profile{Blocks: blocks, Seal: number%2 == 0}.Generate).Example(number)
-		d := New(trace.New())
+		d := New()
 		d.Next()
 		if err := d.Report(testkit.Run(p, core.Schedule{}, 0).Log); err != nil {
 			t.Fatal(err)
@@ -29,13 +28,13 @@ func TestMayOverdraw(t *testing.T) {
 			d.gather(e, -1, nil)
 			found = found || slices.ContainsFunc(d.scratch, func(x int32) bool { return d.overdraws(e, x) })
 		}
-		if found && !d.mayOverdraw() {
+		if found && !d.accounts.mayOverdraw() {
 			t.Fatalf("a counter gets below zero:\n%v", p)
 		}
 		if found {
 			below++
 		}
-		if d.mayOverdraw() {
+		if d.accounts.mayOverdraw() {
 			may++
 		}
 	}
@@ -47,7 +46,7 @@ func TestMayOverdraw(t *testing.T) {
 
 // TestCountBefore: a writer that announces itself while a reader is inside does not say so.
 func TestCountBefore(t *testing.T) {
-	d := New(trace.New())
+	d := New()
 	d.Next()
 	transition := func(g core.GoroutineID, a core.Access) core.Transition {
 		a.Object = 1

@@ -4,15 +4,22 @@ package dpor
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/explore/internal/codec"
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/explore/internal/wakeup"
 )
 
 // New returns a search that has executed nothing yet.
-func New(t *trace.Trace) *Search {
-	return &Search{Short: short, owner: &wakeup.Owner{Interner: &wakeup.Interner{}}, trace: t,
-		counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)}}
+func New() *Search { return newSearch(trace.New()) }
+
+func newSearch(t *trace.Trace) *Search {
+	return &Search{
+		Short: short, owner: &wakeup.Owner{Interner: &wakeup.Interner{}},
+		planner: planner{
+			trace: t, counters: make(map[int32]int32), accounts: accounts{of: make(map[int32]*account)},
+		},
+	}
 }
 
 // dpor is the search with dynamic partial-order reduction: of the executions
@@ -35,18 +42,13 @@ func New(t *trace.Trace) *Search {
 // to do at the last node.
 type Search struct {
 	core.Tally
-	trace *trace.Trace
+	planner
 	path  []core.Action
 	nodes []node
 	begun bool
 	sizes core.BranchSizes
 
-	// The way to the leaf that is executed next: path[:given] leads to it. Of that,
-	// path[len(nodes)-1:] is what is left of branch chosen, of which so many steps were followed
-	// before, and then of those below it, down to the leaf.
-	chosen   *wakeup.Branch // nil beyond the leaf
-	followed int
-	given    int
+	way // to the leaf that is executed next
 
 	decided  bool      // it has been decided what to execute next, or it is being executed
 	restored *restored // what the next execution has to show after a resume; else nil
@@ -58,27 +60,30 @@ type Search struct {
 	core.Division
 	spares []*Search // parts that nobody needs any more: their memory is for others
 
-	// Of a part, what concerns the search that it is a part of:
-	origin   origin
-	exported exportedReversals // to be inserted there
-	depends  []int32           // nodes: see depend
+	asSubtree
 
 	choosing []int32      // events of which an alternative is neither asleep nor to do, in order
 	recheck  []reversible // see unsettled.go, in the order in which they were found
 	Short    int          // see clearlyCovered
 
-	// Of the execution that is being reported:
-	races   []reversible
-	maximal bool  // nothing could have gone on at its end
-	ender   int32 // the event that ended the program while others might have gone on, or -1
+	races  []reversible    // of the execution that is being reported
+	pruned wakeup.Sleepers // for prune
+}
 
-	reversal wakeup.Reversal // that was planned last
-	outlined outline         // likewise, without a plan
-	pruned   wakeup.Sleepers // for prune
-	scratch  []int32
-	limits   []int32         // for gather
-	counters map[int32]int32 // of objects, in compose
-	accounts accounts        // in reverse
+// way leads to the leaf of a wakeup tree: path[:given]. Of that, path[len(nodes)-1:] is what is
+// left of branch chosen, of which so many steps were followed before, and then of those below it,
+// down to the leaf.
+type way struct {
+	chosen   *wakeup.Branch // nil beyond the leaf
+	followed int
+	given    int
+}
+
+// asSubtree is, of a subtree, what concerns the search that it belongs to.
+type asSubtree struct {
+	origin   origin
+	exported exportedReversals // to be inserted there
+	depends  []int32           // nodes: see depend
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -268,7 +273,7 @@ func (d *Search) cutOff(i int) {
 // checkReplay compares an execution with the one that it has its beginning in common with.
 func (d *Search) checkReplay(transitions []core.Transition) error {
 	if d.restored != nil {
-		return d.rebuild(transitions)
+		return d.restored.rebuild(d, transitions)
 	}
 	for i := range d.trace.Events {
 		if err := d.trace.CheckReplay(int32(i), &transitions[i]); err != nil {
@@ -369,4 +374,78 @@ func (d *Search) Forecast() float64 {
 		return 0
 	}
 	return d.sizes.OfBranch(top)*float64(1+len(d.nodes[top].todo.Branches)) - 1
+}
+
+// Save implements core.Saveable.
+func (d *Search) Save(e *codec.Encoder) {
+	more := !d.Ended && d.decide()
+	if d.Tally.SaveCounts(e, "dpor"); !more {
+		e.Ended = true
+		return
+	}
+	top := len(d.nodes) - 1
+	d.sizes.Save(e)
+	e.Number(uint64(len(d.nodes)))
+	for i := range d.nodes {
+		n := &d.nodes[i]
+		wakeup.EncodeTree(e, &n.todo)
+		e.Truth(n.incomplete)
+		e.Truth(n.leaf)
+		if d.restored != nil {
+			core.EncodeSleepers(e, d.restored.explored[i])
+		} else {
+			core.EncodeSleepers(e, d.sleepOf(n)[n.inherited:])
+		}
+		switch {
+		case i == top:
+			wakeup.EncodeBranch(e, d.chosen)
+			core.EncodeSleepers(e, d.sleepOf(n))
+			continue
+		case d.restored != nil:
+			e.Fixed(d.restored.digests[i])
+		default:
+			e.Fixed(d.trace.Digest(int32(i)))
+		}
+		core.EncodeAction(e, d.path[i])
+	}
+	choosing := slices.DeleteFunc(slices.Clone(d.choosing), func(i int32) bool { return int(i) >= top })
+	if len(d.nodes) > 0 {
+		e.Number(uint64(len(choosing)))
+	}
+	for _, i := range choosing {
+		e.Number(uint64(i))
+	}
+}
+
+// Resume implements core.Saveable.
+func (d *Search) Resume(from *codec.Decoder) {
+	d.Tally.ResumeCounts(from, "dpor")
+	d.sizes.Resume(from)
+	length := from.Length()
+	if length == 0 {
+		return
+	}
+	d.begun, d.decided, d.restored = true, true, &restored{}
+	for i := range length {
+		d.nodes = append(d.nodes, node{todo: wakeup.DecodeTree(from, 0), incomplete: from.Truth(),
+			leaf: from.Truth()})
+		d.restored.explored = append(d.restored.explored, core.DecodeSleepers(from))
+		if i < length-1 {
+			d.restored.digests = append(d.restored.digests, from.Fixed())
+			d.path = append(d.path, core.DecodeAction(from))
+		}
+	}
+	chosen := wakeup.DecodeBranch(from, 0)
+	d.sleep = core.DecodeSleepers(from)
+	d.restored.sleep = slices.Clone(d.sleep)
+	d.nodes[length-1].sleepEnd = len(d.sleep)
+	for range from.Length() {
+		i := int32(from.Count(uint64(length - 1)))
+		if int(i) == length-1 || len(d.choosing) > 0 && i <= d.choosing[len(d.choosing)-1] {
+			from.Fail("it is damaged: there are alternatives at node %d", i)
+			return
+		}
+		d.choosing = append(d.choosing, i)
+	}
+	d.descend(chosen)
 }

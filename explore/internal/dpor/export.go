@@ -62,38 +62,6 @@ func (t *exportedReversals) empty() {
 	t.passed.empty()
 }
 
-// tell has the search insert a reversal, later, at one of its nodes, for which a place was found.
-// The branches that it has passed are the search's, too, where a part inserts nothing itself; there
-// may be more after those that it knows.
-func (d *Search) export(r *wakeup.Reversal, found *wakeup.Place) {
-	if d.inserts(r.Node) {
-		d.exportSteps(r, len(r.Steps), func(int) bool { return true })
-		return
-	}
-	c := d.exportSteps(r, r.Left(), func(i int) bool { return !r.Removed[i] })
-	c.passed = d.exported.passed.copy(r.Passed)
-	if !found.Postpone {
-		c.from = found.At.Branches()
-	}
-}
-
-// tellSteps tells some steps, so many, of a reversal of the execution that is being reported.
-func (d *Search) exportSteps(r *wakeup.Reversal, n int, some func(step int) bool) *exportedReversal {
-	t := &d.exported
-	t.copy(r, d.Counts.Executions, some)
-	c := exportedReversal{node: r.Node, whole: r.Whole, steps: t.steps.take(n), marks: t.marks.take(n),
-		clocks: t.stamps.take(n)}
-	n = 0
-	for i := range r.Steps {
-		if s := &r.Steps[i]; some(i) {
-			c.steps[n], c.marks[n], c.clocks[n] = r.Keep(i, d.owner.Interner), s.Marks, t.stamp(r, i)
-			n++
-		}
-	}
-	t.all = append(t.all, c)
-	return &t.all[len(t.all)-1]
-}
-
 // copy copies the clocks of the events of a reversal, unless they have been, or too many others are
 // in between.
 func (t *exportedReversals) copy(r *wakeup.Reversal, execution int, some func(step int) bool) {
@@ -129,19 +97,4 @@ func (t *exportedReversals) stamp(r *wakeup.Reversal, i int) wakeup.Stamp {
 	begin, end := r.Trace.Begin(e).Clocks-c.begin, x.End.Clocks-c.begin
 	at.Clock = c.clocks[begin:end:end]
 	return at
-}
-
-// hear inserts a reversal that a part has told.
-func (d *Search) importReversal(told *exportedReversal) {
-	r := &d.reversal
-	r.Reset(told.node, nil, told.whole)
-	r.Kept, r.Clocks, r.Passed = told.steps, told.clocks, append(r.Passed, told.passed...)
-	for i, s := range told.steps {
-		r.Steps, r.Removed = append(r.Steps, *s), append(r.Removed, false)
-		r.Steps[i].Marks = told.marks[i]
-	}
-	n := &d.nodes[r.Node]
-	if found := n.todo.Find(r, told.from); !found.Covered {
-		d.insertIn(n, r, &found)
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +18,7 @@ func TestClearlyAsleep(t *testing.T) {
 			clear, unclear := 0, 0
 			for number := range 100 {
 				p := rapid.Custom(f.Generate).Example(number)
-				d := New(trace.New())
+				d := New()
 				for range 300 {
 					schedule, more := d.Next()
 					if !more {
@@ -63,7 +62,7 @@ func TestClearlyCovered(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			for number := range 200 {
 				p := rapid.Custom(f.Generate).Example(number)
-				quick, thorough := New(trace.New()), New(trace.New())
+				quick, thorough := New(), New()
 				quick.Short, thorough.Short = 0, core.MaxTransitions
 				for n := range 300 {
 					schedule, more := quick.Next()
@@ -98,7 +97,7 @@ func TestGather(t *testing.T) {
 			testkit.Run(rapid.Custom(testkit.Profiles[7].Generate).Example(number), core.Schedule{}, 0).Log)
 	}
 	for _, e := range executions {
-		d := New(trace.New())
+		d := New()
 		d.Next()
 		if err := d.Report(e); err != nil {
 			t.Fatal(err)

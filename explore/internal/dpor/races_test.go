@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore/internal/core"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
 // counterLog is a log of goroutines that add to one counter, one after the other;
@@ -46,7 +45,7 @@ func TestReversalThroughCounter(t *testing.T) {
 			[]map[core.GoroutineID]bool{{}, {}, {wait: true}}},
 		{"only Dones after it", []int32{s, +2, s, -1}, []map[core.GoroutineID]bool{{wait: true}, {}}},
 	} {
-		d := New(trace.New())
+		d := New()
 		d.Next()
 		if err := d.Report(counterLog(test.steps...)); err != nil {
 			t.Fatal(err)

@@ -56,37 +56,21 @@ import (
 // What one thing keeps out because it is inserted elsewhere has to stay inserted: see
 // insertPostponed.
 
-// findPartners notes the races that end in what a partner in transition i would have done by
-// itself.
-func (d *Search) findPartners(i int, x *core.Transition) error {
-	for p := range x.Partners {
-		p := &x.Partners[p]
-		races, err := d.trace.PendingRaces(p, true)
-		if err != nil {
-			return err
-		}
-		for _, r := range races {
-			d.keepForRecheck(reversible{Race: r, op: trace.StepOf(p), without: int32(i), found: int32(i)})
-		}
-	}
-	return nil
-}
-
-// keep adds a race to those that are unsettled: as long as its last event is on the path.
-func (d *Search) keepForRecheck(f reversible) {
+// kept is a race that shares no memory with the execution in which it was found.
+func kept(f reversible) reversible {
 	f.Past, f.op.Accesses = slices.Clone(f.Past), slices.Clone(f.op.Accesses)
-	d.recheck = append(d.recheck, f)
+	return f
 }
 
-// unsettledBefore are copies of the unsettled races that were found before an event, which share no
-// memory with the trace.
-func (d *Search) recheckBefore(event int) []reversible {
+// foundBefore are copies of the races that were found before an event, which share no memory with
+// the trace. Races are in the order in which they were found.
+func foundBefore(races []reversible, event int) []reversible {
 	n, clocks, accesses := 0, 0, 0
-	for ; n < len(d.recheck) && int(d.recheck[n].found) < event; n++ {
-		f := &d.recheck[n]
+	for ; n < len(races) && int(races[n].found) < event; n++ {
+		f := &races[n]
 		clocks, accesses = clocks+len(f.Past)+len(f.Within), accesses+len(f.op.Accesses)
 	}
-	list := slices.Clone(d.recheck[:n])
+	list := slices.Clone(races[:n])
 	numbers, all := make(trace.Clock, 0, clocks), make([]core.Access, 0, accesses)
 	for i := range list {
 		f := &list[i]
@@ -106,29 +90,10 @@ func moved[S ~[]E, E any](list, others S) (c, all S) {
 	return all[len(others):len(all):len(all)], all
 }
 
-// reverseUnsettled plans the reversals of unsettled races to which events from event from on
-// add something.
-func (d *Search) recheckRaces(from int) {
-	first, _ := slices.BinarySearch(d.trace.Meeting, int32(from))
-	meeting := d.trace.Meeting[first:]
-	for i := range d.recheck {
-		switch f := &d.recheck[i]; {
-		case f.singleAccess && len(meeting) == 0:
-		case int(f.found) >= from:
-			if f.without >= 0 {
-				d.reverseRace(*f)
-			}
-		case f.singleAccess && slices.ContainsFunc(meeting, func(x int32) bool { return d.adds(x, f) }),
-			!f.singleAccess && d.addsAny(from, f):
-			d.reverseRace(*f)
-		}
-	}
-}
-
 // addsAny reports whether one of the events from event from on belongs to the reversal of a race.
-func (d *Search) addsAny(from int, f *reversible) bool {
-	for x := int32(from); x < int32(len(d.trace.Events)); x++ {
-		if d.adds(x, f) {
+func addsAny(t *trace.Trace, from int, f *reversible) bool {
+	for x := int32(from); x < int32(len(t.Events)); x++ {
+		if adds(t, x, f) {
 			return true
 		}
 	}
@@ -136,7 +101,18 @@ func (d *Search) addsAny(from int, f *reversible) bool {
 }
 
 // adds reports whether event x belongs to the reversal of a race.
-func (d *Search) adds(x int32, f *reversible) bool {
-	c := d.trace.ClockOf(x)
-	return !d.trace.Includes(c, f.Event) && (f.without < 0 || !d.trace.Includes(c, f.without))
+func adds(t *trace.Trace, x int32, f *reversible) bool {
+	c := t.ClockOf(x)
+	return !t.Includes(c, f.Event) && (f.without < 0 || !t.Includes(c, f.without))
+}
+
+// reversible is a race, or what is like one, of which the reversal is still to be planned.
+type reversible struct {
+	trace.Race
+	op trace.Step // what is to run before the event, as far as it is known
+	// without is an event that cannot run if op does, like one that completed it: -1 if
+	// there is none.
+	without      int32
+	found        int32 // event with which the race was found
+	singleAccess bool  // the transition that op begins makes a single access
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tandem-mc/tandem/explore/internal/codec"
 	"github.com/tandem-mc/tandem/explore/internal/core"
-	"github.com/tandem-mc/tandem/explore/internal/wakeup"
 )
 
 // Of DPOR the path is saved, and for each node on it what is to do and the sleepers that were
@@ -21,84 +19,10 @@ type restored struct {
 	sleep    []*core.Sleeper   // at the last node
 }
 
-// Save implements core.Saveable.
-func (d *Search) Save(e *codec.Encoder) {
-	more := !d.Ended && d.decide()
-	if d.Tally.SaveCounts(e, "dpor"); !more {
-		e.Ended = true
-		return
-	}
-	top := len(d.nodes) - 1
-	d.sizes.Save(e)
-	e.Number(uint64(len(d.nodes)))
-	for i := range d.nodes {
-		n := &d.nodes[i]
-		wakeup.EncodeTree(e, &n.todo)
-		e.Truth(n.incomplete)
-		e.Truth(n.leaf)
-		if d.restored != nil {
-			core.EncodeSleepers(e, d.restored.explored[i])
-		} else {
-			core.EncodeSleepers(e, d.sleepOf(n)[n.inherited:])
-		}
-		switch {
-		case i == top:
-			wakeup.EncodeBranch(e, d.chosen)
-			core.EncodeSleepers(e, d.sleepOf(n))
-			continue
-		case d.restored != nil:
-			e.Fixed(d.restored.digests[i])
-		default:
-			e.Fixed(d.trace.Digest(int32(i)))
-		}
-		core.EncodeAction(e, d.path[i])
-	}
-	choosing := slices.DeleteFunc(slices.Clone(d.choosing), func(i int32) bool { return int(i) >= top })
-	if len(d.nodes) > 0 {
-		e.Number(uint64(len(choosing)))
-	}
-	for _, i := range choosing {
-		e.Number(uint64(i))
-	}
-}
-
-// Resume implements core.Saveable.
-func (d *Search) Resume(from *codec.Decoder) {
-	d.Tally.ResumeCounts(from, "dpor")
-	d.sizes.Resume(from)
-	length := from.Length()
-	if length == 0 {
-		return
-	}
-	d.begun, d.decided, d.restored = true, true, &restored{}
-	for i := range length {
-		d.nodes = append(d.nodes, node{todo: wakeup.DecodeTree(from, 0), incomplete: from.Truth(),
-			leaf: from.Truth()})
-		d.restored.explored = append(d.restored.explored, core.DecodeSleepers(from))
-		if i < length-1 {
-			d.restored.digests = append(d.restored.digests, from.Fixed())
-			d.path = append(d.path, core.DecodeAction(from))
-		}
-	}
-	chosen := wakeup.DecodeBranch(from, 0)
-	d.sleep = core.DecodeSleepers(from)
-	d.restored.sleep = slices.Clone(d.sleep)
-	d.nodes[length-1].sleepEnd = len(d.sleep)
-	for range from.Length() {
-		i := int32(from.Count(uint64(length - 1)))
-		if int(i) == length-1 || len(d.choosing) > 0 && i <= d.choosing[len(d.choosing)-1] {
-			from.Fail("it is damaged: there are alternatives at node %d", i)
-			return
-		}
-		d.choosing = append(d.choosing, i)
-	}
-	d.descend(chosen)
-}
-
 // rebuild makes the trace, and what follows from it, of the beginning of the first
 // execution after a resume.
-func (d *Search) rebuild(transitions []core.Transition) error {
-	r, nodes, chosen := d.restored, d.nodes, d.chosen
+func (r *restored) rebuild(d *Search, transitions []core.Transition) error {
+	nodes, chosen := d.nodes, d.chosen
 	d.restored, d.nodes, d.sleep, d.chosen = nil, nil, nil, nil
 	for i, was := range nodes {
 		d.addNode(i, was.leaf)

@@ -6,13 +6,12 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/internal/codec"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
-	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
 // TestResumeAlternativesNowhere: a damaged state that has alternatives where nothing was executed
 // is refused.
 func TestResumeAlternativesNowhere(t *testing.T) {
-	d := New(trace.New())
+	d := New()
 	p := testkit.ParseProgram("main: go p; go q\np: store x 1\nq: store x 2")
 	testkit.ExecuteOne(t, d, p)
 	d.Next()
@@ -21,7 +20,7 @@ func TestResumeAlternativesNowhere(t *testing.T) {
 		e := &codec.Encoder{}
 		d.Save(e)
 		from := &codec.Decoder{Data: append(append(e.Data[:len(e.Data)-1], byte(len(nodes))), nodes...)}
-		if New(trace.New()).Resume(from); !strings.Contains(from.Problem, "damaged") {
+		if New().Resume(from); !strings.Contains(from.Problem, "damaged") {
 			t.Errorf("%s: %s", name, from.Problem)
 		}
 	}
@@ -29,7 +28,7 @@ func TestResumeAlternativesNowhere(t *testing.T) {
 
 // TestPartThatIsFull: a part goes no further when it has much to tell.
 func TestPartThatIsFull(t *testing.T) {
-	d := New(trace.New())
+	d := New()
 	p := testkit.ParseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
 	testkit.ExecuteOne(t, d, p)
 	part := d.Split(1000) // the largest

@@ -68,7 +68,7 @@ func (d *Search) untaken(least float64, executions int) (node, place int) {
 // part is the search through branch i of a node.
 func (d *Search) subtree(o origin, node, i int) *Search {
 	spare := d.spare()
-	part := New(d.trace.Prefix(node, spare.trace))
+	part := newSearch(trace.Prefix(d.trace, node, spare.trace))
 	part.exported, part.owner = spare.exported, &wakeup.Owner{Interner: spare.owner.Interner}
 	part.exported.empty()
 	part.Floor, part.begun, part.decided = node+1, true, true
@@ -89,7 +89,7 @@ func (d *Search) subtree(o origin, node, i int) *Search {
 	o.assumed = slices.Clone(part.sleepOf(n))
 	part.origin = o
 	part.choosing = slices.DeleteFunc(slices.Clone(d.choosing), func(e int32) bool { return int(e) >= node })
-	part.recheck = d.recheckBefore(node)
+	part.recheck = foundBefore(d.recheck, node)
 	part.descend(o.branch)
 	return part
 }
@@ -154,7 +154,8 @@ func (d *Search) Merge(p *core.Subtree) bool {
 // reuse: there are never more of them than there were parts at a time. From now on who uses the
 // part, or has it used again, panics: two would share what they change.
 func (d *Search) Recycle(p *core.Subtree) {
-	invariant.Check(!slices.Contains(d.Subtrees, p), "explore: a subtree is recycled that may still be merged")
+	invariant.Check(!slices.Contains(d.Subtrees, p),
+		"explore: a subtree is recycled that may still be merged")
 	part := p.Search.(*Search)
 	p.Search = nil
 	clear(part.nodes[:cap(part.nodes)]) // no wakeup tree is to be kept because of them
@@ -165,7 +166,7 @@ func (d *Search) Recycle(p *core.Subtree) {
 func (d *Search) spare() *Search {
 	n := len(d.spares)
 	if n == 0 {
-		return New(trace.New())
+		return New()
 	}
 	s := d.spares[n-1]
 	d.spares = d.spares[:n-1]
@@ -208,5 +209,52 @@ func (d *Search) inserts(node int32) bool {
 func (d *Search) depend(node int32) {
 	if int(node) < d.Floor && !slices.Contains(d.depends, node) {
 		d.depends = append(d.depends, node)
+	}
+}
+
+// tell has the search insert a reversal, later, at one of its nodes, for which a place was found.
+// The branches that it has passed are the search's, too, where a part inserts nothing itself; there
+// may be more after those that it knows.
+func (d *Search) export(r *wakeup.Reversal, found *wakeup.Place) {
+	if d.inserts(r.Node) {
+		d.exportSteps(r, len(r.Steps), func(int) bool { return true })
+		return
+	}
+	c := d.exportSteps(r, r.Left(), func(i int) bool { return !r.Removed[i] })
+	c.passed = d.exported.passed.copy(r.Passed)
+	if !found.Postpone {
+		c.from = found.At.Branches()
+	}
+}
+
+// tellSteps tells some steps, so many, of a reversal of the execution that is being reported.
+func (d *Search) exportSteps(r *wakeup.Reversal, n int, some func(step int) bool) *exportedReversal {
+	t := &d.exported
+	t.copy(r, d.Counts.Executions, some)
+	c := exportedReversal{node: r.Node, whole: r.Whole, steps: t.steps.take(n), marks: t.marks.take(n),
+		clocks: t.stamps.take(n)}
+	n = 0
+	for i := range r.Steps {
+		if s := &r.Steps[i]; some(i) {
+			c.steps[n], c.marks[n], c.clocks[n] = r.Keep(i, d.owner.Interner), s.Marks, t.stamp(r, i)
+			n++
+		}
+	}
+	t.all = append(t.all, c)
+	return &t.all[len(t.all)-1]
+}
+
+// hear inserts a reversal that a part has told.
+func (d *Search) importReversal(told *exportedReversal) {
+	r := &d.reversal
+	r.Reset(told.node, nil, told.whole)
+	r.Kept, r.Clocks, r.Passed = told.steps, told.clocks, append(r.Passed, told.passed...)
+	for i, s := range told.steps {
+		r.Steps, r.Removed = append(r.Steps, *s), append(r.Removed, false)
+		r.Steps[i].Marks = told.marks[i]
+	}
+	n := &d.nodes[r.Node]
+	if found := n.todo.Find(r, told.from); !found.Covered {
+		d.insertIn(n, r, &found)
 	}
 }

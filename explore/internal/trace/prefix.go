@@ -2,9 +2,9 @@ package trace
 
 import "slices"
 
-// Prefix is a trace of the first n events, with room for as many as there are. It shares no memory
-// with the trace, and is made of another one that is not needed any more.
-func (t *Trace) Prefix(n int, of *Trace) *Trace {
+// Prefix is a trace of the first n events of another one, with room for as many as there are. It
+// shares no memory with the trace, and is made of another one that is not needed any more.
+func Prefix(t *Trace, n int, of *Trace) *Trace {
 	p, end, all := of, t.Begin(int32(n)), t.end()
 	p.Events = Refill(p.Events, t.Events[:n], len(t.Events))
 	p.Clocks, p.pasts = Refill(p.Clocks, t.Clocks[:end.Clocks], int(all.Clocks)),
