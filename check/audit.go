@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -35,15 +37,15 @@ const (
 
 // auditor asks a group of its own.
 type auditor struct {
-	mu    sync.Mutex // one audit at a time
-	side  *peerSide  // in group scope
-	of    *peerSide  // in connection scope: what is audited
-	begun bool       // there was an execution with several connections
+	mu    sync.Mutex     // one audit at a time
+	side  *driver.Driver // in group scope
+	of    *driver.Driver // in connection scope: what is audited
+	begun bool           // there was an execution with several connections
 }
 
-func newAuditor(ctx context.Context, o Options, of *peerSide) *auditor {
-	a := &auditor{side: newPeerSide(ctx, o.Client, *o.Group, o.Strategy), of: of}
-	a.side.limit(&o)
+func newAuditor(ctx context.Context, o Options, of *driver.Driver) *auditor {
+	a := &auditor{side: driver.New(ctx, o.driver(iocache.Group)), of: of}
+	o.limit(a.side.Cache())
 	return a
 }
 
@@ -69,7 +71,7 @@ func (x *executor) auditSample(s explore.Schedule, transitions int) error {
 	if x.talk == nil {
 		return nil
 	}
-	for i := range x.run.auditor.runs(s, len(x.talk.connections)) {
+	for i := range x.run.auditor.runs(s, x.talk.Connections()) {
 		seed := uint64(i + 1)
 		for _, a := range s.Prefix {
 			seed = seed*0x9e3779b97f4a7c15 + uint64(a.Goroutine)
@@ -113,47 +115,37 @@ func (x *executor) audit(s sut.Schedule) error {
 		return err
 	}
 	x.counts.Audits++
-	asked := Counts{} // what it costs is not the search's
-	talk := &audited{conversation: conversation{peerSide: a.side, counts: &asked}, auditor: a, compared: &x.counts.Compared}
-	talk.rewind()
+	talk := &audited{
+		session: a.side.NewSession(&PeerCounts{}), // what it costs is not the search's
+		mirror:  a.of.Mirror(), chosen: a.side.Behaviours() <= 1, compared: &x.counts.Compared,
+	}
+	talk.session.Rewind()
 	_, err = twin.Run(s, talk)
 	return err
 }
 
 // audited is the peers' side of an execution whose answers are compared.
 type audited struct {
-	conversation
-	*auditor
-	mirror   *iocache.Cursor // in the cache that is audited
-	seen     exchange        // the last
+	session  *driver.Session
+	mirror   *driver.Mirror // in the cache that is audited
+	chosen   bool           // how the peers behave
 	compared *int
 }
 
-// rewind begins an execution.
-func (t *audited) rewind() {
-	t.conversation.rewind()
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.mirror = t.of.cache.Cursor(iocache.Connection)
-}
-
 // Exchange implements sut.Peers.
-func (t *audited) Exchange(in model.Input) (answer model.Answer, err error) {
-	before := len(t.connections)
-	t.watch = func(x exchange) {
-		x.input.Name = in.Name
-		t.seen = x
-	}
-	answer, err = t.conversation.Exchange(in)
+func (t *audited) Exchange(in model.Input) (model.Answer, error) {
+	var seen driver.Exchange
+	t.session.Watch(func(x driver.Exchange) { seen = x })
+	answer, err := t.session.Exchange(in)
 	if err != nil {
 		return answer, err
 	}
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	if before == 0 && t.behaviours() > 1 {
-		t.mirror.Compare(model.Input{Kind: model.Choose, Conn: in.Behaviour}, model.Reaction{})
+	if !t.chosen {
+		t.chosen = true
+		t.mirror.Choose(in.Behaviour)
 	}
-	known, err := t.mirror.Compare(t.seen.input, t.seen.answer.Reaction)
+	seen.Input.Name = in.Name
+	known, err := t.mirror.Compare(seen.Input, seen.Answer.Reaction)
 	if known {
 		*t.compared++
 	}
@@ -183,7 +175,7 @@ func (o *Options) scope(c Counts) string {
 		return "connection (auto; there was nothing to compare: no execution had several connections)"
 	case o.Audited:
 		return fmt.Sprintf("connection (auto; in %s with other orders of the requests %s of the peers were the same)",
-			count(c.Audits, "execution"), count(c.Compared, "answer"))
+			textutil.CountOf(c.Audits, "execution"), textutil.CountOf(c.Compared, "answer"))
 	}
 	return o.Scope.String()
 }

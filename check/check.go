@@ -8,10 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -212,15 +211,11 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	r.search, r.enough = o.Search, r.foundEnough
 	r.search.Until(func(v explore.Verdict) string { return r.enough(v) })
 	if o.Group != nil {
-		r.peers = newPeerSide(ctx, o.Client, *o.Group, o.Strategy)
-		r.peers.spent.guess = guessedCost(o.BackendName)
-		r.peers.scope = o.Scope
-		r.peers.patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
+		r.peers = driver.New(ctx, o.driver(o.Scope))
 		if o.Kept != nil && !o.resumes() {
-			r.peers.keep(o.Kept)
+			keepAnswers(r.peers, o.Kept)
 		}
-		r.peers.limit(&o)
-		r.peers.room = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes)
+		o.limit(r.peers.Cache())
 		if o.Audited {
 			r.auditor = newAuditor(ctx, o, r.peers)
 		}
@@ -228,6 +223,18 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	var err error
 	r.executor, err = r.newExecutor(0)
 	return r, err
+}
+
+// driver says how the peers are kept at the cursor of a cache of some scope.
+func (o *Options) driver(scope iocache.Scope) driver.Config {
+	c := driver.Config{Start: driver.From(o.Client), Spec: *o.Group, Strategy: o.Strategy, Scope: scope}
+	c.Patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
+	c.Room = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes)
+	c.Guess = 2 * time.Millisecond // about what the first checkpoint of a small peer costs
+	if o.BackendName == ckptd.BackendCRIU {
+		c.Guess = 20 * time.Millisecond
+	}
+	return c
 }
 
 // selectFaults says where the peers are whose connections can fail.
@@ -257,7 +264,7 @@ func (o *Options) worker() sut.Options {
 // finish searches to the end and ends what takes part.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	var result *Result
-	var crowded *noRoom
+	var crowded *driver.NoRoom
 	err := r.loop(ctx)
 	defer func() { r.executor.close() }()
 	switch {
@@ -274,9 +281,9 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	}
 	result = r.stopSaving(result, err)
 	if r.peers != nil {
-		closeError := r.peers.close()
+		closeError := r.peers.Close()
 		if r.auditor != nil {
-			closeError = errors.Join(closeError, r.auditor.side.close())
+			closeError = errors.Join(closeError, r.auditor.side.Close())
 		}
 		if err == nil && closeError != nil {
 			err = fmt.Errorf("ending the peers: %w", closeError)
@@ -295,7 +302,7 @@ type run struct {
 	enough     explore.Stop    // when the search ends although there is more to explore
 	verdict    explore.Verdict // of the search, when it has ended
 	outcomes   map[explore.Outcome]int
-	peers      *peerSide
+	peers      *driver.Driver
 	auditor    *auditor // of scope auto; else nil
 	counts     Counts   // of what was reported to the search
 	vain       Counts   // of what was run and never was: it is not saved, since it is run again
@@ -398,20 +405,12 @@ func (r *run) rounds(p *pool, now time.Time) error {
 	return nil
 }
 
-// alive returns an error if a process on the peers' side has died. While they are
-// being asked, whoever asks will notice; those that were killed are brought back when they are asked.
+// alive returns an error if a process on the peers' side has died.
 func (r *run) alive() error {
-	if r.peers == nil || !r.peers.mu.TryLock() {
+	if r.peers == nil {
 		return nil
 	}
-	defer r.peers.mu.Unlock()
-	if r.peers.standing == nil || r.peers.group == nil {
-		return nil
-	}
-	if err := r.peers.group.Check(); !wereKilled(err) {
-		return err
-	}
-	return nil
+	return r.peers.Alive()
 }
 
 // endedBy is what is known when somebody wants the search to end, or it cannot go on. The
@@ -434,12 +433,12 @@ func (r *run) known() *Result {
 	counts.add(r.vain)
 	result := &Result{Verdict: r.verdict, Counts: counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
-		result.Reads, result.Blind = r.peers.reads.String(), slices.Sorted(maps.Keys(r.peers.blind))
-		result.Refusal, result.Unstored, result.Skipped = r.peers.refusal, r.peers.unstored, r.peers.skipped
-		result.WhyKilled = r.peers.killed
+		known := r.peers.Report()
+		result.Reads, result.Blind, result.Refusal = known.Reads, known.Blind, known.Refusal
+		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
 		result.Scope = r.options.scope(r.counts)
 		if r.before == 0 { // else it is not known of those before
-			result.Unused = r.peers.unused()
+			result.Unused = known.Unused
 		}
 	}
 	return result

@@ -23,7 +23,8 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	o.Search, o.observe = dporSearch(), seeing(func(explore.Execution) {
 		p := r.executor.talk
 		var b strings.Builder
-		steps, err := p.cache.Missing(iocache.Position{iocache.Root}, p.cursor.At())
+		at, behaviour := p.At()
+		steps, err := r.peers.Cache().Missing(iocache.Position{iocache.Root}, at)
 		if err != nil {
 			t.Error(err)
 		}
@@ -34,7 +35,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 			}
 			b.WriteByte('\n')
 		}
-		said[p.behaviour][b.String()] = true
+		said[behaviour][b.String()] = true
 	})
 	r, err := newRun(context.Background(), o)
 	if err != nil {

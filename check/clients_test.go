@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -176,38 +174,6 @@ func TestArrivals(t *testing.T) {
 		if result.Verdict.Executions != executions || len(result.Violations) != violations || !slices.Contains(Assumptions(o).Other, says) {
 			t.Errorf("any order %v: %v in %d executions, violations %d, want %d; assumed %q",
 				any, result.Verdict.Kind, result.Verdict.Executions, len(result.Violations), violations, Assumptions(o).Other)
-		}
-	}
-}
-
-// TestClosedConnectionStaysClosed: of a checkpoint it is known where each connection stands, not in which order they came there. One
-// that was closed before its listener is not open again after it.
-func TestClosedConnectionStaysClosed(t *testing.T) {
-	p := newPeerSide(context.Background(), nil, peers.Group{}, nil)
-	p.scope = iocache.Connection
-	x := p.cache.Cursor(iocache.Connection)
-	for _, step := range []struct {
-		in model.Input
-		r  model.Reaction
-	}{
-		{model.Input{Kind: model.Listen, Name: "l", Addr: "0.0.0.0:80"}, model.Reaction{Opened: []int{0, 0}}},
-		{model.Input{Kind: model.Close, Conn: 1}, model.Reaction{}},
-		{model.Input{Kind: model.Close, Conn: 0}, model.Reaction{}},
-		{model.Input{Kind: model.Send, Conn: 2, Data: []byte("x")}, model.Reaction{}},
-	} {
-		if _, err := x.Record(step.in, step.r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := slices.Clone(x.At())
-	want := map[int]bool{p.socketNumber(p.openedName("l", 1), 0): false}
-	for range 6 { // all orders
-		if past, err := p.pastOf(at); err != nil || !maps.Equal(past.open, want) {
-			t.Errorf("at %v these are open: %v (%v), want %v", at, past.open, err, want)
-		}
-		at[1], at[2], at[3] = at[2], at[3], at[1]
-		if slices.Equal(at, x.At()) {
-			at[1], at[2] = at[2], at[1]
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -16,11 +17,11 @@ import (
 // explain runs the violating schedule once more, with everything noted that
 // people want to see, and makes a counterexample and a recording of it.
 func (r *run) explain(v *violation, result *Result) error {
-	var exchanges []exchange
+	var exchanges []driver.Exchange
 	x := r.executor
 	if x.talk != nil {
-		x.talk.watch = func(x exchange) { exchanges = append(exchanges, x) }
-		defer func() { x.talk.watch = nil }()
+		x.talk.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
+		defer func() { x.talk.Watch(nil) }()
 	}
 	schedule := r.violating(v.prefix)
 	if err := x.audit(schedule); err != nil {
@@ -41,7 +42,7 @@ func (r *run) explain(v *violation, result *Result) error {
 			at+1, len(v.events), r.eventPlace(log.Events, at), r.differingFields(v.events, log.Events, at))
 	}
 	for i := range exchanges {
-		exchanges[i].cached = v.hits[i] // in the second run, all are
+		exchanges[i].Cached = v.hits[i] // in the second run, all are
 	}
 	n := newNarrator(r.options.Program, log, exchanges)
 	n.preempting = preempting
@@ -103,7 +104,7 @@ func firstDifference(a, b []sut.Event) int {
 type narrator struct {
 	program   *sut.Program
 	log       *sut.Log
-	exchanges []exchange
+	exchanges []driver.Exchange
 	result    report.Counterexample
 	names     map[uint64]int    // goroutines, by index into result.Goroutines
 	children  []int             // of each goroutine, how many it has started
@@ -126,7 +127,7 @@ type performed struct {
 	object, source string
 }
 
-func newNarrator(p *sut.Program, log *sut.Log, exchanges []exchange) *narrator {
+func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
 		networks: networks{}, names: map[uint64]int{}, objects: map[uint64]string{}, counted: map[string]int{}, holders: newHolders(),
@@ -365,15 +366,15 @@ func (n *narrator) exchange() {
 	n.exchanges = n.exchanges[1:]
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, n.networks.messages(x)...)
-	s.Cached = x.cached
-	n.result.PeerTimer = x.timerLeft() // unless something follows
-	for _, w := range x.wrote {
+	s.Cached = x.Cached
+	n.result.PeerTimer = timerLeft(&x) // unless something follows
+	for _, w := range x.Wrote {
 		n.result.Outputs = append(n.result.Outputs, report.Output{
-			Step: len(n.result.Steps) - 1, Wrote: report.Wrote{Peer: w.peer, Text: []byte(w.text)},
+			Step: len(n.result.Steps) - 1, Wrote: report.Wrote{Peer: w.Peer, Text: []byte(w.Text)},
 		})
 	}
-	n.result.Unheard = n.result.Unheard || !x.heard
-	if s.Restored = x.restored; x.restored != "" && x.cached {
+	n.result.Unheard = n.result.Unheard || !x.Heard
+	if s.Restored = x.Restored; x.Restored != "" && x.Cached {
 		s.Restored += ", earlier in the search"
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -15,7 +16,7 @@ func (r *run) limit(log *sut.Log) (limit, whole string) {
 	case sut.RoundLimit:
 		limit = "a loop that waits"
 	case sut.StepLimit:
-		limit = fmt.Sprintf("the limit of %s (--depth)", count(r.options.Depth, "transition"))
+		limit = fmt.Sprintf("the limit of %s (--depth)", textutil.CountOf(r.options.Depth, "transition"))
 	case sut.LogLimit:
 		limit = r.logLimit()
 	default:
@@ -36,7 +37,7 @@ func (r *run) limit(log *sut.Log) (limit, whole string) {
 func (r *run) logLimit() string {
 	room := func(depth int) int { return (&sut.Schedule{Steps: depth}).MaxEvents() }
 	most := room(r.options.Depth)
-	limit := fmt.Sprintf("the length of its log (%s", count(most, "event"))
+	limit := fmt.Sprintf("the length of its log (%s", textutil.CountOf(most, "event"))
 	if most < room(sut.MaxSteps) {
 		return limit + "; a greater --depth makes room for more)"
 	}

@@ -22,7 +22,7 @@ func TestDeterminism(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.executor.close()
-			defer r.peers.close()
+			defer r.peers.Close()
 			events := 0
 			for seed := range uint64(schedules) {
 				s := sut.Schedule{Seed: seed + 1}
@@ -79,7 +79,7 @@ func executeCached(b *testing.B, requests int, in *timedPeers) func() time.Durat
 	}
 	b.Cleanup(func() {
 		r.executor.close()
-		r.peers.close()
+		r.peers.Close()
 	})
 	runOnce(b, r, sut.Schedule{})
 	misses := r.executor.counts.Misses

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -55,9 +56,9 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 		t.Fatal(err)
 	}
 	defer r.executor.close()
-	defer r.peers.close()
-	var exchanges []exchange
-	r.executor.talk.watch = func(x exchange) { exchanges = append(exchanges, x) }
+	defer r.peers.Close()
+	var exchanges []driver.Exchange
+	r.executor.talk.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
 	log := runOnce(t, r, s)
 	if log.Outcome != sut.Completed {
 		t.Fatalf("schedule %d: %v: %s%s", s.Seed, log.Outcome, log.Stderr, log.Message)
@@ -75,15 +76,15 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	}
 	sent := 0
 	for _, x := range want {
-		sent += len(x.input.Data)
+		sent += len(x.Input.Data)
 	}
 	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.events), len(want), sent, repetitions)
 }
 
-func inputs(exchanges []exchange) []model.Input {
+func inputs(exchanges []driver.Exchange) []model.Input {
 	var list []model.Input
 	for _, x := range exchanges {
-		list = append(list, x.input)
+		list = append(list, x.Input)
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -17,10 +18,10 @@ type executor struct {
 	twin       *sut.Worker // for self-checks; nil until the first
 	translator *translator
 	modules    moduleFinder
-	talk       *conversation // with the peers; nil if there are none
-	counts     Counts        // of the execution under way
-	unwatch    []func() bool // of the context
-	broken     error         // that ended a part: it is not to be used again
+	talk       *driver.Session // with the peers; nil if there are none
+	counts     Counts          // of the execution under way
+	unwatch    []func() bool   // of the context
+	broken     error           // that ended a part: it is not to be used again
 
 	// Guarded by the pool:
 	executing bool
@@ -31,7 +32,7 @@ type executor struct {
 func (r *run) newExecutor(number int) (*executor, error) {
 	x := &executor{run: r, number: number, translator: &translator{}}
 	if r.peers != nil {
-		x.talk = &conversation{peerSide: r.peers, counts: &x.counts}
+		x.talk = r.peers.NewSession(&x.counts.PeerCounts)
 	}
 	var err error
 	x.worker, err = x.start(r.options.Isolation)
@@ -121,11 +122,11 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 
 // runOne runs a schedule, and if it is to be checked, once and again.
 func (x *executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
-	var exchanges []exchange
+	var exchanges []driver.Exchange
 	answers := x.answers()
 	if checked && x.talk != nil {
-		x.talk.watch = func(e exchange) { exchanges = append(exchanges, e) }
-		defer func() { x.talk.watch = nil }()
+		x.talk.Watch(func(e driver.Exchange) { exchanges = append(exchanges, e) })
+		defer func() { x.talk.Watch(nil) }()
 	}
 	log, err := x.worker.Run(s, answers)
 	if err != nil {
@@ -145,7 +146,7 @@ func (x *executor) answers() sut.Peers {
 	if x.talk == nil {
 		return nil
 	}
-	x.talk.rewind()
+	x.talk.Rewind()
 	return x.talk
 }
 
@@ -208,7 +209,7 @@ const violated = "violated"
 func (x *executor) keep(log *sut.Log) *violation {
 	v := keep(log)
 	if x.talk != nil {
-		v.hits = slices.Clone(x.talk.hits)
+		v.hits = slices.Clone(x.talk.Hits())
 	}
 	return v
 }

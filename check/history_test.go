@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
@@ -32,12 +33,12 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 	o := historyAlphabet.options(t)
 	o.Search = untilViolation(o.Search)
 	m := &mixer{images: map[int]string{}}
+	o.Strategy = m
 	r, err := newRun(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.side = r.peers
-	r.peers.strategy = m
 	result, err := r.finish(context.Background())
 	if err != nil {
 		t.Fatalf("%v, want a violation", err)
@@ -50,7 +51,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 // mixer checkpoints like after-io, but then exchanges the images of states of
 // the same depth.
 type mixer struct {
-	side   *peerSide
+	side   *driver.Driver
 	images map[int]string // the first image of each depth
 	last   iocache.Position
 	depth  int
@@ -64,11 +65,11 @@ func (m *mixer) Checkpoint(s strategy.Step) bool {
 		if first := m.images[m.depth]; first == "" {
 			m.images[m.depth] = image
 		} else if first != image {
-			m.side.cache.SetImage(at, first)
+			m.side.Cache().SetImage(at, first)
 			m.mixed++
 		}
 	}
-	m.last, m.depth = m.side.at, s.Depth
+	m.last, m.depth = m.side.Standing(), s.Depth
 	return strategy.AfterIO{}.Checkpoint(s)
 }
 
@@ -76,5 +77,5 @@ func (m *mixer) nearest() (iocache.Position, string, bool) {
 	if m.last == nil {
 		return nil, "", false
 	}
-	return m.side.cache.Nearest(m.last)
+	return m.side.Cache().Nearest(m.last)
 }

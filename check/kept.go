@@ -3,11 +3,13 @@ package check
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/fileutil"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -34,7 +36,7 @@ func OpenKeptCache(path, description string, masks []iocache.Mask, same func(des
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
 	}
-	k := &KeptCache{path: path, file: file, cache: roomyCache(masks), failed: failed}
+	k := &KeptCache{path: path, file: file, cache: driver.RoomyCache(masks), failed: failed}
 	if err := k.open(description, same); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)
@@ -192,24 +194,29 @@ func (k *KeptCache) Close() error {
 	return nil
 }
 
-// keep has the peers' side begin with the answers that are kept, and keep others.
-func (p *peerSide) keep(k *KeptCache) {
-	k.cache.ForgetImages() // of a group that has ended
-	p.cache, p.earlier = k.cache, "they are kept in "+k.path
-	p.record = append(p.record, k.record)
+// keepAnswers has a driver begin with the answers that are kept, and keep others.
+func keepAnswers(d *driver.Driver, k *KeptCache) {
+	d.Adopt(k.cache, "they are kept in "+k.path)
+	d.OnRecord(k.record)
 }
 
-// keepOn has the peers' side, which goes on with the answers of a saved run, keep these and others. The file may
-// have more already: what was answered after the run was last saved.
-func (p *peerSide) keepOn(k *KeptCache, o *Options) error {
-	k.cache.SetMasks(o.Masks)
-	k.cache.Limit(o.cacheBytes())
-	follow := func(e iocache.Entry) { k.follow(p.cache, e) }
-	p.record = append(p.record, follow)
-	asItWas := roomyCache(o.Masks) // when each answer was recorded: later ones may have cut the ways to earlier ones
+// keepOn has a driver, which goes on with the answers of a saved run, keep these and others. The
+// file may have more already: what was answered after the run was last saved.
+func keepOn(d *driver.Driver, k *KeptCache, o *Options) error {
+	o.limit(k.cache)
+	d.OnRecord(func(e iocache.Entry) { k.follow(d.Cache(), e) })
+	// When each answer was recorded: later ones may have cut the ways to earlier ones.
+	asItWas := driver.RoomyCache(o.Masks)
 	return o.Saving.Run.answers(func(e iocache.Entry) error {
 		err := asItWas.Restore(e)
 		k.follow(asItWas, e)
 		return err
 	})
+}
+
+// limit sets what a cache may take, and what may differ in its answers.
+func (o *Options) limit(c *iocache.Cache) {
+	const unlessSaid = 1 << 30
+	c.SetMasks(o.Masks)
+	c.Limit(cmp.Or(o.CacheBytes, unlessSaid))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
@@ -134,7 +135,7 @@ func TestKeptCacheOfAnotherRun(t *testing.T) {
 	}
 	other := asked
 	other.Reaction = model.Reaction{}
-	run := newCache()
+	run := driver.NewCache()
 	for _, e := range []iocache.Entry{connected, other, {At: 2, Input: model.Input{Kind: model.Close}}} {
 		if err := run.Restore(e); err != nil {
 			t.Fatal(err)

@@ -353,9 +353,9 @@ func TestShutDownAfterTheEnd(t *testing.T) {
 	x := newPairTest(t, true)
 	for backend, client := range x.clients {
 		for saved, replayed := range map[strategy.Kind]int{strategy.Send: 1, strategy.Shutdown: 0} {
-			side := newPeerSide(context.Background(), client, x.peers(pair{seed: closesAtOnce}), after(saved))
-			defer side.close()
-			talk := &conversation{peerSide: side, counts: &Counts{}}
+			side := newDriver(client, x.peers(pair{seed: closesAtOnce}), after(saved))
+			defer side.Close()
+			talk := side.NewSession(&PeerCounts{})
 			for _, next := range []model.Input{{Kind: model.Close}, {Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "2"}} {
 				if err := converse(talk, "a\n"); err != nil {
 					t.Fatal(err)
@@ -366,7 +366,7 @@ func TestShutDownAfterTheEnd(t *testing.T) {
 					}
 				}
 			}
-			if c := talk.counts; c.Restores != 1 || c.Replayed != replayed {
+			if c := talk.Counts; c.Restores != 1 || c.Replayed != replayed {
 				t.Errorf("%s, saved after a %v: %d restores, %d inputs given again", backend, saved, c.Restores, c.Replayed)
 			}
 		}

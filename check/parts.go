@@ -60,7 +60,7 @@ func (t *part) explore(x *executor, p *pool) {
 			return
 		}
 		if x.talk != nil {
-			x.talk.forecast = t.Forecast()
+			x.talk.Expect(t.Forecast())
 		}
 		execution, f, err := x.execute(schedule, false, p.known)
 		if err == nil {

@@ -10,8 +10,8 @@ import (
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
 	for i, f := range []*finding{
-		nil, {checked: true, counts: Counts{Hits: 2}}, {limit: "depth", limited: "depth, here"},
-		{limit: "depth", limited: "depth, there", counts: Counts{Misses: 3}}, {kind: "known", isViolation: true},
+		nil, {checked: true, counts: Counts{PeerCounts: PeerCounts{Hits: 2}}}, {limit: "depth", limited: "depth, here"},
+		{limit: "depth", limited: "depth, there", counts: Counts{PeerCounts: PeerCounts{Misses: 3}}}, {kind: "known", isViolation: true},
 	} {
 		if p.note(explore.Completed, f) {
 			t.Errorf("the part rests after finding %d", i)
@@ -37,7 +37,7 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part
 	for range 4 {
-		t := &part{Subtree: &explore.Subtree{}, executions: 1, findings: []*finding{{counts: Counts{Hits: 1}}}}
+		t := &part{Subtree: &explore.Subtree{}, executions: 1, findings: []*finding{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
 		p.add(t)
 		all = append(all, t)
 	}

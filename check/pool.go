@@ -144,7 +144,7 @@ func (p *pool) serve(x *executor) {
 			continue
 		}
 		if x.talk != nil {
-			x.talk.forecast = j.forecast
+			x.talk.Expect(j.forecast)
 		}
 		j.execution, j.finding, j.err = x.execute(j.schedule, j.first, p.known)
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
@@ -142,13 +144,13 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s", count(n, "time"), faultsIn(o.World)))
+		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s", textutil.CountOf(n, "time"), faultsIn(o.World)))
 	}
 	if o.Group != nil {
 		a.Other = append(a.Other, o.assumedOfPeerTime())
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", count(n, "time")))
+		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", textutil.CountOf(n, "time")))
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
@@ -162,7 +164,7 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, arrivals(o.Group)...)
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
-				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, count(p.Choices, "way")))
+				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, textutil.CountOf(p.Choices, "way")))
 			}
 			if p.VirtualClock {
 				ends := ": none of its time-outs ends"
@@ -176,8 +178,19 @@ func Assumptions(o Options) report.Assumptions {
 	return a
 }
 
+// arrivals says what a verdict rests on where several clients connect.
+func arrivals(g *peers.Group) []string {
+	switch {
+	case g.Clients() < 2:
+		return nil
+	case g.AnyArrival:
+		return []string{"clients connect in every order"}
+	}
+	return []string{"clients connect in the order of the configuration"}
+}
+
 // recording is the counterexample as `tandem replay` needs it.
-func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *report.Recording {
+func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
 	p := r.options.Program
 	rec := &report.Recording{
 		Program: report.Program{
@@ -196,24 +209,24 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []exchange) *repor
 	return rec
 }
 
-func recordExchange(x exchange) report.Exchange {
+func recordExchange(x driver.Exchange) report.Exchange {
 	e := report.Exchange{
-		Input: x.input, Refused: x.answer.Refused, Deliveries: x.answer.Deliveries,
-		Clients: x.answer.Clients, Failure: x.answer.Failure,
+		Input: x.Input, Refused: x.Answer.Refused, Deliveries: x.Answer.Deliveries,
+		Clients: x.Answer.Clients, Failure: x.Answer.Failure,
 	}
-	if t := x.answer.Time; t != (model.Time{}) {
-		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.timerOf}
+	if t := x.Answer.Time; t != (model.Time{}) {
+		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.TimerOf}
 	}
-	for i, listener := range x.answer.Opened {
-		e.Opened = append(e.Opened, report.Opening{Conn: x.answer.First + i, Listener: listener})
+	for i, listener := range x.Answer.Opened {
+		e.Opened = append(e.Opened, report.Opening{Conn: x.Answer.First + i, Listener: listener})
 	}
-	for _, end := range x.ended {
-		e.Ended = append(e.Ended, report.Ending{Peer: end.peer, Status: int(end.status)})
+	for _, end := range x.Ended {
+		e.Ended = append(e.Ended, report.Ending{Peer: end.Peer, Status: int(end.Status)})
 	}
-	for _, w := range x.wrote {
-		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.peer, Text: []byte(w.text)})
+	for _, w := range x.Wrote {
+		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.Peer, Text: []byte(w.Text)})
 	}
-	e.Unheard = !x.heard
+	e.Unheard = !x.Heard
 	return e
 }
 
@@ -221,14 +234,14 @@ func recordExchange(x exchange) report.Exchange {
 type networks map[int]proxy.Network
 
 // note notes what an exchange opens.
-func (n networks) note(x exchange) {
-	if x.input.Opens() {
-		if a, err := proxy.ParseAddress(x.input.Addr); err == nil { // a recording may have any text there
-			n[x.input.Conn] = a.Network
+func (n networks) note(x driver.Exchange) {
+	if x.Input.Opens() {
+		if a, err := proxy.ParseAddress(x.Input.Addr); err == nil { // a recording may have any text there
+			n[x.Input.Conn] = a.Network
 		}
 	}
-	for i, listener := range x.answer.Opened {
-		n[x.answer.First+i] = n[listener]
+	for i, listener := range x.Answer.Opened {
+		n[x.Answer.First+i] = n[listener]
 	}
 }
 
@@ -260,14 +273,14 @@ func (n networks) pieces(m report.Message) []report.Message {
 }
 
 // messages is an exchange as a counterexample shows it.
-func (n networks) messages(x exchange) []report.Message {
+func (n networks) messages(x driver.Exchange) []report.Message {
 	n.note(x)
-	first := report.Message{Conn: x.input.Conn, ToPeer: true, Data: x.input.Data}
-	switch x.input.Kind {
+	first := report.Message{Conn: x.Input.Conn, ToPeer: true, Data: x.Input.Data}
+	switch x.Input.Kind {
 	case model.Connect:
-		first.Event = "connect to " + x.input.Addr
+		first.Event = "connect to " + x.Input.Addr
 	case model.Listen:
-		first.About, first.Event = fmt.Sprintf("listener %d", x.input.Conn), "listen at "+x.input.Addr
+		first.About, first.Event = fmt.Sprintf("listener %d", x.Input.Conn), "listen at "+x.Input.Addr
 	case model.Shutdown:
 		first.Event = "end of stream"
 	case model.Close:
@@ -276,13 +289,13 @@ func (n networks) messages(x exchange) []report.Message {
 		first.About, first.Event = "peers", passing(x)
 	}
 	list := n.pieces(first)
-	if x.answer.Refused != 0 {
-		list = append(list, report.Message{Conn: x.input.Conn, Event: "refused"})
+	if x.Answer.Refused != 0 {
+		list = append(list, report.Message{Conn: x.Input.Conn, Event: "refused"})
 	}
-	for i, listener := range x.answer.Opened {
-		list = append(list, report.Message{Conn: x.answer.First + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
+	for i, listener := range x.Answer.Opened {
+		list = append(list, report.Message{Conn: x.Answer.First + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
 	}
-	for _, d := range x.answer.Deliveries {
+	for _, d := range x.Answer.Deliveries {
 		m := report.Message{Conn: d.Conn, Data: d.Data}
 		switch d.End {
 		case model.EOF:
@@ -292,8 +305,8 @@ func (n networks) messages(x exchange) []report.Message {
 		}
 		list = append(list, n.pieces(m)...)
 	}
-	for _, end := range x.ended {
-		list = append(list, report.Message{About: end.peer, Event: peers.Outcome(end.status)})
+	for _, end := range x.Ended {
+		list = append(list, report.Message{About: end.Peer, Event: peers.Outcome(end.Status)})
 	}
 	return list
 }
@@ -378,7 +391,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	for _, c := range rec.Schedule {
 		schedule.Prefix = append(schedule.Prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
 	}
-	var exchanges []exchange
+	var exchanges []driver.Exchange
 	for _, e := range rec.Exchanges {
 		exchanges = append(exchanges, recordedExchange(e))
 	}
@@ -419,7 +432,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 
 // explained is a log that has all that people want to see: for a data race it
 // takes another run, since what comes first must be watched for.
-func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []exchange) (*sut.Log, error) {
+func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []driver.Exchange) (*sut.Log, error) {
 	if log.Race == nil {
 		return log, nil
 	}
@@ -427,27 +440,27 @@ func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []exchange
 	return w.Run(s, &recordedPeers{exchanges: exchanges})
 }
 
-func recordedExchange(e report.Exchange) exchange {
-	x := exchange{input: e.Input, cached: true, heard: !e.Unheard}
-	x.answer = model.Answer{
+func recordedExchange(e report.Exchange) driver.Exchange {
+	x := driver.Exchange{Input: e.Input, Cached: true, Heard: !e.Unheard}
+	x.Answer = model.Answer{
 		Reaction: model.Reaction{Refused: e.Refused, Deliveries: e.Deliveries},
 		Conn:     e.Input.Conn, Clients: e.Clients, Failure: e.Failure,
 	}
 	if t := e.Time; t != nil {
-		x.answer.Time = model.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}
-		x.timerOf = t.Peer
+		x.Answer.Time = model.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}
+		x.TimerOf = t.Peer
 	}
 	for i, o := range e.Opened {
 		if i == 0 {
-			x.answer.First = o.Conn
+			x.Answer.First = o.Conn
 		}
-		x.answer.Opened = append(x.answer.Opened, o.Listener)
+		x.Answer.Opened = append(x.Answer.Opened, o.Listener)
 	}
 	for _, gone := range e.Ended {
-		x.ended = append(x.ended, end{gone.Peer, unix.WaitStatus(gone.Status)})
+		x.Ended = append(x.Ended, driver.End{Peer: gone.Peer, Status: unix.WaitStatus(gone.Status)})
 	}
 	for _, w := range e.Wrote {
-		x.wrote = append(x.wrote, written{w.Peer, string(w.Text)})
+		x.Wrote = append(x.Wrote, driver.Written{Peer: w.Peer, Text: string(w.Text)})
 	}
 	return x
 }

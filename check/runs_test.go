@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -19,7 +20,7 @@ import (
 // someState is a state whose fields all have a value, with a number to tell it apart.
 func someState(n int) *runState {
 	return &runState{
-		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{Hits: n, Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
+		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{PeerCounts: PeerCounts{Hits: n}, Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
 		Violations: []savedViolation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
 		search:     []byte("state\nof the search\x00"),
 	}
@@ -64,7 +65,7 @@ func savedTwice(t testing.TB) string {
 // recalled is the cache of a run that is gone on with.
 func recalled(t *testing.T, r *SavedRun) *iocache.Cache {
 	t.Helper()
-	c := newCache()
+	c := driver.NewCache()
 	if err := r.recall(c); err != nil {
 		t.Fatal(err)
 	}

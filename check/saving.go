@@ -1,16 +1,13 @@
 package check
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
-	"github.com/tandem-mc/tandem/peers/shim"
 )
 
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
@@ -55,12 +52,12 @@ func (r *run) startSaving(saving Saving) error {
 	}
 	r.saver = s
 	if r.peers != nil {
-		r.peers.record = append(r.peers.record, s.record)
+		r.peers.OnRecord(s.record)
 	}
 	switch kept := r.options.Kept; {
 	case kept == nil:
 	case saving.Run.saved != nil:
-		return r.peers.keepOn(kept, &r.options)
+		return keepOn(r.peers, kept, &r.options)
 	default:
 		_, err := kept.read(nil, func(e iocache.Entry) error { s.append(e); return nil })
 		s.kept = len(s.answers)
@@ -162,7 +159,7 @@ func (r *run) state(search []byte) *runState {
 		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
 	}
 	if r.peers != nil {
-		state.Reads, state.Blind = r.peers.known()
+		state.Reads, state.Blind = r.peers.Known()
 	}
 	return state
 }
@@ -176,7 +173,7 @@ func (r *run) resume(s *runState) error {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
 	if r.peers != nil {
-		if err := r.peers.resume(s, &r.options); err != nil {
+		if err := resumePeers(r.peers, s, &r.options); err != nil {
 			return err
 		}
 	}
@@ -194,29 +191,16 @@ func (r *run) resume(s *runState) error {
 	return nil
 }
 
-// known is what has been found out about the peers, beside their answers.
-func (p *peerSide) known() (reads []shim.Read, blind []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for source, calls := range p.reads {
-		reads = append(reads, shim.Read{Peer: source[0], Source: source[1], Calls: calls})
-	}
-	return reads, slices.Collect(maps.Keys(p.blind))
-}
-
-// resume takes over what was saved of the peers' side.
-func (p *peerSide) resume(s *runState, o *Options) error {
+// resumePeers takes over what was saved of the peers' side.
+func resumePeers(d *driver.Driver, s *runState, o *Options) error {
 	if s.CacheBytes > 0 {
-		p.cache, p.earlier = roomyCache(o.Masks), "the search was resumed"
-		if err := o.Saving.Run.recall(p.cache); err != nil {
+		d.Adopt(driver.RoomyCache(o.Masks), "the search was resumed")
+		if err := o.Saving.Run.recall(d.Cache()); err != nil {
 			return err
 		}
-		p.limit(o)
+		o.limit(d.Cache())
 	}
-	p.reads.Add(s.Reads)
-	for _, process := range s.Blind {
-		p.blind[process] = true
-	}
+	d.Recall(s.Reads, s.Blind)
 	return nil
 }
 
@@ -281,16 +265,4 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 		}
 	}
 	return result
-}
-
-// answeredEarlier explains an inconsistency of peers that were started anew after they had answered.
-func answeredEarlier(err error, why string) error {
-	var differs *iocache.Inconsistency
-	if !errors.As(err, &differs) {
-		return err
-	}
-	return fmt.Errorf("the cache has answers of an earlier process of the checker (%s), the peers were started anew, and they do not repeat what they answered then: "+
-		"their checkpoints ended with that process, so that no strategy helps. The check goes on only with peers that give the same answers to the same requests, "+
-		"for instance because their time and random numbers are chosen (choices), or with a rule for what differs (mask). Else begin anew: without --resume, "+
-		"or with another file for --cache\n%w", why, err)
 }

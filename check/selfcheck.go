@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -15,7 +16,7 @@ import (
 // kept apart in the other way, and compares event by event and byte by byte. The
 // peers are not asked again: their first answers are given. What is returned is
 // a copy of the first log, which outlives the others.
-func (x *executor) selfCheck(s sut.Schedule, first *sut.Log, answers []exchange) (*sut.Log, error) {
+func (x *executor) selfCheck(s sut.Schedule, first *sut.Log, answers []driver.Exchange) (*sut.Log, error) {
 	kept := *first
 	kept.Events = append([]sut.Event(nil), first.Events...)
 	twin, err := x.otherWorker()
@@ -159,7 +160,7 @@ func describeEvent(e *sut.Event, acting string, name func(id uint64) string) str
 }
 
 // recorded returns peers that answer as they did, if there were any.
-func recorded(peers bool, exchanges []exchange) sut.Peers {
+func recorded(peers bool, exchanges []driver.Exchange) sut.Peers {
 	if !peers {
 		return nil
 	}
@@ -168,7 +169,7 @@ func recorded(peers bool, exchanges []exchange) sut.Peers {
 
 // recordedPeers answer as they did when an execution was first run.
 type recordedPeers struct {
-	exchanges []exchange
+	exchanges []driver.Exchange
 	given     int // of the exchanges, so far
 }
 
@@ -178,11 +179,11 @@ func (p *recordedPeers) Exchange(in model.Input) (model.Answer, error) {
 		return model.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
 	}
 	x := &p.exchanges[p.given]
-	same := x.input.Kind == in.Kind && string(x.input.Data) == string(in.Data) &&
-		x.input.Addr == in.Addr && x.input.Behaviour == in.Behaviour && (in.Addr != "" || x.input.Conn == in.Conn) && x.input.Most == in.Most
+	same := x.Input.Kind == in.Kind && string(x.Input.Data) == string(in.Data) &&
+		x.Input.Addr == in.Addr && x.Input.Behaviour == in.Behaviour && (in.Addr != "" || x.Input.Conn == in.Conn) && x.Input.Most == in.Most
 	if !same {
 		return model.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}
 	p.given++
-	return x.answer, nil
+	return x.Answer, nil
 }

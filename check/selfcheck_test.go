@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -83,10 +84,10 @@ func TestSelfCheckIsOff(t *testing.T) {
 
 // TestSelfCheckComparesInputs gives the second execution other recorded inputs.
 func TestSelfCheckComparesInputs(t *testing.T) {
-	connect := exchange{input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:7777"}}
-	send := exchange{input: model.Input{Kind: model.Send, Data: []byte("input")}}
-	other := exchange{input: model.Input{Kind: model.Send, Data: []byte("output")}}
-	for says, answers := range map[string][]exchange{
+	connect := driver.Exchange{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:7777"}}
+	send := driver.Exchange{Input: model.Input{Kind: model.Send, Data: []byte("input")}}
+	other := driver.Exchange{Input: model.Input{Kind: model.Send, Data: []byte("output")}}
+	for says, answers := range map[string][]driver.Exchange{
 		"":                                {connect, send},
 		"again: input 2 to the peers":     {connect, other},
 		"again: the program made more":    {connect},
@@ -96,11 +97,11 @@ func TestSelfCheckComparesInputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := r.executor.worker.Run(sut.Schedule{}, &recordedPeers{exchanges: []exchange{connect, send}})
+		log, err := r.executor.worker.Run(sut.Schedule{}, &recordedPeers{exchanges: []driver.Exchange{connect, send}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.executor.talk = &conversation{} // it has some, though they are not asked
+		r.executor.talk = (&driver.Driver{}).NewSession(nil) // it has some, though they are not asked
 		_, err = r.executor.selfCheck(sut.Schedule{}, log, answers)
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want one that says %q", err, says)

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 		t.Fatal(err)
 	}
 	r.kind = func(*sut.Log, explore.Outcome) string {
-		stats = r.peers.cache.Stats()
+		stats = r.peers.Cache().Stats()
 		return ""
 	}
 	result, err := r.finish(context.Background())
@@ -48,25 +49,43 @@ func TestLostAnswersAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.executor.close()
-	defer r.peers.close()
+	defer r.peers.Close()
 	runOnce(t, r, sut.Schedule{})
-	file := &spillFile{}
+	file := &lossyStore{}
 	if _, err := file.Append([]byte("something")); err != nil {
 		t.Fatal(err)
 	}
-	r.peers.cache.SpillTo(file)
-	r.peers.cache.Limit(1)
+	r.peers.Cache().SpillTo(file)
+	r.peers.Cache().Limit(1)
 	conn := r.executor.talk
-	conn.rewind()
+	conn.Rewind()
 	in := model.Input{Kind: model.Connect, Addr: "127.0.0.1:1", Name: "1"}
 	if _, err := conn.Exchange(in); err == nil { // no room, so all is spilled
 		t.Fatal("there is room")
 	}
-	if err := file.file.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
+	file.lost = true
 	var lost *iocache.SpillError
 	if _, err := r.executor.worker.Run(sut.Schedule{}, r.executor.answers()); !errors.As(err, &lost) || !strings.Contains(err.Error(), "cannot read back") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// lossyStore is a store that may lose what it has.
+type lossyStore struct {
+	data []byte
+	lost bool
+}
+
+// Append implements iocache.Store.
+func (s *lossyStore) Append(data []byte) (int64, error) {
+	s.data = append(s.data, data...)
+	return int64(len(s.data) - len(data)), nil
+}
+
+// ReadAt implements iocache.Store.
+func (s *lossyStore) ReadAt(data []byte, offset int64) (int, error) {
+	if s.lost {
+		return 0, io.EOF
+	}
+	return copy(data, s.data[offset:]), nil
 }

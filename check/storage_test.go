@@ -17,12 +17,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -189,13 +192,13 @@ func TestRefusedByTheDead(t *testing.T) {
 	o := alphabet.options(t)
 	got := sabotageBy(t, ckptd.BackendMemory, 3, o, func(string) strategy.Strategy {
 		daemon := ownDaemon(t)
-		return &assassin{victims: maxAttempts - 1, kill: func() {
+		return &assassin{victims: driver.MaxAttempts - 1, kill: func() {
 			if !killBelow(daemon, "alphabet-server") {
 				t.Error("there was nobody to kill")
 			}
 		}}
 	})
-	if got.Verdict.Kind != explore.Unknown || got.Verdict.Executions != 3 || got.Counts.Killed != maxAttempts-1 {
+	if got.Verdict.Kind != explore.Unknown || got.Verdict.Executions != 3 || got.Counts.Killed != driver.MaxAttempts-1 {
 		t.Errorf("%+v, %+v", got.Verdict, got.Counts)
 	}
 }
@@ -361,9 +364,9 @@ func TestProxyIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			client := newClientBy(t, c.backend)
-			side := newPeerSide(context.Background(), client, *config.Group, strategy.Always{})
-			defer side.close()
-			talk := &conversation{peerSide: side, counts: &Counts{}}
+			side := newDriver(client, *config.Group, strategy.Always{})
+			defer side.Close()
+			talk := side.NewSession(&PeerCounts{})
 			same := strings.Repeat("0\n", 32) // letters, small or capital at random: hardly ever the same ones again
 			if err := converse(talk, same, "1\n"); err != nil {
 				t.Fatal(err)
@@ -377,16 +380,23 @@ func TestProxyIsKilled(t *testing.T) {
 			case !c.differs && err != nil:
 				t.Error(err)
 			}
-			if n := talk.counts.Restarts; n != c.restarts {
+			if n := talk.Counts.Restarts; n != c.restarts {
 				t.Errorf("%d restarts, want %d", n, c.restarts)
 			}
 		})
 	}
 }
 
+// newDriver keeps peers at the cursor of a cache in scope group.
+func newDriver(c *ckptd.Client, spec peers.Group, s strategy.Strategy) *driver.Driver {
+	return driver.New(context.Background(), driver.Config{
+		Start: driver.From(c), Spec: spec, Strategy: s, Patience: watch.DefaultPatience,
+	})
+}
+
 // converse is an execution in which a program connects to the peer and sends something.
-func converse(talk *conversation, sends ...string) error {
-	talk.rewind()
+func converse(talk *driver.Session, sends ...string) error {
+	talk.Rewind()
 	if _, err := talk.Exchange(model.Input{Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "1"}); err != nil {
 		return err
 	}
@@ -434,19 +444,19 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 	config.Group.Peers[0].Command = append(config.Group.Peers[0].Command, "-history") // each answer repeats all before it
 	answers := map[bool]model.Answer{}
 	for _, disturbed := range []bool{false, true} {
-		side := newPeerSide(context.Background(), newClientBy(t, ckptd.BackendMemory), *config.Group, strategy.Never{})
-		defer side.close()
-		talk := &conversation{peerSide: side, counts: &Counts{}}
+		side := newDriver(newClientBy(t, ckptd.BackendMemory), *config.Group, strategy.Never{})
+		defer side.Close()
+		talk := side.NewSession(&PeerCounts{})
 		if err := converse(talk); err != nil {
 			t.Fatal(err)
 		}
 		if disturbed {
-			side.cache.Limit(1)
+			side.Cache().Limit(1)
 			var full *iocache.LimitError
 			if _, err := talk.Exchange(model.Input{Kind: model.Send, Data: []byte("0\n")}); !errors.As(err, &full) {
 				t.Fatalf("a cache without room: %v", err)
 			}
-			side.cache.Limit(1 << 30)
+			side.Cache().Limit(1 << 30)
 			if err := converse(talk); err != nil {
 				t.Fatal(err)
 			}

@@ -197,6 +197,10 @@ func (c *Cache) in(v Position, tree NodeID) NodeID {
 // After is the vector of a group that stood at v and was given the input that leads to n.
 func (c *Cache) After(v Position, n NodeID) Position {
 	v = slices.Clone(v)
+	if i := slices.Index(v, c.base(n)); i >= 0 && !c.isTop(v[i]) { // without a look at the trees
+		v[i] = n
+		return v
+	}
 	for i := range v {
 		if c.Tree(v[i]) == c.Tree(n) {
 			v[i] = n

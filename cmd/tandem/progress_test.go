@@ -22,7 +22,8 @@ func someProgress(executions int) snapshot {
 		title: "./examples/scpto", peers: true, workers: 2,
 		bounds: configs.Bounds{Executions: 10_000, Time: 10 * time.Minute},
 	}
-	s.Counts = check.Counts{Hits: 2220, Misses: 1, Checkpoints: 12, Restores: 1, Elapsed: 42 * time.Second}
+	s.Counts = check.Counts{Elapsed: 42 * time.Second}
+	s.Counts.PeerCounts = check.PeerCounts{Hits: 2220, Misses: 1, Checkpoints: 12, Restores: 1}
 	v := &s.Verdict
 	v.Executions, v.Redundant, v.Transitions, v.Violations = executions, 20, 64_123, 1
 	v.Last, v.Deepest = 38, 1052

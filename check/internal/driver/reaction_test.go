@@ -1,4 +1,4 @@
-package check
+package driver
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted check does not wait for them.
 func TestReactionIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &reaction{p: &peerSide{ctx: ctx}}
+	r := &reaction{d: &Driver{ctx: ctx}}
 	if err := r.take(0, maxReaction); err != nil {
 		t.Error(err)
 	}
@@ -25,7 +25,7 @@ func TestReactionIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	if err := (&reaction{p: r.p}).take(0, 1); !errors.Is(err, context.Canceled) {
+	if err := (&reaction{d: r.d}).take(0, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -52,7 +52,7 @@ func TestAnswerBeforeReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &socket{fd: fd}
-		r := &reaction{p: &peerSide{ctx: t.Context(), standing: &standing{sockets: map[int]*socket{conn: s}}}}
+		r := &reaction{d: &Driver{ctx: t.Context()}, g: &groupState{sockets: map[int]*socket{conn: s}}}
 		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, model.Input{Conn: conn, Data: []byte("too much")})); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
-package check
+package driver
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"os"
@@ -40,29 +39,18 @@ func (s *spillFile) ReadAt(data []byte, offset int64) (int, error) {
 	return s.file.ReadAt(data, offset)
 }
 
-// newCache is an empty cache that spills.
-func newCache() *iocache.Cache {
+// NewCache is an empty cache that spills.
+func NewCache() *iocache.Cache {
 	c := iocache.New(iocache.Limits{})
 	c.SpillTo(&spillFile{})
 	return c
 }
 
-// roomyCache is an empty cache for what is in a file: there was room for it when it was recorded, however much that took.
-func roomyCache(masks []iocache.Mask) *iocache.Cache {
-	c := newCache()
+// RoomyCache is an empty cache for what is in a file: there was room for it when it was recorded,
+// however much that took.
+func RoomyCache(masks []iocache.Mask) *iocache.Cache {
+	c := NewCache()
 	c.Limit(math.MaxInt64)
 	c.SetMasks(masks)
 	return c
-}
-
-// limit sets what the cache may take, and what may differ in its answers.
-func (p *peerSide) limit(o *Options) {
-	p.cache.SetMasks(o.Masks)
-	p.cache.Limit(o.cacheBytes())
-}
-
-// cacheBytes is what a cache may take.
-func (o *Options) cacheBytes() int64 {
-	const unlessSaid = 1 << 30
-	return cmp.Or(o.CacheBytes, unlessSaid)
 }

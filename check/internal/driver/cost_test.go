@@ -1,4 +1,4 @@
-package check
+package driver
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 // TestInputsCostWhatTheirKindDoes: that clients are started when the program listens makes what follows no more expensive.
 func TestInputsCostWhatTheirKindDoes(t *testing.T) {
-	var e expense
+	var e costModel
 	for kind, took := range map[model.Kind]time.Duration{model.Listen: time.Minute, model.Send: time.Millisecond} {
 		e.gave(kind, time.Now().Add(-took))
 		e.gave(kind, time.Now().Add(-3*took))

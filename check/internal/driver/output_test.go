@@ -1,4 +1,4 @@
-package check
+package driver
 
 import (
 	"strings"
@@ -28,13 +28,13 @@ func TestOutputsAreBounded(t *testing.T) {
 	var log outputLog
 	text := strings.Repeat("x", maxOutputs/4)
 	for at := range 6 {
-		log.keep(iocache.NodeID(at), []written{{"a", text}})
+		log.keep(iocache.NodeID(at), []Written{{"a", text}})
 	}
-	log.keep(iocache.NodeID(1), []written{{"a", "again"}})
+	log.keep(iocache.NodeID(1), []Written{{"a", "again"}})
 	log.keep(iocache.NodeID(9), nil)
 	for at, want := range map[int]bool{0: true, 1: true, 3: true, 4: false, 5: false, 8: false, 9: true} {
 		list, known := log.at[iocache.NodeID(at)]
-		if known != want || at == 1 && (len(list) != 1 || list[0].text != text) {
+		if known != want || at == 1 && (len(list) != 1 || list[0].Text != text) {
 			t.Errorf("place %d: known %t, %d texts", at, known, len(list))
 		}
 	}

@@ -1,4 +1,4 @@
-package check
+package driver
 
 import (
 	"context"
@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -21,125 +19,11 @@ const quiescenceLimit = 30 * time.Second
 // maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and a record of the cache.
 const maxReaction = 256 << 20
 
-// give gives the group an input of the present execution.
-func (p *conversation) give(in model.Input) (model.Reaction, error) {
-	connection := in.Conn
-	in.Conn = p.socketNumber(p.connections[connection], connection)
-	r, err := p.perform(in)
-	if err != nil || p.scope == iocache.Group {
-		return r, err
-	}
-	p.renumber(&r, p.withOpened(p.connections, in, r))
-	return r, nil
-}
-
-// repeat gives the group an input again.
-func (p *conversation) repeat(s iocache.Step) (model.Reaction, error) {
-	in := s.Input
-	in.Conn = p.socketOf(s.Node, in.Conn)
-	r, err := p.perform(in)
-	if err != nil || p.scope == iocache.Group {
-		return r, err
-	}
-	p.renumber(&r, p.withOpened([]string{p.cache.Name(s.Node)}, in, r))
-	return iocache.Own(r, s.Input)
-}
-
-// withOpened are the names of connections, and of those that the peers have opened in their reaction.
-func (p *peerSide) withOpened(names []string, in model.Input, r model.Reaction) []string {
-	names = slices.Clone(names)
-	for k := range r.Opened {
-		names = append(names, p.openedName(in.Name, k))
-	}
-	return names
-}
-
-// renumber puts the place of each connection among names for the number of its socket. It is -1
-// where the connection is none of them.
-func (p *peerSide) renumber(r *model.Reaction, names []string) {
-	number := func(socket int) int {
-		return slices.IndexFunc(names, func(name string) bool { return p.socketNumber(name, 0) == socket })
-	}
-	for i := range r.Deliveries {
-		r.Deliveries[i].Conn = number(r.Deliveries[i].Conn)
-	}
-	for i := range r.Opened {
-		r.Opened[i] = number(r.Opened[i])
-	}
-}
-
-// socketNumber is the number of a connection's socket in the group: in group scope its own, and
-// otherwise that of its name, which does not depend on the order in which connections are opened.
-func (p *peerSide) socketNumber(name string, connection int) int {
-	if name == "" {
-		return connection
-	}
-	number, known := p.numbers[name]
-	if !known {
-		number = len(p.numbers)
-		p.numbers[name] = number
-	}
-	return number
-}
-
-// socketOf is the number of the socket of a connection in the tree of a place.
-func (p *peerSide) socketOf(n iocache.NodeID, connection int) int {
-	if p.scope == iocache.Group {
-		return connection
-	}
-	name := p.cache.Name(n)
-	if connection > 0 { // the peers have opened it
-		name = p.openedName(name, connection-1)
-	}
-	return p.socketNumber(name, 0)
-}
-
-// perform does an input to the group and waits until it has reacted. Connections are
-// those of the group's sockets.
-func (p *conversation) perform(in model.Input) (model.Reaction, error) {
-	defer p.spent.gave(in.Kind, time.Now())
-	r := &reaction{p: p.peerSide, listens: in.Kind == model.Listen}
-	clients := p.spec.Clients() > 0
-	if clients {
-		var err error
-		if r.past, err = p.pastOf(p.at); err != nil {
-			return model.Reaction{}, err
-		}
-	}
-	if err := r.give(in); err != nil {
-		return model.Reaction{}, err
-	}
-	p.last = ckptd.Reads{}
-	ctx, cancel := context.WithTimeout(p.ctx, quiescenceLimit)
-	defer cancel()
-	err := p.group.Quiesce(ctx, r.drain) // where a connection was refused, too: who should have accepted it may be dying
-	if err == nil && r.refused == 0 {
-		err = r.startClients(ctx, in)
-	}
-	if err == nil && clients {
-		err = r.noteEnded()
-	}
-	if in.Kind == model.Pass && len(r.ended) > 0 {
-		r.time.Idle = false
-	}
-	p.counts.note(p.group.TakeEffort())
-	if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
-		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they were sent. "+
-			"What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
-	}
-	if disturbed := p.group.TakeDisturbed(); err == nil && disturbed && !p.hurried {
-		err = errDisturbed
-	}
-	if err != nil {
-		return model.Reaction{}, err
-	}
-	return r.result(), p.noteReads()
-}
-
 // reaction collects what the peers do after one input.
 type reaction struct {
-	p       *peerSide
-	past    past // of the group, if it has clients
+	d       *Driver
+	g       *groupState
+	next    int  // number of the next connection or listener, in group scope
 	listens bool // the input is that the program begins to listen
 	refused int
 	opened  []int
@@ -149,8 +33,12 @@ type reaction struct {
 	time    model.Time
 }
 
+func newReaction(d *Driver, g *groupState) *reaction {
+	return &reaction{d: d, g: g, next: g.history.next}
+}
+
+// give gives the group an input.
 func (r *reaction) give(in model.Input) error {
-	p := r.p
 	switch in.Kind {
 	case model.Connect:
 		return r.connect(in)
@@ -159,7 +47,7 @@ func (r *reaction) give(in model.Input) error {
 	case model.Pass:
 		return r.pass(in.Most)
 	}
-	s := p.sockets[in.Conn]
+	s := r.g.sockets[in.Conn]
 	if s == nil {
 		return fmt.Errorf("connection %d is not open in the peer group, though the program uses it", in.Conn)
 	}
@@ -176,8 +64,8 @@ func (r *reaction) give(in model.Input) error {
 		s.shut = true
 	case model.Close:
 		unix.Close(s.fd)
-		delete(p.sockets, in.Conn)
-		return p.group.Proxy().Close(p.ctx, proxy.ID(in.Conn))
+		delete(r.g.sockets, in.Conn)
+		return r.g.group.Sockets().Close(r.d.ctx, proxy.ID(in.Conn))
 	}
 	return nil
 }
@@ -187,7 +75,7 @@ func (r *reaction) connect(in model.Input) error {
 	if err != nil {
 		return err
 	}
-	commands := r.p.group.Proxy()
+	commands := r.g.group.Sockets()
 	return r.open(in, address, func(ctx context.Context, id proxy.ID) error {
 		if address.From.IsValid() || address.FromPath != "" {
 			if err := commands.BindTo(ctx, id, address); err != nil {
@@ -203,24 +91,24 @@ func (r *reaction) connect(in model.Input) error {
 
 // open makes a socket and then a connection or listener of it.
 func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
-	p, id := r.p, proxy.ID(in.Conn)
-	fd, err := p.group.Proxy().CreateSocketFor(p.ctx, id, kind)
+	id := proxy.ID(in.Conn)
+	fd, err := r.g.group.Sockets().CreateSocketFor(r.d.ctx, id, kind)
 	if err != nil {
 		return err
 	}
-	err = how(p.ctx, id)
-	r.past.next++ // one that is refused has a number, too
+	err = how(r.d.ctx, id)
+	r.next++ // one that is refused has a number, too
 	var refused *proxy.SocketError
 	if errors.As(err, &refused) {
 		unix.Close(fd)
 		r.refused = int(refused.Errno)
-		return p.group.Proxy().Close(p.ctx, id)
+		return r.g.group.Sockets().Close(r.d.ctx, id)
 	}
 	if err != nil {
 		unix.Close(fd)
 		return err
 	}
-	p.sockets[in.Conn] = &socket{fd: fd, kind: kind, listens: in.Kind == model.Listen}
+	r.g.sockets[in.Conn] = &socket{fd: fd, kind: kind, listens: in.Kind == model.Listen}
 	return nil
 }
 
@@ -256,8 +144,8 @@ func (r *reaction) send(s *socket, in model.Input) error {
 
 // awaitRoom waits a little until more can be sent. Since when that was not possible is given.
 func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Time) error {
-	if r.p.ctx.Err() != nil {
-		return r.p.ctx.Err()
+	if r.d.ctx.Err() != nil {
+		return r.d.ctx.Err()
 	}
 	if time.Since(stuck) > quiescenceLimit {
 		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, left, len(in.Data))
@@ -278,7 +166,7 @@ func (r *reaction) drain() (progress bool, err error) {
 		return progress, err
 	}
 	var buffer [64 << 10]byte
-	for number, s := range r.p.sockets {
+	for number, s := range r.g.sockets {
 		if s.ended {
 			progress = r.noteReset(number, s) || progress
 			continue
@@ -325,7 +213,7 @@ func (r *reaction) take(connection, n int) error {
 		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, and have not waited for the next one: "+
 			"what can be done about peers that do not is in docs/limits.md", maxReaction>>20, connection)
 	}
-	return r.p.ctx.Err() // they may send as fast as they are read
+	return r.d.ctx.Err() // they may send as fast as they are read
 }
 
 // noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent
@@ -365,12 +253,4 @@ func (r *reaction) result() model.Reaction {
 		out.Deliveries = append(out.Deliveries, d)
 	}
 	return out
-}
-
-// join appends one reaction to another.
-func join(a, b model.Reaction) model.Reaction {
-	return model.Reaction{
-		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),
-		Deliveries: slices.Concat(a.Deliveries, b.Deliveries), Ended: slices.Concat(a.Ended, b.Ended), Time: b.Time,
-	}
 }

@@ -1,57 +1,57 @@
-package check
+package driver
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// written is what a peer wrote to its standard output and error.
-type written struct {
-	peer string
-	text string
+// Written is what a peer wrote to its standard output and error.
+type Written struct {
+	Peer string
+	Text string
 }
 
 // outputLog keeps what the peers wrote in reaction to an input, by its place in the cache;
 // what they wrote as they started is at the place where they start. So it is known of
 // every branch, whether or not the peers were there last.
 type outputLog struct {
-	at    map[iocache.NodeID][]written
+	at    map[iocache.NodeID][]Written
 	bytes int
 }
 
 // maxOutputs bounds what is kept of the outputs of all peers, in bytes; what comes after is not.
 const maxOutputs = 16 << 20
 
-// hear takes what the peers have written since it was last called, as that of a place. Inputs
-// that are given again have had the same answers, and what was written then is kept.
-func (p *peerSide) hear(at iocache.NodeID) {
-	var list []written
-	for i, text := range p.group.Written() {
+// recordOutput takes what the peers have written since it was last called, as that of a place.
+// Inputs that are given again have had the same answers, and what was written then is kept.
+func (d *Driver) recordOutput(g *groupState, at iocache.NodeID) {
+	var list []Written
+	for i, text := range g.group.Written() {
 		if text != "" {
-			list = append(list, written{p.spec.Peers[i].Name, text})
+			list = append(list, Written{d.spec.Peers[i].Name, text})
 		}
 	}
-	p.outputs.keep(at, list)
+	d.outputs.keep(at, list)
 }
 
 // keep keeps what was written at a place for the first time.
-func (l *outputLog) keep(at iocache.NodeID, list []written) {
+func (l *outputLog) keep(at iocache.NodeID, list []Written) {
 	size := 0
 	for _, w := range list {
-		size += len(w.text)
+		size += len(w.Text)
 	}
 	if _, known := l.at[at]; known || l.bytes+size > maxOutputs {
 		return
 	}
 	if l.at == nil {
-		l.at = map[iocache.NodeID][]written{}
+		l.at = map[iocache.NodeID][]Written{}
 	}
 	l.at[at] = list
 	l.bytes += size
@@ -59,50 +59,44 @@ func (l *outputLog) keep(at iocache.NodeID, list []written) {
 
 // heard is what the peers wrote on the way from one place to another, from nil: since they
 // were started. It is not complete where a part of it was not kept, or answered by others.
-func (p *peerSide) heard(from, to iocache.Position) (list []written, complete bool) {
+func (d *Driver) heard(from, to iocache.Position) (list []Written, complete bool) {
 	var places []iocache.NodeID
 	if from == nil {
 		from = iocache.Position{iocache.Root}
-		if p.behaviours() <= 1 {
+		if d.Behaviours() <= 1 {
 			places = append(places, iocache.Root)
 		}
 	}
-	places = append(places, p.cache.Places(from, to)...)
+	places = append(places, d.cache.Places(from, to)...)
 	complete = true
 	for _, at := range places {
-		texts, known := p.outputs.at[at]
+		texts, known := d.outputs.at[at]
 		list, complete = append(list, texts...), complete && known
 	}
 	return list, complete
 }
 
-// noteOutput adds to an exchange what the peers wrote since the last one of the execution.
-func (p *conversation) noteOutput(x *exchange) {
-	x.wrote, x.heard = p.peerSide.heard(p.listened, p.cursor.At())
-	p.listened = slices.Clone(p.cursor.At())
-}
-
-// lastWords adds to an error that says who died what that one wrote on this branch.
-func (p *peerSide) lastWords(err error) error {
+// withCrashOutput adds to an error that says who died what that one wrote on this branch.
+func (d *Driver) withCrashOutput(g *groupState, err error) error {
 	var died *watch.Died
-	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || p.group == nil || p.at == nil {
+	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || g.group == nil || g.at == nil {
 		return err
 	}
-	list, _ := p.heard(nil, p.at)
-	fresh := p.group.Written()
+	list, _ := d.heard(nil, g.at)
+	fresh := g.group.Written()
 	var text strings.Builder
-	for i, peer := range p.spec.Peers {
+	for i, peer := range d.spec.Peers {
 		if died != nil && died.Peer != peer.Name {
 			continue
 		}
 		var all strings.Builder
 		for _, w := range list {
-			if w.peer == peer.Name {
-				all.WriteString(w.text)
+			if w.Peer == peer.Name {
+				all.WriteString(w.Text)
 			}
 		}
 		if wrote := strings.TrimSpace(all.String() + fresh[i]); wrote != "" {
-			fmt.Fprintf(&text, "\n%s wrote:\n%s", peer.Name, endOf(wrote, maxLastWords))
+			fmt.Fprintf(&text, "\n%s wrote:\n%s", peer.Name, endOf(wrote, maxCrashOutput))
 		}
 	}
 	if text.Len() == 0 {
@@ -111,32 +105,34 @@ func (p *peerSide) lastWords(err error) error {
 	return fmt.Errorf("%w%s", err, text.String())
 }
 
-// lastInputs adds to an error that says who died what the group was given on this branch, the input that it died of in the end.
-func (p *peerSide) lastInputs(err error, last model.Input) error {
+// withInputs adds to an error that says who died what the group was given on this branch, the input
+// that it died of in the end.
+func (d *Driver) withInputs(g *groupState, err error, last model.Input) error {
 	var died *watch.Died
-	if !errors.As(err, &died) || p.at == nil {
+	if !errors.As(err, &died) || g.at == nil {
 		return err
 	}
-	steps, lost := p.cache.Missing(iocache.Position{iocache.Root}, p.at)
+	steps, lost := d.cache.Missing(iocache.Position{iocache.Root}, g.at)
 	if lost != nil {
 		return errors.Join(err, lost)
 	}
 	var text strings.Builder
 	if cut := len(steps) + 1 - maxLastInputs; cut > 0 {
 		steps = steps[cut:]
-		fmt.Fprintf(&text, "\n  ... (%s before)", count(cut, "input"))
+		fmt.Fprintf(&text, "\n  ... (%s before)", textutil.CountOf(cut, "input"))
 	}
 	for _, s := range steps {
 		fmt.Fprintf(&text, "\n  %v", s.Input)
 	}
-	return fmt.Errorf("%w\nthe peers had been given, connections by number:%s\n  %v, of which it died", err, text.String(), last)
+	return fmt.Errorf("%w\nthe peers had been given, connections by number:%s\n  %v, of which it died",
+		err, text.String(), last)
 }
 
 // maxLastInputs is how many of the inputs of a group an error shows.
 const maxLastInputs = 40
 
-// maxLastWords bounds what an error shows of the output of a peer, in bytes.
-const maxLastWords = 4 << 10
+// maxCrashOutput bounds what an error shows of the output of a peer, in bytes.
+const maxCrashOutput = 4 << 10
 
 // endOf cuts a text to whole lines at its end.
 func endOf(text string, most int) string {

@@ -1,0 +1,97 @@
+package driver
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+// checkpoint takes a physical checkpoint after a new input if the strategy asks for one.
+func (s *Session) checkpoint(g *groupState, in model.Input, r model.Reaction) error {
+	s.d.cost.inputs++
+	step := strategy.Step{Kind: strategyKinds[in.Kind]}
+	step.Answered = r.Refused != 0 || len(r.Deliveries)+len(r.Opened)+len(r.Ended) > 0
+	for _, d := range r.Deliveries {
+		step.ResponseBytes += len(d.Data)
+	}
+	return s.consult(g, step, g.reads)
+}
+
+var strategyKinds = map[model.Kind]strategy.Kind{
+	model.Connect: strategy.Connect, model.Listen: strategy.Connect, model.Send: strategy.Send,
+	model.Shutdown: strategy.Shutdown, model.Close: strategy.Close, model.Pass: strategy.Pass,
+}
+
+// consult takes a checkpoint if the strategy asks for one where the group stands.
+func (s *Session) consult(g *groupState, step strategy.Step, reads ckptd.Reads) error {
+	d := s.d
+	way := g.wayOf(d.cache, s.started)
+	step.Depth, step.SincePhysical = way.depth, way.since
+	if way.saved && way.since == 0 && step.Kind != strategy.Start {
+		return nil // the place was known; only the way to it was not
+	}
+	for _, read := range reads.Counted {
+		if !read.Chosen {
+			step.Reads += read.Calls
+		}
+	}
+	step.Blind = len(reads.Blind) > 0
+	d.cost.describe(&step, way.kinds, d.cache.Stats().Images)
+	if !d.config.Strategy.Checkpoint(step) {
+		return nil
+	}
+	return s.save(g)
+}
+
+// save takes a physical checkpoint where the group stands. Where that cannot be, the search goes on
+// without it.
+func (s *Session) save(g *groupState) error {
+	d, f := s.d, &s.d.found
+	started := time.Now()
+	image, err := g.group.Checkpoint(d.ctx)
+	switch {
+	case errors.Is(err, ckptd.ErrUnsavable):
+		s.Counts.Skipped++
+		f.skipped = cmp.Or(f.skipped, err.Error())
+		return nil
+	case errors.Is(err, ckptd.ErrNotStored):
+		s.goOnWithout(g, err)
+		return nil
+	case wereKilled(err):
+		s.Counts.Killed++
+		d.noteKilled(g, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.cost.saves.since(started)
+	d.cache.SetImage(g.at, image.ID)
+	g.noteSaved()
+	s.Counts.Checkpoints++
+	if image.Backend == ckptd.BackendMemory {
+		s.Counts.InMemory++
+	}
+	f.refusal = cmp.Or(f.refusal, image.Refusal)
+	s.Counts.CheckpointTime += time.Since(started)
+	s.Counts.ImageBytes += image.Bytes
+	s.Counts.MadeRoom += len(image.Dropped)
+	f.crowded = f.crowded || len(image.Dropped) > 0
+	return nil
+}
+
+// goOnWithout does without a checkpoint that could not be stored: it costs that inputs have to be
+// given again. Where the attempt was the end of the group, it is brought back when it is needed.
+func (s *Session) goOnWithout(g *groupState, err error) {
+	f := &s.d.found
+	s.Counts.Unstored++
+	f.unstored = cmp.Or(f.unstored, err.Error())
+	f.crowded = f.crowded || errors.Is(err, ckptd.ErrNoRoom)
+	if g.group.Check() != nil {
+		g.leave()
+	}
+}

@@ -1,0 +1,212 @@
+// Package driver answers for the other side of the program's connections. It takes the answers from
+// the I/O cache where it can. Otherwise it brings the real peers to where the execution stands in
+// the cache, gives them the input, and records their reaction.
+//
+// A Driver has the cache and the groups of peers. A Session is the part of one executor: where its
+// execution stands. All sessions share the driver, one at a time.
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/strategy"
+)
+
+// Config says which peers there are, and how they are kept at the cursor.
+type Config struct {
+	Start    Starter // nil: no peers are configured
+	Spec     peers.Group
+	Strategy strategy.Strategy
+	Scope    iocache.Scope
+	Patience time.Duration // for timers of peers that have the machine's clock
+	Room     int64         // how much memory checkpoints may take, in bytes, as messages say it
+	Guess    time.Duration // what the first checkpoint is taken to cost
+}
+
+// Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
+// OnRecord and Cache.
+type Driver struct {
+	ctx    context.Context
+	config Config
+	spec   peers.Group
+	scope  iocache.Scope
+
+	mu        sync.Mutex // guards what follows
+	cache     *iocache.Cache
+	naming    naming
+	earlier   string                // why the cache has answers of other processes; empty: it has none
+	record    []func(iocache.Entry) // told of every answer that is recorded
+	groups    []*groupState         // the one that is needed now is the first
+	cost      costModel
+	found     findings
+	restored  string                    // how the group was brought back, until the next answer is recorded
+	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
+	outputs   outputLog
+	addresses addressUse
+}
+
+// findings is what is known of the peers, beside their answers.
+type findings struct {
+	reads    shim.Summary    // of the time and of random numbers, after inputs
+	blind    map[string]bool // processes of which nobody knows what they read
+	refusal  string          // why the memory backend does not hold the group
+	unstored string          // why the first checkpoint that is missing could not be stored
+	crowded  bool            // checkpoints were dropped or not stored since there was no more room
+	killed   string          // how the peers were lost for the first time
+	skipped  string          // what the first checkpoint that was not tried could not have held
+}
+
+// New returns a driver with an empty cache. It ends with the context.
+func New(ctx context.Context, c Config) *Driver {
+	cache := NewCache()
+	return &Driver{
+		ctx: ctx, config: c, spec: c.Spec, scope: c.Scope,
+		cache: cache, naming: naming{scope: c.Scope, cache: cache, numbers: map[string]int{}},
+		origin:    map[iocache.NodeID]string{},
+		cost:      costModel{guess: c.Guess},
+		found:     findings{reads: shim.Summary{}, blind: map[string]bool{}},
+		addresses: addressUse{},
+	}
+}
+
+// Adopt has the driver begin with answers that others have got. Why says where they are from.
+func (d *Driver) Adopt(cache *iocache.Cache, why string) {
+	cache.ForgetImages() // of groups that have ended
+	d.cache, d.naming.cache, d.earlier = cache, cache, why
+}
+
+// OnRecord has f told of every answer that is recorded.
+func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f) }
+
+// Cache is where the answers are. Only one goroutine may use it, while no session is in use.
+func (d *Driver) Cache() *iocache.Cache { return d.cache }
+
+// Standing is where the group that was needed last stands; nil: nowhere. It is for strategies, which
+// are asked while the driver is in use.
+func (d *Driver) Standing() iocache.Position {
+	if len(d.groups) == 0 {
+		return nil
+	}
+	return d.groups[0].at
+}
+
+// Alive returns an error if a process of the group that was needed last has died. A group that was
+// killed is brought back when it is needed. While somebody asks the peers, it does not look.
+func (d *Driver) Alive() error {
+	if !d.mu.TryLock() {
+		return nil
+	}
+	defer d.mu.Unlock()
+	if len(d.groups) == 0 || d.groups[0].group == nil {
+		return nil
+	}
+	if err := d.groups[0].group.Check(); !wereKilled(err) {
+		return err
+	}
+	return nil
+}
+
+// Known is what has been found out about the peers, beside their answers: what they have read of the
+// time and of random numbers, and which of their processes read what nobody knows.
+func (d *Driver) Known() (reads []shim.Read, blind []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for source, calls := range d.found.reads {
+		reads = append(reads, shim.Read{Peer: source[0], Source: source[1], Calls: calls})
+	}
+	return reads, slices.Collect(maps.Keys(d.found.blind))
+}
+
+// Recall takes over what Known has returned in an earlier process.
+func (d *Driver) Recall(reads []shim.Read, blind []string) {
+	d.found.reads.Add(reads)
+	for _, process := range blind {
+		d.found.blind[process] = true
+	}
+}
+
+// Report is what is known of the peers when a search has ended, in words.
+type Report struct {
+	Reads    string   // of the time and of random numbers
+	Blind    []string // processes of which nobody knows what they read
+	Refusal  string   // why the memory backend does not hold the group
+	Unstored string   // why the first checkpoint that is missing could not be stored
+	Skipped  string   // what the first checkpoint that was not tried could not have held
+	Killed   string   // how the peers were lost for the first time
+	Unused   []string // peers that had no part in any execution, a line each
+}
+
+// Report returns what is known of the peers.
+func (d *Driver) Report() Report {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := &d.found
+	return Report{
+		Reads: f.reads.String(), Blind: slices.Sorted(maps.Keys(f.blind)), Refusal: f.refusal,
+		Unstored: f.unstored, Skipped: f.skipped, Killed: f.killed, Unused: d.addresses.unused(d.spec.Peers),
+	}
+}
+
+// Behaviours is how many ways the peers can behave in.
+func (d *Driver) Behaviours() int { return d.spec.Behaviours() }
+
+// Close ends the groups.
+func (d *Driver) Close() error {
+	var errs []error
+	for _, g := range d.groups {
+		errs = append(errs, g.close())
+	}
+	return errors.Join(errs...)
+}
+
+// maxGroups is how many groups run at a time: one for each of the behaviours that were
+// needed last. With a group, its checkpoints go.
+const maxGroups = 32
+
+// selectVariant makes the group current that behaves as it was chosen, and returns it.
+func (d *Driver) selectVariant(behaviour int) (*groupState, error) {
+	i := slices.IndexFunc(d.groups, func(g *groupState) bool { return g.behaviour == behaviour })
+	var g *groupState
+	switch {
+	case i == 0:
+		return d.groups[0], nil
+	case i > 0:
+		g = d.groups[i]
+		d.groups = slices.Delete(d.groups, i, i+1)
+	default:
+		g = &groupState{behaviour: behaviour, sockets: map[int]*socket{}}
+	}
+	d.groups = slices.Insert(d.groups, 0, g)
+	if len(d.groups) <= maxGroups {
+		return g, nil
+	}
+	oldest := d.groups[maxGroups]
+	d.groups = d.groups[:maxGroups]
+	return g, oldest.close()
+}
+
+// names are those of the peers in a group.
+func (d *Driver) names() string {
+	names := make([]string, len(d.spec.Peers))
+	for i, peer := range d.spec.Peers {
+		names[i] = peer.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// noteKilled has a group brought back when it is needed.
+func (d *Driver) noteKilled(g *groupState, err error) {
+	d.found.killed = cmp.Or(d.found.killed, err.Error())
+	g.lost = cmp.Or(g.lost, err.Error())
+	g.leave()
+}

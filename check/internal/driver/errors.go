@@ -1,0 +1,135 @@
+package driver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers/watch"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// A search goes on where a checkpoint could not be stored, and where somebody has killed the peers:
+// what they have answered is in the cache, and an older checkpoint, or a start from nothing, brings
+// them to where they were.
+
+// MaxAttempts is how often an input is given to peers that are killed meanwhile. They might do it
+// themselves.
+const MaxAttempts = 3
+
+// errDisturbed says that a timer of the peers has ended, by the machine's clock, before it was to:
+// the input is to be given again, to the group as it was before.
+var errDisturbed = errors.New("a timer of the peers has ended while they were given an input")
+
+// maxDisturbed is how often an input is given again for that. Where the machine is too slow, what
+// comes then is taken.
+const maxDisturbed = 5
+
+// wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by
+// SIGKILL: by the kernel when memory is short, or by a person.
+func wereKilled(err error) bool {
+	if errors.Is(err, ckptd.ErrDaemonDied) { // then nobody can bring them back
+		return false
+	}
+	var died *watch.Died
+	return errors.Is(err, proxy.ErrDied) || errors.Is(err, ckptd.ErrGroupDown) || errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL
+}
+
+// explain says why peers may have answered otherwise than before, where that is known. Lost is why
+// the first of the checkpoints that are gone is, earlier why the cache has answers of other
+// processes, and room what checkpoints may take, in bytes.
+func (f *findings) explain(err error, lost, earlier string, room int64) error {
+	err = f.withReads(err)
+	switch {
+	case earlier != "":
+		return answeredEarlier(err, earlier)
+	case f.crowded && (lost != "" || f.unstored != ""):
+		return withoutRoom(err, room)
+	case lost != "" || f.unstored != "":
+		return answeredAnew(err, cmp.Or(lost, f.unstored))
+	case f.skipped != "":
+		return answeredUnsaved(err, f.skipped)
+	}
+	return err
+}
+
+// withReads adds to an error of peers that answered differently what may be why.
+func (f *findings) withReads(err error) error {
+	if len(f.reads) > 0 {
+		err = fmt.Errorf("%w\n  So far they have read the time or random numbers: %s", err, f.reads)
+	}
+	if blind := slices.Sorted(maps.Keys(f.blind)); len(blind) > 0 {
+		err = fmt.Errorf("%w\n  It is not known what these read of the time and of random numbers: %s",
+			err, strings.Join(blind, ", "))
+	}
+	return err
+}
+
+// answeredEarlier explains an inconsistency of peers that were started anew after they had answered.
+func answeredEarlier(err error, why string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("the cache has answers of an earlier process of the checker (%s), "+
+		"the peers were started anew, and they do not repeat what they answered then: "+
+		"their checkpoints ended with that process, so that no strategy helps. "+
+		"The check goes on only with peers that give the same answers to the same requests, "+
+		"for instance because their time and random numbers are chosen (choices), "+
+		"or with a rule for what differs (mask). Else begin anew: without --resume, "+
+		"or with another file for --cache\n%w", why, err)
+}
+
+// answeredAnew explains an inconsistency of peers of which checkpoints were lost before. Whether
+// this place would have had one is not known: what is lost is not kept for each place.
+func answeredAnew(err error, lost string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("checkpoints of the peers were lost (%s): that may be why they were given inputs again "+
+		"from further back, and they do not repeat what they answered before; give the checkpoints "+
+		"more room, if it was taken for others, and check the program again\n%w", lost, err)
+}
+
+// answeredUnsaved explains an inconsistency of peers of which some checkpoints were not tried.
+// Whether this place would have had one is not known.
+func answeredUnsaved(err error, skipped string) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return fmt.Errorf("not all checkpoints of the peers could be taken (%s): that may be why they were given "+
+		"inputs again from further back, and they do not repeat what they answered before; with choices under the peer it does\n%w", skipped, err)
+}
+
+// NoRoom is the error that ends a search whose peers cannot be brought back to where they were, since checkpoints
+// have no more room.
+type NoRoom struct {
+	room int64 // in bytes
+	err  error
+}
+
+func (e *NoRoom) Error() string {
+	return fmt.Sprintf("the checkpoints of the peers do not fit in %d MiB, and the peers do not repeat "+
+		"what they answered before where one is missing: give them more with --checkpoint-mib (checkpoint_mib in the configuration), or choices for the peers", e.room>>20)
+}
+
+func (e *NoRoom) Unwrap() error { return e.err }
+
+// withoutRoom is the end of a search whose peers contradict themselves, after checkpoints had to go
+// or could not be stored.
+func withoutRoom(err error, room int64) error {
+	var differs *iocache.Inconsistency
+	if !errors.As(err, &differs) {
+		return err
+	}
+	return &NoRoom{room, err}
+}

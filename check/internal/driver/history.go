@@ -1,0 +1,102 @@
+package driver
+
+import (
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// groupHistory is what has become of a group on the way to where it stands. Sockets are named by
+// their numbers in the group. Of the inputs on different connections only the numbers in group
+// scope depend on the order in which they are added.
+type groupHistory struct {
+	next     int                    // number of the next connection or listener, in group scope
+	open     map[int]bool           // those that the proxy still has; whether it is a listener
+	closed   map[int]bool           // by the program
+	kinds    map[int]proxy.Address  // what they were opened with; where a peer has, the network
+	finished map[int]bool           // the stream of the peer has ended
+	shut     map[int]bool           // nothing can be sent any more
+	listened map[proxy.Address]bool // where the program has listened
+	ended    map[int]bool           // clients
+}
+
+func newHistory() groupHistory {
+	return groupHistory{
+		open: map[int]bool{}, closed: map[int]bool{}, kinds: map[int]proxy.Address{},
+		finished: map[int]bool{}, shut: map[int]bool{}, listened: map[proxy.Address]bool{},
+		ended: map[int]bool{},
+	}
+}
+
+// historyOf walks to a place to find out how a group has come there.
+func (d *Driver) historyOf(at iocache.Position) (groupHistory, error) {
+	h := newHistory()
+	steps, err := d.cache.Missing(iocache.Position{iocache.Root}, at)
+	for _, s := range steps {
+		h.add(s, d.scope, func(connection int) int { return d.naming.socketOf(s.Node, connection) })
+	}
+	return h, err
+}
+
+// add goes on with a step, of which number tells the sockets of its connections.
+func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(connection int) int) {
+	conn := number(s.Input.Conn)
+	switch s.Input.Kind {
+	case model.Connect, model.Listen:
+		h.next++
+		if s.Reaction.Refused == 0 {
+			h.open[conn] = s.Input.Kind == model.Listen
+			h.kinds[conn] = mustParse(s.Input.Addr)
+		}
+	case model.Shutdown:
+		h.shut[conn] = true
+	case model.Close:
+		delete(h.open, conn)
+		h.closed[conn] = true
+	}
+	if at, listens := listensAt(s.Input); listens && s.Reaction.Refused == 0 {
+		h.listened[at] = true
+	}
+	for k, listener := range s.Reaction.Opened {
+		opened := h.next
+		if scope == iocache.Connection {
+			listener, opened = conn, number(1+k)
+		}
+		h.kinds[opened] = proxy.Address{Network: h.kinds[listener].Network}
+		if !h.closed[opened] { // in connection scope, connections come in any order
+			h.open[opened] = false
+		}
+		h.next++
+	}
+	for _, delivery := range s.Reaction.Deliveries {
+		to := number(delivery.Conn)
+		h.finished[to] = h.finished[to] || delivery.End != model.StillOpen
+		h.shut[to] = h.shut[to] || delivery.End == model.Reset
+	}
+	for _, e := range s.Reaction.Ended {
+		h.ended[e.Peer] = true
+	}
+}
+
+// mustParse reads the address of an input, which the worker's side has written.
+func mustParse(text string) proxy.Address {
+	a, err := proxy.ParseAddress(text)
+	if err != nil {
+		panic("check: an input for " + text + ": " + err.Error())
+	}
+	return a
+}
+
+// listensAt is where an input has the program listen, or have a datagram socket to which others can
+// send.
+func listensAt(in model.Input) (at proxy.Address, listens bool) {
+	switch in.Kind {
+	case model.Listen:
+		return mustParse(in.Addr), true
+	case model.Connect:
+		a := mustParse(in.Addr)
+		at = proxy.Address{Network: a.Network, At: a.From, Path: a.FromPath}
+		return at, at.At.Port() != 0 || at.Path != ""
+	}
+	return at, false
+}
