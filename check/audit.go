@@ -25,11 +25,12 @@ import (
 //     it can before another goes on hardly ever comes about step by step.
 //   - So is every violation that is shown.
 //
-// A contradiction shows that connections depend on each other, or that the peers' answers are not determined
-// at all. The search then starts over in group scope, which is right in either case. Where there is no
-// contradiction that is a sample, and no proof: so scope group is the default.
+// A contradiction shows that connections depend on each other, or that the peers' answers are not
+// determined at all. The search then starts over in group scope, which is right in either case.
+// Where there is no contradiction that is a sample, and no proof: so scope group is the default.
 
-// The first execution with several connections is followed by firstAudits random ones, and then one of auditShare by one.
+// The first execution with several connections is followed by firstAudits random ones, and then
+// one of auditShare by one.
 const (
 	firstAudits = 12
 	auditShare  = 64
@@ -66,7 +67,8 @@ func (a *auditor) runs(s explore.Schedule, connections int) int {
 	return 0
 }
 
-// auditSample follows an execution of so many transitions by as many others as its place in the search asks for.
+// auditSample follows an execution of so many transitions by as many others as its place in the
+// search asks for.
 func (x *executor) auditSample(s explore.Schedule, transitions int) error {
 	if x.talk == nil {
 		return nil
@@ -85,8 +87,8 @@ func (x *executor) auditSample(s explore.Schedule, transitions int) error {
 	return nil
 }
 
-// otherOrder is one of several kinds of random schedules: step by step, or by priorities, which change at one
-// transition or at none. In a row of seeds they take turns.
+// otherOrder is one of several kinds of random schedules: step by step, or by priorities, which
+// change at one transition or at none. In a row of seeds they take turns.
 func otherOrder(seed uint64, transitions int) sut.Schedule {
 	s := sut.Schedule{Seed: seed<<1 | 1}
 	for kind := range sut.RareKinds { // one of each, wherever that is possible

@@ -27,8 +27,8 @@ func buildCalls(t *testing.T) *sut.Program {
 	return p
 }
 
-// TestBetweenTwoCalls: between two calls of a sealed library a goroutine is in its own package, where it can
-// be preempted. Within one call it cannot.
+// TestBetweenTwoCalls: between two calls of a sealed library a goroutine is in its own package,
+// where it can be preempted. Within one call it cannot.
 func TestBetweenTwoCalls(t *testing.T) {
 	p := buildCalls(t)
 	for _, c := range []struct {
@@ -57,8 +57,8 @@ func TestBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-// TestCallsReturn: that calls are watched makes no difference for what they return and how they end, nor for who looks
-// at the stack, moves it or takes it down.
+// TestCallsReturn: that calls are watched makes no difference for what they return and how they
+// end, nor for who looks at the stack, moves it or takes it down.
 func TestCallsReturn(t *testing.T) {
 	native := exec.Command("go", "run", ".")
 	native.Dir = "testdata/calls"

@@ -49,18 +49,20 @@ type Options struct {
 	Scope iocache.Scope
 	// Masks are rules for what may differ between two answers of the peers to the same request.
 	Masks []iocache.Mask
-	// Audited is scope auto: Scope is Connection, some executions are run with the requests in other orders, and
-	// should the peers then answer otherwise, the check starts over in group scope, with the search
-	// that Again returns, and Contradicted is told why.
+	// Audited is scope auto: Scope is Connection, some executions are run with the requests in
+	// other orders, and should the peers then answer otherwise, the check starts over in group
+	// scope, with the search that Again returns, and Contradicted is told why.
 	Audited      bool
 	Again        func() *explore.Search
 	Contradicted func(error)
 
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
-	// observe sees each execution before the search does, in tests. An error of it is one of the search.
+	// observe sees each execution before the search does, in tests. An error of it is one of the
+	// search.
 	observe func(explore.Execution) error
-	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are not looked for.
+	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are
+	// not looked for.
 	Modules *Modules
 
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
@@ -88,12 +90,14 @@ type Options struct {
 	PeerPatience time.Duration
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
-	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0: 1 GiB.
+	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0:
+	// 1 GiB.
 	CacheBytes int64
-	// CheckpointBytes is how much memory the checkpoints of Client may take, as messages say it; 0: ckptd.DefaultMaxBytes.
+	// CheckpointBytes is how much memory the checkpoints of Client may take, as messages say it;
+	// 0: ckptd.DefaultMaxBytes.
 	CheckpointBytes int64
-	// Kept has the answers of the peers in earlier checks, and those of this one are kept there; nil: none
-	// are. A saved run that is gone on with does without.
+	// Kept has the answers of the peers in earlier checks, and those of this one are kept there;
+	// nil: none are. A saved run that is gone on with does without.
 	Kept *KeptCache
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(Progress)
@@ -119,7 +123,8 @@ type Result struct {
 	Skipped        string                 // what the first of those that were not tried could not have held
 	Unused         []string               // peers that had no part in any execution, a line each
 	Scope          string                 // of the I/O cache, and what is known about it, in words
-	// Outcomes is how many executions ended in which way, since the check was begun or gone on with.
+	// Outcomes is how many executions ended in which way, since the check was begun or gone on
+	// with.
 	Outcomes map[explore.Outcome]int
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved string

@@ -85,8 +85,9 @@ func cloneRecording(r *report.Recording) *report.Recording {
 	return &c
 }
 
-// TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for
-// each partial order that the enumeration of all schedules shows; where they are too many, of those with five preemptions.
+// TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for each partial
+// order that the enumeration of all schedules shows; where they are too many, of those with five
+// preemptions.
 func TestCountsEqualTheDumbTwin(t *testing.T) {
 	for _, e := range []struct {
 		example

@@ -7,7 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// returner takes a checkpoint of the start, and where the search comes back to and expects to again.
+// returner takes a checkpoint of the start, and where the search comes back to and expects to
+// again.
 type returner struct {
 	forecasts int
 	returns   []strategy.Step
@@ -25,7 +26,8 @@ func (r *returner) Checkpoint(s strategy.Step) bool {
 	return true
 }
 
-// TestCheckpointsOfReturns: a checkpoint can be taken of a place that was reached by giving inputs again, and then saves that.
+// TestCheckpointsOfReturns: a checkpoint can be taken of a place that was reached by giving
+// inputs again, and then saves that.
 func TestCheckpointsOfReturns(t *testing.T) {
 	started := alphabet.options(t)
 	started.Strategy = strategy.AfterND{}

@@ -30,7 +30,8 @@ type translator struct {
 	from      source // of the log that it holds; else zero
 }
 
-// source is where a log comes from. Most logs begin as the one before of the same worker, and are translated from there on.
+// source is where a log comes from. Most logs begin as the one before of the same worker, and are
+// translated from there on.
 type source struct {
 	worker       *sut.Worker
 	number, same int // Worker.LastLog
@@ -125,8 +126,8 @@ func (t *translator) log(l *sut.Log, from source) (explore.Execution, error) {
 	return t.execution, nil
 }
 
-// goBack empties the translator but for those transitions that were made of the first events, as many as given. It returns how many
-// these are, and which event comes next.
+// goBack empties the translator but for those transitions that were made of the first events, as
+// many as given. It returns how many these are, and which event comes next.
 func (t *translator) goBack(events int) (kept, next int) {
 	for kept = len(t.spans) - 1; kept >= 0 && t.spans[kept].event >= events; kept-- {
 	}
@@ -228,7 +229,8 @@ func (t *translator) intend(e *sut.Event, object uint64) {
 	t.pending[len(t.pending)-1].intended++
 }
 
-// begin begins a transition, which is still what was in its place in the log before; cut sets what it does not return.
+// begin begins a transition, which is still what was in its place in the log before; cut sets
+// what it does not return.
 func (t *translator) begin(event int) *explore.Transition {
 	list := slices.Grow(t.execution.Transitions, 1)
 	list = list[:len(list)+1]
@@ -237,8 +239,9 @@ func (t *translator) begin(event int) *explore.Transition {
 	return &list[len(list)-1]
 }
 
-// cut hands each transition its accesses, starts and partners, which follow its
-// beginning in the log, and its alternatives, which precede it. The first ones have theirs, unless slices have moved.
+// cut hands each transition its accesses, starts and partners, which follow its beginning in the
+// log, and its alternatives, which precede it. The first ones have theirs, unless slices have
+// moved.
 func (t *translator) cut(kept int, before [5]int) {
 	t.cutPending()
 	if t.capacities() != before {
@@ -263,7 +266,8 @@ func (t *translator) cut(kept int, before [5]int) {
 	}
 }
 
-// cutPending hands each pending operation what it waited for and would have accessed, and tells partners from the others.
+// cutPending hands each pending operation what it waited for and would have accessed, and tells
+// partners from the others.
 func (t *translator) cutPending() {
 	t.partners, t.execution.Pending = t.partners[:0], t.execution.Pending[:0]
 	for i := range t.pending {

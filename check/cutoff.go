@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// limit says which limit cut an execution off, and where it was then. The limit alone tells kinds of limits apart: the whole begins
-// with it.
+// limit says which limit cut an execution off, and where it was then. The limit alone tells kinds
+// of limits apart: the whole begins with it.
 func (r *run) limit(log *sut.Log) (limit, whole string) {
 	switch log.Outcome {
 	case sut.RoundLimit:
@@ -44,7 +44,8 @@ func (r *run) logLimit() string {
 	return limit + ", which cannot be raised)"
 }
 
-// lastPlace is where in the program its last operations are. Of one in the standard library it is the call of that.
+// lastPlace is where in the program its last operations are. Of one in the standard library it is
+// the call of that.
 func lastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
 	for i := range slices.Backward(events) {
 		e := &events[i]
@@ -58,8 +59,8 @@ func lastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
 	return sut.Position{}, false
 }
 
-// programPlace is where an operation is in the program or in a module that it uses, but not in the standard library; false if it is
-// called from there alone.
+// programPlace is where an operation is in the program or in a module that it uses, but not in
+// the standard library; false if it is called from there alone.
 func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
 	at, ok := p.Position(e.PC)
 	if ok && (p.IsOwn(at) || p.Module(at) != "") {

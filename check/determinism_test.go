@@ -49,9 +49,10 @@ func runOnce(t testing.TB, r *run, s sut.Schedule) *sut.Log {
 	return log
 }
 
-// BenchmarkCacheHit is what an input costs that the cache answers: in the checker, and in all, as the program sees it. The
-// latter is what each of many further requests adds to an execution, with all that the program itself
-// does for it: it writes the request, blocks and reads the answer.
+// BenchmarkCacheHit is what an input costs that the cache answers: in the checker, and in all, as
+// the program sees it. The latter is what each of many further requests adds to an execution,
+// with all that the program itself does for it: it writes the request, blocks and reads the
+// answer.
 func BenchmarkCacheHit(b *testing.B) {
 	const few, many = 10, 210
 	inChecker := &timedPeers{}
@@ -69,7 +70,8 @@ func BenchmarkCacheHit(b *testing.B) {
 	b.ReportMetric(float64((took[1]-took[0]).Nanoseconds())/float64(executions*(many-few)), "ns/request-of-the-program")
 }
 
-// executeCached has the peers answer so many requests, and returns what runs them again, with the same answers.
+// executeCached has the peers answer so many requests, and returns what runs them again, with the
+// same answers.
 func executeCached(b *testing.B, requests int, in *timedPeers) func() time.Duration {
 	o := example{alphabet.pkg, alphabet.config, []string{"-connections", "1", "-requests", fmt.Sprint(requests)}}.options(b)
 	o.Strategy = strategy.Never{}

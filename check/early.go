@@ -15,8 +15,8 @@ type early struct {
 	free  []*translator
 }
 
-// How far ahead of the search executions are run, for each executor. What is run earlier is in memory, and in no
-// cache any more, when it is reported.
+// How far ahead of the search executions are run, for each executor. What is run earlier is in
+// memory, and in no cache any more, when it is reported.
 const (
 	enough   = 16   // are queued
 	farAhead = 2048 // are kept or queued,
@@ -25,8 +25,8 @@ const (
 
 func newEarly() early { return early{jobs: map[uint64]*job{}} }
 
-// missing is how many jobs are to be queued for so many executors: none as long as there are some, or so much has been run that the search will
-// not get there soon.
+// missing is how many jobs are to be queued for so many executors: none as long as there are
+// some, or so much has been run that the search will not get there soon.
 func (e *early) missing(executors int) int {
 	if len(e.queue) >= executors || e.bytes >= cached*executors {
 		return 0

@@ -24,7 +24,8 @@ func TestEarlyMemory(t *testing.T) {
 	}
 }
 
-// TestEarlyInOrder: what the search asks for first is run first, but for what it has asked for by then.
+// TestEarlyInOrder: what the search asks for first is run first, but for what it has asked for by
+// then.
 func TestEarlyInOrder(t *testing.T) {
 	e := newEarly()
 	e.add(newJobs([]explore.Schedule{{Seed: 1}, {Seed: 2}, {Seed: 3}}))
@@ -47,8 +48,8 @@ func TestEarlyInOrder(t *testing.T) {
 	}
 }
 
-// TestEarlyIsBounded: where so many are queued or kept, or so much is, that the search will not get there soon, no more are
-// queued.
+// TestEarlyIsBounded: where so many are queued or kept, or so much is, that the search will not
+// get there soon, no more are queued.
 func TestEarlyIsBounded(t *testing.T) {
 	e := newEarly()
 	if got := e.missing(2); got != 2*enough {

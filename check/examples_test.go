@@ -37,8 +37,8 @@ var shipped = []struct {
 	{example: scpToFixed, want: explore.Holds, random: true},
 }
 
-// waysToCheck are variants with each strategy in each scope by each backend; the reduction, where few schedules are left out
-// by it, and the number of workers take turns.
+// waysToCheck are variants with each strategy in each scope by each backend; the reduction, where
+// few schedules are left out by it, and the number of workers take turns.
 func waysToCheck(scopes []string, few bool) (ways []variant) {
 	searches := []func() *explore.Search{dporSearch, dporSearch}
 	if few {
@@ -54,9 +54,10 @@ func waysToCheck(scopes []string, few bool) (ways []variant) {
 	return ways
 }
 
-// TestExamplesInAllWays: every example has one verdict and the same outcomes, whatever the strategy, the scope where
-// it is valid, the backend, the reduction and the number of workers. Strategy never gives inputs again that had random
-// answers: that it ends in a contradiction, which is named, is right, too. EXAMPLES=all takes all ways, and not some.
+// TestExamplesInAllWays: every example has one verdict and the same outcomes, whatever the
+// strategy, the scope where it is valid, the backend, the reduction and the number of workers.
+// Strategy never gives inputs again that had random answers: that it ends in a contradiction,
+// which is named, is right, too. EXAMPLES=all takes all ways, and not some.
 func TestExamplesInAllWays(t *testing.T) {
 	clients := map[string]*ckptd.Client{}
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendAuto} {

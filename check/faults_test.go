@@ -203,8 +203,8 @@ func TestFaultsLeaveNoHole(t *testing.T) {
 	}
 }
 
-// TestFaultsAreBounded: of two connections one fails at a time, unless both may. The reduction finds
-// what the enumeration does, as far as that gets.
+// TestFaultsAreBounded: of two connections one fails at a time, unless both may. The reduction
+// finds what the enumeration does, as far as that gets.
 func TestFaultsAreBounded(t *testing.T) {
 	printed := func(faults int, s *explore.Search) map[string]bool {
 		texts := map[string]bool{}
@@ -298,8 +298,8 @@ func TestShortWritesAreBounded(t *testing.T) {
 	}
 }
 
-// TestFaultsInEveryScope: with a real peer, too, all scopes find the same ways to fail with the same
-// results, and every fault of every operation is among them.
+// TestFaultsInEveryScope: with a real peer, too, all scopes find the same ways to fail with the
+// same results, and every fault of every operation is among them.
 func TestFaultsInEveryScope(t *testing.T) {
 	x := newPairTest(t, *deep)
 	p := pair{scripts: []string{"a", "B"}, seed: 5, faults: 1}

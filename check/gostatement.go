@@ -38,8 +38,9 @@ func (n *narrator) started(spawn sut.Event) string {
 	return at.Function
 }
 
-// calledByGo finds the go statement at a place of the source. It returns what that calls, without the arguments ("t.run"), or the line
-// of the function literal that it calls. Both are empty where there is no single go statement, or the source cannot be read.
+// calledByGo finds the go statement at a place of the source. It returns what that calls, without
+// the arguments ("t.run"), or the line of the function literal that it calls. Both are empty
+// where there is no single go statement, or the source cannot be read.
 func calledByGo(at sut.Position) (callee string, literal int) {
 	text, err := os.ReadFile(at.File)
 	if err != nil {
@@ -70,8 +71,8 @@ func calledByGo(at sut.Position) (callee string, literal int) {
 	return callee, literal
 }
 
-// spans reports whether a go statement is at a line: its first one, or one of those of the call's arguments, where the program counter
-// may be.
+// spans reports whether a go statement is at a line: its first one, or one of those of the call's
+// arguments, where the program counter may be.
 func spans(files *token.FileSet, s *ast.GoStmt, line int) bool {
 	first, last := files.Position(s.Pos()).Line, files.Position(s.End()).Line
 	if f, ok := s.Call.Fun.(*ast.FuncLit); ok && line != first {
@@ -80,7 +81,8 @@ func spans(files *token.FileSet, s *ast.GoStmt, line int) bool {
 	return first <= line && line <= last
 }
 
-// outerFunction is the function that a function of the compiler's making is in: "p.F" of "p.F.gowrap1".
+// outerFunction is the function that a function of the compiler's making is in: "p.F" of
+// "p.F.gowrap1".
 func outerFunction(name string) string {
 	outer, _, _ := strings.Cut(name, ".gowrap")
 	return outer

@@ -150,8 +150,8 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
-// newClient starts a daemon. It compares restored groups with their images only in make deep: the tests
-// of ckptd always do.
+// newClient starts a daemon. It compares restored groups with their images only in make deep: the
+// tests of ckptd always do.
 func newClient(t testing.TB) *ckptd.Client {
 	return spawn(t, ckptd.Options{Backend: ckptd.BackendAuto, Verify: *deep})
 }
@@ -255,7 +255,8 @@ func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options,
 	return true, nil
 }
 
-// shows requires a counterexample that says each part, and that replays so often without the peers once it was saved and loaded.
+// shows requires a counterexample that says each part, and that replays so often without the
+// peers once it was saved and loaded.
 func shows(t *testing.T, program *sut.Program, result *Result, replays int, parts ...string) {
 	t.Helper()
 	if result.Counterexample == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// holders tells who holds which locks, and what the counters of wait groups are at: what a goroutine that is blocked waits for.
+// holders tells who holds which locks, and what the counters of wait groups are at: what a
+// goroutine that is blocked waits for.
 type holders struct {
 	locks  map[uint64][]holder // by object
 	counts map[uint64]int64    // of wait groups
@@ -35,8 +36,9 @@ func newHolders() holders {
 	return holders{locks: map[uint64][]holder{}, counts: map[uint64]int64{}}
 }
 
-// take takes the next access. One that only looks at a lock, since that is not free, takes nothing: so goroutines do
-// that find a lock taken in a package where they are not preempted, before they wait for it.
+// take takes the next access. One that only looks at a lock, since that is not free, takes
+// nothing: so goroutines do that find a lock taken in a package where they are not preempted,
+// before they wait for it.
 func (h holders) take(goroutine int, e *sut.Event, since string) {
 	if looks(e) {
 		return
@@ -87,8 +89,8 @@ func (h holders) own(lock uint64) {
 	}
 }
 
-// leave takes a reader away. Any goroutine may unlock what another has locked: where it has not locked it itself, one of the others
-// has done so.
+// leave takes a reader away. Any goroutine may unlock what another has locked: where it has not
+// locked it itself, one of the others has done so.
 func (h holders) leave(goroutine int, lock uint64) {
 	list := h.locks[lock]
 	i := slices.IndexFunc(list, func(x holder) bool { return x.as == reader && x.goroutine == goroutine })
@@ -100,8 +102,8 @@ func (h holders) leave(goroutine int, lock uint64) {
 	}
 }
 
-// why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a count. It is empty where
-// that is not known.
+// why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a
+// count. It is empty where that is not known.
 func (h holders) why(waiting int, e *sut.Event, nameOf func(int) string) string {
 	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
 		return fmt.Sprintf("its counter is %d", count)
@@ -141,7 +143,8 @@ func (n *narrator) hold(goroutine int, e *sut.Event) {
 	n.holders.take(goroutine, e, since)
 }
 
-// because is the end of the sentence that says what a goroutine is blocked in: who keeps it waiting.
+// because is the end of the sentence that says what a goroutine is blocked in: who keeps it
+// waiting.
 func (n *narrator) because(waiting int, e *sut.Event) string {
 	why := n.holders.why(waiting, e, func(goroutine int) string {
 		name := n.result.Goroutines[goroutine].Name

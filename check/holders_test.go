@@ -46,7 +46,8 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestManyHolders: of many readers some are named, and what unlocks for others takes one of them away.
+// TestManyHolders: of many readers some are named, and what unlocks for others takes one of them
+// away.
 func TestManyHolders(t *testing.T) {
 	h, lock := newHolders(), uint64(7)
 	for reader := range 6 {
@@ -97,7 +98,8 @@ func TestLooksHoldNothing(t *testing.T) {
 	}
 }
 
-// TestCalledByGo: what a go statement calls is told by the syntax, whatever else stands in its line.
+// TestCalledByGo: what a go statement calls is told by the syntax, whatever else stands in its
+// line.
 func TestCalledByGo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	text := "package x\n\nfunc f() {\n\tgo t.run() // G1\n\tgo dial(\"tcp/ip\")\n\tgo func(n int) { // G2\n\t\tgo g(n)\n\t}(1)\n" +

@@ -28,7 +28,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptAfterViolation: in scope auto, too, what was found is shown when a check is interrupted.
+// TestInterruptAfterViolation: in scope auto, too, what was found is shown when a check is
+// interrupted.
 func TestInterruptAfterViolation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -49,7 +50,8 @@ func TestInterruptAfterViolation(t *testing.T) {
 	}
 }
 
-// TestInterruptHidesNothing: what contradicts itself does not do so because the check is interrupted just then.
+// TestInterruptHidesNothing: what contradicts itself does not do so because the check is
+// interrupted just then.
 func TestInterruptHidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -14,10 +14,10 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// KeptCache is a file in which the answers of the peers are kept between checks: what one check has
-// asked the next one need not. Each answer is appended as soon as it is there, so that a check that is killed
-// leaves all but the last of them. The file is locked while there is a KeptCache of it, which is used by
-// one check.
+// KeptCache is a file in which the answers of the peers are kept between checks: what one check
+// has asked the next one need not. Each answer is appended as soon as it is there, so that a
+// check that is killed leaves all but the last of them. The file is locked while there is a
+// KeptCache of it, which is used by one check.
 type KeptCache struct {
 	path   string
 	file   *os.File
@@ -27,10 +27,11 @@ type KeptCache struct {
 	broken bool // nothing more can be kept
 }
 
-// OpenKeptCache opens the file, or makes it with a description of the peers. Of a file that is there, same
-// says whether its description is that of the present peers: an error of it is returned. Masks are the rules of the
-// check; answers that others have let differ may contradict each other. A record
-// at the end that is not whole is cut off. Failed is told once if answers cannot be kept any more.
+// OpenKeptCache opens the file, or makes it with a description of the peers. Of a file that is
+// there, same says whether its description is that of the present peers: an error of it is
+// returned. Masks are the rules of the check; answers that others have let differ may contradict
+// each other. A record at the end that is not whole is cut off. Failed is told once if answers
+// cannot be kept any more.
 func OpenKeptCache(path, description string, masks []iocache.Mask, same func(description string) error, failed func(error)) (*KeptCache, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -163,7 +164,8 @@ func (k *KeptCache) fail(err error) {
 	}
 }
 
-// follow keeps an answer that was recorded in another cache than the one that is kept, unless it is there.
+// follow keeps an answer that was recorded in another cache than the one that is kept, unless it
+// is there.
 func (k *KeptCache) follow(other *iocache.Cache, e iocache.Entry) {
 	if k.broken {
 		return

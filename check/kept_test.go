@@ -87,8 +87,9 @@ func TestKeptCacheGrows(t *testing.T) {
 	}
 }
 
-// TestKeptCacheOfResumedRun: a check that goes on keeps what one that is not interrupted does, byte for byte: also where
-// more was kept than the run that was saved has, and where the file is gone.
+// TestKeptCacheOfResumedRun: a check that goes on keeps what one that is not interrupted does,
+// byte for byte: also where more was kept than the run that was saved has, and where the file is
+// gone.
 func TestKeptCacheOfResumedRun(t *testing.T) {
 	dir := t.TempDir()
 	kept, saved := filepath.Join(dir, "kept"), filepath.Join(dir, "run")
@@ -125,7 +126,8 @@ func TestKeptCacheOfResumedRun(t *testing.T) {
 	}
 }
 
-// TestKeptCacheOfAnotherRun: answers that contradict those of the run are left as they are, and the check goes on.
+// TestKeptCacheOfAnotherRun: answers that contradict those of the run are left as they are, and
+// the check goes on.
 func TestKeptCacheOfAnotherRun(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	var said []string
@@ -246,7 +248,8 @@ func TestKeptCacheOnFullDisk(t *testing.T) {
 	readOnly.Close()
 }
 
-// TestKeptUnderMasks: answers that agree only by a rule are read back under the same rule, and refused without it.
+// TestKeptUnderMasks: answers that agree only by a rule are read back under the same rule, and
+// refused without it.
 func TestKeptUnderMasks(t *testing.T) {
 	masks := []iocache.Mask{{Pattern: regexp.MustCompile(`Date: \d`)}}
 	path := filepath.Join(t.TempDir(), "kept")

@@ -78,7 +78,8 @@ func TestLimitsAndChoices(t *testing.T) {
 	}
 }
 
-// compareLimits compares searches with several limits, that of partial-order reduction by the outcomes, and returns how many executions these leave out.
+// compareLimits compares searches with several limits, that of partial-order reduction by the
+// outcomes, and returns how many executions these leave out.
 func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][2]int) (left int) {
 	t.Helper()
 	for n := range 3 {
@@ -94,7 +95,8 @@ func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][
 	return left
 }
 
-// endsWith lists what a search finds of how a program ends by itself: with which lines of output, in any order.
+// endsWith lists what a search finds of how a program ends by itself: with which lines of output,
+// in any order.
 func endsWith(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
@@ -146,8 +148,8 @@ func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search)
 	return list
 }
 
-// departures counts, from the log alone, how often a goroutine ran although the one before it could have
-// gone on, and how many were passed over for it.
+// departures counts, from the log alone, how often a goroutine ran although the one before it
+// could have gone on, and how many were passed over for it.
 func departures(events []sut.Event) (preemptions, delays int) {
 	var created, enabled []uint64
 	running := uint64(0)

@@ -17,7 +17,8 @@ type loop struct {
 // longestRound is how many operations a round has that is shown.
 const longestRound = 64
 
-// loopsOf lists the loops of the goroutines that can go on at the end of a livelock, in the order of the log.
+// loopsOf lists the loops of the goroutines that can go on at the end of a livelock, in the order
+// of the log.
 func loopsOf(log *sut.Log) (list []loop) {
 	operations := map[uint64][]sut.Event{}
 	acting := uint64(0)
@@ -42,8 +43,9 @@ func loopsOf(log *sut.Log) (list []loop) {
 	return list
 }
 
-// roundOf is the shortest sequence of operations that the last ones repeat. It begins with the one that the most recent round began with;
-// where there is none that is short enough, it is the last operation.
+// roundOf is the shortest sequence of operations that the last ones repeat. It begins with the
+// one that the most recent round began with; where there is none that is short enough, it is the
+// last operation.
 func roundOf(operations []sut.Event) []sut.Event {
 	n := len(operations)
 	for length := 1; length <= longestRound && 2*length <= n; length++ {
@@ -70,7 +72,8 @@ func loopPlaces(p *sut.Program, log *sut.Log) (list []place) {
 	return list
 }
 
-// livelock says who goes round in which loop: the function and what one round does, each operation with its line.
+// livelock says who goes round in which loop: the function and what one round does, each
+// operation with its line.
 func (n *narrator) livelock() string {
 	text := "livelock: who can go on only goes round in a loop without effect, and no timer is set"
 	for _, l := range loopsOf(n.log) {

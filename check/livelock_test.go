@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestLivelocks: where only loops without effect can go on, that is a violation which names them, in whatever way executions are
-// searched and isolated, and it is replayed.
+// TestLivelocks: where only loops without effect can go on, that is a violation which names them,
+// in whatever way executions are searched and isolated, and it is replayed.
 func TestLivelocks(t *testing.T) {
 	p, err := buildProgram("testdata/livelock", filepath.Join(tree, "livelock"))
 	if err != nil {
@@ -32,7 +32,8 @@ func TestLivelocks(t *testing.T) {
 		"polled lock":   "goes round in main.init.func11",
 		"polled rwlock": "lock for reading (rwmutex 1)",
 		"end of file":   "read from connection at livelock/main.go:",
-		// These allocate; what they have allocated last is not on the stack, as long as races are not looked for.
+		// These allocate; what they have allocated last is not on the stack, as long as races are
+		// not looked for.
 		"closed connection": "main goes round",
 		"allocates":         "main goes round",
 	} {
@@ -64,8 +65,8 @@ func TestLivelocks(t *testing.T) {
 	}
 }
 
-// TestNoLivelocks: loops that end by themselves, by the clock, by a timer or by another goroutine are none, and neither is one that the
-// end of main ends.
+// TestNoLivelocks: loops that end by themselves, by the clock, by a timer or by another goroutine
+// are none, and neither is one that the end of main ends.
 func TestNoLivelocks(t *testing.T) {
 	p, err := buildProgram("testdata/livelock", filepath.Join(tree, "livelock"))
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Modules collects the modules in which goroutines of the executions synchronised, or were started, though they are not preempted there.
-// It is safe for concurrent use; nil collects nothing.
+// Modules collects the modules in which goroutines of the executions synchronised, or were
+// started, though they are not preempted there. It is safe for concurrent use; nil collects
+// nothing.
 type Modules struct {
 	mu   sync.Mutex
 	list map[string]bool
@@ -46,7 +47,8 @@ func (m *Modules) say() string {
 		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
 }
 
-// moduleFinder notes the modules of one executor's executions. It remembers the places that it has looked up.
+// moduleFinder notes the modules of one executor's executions. It remembers the places that it
+// has looked up.
 type moduleFinder [1 << 10]uint64
 
 // note looks at events that have not been looked at.

@@ -51,8 +51,8 @@ func (r *run) newPart() *part {
 	return &part{Subtree: p, most: max(partLeast, most), outcomes: map[explore.Outcome]int{}}
 }
 
-// explore has an executor explore a part until the search wants it or gives it up, it has ended, or has become large, or somebody may
-// want to see what was found.
+// explore has an executor explore a part until the search wants it or gives it up, it has ended,
+// or has become large, or somebody may want to see what was found.
 func (t *part) explore(x *executor, p *pool) {
 	for end := time.Now().Add(partTime); !t.ends.Load() && t.executions < t.most && x.run.ctx.Err() == nil; {
 		schedule, more := t.Next()
@@ -110,8 +110,9 @@ func (p *pool) rest(x *executor, t *part) {
 	}
 }
 
-// join has the search take over the part that it has come to; false if that ends it. If the search does not, the execution that it has asked for
-// is to be run. Who advances the search calls it.
+// join has the search take over the part that it has come to; false if that ends it. If the
+// search does not, the execution that it has asked for is to be run. Who advances the search
+// calls it.
 func (p *pool) join(j *job) bool {
 	t := j.part
 	joined := !t.failed && p.run.search.Merge(t.Subtree)
@@ -161,7 +162,8 @@ type parts struct {
 
 func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
 
-// clear drops those that were given up, or not joined, and that nobody explores any more, and returns them.
+// clear drops those that were given up, or not joined, and that nobody explores any more, and
+// returns them.
 func (p *parts) clear() (list []*explore.Subtree) {
 	for _, t := range p.all {
 		if t.givenUp && t.state == finished {
@@ -227,7 +229,8 @@ func (p *parts) giveUp(list []*explore.Subtree) {
 	}
 }
 
-// await has a job wait for the part that the search has come to, if it has. What nobody has begun with is not waited for.
+// await has a job wait for the part that the search has come to, if it has. What nobody has begun
+// with is not waited for.
 func (p *parts) await(j *job, due *explore.Subtree) {
 	t := p.all[due]
 	if t == nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// TestPartNotes: what is nothing but counts is added up, what somebody may want to see is kept in order, and the part rests where that may end the search.
+// TestPartNotes: what is nothing but counts is added up, what somebody may want to see is kept in
+// order, and the part rests where that may end the search.
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
 	for i, f := range []*finding{
@@ -31,8 +32,9 @@ func TestPartNotes(t *testing.T) {
 	}
 }
 
-// TestPartsInTheirPlaces: an executor gets no part that was given up or that the search has come to; it hears of those that it has. Of those that nobody explores any more
-// only the counts are left.
+// TestPartsInTheirPlaces: an executor gets no part that was given up or that the search has come
+// to; it hears of those that it has. Of those that nobody explores any more only the counts are
+// left.
 func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part

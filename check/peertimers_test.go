@@ -28,8 +28,8 @@ func idleProgram(t *testing.T) *sut.Program {
 	return p
 }
 
-// impatient is a web server that ends the connections that are idle when its timer is due; one that is late
-// answers nothing before.
+// impatient is a web server that ends the connections that are idle when its timer is due; one
+// that is late answers nothing before.
 type impatient struct {
 	late        bool
 	connections int
@@ -93,8 +93,9 @@ func idling(t *testing.T, late bool, timers int, s *explore.Search, args ...stri
 	return seen
 }
 
-// TestPeerTimers: a timer of the peers is due at any place or not at all, as often as is said; where the program waits
-// for nothing else it is, and one that sleeps finds it due before and after.
+// TestPeerTimers: a timer of the peers is due at any place or not at all, as often as is said;
+// where the program waits for nothing else it is, and one that sleeps finds it due before and
+// after.
 func TestPeerTimers(t *testing.T) {
 	for _, test := range []struct {
 		late   bool
@@ -129,8 +130,8 @@ func TestPeerTimersAgainstTwin(t *testing.T) {
 	}
 }
 
-// TestKeepAlive: merecat closes a connection that was idle. That is found where its timers may be due, and nowhere else, in every
-// way to take it back; a client that expects it is right.
+// TestKeepAlive: merecat closes a connection that was idle. That is found where its timers may be
+// due, and nowhere else, in every way to take it back; a client that expects it is right.
 func TestKeepAlive(t *testing.T) {
 	options := func(backend, name string, timers int, args ...string) Options {
 		o := example{keepAlive.pkg, keepAlive.config, args}.options(t)

@@ -10,11 +10,13 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// pool has several executors explore one search. One of them leads: it asks the search what to execute, executes and reports that. Each of the
-// others explores a part of it (explore.Search.Split), until the search comes to that and takes over what was explored. The executor that is
-// about the part which the search comes to leads from then on, where it was. A search that knows
-// its schedules beforehand is not divided: the others run them early (explore.Search.Prefetch), and what came of it is kept until the search gets there. So what
-// is reported to it, and in which order, does not depend on who does what when.
+// pool has several executors explore one search. One of them leads: it asks the search what to
+// execute, executes and reports that. Each of the others explores a part of it
+// (explore.Search.Split), until the search comes to that and takes over what was explored. The
+// executor that is about the part which the search comes to leads from then on, where it was. A
+// search that knows its schedules beforehand is not divided: the others run them early
+// (explore.Search.Prefetch), and what came of it is kept until the search gets there. So what is
+// reported to it, and in which order, does not depend on who does what when.
 type pool struct {
 	run     *run
 	ended   chan struct{} // closed when all is over
@@ -133,8 +135,8 @@ func (p *pool) soFar() (v explore.Verdict, c Counts) {
 	return v, c
 }
 
-// serve runs jobs, and explores parts, until all is over, or an execution fails: the worker is not to be
-// used again.
+// serve runs jobs, and explores parts, until all is over, or an execution fails: the worker is
+// not to be used again.
 func (p *pool) serve(x *executor) {
 	defer p.busy.Done()
 	defer x.worker.Stay()()
@@ -173,8 +175,8 @@ func (p *pool) finished(x *executor, j *job) {
 	}
 }
 
-// next takes the job that an executor has run, if any, or the part that it has explored, and returns another one, when there is one; none when
-// all is over.
+// next takes the job that an executor has run, if any, or the part that it has explored, and
+// returns another one, when there is one; none when all is over.
 func (p *pool) next(x *executor, ran *job, explored *part) (*job, *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +210,9 @@ func (p *pool) next(x *executor, ran *job, explored *part) (*job, *part) {
 	return nil, nil
 }
 
-// linger waits for a change. The caller holds mu, but not meanwhile. To begin with it does not give up its
-// processor, if each executor has one: most changes come soon, and to wake somebody up takes as long as an execution.
+// linger waits for a change. The caller holds mu, but not meanwhile. To begin with it does not
+// give up its processor, if each executor has one: most changes come soon, and to wake somebody
+// up takes as long as an execution.
 func (p *pool) linger(x *executor) {
 	seen := p.changes.Load()
 	p.idle.Add(1)
@@ -324,8 +327,8 @@ func (p *pool) ask() bool {
 	return true
 }
 
-// foresee finds something for an executor to do while the execution that the search waits for is being run. The caller
-// holds mu, but not meanwhile.
+// foresee finds something for an executor to do while the execution that the search waits for is
+// being run. The caller holds mu, but not meanwhile.
 func (p *pool) foresee() {
 	p.taken = true
 	p.mu.Unlock()
@@ -408,8 +411,9 @@ func (p *pool) account(f *finding) error {
 	return p.run.account(f)
 }
 
-// leave ends an executor with which an execution has failed. That error is told when the
-// search waits for it; without any executor that is as soon as what others have run is reported. The caller holds mu.
+// leave ends an executor with which an execution has failed. That error is told when the search
+// waits for it; without any executor that is as soon as what others have run is reported. The
+// caller holds mu.
 func (p *pool) leave(x *executor, err error) {
 	x.failed = true
 	if p.leader == x {
@@ -425,7 +429,8 @@ func (p *pool) leave(x *executor, err error) {
 	go p.conclude(err)
 }
 
-// conclude takes the search as far as it gets without executors, and ends it: with an error, unless it comes to its end.
+// conclude takes the search as far as it gets without executors, and ends it: with an error,
+// unless it comes to its end.
 func (p *pool) conclude(err error) {
 	defer p.busy.Done()
 	p.advancing.Lock()

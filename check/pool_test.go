@@ -109,7 +109,8 @@ func random(t *testing.T, flavour string, number uint64) Options {
 	return Options{Program: p, Package: "programs", Args: []string{drawProgram(flavour, number).String()}}
 }
 
-// TestAllWorkersFail: what was run before the last of them failed is reported, and may be a violation; if not, the check ends with an error.
+// TestAllWorkersFail: what was run before the last of them failed is reported, and may be a
+// violation; if not, the check ends with an error.
 func TestAllWorkersFail(t *testing.T) {
 	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated, explore.Completed: explore.Unknown} {
 		r := &run{search: untilViolation(randomSearch(10, 1)), outcomes: map[explore.Outcome]int{}, ctx: t.Context()}
@@ -142,7 +143,8 @@ func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are as many as were looked for, each once.
+// TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are
+// as many as were looked for, each once.
 func TestRunAheadOfTheEnd(t *testing.T) {
 	a, b, c := &violation{}, &violation{}, &violation{}
 	ahead := []*finding{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}}, {kind: "c", kept: c}}

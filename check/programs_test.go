@@ -343,7 +343,8 @@ func TestProgramsThatWereWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		// To send on a closed channel depends on who waits to receive: before the close, it would have met a receiver.
+		// To send on a closed channel depends on who waits to receive: before the close, it would
+		// have met a receiver.
 		"0,0/go,3 go,1 go,2 /close,1 /send,1 /select,0,1,1,0,1 ",
 		"0,0/go,1 go,2 send,1 /recv,1 /close,1 ",
 		"0,0/go,3 go,2 go,1 /recv,0 /close,0 /send,0 ",

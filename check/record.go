@@ -311,7 +311,8 @@ func (n networks) messages(x driver.Exchange) []report.Message {
 	return list
 }
 
-// eventHash is equal for two logs exactly if all of their events are, but for Open, which follows from the rest.
+// eventHash is equal for two logs exactly if all of their events are, but for Open, which follows
+// from the rest.
 func eventHash(events []sut.Event) string {
 	h := sha256.New()
 	var b [40]byte
@@ -328,8 +329,9 @@ func eventHash(events []sut.Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// stepsHash is equal for two logs if the same steps happen at the same lines in both. Where things are in memory
-// is left out: the paths of source files are a part of an executable, and what follows them lies elsewhere.
+// stepsHash is equal for two logs if the same steps happen at the same lines in both. Where
+// things are in memory is left out: the paths of source files are a part of an executable, and
+// what follows them lies elsewhere.
 func stepsHash(p *sut.Program, events []sut.Event) string {
 	h := sha256.New()
 	numbers, lines := map[uint64]uint64{}, map[uint64]string{}

@@ -262,8 +262,8 @@ func TestResumedPeersDiffer(t *testing.T) {
 	}
 }
 
-// TestResumedChosenPeers: a Dropbear whose random numbers and time are chosen answers as before when it
-// is started anew, so that the check goes on.
+// TestResumedChosenPeers: a Dropbear whose random numbers and time are chosen answers as before
+// when it is started anew, so that the check goes on.
 func TestResumedChosenPeers(t *testing.T) {
 	o := scpToFixed.options(t)
 	o.Group.Peers[0].Choices = 2
@@ -280,7 +280,8 @@ func TestResumedChosenPeers(t *testing.T) {
 	}
 }
 
-// TestUnsaved: so many answers that they are not kept until the next save end the saving, not the check.
+// TestUnsaved: so many answers that they are not kept until the next save end the saving, not the
+// check.
 func TestUnsaved(t *testing.T) {
 	var said []string
 	s := &saver{Saving: Saving{Run: &SavedRun{path: "x"}, Failed: func(err error) { said = append(said, err.Error()) }}}

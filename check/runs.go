@@ -215,8 +215,8 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// recall puts the answers of the peers into a cache, which has the rules of the check already: but for these, some
-// would contradict others.
+// recall puts the answers of the peers into a cache, which has the rules of the check already:
+// but for these, some would contradict others.
 func (r *SavedRun) recall(into *iocache.Cache) error {
 	if err := r.answers(into.Restore); err != nil {
 		return fmt.Errorf("the saved run %s: %s: %w", r.path, cacheFile, err)
@@ -365,7 +365,8 @@ func (root Runs) New(name string) (*SavedRun, error) {
 	return r, err
 }
 
-// Open opens the run of a name, or that in a directory; where there is no run of the name, the directory of the name is meant.
+// Open opens the run of a name, or that in a directory; where there is no run of the name, the
+// directory of the name is meant.
 func (root Runs) Open(name string) (*SavedRun, error) {
 	dir := name
 	if !strings.ContainsRune(name, filepath.Separator) {

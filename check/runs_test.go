@@ -388,7 +388,8 @@ func TestForgottenRun(t *testing.T) {
 	}
 }
 
-// TestTwoChecksInOneDirectory: what one has saved is not replaced by another that began before it was.
+// TestTwoChecksInOneDirectory: what one has saved is not replaced by another that began before it
+// was.
 func TestTwoChecksInOneDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	faster, err1 := NewSavedRun(dir)

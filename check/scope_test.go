@@ -20,8 +20,9 @@ import (
 // redis is a program two of whose connections depend on each other in the peer.
 var redis = example{"redis", "redis/tandem.yaml", nil}
 
-// TestScopeOfSharedState: what is stored over one connection is looked up over another. With a tree
-// for each connection the verdict is wrong, as is to be expected; with one for the group it is right.
+// TestScopeOfSharedState: what is stored over one connection is looked up over another. With a
+// tree for each connection the verdict is wrong, as is to be expected; with one for the group it
+// is right.
 func TestScopeOfSharedState(t *testing.T) {
 	o := redis.options(t)
 	if result := check(t, o); result.Verdict.Kind != explore.Violated || !strings.Contains(result.Counterexample.Outcome, "$-1") {
@@ -59,7 +60,8 @@ func TestAutoNotices(t *testing.T) {
 	}
 }
 
-// TestAutoNoticesRareOrders: what depends on an order of which the opposite is nearly always that of random schedules.
+// TestAutoNoticesRareOrders: what depends on an order of which the opposite is nearly always that
+// of random schedules.
 func TestAutoNoticesRareOrders(t *testing.T) {
 	o := redis.options(t)
 	var err error
@@ -144,7 +146,8 @@ func compareScopes(t *testing.T, group, other *Result, said, saidThen map[string
 	}
 }
 
-// TestAbstractServer: the client of Dropbear has as many executions with a server of which only the answers are like it.
+// TestAbstractServer: the client of Dropbear has as many executions with a server of which only
+// the answers are like it.
 func TestAbstractServer(t *testing.T) {
 	o := example{"scpto/fixed", "scpto/fixed/abstract.yaml", nil}.options(t)
 	o.Scope, o.Strategy = iocache.Connection, strategy.Never{}
@@ -154,8 +157,8 @@ func TestAbstractServer(t *testing.T) {
 	}
 }
 
-// TestDownload: parts that are written to where they belong make a file in any order, and those that are written to
-// where the shared offset is do not.
+// TestDownload: parts that are written to where they belong make a file in any order, and those
+// that are written to where the shared offset is do not.
 func TestDownload(t *testing.T) {
 	for _, e := range []struct {
 		args []string
@@ -169,8 +172,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestAutoFallsBack: where answers are random they differ as soon as they are asked for again, and what
-// scope group says of them counts.
+// TestAutoFallsBack: where answers are random they differ as soon as they are asked for again,
+// and what scope group says of them counts.
 func TestAutoFallsBack(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		o := randomAlphabet.options(t)
@@ -204,8 +207,8 @@ func outputs(t *testing.T, o Options) (*Result, map[string]bool) {
 	return result, seen
 }
 
-// TestMask: a server that answers with small or capital letters at random contradicts itself when it is
-// replayed, unless a rule says that this does not matter.
+// TestMask: a server that answers with small or capital letters at random contradicts itself when
+// it is replayed, unless a rule says that this does not matter.
 func TestMask(t *testing.T) {
 	o := randomAlphabet.options(t)
 	o.Args = []string{"-connections", "2", "-requests", "2"}

@@ -46,7 +46,8 @@ func buildSealing(t *testing.T, preemptIn ...string) *sut.Program {
 	return p
 }
 
-// drawSealing is a random program, some of whose operations are sealed: those after the first one of a call.
+// drawSealing is a random program, some of whose operations are sealed: those after the first one
+// of a call.
 func drawSealing(number uint64) string {
 	r := rand.New(rand.NewPCG(number, 2))
 	blocks := []string{
@@ -168,8 +169,8 @@ func explored(t *testing.T, p *sut.Program, text string, s *explore.Search, limi
 	return f, ok
 }
 
-// TestSemaphoresArePrimitives: what golang.org/x/sync has is as little sealed as package sync: between
-// two calls of it goroutines are preempted.
+// TestSemaphoresArePrimitives: what golang.org/x/sync has is as little sealed as package sync:
+// between two calls of it goroutines are preempted.
 func TestSemaphoresArePrimitives(t *testing.T) {
 	p, err := buildProgram("testdata/semaphores", filepath.Join(tree, "semaphores"))
 	if err != nil {

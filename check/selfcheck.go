@@ -73,7 +73,8 @@ func (r *run) difference(first, again *sut.Log, cut error) string {
 	return ""
 }
 
-// differingFields says in what two logs differ at an event, since the words for both may be the same.
+// differingFields says in what two logs differ at an event, since the words for both may be the
+// same.
 func (r *run) differingFields(first, again []sut.Event, at int) string {
 	if at >= min(len(first), len(again)) {
 		return ""
@@ -96,8 +97,9 @@ func (r *run) differingFields(first, again []sut.Event, at int) string {
 
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// withoutAddresses is what an execution wrote to standard error. After a fatal error, such as the overflow of a stack, that
-// has addresses on the stack that the kernel gave to the process, and the next execution is another process.
+// withoutAddresses is what an execution wrote to standard error. After a fatal error, such as the
+// overflow of a stack, that has addresses on the stack that the kernel gave to the process, and
+// the next execution is another process.
 func withoutAddresses(log *sut.Log) []byte {
 	if log.Outcome != sut.Fatal {
 		return log.Stderr

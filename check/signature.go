@@ -107,8 +107,9 @@ func innermost(p *sut.Program, stack []uint64) []place {
 	return []place{placeAt(p, "", stack[0])}
 }
 
-// lastWords splits standard error into what the program has written, and what the runtime prints when it ends it: that is last, and
-// begins a line, unless the program has left one unfinished. (It indents the lines of a message.)
+// lastWords splits standard error into what the program has written, and what the runtime prints
+// when it ends it: that is last, and begins a line, unless the program has left one unfinished.
+// (It indents the lines of a message.)
 func lastWords(text string) (before, last string) {
 	text = "\n" + text
 	begin := max(strings.LastIndex(text, "\npanic: "), strings.LastIndex(text, "\nfatal error: "))
@@ -124,7 +125,8 @@ func lastWordsFirst(text string) string {
 	return strings.TrimSpace(last) + printedBefore(before)
 }
 
-// printedBefore is what a program has written to standard error before its end, to be added to what that was.
+// printedBefore is what a program has written to standard error before its end, to be added to
+// what that was.
 func printedBefore(text string) string {
 	if text = strings.TrimSpace(text); text != "" {
 		text = "\n\nprinted before:\n" + text

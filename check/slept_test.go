@@ -7,7 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// TestSleeperGoesOn: who has slept is shown to go on where it slept, not where its last operation was.
+// TestSleeperGoesOn: who has slept is shown to go on where it slept, not where its last operation
+// was.
 func TestSleeperGoesOn(t *testing.T) {
 	p, err := buildProgram("testdata/slept", filepath.Join(tree, "slept"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestSpillingCheck: with less memory for the answers of the peers than they take the verdict is the same, and
-// if they cannot be read back that is an error.
+// TestSpillingCheck: with less memory for the answers of the peers than they take the verdict is
+// the same, and if they cannot be read back that is an error.
 func TestSpillingCheck(t *testing.T) {
 	want, all := withCacheBytes(t, 0)
 	verdict, stats := withCacheBytes(t, all.Bytes-100)

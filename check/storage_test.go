@@ -45,8 +45,9 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 	return true
 }
 
-// TestStorageFails damages all images there are, leaves no room for more, and has them on a file system that is
-// read-only, again and again during a search. What it finds is the same: places are come to from older images, or from nothing.
+// TestStorageFails damages all images there are, leaves no room for more, and has them on a file
+// system that is read-only, again and again during a search. What it finds is the same: places
+// are come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
 	executions := cases(70, 24)
 	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
@@ -85,8 +86,8 @@ func TestStorageFails(t *testing.T) {
 	}
 }
 
-// TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends the peers with, they start
-// again and the search goes on, with later ones.
+// TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends
+// the peers with, they start again and the search goes on, with later ones.
 func TestFirstCheckpointIsNotStored(t *testing.T) {
 	const executions = 5
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
@@ -106,8 +107,9 @@ func TestFirstCheckpointIsNotStored(t *testing.T) {
 	}
 }
 
-// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints of them were lost, the error says so, and
-// where that is for lack of room, the verdict is unknown, and names the setting; though the last one that was left has been restored meanwhile.
+// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints
+// of them were lost, the error says so, and where that is for lack of room, the verdict is
+// unknown, and names the setting; though the last one that was left has been restored meanwhile.
 func TestLossIsNamed(t *testing.T) {
 	for name, harm := range map[string]func(images string){
 		"no room": func(images string) { fill(t, filepath.Join(images, "fill")) },
@@ -137,8 +139,8 @@ func TestLossIsNamed(t *testing.T) {
 	}
 }
 
-// TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved, or brought back. They are
-// brought back, and what is found is the same.
+// TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved,
+// or brought back. They are brought back, and what is found is the same.
 func TestPeersAreKilled(t *testing.T) {
 	const executions = 15
 	o := alphabet.options(t)
@@ -187,7 +189,8 @@ func (a *assassin) Checkpoint(step strategy.Step) bool {
 	return false
 }
 
-// TestRefusedByTheDead: that a connection is refused because the server was killed is no answer of the server.
+// TestRefusedByTheDead: that a connection is refused because the server was killed is no answer
+// of the server.
 func TestRefusedByTheDead(t *testing.T) {
 	o := alphabet.options(t)
 	got := sabotageBy(t, ckptd.BackendMemory, 3, o, func(string) strategy.Strategy {
@@ -219,7 +222,8 @@ func killBelow(parent, word string) (killed bool) {
 	return killed
 }
 
-// sabotage runs some of the 70 executions of an example, and harms what they need after each new input.
+// sabotage runs some of the 70 executions of an example, and harms what they need after each new
+// input.
 func sabotage(t *testing.T, backend string, executions int, harm func(input int, images string)) *Result {
 	t.Helper()
 	o := alphabet.options(t)
@@ -228,7 +232,8 @@ func sabotage(t *testing.T, backend string, executions int, harm func(input int,
 	})
 }
 
-// sabotageBy runs a check with a daemon of its own, and a strategy that is told where its images are.
+// sabotageBy runs a check with a daemon of its own, and a strategy that is told where its images
+// are.
 func sabotageBy(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) *Result {
 	t.Helper()
 	result, err := trySabotage(t, backend, executions, o, by)
@@ -256,7 +261,8 @@ func trySabotage(t *testing.T, backend string, executions int, o Options, by fun
 	return Run(context.Background(), o)
 }
 
-// mountImages calls mount with the directory of the images, where the daemon of this process has its mounts.
+// mountImages calls mount with the directory of the images, where the daemon of this process has
+// its mounts.
 func mountImages(t *testing.T, mount func(images string) error) {
 	t.Helper()
 	err := osthread.Run(func() error {
@@ -345,8 +351,9 @@ func fill(t *testing.T, file string) {
 	}
 }
 
-// TestProxyIsKilled kills the proxy, and with it the peers, before they have to go back. Images of CRIU are there still; those
-// in memory have ended with it. Then peers that repeat their answers are started anew, and of others it is said what has happened.
+// TestProxyIsKilled kills the proxy, and with it the peers, before they have to go back. Images
+// of CRIU are there still; those in memory have ended with it. Then peers that repeat their
+// answers are started anew, and of others it is said what has happened.
 func TestProxyIsKilled(t *testing.T) {
 	for _, c := range []struct {
 		example  example
@@ -434,8 +441,9 @@ func killProxy(t *testing.T, client *ckptd.Client) {
 	}
 }
 
-// TestAnswerThatFoundNoRoom: the peers were given an input, and their answer is not in the cache. What they are asked next, from
-// where they stood before, is answered by peers that were never given it.
+// TestAnswerThatFoundNoRoom: the peers were given an input, and their answer is not in the cache.
+// What they are asked next, from where they stood before, is answered by peers that were never
+// given it.
 func TestAnswerThatFoundNoRoom(t *testing.T) {
 	config, err := configs.Load(filepath.Join(tree, "examples", alphabet.config))
 	if err != nil {

@@ -28,8 +28,9 @@ type testGroup struct {
 // that it has shown are to be searched by themselves.
 var errSerialSubtests = errors.New("there are subtests to be checked first")
 
-// serialAfter lists the serial subtests to be searched by themselves first, after a search that has ended with
-// this error. An execution that did what cannot be checked shows some, too: it may be one of them that did it.
+// serialAfter lists the serial subtests to be searched by themselves first, after a search that
+// has ended with this error. An execution that did what cannot be checked shows some, too: it may
+// be one of them that did it.
 func (g *testGroup) serialAfter(failure error) []string {
 	var refused *refusalError
 	if !errors.As(failure, &refused) {

@@ -29,8 +29,9 @@ var things = map[string]string{
 	"all":      "rspwzflacdeWARTUMSXmgqDk",
 }
 
-// TestThings compares what the reduced search finds with what the search of all schedules does, for random programs
-// whose goroutines share timers, contexts, files and maps, as time passes and, in every other one, earlier.
+// TestThings compares what the reduced search finds with what the search of all schedules does,
+// for random programs whose goroutines share timers, contexts, files and maps, as time passes
+// and, in every other one, earlier.
 func TestThings(t *testing.T) {
 	p, err := buildProgram("testdata/things", filepath.Join(tree, "things"))
 	if err != nil {
@@ -64,8 +65,8 @@ func TestThings(t *testing.T) {
 	}
 }
 
-// TestThingsThatWereWrong: a timer that is stopped drops what it has sent, so that who waits for that does not get it. Orders in
-// which he gets it before were lost.
+// TestThingsThatWereWrong: a timer that is stopped drops what it has sent, so that who waits for
+// that does not get it. Orders in which he gets it before were lost.
 func TestThingsThatWereWrong(t *testing.T) {
 	p, err := buildProgram("testdata/things", filepath.Join(tree, "things"))
 	if err != nil {
@@ -97,7 +98,8 @@ func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 	return whole
 }
 
-// sawThings is what the goroutines have seen in each execution, by goroutine: who printed first makes no difference.
+// sawThings is what the goroutines have seen in each execution, by goroutine: who printed first
+// makes no difference.
 func sawThings(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) (seen map[string]bool, executions int) {
 	t.Helper()
 	seen = map[string]bool{}

@@ -55,7 +55,8 @@ func (r *run) collect(f *finding, executions int) {
 	known.executions += executions
 }
 
-// withUnclaimed are the violations of the search and, as far as others are looked for, those that were run ahead of it.
+// withUnclaimed are the violations of the search and, as far as others are looked for, those that
+// were run ahead of it.
 func (r *run) withUnclaimed() []*violation {
 	list, known := slices.Clone(r.violations), map[string]bool{}
 	for _, f := range r.unclaimed {

@@ -52,7 +52,8 @@ func (u addressUse) unused(group []peers.Peer) (lines []string) {
 	reached := false
 	for _, peer := range group {
 		if peer.IsClient() && !slices.ContainsFunc(listened, peer.Waits) {
-			lines = append(lines, fmt.Sprintf("%s was never started: it waits until the program listens %s; %s",
+			lines = append(lines, fmt.Sprintf(
+				"%s was never started: it waits until the program listens %s; %s",
 				peer.Name, peer.Awaited(), u.list(model.Listen, "it listened at", "it did not listen")))
 		}
 		addresses, _ := peer.Addresses() // they were validated

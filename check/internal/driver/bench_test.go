@@ -10,9 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// BenchmarkMisses is what a miss costs in an execution of so many, with clients as peers. It does not
-// grow with their number. For comparison, in the runs named "walked" the way from the root is walked
-// at each miss, to find out what has become of the group and what a checkpoint would save.
+// BenchmarkMisses is what a miss costs in an execution of so many, with clients as peers. It does
+// not grow with their number. For comparison, in the runs named "walked" the way from the root is
+// walked at each miss, to find out what has become of the group and what a checkpoint would save.
 func BenchmarkMisses(b *testing.B) {
 	for _, depth := range []int{100, 1_000, 10_000} {
 		for _, walked := range []bool{false, true} {

@@ -16,8 +16,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// What the peers do by themselves: clients among them are started when the program listens, connect,
-// and end; and timers of theirs end.
+// What the peers do by themselves: clients among them are started when the program listens,
+// connect, and end; and timers of theirs end.
 
 // listen has the proxy listen for the program.
 func (r *reaction) listen(in model.Input) error {
@@ -53,8 +53,8 @@ func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 	return nil
 }
 
-// accept takes over the connections that clients have made. The proxy accepts them, so that they are
-// part of a checkpoint; no client can tell that the program has not done so yet.
+// accept takes over the connections that clients have made. The proxy accepts them, so that they
+// are part of a checkpoint; no client can tell that the program has not done so yet.
 func (r *reaction) accept() (progress bool, err error) {
 	for _, number := range slices.Sorted(maps.Keys(r.g.sockets)) {
 		s := r.g.sockets[number]
@@ -88,7 +88,8 @@ func (r *reaction) nextSocket(listener int) int {
 			return r.d.naming.number(r.d.naming.opened(name, len(r.opened)), 0)
 		}
 	}
-	// In scope connection none is expected but when the program begins to listen; that is told later.
+	// In scope connection none is expected but when the program begins to listen; that is told
+	// later.
 	return r.d.naming.number(fmt.Sprintf("late %d", len(r.d.naming.numbers)), 0)
 }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// TestInputsCostWhatTheirKindDoes: that clients are started when the program listens makes what follows no more expensive.
+// TestInputsCostWhatTheirKindDoes: that clients are started when the program listens makes what
+// follows no more expensive.
 func TestInputsCostWhatTheirKindDoes(t *testing.T) {
 	var e costModel
-	for kind, took := range map[model.Kind]time.Duration{model.Listen: time.Minute, model.Send: time.Millisecond} {
+	kinds := map[model.Kind]time.Duration{model.Listen: time.Minute, model.Send: time.Millisecond}
+	for kind, took := range kinds {
 		e.gave(kind, time.Now().Add(-took))
 		e.gave(kind, time.Now().Add(-3*took))
 	}

@@ -91,8 +91,8 @@ func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
 func (d *Driver) Cache() *iocache.Cache { return d.cache }
 
-// Standing is where the group that was needed last stands; nil: nowhere. It is for strategies, which
-// are asked while the driver is in use.
+// Standing is where the group that was needed last stands; nil: nowhere. It is for strategies,
+// which are asked while the driver is in use.
 func (d *Driver) Standing() iocache.Position {
 	if len(d.groups) == 0 {
 		return nil
@@ -116,8 +116,8 @@ func (d *Driver) Alive() error {
 	return nil
 }
 
-// Known is what has been found out about the peers, beside their answers: what they have read of the
-// time and of random numbers, and which of their processes read what nobody knows.
+// Known is what has been found out about the peers, beside their answers: what they have read of
+// the time and of random numbers, and which of their processes read what nobody knows.
 func (d *Driver) Known() (reads []shim.Read, blind []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

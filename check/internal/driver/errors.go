@@ -39,7 +39,8 @@ func wereKilled(err error) bool {
 		return false
 	}
 	var died *watch.Died
-	return errors.Is(err, proxy.ErrDied) || errors.Is(err, ckptd.ErrGroupDown) || errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL
+	return errors.Is(err, proxy.ErrDied) || errors.Is(err, ckptd.ErrGroupDown) ||
+		errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL
 }
 
 // explain says why peers may have answered otherwise than before, where that is known. Lost is why
@@ -72,7 +73,8 @@ func (f *findings) withReads(err error) error {
 	return err
 }
 
-// answeredEarlier explains an inconsistency of peers that were started anew after they had answered.
+// answeredEarlier explains an inconsistency of peers that were started anew after they had
+// answered.
 func answeredEarlier(err error, why string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
@@ -94,8 +96,8 @@ func answeredAnew(err error, lost string) error {
 	if !errors.As(err, &differs) {
 		return err
 	}
-	return fmt.Errorf("checkpoints of the peers were lost (%s): that may be why they were given inputs again "+
-		"from further back, and they do not repeat what they answered before; give the checkpoints "+
+	return fmt.Errorf("checkpoints of the peers were lost (%s): that may be why they were given inputs "+
+		"again from further back, and they do not repeat what they answered before; give the checkpoints "+
 		"more room, if it was taken for others, and check the program again\n%w", lost, err)
 }
 
@@ -106,12 +108,13 @@ func answeredUnsaved(err error, skipped string) error {
 	if !errors.As(err, &differs) {
 		return err
 	}
-	return fmt.Errorf("not all checkpoints of the peers could be taken (%s): that may be why they were given "+
-		"inputs again from further back, and they do not repeat what they answered before; with choices under the peer it does\n%w", skipped, err)
+	return fmt.Errorf("not all checkpoints of the peers could be taken (%s): that may be why they "+
+		"were given inputs again from further back, and they do not repeat what they answered before; "+
+		"with choices under the peer it does\n%w", skipped, err)
 }
 
-// NoRoom is the error that ends a search whose peers cannot be brought back to where they were, since checkpoints
-// have no more room.
+// NoRoom is the error that ends a search whose peers cannot be brought back to where they were,
+// since checkpoints have no more room.
 type NoRoom struct {
 	room int64 // in bytes
 	err  error
@@ -119,7 +122,8 @@ type NoRoom struct {
 
 func (e *NoRoom) Error() string {
 	return fmt.Sprintf("the checkpoints of the peers do not fit in %d MiB, and the peers do not repeat "+
-		"what they answered before where one is missing: give them more with --checkpoint-mib (checkpoint_mib in the configuration), or choices for the peers", e.room>>20)
+		"what they answered before where one is missing: give them more with --checkpoint-mib "+
+		"(checkpoint_mib in the configuration), or choices for the peers", e.room>>20)
 }
 
 func (e *NoRoom) Unwrap() error { return e.err }

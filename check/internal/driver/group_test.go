@@ -24,7 +24,8 @@ func TestGroupsOfBehavioursAreBounded(t *testing.T) {
 		recent = slices.Insert(recent, 0, behaviour)
 		recent = recent[:min(len(recent), maxGroups)]
 		if g != d.groups[0] || len(d.groups) != len(recent) {
-			t.Fatalf("step %d: %d groups, want %d, that of behaviour %d first", i, len(d.groups), len(recent), behaviour)
+			t.Fatalf("step %d: %d groups, want %d, that of behaviour %d first",
+				i, len(d.groups), len(recent), behaviour)
 		}
 		for j, s := range d.groups {
 			if s.behaviour != recent[j] {

@@ -15,16 +15,16 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Messages: over sockets that keep their bounds, each is read and written at once. Inputs and deliveries hold them as
-// sut.Message writes them. No such text is the beginning of another one, so that the cache, which takes both for
-// streams, keeps the bounds.
+// Messages: over sockets that keep their bounds, each is read and written at once. Inputs and
+// deliveries hold them as sut.Message writes them. No such text is the beginning of another one,
+// so that the cache, which takes both for streams, keeps the bounds.
 
 // maxMessage is more than a message can have, in bytes.
 const maxMessage = 256 << 10
 
 // errDescriptors is why a check ends in which a peer hands out what only a process can have.
-var errDescriptors = errors.New("a peer passes descriptors over a Unix socket to the program, which is not supported: " +
-	"its files are those of another machine")
+var errDescriptors = errors.New("a peer passes descriptors over a Unix socket to the program, " +
+	"which is not supported: its files are those of another machine")
 
 // read reads from a stream.
 func (s *socket) read(b []byte) (int, error) {
@@ -60,7 +60,8 @@ func (r *reaction) drainMessages(number int, s *socket) (progress bool, err erro
 		case errors.Is(err, unix.EAGAIN):
 			return progress, nil
 		case errors.Is(err, errDescriptors) || truncated:
-			return progress, fmt.Errorf("reading from connection %d: %w", number, errors.Join(err, tooLong(truncated)))
+			err = errors.Join(err, tooLong(truncated))
+			return progress, fmt.Errorf("reading from connection %d: %w", number, err)
 		}
 		progress = true
 		var errno unix.Errno
@@ -108,7 +109,8 @@ func (s *socket) hungUp() bool {
 	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0
 }
 
-// sendMessage sends a message. That it cannot be sent is told to the program, as a part of the reaction.
+// sendMessage sends a message. That it cannot be sent is told to the program, as a part of the
+// reaction.
 func (r *reaction) sendMessage(s *socket, in model.Input) error {
 	m, rest, ok := sut.ReadMessage(in.Data, s.kind.Network)
 	if !ok || len(rest) > 0 {
@@ -147,7 +149,8 @@ func (s *socket) receiver(a proxy.Address) (unix.Sockaddr, error) {
 		return nil, nil
 	}
 	if !a.At.IsValid() {
-		return nil, fmt.Errorf("a datagram of a socket of %v without an address that can be reached", s.kind.Network)
+		return nil, fmt.Errorf("a datagram of a socket of %v without an address that can be reached",
+			s.kind.Network)
 	}
 	domain, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {

@@ -24,8 +24,8 @@ func (m *Mirror) Choose(behaviour int) error {
 	return err
 }
 
-// Compare follows an input with its reaction. Known is whether the cache has an answer to it. If that
-// is another one, or something arrived on another connection, the error says so; see
+// Compare follows an input with its reaction. Known is whether the cache has an answer to it. If
+// that is another one, or something arrived on another connection, the error says so; see
 // iocache.Execution.Compare.
 func (m *Mirror) Compare(in model.Input, got model.Reaction) (known bool, err error) {
 	m.d.mu.Lock()

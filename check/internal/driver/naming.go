@@ -49,7 +49,8 @@ func (n *naming) opened(listener string, k int) string {
 	return iocache.OpenedName(listener, k)
 }
 
-// withOpened are the names of connections, and of those that the peers have opened in their reaction.
+// withOpened are the names of connections, and of those that the peers have opened in their
+// reaction.
 func (n *naming) withOpened(names []string, in model.Input, r model.Reaction) []string {
 	names = slices.Clone(names)
 	for k := range r.Opened {

@@ -16,7 +16,8 @@ import (
 // quiescenceLimit bounds the wait for the peers' reaction to one input.
 const quiescenceLimit = 30 * time.Second
 
-// maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and a record of the cache.
+// maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and
+// a record of the cache.
 const maxReaction = 256 << 20
 
 // reaction collects what the peers do after one input.
@@ -148,7 +149,8 @@ func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Tim
 		return r.d.ctx.Err()
 	}
 	if time.Since(stuck) > quiescenceLimit {
-		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent", in.Conn, left, len(in.Data))
+		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent",
+			in.Conn, left, len(in.Data))
 	}
 	if _, err := r.drain(); err != nil {
 		return err
@@ -210,19 +212,20 @@ func (r *reaction) drain() (progress bool, err error) {
 // take counts bytes that have arrived on a connection.
 func (r *reaction) take(connection, n int) error {
 	if r.size += n; r.size > maxReaction {
-		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, and have not waited for the next one: "+
-			"what can be done about peers that do not is in docs/limits.md", maxReaction>>20, connection)
+		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, "+
+			"and have not waited for the next one: what can be done about peers that do not is in docs/limits.md",
+			maxReaction>>20, connection)
 	}
 	return r.d.ctx.Err() // they may send as fast as they are read
 }
 
-// noteReset looks whether a connection was reset since the peer ended its stream, as by what was sent
-// after the peer had closed it. A program notices when it sends again.
+// noteReset looks whether a connection was reset since the peer ended its stream, as by what was
+// sent after the peer had closed it. A program notices when it sends again.
 //
-// Where it has shut the connection down it cannot, and reading finds the end of the stream as before. Nor does
-// the group know: the peer's socket, which no process has any more, acknowledges the end of the program's
-// stream, but if the kernel has given that socket up, or a restore by CRIU has left it out, there is a
-// reset in its place. So that is no part of a reaction.
+// Where it has shut the connection down it cannot, and reading finds the end of the stream as
+// before. Nor does the group know: the peer's socket, which no process has any more, acknowledges
+// the end of the program's stream, but if the kernel has given that socket up, or a restore by
+// CRIU has left it out, there is a reset in its place. So that is no part of a reaction.
 func (r *reaction) noteReset(connection int, s *socket) bool {
 	if s.shut {
 		return false

@@ -14,14 +14,16 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted check does not wait for them.
+// TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted
+// check does not wait for them.
 func TestReactionIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &reaction{d: &Driver{ctx: ctx}}
 	if err := r.take(0, maxReaction); err != nil {
 		t.Error(err)
 	}
-	if err := r.take(3, 1); err == nil || !strings.Contains(err.Error(), "more than 256 MiB after one input, last on connection 3") {
+	if err := r.take(3, 1); err == nil ||
+		!strings.Contains(err.Error(), "more than 256 MiB after one input, last on connection 3") {
 		t.Error(err)
 	}
 	cancel()
@@ -30,7 +32,8 @@ func TestReactionIsBounded(t *testing.T) {
 	}
 }
 
-// TestAnswerBeforeReset: what a peer has sent before it breaks a connection arrives, also where what it is sent meets the reset.
+// TestAnswerBeforeReset: what a peer has sent before it breaks a connection arrives, also where
+// what it is sent meets the reset.
 func TestAnswerBeforeReset(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +47,8 @@ func TestAnswerBeforeReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Close(fd)
-		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: listener.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		port := listener.Addr().(*net.TCPAddr).Port
+		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 			t.Fatal(err)
 		}
 		peer, err := listener.Accept()
@@ -53,7 +57,8 @@ func TestAnswerBeforeReset(t *testing.T) {
 		}
 		s := &socket{fd: fd}
 		r := &reaction{d: &Driver{ctx: t.Context()}, g: &groupState{sockets: map[int]*socket{conn: s}}}
-		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, model.Input{Conn: conn, Data: []byte("too much")})); err != nil {
+		tooMuch := model.Input{Conn: conn, Data: []byte("too much")}
+		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, tooMuch)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := peer.Read(make([]byte, 3)); err != nil {

@@ -52,7 +52,9 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 		if err := d.cache.Compare(step, got); err != nil {
 			return d.found.explain(err, g.lost, d.earlier, d.config.Room)
 		}
-		g.history.add(step, d.scope, func(connection int) int { return d.naming.socketOf(step.Node, connection) })
+		g.history.add(step, d.scope, func(connection int) int {
+			return d.naming.socketOf(step.Node, connection)
+		})
 		g.at, g.way = d.cache.After(g.at, step.Node), nil
 		s.Counts.Replayed++
 	}
@@ -178,7 +180,8 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	}
 	g.at = at
 	depth := g.wayOf(d.cache, s.started).depth
-	d.restored = fmt.Sprintf("%s restored from the checkpoint after %s", d.names(), textutil.CountOf(depth, "input"))
+	after := textutil.CountOf(depth, "input")
+	d.restored = fmt.Sprintf("%s restored from the checkpoint after %s", d.names(), after)
 	h := &g.history
 	for number, listens := range h.open {
 		fd, err := g.group.Sockets().CreateSocket(d.ctx, proxy.ID(number)) // it is there

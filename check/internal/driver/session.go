@@ -296,7 +296,8 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, quiescenceLimit)
 	defer cancel()
-	// The wait is also for where a connection was refused: who should have accepted it may be dying.
+	// The wait is also for where a connection was refused: who should have accepted it may be
+	// dying.
 	err := g.group.Quiesce(ctx, r.drain)
 	if err == nil && r.refused == 0 {
 		err = r.startClients(ctx, in)
@@ -309,8 +310,8 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	}
 	s.Counts.note(g.group.TakeEffort())
 	if errors.Is(err, context.DeadlineExceeded) && d.ctx.Err() == nil {
-		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they were sent. "+
-			"What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
+		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they "+
+			"were sent. What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
 	}
 	if disturbed := g.group.TakeDisturbed(); err == nil && disturbed && !s.hurried {
 		err = errDisturbed

@@ -8,8 +8,9 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// spillFile is where the I/O cache puts what does not fit into memory: a file without a name, which is
-// made when it is needed, and gone with the process. Errors of it are those of the check.
+// spillFile is where the I/O cache puts what does not fit into memory: a file without a name,
+// which is made when it is needed, and gone with the process. Errors of it are those of the
+// check.
 type spillFile struct {
 	file *os.File
 	end  int64
