@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -69,8 +70,8 @@ func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers, events
 		return nil, err
 	}
 	var list []bool
-	for _, x := range transitionsOf(log.Events) {
-		list = append(list, x.preempts)
+	for _, x := range translate.Steps(log.Events) {
+		list = append(list, x.Preempts)
 	}
 	return list, nil
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -35,8 +36,8 @@ func FuzzDamagedLog(f *testing.F) {
 				log.Events = append(log.Events, e)
 			}
 		}
-		var translate translator
-		if x, err := translate.log(log, source{}); err == nil {
+		var translator translate.Translator
+		if x, err := translator.Log(log, translate.Source{}); err == nil {
 			for _, s := range []*explore.Search{dporSearch(), dfsSearch()} {
 				s.Next()
 				if s.Report(x) == nil {
@@ -46,4 +47,19 @@ func FuzzDamagedLog(f *testing.F) {
 		}
 		newNarrator(p, log, nil).narrate()
 	})
+}
+
+// admitted is what has been admitted to a log, as far as what comes next may belong to it.
+type admitted struct{ transition, pending bool }
+
+// admits goes on to an event, unless it is one that the reader of the worker's memory does not
+// let through there.
+func (p *admitted) admits(e sut.Event) bool {
+	begins := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Tick() != sut.TickEarly
+	if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !p.pending ||
+		!p.transition && !begins && e.Kind != sut.Pending && e.Kind != sut.Enabled {
+		return false
+	}
+	p.transition, p.pending = p.transition || begins, e.Kind == sut.Pending || e.Kind == sut.Partnered || p.pending && !begins
+	return true
 }

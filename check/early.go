@@ -1,8 +1,7 @@
 package check
 
 import (
-	"unsafe"
-
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 )
 
@@ -12,7 +11,7 @@ type early struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one first; others may be among them
 	bytes int             // of what is kept
-	free  []*translator
+	free  []*translate.Translator
 }
 
 // How far ahead of the search executions are run, for each executor. What is run earlier is in
@@ -87,14 +86,14 @@ func (e *early) remove(s *explore.Schedule) *job {
 
 // keep keeps what an executor has run, which gets other memory for what it runs next.
 func (e *early) keep(j *job, x *executor) {
-	j.memory, x.translator = x.translator, &translator{}
+	j.memory, x.translator = x.translator, &translate.Translator{}
 	if last := len(e.free) - 1; last >= 0 {
 		e.free, x.translator = e.free[:last], e.free[last]
 	}
 	if j.asked {
 		return // it has been taken out
 	}
-	j.bytes = j.memory.size()
+	j.bytes = j.memory.Size()
 	e.bytes += j.bytes
 }
 
@@ -116,12 +115,4 @@ func (e *early) rest(asked *job) (list []*job) {
 		}
 	}
 	return list
-}
-
-// size is about how many bytes a translator holds.
-func (t *translator) size() int {
-	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) + cap(t.spans)*int(unsafe.Sizeof(span{})) +
-		(cap(t.accesses)+cap(t.intended))*int(unsafe.Sizeof(explore.Access{})) + cap(t.needs)*int(unsafe.Sizeof(explore.Need{})) +
-		cap(t.enabled)*int(unsafe.Sizeof(explore.Alternative{})) + 8*cap(t.starts) + 16*cap(t.prefix) +
-		cap(t.pending)*int(unsafe.Sizeof(pending{})) + cap(t.partners)*int(unsafe.Sizeof(explore.Pending{}))
 }

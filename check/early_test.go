@@ -3,15 +3,15 @@ package check
 import (
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
 // was reported is used again.
 func TestEarlyMemory(t *testing.T) {
 	e := newEarly()
-	x := &executor{translator: &translator{}}
+	x := &executor{translator: &translate.Translator{}}
 	mine := x.translator
 	j := &job{}
 	e.keep(j, x)
@@ -67,7 +67,13 @@ func TestEarlyIsBounded(t *testing.T) {
 	if one, two := e.missing(1), e.missing(2); one != 0 || two == 0 {
 		t.Errorf("with %d kept for one executor, %d more are missing, and %d for two", farAhead, one, two)
 	}
-	e.keep(&job{}, &executor{translator: &translator{prefix: make([]model.Action, 2*cached/16)}})
+	large := &translate.Translator{}
+	actions := make([]explore.Action, 2*cached/16)
+	for i := range actions {
+		actions[i].Goroutine = 1
+	}
+	large.Schedule(explore.Schedule{Prefix: actions})
+	e.keep(&job{}, &executor{translator: large})
 	if got := e.missing(2); got != 0 {
 		t.Errorf("with %d bytes kept %d are missing", e.bytes, got)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -16,7 +17,7 @@ type executor struct {
 	number     int // of the executors of the run
 	worker     *sut.Worker
 	twin       *sut.Worker // for self-checks; nil until the first
-	translator *translator
+	translator *translate.Translator
 	modules    moduleFinder
 	talk       *driver.Session // with the peers; nil if there are none
 	counts     Counts          // of the execution under way
@@ -30,7 +31,7 @@ type executor struct {
 }
 
 func (r *run) newExecutor(number int) (*executor, error) {
-	x := &executor{run: r, number: number, translator: &translator{}}
+	x := &executor{run: r, number: number, translator: &translate.Translator{}}
 	if r.peers != nil {
 		x.talk = r.peers.NewSession(&x.counts.PeerCounts)
 	}
@@ -92,7 +93,7 @@ type finding struct {
 func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (explore.Execution, *finding, error) {
 	x.counts = Counts{}
 	checked := sampled(schedule, x.run.options.SelfCheck) || first && x.run.options.SelfCheck > 0
-	s := x.translator.schedule(schedule)
+	s := x.translator.Schedule(schedule)
 	s.Steps, s.WantLeaks = x.run.options.Depth, x.run.options.Leaks
 	if s.Seed == 0 {
 		s.Rounds = maxRounds
@@ -101,12 +102,12 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}
-	from := sourceOf(x.worker)
+	from := translate.SourceOf(x.worker)
 	if checked {
-		from = source{} // a copy of an earlier log
+		from = translate.Source{} // a copy of an earlier log
 	}
-	x.modules.note(x.run.options.Program, x.run.options.Modules, log.Events[from.same:])
-	execution, err := x.translator.log(log, from)
+	x.modules.note(x.run.options.Program, x.run.options.Modules, log.Events[from.Same:])
+	execution, err := x.translator.Log(log, from)
 	if err == nil {
 		err = x.auditSample(schedule, len(execution.Transitions))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
@@ -235,13 +236,13 @@ func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options,
 		return false, err
 	}
 	defer w.Close()
-	var translate translator
+	var translator translate.Translator
 	for schedule, more := s.Next(); more; schedule, more = s.Next() {
-		log, err := w.Run(translate.schedule(schedule), newPeers())
+		log, err := w.Run(translator.Schedule(schedule), newPeers())
 		if err != nil {
 			return false, err
 		}
-		x, err := translate.log(log, sourceOf(w))
+		x, err := translator.Log(log, translate.SourceOf(w))
 		if err != nil {
 			return false, err
 		}

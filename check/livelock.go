@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -35,7 +36,7 @@ func loopsOf(log *sut.Log) (list []loop) {
 		case sut.Accessed:
 			operations[acting] = append(operations[acting], *e)
 		case sut.Pending:
-			if e.CanGoOn() && e.Operation != sut.Exit && !isEnvironment(e) {
+			if e.CanGoOn() && e.Operation != sut.Exit && !translate.IsEnvironment(e) {
 				list = append(list, loop{e.Subject, roundOf(operations[e.Subject])})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 )
 
@@ -47,11 +48,11 @@ type pool struct {
 // job is an execution to be run, or one that was.
 type job struct {
 	schedule explore.Schedule
-	hash     uint64      // of the schedule, if it was forecast
-	part     *part       // that the search has come to: nobody is to run the job
-	first    bool        // of the check
-	forecast float64     // explore.Search.Forecast, if it was not run ahead
-	memory   *translator // that the execution is in, unless that is the executor's own
+	hash     uint64                // of the schedule, if it was forecast
+	part     *part                 // that the search has come to: nobody is to run the job
+	first    bool                  // of the check
+	forecast float64               // explore.Search.Forecast, if it was not run ahead
+	memory   *translate.Translator // that the execution is in, unless that is the executor's own
 	done
 
 	// mu:

@@ -257,8 +257,8 @@ const (
 	reused   = "sync: WaitGroup is reused before previous Wait has returned"
 )
 
-// shrink returns a smaller program about which they disagree as well.
-func shrink(p *sut.Program, s *sample) *sample {
+// smallest returns a smaller program about which they disagree as well.
+func smallest(p *sut.Program, s *sample) *sample {
 	for again := true; again; {
 		again = false
 		for _, smaller := range s.smaller() {
@@ -321,7 +321,7 @@ func TestProgramsAgainstTwin(t *testing.T) {
 				case err != nil:
 					t.Errorf("program %d: %v\n%s", number, err, s)
 				case diff != "":
-					s = shrink(p, s)
+					s = smallest(p, s)
 					diff, _ = disagreement(p, s.String(), false)
 					t.Errorf("program %d: %s\n%s", number, s, diff)
 					if wrong++; wrong == 5 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -228,7 +229,7 @@ func (r *run) recallViolation(saved *savedViolation) (*violation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("running a violation that was saved: %w", err)
 	}
-	outcome, err := searchOutcome(log)
+	outcome, err := translate.Outcome(log)
 	if err == nil && !outcome.Violation() {
 		err = fmt.Errorf("this time it ended as %q", outcome)
 	}

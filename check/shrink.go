@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/shrink"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -28,17 +30,17 @@ func (r *run) shrink(v *violation) {
 	s := &shrinking{run: r, best: v, deadline: time.Now().Add(shrinkTime)}
 	first, err := s.begin()
 	if err == nil && first != nil {
-		before := costOf(first)
-		shrinker := newShrinker(first, r.options.Shrink, s.execute)
-		err = shrinker.run()
-		v.shrunk = &report.Shrinking{Executions: shrinker.tried, Before: before.size(), After: shrinker.cost.size()}
+		before := shrink.CostOf(first)
+		looking := shrink.New(first, r.options.Shrink, s.execute)
+		err = looking.Run()
+		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before), After: sizeOf(looking.Cost)}
 	}
 	if err != nil && err != errShrinkTime {
 		r.executor.renew()
 	}
 }
 
-func (c cost) size() report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }
+func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }
 
 // shrinking connects a shrinker with the worker.
 type shrinking struct {
@@ -50,12 +52,12 @@ type shrinking struct {
 
 // begin runs the violation as it was found. There are no transitions if its log is
 // too long to say what could have been picked.
-func (s *shrinking) begin() ([]transition, error) {
+func (s *shrinking) begin() ([]translate.Step, error) {
 	log, err := s.log(s.best.prefix, false)
 	if err != nil || firstDifference(s.best.events, withoutEnabled(log.Events)) >= 0 {
 		return nil, err
 	}
-	steps := transitionsOf(log.Events)
+	steps := translate.Steps(log.Events)
 	s.signature, err = s.run.executor.signature(log)
 	return steps, err
 }
@@ -70,8 +72,8 @@ func (s *shrinking) log(prefix []model.Action, lenient bool) (*sut.Log, error) {
 	return s.run.executor.worker.Run(schedule, s.run.executor.answers())
 }
 
-// execute implements shrinker.execute.
-func (s *shrinking) execute(candidate []model.Action, below cost) ([]transition, error) {
+// execute runs a candidate, as shrink.New asks for it.
+func (s *shrinking) execute(candidate []model.Action, below shrink.Cost) ([]translate.Step, error) {
 	if err := s.run.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -82,8 +84,8 @@ func (s *shrinking) execute(candidate []model.Action, below cost) ([]transition,
 	if err != nil || log.Outcome != s.best.log.Outcome {
 		return nil, err
 	}
-	steps := transitionsOf(log.Events)
-	if !costOf(steps).less(below) || !s.run.blames(log, s.best.tests) {
+	steps := translate.Steps(log.Events)
+	if !shrink.CostOf(steps).Less(below) || !s.run.blames(log, s.best.tests) {
 		return nil, nil
 	}
 	found := s.run.executor.keep(log) // signature may need the worker

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/shrink"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -16,7 +18,7 @@ import (
 
 // found is the violation that a search finds first, as it was and as it was shrunk.
 type found struct {
-	before, after cost // preemptions and transitions only
+	before, after shrink.Cost // preemptions and transitions only
 	signature     signature
 	prefix        []model.Action
 	executions    int
@@ -40,20 +42,20 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 	}
 	v, shrunk := r.violations[0], result.Counterexample.Shrunk
 	f := &found{signature: signatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions, recording: result.Recording}
-	f.before = cost{shrunk.Before.Preemptions, shrunk.Before.Transitions}
-	f.after = cost{shrunk.After.Preemptions, shrunk.After.Transitions}
+	f.before = shrink.Cost{shrunk.Before.Preemptions, shrunk.Before.Transitions}
+	f.after = shrink.Cost{shrunk.After.Preemptions, shrunk.After.Transitions}
 	return f
 }
 
 // simplest is the least cost, without alternatives and switches, of all executions that
 // show a violation; false if there are too many executions.
-func simplest(t *testing.T, p *sut.Program, text string, want signature, limit int) (least cost, ok bool) {
+func simplest(t *testing.T, p *sut.Program, text string, want signature, limit int) (least shrink.Cost, ok bool) {
 	t.Helper()
 	least[0] = 1 << 30
 	executions := 0
 	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, dfsSearch(), func(log *sut.Log, x explore.Execution) bool {
-		if c := costOf(transitionsOf(log.Events)); x.Outcome.Violation() && signatureOf(p, log).same(want) {
-			if c[2], c[3] = 0, 0; c.less(least) {
+		if c := shrink.CostOf(translate.Steps(log.Events)); x.Outcome.Violation() && signatureOf(p, log).same(want) {
+			if c[2], c[3] = 0, 0; c.Less(least) {
 				least = c
 			}
 		}
@@ -102,7 +104,7 @@ func TestShrinkingAgainstTwin(t *testing.T) {
 			switch {
 			case f.after == least:
 				shortest++
-			case f.after.less(least):
+			case f.after.Less(least):
 				t.Errorf("%s: shrunk to %v, which is less than the least, %v", text, f.after, least)
 			default:
 				t.Logf("%s: shrunk from %v to %v, the least is %v", text, f.before, f.after, least)

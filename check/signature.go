@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -187,7 +188,7 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 		case sut.Ended:
 			delete(last, e.Subject)
 		case sut.Pending:
-			if isEnvironment(e) {
+			if translate.IsEnvironment(e) {
 				delete(last, e.Subject)
 			} else if last[e.Subject] = placeAt(p, e.Operation.On(), e.PC); e.CanGoOn() {
 				delete(last, e.Subject) // it could go on
@@ -208,16 +209,6 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 		list = append(list, at)
 	}
 	return list
-}
-
-// isEnvironment reports whether an event is about what is no goroutine of the program:
-// the clock, the senders of signals, the timers of the peers, or the network.
-func isEnvironment(e *sut.Event) bool {
-	switch e.Subject {
-	case sut.SignalSource, sut.PeerTimerSource, sut.PeerTimeSource, sut.NetworkSource:
-		return true
-	}
-	return e.Operation == sut.Advance
 }
 
 // failures are the lines in which tests say why they fail.

@@ -2,106 +2,15 @@ package check
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/shrink"
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
-
-// eventsOf makes a log of words: "a" is a transition of goroutine a, "ab>b" one of b where a and
-// b could have been picked, B if it was to go on after having been blocked; "tick", "early" and
-// "signal" are the clock and a signal.
-func eventsOf(text string) (events []sut.Event) {
-	for word := range strings.FieldsSeq(text) {
-		enabled, who, found := strings.Cut(word, ">")
-		if !found {
-			enabled, who = "", word
-		}
-		for _, g := range []byte(enabled) {
-			e := sut.Event{Kind: sut.Enabled, Subject: uint64(g)}
-			if 'A' <= g && g <= 'Z' {
-				e.Subject, e.Operation = uint64(g-'A'+'a'), sut.Resume
-			}
-			events = append(events, e)
-		}
-		switch who {
-		case "tick":
-			events = append(events, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickLast)})
-		case "early":
-			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.Advance, Subject: 2}, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickEarly)})
-		case "signal":
-			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.SignalArrive, Subject: sut.SignalSource})
-		default:
-			events = append(events, sut.Event{Kind: sut.Stepped, Subject: uint64(who[0])})
-		}
-	}
-	return events
-}
-
-// TestPreemptions: what counts as a preemption, and where blocks end with one.
-func TestPreemptions(t *testing.T) {
-	for text, want := range map[string]struct {
-		cost   cost
-		blocks string // a goroutine each, with ! where it is preempted
-	}{
-		"a>a a>a":                         {cost{0, 2, 0, 0}, "a"},
-		"a>a ab>b":                        {cost{1, 2, 0, 1}, "a! b"},
-		"a>a b>b ab>a":                    {cost{1, 3, 0, 2}, "a b! a"},
-		"a>a ab>b a>a":                    {cost{1, 3, 0, 2}, "a! b a"},
-		"a>a tick a>a":                    {cost{0, 3, 0, 0}, "a"},
-		"a>a tick ab>b":                   {cost{0, 3, 0, 1}, "a b"},
-		"a>a a>early a>a":                 {cost{0, 3, 0, 2}, "a . a"},
-		"a>a a>early ab>b":                {cost{0, 3, 0, 2}, "a . b"},
-		"a>a Ab>b ab>a":                   {cost{1, 3, 0, 2}, "a b! a"},
-		"a>a a>signal a>signal ab>b ab>a": {cost{1, 5, 0, 3}, "a . b! a"},
-		"a>a a>early b>b":                 {cost{0, 3, 0, 2}, "a . b"},
-	} {
-		steps := transitionsOf(eventsOf(text))
-		if got := costOf(steps); got != want.cost {
-			t.Errorf("%s: cost %v, want %v", text, got, want.cost)
-		}
-		var blocks []string
-		for _, b := range blocksOf(steps) {
-			name := "."
-			if !steps[b.from].environment {
-				name = string(rune(b.goroutine))
-			}
-			if b.preempted {
-				name += "!"
-			}
-			blocks = append(blocks, name)
-		}
-		if diff := cmp.Diff(want.blocks, strings.Join(blocks, " ")); diff != "" {
-			t.Errorf("%s:\n%s", text, diff)
-		}
-	}
-}
-
-// TestGoOn: who is not preempted any more does at once what it did up to its next stop.
-func TestGoOn(t *testing.T) {
-	steps := transitionsOf(eventsOf("a>a ab>b ab>a c>c bc>b b>b a>a"))
-	for _, c := range []struct {
-		from, to int
-		want     string
-	}{
-		{0, 0, "abacbba"},
-		{0, 1, "aabcbba"}, // a goes on up to where it blocks
-		{1, 2, "abbbaca"}, // b does
-		{2, 3, "abacbba"}, // c does nothing more
-		{0, 3, "aabbbca"},
-	} {
-		got := ""
-		for _, b := range goOn(blocksOf(steps), c.from, c.to) {
-			got += strings.Repeat(string(rune(b.goroutine)), b.to-b.from)
-		}
-		if got != c.want {
-			t.Errorf("without preemptions %d to %d: %s, want %s", c.from, c.to-1, got, c.want)
-		}
-	}
-}
 
 // TestPreemptionsAsBounded: a search that is bounded by preemptions runs the executions that
 // have no more of them, by what transitionsOf counts.
@@ -144,7 +53,7 @@ func countPreemptions(t *testing.T, p *sut.Program, text string, s *explore.Sear
 	executions = map[int]int{}
 	count := 0
 	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, _ explore.Execution) bool {
-		executions[costOf(transitionsOf(log.Events))[0]]++
+		executions[shrink.CostOf(translate.Steps(log.Events))[0]]++
 		count++
 		return count <= 1000
 	})

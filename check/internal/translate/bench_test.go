@@ -1,4 +1,4 @@
-package check
+package translate
 
 import (
 	"testing"
@@ -20,9 +20,9 @@ func BenchmarkSchedule(b *testing.B) {
 		}
 		s.Sleep = append(s.Sleep, sleeper)
 	}
-	t := &translator{}
+	t := &Translator{}
 	b.ReportAllocs()
 	for b.Loop() {
-		t.schedule(s)
+		t.Schedule(s)
 	}
 }

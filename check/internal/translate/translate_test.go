@@ -1,4 +1,4 @@
-package check
+package translate
 
 import (
 	"math/rand/v2"
@@ -15,16 +15,16 @@ import (
 func TestTranslatorGoesOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	worker := new(sut.Worker)
-	var goesOn translator
+	var goesOn Translator
 	log := sut.Log{Outcome: sut.Completed}
 	kept, transitions := 0, 0
 	for number := range 20000 {
 		same := random.IntN(len(log.Events) + 1)
 		log.Events = log.Events[:same]
 		lengthen(random, &log, random.IntN(10))
-		from := source{worker: worker, number: number, same: random.IntN(same + 1)}
+		from := Source{worker: worker, number: number, Same: random.IntN(same + 1)}
 		if random.IntN(4) > 0 {
-			from.same = same
+			from.Same = same
 		}
 		if random.IntN(50) == 0 { // another log came between
 			goesOn.from.number--
@@ -32,20 +32,20 @@ func TestTranslatorGoesOn(t *testing.T) {
 			lengthen(random, &log, 10)
 		}
 		for _, s := range goesOn.spans {
-			if s.event < from.same {
+			if s.event < from.Same {
 				kept++
 			}
 		}
-		got, err := goesOn.log(&log, from)
+		got, err := goesOn.Log(&log, from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := new(translator).log(&log, source{})
+		want, err := new(Translator).Log(&log, Source{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("log %d, %d of %d events were those before, and so they said of %d:\n%s", number, same, len(log.Events), from.same, diff)
+			t.Fatalf("log %d, %d of %d events were those before, and so they said of %d:\n%s", number, same, len(log.Events), from.Same, diff)
 		}
 		transitions += len(got.Transitions)
 	}

@@ -1,8 +1,9 @@
-package check
+package shrink
 
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -12,8 +13,8 @@ import (
 
 // serialize lets goroutines that were preempted go on at once with what they did later,
 // up to where they stop for another reason.
-func (s *shrinker) serialize() bool {
-	return s.parts(func() int { return s.cost[0] }, func(from, to int) []model.Action {
+func (s *Shrinker) serialize() bool {
+	return s.parts(func() int { return s.Cost[0] }, func(from, to int) []model.Action {
 		return s.choices(goOn(blocksOf(s.best), from, to)...)
 	})
 }
@@ -51,7 +52,7 @@ func goOn(blocks []block, from, to int) []block {
 }
 
 // unpreempt does what else there is against a single preemption.
-func (s *shrinker) unpreempt() (improved bool) {
+func (s *Shrinker) unpreempt() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
 		if i >= len(blocks) {
@@ -66,7 +67,7 @@ func (s *shrinker) unpreempt() (improved bool) {
 }
 
 // withoutPreemption lists schedules in which block i perhaps does not end with a preemption.
-func (s *shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
+func (s *Shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 	before, rest := blocks[:i+1], blocks[i+1:]
 	onward := func(goroutine model.GoroutineID) []model.Action {
 		return []model.Action{{Goroutine: goroutine, Choice: sut.GoOn}}
@@ -90,7 +91,7 @@ func (s *shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 
 // cutOff leaves the end of an execution to itself: without a schedule, a goroutine
 // goes on while it can.
-func (s *shrinker) cutOff() (improved bool) {
+func (s *Shrinker) cutOff() (improved bool) {
 	for size := len(blocksOf(s.best)) - 1; size > 0 && !s.done(); {
 		blocks := blocksOf(s.best)
 		if size < len(blocks) && s.try(s.choices(blocks[:len(blocks)-size]...)) {
@@ -104,7 +105,7 @@ func (s *shrinker) cutOff() (improved bool) {
 
 // leaveOut leaves out what goroutines do: first all of it, then parts. What has to be
 // done all the same is, when nothing else can.
-func (s *shrinker) leaveOut() bool {
+func (s *Shrinker) leaveOut() bool {
 	improved := false
 	for _, g := range goroutinesOf(s.best) {
 		others := slices.DeleteFunc(blocksOf(s.best), func(b block) bool { return b.goroutine == g })
@@ -115,7 +116,7 @@ func (s *shrinker) leaveOut() bool {
 	}) || improved
 }
 
-func goroutinesOf(steps []transition) (list []model.GoroutineID) {
+func goroutinesOf(steps []translate.Step) (list []model.GoroutineID) {
 	for _, x := range steps {
 		if !slices.Contains(list, x.Goroutine) {
 			list = append(list, x.Goroutine)
@@ -125,7 +126,7 @@ func goroutinesOf(steps []transition) (list []model.GoroutineID) {
 }
 
 // cutTails has goroutines stop earlier.
-func (s *shrinker) cutTails() (improved bool) {
+func (s *Shrinker) cutTails() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
 		if i >= len(blocks) {
@@ -152,7 +153,7 @@ const fewAlternatives = 8
 
 // choose takes other alternatives of operations that have several: the earliest that will
 // do, which of many it looks for by halves, or a later one if that is worth it.
-func (s *shrinker) choose() (improved bool) {
+func (s *Shrinker) choose() (improved bool) {
 	for i := 0; i < len(s.best) && !s.done(); i++ {
 		for low := 0; i < len(s.best) && low < s.best[i].Choice && !s.done(); {
 			value := low
@@ -165,7 +166,7 @@ func (s *shrinker) choose() (improved bool) {
 				low = value + 1
 			}
 		}
-		for value := 1; i < len(s.best) && value < min(s.best[i].choices, fewAlternatives); value++ {
+		for value := 1; i < len(s.best) && value < min(s.best[i].Choices, fewAlternatives); value++ {
 			if value > s.best[i].Choice && s.try(s.choosing(i, value)) {
 				improved = true
 			}
@@ -175,7 +176,7 @@ func (s *shrinker) choose() (improved bool) {
 }
 
 // choosing is the best schedule with another alternative in transition i.
-func (s *shrinker) choosing(i, alternative int) []model.Action {
+func (s *Shrinker) choosing(i, alternative int) []model.Action {
 	candidate := s.choices(block{from: 0, to: len(s.best)})
 	candidate[i].Choice = alternative
 	return candidate
@@ -183,7 +184,7 @@ func (s *shrinker) choosing(i, alternative int) []model.Action {
 
 // join puts blocks of a goroutine together: the later one moves up, or the earlier one
 // down.
-func (s *shrinker) join() (improved bool) {
+func (s *Shrinker) join() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
 		if i >= len(blocks) {

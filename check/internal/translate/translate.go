@@ -1,18 +1,21 @@
-package check
+// Package translate turns schedules of the search into those of a worker, and logs of a worker into
+// executions of the search.
+package translate
 
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// translator turns schedules of the search into those of a worker and logs of a
+// Translator turns schedules of the search into those of a worker and logs of a
 // worker into executions of the search. It reuses its memory: what it returns
 // is valid until its next use.
-type translator struct {
+type Translator struct {
 	execution explore.Execution
 	accesses  []explore.Access
 	intended  []explore.Access // of pending operations
@@ -27,24 +30,25 @@ type translator struct {
 	partnered int // how many there are to be
 	prefix    []model.Action
 	sleep     []sut.Sleeper
-	from      source // of the log that it holds; else zero
+	from      Source // of the log that it holds; else zero
 }
 
-// source is where a log comes from. Most logs begin as the one before of the same worker, and are
+// Source is where a log comes from. Most logs begin as the one before of the same worker, and are
 // translated from there on.
-type source struct {
-	worker       *sut.Worker
-	number, same int // Worker.LastLog
+type Source struct {
+	worker *sut.Worker
+	number int
+	Same   int // Worker.LastLog
 }
 
-// sourceOf is where the log comes from that a worker has returned last.
-func sourceOf(w *sut.Worker) source {
-	s := source{worker: w}
-	s.number, s.same = w.LastLog()
+// SourceOf is where the log comes from that a worker has returned last.
+func SourceOf(w *sut.Worker) Source {
+	s := Source{worker: w}
+	s.number, s.Same = w.LastLog()
 	return s
 }
 
-// span says where in the translator's slices the part of a transition begins, and what was
+// span says where in the Translator's slices the part of a transition begins, and what was
 // known there; they are cut only when they have stopped growing.
 type span struct {
 	lengths
@@ -54,7 +58,7 @@ type span struct {
 	chosen int // how many alternatives there are with its own, which precede it
 }
 
-// lengths are how long the translator's slices are before an event.
+// lengths are how long the Translator's slices are before an event.
 type lengths struct{ accesses, starts, enabled, needs, pending, intended, partners int }
 
 // pending is an operation that was pending: at the end, or until a transition
@@ -66,8 +70,8 @@ type pending struct {
 	accesses, intended, needs, needed int
 }
 
-// schedule leaves out the clock, which is not picked but advances by itself.
-func (t *translator) schedule(s explore.Schedule) sut.Schedule {
+// Schedule leaves out the clock, which is not picked but advances by itself.
+func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	t.prefix = t.prefix[:0]
 	sleepFrom := 0 // s.SleepFrom without the clock's actions
 	for i, a := range s.Prefix {
@@ -101,15 +105,15 @@ var rareKinds = [explore.RareKinds]sut.RareKind{
 	explore.EarlyTimer: sut.RareEarlyTimer, explore.SignalArrival: sut.RareSignal,
 }
 
-// log turns the events of an execution into transitions.
-func (t *translator) log(l *sut.Log, from source) (explore.Execution, error) {
-	outcome, err := searchOutcome(l)
+// Log turns the events of an execution into transitions.
+func (t *Translator) Log(l *sut.Log, from Source) (explore.Execution, error) {
+	outcome, err := Outcome(l)
 	if err != nil {
 		return explore.Execution{}, err
 	}
 	same := 0
 	if t.from.worker == from.worker && t.from.number+1 == from.number {
-		same = from.same
+		same = from.Same
 	}
 	t.from = from
 	t.execution.Outcome, t.execution.Weight = outcome, l.Weight
@@ -126,9 +130,9 @@ func (t *translator) log(l *sut.Log, from source) (explore.Execution, error) {
 	return t.execution, nil
 }
 
-// goBack empties the translator but for those transitions that were made of the first events, as
+// goBack empties the Translator but for those transitions that were made of the first events, as
 // many as given. It returns how many these are, and which event comes next.
-func (t *translator) goBack(events int) (kept, next int) {
+func (t *Translator) goBack(events int) (kept, next int) {
 	for kept = len(t.spans) - 1; kept >= 0 && t.spans[kept].event >= events; kept-- {
 	}
 	var at span // the last transition that begins with one of them may go on in another way
@@ -144,16 +148,16 @@ func (t *translator) goBack(events int) (kept, next int) {
 }
 
 // lengths are those of now.
-func (t *translator) lengths() lengths {
+func (t *Translator) lengths() lengths {
 	return lengths{len(t.accesses), len(t.starts), len(t.enabled), len(t.needs), len(t.pending), len(t.intended), t.partnered}
 }
 
 // capacities are how long slices of which transitions have parts can become without moving.
-func (t *translator) capacities() [5]int {
+func (t *Translator) capacities() [5]int {
 	return [...]int{cap(t.accesses), cap(t.starts), cap(t.enabled), cap(t.needs), cap(t.partners)}
 }
 
-func (t *translator) event(e *sut.Event, i int) {
+func (t *Translator) event(e *sut.Event, i int) {
 	switch e.Kind {
 	case sut.Stepped:
 		x := t.begin(i)
@@ -190,7 +194,7 @@ func (t *translator) event(e *sut.Event, i int) {
 	}
 }
 
-func (t *translator) pend(e *sut.Event, partner bool) {
+func (t *Translator) pend(e *sut.Event, partner bool) {
 	p := pending{partner: partner, accesses: len(t.intended), needs: len(t.needs)}
 	p.Goroutine, p.Enabled = e.Goroutine(), e.CanGoOn()
 	if partner {
@@ -203,7 +207,7 @@ func (t *translator) pend(e *sut.Event, partner bool) {
 }
 
 // need adds a wait condition to what was begun last.
-func (t *translator) need(e *sut.Event, object uint64) {
+func (t *Translator) need(e *sut.Event, object uint64) {
 	if e.Ready == 0 {
 		return
 	}
@@ -220,7 +224,7 @@ func (t *translator) need(e *sut.Event, object uint64) {
 }
 
 // intend adds an access that a pending operation would have made.
-func (t *translator) intend(e *sut.Event, object uint64) {
+func (t *Translator) intend(e *sut.Event, object uint64) {
 	a := access(e, object)
 	if p := &t.pending[len(t.pending)-1]; e.Kind == sut.Pending && !p.Enabled {
 		a.Ready = 0
@@ -231,7 +235,7 @@ func (t *translator) intend(e *sut.Event, object uint64) {
 
 // begin begins a transition, which is still what was in its place in the log before; cut sets
 // what it does not return.
-func (t *translator) begin(event int) *explore.Transition {
+func (t *Translator) begin(event int) *explore.Transition {
 	list := slices.Grow(t.execution.Transitions, 1)
 	list = list[:len(list)+1]
 	t.execution.Transitions, t.isPending = list, false
@@ -242,7 +246,7 @@ func (t *translator) begin(event int) *explore.Transition {
 // cut hands each transition its accesses, starts and partners, which follow its beginning in the
 // log, and its alternatives, which precede it. The first ones have theirs, unless slices have
 // moved.
-func (t *translator) cut(kept int, before [5]int) {
+func (t *Translator) cut(kept int, before [5]int) {
 	t.cutPending()
 	if t.capacities() != before {
 		kept = 0
@@ -268,7 +272,7 @@ func (t *translator) cut(kept int, before [5]int) {
 
 // cutPending hands each pending operation what it waited for and would have accessed, and tells
 // partners from the others.
-func (t *translator) cutPending() {
+func (t *Translator) cutPending() {
 	t.partners, t.execution.Pending = t.partners[:0], t.execution.Pending[:0]
 	for i := range t.pending {
 		p := &t.pending[i]
@@ -295,9 +299,9 @@ func access(e *sut.Event, object uint64) explore.Access {
 	return a
 }
 
-// searchOutcome maps how an execution ended; an error is an end that says
+// Outcome maps how an execution ended; an error is an end that says
 // nothing about the program.
-func searchOutcome(l *sut.Log) (explore.Outcome, error) {
+func Outcome(l *sut.Log) (explore.Outcome, error) {
 	switch l.Outcome {
 	case sut.Completed:
 		return explore.Completed, nil
@@ -323,4 +327,12 @@ func searchOutcome(l *sut.Log) (explore.Outcome, error) {
 		return 0, fmt.Errorf("the program is not deterministic: the schedule could not be followed at choice %d; something reaches it that is not controlled", l.Position)
 	}
 	return 0, fmt.Errorf("the worker reported an impossible outcome: %v", l.Outcome)
+}
+
+// Size is about how many bytes a translator holds.
+func (t *Translator) Size() int {
+	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) + cap(t.spans)*int(unsafe.Sizeof(span{})) +
+		(cap(t.accesses)+cap(t.intended))*int(unsafe.Sizeof(explore.Access{})) + cap(t.needs)*int(unsafe.Sizeof(explore.Need{})) +
+		cap(t.enabled)*int(unsafe.Sizeof(explore.Alternative{})) + 8*cap(t.starts) + 16*cap(t.prefix) +
+		cap(t.pending)*int(unsafe.Sizeof(pending{})) + cap(t.partners)*int(unsafe.Sizeof(explore.Pending{}))
 }
