@@ -17,12 +17,13 @@ import (
 // Scope connection rests on the assumption that what arrives on a connection depends on that
 // connection alone. Scope auto is connection scope, audited:
 //
-//   - Whatever is given again after a restore is given tree by tree, so in another order; each answer
-//     must be the one that is known.
-//   - Some executions are run once more with other schedules, and the peers, a group of their own, are asked
-//     in the order that results. Whatever they answer is compared with what that connection's tree says. The
-//     schedules are random, step by step, and by random priorities: what shows only when one goroutine has done all
-//     it can before another goes on hardly ever comes about step by step.
+//   - Whatever is given again after a restore is given tree by tree, so in another order. Each
+//     answer must be the one that is known.
+//   - Some executions are run once more with other schedules. The peers, a group of their own, are
+//     asked in the order that results, and what they answer is compared with what that
+//     connection's tree says. The schedules are random, step by step, and by random priorities:
+//     what shows only when one goroutine has done all it can before another goes on hardly ever
+//     comes about step by step.
 //   - So is every violation that is shown.
 //
 // A contradiction shows that connections depend on each other, or that the peers' answers are not

@@ -60,6 +60,7 @@ func (p *admitted) admits(e sut.Event) bool {
 		!p.transition && !begins && e.Kind != sut.Pending && e.Kind != sut.Enabled {
 		return false
 	}
-	p.transition, p.pending = p.transition || begins, e.Kind == sut.Pending || e.Kind == sut.Partnered || p.pending && !begins
+	p.transition = p.transition || begins
+	p.pending = e.Kind == sut.Pending || e.Kind == sut.Partnered || p.pending && !begins
 	return true
 }

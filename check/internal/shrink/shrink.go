@@ -21,28 +21,34 @@ import (
 // Concurrent Programs (FSE 2010); leaving out ever smaller parts as in Zeller and
 // Hildebrandt, Simplifying and Isolating Failure-Inducing Input (TSE 2002).
 type Shrinker struct {
-	best  []translate.Step
-	Cost  Cost // of the best
-	limit int  // of executions; there are no others after it
-	Tried int  // executions
-	seen  map[uint64]bool
-	// execute runs a schedule and returns what it did, if that is less than what it
-	// may cost and shows the violation; else nil. An error ends the shrinking.
-	execute func(candidate []model.Action, below Cost) ([]translate.Step, error)
+	best    []translate.Step
+	Cost    Cost // of the best
+	limit   int  // of executions; there are no others after it
+	Tried   int  // executions
+	seen    map[uint64]bool
+	execute Execute
 	err     error
 }
 
-// New returns a shrinker that begins with an execution, and runs so many more at most. Execute is given
-// a schedule. It returns what it has done, if that costs less than below and shows the same; else nil.
-func New(steps []translate.Step, limit int, execute func([]model.Action, Cost) ([]translate.Step, error)) *Shrinker {
-	return &Shrinker{best: steps, Cost: CostOf(steps), limit: limit, seen: map[uint64]bool{}, execute: execute}
+// Execute runs a schedule and returns what it did, if that is less than what it may cost and shows
+// the same; else nil. An error ends the shrinking.
+type Execute func(candidate []model.Action, below Cost) ([]translate.Step, error)
+
+// New returns a shrinker that begins with an execution, and runs at most so many others.
+func New(steps []translate.Step, limit int, execute Execute) *Shrinker {
+	return &Shrinker{
+		best: steps, Cost: CostOf(steps), limit: limit, seen: map[uint64]bool{}, execute: execute,
+	}
 }
 
 // Run shrinks until nothing helps any more, or the limit is reached.
 func (s *Shrinker) Run() error {
 	for improved := true; improved && !s.done(); {
 		improved = false
-		for _, pass := range []func() bool{s.serialize, s.unpreempt, s.cutOff, s.leaveOut, s.cutTails, s.choose, s.join} {
+		passes := []func() bool{
+			s.serialize, s.unpreempt, s.cutOff, s.leaveOut, s.cutTails, s.choose, s.join,
+		}
+		for _, pass := range passes {
 			if pass() {
 				improved = true
 			}

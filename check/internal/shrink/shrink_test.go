@@ -30,9 +30,12 @@ func eventsOf(text string) (events []sut.Event) {
 		case "tick":
 			events = append(events, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickLast)})
 		case "early":
-			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.Advance, Subject: 2}, sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickEarly)})
+			events = append(events,
+				sut.Event{Kind: sut.Stepped, Operation: sut.Advance, Subject: 2},
+				sut.Event{Kind: sut.Ticked, Number: uint32(sut.TickEarly)})
 		case "signal":
-			events = append(events, sut.Event{Kind: sut.Stepped, Operation: sut.SignalArrive, Subject: sut.SignalSource})
+			signal := sut.Event{Kind: sut.Stepped, Operation: sut.SignalArrive, Subject: sut.SignalSource}
+			events = append(events, signal)
 		default:
 			events = append(events, sut.Event{Kind: sut.Stepped, Subject: uint64(who[0])})
 		}

@@ -16,7 +16,8 @@ func BenchmarkSchedule(b *testing.B) {
 	for i := range 20 {
 		sleeper := &explore.Sleeper{Action: explore.Action{Goroutine: explore.GoroutineID(i + 1)}}
 		for k := range 10 {
-			sleeper.Accesses = append(sleeper.Accesses, explore.Access{Object: explore.ObjectID(k + 1), Kind: explore.Write})
+			access := explore.Access{Object: explore.ObjectID(k + 1), Kind: explore.Write}
+			sleeper.Accesses = append(sleeper.Accesses, access)
 		}
 		s.Sleep = append(s.Sleep, sleeper)
 	}

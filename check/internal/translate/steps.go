@@ -67,7 +67,8 @@ func (t *turn) take(e *sut.Event) {
 // rests reports whether the goroutine that has just run is not preempted if another one goes on,
 // although it could, too: what it is enabled for is e.
 func (t *turn) rests(e *sut.Event) bool {
-	return e.Subject == t.running && (e.Operation == sut.Resume || e.Operation == sut.Begin || t.length >= sut.Turn)
+	return e.Subject == t.running &&
+		(e.Operation == sut.Resume || e.Operation == sut.Begin || t.length >= sut.Turn)
 }
 
 // IsEnvironment reports whether an event is about what is no goroutine of the program:

@@ -83,7 +83,8 @@ func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 		}
 	}
 	out := sut.Schedule{
-		Prefix: t.prefix, SleepFrom: sleepFrom, Tentative: s.Tentative, WantEnabled: s.WantEnabled, Seed: s.Seed,
+		Prefix: t.prefix, SleepFrom: sleepFrom, Tentative: s.Tentative,
+		WantEnabled: s.WantEnabled, Seed: s.Seed,
 		Preemptions: s.Limits.Preemptions, Delays: s.Limits.Delays,
 	}
 	if s.Priorities != nil {
@@ -101,7 +102,8 @@ func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 }
 
 var rareKinds = [explore.RareKinds]sut.RareKind{
-	explore.NetworkFault: sut.RareFault, explore.ShortRead: sut.RareShortRead, explore.ShortWrite: sut.RareShortWrite,
+	explore.NetworkFault: sut.RareFault, explore.ShortRead: sut.RareShortRead,
+	explore.ShortWrite: sut.RareShortWrite,
 	explore.EarlyTimer: sut.RareEarlyTimer, explore.SignalArrival: sut.RareSignal,
 }
 
@@ -149,7 +151,10 @@ func (t *Translator) goBack(events int) (kept, next int) {
 
 // lengths are those of now.
 func (t *Translator) lengths() lengths {
-	return lengths{len(t.accesses), len(t.starts), len(t.enabled), len(t.needs), len(t.pending), len(t.intended), t.partnered}
+	return lengths{
+		len(t.accesses), len(t.starts), len(t.enabled), len(t.needs), len(t.pending), len(t.intended),
+		t.partnered,
+	}
 }
 
 // capacities are how long slices of which transitions have parts can become without moving.
@@ -178,7 +183,9 @@ func (t *Translator) event(e *sut.Event, i int) {
 	case sut.Spawned, sut.Woke:
 		t.starts = append(t.starts, e.Goroutine())
 	case sut.Enabled:
-		t.enabled = append(t.enabled, explore.Alternative{Goroutine: e.Goroutine(), Choices: int(e.Choices), Rests: t.turn.rests(e)})
+		t.enabled = append(t.enabled, explore.Alternative{
+			Goroutine: e.Goroutine(), Choices: int(e.Choices), Rests: t.turn.rests(e),
+		})
 	case sut.Pending:
 		t.pend(e, false)
 		t.need(e, e.Object)
@@ -324,15 +331,19 @@ func Outcome(l *sut.Log) (explore.Outcome, error) {
 	case sut.StepLimit, sut.LogLimit, sut.RoundLimit, sut.OtherLimit:
 		return explore.StepLimit, nil
 	case sut.Diverged:
-		return 0, fmt.Errorf("the program is not deterministic: the schedule could not be followed at choice %d; something reaches it that is not controlled", l.Position)
+		return 0, fmt.Errorf("the program is not deterministic: the schedule could not be followed "+
+			"at choice %d; something reaches it that is not controlled", l.Position)
 	}
 	return 0, fmt.Errorf("the worker reported an impossible outcome: %v", l.Outcome)
 }
 
 // Size is about how many bytes a translator holds.
 func (t *Translator) Size() int {
-	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) + cap(t.spans)*int(unsafe.Sizeof(span{})) +
-		(cap(t.accesses)+cap(t.intended))*int(unsafe.Sizeof(explore.Access{})) + cap(t.needs)*int(unsafe.Sizeof(explore.Need{})) +
-		cap(t.enabled)*int(unsafe.Sizeof(explore.Alternative{})) + 8*cap(t.starts) + 16*cap(t.prefix) +
-		cap(t.pending)*int(unsafe.Sizeof(pending{})) + cap(t.partners)*int(unsafe.Sizeof(explore.Pending{}))
+	accesses, pendings := cap(t.accesses)+cap(t.intended), cap(t.pending)
+	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) +
+		cap(t.spans)*int(unsafe.Sizeof(span{})) + accesses*int(unsafe.Sizeof(explore.Access{})) +
+		cap(t.needs)*int(unsafe.Sizeof(explore.Need{})) +
+		cap(t.enabled)*int(unsafe.Sizeof(explore.Alternative{})) + 8*cap(t.starts) +
+		16*cap(t.prefix) + pendings*int(unsafe.Sizeof(pending{})) +
+		cap(t.partners)*int(unsafe.Sizeof(explore.Pending{}))
 }

@@ -45,7 +45,8 @@ func TestTranslatorGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("log %d, %d of %d events were those before, and so they said of %d:\n%s", number, same, len(log.Events), from.Same, diff)
+			t.Fatalf("log %d, %d of %d events were those before, and so they said of %d:\n%s",
+				number, same, len(log.Events), from.Same, diff)
 		}
 		transitions += len(got.Transitions)
 	}
@@ -56,7 +57,10 @@ func TestTranslatorGoesOn(t *testing.T) {
 
 // lengthen appends random events to a log, as a worker may log them.
 func lengthen(random *rand.Rand, log *sut.Log, n int) {
-	kinds := []sut.EventKind{sut.Stepped, sut.Stepped, sut.Ticked, sut.Accessed, sut.Accessed, sut.Spawned, sut.Woke, sut.Enabled, sut.Pending, sut.Partnered, sut.Needed, sut.Intended}
+	kinds := []sut.EventKind{
+		sut.Stepped, sut.Stepped, sut.Ticked, sut.Accessed, sut.Accessed, sut.Spawned, sut.Woke,
+		sut.Enabled, sut.Pending, sut.Partnered, sut.Needed, sut.Intended,
+	}
 	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume}
 	var at admitted
 	for _, e := range log.Events {
@@ -64,7 +68,8 @@ func lengthen(random *rand.Rand, log *sut.Log, n int) {
 	}
 	for range n {
 		e := sut.Event{
-			Kind: kinds[random.IntN(len(kinds))], Operation: operations[random.IntN(len(operations))], Ready: uint8(random.IntN(3)),
+			Kind: kinds[random.IntN(len(kinds))], Operation: operations[random.IntN(len(operations))],
+			Ready:  uint8(random.IntN(3)),
 			Number: uint32(random.IntN(3)), Choices: 3, Subject: random.Uint64N(4), Object: random.Uint64N(4),
 		}
 		if at.admits(e) {
@@ -84,6 +89,7 @@ func (p *admitted) admits(e sut.Event) bool {
 		!p.transition && !begins && e.Kind != sut.Pending && e.Kind != sut.Enabled {
 		return false
 	}
-	p.transition, p.pending = p.transition || begins, e.Kind == sut.Pending || e.Kind == sut.Partnered || p.pending && !begins
+	p.transition = p.transition || begins
+	p.pending = e.Kind == sut.Pending || e.Kind == sut.Partnered || p.pending && !begins
 	return true
 }
