@@ -2,9 +2,9 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -21,13 +21,12 @@ func (r *run) limit(log *sut.Log) (limit, whole string) {
 		limit = r.logLimit()
 	default:
 		limit = log.Message
-		for _, at := range innermost(r.options.Program, log.Stack) {
-			if r.options.Program.IsOwn(at.Position) {
-				return limit, fmt.Sprintf("%s, at %v, in %s", limit, at.Position, at.Function)
-			}
+		at, ok := narrate.Innermost(r.options.Program, log.Stack)
+		if ok && r.options.Program.IsOwn(at) {
+			return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
 		}
 	}
-	if at, ok := lastPlace(r.options.Program, log.Events); ok {
+	if at, ok := narrate.LastPlace(r.options.Program, log.Events); ok {
 		return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
 	}
 	return limit, limit
@@ -42,31 +41,6 @@ func (r *run) logLimit() string {
 		return limit + "; a greater --depth makes room for more)"
 	}
 	return limit + ", which cannot be raised)"
-}
-
-// lastPlace is where in the program its last operations are. Of one in the standard library it is
-// the call of that.
-func lastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
-	for i := range slices.Backward(events) {
-		e := &events[i]
-		if e.Kind != sut.Stepped && e.Kind != sut.Accessed {
-			continue
-		}
-		if at, ok := programPlace(p, e); ok {
-			return at, true
-		}
-	}
-	return sut.Position{}, false
-}
-
-// programPlace is where an operation is in the program or in a module that it uses, but not in
-// the standard library; false if it is called from there alone.
-func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
-	at, ok := p.Position(e.PC)
-	if ok && (p.IsOwn(at) || p.Module(at) != "") {
-		return at, true
-	}
-	return p.Position(e.Open)
 }
 
 // noteLimit takes over which limit cut an execution off, unless one of the same kind has.

@@ -3,6 +3,7 @@ package check
 import (
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -45,7 +46,7 @@ func FuzzDamagedLog(f *testing.F) {
 				}
 			}
 		}
-		newNarrator(p, log, nil).narrate()
+		narrate.Counterexample(p, log, nil, nil)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
@@ -30,8 +31,8 @@ func TestDeterminism(t *testing.T) {
 				events += len(first.events)
 				for i := 1; i < repetitions; i++ {
 					log := runOnce(t, r, s)
-					if at := firstDifference(first.events, log.Events); at >= 0 || log.Outcome != first.log.Outcome {
-						t.Fatalf("schedule %d, repetition %d: another log from event %d on%s", seed+1, i, at, r.eventPlace(log.Events, at))
+					if at := narrate.FirstDifference(first.events, log.Events); at >= 0 || log.Outcome != first.log.Outcome {
+						t.Fatalf("schedule %d, repetition %d: another log from event %d on%s", seed+1, i, at, narrate.EventPlace(r.options.Program, log.Events, at))
 					}
 				}
 			}

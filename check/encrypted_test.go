@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/strategy"
@@ -67,8 +68,8 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	for i := range repetitions {
 		exchanges = nil
 		log := runOnce(t, r, s)
-		if at := firstDifference(first.events, log.Events); at >= 0 || log.Outcome != sut.Completed {
-			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome, at, r.eventPlace(log.Events, at))
+		if at := narrate.FirstDifference(first.events, log.Events); at >= 0 || log.Outcome != sut.Completed {
+			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome, at, narrate.EventPlace(r.options.Program, log.Events, at))
 		}
 		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" || r.executor.counts.Misses != misses {
 			t.Fatalf("schedule %d, repetition %d: other bytes were sent:\n%s", s.Seed, i, diff)

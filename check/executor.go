@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
@@ -193,9 +194,9 @@ func (x *executor) classify(log *sut.Log, outcome explore.Outcome, f *finding) (
 		f.kind = violated
 	case f.isViolation:
 		kept = x.keep(log)
-		var s signature
+		var s narrate.Signature
 		s, err = x.signature(&kept.log)
-		f.kind = s.key
+		f.kind = s.Key
 	}
 	return kept, err
 }

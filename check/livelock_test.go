@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -82,23 +80,6 @@ func TestNoLivelocks(t *testing.T) {
 		o := Options{Program: p, Args: []string{scenario}, Search: maxExecutions(dporSearch(), 5), Depth: 5000}
 		if result := check(t, o); result.Verdict.Kind != want {
 			t.Errorf("%s: %+v, cut off by %q; want %v", scenario, result.Verdict, result.CutOff, want)
-		}
-	}
-}
-
-// TestRounds: a round is the shortest sequence of operations that is repeated at the end.
-func TestRounds(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a": "a", "aa": "a", "xab": "b", "xabab": "ab", "abcabc": "abc", "cabab": "ab", "aabaab": "aab"} {
-		var operations []sut.Event
-		for _, r := range text {
-			operations = append(operations, sut.Event{Kind: sut.Accessed, PC: uint64(r)})
-		}
-		got := ""
-		for _, e := range roundOf(operations) {
-			got += string(rune(e.PC))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func findAll(o Options) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
-	r.search = o.Search
+	r.enough = never
 	seen := make(chan string, 100)
 	all := map[string]bool{}
 	done := make(chan bool)

@@ -2,12 +2,8 @@ package check
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -189,6 +187,15 @@ func arrivals(g *peers.Group) []string {
 	return []string{"clients connect in the order of the configuration"}
 }
 
+// assumedOfPeerTime says which timers of the peers a verdict knows nothing of.
+func (o *Options) assumedOfPeerTime() string {
+	patience := max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
+	if o.Scope != iocache.Group || patience == 0 {
+		return "timers of peers with the machine's clock are not waited for"
+	}
+	return fmt.Sprintf("timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
+}
+
 // recording is the counterexample as `tandem replay` needs it.
 func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
 	p := r.options.Program
@@ -198,7 +205,7 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange)
 			Peers: r.peers != nil, Backend: Assumptions(r.options).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
-		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: eventHash(log.Events), Steps: stepsHash(p, log.Events)},
+		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events), Steps: narrate.StepsHash(p, log.Events)},
 	}
 	for _, c := range v.prefix {
 		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: uint64(c.Goroutine), Choice: c.Choice})
@@ -230,142 +237,14 @@ func recordExchange(x driver.Exchange) report.Exchange {
 	return e
 }
 
-// networks are those of connections and listeners, by number.
-type networks map[int]proxy.Network
-
-// note notes what an exchange opens.
-func (n networks) note(x driver.Exchange) {
-	if x.Input.Opens() {
-		if a, err := proxy.ParseAddress(x.Input.Addr); err == nil { // a recording may have any text there
-			n[x.Input.Conn] = a.Network
-		}
-	}
-	for i, listener := range x.Answer.Opened {
-		n[x.Answer.First+i] = n[listener]
-	}
-}
-
-// pieces are data that were sent one way: of a stream one, and else a message each.
-func (n networks) pieces(m report.Message) []report.Message {
-	network := n[m.Conn]
-	if !network.KeepsBounds() || len(m.Data) == 0 {
-		return []report.Message{m}
-	}
-	var list []report.Message
-	for left := m.Data; len(left) > 0; {
-		one, rest, ok := sut.ReadMessage(left, network)
-		if !ok {
-			return []report.Message{m}
-		}
-		piece := report.Message{Conn: m.Conn, ToPeer: m.ToPeer, Data: one.Data, Datagram: true}
-		if one.Address != (proxy.Address{}) {
-			piece.Address = one.Address.Text()
-		}
-		if one.Errno != 0 {
-			piece.Datagram, piece.Event = false, "error: "+unix.Errno(one.Errno).Error()
-		}
-		list, left = append(list, piece), rest
-	}
-	if m.Event != "" {
-		list = append(list, report.Message{Conn: m.Conn, ToPeer: m.ToPeer, Event: m.Event})
-	}
-	return list
-}
-
-// messages is an exchange as a counterexample shows it.
-func (n networks) messages(x driver.Exchange) []report.Message {
-	n.note(x)
-	first := report.Message{Conn: x.Input.Conn, ToPeer: true, Data: x.Input.Data}
-	switch x.Input.Kind {
-	case model.Connect:
-		first.Event = "connect to " + x.Input.Addr
-	case model.Listen:
-		first.About, first.Event = fmt.Sprintf("listener %d", x.Input.Conn), "listen at "+x.Input.Addr
-	case model.Shutdown:
-		first.Event = "end of stream"
-	case model.Close:
-		first.Event = "close"
-	case model.Pass:
-		first.About, first.Event = "peers", passing(x)
-	}
-	list := n.pieces(first)
-	if x.Answer.Refused != 0 {
-		list = append(list, report.Message{Conn: x.Input.Conn, Event: "refused"})
-	}
-	for i, listener := range x.Answer.Opened {
-		list = append(list, report.Message{Conn: x.Answer.First + i, Event: fmt.Sprintf("a client connects to listener %d", listener)})
-	}
-	for _, d := range x.Answer.Deliveries {
-		m := report.Message{Conn: d.Conn, Data: d.Data}
-		switch d.End {
-		case model.EOF:
-			m.Event = "end of stream"
-		case model.Reset:
-			m.Event = "reset"
-		}
-		list = append(list, n.pieces(m)...)
-	}
-	for _, end := range x.Ended {
-		list = append(list, report.Message{About: end.Peer, Event: peers.Outcome(end.Status)})
-	}
-	return list
-}
-
-// eventHash is equal for two logs exactly if all of their events are, but for Open, which follows
-// from the rest.
-func eventHash(events []sut.Event) string {
-	h := sha256.New()
-	var b [40]byte
-	for i := range events {
-		e := &events[i]
-		b[0], b[1], b[2], b[3] = byte(e.Kind), byte(e.Operation), byte(e.Access), e.Ready
-		binary.LittleEndian.PutUint32(b[4:], e.Number)
-		binary.LittleEndian.PutUint32(b[8:], e.Choices)
-		binary.LittleEndian.PutUint64(b[16:], e.Subject)
-		binary.LittleEndian.PutUint64(b[24:], e.Object)
-		binary.LittleEndian.PutUint64(b[32:], e.PC)
-		h.Write(b[:])
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// stepsHash is equal for two logs if the same steps happen at the same lines in both. Where
-// things are in memory is left out: the paths of source files are a part of an executable, and
-// what follows them lies elsewhere.
-func stepsHash(p *sut.Program, events []sut.Event) string {
-	h := sha256.New()
-	numbers, lines := map[uint64]uint64{}, map[uint64]string{}
-	number := func(place uint64) uint64 {
-		if _, known := numbers[place]; !known {
-			numbers[place] = uint64(len(numbers))
-		}
-		return numbers[place]
-	}
-	for i := range events {
-		e := events[i]
-		switch e.Kind {
-		case sut.Accessed, sut.Needed, sut.Intended:
-			e.Subject = number(e.Subject)
-		case sut.Stepped, sut.Spawned, sut.Pending, sut.Partnered:
-			e.Object = number(e.Object)
-		}
-		if _, known := lines[e.PC]; !known {
-			at, _ := p.Position(e.PC)
-			lines[e.PC] = fmt.Sprint(at.Function, " ", filepath.Base(at.File), " ", at.Line)
-		}
-		fmt.Fprintln(h, e.Kind, e.Operation, e.Access, e.Ready, e.Number, e.Choices, e.Subject, e.Object, lines[e.PC])
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // asRecorded tells in what a log differs from what was recorded.
 func asRecorded(p *sut.Program, rec *report.Recording, log *sut.Log) error {
 	switch got := log.Outcome.String(); {
 	case got != rec.Expect.Outcome:
 		return fmt.Errorf("ended with %q, recorded is %q", got, rec.Expect.Outcome)
-	case p.Hash == rec.Program.Build && eventHash(log.Events) != rec.Expect.EventLog:
+	case p.Hash == rec.Program.Build && narrate.EventHash(log.Events) != rec.Expect.EventLog:
 		return errors.New("the event log differs from the one recorded")
-	case p.Hash != rec.Program.Build && stepsHash(p, log.Events) != rec.Expect.Steps:
+	case p.Hash != rec.Program.Build && narrate.StepsHash(p, log.Events) != rec.Expect.Steps:
 		return errors.New("its steps differ from those recorded")
 	}
 	return nil
@@ -420,9 +299,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			if log, err = explained(w, schedule, &kept.log, exchanges); err != nil {
 				return nil, err
 			}
-			n := newNarrator(p, log, exchanges[:peers.given])
-			n.preempting = preempting
-			shown = n.narrate()
+			shown = narrate.Counterexample(p, log, exchanges[:peers.given], preempting)
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
 				Assumptions: report.Assumptions{Preemptible: p.Open, Backend: rec.Program.Backend},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
@@ -213,11 +214,11 @@ func (r *run) recall(saved savedViolation) error {
 	}
 	f := &finding{kept: v}
 	if r.options.Violations > 1 {
-		var s signature
+		var s narrate.Signature
 		if s, err = r.executor.signature(&v.log); err != nil {
 			return err
 		}
-		f.kind = s.key
+		f.kind = s.Key
 	}
 	r.collect(f, saved.Executions)
 	return nil

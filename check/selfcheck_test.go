@@ -109,17 +109,3 @@ func TestSelfCheckComparesInputs(t *testing.T) {
 		r.executor.close()
 	}
 }
-
-// TestDifferingFields: two events that the same words tell of differ visibly.
-func TestDifferingFields(t *testing.T) {
-	first := []sut.Event{{Kind: sut.Stepped}, {Kind: sut.Pending, Operation: sut.Resume, Object: 5, Ready: 1}}
-	again := []sut.Event{{Kind: sut.Stepped}, {Kind: sut.Pending, Operation: sut.Resume, Object: 7}}
-	r := &run{}
-	want := "\n\tdiffering: ready 1, again 0\n\tdiffering: object 0x5, again 0x7"
-	if got := r.differingFields(first, again, 1); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := r.differingFields(first, again[:1], 1); got != "" {
-		t.Errorf("of an event that is missing: %q", got)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/shrink"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -46,7 +47,7 @@ func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], T
 type shrinking struct {
 	run       *run
 	best      *violation
-	signature signature
+	signature narrate.Signature
 	deadline  time.Time
 }
 
@@ -54,7 +55,7 @@ type shrinking struct {
 // too long to say what could have been picked.
 func (s *shrinking) begin() ([]translate.Step, error) {
 	log, err := s.log(s.best.prefix, false)
-	if err != nil || firstDifference(s.best.events, withoutEnabled(log.Events)) >= 0 {
+	if err != nil || narrate.FirstDifference(s.best.events, narrate.WithoutEnabled(log.Events)) >= 0 {
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
@@ -89,7 +90,7 @@ func (s *shrinking) execute(candidate []model.Action, below shrink.Cost) ([]tran
 		return nil, nil
 	}
 	found := s.run.executor.keep(log) // signature may need the worker
-	if got, err := s.run.executor.signature(&found.log); err != nil || !got.same(s.signature) {
+	if got, err := s.run.executor.signature(&found.log); err != nil || !got.Same(s.signature) {
 		return nil, err
 	}
 	s.best.prefix, s.best.events, s.best.log, s.best.hits = found.prefix, found.events, found.log, found.hits

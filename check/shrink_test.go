@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/shrink"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
@@ -19,7 +20,7 @@ import (
 // found is the violation that a search finds first, as it was and as it was shrunk.
 type found struct {
 	before, after shrink.Cost // preemptions and transitions only
-	signature     signature
+	signature     narrate.Signature
 	prefix        []model.Action
 	executions    int
 	recording     *report.Recording
@@ -41,7 +42,7 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 		return nil
 	}
 	v, shrunk := r.violations[0], result.Counterexample.Shrunk
-	f := &found{signature: signatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions, recording: result.Recording}
+	f := &found{signature: narrate.SignatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions, recording: result.Recording}
 	f.before = shrink.Cost{shrunk.Before.Preemptions, shrunk.Before.Transitions}
 	f.after = shrink.Cost{shrunk.After.Preemptions, shrunk.After.Transitions}
 	return f
@@ -49,12 +50,12 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 
 // simplest is the least cost, without alternatives and switches, of all executions that
 // show a violation; false if there are too many executions.
-func simplest(t *testing.T, p *sut.Program, text string, want signature, limit int) (least shrink.Cost, ok bool) {
+func simplest(t *testing.T, p *sut.Program, text string, want narrate.Signature, limit int) (least shrink.Cost, ok bool) {
 	t.Helper()
 	least[0] = 1 << 30
 	executions := 0
 	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, dfsSearch(), func(log *sut.Log, x explore.Execution) bool {
-		if c := shrink.CostOf(translate.Steps(log.Events)); x.Outcome.Violation() && signatureOf(p, log).same(want) {
+		if c := shrink.CostOf(translate.Steps(log.Events)); x.Outcome.Violation() && narrate.SignatureOf(p, log).Same(want) {
 			if c[2], c[3] = 0, 0; c.Less(least) {
 				least = c
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -185,10 +186,6 @@ type testProgress struct {
 	parallel map[string]bool
 }
 
-// testMarker precedes what package testing itself says, in the output that is
-// meant for test2json.
-const testMarker = "\x16"
-
 var testStates = []struct {
 	prefix string
 	state  int
@@ -199,7 +196,7 @@ var testStates = []struct {
 
 func readTests(stdout []byte) testProgress {
 	p := testProgress{state: map[string]int{}, parallel: map[string]bool{}}
-	for _, marked := range strings.Split(string(stdout), testMarker)[1:] {
+	for _, marked := range strings.Split(string(stdout), narrate.TestMarker)[1:] {
 		line, _, _ := strings.Cut(marked, "\n")
 		for _, s := range testStates {
 			name, ok := strings.CutPrefix(line, s.prefix)
@@ -263,26 +260,4 @@ func (p *testProgress) blamed(test string) []string {
 		}
 	}
 	return []string{test}
-}
-
-// testText is the output of a test binary for people: without the lines that
-// say how far the tests are, and with their results.
-func testText(stdout []byte) string {
-	var b strings.Builder
-	for i, part := range strings.Split(string(stdout), testMarker) {
-		if i > 0 && strings.HasPrefix(part, "=== ") {
-			_, part, _ = strings.Cut(part, "\n")
-		} else if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
-			b.WriteByte('\n')
-		}
-		b.WriteString(part)
-	}
-	text := b.String()
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	for _, end := range []string{"FAIL\n", "PASS\n"} {
-		text = strings.TrimSuffix(text, end)
-	}
-	return text
 }

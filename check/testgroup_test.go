@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 )
 
 func TestSplitPattern(t *testing.T) {
@@ -103,7 +105,7 @@ func TestPatternsBelow(t *testing.T) {
 
 // output is what a test binary prints, with @ for the marker.
 func output(text string) []byte {
-	return bytes.ReplaceAll([]byte(strings.TrimPrefix(text, "\n")), []byte("@"), []byte(testMarker))
+	return bytes.ReplaceAll([]byte(strings.TrimPrefix(text, "\n")), []byte("@"), []byte(narrate.TestMarker))
 }
 
 func TestBlamed(t *testing.T) {
@@ -130,7 +132,7 @@ func TestBlamed(t *testing.T) {
 }
 
 func TestTestText(t *testing.T) {
-	got := testText(output(`
+	got := narrate.TestText(output(`
 @=== RUN   TestX
 @=== RUN   TestX/a
     x_test.go:1: said

@@ -3,11 +3,10 @@ package check
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -69,9 +68,9 @@ func (r *run) withUnclaimed() []*violation {
 
 // signature tells what violation an execution is. A data race takes another run, in which the
 // earlier access is watched; the log is not valid any more after it.
-func (x *executor) signature(log *sut.Log) (signature, error) {
+func (x *executor) signature(log *sut.Log) (narrate.Signature, error) {
 	if log.Race == nil || len(log.Race.Earlier.Stack) > 0 {
-		return signatureOf(x.run.options.Program, log), nil
+		return narrate.SignatureOf(x.run.options.Program, log), nil
 	}
 	counts := x.counts
 	defer func() { x.counts = counts }()
@@ -79,40 +78,16 @@ func (x *executor) signature(log *sut.Log) (signature, error) {
 	schedule.Watch = log.Race.First()
 	watched, err := x.worker.Run(schedule, x.answers())
 	if err != nil {
-		return signature{}, fmt.Errorf("telling violations apart: %w", err)
+		return narrate.Signature{}, fmt.Errorf("telling violations apart: %w", err)
 	}
-	return signatureOf(x.run.options.Program, watched), nil
-}
-
-// summary is the signature in the words of a report.
-func (s signature) summary() report.Violation {
-	lines := strings.Split(s.message, "\n")
-	message := lines[0]
-	if s.outcome == sut.Exited.String() {
-		message = lines[len(lines)-1] // what it was about is printed last
-	}
-	for _, line := range lines {
-		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok && s.outcome == sut.Panicked.String() {
-			message = nested // in the end the last one of several
-		}
-	}
-	for _, prefix := range []string{"panic: ", "fatal error: "} {
-		message = strings.TrimPrefix(message, prefix)
-	}
-	return report.Violation{Outcome: s.outcome, Message: message, Places: s.places}
+	return narrate.SignatureOf(x.run.options.Program, watched), nil
 }
 
 func keep(log *sut.Log) *violation {
-	v := &violation{log: *log, events: withoutEnabled(log.Events)}
+	v := &violation{log: *log, events: narrate.WithoutEnabled(log.Events)}
 	v.log.Events = v.events
 	v.prefix = choices(v.events)
 	return v
-}
-
-// withoutEnabled is what happened, without what could have happened, which only
-// some searches want to know.
-func withoutEnabled(events []sut.Event) []sut.Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
 }
 
 // choices is the schedule that an execution followed, written out.

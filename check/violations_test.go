@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -53,11 +54,11 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.search = o.Search
+	r.enough = never
 	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
 		if outcome.Violation() {
-			s := signatureOf(p, log)
-			all[fmt.Sprint(s.outcome, s.summary().Message, s.places)]++
+			s := narrate.SignatureOf(p, log).Summary()
+			all[fmt.Sprint(s.Outcome, s.Message, s.Places)]++
 		}
 		return ""
 	}
@@ -78,44 +79,6 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 	if some := check(t, o); len(some.Violations) != min(2, len(all.Violations)) {
 		t.Errorf("%d violations", len(some.Violations))
-	}
-}
-
-func TestTraceback(t *testing.T) {
-	p := &sut.Program{Open: []string{"main", "example.com/x/..."}}
-	const stack = "\n\ngoroutine 7 [running]:\nruntime.throw({0x1, 0x2})\n\t/go/src/runtime/panic.go:10 +0x1d\n" +
-		"sync.(*Mutex).Unlock(...)\n\t/go/src/sync/mutex.go:65\nexample.com/x/y.(*T).f(0xc000)\n\t/home/a b/x/y/t.go:12 +0x3\n" +
-		"main.main()\n\t/home/x/main.go:3\n\ngoroutine 1 [chan receive]:\nmain.other()\n\t/home/x/main.go:99\n"
-	for text, want := range map[string]string{
-		"panic: out" + stack: "panic: out",
-		"printed before\npanic: first [recovered]\n\tpanic: second\n[signal SIGSEGV: x addr=0x18]" + stack: "panic: first [recovered]\n\tpanic: second",
-		"fatal error: all asleep" + stack: "fatal error: all asleep",
-		"panic: handled\n\ngoroutine 7 [running]:\nmain.handle()\n\t/x.go:1\n\npanic: not handled" + stack: "panic: not handled",
-		"recovered panic: a\nworker B recovered panic: b\npanic: the real one" + stack:                     "panic: the real one",
-		"an unfinished linepanic: out" + stack:                                                             "panic: out",
-		"panic: cut off":                                                                                   "panic: cut off",
-		"panic: cut off\n\ngoroutine 1":                                                                    "panic: cut off",
-		"":                                                                                                 "",
-	} {
-		message, places := tracebackOf(p, text)
-		if message != want {
-			t.Errorf("%q: message %q, want %q", text, message, want)
-		}
-		isCut := len(text) < len(stack)
-		at := slices.IndexFunc(places, func(at place) bool { return at.Line == 12 && at.File == "/home/a b/x/y/t.go" })
-		if isCut != (at < 0) {
-			t.Errorf("%q: places %v", text, places)
-		}
-	}
-}
-
-// TestSummary: of panics the last one is named, and what a program prints is none.
-func TestSummary(t *testing.T) {
-	for outcome, want := range map[sut.Outcome]string{sut.Panicked: "third", sut.Exited: "told"} {
-		s := signature{outcome: outcome.String(), message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
-		if got := s.summary().Message; got != want {
-			t.Errorf("%v: %q, want %q", outcome, got, want)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package check
+package narrate
 
 import (
 	"strings"
@@ -13,7 +13,9 @@ func (n *narrator) race(r *sut.Race) *report.Race {
 }
 
 func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
-	m := report.MemoryAccess{Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack)}
+	m := report.MemoryAccess{
+		Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack),
+	}
 	if i, ok := n.names[a.Goroutine]; ok {
 		m.Goroutine = n.result.Goroutines[i]
 	}

@@ -1,4 +1,4 @@
-package check
+package narrate
 
 import (
 	"go/ast"

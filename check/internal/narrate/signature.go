@@ -1,4 +1,4 @@
-package check
+package narrate
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// signature tells violations apart. Two executions show the same violation if they
+// Signature tells violations apart. Two executions show the same violation if they
 // end in the same way, with the same message, and at the same places of the
 // source. Numbers in messages are not compared: a failed assertion about 7 is the
 // same with 3. What the places are depends on the outcome:
@@ -22,21 +23,22 @@ import (
 //	livelock           the operations of the loops in which goroutines go round
 //	goroutine leak     where those are that are left
 //	exit               where tests say that they failed; else none, and the message is what was printed
-type signature struct {
+type Signature struct {
 	outcome string
 	message string
 	places  []string // sorted, none twice; in words
-	key     string
+	Key     string   // the same for executions that show the same violation
 }
 
-func (s signature) same(other signature) bool { return s.key == other.key }
+// Same reports whether two executions show the same violation.
+func (s Signature) Same(other Signature) bool { return s.Key == other.Key }
 
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
-// signatureOf describes a violation. The log of a data race must be one for which the
+// SignatureOf describes a violation. The log of a data race must be one for which the
 // earlier access was watched.
-func signatureOf(p *sut.Program, log *sut.Log) signature {
-	s := signature{outcome: log.Outcome.String()}
+func SignatureOf(p *sut.Program, log *sut.Log) Signature {
+	s := Signature{outcome: log.Outcome.String()}
 	var places []place
 	switch log.Outcome {
 	case sut.DataRace:
@@ -55,12 +57,15 @@ func signatureOf(p *sut.Program, log *sut.Log) signature {
 	s.message = strings.TrimSpace(s.message)
 	keys := make([]string, len(places))
 	for i, at := range places {
-		s.places, keys[i] = append(s.places, at.what+shortSource(at.Position)), fmt.Sprint(at.what, at.File, at.Line)
+		s.places = append(s.places, at.what+shortSource(at.Position))
+		keys[i] = fmt.Sprint(at.what, at.File, at.Line)
 	}
 	slices.Sort(s.places)
 	slices.Sort(keys)
 	s.places = slices.Compact(s.places)
-	s.key = fmt.Sprintf("%s %d\n%s\n%s", s.outcome, log.ExitCode, numbers.ReplaceAllString(s.message, "N"), strings.Join(slices.Compact(keys), "\n"))
+	message := numbers.ReplaceAllString(s.message, "N")
+	s.Key = fmt.Sprintf("%s %d\n%s\n%s",
+		s.outcome, log.ExitCode, message, strings.Join(slices.Compact(keys), "\n"))
 	return s
 }
 
@@ -108,10 +113,10 @@ func innermost(p *sut.Program, stack []uint64) []place {
 	return []place{placeAt(p, "", stack[0])}
 }
 
-// lastWords splits standard error into what the program has written, and what the runtime prints
+// crashOutput splits standard error into what the program has written, and what the runtime prints
 // when it ends it: that is last, and begins a line, unless the program has left one unfinished.
 // (It indents the lines of a message.)
-func lastWords(text string) (before, last string) {
+func crashOutput(text string) (before, last string) {
 	text = "\n" + text
 	begin := max(strings.LastIndex(text, "\npanic: "), strings.LastIndex(text, "\nfatal error: "))
 	if begin < 0 {
@@ -120,9 +125,9 @@ func lastWords(text string) (before, last string) {
 	return text[1:max(begin, 1)], text[begin+1:]
 }
 
-// lastWordsFirst is standard error with what the runtime has printed at its beginning.
-func lastWordsFirst(text string) string {
-	before, last := lastWords(text)
+// crashFirst is standard error with what the runtime has printed at its beginning.
+func crashFirst(text string) string {
+	before, last := crashOutput(text)
 	return strings.TrimSpace(last) + printedBefore(before)
 }
 
@@ -138,7 +143,7 @@ func printedBefore(text string) string {
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,
 // and the first call in the program's own code on the stack of the first goroutine.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {
-	_, text = lastWords(text)
+	_, text = crashOutput(text)
 	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
 	message, _, _ = strings.Cut(message, "\n[signal ")
 	_, stack, _ = strings.Cut(stack, "\n")
@@ -196,7 +201,8 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 		case sut.Left:
 			at := placeAt(p, "blocked", e.PC)
 			left[e.Subject] = at
-			if was := last[e.Subject]; was.File != at.File || was.Line != at.Line { // it is in no operation, as in select {}
+			// Where that is another place it is in no operation, as in select {}.
+			if was := last[e.Subject]; was.File != at.File || was.Line != at.Line {
 				last[e.Subject] = at
 			}
 		}
@@ -218,11 +224,55 @@ func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 	if !p.Tests {
 		return log.Message + "\n" + string(log.Stderr), nil
 	}
-	for _, match := range failures.FindAllStringSubmatch(testText(log.Stdout), -1) {
+	for _, match := range failures.FindAllStringSubmatch(TestText(log.Stdout), -1) {
 		at := sut.Position{File: match[1]}
 		if _, err := fmt.Sscan(match[2], &at.Line); err == nil {
 			places = append(places, place{"", at})
 		}
 	}
 	return log.Message, places
+}
+
+// Summary is the signature in the words of a report.
+func (s Signature) Summary() report.Violation {
+	lines := strings.Split(s.message, "\n")
+	message := lines[0]
+	if s.outcome == sut.Exited.String() {
+		message = lines[len(lines)-1] // what it was about is printed last
+	}
+	for _, line := range lines {
+		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok && s.outcome == sut.Panicked.String() {
+			message = nested // in the end the last one of several
+		}
+	}
+	for _, prefix := range []string{"panic: ", "fatal error: "} {
+		message = strings.TrimPrefix(message, prefix)
+	}
+	return report.Violation{Outcome: s.outcome, Message: message, Places: s.places}
+}
+
+// TestMarker precedes what package testing itself says, in the output that is
+// meant for test2json.
+const TestMarker = "\x16"
+
+// TestText is the output of a test binary for people: without the lines that
+// say how far the tests are, and with their results.
+func TestText(stdout []byte) string {
+	var b strings.Builder
+	for i, part := range strings.Split(string(stdout), TestMarker) {
+		if i > 0 && strings.HasPrefix(part, "=== ") {
+			_, part, _ = strings.Cut(part, "\n")
+		} else if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(part)
+	}
+	text := b.String()
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	for _, end := range []string{"FAIL\n", "PASS\n"} {
+		text = strings.TrimSuffix(text, end)
+	}
+	return text
 }

@@ -1,55 +1,19 @@
-package check
+package narrate
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestHolders: who is blocked is shown with who keeps it waiting, and since where.
-func TestHolders(t *testing.T) {
-	p, err := buildProgram("testdata/held", filepath.Join(tree, "held"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("testdata/held/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, want := range map[string]string{
-		"ended":    "lock (mutex 1) at WAITS; main/1, which has ended, has held it since HELD",
-		"itself":   "lock (mutex 1) at WAITS; main itself has held it since HELD",
-		"given on": "lock (mutex 1) at WAITS; main/1 has held it since HELD",
-		"reader":   "wait for the readers of (rwmutex 1) at WAITS; main/1 has held it for reading since HELD",
-		"claimant": "lock for reading (rwmutex 1) at WAITS; main itself has held it for reading since HELD, main/1 has waited to write since CLAIMED",
-		"writer":   "lock for reading (rwmutex 1) at WAITS; main/1 has held it since HELD",
-		"group":    "wait for (wait group 1) at WAITS; its counter is 2",
-	} {
-		for i, line := range strings.Split(string(source), "\n") {
-			if _, mark, ok := strings.Cut(line, "// "+what+": "); ok {
-				want = strings.ReplaceAll(want, strings.ToUpper(mark), fmt.Sprintf("held/main.go:%d", i+1))
-			}
-		}
-		result := check(t, Options{Program: p, Args: []string{what}, Search: untilViolation(dporSearch())})
-		if len(result.Violations) != 1 {
-			t.Errorf("%s: %+v", what, result.Verdict)
-			continue
-		}
-		if got := result.Violations[0].Counterexample.Goroutines[0].Blocked; got != want {
-			t.Errorf("%s: main is blocked in %q, want %q", what, got, want)
-		}
-	}
-}
-
-// TestManyHolders: of many readers some are named, and what unlocks for others takes one of them
+// TestManyOwners: of many readers some are named, and what unlocks for others takes one of them
 // away.
-func TestManyHolders(t *testing.T) {
-	h, lock := newHolders(), uint64(7)
+func TestManyOwners(t *testing.T) {
+	h, lock := newLockOwners(), uint64(7)
 	for reader := range 6 {
 		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: lock}, fmt.Sprint("line ", reader))
 	}
@@ -65,7 +29,7 @@ func TestManyHolders(t *testing.T) {
 
 // TestLooksHoldNothing: who only looks whether a lock is free does not hold it.
 func TestLooksHoldNothing(t *testing.T) {
-	h, mutex, rw := newHolders(), uint64(7), uint64(8)
+	h, mutex, rw := newLockOwners(), uint64(7), uint64(8)
 	look := func(goroutine int, o sut.Operation, lock uint64) {
 		h.take(goroutine, &sut.Event{Operation: o, Access: model.Read, Subject: lock}, "looked")
 	}

@@ -1,4 +1,4 @@
-package check
+package narrate
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// holders tells who holds which locks, and what the counters of wait groups are at: what a
+// lockOwners tells who holds which locks, and what the counters of wait groups are at: what a
 // goroutine that is blocked waits for.
-type holders struct {
-	locks  map[uint64][]holder // by object
-	counts map[uint64]int64    // of wait groups
+type lockOwners struct {
+	locks  map[uint64][]lockOwner // by object
+	counts map[uint64]int64       // of wait groups
 }
 
-// holder is a goroutine that holds a lock.
-type holder struct {
+// lockOwner is a goroutine that holds a lock.
+type lockOwner struct {
 	goroutine int
 	as        role
 	since     string // where it was locked
@@ -32,19 +32,19 @@ const (
 	claimant             // the writer that waits for readers, and whom later ones wait for
 )
 
-func newHolders() holders {
-	return holders{locks: map[uint64][]holder{}, counts: map[uint64]int64{}}
+func newLockOwners() lockOwners {
+	return lockOwners{locks: map[uint64][]lockOwner{}, counts: map[uint64]int64{}}
 }
 
 // take takes the next access. One that only looks at a lock, since that is not free, takes
 // nothing: so goroutines do that find a lock taken in a package where they are not preempted,
 // before they wait for it.
-func (h holders) take(goroutine int, e *sut.Event, since string) {
+func (h lockOwners) take(goroutine int, e *sut.Event, since string) {
 	if looks(e) {
 		return
 	}
 	hold := func(as role) {
-		h.locks[e.Subject] = append(h.locks[e.Subject], holder{goroutine, as, since})
+		h.locks[e.Subject] = append(h.locks[e.Subject], lockOwner{goroutine, as, since})
 	}
 	switch e.Operation {
 	case sut.Lock, sut.TryLock, sut.TryWriteLock:
@@ -76,12 +76,12 @@ func looks(e *sut.Event) bool {
 	return e.Access == model.Read
 }
 
-func (h holders) hasReaders(lock uint64) bool {
-	return slices.ContainsFunc(h.locks[lock], func(x holder) bool { return x.as == reader })
+func (h lockOwners) hasReaders(lock uint64) bool {
+	return slices.ContainsFunc(h.locks[lock], func(x lockOwner) bool { return x.as == reader })
 }
 
 // own makes the writer that was waiting the owner.
-func (h holders) own(lock uint64) {
+func (h lockOwners) own(lock uint64) {
 	for i := range h.locks[lock] {
 		if x := &h.locks[lock][i]; x.as == claimant {
 			x.as = owner
@@ -91,11 +91,11 @@ func (h holders) own(lock uint64) {
 
 // leave takes a reader away. Any goroutine may unlock what another has locked: where it has not
 // locked it itself, one of the others has done so.
-func (h holders) leave(goroutine int, lock uint64) {
+func (h lockOwners) leave(goroutine int, lock uint64) {
 	list := h.locks[lock]
-	i := slices.IndexFunc(list, func(x holder) bool { return x.as == reader && x.goroutine == goroutine })
+	i := slices.IndexFunc(list, func(x lockOwner) bool { return x.as == reader && x.goroutine == goroutine })
 	if i < 0 {
-		i = slices.IndexFunc(list, func(x holder) bool { return x.as == reader })
+		i = slices.IndexFunc(list, func(x lockOwner) bool { return x.as == reader })
 	}
 	if i >= 0 {
 		h.locks[lock] = slices.Delete(list, i, i+1)
@@ -104,7 +104,7 @@ func (h holders) leave(goroutine int, lock uint64) {
 
 // why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a
 // count. It is empty where that is not known.
-func (h holders) why(waiting int, e *sut.Event, nameOf func(int) string) string {
+func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) string {
 	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
 		return fmt.Sprintf("its counter is %d", count)
 	}
@@ -123,11 +123,13 @@ func (h holders) why(waiting int, e *sut.Event, nameOf func(int) string) string 
 	return strings.Join(said, ", ")
 }
 
-func (x holder) say(name string, itself bool) string {
+func (x lockOwner) say(name string, itself bool) string {
 	if itself {
 		name += " itself"
 	}
-	does := map[role]string{owner: "has held it", reader: "has held it for reading", claimant: "has waited to write"}[x.as]
+	does := map[role]string{
+		owner: "has held it", reader: "has held it for reading", claimant: "has waited to write",
+	}[x.as]
 	if x.since == "" {
 		return name + " " + does
 	}
@@ -140,13 +142,13 @@ func (n *narrator) hold(goroutine int, e *sut.Event) {
 	if at, ok := n.own(e); ok {
 		since = shortSource(at)
 	}
-	n.holders.take(goroutine, e, since)
+	n.locks.take(goroutine, e, since)
 }
 
 // because is the end of the sentence that says what a goroutine is blocked in: who keeps it
 // waiting.
 func (n *narrator) because(waiting int, e *sut.Event) string {
-	why := n.holders.why(waiting, e, func(goroutine int) string {
+	why := n.locks.why(waiting, e, func(goroutine int) string {
 		name := n.result.Goroutines[goroutine].Name
 		if n.ended[goroutine] {
 			name += ", which has ended,"

@@ -1,4 +1,4 @@
-package check
+package narrate
 
 import (
 	"fmt"
@@ -59,7 +59,8 @@ func roundOf(operations []sut.Event) []sut.Event {
 }
 
 func sameOperation(a, b sut.Event) bool {
-	return a.Kind == b.Kind && a.Operation == b.Operation && a.PC == b.PC && (a.Kind == sut.Stepped || a.Subject == b.Subject)
+	return a.Kind == b.Kind && a.Operation == b.Operation && a.PC == b.PC &&
+		(a.Kind == sut.Stepped || a.Subject == b.Subject)
 }
 
 // loopPlaces is where the loops of a livelock are: the places of their operations.

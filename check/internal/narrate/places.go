@@ -1,0 +1,41 @@
+package narrate
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// LastPlace is where in the program its last operations are. Of one in the standard library it is
+// the call of that.
+func LastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
+	for i := range slices.Backward(events) {
+		e := &events[i]
+		if e.Kind != sut.Stepped && e.Kind != sut.Accessed {
+			continue
+		}
+		if at, ok := programPlace(p, e); ok {
+			return at, true
+		}
+	}
+	return sut.Position{}, false
+}
+
+// programPlace is where an operation is in the program or in a module that it uses, but not in
+// the standard library; false if it is called from there alone.
+func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
+	at, ok := p.Position(e.PC)
+	if ok && (p.IsOwn(at) || p.Module(at) != "") {
+		return at, true
+	}
+	return p.Position(e.Open)
+}
+
+// Innermost is the first call on a stack in the program's own code, or the first of all.
+func Innermost(p *sut.Program, stack []uint64) (sut.Position, bool) {
+	list := innermost(p, stack)
+	if len(list) == 0 {
+		return sut.Position{}, false
+	}
+	return list[0].Position, true
+}
