@@ -125,7 +125,7 @@ cases: setup build
 	scripts/beside-load.sh $(GO) test ./cmd/tandem -run 'TestScripts/($(subst $() $(),|,$(CASES)))$$' \
 		-count=$(or $(TIMES),50) -timeout 24h
 	scripts/beside-load.sh $(GO) test ./check \
-		-run 'Livelocks|TestHolders|TestLeaks|TestDelays' -count=$(or $(TIMES),50) -timeout 24h
+		-run 'Livelocks|TestLockOwners|TestLeaks|TestDelays' -count=$(or $(TIMES),50) -timeout 24h
 	scripts/beside-load.sh $(GO) test ./sut -run TestPendingResume -count=$(or $(TIMES),50) -timeout 24h
 
 kills: setup build

@@ -98,7 +98,7 @@ type Options struct {
 	CheckpointBytes int64
 	// Kept has the answers of the peers in earlier checks, and those of this one are kept there;
 	// nil: none are. A saved run that is gone on with does without.
-	Kept *KeptCache
+	Kept *AnswerFile
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(Progress)
 
@@ -314,7 +314,7 @@ type run struct {
 	started    time.Time
 	told       time.Time // when Progress last was
 	violations []*violation
-	unclaimed  []*finding // violations that were run ahead of the search, when it was interrupted
+	unclaimed  []*result // violations that were run ahead of the search, when it was interrupted
 	// kind says which executions are alike: the first of each kind is judged, those of kind ""
 	// are not. With nil, violations are told apart as far as they are looked for.
 	kind func(*sut.Log, explore.Outcome) string

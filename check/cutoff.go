@@ -44,7 +44,7 @@ func (r *run) logLimit() string {
 }
 
 // noteLimit takes over which limit cut an execution off, unless one of the same kind has.
-func (r *run) noteLimit(f *finding) {
+func (r *run) noteLimit(f *result) {
 	if f.limit == "" || strings.Contains(r.limited, f.limit) {
 		return
 	}

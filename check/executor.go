@@ -78,8 +78,8 @@ func (x *executor) interrupt() {
 	x.worker.Interrupt()
 }
 
-// finding is what somebody may want to know of an execution, beside that it was.
-type finding struct {
+// result is what somebody may want to know of an execution, beside that it was.
+type result struct {
 	kind        string     // what is to be judged; "" if nothing is
 	kept        *violation // the execution, unless one of its kind has been reported
 	isViolation bool
@@ -91,7 +91,7 @@ type finding struct {
 
 // execute runs a schedule of the search. The execution is in the memory of the translator. Findings
 // of known kinds need not be kept. The first of a check is one of those that are run twice more.
-func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (explore.Execution, *finding, error) {
+func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (explore.Execution, *result, error) {
 	x.counts = Counts{}
 	checked := sampled(schedule, x.run.options.SelfCheck) || first && x.run.options.SelfCheck > 0
 	s := x.translator.Schedule(schedule)
@@ -116,7 +116,7 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 		return explore.Execution{}, nil, err
 	}
 	f, err := x.find(log, execution.Outcome, known)
-	if f.checked, f.counts = checked, x.counts; f == (finding{}) {
+	if f.checked, f.counts = checked, x.counts; f == (result{}) {
 		return execution, nil, err
 	}
 	return execution, &f, err
@@ -166,8 +166,8 @@ func sampled(s explore.Schedule, n int) bool {
 }
 
 // find returns what there is to know of an execution. The log may be invalid afterwards.
-func (x *executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (finding, error) {
-	var f finding
+func (x *executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (result, error) {
+	var f result
 	if outcome == explore.StepLimit {
 		if limit, whole := x.run.limit(log); !known(cutOff + limit) {
 			f.limit, f.limited = limit, whole
@@ -185,7 +185,7 @@ func (x *executor) find(log *sut.Log, outcome explore.Outcome, known func(kind s
 }
 
 // classify determines the kind of an execution. If that takes others, it keeps this one.
-func (x *executor) classify(log *sut.Log, outcome explore.Outcome, f *finding) (kept *violation, err error) {
+func (x *executor) classify(log *sut.Log, outcome explore.Outcome, f *result) (kept *violation, err error) {
 	f.isViolation = outcome.Violation()
 	switch {
 	case x.run.kind != nil:
@@ -217,7 +217,7 @@ func (x *executor) keep(log *sut.Log) *violation {
 }
 
 // account takes an execution over into the result, in the order of the search.
-func (r *run) account(f *finding) error {
+func (r *run) account(f *result) error {
 	if f == nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (r *run) account(f *finding) error {
 }
 
 // consider keeps an execution if it is a violation that somebody wants to see.
-func (r *run) consider(f *finding) error {
+func (r *run) consider(f *result) error {
 	switch {
 	case r.judge == nil:
 		r.collect(f, 1)

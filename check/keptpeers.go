@@ -54,7 +54,7 @@ func (d *keptPeers) same(description string) error {
 }
 
 // openKept opens the cache that is kept; nil if there is none.
-func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*KeptCache, error) {
+func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*AnswerFile, error) {
 	file, config := r.Cache, r.Config
 	switch {
 	case file == "":
@@ -72,5 +72,5 @@ func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any
 		return nil, err
 	}
 	failed := func(err error) { say("%v; the check goes on", err) }
-	return OpenKeptCache(file, string(text), masks, d.same, failed)
+	return OpenAnswerFile(file, string(text), masks, d.same, failed)
 }

@@ -18,8 +18,8 @@ type part struct {
 	executions int
 	outcomes   map[explore.Outcome]int
 	counts     Counts
-	findings   []*finding // but for those that are nothing but counts, in order
-	failed     bool       // nobody can go on with it, and the search is to find out why
+	results    []*result // but for those that are nothing but counts, in order
+	failed     bool      // nobody can go on with it, and the search is to find out why
 
 	// mu:
 	state   jobState
@@ -75,17 +75,17 @@ func (t *part) explore(x *executor, p *pool) {
 }
 
 // note takes the result of an execution, and reports whether the search may end with it.
-func (t *part) note(outcome explore.Outcome, f *finding) (ends bool) {
+func (t *part) note(outcome explore.Outcome, f *result) (ends bool) {
 	t.executions++
 	t.outcomes[outcome]++
 	if f == nil {
 		return false
 	}
-	if f.limit != "" && slices.ContainsFunc(t.findings, func(other *finding) bool { return other.limit == f.limit }) {
+	if f.limit != "" && slices.ContainsFunc(t.results, func(other *result) bool { return other.limit == f.limit }) {
 		f.limit, f.limited = "", ""
 	}
 	if f.kind != "" || f.limit != "" {
-		t.findings = append(t.findings, f)
+		t.results = append(t.results, f)
 		return f.kept != nil
 	}
 	t.counts.add(f.counts)
@@ -137,7 +137,7 @@ func (p *pool) join(j *job) bool {
 
 // accountAll takes what was found in a part over into the result.
 func (p *pool) accountAll(t *part) error {
-	for _, f := range t.findings {
+	for _, f := range t.results {
 		if err := p.account(f); err != nil {
 			return err
 		}
@@ -184,18 +184,18 @@ func (p *parts) inVain(t *part) {
 	delete(p.all, t.Subtree)
 	p.vain.InVain += t.executions
 	p.vain.add(t.counts)
-	for _, f := range t.findings {
+	for _, f := range t.results {
 		p.vain.add(f.counts)
 	}
 }
 
 // rest drops all that are left, and returns what they have found.
-func (p *parts) rest() (findings []*finding) {
+func (p *parts) rest() (results []*result) {
 	for _, t := range p.all {
 		p.inVain(t)
-		findings = append(findings, t.findings...)
+		results = append(results, t.results...)
 	}
-	return findings
+	return results
 }
 
 func (p *parts) add(t *part) {

@@ -10,15 +10,15 @@ import (
 // order, and the part rests where that may end the search.
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
-	for i, f := range []*finding{
+	for i, f := range []*result{
 		nil, {checked: true, counts: Counts{PeerCounts: PeerCounts{Hits: 2}}}, {limit: "depth", limited: "depth, here"},
 		{limit: "depth", limited: "depth, there", counts: Counts{PeerCounts: PeerCounts{Misses: 3}}}, {kind: "known", isViolation: true},
 	} {
 		if p.note(explore.Completed, f) {
-			t.Errorf("the part rests after finding %d", i)
+			t.Errorf("the part rests after result %d", i)
 		}
 	}
-	if !p.note(explore.Deadlock, &finding{kind: "new", kept: &violation{}}) {
+	if !p.note(explore.Deadlock, &result{kind: "new", kept: &violation{}}) {
 		t.Error("the part goes on after a violation that nobody knew")
 	}
 	if p.executions != 6 || p.outcomes[explore.Completed] != 5 || p.outcomes[explore.Deadlock] != 1 {
@@ -27,8 +27,8 @@ func TestPartNotes(t *testing.T) {
 	if p.counts.Hits != 2 || p.counts.SelfChecked != 1 || p.counts.Misses != 3 {
 		t.Errorf("%+v is counted", p.counts)
 	}
-	if len(p.findings) != 3 || p.findings[0].limited != "depth, here" || p.findings[1].kind != "known" || p.findings[2].kind != "new" {
-		t.Errorf("%d findings are kept", len(p.findings))
+	if len(p.results) != 3 || p.results[0].limited != "depth, here" || p.results[1].kind != "known" || p.results[2].kind != "new" {
+		t.Errorf("%d results are kept", len(p.results))
 	}
 }
 
@@ -39,7 +39,7 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part
 	for range 4 {
-		t := &part{Subtree: &explore.Subtree{}, executions: 1, findings: []*finding{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
+		t := &part{Subtree: &explore.Subtree{}, executions: 1, results: []*result{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
 		p.add(t)
 		all = append(all, t)
 	}
@@ -66,7 +66,7 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	if len(p.all) != 3 || p.vain.InVain != 1 || p.vain.Hits != 1 {
 		t.Errorf("%d parts are left, %+v is counted", len(p.all), p.vain)
 	}
-	if findings := p.rest(); len(findings) != 3 || p.vain.InVain != 4 {
-		t.Errorf("%d findings are left, %d executions were in vain", len(findings), p.vain.InVain)
+	if results := p.rest(); len(results) != 3 || p.vain.InVain != 4 {
+		t.Errorf("%d results are left, %d executions were in vain", len(results), p.vain.InVain)
 	}
 }

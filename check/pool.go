@@ -39,8 +39,8 @@ type pool struct {
 	taken     bool      // the search is being advanced, or divided
 	foreseen  bool      // there is nothing more for the others to do, before something is reported to it
 	parts     parts
-	seen      map[string]bool // kinds of findings that have been reported
-	early     early
+	seen      map[string]bool // kinds of results that have been reported
+	ahead     speculation
 	over      bool
 	err       error
 }
@@ -64,7 +64,7 @@ type job struct {
 // done is what came of a job.
 type done struct {
 	execution explore.Execution
-	finding   *finding
+	result    *result
 	err       error
 }
 
@@ -77,7 +77,7 @@ const (
 )
 
 func newPool(r *run) *pool {
-	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, early: newEarly(), parts: newParts()}
+	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, ahead: newSpeculation(), parts: newParts()}
 	p.work.L = &p.mu
 	return p
 }
@@ -149,11 +149,11 @@ func (p *pool) serve(x *executor) {
 		if x.talk != nil {
 			x.talk.Expect(j.forecast)
 		}
-		j.execution, j.finding, j.err = x.execute(j.schedule, j.first, p.known)
+		j.execution, j.result, j.err = x.execute(j.schedule, j.first, p.known)
 	}
 }
 
-// known reports whether a finding of a kind has been reported: others need not be kept.
+// known reports whether a result of a kind has been reported: others need not be kept.
 func (p *pool) known(kind string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func (p *pool) finished(x *executor, j *job) {
 	if j.asked && p.leader == x && !p.taken {
 		return // it is reported by this executor next, since no other one leads
 	}
-	p.early.keep(j, x)
+	p.ahead.keep(j, x)
 	if j.asked {
 		p.changed()
 	}
@@ -194,7 +194,7 @@ func (p *pool) next(x *executor, ran *job, explored *part) (*job, *part) {
 			}
 			continue
 		}
-		if j := p.early.pop(); j != nil {
+		if j := p.ahead.pop(); j != nil {
 			p.begin(x, j)
 			return j, nil
 		}
@@ -205,16 +205,16 @@ func (p *pool) next(x *executor, ran *job, explored *part) (*job, *part) {
 		if !p.taken && !p.foreseen {
 			p.foresee()
 		} else {
-			p.linger(x)
+			p.waitForWork(x)
 		}
 	}
 	return nil, nil
 }
 
-// linger waits for a change. The caller holds mu, but not meanwhile. To begin with it does not
+// waitForWork waits for a change. The caller holds mu, but not meanwhile. To begin with it does not
 // give up its processor, if each executor has one: most changes come soon, and to wake somebody
 // up takes as long as an execution.
-func (p *pool) linger(x *executor) {
+func (p *pool) waitForWork(x *executor) {
 	seen := p.changes.Load()
 	p.idle.Add(1)
 	defer p.idle.Add(-1)
@@ -251,7 +251,7 @@ func (p *pool) due() bool {
 // leads reports whether an executor is the one to advance the search: the one that did so last, in
 // the caches of whose processor it is, unless there is nothing else to do. The caller holds mu.
 func (p *pool) leads(x *executor) bool {
-	return p.leader == nil || p.leader == x || p.leader.waiting || p.early.idle()
+	return p.leader == nil || p.leader == x || p.leader.waiting || p.ahead.idle()
 }
 
 // begin has an executor run a job. The caller holds mu.
@@ -316,7 +316,7 @@ func (p *pool) ask() bool {
 		p.finish(nil)
 		return false
 	}
-	if p.asked = p.early.remove(&schedule); p.asked == nil {
+	if p.asked = p.ahead.remove(&schedule); p.asked == nil {
 		p.asked, p.run.begun = &job{schedule: schedule, first: !p.run.begun}, true
 	} else if p.asked.state != queued {
 		p.run.counts.Ahead++
@@ -345,7 +345,7 @@ func (p *pool) foresee() {
 func (p *pool) forecast() {
 	p.mu.Lock()
 	n := len(p.executors)
-	unused, missing, room := p.parts.clear(), p.early.missing(n), p.parts.room(n)
+	unused, missing, room := p.parts.clear(), p.ahead.missing(n), p.parts.room(n)
 	p.mu.Unlock()
 	if n == 1 {
 		return
@@ -360,7 +360,7 @@ func (p *pool) forecast() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.early.add(jobs)
+	p.ahead.add(jobs)
 	p.parts.add(found)
 	if p.foreseen = len(jobs) == 0 && found == nil; !p.foreseen {
 		p.changed()
@@ -375,7 +375,7 @@ func (p *pool) report(j *job) bool {
 	}
 	err := j.err
 	if err == nil {
-		err = p.account(j.finding)
+		err = p.account(j.result)
 	}
 	if err == nil {
 		err = p.run.report(j.execution)
@@ -388,13 +388,13 @@ func (p *pool) report(j *job) bool {
 	p.run.saver.settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.early.recycle(j)
+	p.ahead.recycle(j)
 	p.asked, p.foreseen = nil, false
 	return true
 }
 
-// account takes a finding over into the result.
-func (p *pool) account(f *finding) error {
+// account takes a result over into the result.
+func (p *pool) account(f *result) error {
 	if f == nil {
 		return nil
 	}

@@ -147,7 +147,7 @@ func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
 // as many as were looked for, each once.
 func TestRunAheadOfTheEnd(t *testing.T) {
 	a, b, c := &violation{}, &violation{}, &violation{}
-	ahead := []*finding{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}}, {kind: "c", kept: c}}
+	ahead := []*result{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}}, {kind: "c", kept: c}}
 	for name, test := range map[string]struct {
 		most  int
 		found []*violation

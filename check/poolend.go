@@ -76,17 +76,17 @@ func (p *pool) wait() error {
 	} else if p.err == nil {
 		r.executor.renew()
 	}
-	findings := p.parts.rest()
+	results := p.parts.rest()
 	r.vain.add(p.parts.vain)
 	r.counts.InVain += p.parts.vain.InVain
-	for _, j := range p.early.rest(p.asked) {
+	for _, j := range p.ahead.rest(p.asked) {
 		r.counts.InVain++
-		if f := j.finding; f != nil {
+		if f := j.result; f != nil {
 			r.vain.add(f.counts)
-			findings = append(findings, f)
+			results = append(results, f)
 		}
 	}
-	for _, f := range findings {
+	for _, f := range results {
 		if r.ctx.Err() != nil && f.isViolation && f.kept != nil && r.judge == nil {
 			r.unclaimed = append(r.unclaimed, f)
 		}

@@ -212,7 +212,7 @@ func (r *run) recall(saved savedViolation) error {
 	if err != nil {
 		return err
 	}
-	f := &finding{kept: v}
+	f := &result{kept: v}
 	if r.options.Violations > 1 {
 		var s narrate.Signature
 		if s, err = r.executor.signature(&v.log); err != nil {

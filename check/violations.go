@@ -36,7 +36,7 @@ func (r *run) report(x explore.Execution) error {
 }
 
 // collect keeps a violation, if none of its kind has been.
-func (r *run) collect(f *finding, executions int) {
+func (r *run) collect(f *result, executions int) {
 	if r.options.Violations <= 1 {
 		if len(r.violations) == 0 {
 			r.violations = append(r.violations, f.kept)

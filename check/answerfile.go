@@ -14,11 +14,11 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// KeptCache is a file in which the answers of the peers are kept between checks: what one check
+// AnswerFile is a file in which the answers of the peers are kept between checks: what one check
 // has asked the next one need not. Each answer is appended as soon as it is there, so that a
 // check that is killed leaves all but the last of them. The file is locked while there is a
-// KeptCache of it, which is used by one check.
-type KeptCache struct {
+// AnswerFile of it, which is used by one check.
+type AnswerFile struct {
 	path   string
 	file   *os.File
 	end    int64 // of what is whole
@@ -27,17 +27,17 @@ type KeptCache struct {
 	broken bool // nothing more can be kept
 }
 
-// OpenKeptCache opens the file, or makes it with a description of the peers. Of a file that is
+// OpenAnswerFile opens the file, or makes it with a description of the peers. Of a file that is
 // there, same says whether its description is that of the present peers: an error of it is
 // returned. Masks are the rules of the check; answers that others have let differ may contradict
 // each other. A record at the end that is not whole is cut off. Failed is told once if answers
 // cannot be kept any more.
-func OpenKeptCache(path, description string, masks []iocache.Mask, same func(description string) error, failed func(error)) (*KeptCache, error) {
+func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(description string) error, failed func(error)) (*AnswerFile, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
 	}
-	k := &KeptCache{path: path, file: file, cache: driver.RoomyCache(masks), failed: failed}
+	k := &AnswerFile{path: path, file: file, cache: driver.RoomyCache(masks), failed: failed}
 	if err := k.open(description, same); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)
@@ -45,7 +45,7 @@ func OpenKeptCache(path, description string, masks []iocache.Mask, same func(des
 	return k, nil
 }
 
-// DescriptionOf returns the description in a file that OpenKeptCache has made.
+// DescriptionOf returns the description in a file that OpenAnswerFile has made.
 func DescriptionOf(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func DescriptionOf(path string) (string, error) {
 	return reader.Description, nil
 }
 
-func (k *KeptCache) open(description string, same func(string) error) error {
+func (k *AnswerFile) open(description string, same func(string) error) error {
 	if err := fileutil.TryLock(k.file); err != nil {
 		if errors.Is(err, fileutil.ErrLocked) {
 			return errors.New("another check uses it: wait for its end, or name another file")
@@ -106,7 +106,7 @@ func (k *KeptCache) open(description string, same func(string) error) error {
 
 // cutOff removes a record at the end that is not whole. What is followed by others is no end: then
 // the file is damaged, and left as it is.
-func (k *KeptCache) cutOff(wrong *iocache.FileError) error {
+func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 	tail, err := io.ReadAll(io.LimitReader(io.NewSectionReader(k.file, k.end, 1<<62), maxTail+1))
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (k *KeptCache) cutOff(wrong *iocache.FileError) error {
 const maxTail = 1 << 30 // bytes
 
 // read goes through the file, and returns the end of what is whole.
-func (k *KeptCache) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {
+func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {
 	reader, err := iocache.NewReader(bufio.NewReader(io.NewSectionReader(k.file, 0, 1<<62)))
 	if err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func (k *KeptCache) read(same func(string) error, each func(iocache.Entry) error
 }
 
 // record keeps an answer.
-func (k *KeptCache) record(e iocache.Entry) {
+func (k *AnswerFile) record(e iocache.Entry) {
 	if k.broken {
 		return
 	}
@@ -157,7 +157,7 @@ func (k *KeptCache) record(e iocache.Entry) {
 }
 
 // fail gives up keeping.
-func (k *KeptCache) fail(err error) {
+func (k *AnswerFile) fail(err error) {
 	k.broken = true
 	if k.failed != nil {
 		k.failed(fmt.Errorf("keeping the answers of the peers in %s: %w", k.path, err))
@@ -166,7 +166,7 @@ func (k *KeptCache) fail(err error) {
 
 // follow keeps an answer that was recorded in another cache than the one that is kept, unless it
 // is there.
-func (k *KeptCache) follow(other *iocache.Cache, e iocache.Entry) {
+func (k *AnswerFile) follow(other *iocache.Cache, e iocache.Entry) {
 	if k.broken {
 		return
 	}
@@ -180,7 +180,7 @@ func (k *KeptCache) follow(other *iocache.Cache, e iocache.Entry) {
 }
 
 // append writes what is whole or not there at all.
-func (k *KeptCache) append(data []byte) error {
+func (k *AnswerFile) append(data []byte) error {
 	if _, err := k.file.WriteAt(data, k.end); err != nil {
 		return errors.Join(err, k.file.Truncate(k.end))
 	}
@@ -189,7 +189,7 @@ func (k *KeptCache) append(data []byte) error {
 }
 
 // Close has all that was kept on disk, and gives the file free.
-func (k *KeptCache) Close() error {
+func (k *AnswerFile) Close() error {
 	if err := errors.Join(k.file.Sync(), k.file.Close()); err != nil {
 		return fmt.Errorf("the cache that is kept in %s: %w", k.path, err)
 	}
@@ -197,14 +197,14 @@ func (k *KeptCache) Close() error {
 }
 
 // keepAnswers has a driver begin with the answers that are kept, and keep others.
-func keepAnswers(d *driver.Driver, k *KeptCache) {
+func keepAnswers(d *driver.Driver, k *AnswerFile) {
 	d.Adopt(k.cache, "they are kept in "+k.path)
 	d.OnRecord(k.record)
 }
 
 // keepOn has a driver, which goes on with the answers of a saved run, keep these and others. The
 // file may have more already: what was answered after the run was last saved.
-func keepOn(d *driver.Driver, k *KeptCache, o *Options) error {
+func keepOn(d *driver.Driver, k *AnswerFile, o *Options) error {
 	o.limit(k.cache)
 	d.OnRecord(func(e iocache.Entry) { k.follow(d.Cache(), e) })
 	// When each answer was recorded: later ones may have cut the ways to earlier ones.

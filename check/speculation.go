@@ -5,9 +5,9 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// early holds the executions that a search will ask for, before it does. The pool's mu
+// speculation holds the executions that a search will ask for, before it does. The pool's mu
 // guards it.
-type early struct {
+type speculation struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one first; others may be among them
 	bytes int             // of what is kept
@@ -22,15 +22,15 @@ const (
 	cached   = 8 << 20
 )
 
-func newEarly() early { return early{jobs: map[uint64]*job{}} }
+func newSpeculation() speculation { return speculation{jobs: map[uint64]*job{}} }
 
 // missing is how many jobs are to be queued for so many executors: none as long as there are
 // some, or so much has been run that the search will not get there soon.
-func (e *early) missing(executors int) int {
-	if len(e.queue) >= executors || e.bytes >= cached*executors {
+func (s *speculation) missing(executors int) int {
+	if len(s.queue) >= executors || s.bytes >= cached*executors {
 		return 0
 	}
-	return max(0, min(enough*executors-len(e.queue), farAhead*executors-len(e.jobs)))
+	return max(0, min(enough*executors-len(s.queue), farAhead*executors-len(s.jobs)))
 }
 
 // newJobs makes jobs, in the order of the list.
@@ -43,73 +43,73 @@ func newJobs(list []explore.Schedule) []*job {
 }
 
 // add queues jobs.
-func (e *early) add(jobs []*job) {
+func (s *speculation) add(jobs []*job) {
 	for _, j := range jobs {
-		if e.jobs[j.hash] == nil {
-			e.jobs[j.hash], e.queue = j, append(e.queue, j)
+		if s.jobs[j.hash] == nil {
+			s.jobs[j.hash], s.queue = j, append(s.queue, j)
 		}
 	}
 }
 
 // pop returns the next job that waits for an executor; nil if there is none.
-func (e *early) pop() *job {
-	if e.idle() {
+func (s *speculation) pop() *job {
+	if s.idle() {
 		return nil
 	}
-	j := e.queue[0]
-	e.queue = e.queue[1:]
+	j := s.queue[0]
+	s.queue = s.queue[1:]
 	return j
 }
 
 // idle reports whether no job waits for an executor.
-func (e *early) idle() bool {
-	for len(e.queue) > 0 && e.queue[0].state != queued {
-		e.queue = e.queue[1:]
+func (s *speculation) idle() bool {
+	for len(s.queue) > 0 && s.queue[0].state != queued {
+		s.queue = s.queue[1:]
 	}
-	return len(e.queue) == 0
+	return len(s.queue) == 0
 }
 
 // remove takes out the job with a schedule; nil if there is none.
-func (e *early) remove(s *explore.Schedule) *job {
-	if len(e.jobs) == 0 {
+func (s *speculation) remove(schedule *explore.Schedule) *job {
+	if len(s.jobs) == 0 {
 		return nil
 	}
-	hash := s.Hash()
-	j := e.jobs[hash]
-	if j == nil || !j.schedule.Equal(s) {
+	hash := schedule.Hash()
+	j := s.jobs[hash]
+	if j == nil || !j.schedule.Equal(schedule) {
 		return nil
 	}
-	delete(e.jobs, hash)
-	e.bytes -= j.bytes
+	delete(s.jobs, hash)
+	s.bytes -= j.bytes
 	return j
 }
 
 // keep keeps what an executor has run, which gets other memory for what it runs next.
-func (e *early) keep(j *job, x *executor) {
+func (s *speculation) keep(j *job, x *executor) {
 	j.memory, x.translator = x.translator, &translate.Translator{}
-	if last := len(e.free) - 1; last >= 0 {
-		e.free, x.translator = e.free[:last], e.free[last]
+	if last := len(s.free) - 1; last >= 0 {
+		s.free, x.translator = s.free[:last], s.free[last]
 	}
 	if j.asked {
 		return // it has been taken out
 	}
 	j.bytes = j.memory.Size()
-	e.bytes += j.bytes
+	s.bytes += j.bytes
 }
 
 // recycle takes the memory of a job that nobody will ask for any more.
-func (e *early) recycle(j *job) {
+func (s *speculation) recycle(j *job) {
 	if j.memory != nil {
-		e.free = append(e.free, j.memory)
+		s.free = append(s.free, j.memory)
 	}
 }
 
 // rest lists what has been run and not reported.
-func (e *early) rest(asked *job) (list []*job) {
+func (s *speculation) rest(asked *job) (list []*job) {
 	if asked != nil && asked.part == nil && asked.state == finished && asked.err == nil {
 		list = append(list, asked)
 	}
-	for _, j := range e.jobs {
+	for _, j := range s.jobs {
 		if j.state == finished && j.err == nil {
 			list = append(list, j)
 		}

@@ -10,7 +10,7 @@ import (
 // TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
 // was reported is used again.
 func TestEarlyMemory(t *testing.T) {
-	e := newEarly()
+	e := newSpeculation()
 	x := &executor{translator: &translate.Translator{}}
 	mine := x.translator
 	j := &job{}
@@ -27,7 +27,7 @@ func TestEarlyMemory(t *testing.T) {
 // TestEarlyInOrder: what the search asks for first is run first, but for what it has asked for by
 // then.
 func TestEarlyInOrder(t *testing.T) {
-	e := newEarly()
+	e := newSpeculation()
 	e.add(newJobs([]explore.Schedule{{Seed: 1}, {Seed: 2}, {Seed: 3}}))
 	second := &explore.Schedule{Seed: 2}
 	if j := e.remove(second); j == nil {
@@ -51,7 +51,7 @@ func TestEarlyInOrder(t *testing.T) {
 // TestEarlyIsBounded: where so many are queued or kept, or so much is, that the search will not
 // get there soon, no more are queued.
 func TestEarlyIsBounded(t *testing.T) {
-	e := newEarly()
+	e := newSpeculation()
 	if got := e.missing(2); got != 2*enough {
 		t.Errorf("at first %d are missing, want %d", got, 2*enough)
 	}

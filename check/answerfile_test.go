@@ -18,9 +18,9 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-func openKept(t testing.TB, path string) *KeptCache {
+func openKept(t testing.TB, path string) *AnswerFile {
 	t.Helper()
-	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(err error) { t.Error(err) })
+	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,9 @@ func isThese(description string) error {
 	return nil
 }
 
-// TestKeptCache: with the answers of a first check, a second one gives the same verdict without any
-// peer, though their time and random numbers are not chosen.
-func TestKeptCache(t *testing.T) {
+// TestAnswerFile: with the answers of a first check, a second one gives the same verdict without
+// any peer, though their time and random numbers are not chosen.
+func TestAnswerFile(t *testing.T) {
 	for _, e := range []example{httpGet, scpTo} {
 		t.Run(e.String(), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "kept")
@@ -65,8 +65,8 @@ func TestKeptCache(t *testing.T) {
 	}
 }
 
-// TestKeptCacheGrows: what is new is asked of the peers, and kept with the rest.
-func TestKeptCacheGrows(t *testing.T) {
+// TestAnswerFileGrows: what is new is asked of the peers, and kept with the rest.
+func TestAnswerFileGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	var misses [3]int
 	for i, requests := range []string{"1", "2", "2"} {
@@ -87,10 +87,10 @@ func TestKeptCacheGrows(t *testing.T) {
 	}
 }
 
-// TestKeptCacheOfResumedRun: a check that goes on keeps what one that is not interrupted does,
+// TestAnswerFileOfResumedRun: a check that goes on keeps what one that is not interrupted does,
 // byte for byte: also where more was kept than the run that was saved has, and where the file is
 // gone.
-func TestKeptCacheOfResumedRun(t *testing.T) {
+func TestAnswerFileOfResumedRun(t *testing.T) {
 	dir := t.TempDir()
 	kept, saved := filepath.Join(dir, "kept"), filepath.Join(dir, "run")
 	start := func(executions int, saving *Saving, path string) conclusion {
@@ -126,12 +126,12 @@ func TestKeptCacheOfResumedRun(t *testing.T) {
 	}
 }
 
-// TestKeptCacheOfAnotherRun: answers that contradict those of the run are left as they are, and
+// TestAnswerFileOfAnotherRun: answers that contradict those of the run are left as they are, and
 // the check goes on.
-func TestKeptCacheOfAnotherRun(t *testing.T) {
+func TestAnswerFileOfAnotherRun(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	var said []string
-	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(err error) { said = append(said, err.Error()) })
+	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) { said = append(said, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +167,12 @@ func keptFile(t *testing.T) (path string, whole []byte, ends map[int]bool) {
 	return path, read(t, path), ends
 }
 
-// TestTruncatedKeptCache cuts the file off at every byte: what is whole is kept, and gone on with.
-func TestTruncatedKeptCache(t *testing.T) {
+// TestTruncatedAnswerFile cuts the file off at every byte: what is whole is kept, and gone on with.
+func TestTruncatedAnswerFile(t *testing.T) {
 	path, whole, ends := keptFile(t)
 	for length := range len(whole) {
 		write(t, path, whole[:length])
-		k, err := OpenKeptCache(path, "these peers", nil, isThese, nil)
+		k, err := OpenAnswerFile(path, "these peers", nil, isThese, nil)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", length, err)
 		}
@@ -192,15 +192,15 @@ func TestTruncatedKeptCache(t *testing.T) {
 	}
 }
 
-// TestDamagedKeptCache flips bits in the middle: that is an error that names the file, and loses
+// TestDamagedAnswerFile flips bits in the middle: that is an error that names the file, and loses
 // nothing.
-func TestDamagedKeptCache(t *testing.T) {
+func TestDamagedAnswerFile(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	for at := range len(whole) - 20 { // the last record may be torn
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1 << (at % 8)
 		write(t, path, damaged)
-		if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		if left := read(t, path); !bytes.Equal(left, damaged) {
@@ -209,28 +209,28 @@ func TestDamagedKeptCache(t *testing.T) {
 	}
 }
 
-// TestKeptCacheIsOfOneCheck: it is locked, and for the same peers.
-func TestKeptCacheIsOfOneCheck(t *testing.T) {
+// TestAnswerFileIsOfOneCheck: it is locked, and for the same peers.
+func TestAnswerFileIsOfOneCheck(t *testing.T) {
 	path, _, _ := keptFile(t)
 	k := openKept(t, path)
-	if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
+	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	k.Close()
 	others := errors.New("these are others")
-	if _, err := OpenKeptCache(path, "those peers", nil, func(string) error { return others }, nil); !errors.Is(err, others) {
+	if _, err := OpenAnswerFile(path, "those peers", nil, func(string) error { return others }, nil); !errors.Is(err, others) {
 		t.Errorf("opened for other peers: %v", err)
 	}
-	if _, err := OpenKeptCache(t.TempDir(), "these peers", nil, isThese, nil); err == nil {
+	if _, err := OpenAnswerFile(t.TempDir(), "these peers", nil, isThese, nil); err == nil {
 		t.Error("a directory is opened")
 	}
 }
 
-// TestKeptCacheOnFullDisk: the check goes on, and what was kept stays.
-func TestKeptCacheOnFullDisk(t *testing.T) {
+// TestAnswerFileOnFullDisk: the check goes on, and what was kept stays.
+func TestAnswerFileOnFullDisk(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	told := 0
-	k, err := OpenKeptCache(path, "these peers", nil, isThese, func(error) { told++ })
+	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(error) { told++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestKeptCacheOnFullDisk(t *testing.T) {
 func TestKeptUnderMasks(t *testing.T) {
 	masks := []iocache.Mask{{Pattern: regexp.MustCompile(`Date: \d`)}}
 	path := filepath.Join(t.TempDir(), "kept")
-	k, err := OpenKeptCache(path, "these peers", masks, isThese, nil)
+	k, err := OpenAnswerFile(path, "these peers", masks, isThese, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestKeptUnderMasks(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenKeptCache(path, "these peers", masks, isThese, nil)
+	again, err := OpenAnswerFile(path, "these peers", masks, isThese, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestKeptUnderMasks(t *testing.T) {
 		t.Errorf("read back, the cache has %d places, and had %d", got, want)
 	}
 	again.Close()
-	if _, err := OpenKeptCache(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "other masks") {
+	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "other masks") {
 		t.Errorf("without the rules: %v", err)
 	}
 }
