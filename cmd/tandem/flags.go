@@ -52,7 +52,9 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 		"when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
 	p.StringVar(&f.backend, "backend", "",
 		"how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
-	p.StringVar(&f.scope, "scope", "", "what the peers' answers depend on: "+of(configs.Scopes, d.Scope))
+	p.StringVar(&f.scope, "scope", "", "what an answer of the peers depends on: group (all that was "+
+		"sent to any of them), connection (what was sent on that connection), auto (connection, with samples "+
+		"that audit it) (default "+d.Scope+")")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
 		"how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
@@ -68,8 +70,11 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
 	p.StringVar(&f.search.Name, "search", "dpor",
-		"how to search: dpor, dfs (every schedule), random, pct (random priorities)")
-	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot, fork")
+		"how to search: dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
+			"pct (random priorities)")
+	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot (the "+
+		"memory is put back), "+
+		"fork (each has a process of its own)")
 	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a random search")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
 		"for pct: the depth of the bugs to look for, that is how many orders of two operations they need")
@@ -109,9 +114,11 @@ func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	p.DurationVar(&f.bounds.Time, "time", 0,
 		fmt.Sprintf("greatest duration of the search (default %v)", d.Time))
 	p.IntVar(&f.preemptions, "preemptions", 0,
-		"leave out executions with more preemptions than this (default: no bound)")
+		"leave out executions with more preemptions than this, which are switches away from a goroutine "+
+			"that could go on (default: no bound)")
 	p.IntVar(&f.delays, "delays", 0,
-		"leave out executions with more delays than this (default: no bound)")
+		"leave out executions with more delays than this, which are turns that a goroutine is made to miss "+
+			"(default: no bound)")
 }
 
 // directory is where the configuration of a package is looked for, unless a file is named.

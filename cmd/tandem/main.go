@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,9 @@ func version() string {
 	return info.Main.Version + ", " + info.GoVersion
 }
 
+// helpColumns is where the lines of help texts end.
+const helpColumns = 100
+
 // verdictError ends a command with an exit code other than that of an error.
 type verdictError int
 
@@ -82,6 +86,8 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(),
 		peersCommand(), ckptdCommand(), doctorCommand())
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", wrapped))
 	return root
 }
 

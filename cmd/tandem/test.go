@@ -35,6 +35,8 @@ func testCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test PACKAGES [-run REGEXP] [-- ARGS]",
 		Short: "Explore the schedules of test functions, each by itself",
+		Long: `Checks each test function of the packages as tandem check does with a program. Subtests
+that do not call t.Parallel are checked by themselves; parallel ones are explored together.`,
 		Example: "  tandem test ./...\n" +
 			"  tandem test ./queue -run 'TestQueue/empty' --junit results.xml",
 		RunE: func(c *cobra.Command, args []string) error {
