@@ -81,11 +81,11 @@ type Bounds struct {
 	Depth       int           // transitions in one execution, 1 to MaxDepth
 	Time        time.Duration // of the whole search, up to MaxTime
 	Preemptions *int          // in one execution, 0 to MaxDepth; nil: any number
-	Delays      *int          // likewise
+	Delays      *int          // in one execution, 0 to MaxDepth; nil: any number
 }
 
-// The greatest bounds, and the greatest size of a file: numbers beyond these are
-// slips of the hand.
+// The greatest bounds, and the greatest size of a file. A number beyond these is taken for a typing
+// error.
 const (
 	MaxExecutions   = 1_000_000_000
 	MaxDepth        = 1_000_000
@@ -96,17 +96,25 @@ const (
 	MaxFileSize     = 1 << 20 // bytes of YAML
 )
 
-// The greatest disk and heap of an execution, and how often signals can arrive,
-// reads and writes be short and timers, of the program or of the peers, fire in it.
+// Bounds of what the program finds in an execution. More than these would not be explored in any
+// reasonable time, or has no room.
 const (
-	MaxDiskMiB       = 4 << 10
-	MaxMemoryMiB     = 64 << 10
+	// MaxDiskMiB bounds the files that an execution may write.
+	MaxDiskMiB = 4 << 10
+	// MaxMemoryMiB bounds the heap of an execution, and what the checker itself may keep in memory.
+	MaxMemoryMiB = 64 << 10
+	// MinCheckpointMiB has room for one checkpoint of a small server.
 	MinCheckpointMiB = 16
-	MaxSignalLimit   = 16
-	MaxShort         = 1000
-	MaxFaults        = 100
-	MaxEarlyTimers   = 1000
-	MaxPeerTimers    = 100
+	// MaxSignalLimit bounds how often signals arrive.
+	MaxSignalLimit = 16
+	// MaxShort bounds how many reads, and how many writes, transfer less than they could.
+	MaxShort = 1000
+	// MaxFaults bounds how often the network fails.
+	MaxFaults = 100
+	// MaxEarlyTimers bounds how often timers of the program fire while goroutines can go on.
+	MaxEarlyTimers = 1000
+	// MaxPeerTimers bounds how often time passes for the peers.
+	MaxPeerTimers = 100
 )
 
 // Quiescences are the ways to tell that the peers are quiescent, the default first.

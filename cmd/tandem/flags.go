@@ -53,8 +53,8 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.backend, "backend", "",
 		"how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
 	p.StringVar(&f.scope, "scope", "", "what an answer of the peers depends on: group (all that was "+
-		"sent to any of them), connection (what was sent on that connection), auto (connection, with samples "+
-		"that audit it) (default "+d.Scope+")")
+		"sent to any of them), connection (what was sent on that connection), auto (connection, with "+
+		"samples that audit it) (default "+d.Scope+")")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
 		"how many executions to spend on making a violation simpler before it is shown: `n` or off")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
