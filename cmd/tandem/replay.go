@@ -25,7 +25,7 @@ func replayCommand() *cobra.Command {
 		Long: `Runs a counterexample that a check has kept. The file holds the schedule and the answers of
 the peers, so that no peer is needed. The program is built from its source, which may have
 changed, as long as it takes the same steps.`,
-		Args:  cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if times < 1 {
 				return errors.New("--times must be at least 1")
