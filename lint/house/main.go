@@ -23,13 +23,18 @@ import (
 var before string
 
 func main() {
-	diagram := flag.Bool("diagram", false, "draw the packages in ARCHITECTURE.md anew, and print nothing")
+	documents := flag.Bool("documents", false,
+		"make anew what documents have of the code, and print which have changed")
 	flag.Parse()
 	h, err := house.Measure(".")
 	switch {
 	case err != nil:
-	case *diagram:
-		_, err = house.PutDiagram(h, "ARCHITECTURE.md")
+	case *documents:
+		var changed []string
+		changed, err = house.PutDocuments(h, ".")
+		for _, name := range changed {
+			fmt.Println(name)
+		}
 	default:
 		err = print(os.Stdout, h)
 	}

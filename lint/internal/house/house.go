@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/token"
 	"go/types"
 	"io/fs"
@@ -46,6 +47,7 @@ type House struct {
 // Package is one Go package. Lines and comments of its tests are counted apart.
 type Package struct {
 	Dir       string // from the root of the repository, with slashes; "." for the root
+	Synopsis  string // the first sentence of its comment
 	Files     int
 	Lines     int
 	Comments  int // lines that hold nothing but a comment
@@ -147,6 +149,9 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 		p.TestLines += len(text.lines)
 	}
 	for _, file := range pkg.Syntax {
+		if file.Doc != nil {
+			p.Synopsis = new(doc.Package).Synopsis(file.Doc.Text())
+		}
 		p.functions(pkg.Fset, file)
 		p.Sentences = append(p.Sentences, sentences(file)...)
 	}

@@ -146,20 +146,37 @@ func TestDiagram(t *testing.T) {
 	if want := "```mermaid\nflowchart TD\n" + edges + "```\n"; Diagram(h) != want {
 		t.Errorf("%s\nwant %s", Diagram(h), want)
 	}
-	name := filepath.Join(t.TempDir(), "x.md")
-	if _, err := PutDiagram(h, name); err == nil {
-		t.Error("a diagram was put into a file that is not there")
+}
+
+// TestPutDocuments: what is between the lines is made anew, once.
+func TestPutDocuments(t *testing.T) {
+	h := &House{Packages: []*Package{{Dir: "peers", Synopsis: "Package peers is for a test."}}}
+	root := t.TempDir()
+	if _, err := PutDocuments(h, root); err == nil {
+		t.Error("there was no document, and no error")
 	}
-	if err := os.WriteFile(name, []byte("before\n"+diagramBegins+"old\n"+diagramEnds+"after\n"),
-		0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []bool{true, false} {
-		if changed, err := PutDiagram(h, name); changed != want || err != nil {
-			t.Errorf("changed: %v, error %v; want %v", changed, err, want)
+	for _, d := range drawn {
+		name := filepath.Join(root, d.file)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("before\n"+d.begins+"old\n"+drawingEnds+"after\n"),
+			0o666); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if ok, err := HasDiagram(h, name); !ok || err != nil {
-		t.Errorf("the file has no diagram, error %v", err)
+	if outdated, err := Outdated(h, root); len(outdated) != len(drawn) || err != nil {
+		t.Errorf("outdated: %v, error %v", outdated, err)
+	}
+	for _, want := range []int{len(drawn), 0} {
+		if changed, err := PutDocuments(h, root); len(changed) != want || err != nil {
+			t.Errorf("changed: %v, error %v; want %d", changed, err, want)
+		}
+	}
+	if outdated, err := Outdated(h, root); len(outdated) != 0 || err != nil {
+		t.Errorf("outdated: %v, error %v", outdated, err)
+	}
+	if want := "| `peers` | Package peers is for a test. |\n"; !strings.Contains(List(h), want) {
+		t.Errorf("%s has no %s", List(h), want)
 	}
 }
