@@ -307,6 +307,9 @@ func circle(pkg *packages.Package) []string {
 			largest = component
 		}
 	}
+	for i, name := range largest {
+		largest[i] = filepath.Base(name)
+	}
 	slices.Sort(largest)
 	return largest
 }
