@@ -95,6 +95,9 @@ func hasUnix(lines [][]byte, at proxy.Address) bool {
 			continue
 		}
 		_, path, _ := strings.Cut(strings.TrimLeft(fields[6], " "), " ")
+		if path == "" {
+			continue // it is bound to no address
+		}
 		if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "@") {
 			// It is relative to a directory that only its process knows: the end has to be right.
 			path = want[:max(len(want)-len(path), 0)] + path
