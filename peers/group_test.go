@@ -9,7 +9,10 @@ import (
 // that clients open are a part of it if a client is named.
 func TestFaultPlaces(t *testing.T) {
 	g := Group{Peers: []Peer{
-		{Name: "a", Listen: "127.0.0.1:80 unix:{scratch}/a"}, {Name: "b", Listen: "[::]:81 unix:@b"}, {Name: "c", After: "listen 90"},
+		{
+			Name:   "a",
+			Listen: "127.0.0.1:80 unix:{scratch}/a",
+		}, {Name: "b", Listen: "[::]:81 unix:@b"}, {Name: "c", After: "listen 90"},
 	}}
 	for _, test := range []struct {
 		names []string

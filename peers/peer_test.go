@@ -29,7 +29,8 @@ func TestClientDescriptions(t *testing.T) {
 	} {
 		p := client
 		change(&p)
-		if err := (Group{Peers: []Peer{p}}).Validate(); err == nil || !strings.Contains(err.Error(), "peer curl: "+says) {
+		if err := (Group{Peers: []Peer{p}}).Validate(); err == nil ||
+			!strings.Contains(err.Error(), "peer curl: "+says) {
 			t.Errorf("%v, want %s", err, says)
 		}
 	}
@@ -47,11 +48,15 @@ func TestClientDescriptions(t *testing.T) {
 		}
 	}
 	client.After = "listen unix:{scratch}/socket"
-	if !client.Waits(proxy.Address{Network: proxy.Unixgram, Path: ScratchDirectory + "/socket"}) || client.Waits(proxy.Address{Network: proxy.Unix, Path: "/socket"}) || client.Waits(proxy.Address{}) {
+	if !client.Waits(proxy.Address{Network: proxy.Unixgram, Path: ScratchDirectory + "/socket"}) ||
+		client.Waits(proxy.Address{Network: proxy.Unix, Path: "/socket"}) ||
+		client.Waits(proxy.Address{}) {
 		t.Error("a Unix socket")
 	}
 	in := Group{Peers: []Peer{{Name: "curl", Command: []string{"curl", "http://{sut}/{scratch}"}, After: "listen 80", Expect: "exit 1", Choices: 3, Behaviour: 2}}}.In("/s").Peers[0]
-	if in.Command[1] != "http://127.0.0.1//s" || in.After != "listen 80" || in.Expect != "exit 1" || in.Choices != 3 || in.Behaviour != 2 {
+	if in.Command[1] != "http://127.0.0.1//s" || in.After != "listen 80" || in.Expect != "exit 1" ||
+		in.Choices != 3 ||
+		in.Behaviour != 2 {
 		t.Errorf("%+v", in)
 	}
 }
@@ -96,4 +101,80 @@ func TestArrivals(t *testing.T) {
 	if n := g.Behaviours(); n <= MaxChoices {
 		t.Errorf("20 clients have %d orders, want more than %d", n, MaxChoices)
 	}
+}
+
+func TestAddresses(t *testing.T) {
+	p := Peer{Listen: "127.0.0.1:80 [::1]:81 udp:127.0.0.1:53 unix:{scratch}/socket unix:@abstract"}
+	all, err := p.Addresses()
+	if err != nil || len(all) != 5 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for i, want := range []proxy.Address{
+		{At: netip.MustParseAddrPort("127.0.0.1:80")},
+		{At: netip.MustParseAddrPort("[::1]:81")},
+		{Network: proxy.UDP, At: netip.MustParseAddrPort("127.0.0.1:53")},
+		{Network: proxy.Unix, Path: ScratchDirectory + "/socket"},
+		{Network: proxy.Unix, Path: "\x00abstract"},
+	} {
+		if all[i] != want {
+			t.Errorf("%v, want %v", all[i], want)
+		}
+	}
+	if !(Group{Peers: []Peer{p}}).ServesNames() ||
+		(Group{Peers: []Peer{{Listen: "127.0.0.1:80"}}}).ServesNames() {
+		t.Error("who listens on port 53 serves names")
+	}
+	for listen, want := range map[string]string{
+		"127.0.0.1":       "write 127.0.0.1:2222",
+		"127.0.0.1:0":     "there is no port",
+		"10.0.0.1:80":     "no network but loopback",
+		"[0::1]:80":       `write listen "[0::1]:80" as [::1]:80`,
+		"http://x":        "write 127.0.0.1:2222",
+		"unix:":           "write 127.0.0.1:2222",
+		"127.0.0.1:70000": "write 127.0.0.1:2222",
+	} {
+		if _, err := (Peer{Listen: listen}).Addresses(); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", listen, err, want)
+		}
+	}
+}
+
+func TestWhatClientsWaitFor(t *testing.T) {
+	for after, want := range map[string]struct {
+		says  string
+		port  uint16
+		waits bool
+	}{
+		"listen 80":             {"on port 80", 80, true},
+		"listen udp:53":         {"on port 53 of UDP", 53, true},
+		"listen unix:/run/x":    {"at unix /run/x", 0, false},
+		"listen unix:@abstract": {"at unix @abstract", 0, false},
+	} {
+		p := Peer{After: after}
+		port, waits := p.WaitsFor()
+		if got := p.Awaited(); got != want.says || port != want.port || waits != want.waits {
+			t.Errorf("%s: %q, port %d, %t; want %+v", after, got, port, waits, want)
+		}
+	}
+}
+
+// FuzzAddresses: what is accepted is written as it was read.
+func FuzzAddresses(f *testing.F) {
+	f.Add("127.0.0.1:80 udp:127.0.0.1:53", "listen 80")
+	f.Add("[::1]:81 unix:{scratch}/socket", "listen unix:@abstract")
+	f.Fuzz(func(t *testing.T, listen, after string) {
+		p := Peer{Listen: listen, After: after}
+		all, err := p.Addresses()
+		if err == nil && len(all) != len(strings.Fields(listen)) {
+			t.Errorf("%q: %v", listen, all)
+		}
+		for i, a := range all {
+			if text := strings.Fields(listen)[i]; !a.Network.IsUnix() && written(a) != text {
+				t.Errorf("%q was read as %v", text, a)
+			}
+		}
+		p.Awaited()
+		p.WaitsFor()
+	})
 }

@@ -11,7 +11,14 @@ import (
 
 func good() Group {
 	return Group{
-		Peers: []Peer{{Name: "x", Command: []string{"server", "-d", "{scratch}/x"}, Env: []string{"A={scratch}", "PATH=/bin"}, Listen: "127.0.0.1:80"}},
+		Peers: []Peer{
+			{
+				Name:    "x",
+				Command: []string{"server", "-d", "{scratch}/x"},
+				Env:     []string{"A={scratch}", "PATH=/bin"},
+				Listen:  "127.0.0.1:80",
+			},
+		},
 		Files: []File{{Path: "{scratch}/x/y", Content: []byte("in {scratch}")}, {Path: "z", Mode: 0o600}},
 		Binds: map[string]string{"/root": "{scratch}/root", "/mnt": "/srv", "/etc/passwd": "{scratch}"},
 	}
@@ -24,19 +31,26 @@ func TestGroupInADirectory(t *testing.T) {
 	}
 	in := g.In("/run/s")
 	p := in.Peers[0]
-	if !slices.Equal(p.Command, []string{"server", "-d", "/run/s/x"}) || !slices.Equal(p.Env, []string{"PATH=/bin", "HOME=/root", "LANG=C.UTF-8", "GODEBUG=multipathtcp=0", "A=/run/s"}) {
+	if !slices.Equal(p.Command, []string{"server", "-d", "/run/s/x"}) ||
+		!slices.Equal(
+			p.Env,
+			[]string{"PATH=/bin", "HOME=/root", "LANG=C.UTF-8", "GODEBUG=multipathtcp=0", "A=/run/s"},
+		) {
 		t.Errorf("command %q, environment %q", p.Command, p.Env)
 	}
 	if p.Directory != "/run/s" {
 		t.Errorf("it runs in %s", p.Directory)
 	}
 	for directory, want := range map[string]string{"{scratch}": "/run/s", "{scratch}/a/b": "/run/s/a/b", "/": "/", "/srv/x": "/srv/x"} {
-		if g.Peers[0].Directory = directory; g.Validate() != nil || g.In("/run/s").Peers[0].Directory != want {
+		if g.Peers[0].Directory = directory; g.Validate() != nil ||
+			g.In("/run/s").Peers[0].Directory != want {
 			t.Errorf("the directory %s becomes %s, error %v",
 				directory, g.In("/run/s").Peers[0].Directory, g.Validate())
 		}
 	}
-	if f := in.Files; f[0].Path != "/run/s/x/y" || string(f[0].Content) != "in /run/s" || f[0].Mode != 0o644 || f[1].Mode != 0o600 {
+	if f := in.Files; f[0].Path != "/run/s/x/y" || string(f[0].Content) != "in /run/s" ||
+		f[0].Mode != 0o644 ||
+		f[1].Mode != 0o600 {
 		t.Errorf("files %+v", f)
 	}
 	if b := in.Binds; b["/root"] != "/run/s/root" || b["/mnt"] != "/srv" || b["/etc/passwd"] != "/run/s" {
@@ -45,7 +59,8 @@ func TestGroupInADirectory(t *testing.T) {
 	if in.ReadyTimeout != DefaultReadyTimeout || g.ReadyTimeout != 0 {
 		t.Errorf("timeout %v, before %v", in.ReadyTimeout, g.ReadyTimeout)
 	}
-	if again := good(); g.Peers[0].Command[2] != again.Peers[0].Command[2] || g.Peers[0].Env[0] != again.Peers[0].Env[0] {
+	if again := good(); g.Peers[0].Command[2] != again.Peers[0].Command[2] ||
+		g.Peers[0].Env[0] != again.Peers[0].Env[0] {
 		t.Error("the group itself was changed")
 	}
 }
@@ -93,7 +108,8 @@ func TestBadDescriptions(t *testing.T) {
 	} {
 		g := good()
 		change(&g)
-		if err := g.Validate(); err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(want, `{scratch}" does not`)) {
+		if err := g.Validate(); err == nil ||
+			!strings.Contains(err.Error(), strings.TrimSuffix(want, `{scratch}" does not`)) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}

@@ -17,8 +17,14 @@ func TestPreparation(t *testing.T) {
 	write(t, program, "1")
 	p := Preparation{
 		Path: Scratch + "/db/data",
-		Command: []string{"sh", "-c", `mkdir -p -m 750 "$0" && cd "$0" && pwd >where && chown 33:34 where && echo >/tmp/x && ls -A {scratch} >above &&
-			if echo 2>/dev/null >"$1"; then exit 9; fi && ls /sys/class/net >network && mkdir empty`, Scratch + "/db/data", program},
+		Command: []string{
+			"sh",
+			"-c",
+			`mkdir -p -m 750 "$0" && cd "$0" && pwd >where && chown 33:34 where && echo >/tmp/x && ls -A {scratch} >above &&
+			if echo 2>/dev/null >"$1"; then exit 9; fi && ls /sys/class/net >network && mkdir empty`,
+			Scratch + "/db/data",
+			program,
+		},
 		Programs: []string{filepath.Dir(program) + "/prog*"},
 	}
 	if err := p.validate(); err != nil {

@@ -40,7 +40,8 @@ func TestProfilesAreValid(t *testing.T) {
 		if p.Title == "" || p.Port == 0 || (p.Package == "") != (p.Program == "" || p.Advice != "") {
 			t.Errorf("%s: it does not say all that a list of profiles shows: %+v", p.Name, p)
 		}
-		if p.Asks == "" && p.Serves == "" && p.Offers == "" && p.Runs == "" && !slices.Contains([]string{"memcached", "mosquitto", "redis"}, p.Name) {
+		if p.Asks == "" && p.Serves == "" && p.Offers == "" && p.Runs == "" &&
+			!slices.Contains([]string{"memcached", "mosquitto", "redis"}, p.Name) {
 			t.Errorf("%s: it does not say what it has, and how to log in", p.Name)
 		}
 		for _, f := range g.Files {
@@ -55,46 +56,85 @@ func TestProfilesAreValid(t *testing.T) {
 	}
 }
 
+// testDirectory is what a peer serves in tests.
+var testDirectory = fstest.MapFS{"a/b": {Data: []byte("x"), Mode: 0o600}, "run": {Mode: 0o775}}
+
+// expansions are what becomes of profiles with parameters.
+var expansions = []struct {
+	profile string
+	a       Parameters
+	listen  string
+	after   string   // listen N: it is a client
+	files   []string // paths
+	refused string
+}{
+	{
+		profile: "merecat",
+		listen:  "127.0.0.1:8080",
+		files:   []string{"{scratch}/merecat/merecat.conf", "{scratch}/merecat/www/index.html"},
+	},
+	{
+		profile: "merecat",
+		a:       Parameters{Name: "www2", Port: 81, Directory: testDirectory, Arguments: []string{"-x"}},
+		listen:  "127.0.0.1:81",
+		files: []string{
+			"{scratch}/www2/merecat.conf",
+			"{scratch}/www2/www/a/b",
+			"{scratch}/www2/www/run",
+		},
+	},
+	{profile: "dropbear", listen: "127.0.0.1:2222", files: []string{"{scratch}/dropbear/host_key"}},
+	{profile: "dropbear", a: Parameters{Directory: testDirectory}, listen: "127.0.0.1:2222",
+		files: []string{"{scratch}/dropbear/host_key", "{scratch}/root/a/b", "{scratch}/root/run"}},
+	{
+		profile: "python",
+		a:       Parameters{Program: []byte("print()")},
+		listen:  "127.0.0.1:8000",
+		files:   []string{"{scratch}/python/program.py", "{scratch}/python/www/index.html"},
+	},
+	{profile: "curl", a: Parameters{Port: 81}, after: "listen 81"},
+	{
+		profile: "curl",
+		a:       Parameters{Arguments: []string{"-I", "http://{sut}:8080"}},
+		after:   "listen 8080",
+	},
+	{
+		profile: "dbclient",
+		after:   "listen 2222",
+		files:   []string{"{scratch}/dbclient/key", "{scratch}/dbclient/key.pub"},
+	},
+	{
+		profile: "redis-cli",
+		a:       Parameters{Program: []byte("ping\n")},
+		after:   "listen 6379",
+		files:   []string{"{scratch}/redis-cli/commands"},
+	},
+	{profile: "redis-cli", a: Parameters{Directory: testDirectory}, refused: "takes no directory"},
+	{profile: "go", refused: "needs a program: a static server"},
+	{profile: "redis", a: Parameters{Directory: testDirectory}, refused: "takes no directory"},
+	{profile: "redis", a: Parameters{Program: []byte("x")}, refused: "takes no program"},
+	{profile: "redis", a: Parameters{Port: 65536}, refused: "port 65536 is not allowed"},
+	{profile: "redis", a: Parameters{Port: -1}, refused: "port -1 is not allowed"},
+	{profile: "redis", a: Parameters{Name: "a/../b"}, refused: "the name \"a/../b\""},
+	{profile: "redis", a: Parameters{Name: ".."}, refused: "the name \"..\""},
+	{
+		profile: "merecat",
+		a:       Parameters{Directory: fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}},
+		refused: "only directories and regular files",
+	},
+	{profile: "merecat", a: Parameters{Directory: tooMany()}, refused: "more than 4096 files"},
+}
+
 func TestParametersOfProfiles(t *testing.T) {
-	directory := fstest.MapFS{"a/b": {Data: []byte("x"), Mode: 0o600}, "run": {Mode: 0o775}}
-	tests := []struct {
-		profile string
-		a       Parameters
-		listen  string
-		after   string   // listen N: it is a client
-		files   []string // paths
-		refused string
-	}{
-		{profile: "merecat", listen: "127.0.0.1:8080", files: []string{"{scratch}/merecat/merecat.conf", "{scratch}/merecat/www/index.html"}},
-		{profile: "merecat", a: Parameters{Name: "www2", Port: 81, Directory: directory, Arguments: []string{"-x"}}, listen: "127.0.0.1:81",
-			files: []string{"{scratch}/www2/merecat.conf", "{scratch}/www2/www/a/b", "{scratch}/www2/www/run"}},
-		{profile: "dropbear", listen: "127.0.0.1:2222", files: []string{"{scratch}/dropbear/host_key"}},
-		{profile: "dropbear", a: Parameters{Directory: directory}, listen: "127.0.0.1:2222",
-			files: []string{"{scratch}/dropbear/host_key", "{scratch}/root/a/b", "{scratch}/root/run"}},
-		{profile: "python", a: Parameters{Program: []byte("print()")}, listen: "127.0.0.1:8000", files: []string{"{scratch}/python/program.py", "{scratch}/python/www/index.html"}},
-		{profile: "curl", a: Parameters{Port: 81}, after: "listen 81"},
-		{profile: "curl", a: Parameters{Arguments: []string{"-I", "http://{sut}:8080"}}, after: "listen 8080"},
-		{profile: "dbclient", after: "listen 2222", files: []string{"{scratch}/dbclient/key", "{scratch}/dbclient/key.pub"}},
-		{profile: "redis-cli", a: Parameters{Program: []byte("ping\n")}, after: "listen 6379", files: []string{"{scratch}/redis-cli/commands"}},
-		{profile: "redis-cli", a: Parameters{Directory: directory}, refused: "takes no directory"},
-		{profile: "go", refused: "needs a program: a static server"},
-		{profile: "redis", a: Parameters{Directory: directory}, refused: "takes no directory"},
-		{profile: "redis", a: Parameters{Program: []byte("x")}, refused: "takes no program"},
-		{profile: "redis", a: Parameters{Port: 65536}, refused: "port 65536 is not allowed"},
-		{profile: "redis", a: Parameters{Port: -1}, refused: "port -1 is not allowed"},
-		{profile: "redis", a: Parameters{Name: "a/../b"}, refused: "the name \"a/../b\""},
-		{profile: "redis", a: Parameters{Name: ".."}, refused: "the name \"..\""},
-		{profile: "merecat", a: Parameters{Directory: fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}}, refused: "only directories and regular files"},
-		{profile: "merecat", a: Parameters{Directory: tooMany()}, refused: "more than 4096 files"},
-	}
-	for _, test := range tests {
+	for _, test := range expansions {
 		p, err := FindProfile(test.profile)
 		if err != nil {
 			t.Fatal(err)
 		}
 		g, err := p.Expand(test.a)
 		if test.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), test.refused) || !strings.Contains(err.Error(), "profile "+test.profile) {
+			if err == nil || !strings.Contains(err.Error(), test.refused) ||
+				!strings.Contains(err.Error(), "profile "+test.profile) {
 				t.Errorf("%s with %+v: %v", test.profile, test.a, err)
 			}
 			continue
@@ -108,11 +148,15 @@ func TestParametersOfProfiles(t *testing.T) {
 			paths = append(paths, f.Path)
 		}
 		slices.Sort(paths)
-		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen || g.Peers[0].After != test.after {
+		if diff := cmp.Diff(test.files, paths); diff != "" || g.Peers[0].Listen != test.listen ||
+			g.Peers[0].After != test.after {
 			t.Errorf("%s with %+v listens at %q or is started after %q, files (-want +got)\n%s",
 				test.profile, test.a, g.Peers[0].Listen, g.Peers[0].After, diff)
 		}
-		if n := len(test.a.Arguments); !slices.Equal(test.a.Arguments, g.Peers[0].Command[len(g.Peers[0].Command)-n:]) {
+		if n := len(test.a.Arguments); !slices.Equal(
+			test.a.Arguments,
+			g.Peers[0].Command[len(g.Peers[0].Command)-n:],
+		) {
 			t.Errorf("%s: its command is %q", test.profile, g.Peers[0].Command)
 		}
 	}
@@ -169,7 +213,10 @@ func TestUnknownProfile(t *testing.T) {
 // TestModesAreTheSameForEverybody: what a peer sees does not depend on the umask of who
 // has checked out the files.
 func TestModesAreTheSameForEverybody(t *testing.T) {
-	got, err := CopyOf(fstest.MapFS{"a": {Mode: 0o664}, "b": {Mode: 0o600}, "c": {Mode: 0o775}, "d": {Mode: 0o700}}, "{scratch}/x")
+	got, err := CopyOf(
+		fstest.MapFS{"a": {Mode: 0o664}, "b": {Mode: 0o600}, "c": {Mode: 0o775}, "d": {Mode: 0o700}},
+		"{scratch}/x",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,9 +251,15 @@ func TestMerge(t *testing.T) {
 // TestProgramsAreTakenAsTheyAre: the word for the scratch directory means something in
 // texts, and nothing in a program.
 func TestProgramsAreTakenAsTheyAre(t *testing.T) {
-	g := Group{Files: []File{{Path: "text", Content: []byte("in {scratch}")}, {Path: "program", Content: []byte("\x7fELF\x00{scratch}")}}}
+	g := Group{
+		Files: []File{
+			{Path: "text", Content: []byte("in {scratch}")},
+			{Path: "program", Content: []byte("\x7fELF\x00{scratch}")},
+		},
+	}
 	files := g.In("/run/s").Files
-	if text, program := string(files[0].Content), string(files[1].Content); text != "in /run/s" || program != "\x7fELF\x00{scratch}" {
+	if text, program := string(files[0].Content), string(files[1].Content); text != "in /run/s" ||
+		program != "\x7fELF\x00{scratch}" {
 		t.Errorf("the text is %q, the program %q", text, program)
 	}
 }

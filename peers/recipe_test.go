@@ -58,12 +58,20 @@ func TestProfileHasAllItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := []string{p.Title, p.Program, p.Package, p.Advice, p.Serves, p.Runs, p.Offers, p.Asks}
-	if diff := cmp.Diff([]string{"server of things", "/usr/sbin/thingd", "things", "build it", "the pages", "a script", "a thing", "nothing"}, told); diff != "" || p.Port != 99 {
+	if diff := cmp.Diff([]string{"server of things", "/usr/sbin/thingd", "things", "build it", "the pages", "a script", "a thing", "nothing"}, told); diff != "" ||
+		p.Port != 99 {
 		t.Errorf("port %d, texts (-want +got)\n%s", p.Port, diff)
 	}
 	want := Group{
 		Peers: []Peer{{
-			Command: []string{"thingd", "-p", "7", "a  b", "-d", "{scratch}/x"}, Directory: "{scratch}/x/www",
+			Command: []string{
+				"thingd",
+				"-p",
+				"7",
+				"a  b",
+				"-d",
+				"{scratch}/x",
+			}, Directory: "{scratch}/x/www",
 			Env: []string{"PORT=7", "A=b c"}, User: "daemon", Choices: 2, VirtualClock: true,
 		}},
 		ReadyTimeout: 2 * time.Minute,
@@ -72,7 +80,11 @@ func TestProfileHasAllItSays(t *testing.T) {
 			Path: "{scratch}/x/data", Command: []string{"sh", "-c", "echo 'it is\nmade'", "{scratch}/x"}, Programs: []string{"/usr/sbin/thingd"},
 		}},
 		Files: []File{
-			{Path: "{scratch}/x/etc/thingd.conf", Content: []byte("port 7\nin {scratch}/x of {scratch}\n\n"), Mode: 0o600},
+			{
+				Path:    "{scratch}/x/etc/thingd.conf",
+				Content: []byte("port 7\nin {scratch}/x of {scratch}\n\n"),
+				Mode:    0o600,
+			},
 			{Path: "{scratch}/x/www/", Content: page, Mode: 0o644},
 			{Path: "{scratch}/root/", Mode: 0o644},
 		},
@@ -112,7 +124,8 @@ func TestWrongProfiles(t *testing.T) {
 		"environment: A=b\n  'C=d\n  e'f": "does not end",
 	} {
 		_, err := parseProfile("wrong", text)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "profile wrong: ") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "profile wrong: ") {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -141,8 +154,12 @@ func TestEveryFileOfProfilesIsUsed(t *testing.T) {
 // TestSplitWordsRejoins: however words are quoted and laid out, they are found again.
 func TestSplitWordsRejoins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune(" \n\tab'`{}=")), 0, 8, -1)).Draw(t, "words")
-		words = slices.DeleteFunc(words, func(w string) bool { return strings.Contains(w, "'") && strings.Contains(w, "`") })
+		words := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune(" \n\tab'`{}=")), 0, 8, -1)).
+			Draw(t, "words")
+		words = slices.DeleteFunc(
+			words,
+			func(w string) bool { return strings.Contains(w, "'") && strings.Contains(w, "`") },
+		)
 		var text strings.Builder
 		for _, w := range words {
 			text.WriteString(rapid.SampledFrom([]string{" ", "\n", "\t \n"}).Draw(t, "blank"))
@@ -150,7 +167,8 @@ func TestSplitWordsRejoins(t *testing.T) {
 			if strings.Contains(w, quote) {
 				quote = "`"
 			}
-			if w == "" || strings.ContainsAny(w, " \n\t") || strings.ContainsAny(w[:1], "'`") || rapid.Bool().Draw(t, "quoted") {
+			if w == "" || strings.ContainsAny(w, " \n\t") || strings.ContainsAny(w[:1], "'`") ||
+				rapid.Bool().Draw(t, "quoted") {
 				w = quote + w + quote
 			}
 			text.WriteString(w)

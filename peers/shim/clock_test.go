@@ -81,7 +81,13 @@ func TestWaitsOnAVirtualClock(t *testing.T) {
 			library, file := build(t)
 			counters := open(t, file)
 			w := &waiting{cmd: exec.Command(waiter, call)}
-			w.cmd.Env = Environment(peers.Peer{Name: "one", VirtualClock: true}, 0, library, file, clockStart)
+			w.cmd.Env = Environment(
+				peers.Peer{Name: "one", VirtualClock: true},
+				0,
+				library,
+				file,
+				clockStart,
+			)
 			w.cmd.Stdout, w.cmd.Stderr = &w.output, os.Stderr
 			if err := w.cmd.Start(); err != nil {
 				t.Fatal(err)

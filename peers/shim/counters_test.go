@@ -68,13 +68,30 @@ func TestChosenValues(t *testing.T) {
 	library, file := build(t)
 	const script = "exec head -c 16 /dev/urandom"
 	chosen := func(behaviour int) peers.Peer {
-		return peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}, Choices: 3, Behaviour: behaviour}
+		return peers.Peer{
+			Name:      "one",
+			Env:       []string{"PATH=/usr/bin:/bin"},
+			Choices:   3,
+			Behaviour: behaviour,
+		}
 	}
 	got := runWithShim(t, chosen(1), library, file, "exec date -u +%FT%T.%N")
 	if got != "2031-05-06T07:08:09.000001000\n" {
 		t.Errorf("the clock is at %s", got)
 	}
-	a, b := runWithShim(t, chosen(0), library, file, script), runWithShim(t, chosen(1), library, file, script)
+	a, b := runWithShim(
+		t,
+		chosen(0),
+		library,
+		file,
+		script,
+	), runWithShim(
+		t,
+		chosen(1),
+		library,
+		file,
+		script,
+	)
 	if a == b || len(a) != 16 {
 		t.Errorf("behaviours 0 and 1 have read %x and %x", a, b)
 	}

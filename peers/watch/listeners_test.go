@@ -65,7 +65,8 @@ func TestUnixSocketsAreFound(t *testing.T) {
 	}
 }
 
-// TestOwnListeners: a listener looks at the real files of this process, where nobody has such sockets.
+// TestOwnListeners: a listener looks at the real files of this process, where nobody has such
+// sockets.
 func TestOwnListeners(t *testing.T) {
 	l := listeners{proxy: os.Getpid()}
 	for _, at := range []proxy.Address{

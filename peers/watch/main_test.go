@@ -128,7 +128,12 @@ var roles = map[string]func(net.Conn){
 	"timer": func(c net.Conn) {
 		c.Read(make([]byte, 1))
 		fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, 0)
-		unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: unix.Timespec{Nsec: 250e6}, Value: unix.Timespec{Sec: 1}}, nil)
+		unix.TimerfdSettime(
+			fd,
+			0,
+			&unix.ItimerSpec{Interval: unix.Timespec{Nsec: 250e6}, Value: unix.Timespec{Sec: 1}},
+			nil,
+		)
 		//lint:ignore SA5002 it is to spin
 		for {
 		}
@@ -217,7 +222,9 @@ func deferAccept(l net.Listener) error {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 30) })
+	err = raw.Control(
+		func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 30) },
+	)
 	return errors.Join(err, failed)
 }
 
@@ -284,8 +291,18 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	}
 	directory := t.TempDir()
 	config := proxy.Config{
-		Root: filepath.Join(directory, "root"), Executable: proxyBinary, File: filepath.Join(directory, "config.json"),
-		Peers: []proxy.Command{{Name: role, Args: []string{self}, Env: []string{roleVariable + "=" + role, "PATH=" + os.Getenv("PATH")}, Dir: "/"}},
+		Root: filepath.Join(
+			directory,
+			"root",
+		), Executable: proxyBinary, File: filepath.Join(directory, "config.json"),
+		Peers: []proxy.Command{
+			{
+				Name: role,
+				Args: []string{self},
+				Env:  []string{roleVariable + "=" + role, "PATH=" + os.Getenv("PATH")},
+				Dir:  "/",
+			},
+		},
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -304,7 +321,9 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	c := exec.Command("sh", "-c", shell, "sh", config.Root, proxyBinary, config.File)
 	c.ExtraFiles = []*os.File{theirs}
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS}
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS,
+	}
 	if err := c.Start(); err != nil {
 		t.Fatalf("run a peer in namespaces, as root: %v", err)
 	}
@@ -321,7 +340,10 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Disconnect() })
-	w, err := New(c.Process.Pid, []peers.Process{{Peer: peers.Peer{Name: role, Listen: testAddress.String()}, PID: pids[0]}})
+	w, err := New(
+		c.Process.Pid,
+		[]peers.Process{{Peer: peers.Peer{Name: role, Listen: testAddress.String()}, PID: pids[0]}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,10 +148,12 @@ func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 		drain bool
 		want  string
 	}{
-		"spinner": {true, `peer spinner: thread \d+ \(watch.test\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
-		"ticker":  {true, `peer ticker: thread \d+ \(watch.test\) is in state ., wchan [\w.]+(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
-		"timer":   {true, `its process has a timerfd with an interval of 250ms`},
-		"answer":  {false, `4 bytes from 127.0.0.1:2000 to 127.0.0.1:61001 are not read`},
+		"spinner": {true,
+			`peer spinner: thread \d+ \(watch.test\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
+		"ticker": {true,
+			`peer ticker: thread \d+ \(watch.test\) is in state ., wchan [\w.]+(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
+		"timer":  {true, `its process has a timerfd with an interval of 250ms`},
+		"answer": {false, `4 bytes from 127.0.0.1:2000 to 127.0.0.1:61001 are not read`},
 	} {
 		t.Run(role, func(t *testing.T) {
 			w, c := run(t, role)
@@ -169,7 +171,8 @@ func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 				drain = nil
 			}
 			err := w.Quiesce(ctx, drain)
-			if !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(test.want).MatchString(err.Error()) {
+			if !errors.Is(err, context.DeadlineExceeded) ||
+				!regexp.MustCompile(test.want).MatchString(err.Error()) {
 				t.Errorf("%v\nwant /%s/", err, test.want)
 			}
 		})
@@ -195,7 +198,9 @@ func deathOfAPeerIsNamed(t *testing.T, run runner) {
 			send(t, fd, test.byte)
 			err := w.Quiesce(testContext(t), nil)
 			var died *Died
-			if !errors.As(err, &died) || !regexp.MustCompile(`^peer mortal \(pid \d+ of its group\) `+test.want).MatchString(err.Error()) {
+			if !errors.As(err, &died) ||
+				!regexp.MustCompile(`^peer mortal \(pid \d+ of its group\) `+test.want).
+					MatchString(err.Error()) {
 				t.Errorf("%v", err)
 			}
 			if again := w.Check(); again == nil || again.Error() != err.Error() {
@@ -223,7 +228,8 @@ func TestPeerIsNotReady(t *testing.T) {
 	ctx, cancel := context.WithTimeout(testContext(t), 20*time.Millisecond)
 	defer cancel()
 	err := w.Ready(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "peer deaf is not ready: nobody listens on 127.0.0.1:1: context deadline exceeded" {
+	if !errors.Is(err, context.DeadlineExceeded) ||
+		err.Error() != "peer deaf is not ready: nobody listens on 127.0.0.1:1: context deadline exceeded" {
 		t.Errorf("%v", err)
 	}
 }
@@ -287,7 +293,8 @@ func TestQuiesceForASingleUse(t *testing.T) {
 	before := openFiles(t)
 	var got strings.Builder
 	send(t, fd, 9)
-	if err := Quiesce(testContext(t), w.group.proxy, w.group.peers, drainer(fd, &got)); err != nil || got.String() != "9;" {
+	if err := Quiesce(testContext(t), w.group.proxy, w.group.peers, drainer(fd, &got)); err != nil ||
+		got.String() != "9;" {
 		t.Errorf("%q, %v", got.String(), err)
 	}
 	if after := openFiles(t); after != before {

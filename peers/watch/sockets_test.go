@@ -65,10 +65,11 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 	for name, all := range map[string][]socket{
-		"half closed": {with(here, func(s *socket) { s.state = finWait2 }), with(there, func(s *socket) { s.state = closeWait })},
-		"orphaned":    {with(here, func(s *socket) { s.state, s.inode, s.unread = finWait2, 0, 7 })},
-		"closed":      {{state: tcpClose, unread: 7}},
-		"none":        nil,
+		"half closed": {with(here, func(s *socket) { s.state = finWait2 }), with(there,
+			func(s *socket) { s.state = closeWait })},
+		"orphaned": {with(here, func(s *socket) { s.state, s.inode, s.unread = finWait2, 0, 7 })},
+		"closed":   {{state: tcpClose, unread: 7}},
+		"none":     nil,
 	} {
 		if got := trafficOf(all, unknownOwners{}); got != (traffic{}) {
 			t.Errorf("%s: %+v", name, got)

@@ -77,7 +77,11 @@ func TestLongWaits(t *testing.T) {
 	s := sameKeys()
 	s.time = time.Second
 	note := func(tid int, began string, length time.Duration) {
-		found := sighting{key: timerKey{tid: tid, fd: -1}, of: wait{number: unix.SYS_POLL, peer: tid}, began: began}
+		found := sighting{
+			key:   timerKey{tid: tid, fd: -1},
+			of:    wait{number: unix.SYS_POLL, peer: tid},
+			began: began,
+		}
 		found.remaining = length
 		if s.note(found, midnight) {
 			t.Errorf("thread %d works", tid)
@@ -94,7 +98,10 @@ func TestLongWaits(t *testing.T) {
 	for _, timer := range s.set() {
 		got = append(got, Timer{Peer: timer.Peer, Due: timer.Due})
 	}
-	want := []Timer{{Peer: 3, Due: 3 * time.Second}, {Peer: 1, Due: 4 * time.Second}} // thread 2 has gone on
+	want := []Timer{
+		{Peer: 3, Due: 3 * time.Second},
+		{Peer: 1, Due: 4 * time.Second},
+	} // thread 2 has gone on
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -121,7 +128,12 @@ func TestShortWaitsAreNamed(t *testing.T) {
 	s := sameKeys()
 	d := diagnoser{timers: s}
 	note := func(tid int, length time.Duration) {
-		found := sighting{key: timerKey{1, tid, -1}, of: wait{number: unix.SYS_FUTEX}, began: "1", remaining: length}
+		found := sighting{
+			key:       timerKey{1, tid, -1},
+			of:        wait{number: unix.SYS_FUTEX},
+			began:     "1",
+			remaining: length,
+		}
 		s.note(found, midnight)
 	}
 	s.startLook()
@@ -154,7 +166,10 @@ func TestALongerWaitIsAnother(t *testing.T) {
 		s := sameKeys()
 		for round := range tickerRounds + 1 {
 			s.startLook()
-			s.note(sighting{key: key, of: of, began: strconv.Itoa(round), remaining: time.Millisecond}, midnight)
+			s.note(
+				sighting{key: key, of: of, began: strconv.Itoa(round), remaining: time.Millisecond},
+				midnight,
+			)
 		}
 		was := s.known[key]
 		was.interrupted = c.interrupted
@@ -180,7 +195,12 @@ func TestTimersAreBounded(t *testing.T) {
 	for n := range 3 * maxKnown {
 		r.startLook()
 		for _, tid := range []int{1, 2 + n} {
-			found := sighting{key: timerKey{tid: tid, fd: -1}, of: wait{peer: tid}, began: "1", remaining: time.Minute}
+			found := sighting{
+				key:       timerKey{tid: tid, fd: -1},
+				of:        wait{peer: tid},
+				began:     "1",
+				remaining: time.Minute,
+			}
 			s.note(found, midnight)
 		}
 		s.ticks[wait{peer: n}] = true
@@ -203,67 +223,90 @@ type modelWait struct {
 	ends  time.Time     // by the machine's clock
 }
 
-// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long
-// wait is due where the line of time was when it began, and its length later.
+// model is a group with long waits, beside what is known of it.
+type model struct {
+	known   *timers
+	now     time.Time // by the machine's clock
+	threads map[int]modelWait
+	began   int // how many waits
+}
+
+// look looks at all threads.
+func (m *model) look(t *rapid.T) {
+	m.known.startLook()
+	for tid, w := range m.threads {
+		found := sighting{
+			key: timerKey{tid: tid, fd: -1}, of: wait{number: unix.SYS_NANOSLEEP, peer: tid},
+			began: strconv.Itoa(w.began), remaining: max(w.ends.Sub(m.now), 0),
+		}
+		if m.known.note(found, m.now) {
+			t.Fatalf("thread %d works: %+v", tid, w)
+		}
+	}
+}
+
+// wait makes a thread wait for a new time, instead of what it waited for.
+func (m *model) wait(t *rapid.T) {
+	tid := rapid.IntRange(1, 4).Draw(t, "tid")
+	length := time.Duration(rapid.IntRange(1, 50).Draw(t, "length")) * time.Second
+	if w, waits := m.threads[tid]; waits && m.known.time+length < w.due {
+		t.Skip("it would look like what is left of the wait before")
+	}
+	m.began++
+	m.threads[tid] = modelWait{m.began, m.known.time + length, m.now.Add(length)}
+	m.look(t)
+}
+
+// restore replaces what is known by what a checkpoint has.
+func (m *model) restore(t *rapid.T) {
+	untilNow := len(slices.DeleteFunc(m.known.set(), func(t Timer) bool { return t.Ticks }))
+	saved := m.known.save()
+	m.known = sameKeys()
+	m.known.saved, m.known.time, m.known.restored = saved.Copy(), saved.time, m.now
+	if n := len(m.known.notSeen()); n != untilNow {
+		t.Fatalf("%d timers were saved, and %d were set that do not tick", n, untilNow)
+	}
+	m.look(t)
+	if n := len(m.known.notSeen()); n != 0 {
+		t.Fatalf("%d timers were not seen", n)
+	}
+}
+
+// check compares what is known with the threads.
+func (m *model) check(t *rapid.T) {
+	m.look(t)
+	set := m.known.set()
+	if len(set) != len(m.threads) {
+		t.Fatalf("%d timers of %d threads", len(set), len(m.threads))
+	}
+	for i, timer := range set {
+		if want := m.threads[timer.Peer].due; timer.Due != want || i > 0 && timer.Due < set[i-1].Due {
+			t.Fatalf("thread %d is due at %v, want %v; all: %v", timer.Peer, timer.Due, want, set)
+		}
+	}
+}
+
+// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long wait
+// is due where the line of time was when it began, and its length later.
 func TestTimersOnTheLineOfTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, now := sameKeys(), midnight
-		threads := map[int]modelWait{}
-		began := 0
-		look := func() {
-			s.startLook()
-			for tid, w := range threads {
-				found := sighting{
-					key: timerKey{tid: tid, fd: -1}, of: wait{number: unix.SYS_NANOSLEEP, peer: tid},
-					began: strconv.Itoa(w.began), remaining: max(w.ends.Sub(now), 0),
-				}
-				if s.note(found, now) {
-					t.Fatalf("thread %d works: %+v", tid, w)
-				}
-			}
+		m := &model{known: sameKeys(), now: midnight, threads: map[int]modelWait{}}
+		seconds := func(t *rapid.T) time.Duration {
+			return time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds")) * time.Second
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"wait": func(t *rapid.T) {
-				tid := rapid.IntRange(1, 4).Draw(t, "tid")
-				length := time.Duration(rapid.IntRange(1, 50).Draw(t, "length")) * time.Second
-				// The wait before must have ended: else the same wait would have become longer.
-				began++
-				if w, waits := threads[tid]; waits && s.time+length < w.due {
-					t.Skip("it would look like what is left of the wait before")
-				}
-				threads[tid] = modelWait{began, s.time + length, now.Add(length)}
-				look()
+			"wait": m.wait,
+			"go on": func(t *rapid.T) {
+				delete(m.threads, rapid.IntRange(1, 4).Draw(t, "tid"))
+				m.look(t)
 			},
-			"go on": func(t *rapid.T) { delete(threads, rapid.IntRange(1, 4).Draw(t, "tid")); look() },
-			"time":  func(t *rapid.T) { s.time += time.Duration(rapid.IntRange(0, 9).Draw(t, "time")) * time.Second; look() },
-			"real time": func(t *rapid.T) {
-				now = now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "real time")) * time.Second)
+			"time": func(t *rapid.T) {
+				m.known.time += seconds(t)
+				m.look(t)
 			},
-			"": func(t *rapid.T) {
-				look()
-				set := s.set()
-				if len(set) != len(threads) {
-					t.Fatalf("%d timers of %d threads", len(set), len(threads))
-				}
-				for i, timer := range set {
-					if want := threads[timer.Peer].due; timer.Due != want || i > 0 && timer.Due < set[i-1].Due {
-						t.Fatalf("thread %d is due at %v, want %v; all: %v", timer.Peer, timer.Due, want, set)
-					}
-				}
-			},
-			"restore": func(t *rapid.T) {
-				untilNow := len(slices.DeleteFunc(s.set(), func(t Timer) bool { return t.Ticks }))
-				saved := s.save()
-				s = sameKeys()
-				s.saved, s.time, s.restored = saved.Copy(), saved.time, now
-				if n := len(s.notSeen()); n != untilNow {
-					t.Fatalf("%d timers were saved, and %d were set that do not tick", n, untilNow)
-				}
-				look()
-				if n := len(s.notSeen()); n != 0 {
-					t.Fatalf("%d timers were not seen", n)
-				}
-			},
+			"real time": func(t *rapid.T) { m.now = m.now.Add(seconds(t)) },
+			"restore":   m.restore,
+			"":          m.check,
 		})
 	})
 }

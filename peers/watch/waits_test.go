@@ -16,7 +16,9 @@ func TestTimerfdIsParsed(t *testing.T) {
 		"it_value: (0, 0)\nit_interval: (2, 0)\n":                      {0, 2 * time.Second, true},
 		"pos:\t0\nit_value: none\n":                                    {0, 0, false},
 	} {
-		if value, interval, ok := parseTimerfd([]byte(text)); value != want.value || interval != want.interval || ok != want.ok {
+		if value, interval, ok := parseTimerfd([]byte(text)); value != want.value ||
+			interval != want.interval ||
+			ok != want.ok {
 			t.Errorf("%q: %v, %v, %t", text, value, interval, ok)
 		}
 	}

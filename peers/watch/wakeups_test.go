@@ -70,8 +70,15 @@ func TestMethodsAgree(t *testing.T) {
 					t.Fatal(err)
 				}
 				at := got.String()
-				if err := second.Quiesce(testContext(t), drainer(fd, &got)); err != nil || at == "" || got.String() != at {
-					t.Errorf("round %d: one method found the group quiescent with %q, the other one with %q, %v", n, at, got.String(), err)
+				if err := second.Quiesce(testContext(t), drainer(fd, &got)); err != nil || at == "" ||
+					got.String() != at {
+					t.Errorf(
+						"round %d: one method found the group quiescent with %q, the other one with %q, %v",
+						n,
+						at,
+						got.String(),
+						err,
+					)
 				}
 				send(t, fd, byte(n))
 				if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
@@ -79,7 +86,13 @@ func TestMethodsAgree(t *testing.T) {
 				}
 				for i, judge := range judges {
 					if quiet, err := judge.cuts.cut(); err != nil || quiet {
-						t.Errorf("round %d: an answer is not read, and method %d finds the group quiescent: %t, %v", n, i, quiet, err)
+						t.Errorf(
+							"round %d: an answer is not read, and method %d finds the group quiescent: %t, %v",
+							n,
+							i,
+							quiet,
+							err,
+						)
 					}
 				}
 				if err := second.Quiesce(testContext(t), drainer(fd, &got)); err != nil {
@@ -106,7 +119,10 @@ func TestWakeupsAreThoseOfTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stopped := []int{watches[1].group.proxy, watches[1].group.hosts[0]} // Go programs wake up by themselves now and then
+	stopped := []int{
+		watches[1].group.proxy,
+		watches[1].group.hosts[0],
+	} // Go programs wake up by themselves now and then
 	for _, pid := range stopped {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)

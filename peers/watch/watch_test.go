@@ -25,7 +25,11 @@ func TestPeersThatAreGone(t *testing.T) {
 		peer peers.Peer
 		want error
 	}{{peers.Peer{Name: "server"}, proxy.ErrDied}, {peers.Peer{Name: "client", After: "listen 80"}, nil}} {
-		m := &members{proxy: os.Getpid(), peers: []peers.Process{{Peer: c.peer}}, hosts: []int{gone.Process.Pid}}
+		m := &members{
+			proxy: os.Getpid(),
+			peers: []peers.Process{{Peer: c.peer}},
+			hosts: []int{gone.Process.Pid},
+		}
 		if err := m.walk(func(thread) error { return nil }); !errors.Is(err, c.want) {
 			t.Errorf("%s is gone: %v, want %v", c.peer.Name, err, c.want)
 		}
@@ -85,7 +89,8 @@ func TestProcessThatIsEnding(t *testing.T) {
 			}
 			state = s.State
 		}
-		if ended, err := w.Ended(); err != nil || len(ended) != 1 || ended[0].Status.Signal() != unix.SIGKILL {
+		if ended, err := w.Ended(); err != nil || len(ended) != 1 ||
+			ended[0].Status.Signal() != unix.SIGKILL {
 			t.Fatalf("it rests, and has not ended: %v, %v", ended, err)
 		}
 	}
