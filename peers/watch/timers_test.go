@@ -286,8 +286,8 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long wait
-// is due where the line of time was when it began, and its length later.
+// TestTimersOnTheLineOfTime: whatever threads do, and however often the group is restored, a long
+// wait is due where the line of time was when it began, and its length later.
 func TestTimersOnTheLineOfTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{known: sameKeys(), now: midnight, threads: map[int]modelWait{}}
