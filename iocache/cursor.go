@@ -24,8 +24,8 @@ func (s Scope) String() string {
 	return "group"
 }
 
-// Execution is where an execution stands in the cache, in either scope: the cursor. Connections are
-// numbered by the order in which the execution opens them.
+// Cursor is where an execution stands in the cache, in either scope. Connections are numbered by
+// the order in which the execution opens them.
 type Cursor struct {
 	cache *Cache
 	scope Scope
@@ -33,10 +33,10 @@ type Cursor struct {
 	last  int      // in at, of the place that the last input led to
 }
 
-// Rewind puts the execution back to the start.
+// Rewind puts the cursor back to the start.
 func (x *Cursor) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
 
-// At is where it stands. The vector is valid until the execution goes on.
+// At is where the cursor stands. The position is valid until it moves on.
 func (x *Cursor) At() Position { return x.at }
 
 // Node is the place that the last input led to.

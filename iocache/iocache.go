@@ -9,7 +9,7 @@
 // group scope there is one tree over the total order of the group's inputs, which is right for any
 // peers; in connection scope, that of the paper, one tree for each connection, which rests on the
 // assumption that what arrives on a connection depends on nothing but the inputs on it. An
-// Execution moves through the cache in either scope; where it stands is a Vector of places, one in
+// Execution moves through the cache in either scope; where it stands is a Position: places, one in
 // each tree.
 //
 // Bytes are matched as streams: write("ab") and write("a"), write("b") meet in the same place, and
@@ -226,7 +226,7 @@ func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
 // SetMasks sets the rules. They hold for what is compared from now on.
 func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
 
-// Execution returns a fresh execution, at the root.
+// Cursor returns a cursor at the root, for a new execution.
 func (c *Cache) Cursor(s Scope) *Cursor {
 	return &Cursor{cache: c, scope: s, at: Position{Root}}
 }

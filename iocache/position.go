@@ -7,10 +7,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
-// Vector is where an execution or a group stands: its place in the tree of the group, and then,
-// in connection scope, its place in the tree of each connection, in any order. In
-// group scope it has one element; in connection scope the first element is where the group
-// was started.
+// Position is where an execution or a group stands: its place in the tree of the group, and then,
+// in connection scope, its place in the tree of each connection, in any order. In group scope it
+// has one element. In connection scope the first element is where the group was started.
 type Position []NodeID
 
 // image is a physical checkpoint.
@@ -26,14 +25,14 @@ type images struct {
 	ranks map[NodeID]rank // of Nearest
 }
 
-// canonical is the form of a vector in which equal ones are identical.
+// canonical is the form of a position in which equal ones are identical.
 func (v Position) canonical() Position {
 	v = slices.Clone(v)
 	slices.Sort(v[1:])
 	return v
 }
 
-// key is the place of a vector under which its image is kept: any would do, and the newest
+// key is the place of a position under which its image is kept: any would do, and the newest
 // is that of the fewest images.
 func (v Position) key() NodeID { return slices.Max(v) }
 
@@ -100,14 +99,14 @@ func (c *Cache) Nearest(v Position) (at Position, name string, ok bool) {
 	return at, name, ok
 }
 
-// Distance is how many inputs lead from one vector to another; ok is false if none do.
+// Distance is how many inputs lead from one position to another; ok is false if none do.
 func (c *Cache) Distance(from, to Position) (inputs int, ok bool) {
 	return c.missing(from, c.rank(to))
 }
 
-// rank is where a place lies on the way to a vector.
+// rank is where a place lies on the way to a position.
 type rank struct {
-	below int // inputs from there to the place of the vector in the same tree
+	below int // inputs from there to the place of the position in the same tree
 	whole int // inputs from the top of the tree
 }
 
@@ -131,7 +130,7 @@ func (c *Cache) rank(v Position) (all int) {
 	return all
 }
 
-// missing is Distance to the vector that was ranked.
+// missing is Distance to the position that was ranked.
 func (c *Cache) missing(from Position, all int) (inputs int, ok bool) {
 	inputs = all
 	for _, n := range from {
@@ -144,7 +143,7 @@ func (c *Cache) missing(from Position, all int) (inputs int, ok bool) {
 	return inputs, true
 }
 
-// Missing lists what to replay to bring a group that stands at from to the vector to, tree
+// Missing lists what to replay to bring a group that stands at from to the position to, tree
 // by tree: in connection scope no other order is better. It panics unless from serves to.
 func (c *Cache) Missing(from, to Position) ([]Step, error) {
 	if _, ok := c.Distance(from, to); !ok {
@@ -184,7 +183,7 @@ func (c *Cache) MissingKinds(from, to Position) map[Kind]int {
 	return kinds
 }
 
-// in is the place of a vector in a tree.
+// in is the place of a position in a tree.
 func (c *Cache) in(v Position, tree NodeID) NodeID {
 	for _, n := range v {
 		if c.Tree(n) == tree {
@@ -194,7 +193,7 @@ func (c *Cache) in(v Position, tree NodeID) NodeID {
 	return tree
 }
 
-// After is the vector of a group that stood at v and was given the input that leads to n.
+// After is the position of a group that stood at v and was given the input that leads to n.
 func (c *Cache) After(v Position, n NodeID) Position {
 	v = slices.Clone(v)
 	if i := slices.Index(v, c.base(n)); i >= 0 && !c.isTop(v[i]) { // without a look at the trees

@@ -41,7 +41,7 @@ func (e *Encoder) Text(s string) {
 // Fixed writes a number as eight bytes.
 func (e *Encoder) Fixed(n uint64) { e.Data = binary.LittleEndian.AppendUint64(e.Data, n) }
 
-// Id writes the name of a goroutine or an object: its number, and what it is if that is new.
+// ID writes the name of a goroutine or an object: its number, and what it is if that is new.
 func (e *Encoder) ID(id uint64) {
 	number, known := e.ids[id]
 	if !known {

@@ -34,9 +34,9 @@ type Transition struct {
 	// Forced tells of a barrier that goroutines were enabled, but only looked again and
 	// again at what did not change: they too are ordered after it.
 	Forced bool
-	// Settled tells that the transition makes one access at most, and would make none to anything
-	// else after whatever others had executed before, as long as its goroutine did the same up to
-	// here. That it ends where its goroutine waits for a partner, and says so, does not count.
+	// SingleAccess tells that the transition makes at most one access, to one object, whatever
+	// others have executed before it, as long as its goroutine did the same up to here. An access
+	// that only says that the goroutine now waits for a partner does not count.
 	SingleAccess bool
 }
 
@@ -73,7 +73,7 @@ type Execution struct {
 	RarePoints [RareKinds]int
 }
 
-// settles reports whether a transition may be Settled.
+// MayBeSingleAccess reports whether the accesses are those of a SingleAccess.
 func (x *Transition) MayBeSingleAccess() bool {
 	for i, a := range x.Accesses {
 		if i > 0 && (a.Kind != Commute || a.Ready&CountsWaiting == 0) {

@@ -30,7 +30,7 @@ const MostRare = 32
 // MaxRare is the greatest number of rare events in a schedule.
 const MaxRare = int(RareKinds) * MostRare
 
-// any reports whether an execution had points of rare events.
+// HasRarePoints reports whether an execution had points of rare events.
 func (e *Execution) HasRarePoints() bool {
 	return slices.ContainsFunc(e.RarePoints[:], func(n int) bool { return n > 0 })
 }

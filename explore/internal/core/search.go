@@ -5,7 +5,7 @@ package core
 
 import "github.com/tandem-mc/tandem/explore/internal/codec"
 
-// core is an algorithm.
+// Search is one way to go through the executions of a program. Calls of Next and Report alternate.
 type Search interface {
 	Next() (Schedule, bool)
 	Report(Execution) error
@@ -14,7 +14,7 @@ type Search interface {
 	Counted() Verdict
 }
 
-// Saveable is an algorithm whose state can be saved.
+// Saveable is a search whose state can be saved, and read into a new one.
 type Saveable interface {
 	Save(*codec.Encoder)
 	Resume(*codec.Decoder)
@@ -29,6 +29,6 @@ type Tree interface {
 	Merge(*Subtree) bool
 	Cancelled() []*Subtree
 	Recycle(*Subtree)
-	Full() bool // of what it has to tell the search that it is a part of
+	Full() bool // as a subtree: there is so much to export that it is to be merged
 	Forecast() float64
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/codec"
 )
 
-// subtrees estimates the size of the tree that a depth-first search walks through, the
+// BranchSizes estimates the size of the tree that a depth-first search walks through, the
 // executions being its leaves. The unexplored branches of a node are taken to be like
 // those that have been explored, on average and in how much they differ; from the end of
 // the path up to its beginning (the recursive method of Kilby, Slaney, Thiebaux, Walsh:
@@ -20,7 +20,7 @@ type BranchSizes struct {
 	nodes []branchSize // of the path; what it is too short for is new since the last turn
 }
 
-// subtree sums up the branches of a node that have been explored.
+// branchSize sums up the branches of a node that have been explored.
 type branchSize struct {
 	begun   int     // executions before the branch that is under way
 	done    int     // branches
@@ -66,7 +66,7 @@ func (s *BranchSizes) Estimate(nodes, executions int, pending func(node int) int
 			left++
 			n.done--
 			branch = guess{}
-		case executions-n.begun > 1: // a part has been taken to some extent
+		case executions-n.begun > 1: // a branch has been explored to some extent
 			branch = guess{mean: max(float64(executions-n.begun), float64(n.leaves)/float64(max(n.done, 1)))}
 			branch.variance = branch.mean * branch.mean
 		}
@@ -77,7 +77,7 @@ func (s *BranchSizes) Estimate(nodes, executions int, pending func(node int) int
 	return Spread(branch.mean, math.Sqrt(branch.variance), float64(certain))
 }
 
-// guess is the expected number of leaves of a part of the tree.
+// guess is the expected number of leaves of a subtree.
 type guess struct{ mean, variance float64 }
 
 // guess is that for a node with left branches of which nothing is known. Those that are done
@@ -123,9 +123,9 @@ func (s *BranchSizes) OfBranch(node int) float64 {
 	return max(1, float64(s.nodes[node].leaves)/float64(s.nodes[node].done))
 }
 
-// divide returns the node where a search with so many nodes is divided best (Divide), of those
-// where there is something to take; -1 if there is none. A branch is taken to be as large as those
-// that were explored there, on average, or the one under way.
+// SplitAt returns the node where a search with so many nodes is best split (explore.Search.Split),
+// of those where there is something to take; -1 if there is none. A branch is taken to be as large
+// as those that were explored there, on average, or as the one under way.
 func (s *BranchSizes) SplitAt(nodes, executions int, least float64, some func(node int) bool) int {
 	size, best := 1.0, -1
 	for i := nodes - 1; i >= 0; i-- {
@@ -141,8 +141,8 @@ func (s *BranchSizes) SplitAt(nodes, executions int, least float64, some func(no
 	return best
 }
 
-// join takes over what comes after a node from a part that turns off there, before which there were
-// so many executions.
+// Merge takes over what comes after a node from a subtree that begins there, before which there
+// were so many executions.
 func (s *BranchSizes) Merge(part *BranchSizes, node, executions int) {
 	for i := node + 1; i < len(part.nodes); i++ {
 		n := part.nodes[i]

@@ -1,32 +1,31 @@
 package core
 
-// A depth-first search can be divided: a Part explores a branch that the search has planned and not
-// come to, at the same time. When the search comes there, it does not explore the branch, but joins
-// the part, and goes on where that is, as if it had got there itself: what is explored, in which
-// order, what is counted and what is shown do not depend on what was divided when. (Parallel
-// searches usually share the tree, and let chance decide who adds to it first: then it is the same
-// only as far as it is optimal.)
+// A depth-first search can be split: a Subtree explores a branch that the search has planned and
+// not reached, at the same time. When the search reaches that branch, it takes over what the
+// subtree has explored, and goes on from there as if it had explored that itself. What is
+// explored, in which order, and what is counted do not depend on when the search was split.
+// (Parallel searches usually share the tree, and chance decides who adds to it first: then results
+// are the same only as far as the search is optimal.)
 //
-// That takes that a branch is explored in the same way whatever is found before the search comes to
-// it. A part of DPOR is given what will be asleep there, and what is to do on the branch; if that
-// is different when the search comes there, the part is given up (agrees, giveUpChanged). What is
-// to be inserted in wakeup trees above, the part tells (told), and the search inserts when it joins
-// the part. It is told in the order in which it was found, which is that in which the search would
-// have found it, without what was covered in the tree as it was when the part began: that is
-// covered in the tree as it is now, since a leaf stays one, and what is inserted comes after what
-// is there, so that the same leaf is found. What a part does depends on a tree above only where
-// that is noted (depend).
+// This requires that a branch is explored in the same way whatever is found before the search
+// reaches it. A subtree of DPOR is given what will be asleep there and what is to be done on the
+// branch; if either differs when the search arrives, the subtree is cancelled. What has to be
+// inserted into wakeup trees above the subtree is exported, in the order in which it was found,
+// and inserted by the search when it merges the subtree. That is the order in which the search
+// itself would have found it. What the trees covered when the subtree began is left out: they
+// still cover it, since a leaf stays a leaf, and what is inserted comes after what is there. Where
+// a subtree depends on the trees above in any other way, that is noted (dpor, depend).
 
-// Subtree is a search through a branch of what another search has still to explore. It shares
-// nothing with that which changes: each is used by one goroutine. When it has ended or is no longer
-// to go on, which is between Report and Next, it can be merged (Search.Merge). It must not be after
-// an error.
+// Subtree is a search through a branch of what another search has still to explore. The two share
+// nothing that changes, so each is used by one goroutine. Between Report and Next, when the
+// subtree has ended or is not to go on, it can be merged (explore.Search.Merge). After an error it
+// must not be.
 type Subtree struct {
 	Search    Tree
 	Before    Verdict // the counts before the last execution that was asked for
-	Cancelled bool    // it was given up; of the search that it is a part of
+	Cancelled bool    // by the search that was split
 
-	Node   int    // of the path of the search that it is a part of, where it turns off
+	Node   int    // on the path of that search, where the branch begins
 	Begins Action // there
 }
 
@@ -53,22 +52,22 @@ func (p *Subtree) Verdict() Verdict { return p.Search.Verdict() }
 // Forecast is as Search.Forecast.
 func (p *Subtree) Forecast() float64 { return p.Search.Forecast() }
 
-// Division is what a search knows of its parts.
+// Division is what a search knows of its subtrees.
 type Division struct {
 	Subtrees []*Subtree // that it has not come to
 	Reached  *Subtree   // that it has come to
-	dropped  []*Subtree // given up, and not listed yet
-	// of a part: one more than the node where it turns off, and beyond which it does not go back
+	dropped  []*Subtree // cancelled, and not listed yet
+	// of a subtree: one more than the node where it begins; it does not go back beyond that
 	Floor int
 }
 
-// begin adds a part.
+// Add adds a subtree.
 func (d *Division) Add(p *Subtree) *Subtree {
 	d.Subtrees = append(d.Subtrees, p)
 	return p
 }
 
-// Has reports whether a branch of a node is a part already.
+// Has reports whether a branch of a node is explored by a subtree already.
 func (d *Division) Has(node int, is func(*Subtree) bool) bool {
 	for _, p := range d.Subtrees {
 		if p.Node == node && is(p) {
@@ -78,7 +77,7 @@ func (d *Division) Has(node int, is func(*Subtree) bool) bool {
 	return false
 }
 
-// giveUp gives up some of the parts.
+// Cancel cancels some of the subtrees.
 func (d *Division) Cancel(which func(*Subtree) bool) {
 	kept := d.Subtrees[:0]
 	for _, p := range d.Subtrees {
@@ -92,8 +91,8 @@ func (d *Division) Cancel(which func(*Subtree) bool) {
 	d.Subtrees = kept
 }
 
-// Arrive notes which part the search has come to, if any, now that it goes on with a branch of a
-// node.
+// Arrive notes which subtree the search has reached, if any, now that it goes on with a branch of
+// a node. Subtrees that it has passed are cancelled.
 func (d *Division) Arrive(node int, is func(*Subtree) bool) {
 	if len(d.Subtrees) == 0 {
 		return
@@ -117,7 +116,8 @@ func (d *Division) Recycle(*Subtree) {}
 // Full implements Tree.
 func (d *Division) Full() bool { return false }
 
-// leave gives up the part that the search has come to, since it explores the branch itself.
+// CancelArrived cancels the subtree that the search has reached, since it explores the branch
+// itself.
 func (d *Division) CancelArrived() {
 	if d.Reached != nil {
 		d.Reached.Cancelled, d.dropped, d.Reached = true, append(d.dropped, d.Reached), nil

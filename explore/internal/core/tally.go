@@ -25,7 +25,7 @@ type Tally struct {
 	Ended   bool
 }
 
-// ask notes that an execution is asked for, or that the search ends (end).
+// Expect notes that an execution is asked for, or that the search ends (End).
 func (t *Tally) Expect() {
 	invariant.Check(!t.Waiting, "explore: Next was called again before the execution it asked for was "+
 		"reported")
@@ -38,7 +38,7 @@ func (t *Tally) End() (Schedule, bool) {
 	return Schedule{}, false
 }
 
-// take counts a reported execution.
+// Count counts a reported execution.
 func (t *Tally) Count(e Execution) error {
 	invariant.Check(t.Waiting, "explore: Report was called without an execution being asked for by Next")
 	t.Waiting = false
@@ -63,7 +63,7 @@ func (t *Tally) Count(e Execution) error {
 // Counted is the verdict without an estimate.
 func (t *Tally) Counted() Verdict { return t.Conclude("") }
 
-// verdict completes the counts; gap says what the search by its nature leaves
+// Conclude completes the counts; gap says what the search by its nature leaves
 // out when it has ended, "" for nothing.
 func (t *Tally) Conclude(gap string) Verdict {
 	v := t.Counts
@@ -85,7 +85,7 @@ func (t *Tally) Conclude(gap string) Verdict {
 	return v
 }
 
-// save writes which search it is, and the counts.
+// SaveCounts writes which search it is, and the counts.
 func (t *Tally) SaveCounts(e *codec.Encoder, search string) {
 	e.Ended = t.Ended
 	e.Text(search)
@@ -112,7 +112,7 @@ func (t *Tally) savedCounts() []*int {
 	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions, &c.Last, &c.Deepest}
 }
 
-// join counts what a part has counted, instead of the execution that was asked for.
+// Absorb adds what a subtree has counted, in place of the execution that was asked for.
 func (t *Tally) Absorb(p *Subtree) {
 	t.Counts.Add(p.Search.Counted())
 	t.Waiting = false

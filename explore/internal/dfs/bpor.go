@@ -8,7 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
-// bpor is DPOR for executions in which goroutines are preempted at most so many times
+// Bounded is DPOR for executions in which goroutines are preempted at most so many times
 // (MaxPreemptions): bounded partial-order reduction (Coons, Musuvathi, McKinley: Bounded
 // Partial-Order Reduction, OOPSLA 2013). It finds every outcome that DFS finds within the bound, in
 // fewer executions. The bound is kept by the worker, which lists as enabled what is within it.
@@ -130,8 +130,8 @@ func (b *Bounded) finish(pending []core.Pending) error {
 	return nil
 }
 
-// reverse has a goroutine run before each event that its operation, which is pending before event
-// i, conflicts with and that did not happen before it anyway.
+// reverseBefore has a goroutine run before each event that its operation, which is pending before
+// event i, conflicts with and that did not happen before it anyway.
 func (b *Bounded) reverseBefore(i int, p *core.Pending) error {
 	t := b.trace
 	op, err := t.PendingOperation(p)
@@ -169,8 +169,8 @@ func (b *Bounded) backtrack(event int, g core.GoroutineID) {
 	}
 }
 
-// choose adds a goroutine, with all alternatives of its operation, to the backtrack set of a state,
-// and reports whether it can run there.
+// addToSet adds a goroutine, with all alternatives of its operation, to the backtrack set of a
+// state, and reports whether it can run there.
 func (b *Bounded) addToSet(state int, g core.GoroutineID) bool {
 	s, set := &b.stack[state], &b.sets[state].set
 	i := slices.IndexFunc(s.enabled, func(a core.Alternative) bool { return a.Goroutine == g })
@@ -202,8 +202,8 @@ func (b *Bounded) Split(least float64) *core.Subtree {
 	return b.Add(p)
 }
 
-// join chooses what the part has chosen in addition. In between others may have been, which makes
-// no difference to what it explores.
+// Merge implements core.Tree. It adds to the backtrack sets what the subtree has added. Meanwhile
+// others may have been added too, which makes no difference to what the subtree explored.
 func (b *Bounded) Merge(p *core.Subtree) bool {
 	part := p.Search.(*Bounded)
 	for i := range p.Node + 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 )
 
-// dfs runs every execution, depth first and without any reduction.
+// Search runs every execution, depth first and without any reduction.
 type Search struct {
 	core.Tally
 	prefix []core.Action // the path to the top of the stack
@@ -49,7 +49,7 @@ func (d *Search) Next() (core.Schedule, bool) {
 	return core.Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.Bounds.Limits}, true
 }
 
-// last is the last state on the path where something is left to do, -1 if there is none.
+// lastOpen is the last state on the path where something is left to do, -1 if there is none.
 func (d *Search) lastOpen() int {
 	for top := len(d.stack) - 1; top >= d.Floor; top-- {
 		if len(d.stack[top].todo) > 0 {
@@ -100,7 +100,7 @@ func (d *Search) Split(least float64) *core.Subtree {
 	return d.Add(p)
 }
 
-// part makes a part; nil if there is nothing to take.
+// subtree makes a subtree; nil if there is nothing to take.
 func (d *Search) subtree(least float64) (*core.Subtree, *Search) {
 	untaken := func(i int) int {
 		return slices.IndexFunc(d.stack[i].todo,
@@ -124,7 +124,7 @@ func (d *Search) subtree(least float64) (*core.Subtree, *Search) {
 	return p, part
 }
 
-// join: what is to do up to where the part turns off is the search's own.
+// Merge implements core.Tree. What is to do up to where the subtree begins is the search's own.
 func (d *Search) Merge(p *core.Subtree) bool {
 	d.mergeDFS(p, p.Search.(*Search))
 	return true
@@ -166,7 +166,7 @@ func (d *Search) Verdict() core.Verdict {
 	return v
 }
 
-// expected is Search.Forecast.
+// Forecast is Search.Forecast.
 func (d *Search) Forecast() float64 {
 	top := len(d.stack) - 1
 	if top < 0 {

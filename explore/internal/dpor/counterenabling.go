@@ -19,9 +19,9 @@ import (
 // happened after them, until there are none. All others are orders of the same events in which the
 // Wait runs still earlier, and are found as races in the execution that the largest leads to.
 
-// empty finds out whether the operation of f could run before its event with the counter
-// at zero, and what has to run before it. The answer is perhaps if the
-// counter gets below zero in some order.
+// enableCounter finds out whether the operation of f, which waits for a counter to be zero, could
+// run before its event, and what has to run before it. The answer is Perhaps if the counter gets
+// below zero in some order.
 func (as *accounts) enableCounter(f *reversible) trace.Answer {
 	t, a := as.trace, as.accountOf(f.Counter)
 	if !a.balanced {

@@ -119,7 +119,7 @@ func (g *give) add(take int, amount int32) {
 	}
 }
 
-// settle matches what is taken, and finds out how the account is overdrawn. A take that can
+// balance matches what is taken, and finds out how the account is overdrawn. A take that can
 // do that is from then on held to the order in which it was executed, to find others.
 func (a *account) balance() {
 	round := 0
@@ -203,7 +203,7 @@ func (a *account) reached(i, round int) trace.Clock {
 	return c
 }
 
-// accountOf returns the settled account of an object.
+// accountOf returns the account of an object, in which takes are matched with gives.
 func (a *accounts) accountOf(object int32) *account {
 	of := a.of[object]
 	if of == nil {

@@ -22,7 +22,7 @@ func newSearch(t *trace.Trace) *Search {
 	}
 }
 
-// dpor is the search with dynamic partial-order reduction: of the executions
+// Search is the search with dynamic partial-order reduction: of the executions
 // that differ only in the order of independent transitions it runs exactly one.
 // It is Optimal-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
 // Partial Order Reduction, POPL 2014, algorithm 2) on an explicit stack: source
@@ -58,12 +58,12 @@ type Search struct {
 
 	owner *wakeup.Owner // of the wakeup trees, since the search was last divided
 	core.Division
-	spares []*Search // parts that nobody needs any more: their memory is for others
+	spares []*Search // of subtrees that nobody needs any more: their memory is used again
 
 	asSubtree
 
 	choosing []int32      // events of which an alternative is neither asleep nor to do, in order
-	recheck  []reversible // see unsettled.go, in the order in which they were found
+	recheck  []reversible // see recheck.go; in the order in which they were found
 	Short    int          // see clearlyCovered
 
 	races  []reversible    // of the execution that is being reported
@@ -90,8 +90,8 @@ type asSubtree struct {
 // the path, those explored before, and the first of each sequence to do.
 type node struct {
 	todo wakeup.Tree // to be explored from here
-	// vague tells that what was found in the executions that begin with the action on
-	// the path, and is to run here instead of it, is not known completely.
+	// incomplete tells that not all is known of what the executions which begin with the action
+	// on the path have shown to be run here instead of it.
 	incomplete bool
 	// leaf tells that the path was given as far as here. What is still asleep then may cover
 	// what begins with it, but not what commutes with it.
@@ -116,7 +116,7 @@ func (d *Search) Next() (core.Schedule, bool) {
 		Tentative: true}, true
 }
 
-// choose decides what to execute next, unless it has been decided, and reports whether there
+// decide decides what to execute next, unless it has been decided, and reports whether there
 // is anything.
 func (d *Search) decide() bool {
 	if d.decided || !d.begun {

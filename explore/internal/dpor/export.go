@@ -8,8 +8,9 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/wakeup"
 )
 
-// told is what a part tells the search that it is a part of: the reversals, in order, that are to
-// be inserted at nodes which are the search's. It is memory of its own, used again for other parts.
+// exportedReversals are what a subtree exports: reversals, in order, that the search which was
+// split has to insert at its nodes. They have memory of their own, which is used again for other
+// subtrees.
 type exportedReversals struct {
 	all    []exportedReversal
 	steps  slab[*trace.Step]
@@ -20,20 +21,20 @@ type exportedReversals struct {
 	copied copied
 }
 
-// tidings are a reversal, and what the part knows of its place.
+// exportedReversal is a reversal, and what the subtree knows of its place.
 type exportedReversal struct {
 	node   int32
 	whole  bool
-	steps  []*trace.Step // of the part's stock, so that the branch that it becomes has them too
+	steps  []*trace.Step // interned by the subtree, so that the branch that it becomes shares them
 	marks  []trace.Marks // that they have in the reversal
 	clocks []wakeup.Stamp
 	passed []int
 	from   int // as find
 }
 
-// copied are copies of all clocks of some events, one after the other as they are in the trace:
-// those of most reversals are close together, and what is told of one execution mostly are the
-// same.
+// copied are copies of the clocks of consecutive events, as they follow each other in the trace.
+// The events of most reversals are close together, and the reversals of one execution mostly have
+// the same.
 type copied struct {
 	execution int
 	from, to  int32 // from one event to before another
@@ -41,7 +42,7 @@ type copied struct {
 	clocks    []int32
 }
 
-// maxTold is how many bytes of it are too many for another execution.
+// maxExported is how many bytes are too many for another execution.
 const maxExported = 8 << 20
 
 func (t *exportedReversals) full() bool {

@@ -22,17 +22,17 @@ import (
 //
 // But f may be another transition before e, of which only what is foreseeable is known: one that is
 // sealed may have been cut short, or have gone on. What is new in w may then conflict with it,
-// though not with f as it was: such a race is unsettled, and looked at again in every execution
-// that adds something to v. So is one with what a partner would have done by itself, which was not
-// executed. (What is pending at the end is found anew in every execution.)
+// though not with f as it was: such a race is kept in recheck, and looked at again in every
+// execution that adds something to v. So is one with what a partner would have done by itself,
+// which was not executed. (What is pending at the end is found anew in every execution.)
 //
 // That f was a single access does not say that it is one before e. Where the worker knows that
-// (Transition.Settled), the race is settled, even if f finds something else there and accesses its
-// object in another way: something new in w that conflicts with f then accesses that object too, as
-// e does, and does not conflict with e. So both read, or both add to its counter; and as e
-// conflicts with f as it was, so does what is new. There is one exception: before e, f may end
-// where it waits for a partner, and say so. Only what looks for partners conflicts with that: where
-// an execution adds such an event to v, the race is looked at again.
+// (Transition.SingleAccess), the race need not be rechecked, even if f finds something else there
+// and accesses its object in another way: something new in w that conflicts with f then accesses
+// that object too, as e does, and does not conflict with e. So both read, or both add to its
+// counter; and as e conflicts with f as it was, so does what is new. There is one exception: before
+// e, f may end where it waits for a partner, and say so. Only what looks for partners conflicts
+// with that: where an execution adds such an event to v, the race is looked at again.
 //
 // For the same reason something may be taken for a weak initial of v that is not. Let d(e) be how
 // many of its accesses f makes, before e, up to the first that conflicts with e: these are

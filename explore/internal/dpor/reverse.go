@@ -30,7 +30,8 @@ func (d *Search) reverse(from int, e *core.Execution) error {
 			d.choosing = append(d.choosing, int32(i))
 		}
 	}
-	// before any race is reversed: what a part then inserts itself has to be known (inserts)
+	// before any race is reversed: by then it has to be known what a subtree inserts itself
+	// (inserts)
 	d.addAlternatives()
 	for i := range e.Pending {
 		if err := d.findPending(&e.Pending[i], e.Outcome); err != nil {
@@ -137,10 +138,10 @@ func (d *Search) findPending(p *core.Pending, outcome core.Outcome) error {
 	return err
 }
 
-// goOnWithout sees to it that what the last transition cut off by ending the
-// execution (panic, exit, step limit) is explored without it: instead of it, one of the others
-// that were enabled goes on. One suffices, as everywhere; if it ends the program
-// too, the next one follows, and which ones else are needed, races will tell.
+// goOnWithout is for an execution that its last transition has ended (by a panic, an exit or the
+// step limit). It sees to it that what was cut off is explored: instead of the last transition
+// another goroutine that was enabled goes on. One suffices, as everywhere; if it ends the program
+// too, the next one follows, and races tell which others are needed.
 func (d *Search) goOnWithout(pending []core.Pending) {
 	last := int32(len(d.trace.Events)) - 1
 	if last < 0 || len(d.nodes[last].todo.Branches) > 0 {
@@ -182,8 +183,8 @@ func (d *Search) reverseRace(f reversible) {
 	}
 }
 
-// reverseVaguely is for a race of which it is not known what has to run: whatever it is, it
-// begins with one of those that it adds.
+// reverseIncomplete is for a race of which it is not known what has to run before it: whatever
+// that is, it begins with one of those that are inserted here.
 func (d *Search) reverseIncomplete(f *reversible) {
 	if f.Direct {
 		d.insert(single(f.Event, core.Action{Goroutine: f.op.Goroutine}, f.op.Accesses,
@@ -269,8 +270,8 @@ func (d *Search) coveredAsleep(n *node, r *wakeup.Reversal) bool {
 	})
 }
 
-// clearlyCovered reports whether a reversal would be inserted in vain. Where that is not clear it
-// says no.
+// clearlyCovered reports whether inserting a reversal would change nothing. Where that is not
+// clear the answer is no.
 func (d *Search) clearlyCovered(f *reversible) bool {
 	if !d.isPlain(f) {
 		return false
@@ -301,13 +302,13 @@ func (d *Search) clearlyCovered(f *reversible) bool {
 			return false
 		}
 		if at = at.After(i); at.Branches() == 0 || o.isEmpty() {
-			return int(f.Event) >= d.Floor || at.Owner() != d.owner // else to be told, see insertAt
+			return int(f.Event) >= d.Floor || at.Owner() != d.owner // else it is to be exported, see insertAt
 		}
 	}
 }
 
-// clearlyAsleep reports whether something asleep may be the first to run in a plain reversal, and
-// so covers it (coveredAsleep). It is for the many of which that can be told at once.
+// clearlyAsleep reports whether something asleep may run first in a plain reversal, and so covers
+// it (coveredAsleep). It only looks at what is quickly decided, which suffices for most reversals.
 func (d *Search) clearlyAsleep(f *reversible) bool {
 	t, e := d.trace, f.Event
 	for _, s := range d.sleepOf(&d.nodes[e]) {
@@ -383,8 +384,8 @@ func (d *Search) findPartners(i int, x *core.Transition) error {
 	return nil
 }
 
-// reverseUnsettled plans the reversals of unsettled races to which events from event from on
-// add something.
+// recheckRaces reverses the races in recheck to whose reversals the events from one on add
+// something.
 func (d *Search) recheckRaces(from int) {
 	first, _ := slices.BinarySearch(d.trace.Meeting, int32(from))
 	meeting := d.trace.Meeting[first:]

@@ -9,7 +9,7 @@ import (
 
 // Of DPOR the path is saved, and for each node on it what is to do and the sleepers that were
 // explored from there. The trace is not, nor what follows from it: the inherited sleepers and the
-// races that are unsettled. The first execution after a resume begins with the path, so that they
+// races in recheck. The first execution after a resume begins with the path, so that they
 // are found again; the search needs only the last node's sleep set before.
 
 // restored is what the first execution after a resume has to show.

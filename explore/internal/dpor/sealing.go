@@ -6,8 +6,8 @@ package dpor
 // Preemption Sealing for Efficient Concurrency Testing, TACAS 2010): an operation that is called
 // there has no scheduling point, unless it is the first in a call from elsewhere, has to wait or
 // has several alternatives, or follows one that has, or one after which a transition is over
-// (Transition.Settled). Whoever notices first that a peer has accepted or answered has had to wait.
-// So a transition may consist of several operations. What is explored is the program of these
+// (Transition.SingleAccess). Whoever notices first that a peer has accepted or answered has had to
+// wait. So a transition may consist of several operations. What is explored is the program of these
 // larger transitions, whose executions are some of those of the program. Verdicts are about them,
 // and reports name the packages that were open. What that leaves out are violations that need a
 // preemption inside a sealed package.
@@ -34,7 +34,7 @@ package dpor
 //
 // What is not true of larger transitions is that the accesses of a goroutine's next one stay the
 // same while it does not run: it may be cut short where another has taken a lock meanwhile, and
-// then conflict with less. Optimal DPOR relies on it in one place, see unsettled.
+// then conflict with less. Optimal DPOR relies on it in one place, see recheck.go.
 //
 // TestAgainstTwin (sealed) compares with DFS under the same sealing on random programs, and
 // TestReductionWithSealing in package check does so on programs of real Go.

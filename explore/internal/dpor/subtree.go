@@ -42,12 +42,11 @@ type origin struct {
 
 func originOf(p *core.Subtree) *origin { return &p.Search.(*Search).origin }
 
-// quietFor is after how many executions in which nothing was inserted below a branch it is likely
-// to stay as it is.
+// quietFor is after how many executions without an insertion a branch is likely to stay as it is.
 const quietFor = 8
 
-// untaken returns which branch of which node is to be made a part (Divide), if nothing was inserted
-// below it in so many executions. The node is -1 if there is none.
+// untaken returns the branch to split off (Split) as a node and a place there. Nothing was
+// inserted below it in so many executions. The node is -1 if there is none.
 func (d *Search) untaken(least float64, executions int) (node, place int) {
 	of := func(i int) int {
 		if len(d.nodes[i].todo.Postponed) > 0 {
@@ -65,7 +64,7 @@ func (d *Search) untaken(least float64, executions int) (node, place int) {
 	return node, place
 }
 
-// part is the search through branch i of a node.
+// subtree is the search through branch i of a node.
 func (d *Search) subtree(o origin, node, i int) *Search {
 	spare := d.spare()
 	part := newSearch(trace.Prefix(d.trace, node, spare.trace))
@@ -94,8 +93,8 @@ func (d *Search) subtree(o origin, node, i int) *Search {
 	return part
 }
 
-// come notes which part the search has come to, if any, now that it goes on with a branch of a
-// node.
+// arriveAt notes which subtree the search has reached, if any, now that it goes on with a branch
+// of a node.
 func (d *Search) arriveAt(node int, b *wakeup.Branch) {
 	d.Arrive(node, func(p *core.Subtree) bool { return originOf(p).branch == b })
 	if d.Reached != nil && !d.agrees(d.Reached) {
@@ -104,16 +103,16 @@ func (d *Search) arriveAt(node int, b *wakeup.Branch) {
 	d.cancelChanged(node)
 }
 
-// giveUpChanged gives up the parts of a node of which the branch is not there any more: something
-// was inserted below it, so that another one is in its place, or it is not to be explored.
+// cancelChanged cancels the subtrees of a node whose branch is not there any more: something was
+// inserted below it, so that another branch has taken its place, or it is not to be explored.
 func (d *Search) cancelChanged(node int) {
 	d.Cancel(func(p *core.Subtree) bool {
 		return p.Node == node && !slices.Contains(d.nodes[node].todo.Branches, originOf(p).branch)
 	})
 }
 
-// agrees reports whether what a part that is due began with is what the search would begin with
-// now.
+// agrees reports whether the search would begin with the same as the subtree that it has reached
+// did.
 func (d *Search) agrees(p *core.Subtree) bool {
 	n := &d.nodes[p.Node]
 	return len(n.todo.Postponed) == 0 && slices.EqualFunc(d.sleepOf(n), originOf(p).assumed,
@@ -151,8 +150,8 @@ func (d *Search) Merge(p *core.Subtree) bool {
 	return true
 }
 
-// reuse: there are never more of them than there were parts at a time. From now on who uses the
-// part, or has it used again, panics: two would share what they change.
+// Recycle implements core.Tree. There are never more spare searches than there were subtrees at a
+// time. From now on every use of the subtree panics: two searches would share what they change.
 func (d *Search) Recycle(p *core.Subtree) {
 	invariant.Check(!slices.Contains(d.Subtrees, p),
 		"explore: a subtree is recycled that may still be merged")
@@ -173,11 +172,10 @@ func (d *Search) spare() *Search {
 	return s
 }
 
-// inheritFrom gives the sleepers at the nodes of a part that has been joined the accesses that they
-// have at the node where it begins. What the branches before it (Part.assumed) would access there
-// was foreseen when it began, and has been executed since: what that finds may differ, but not what
-// it accesses (agrees). Nodes where nothing is left to do may have lost their sleepers
-// (putToSleep).
+// inheritFrom gives the sleepers at the nodes of a merged subtree the accesses that they have at
+// the node where it begins. What the branches before it (origin.assumed) would access there was
+// foreseen when it began, and has been executed since. What that finds may differ, but not what it
+// accesses (agrees). Nodes where nothing is left to do may have lost their sleepers (putToSleep).
 func (d *Search) inheritFrom(node int) {
 	for i := node + 1; i < len(d.nodes) && d.nodes[i].sleepEnd <= len(d.sleep); i++ {
 		n, before := &d.nodes[i], d.sleepOf(&d.nodes[i-1])
@@ -192,29 +190,29 @@ func (d *Search) inheritFrom(node int) {
 	}
 }
 
-// merges reports whether the wakeup trees on which it depends what a part has inserted are as it
+// mergeable reports whether the wakeup trees on which the insertions of a subtree depend are as it
 // found them.
 func (d *Search) mergeable(part *Search) bool {
 	return !slices.ContainsFunc(part.depends,
 		func(i int32) bool { return !d.nodes[i].todo.Is(&part.origin.base[i]) })
 }
 
-// inserts reports whether a part inserts itself what the search is to insert at one of its nodes,
-// since it makes a difference to what it does.
+// inserts reports whether a subtree itself inserts what the search is to insert at one of its
+// nodes, because that makes a difference to what it explores.
 func (d *Search) inserts(node int32) bool {
 	return int(node) == d.Floor-1 || slices.Contains(d.depends, node)
 }
 
-// depend notes that what is inserted at a node is not only up to the wakeup tree there.
+// depend notes that what is inserted at a node does not follow from the wakeup tree there alone.
 func (d *Search) depend(node int32) {
 	if int(node) < d.Floor && !slices.Contains(d.depends, node) {
 		d.depends = append(d.depends, node)
 	}
 }
 
-// tell has the search insert a reversal, later, at one of its nodes, for which a place was found.
-// The branches that it has passed are the search's, too, where a part inserts nothing itself; there
-// may be more after those that it knows.
+// export has the search that was split insert a reversal later, at one of its nodes, for which a
+// place was found. The branches that the reversal has passed are in that search too, where a
+// subtree inserts nothing itself. After those that the subtree knows there may be more.
 func (d *Search) export(r *wakeup.Reversal, found *wakeup.Place) {
 	if d.inserts(r.Node) {
 		d.exportSteps(r, len(r.Steps), func(int) bool { return true })
@@ -227,7 +225,8 @@ func (d *Search) export(r *wakeup.Reversal, found *wakeup.Place) {
 	}
 }
 
-// tellSteps tells some steps, so many, of a reversal of the execution that is being reported.
+// exportSteps exports the first so many steps of a reversal of the execution that is being
+// reported, of these those that are wanted.
 func (d *Search) exportSteps(r *wakeup.Reversal, n int, some func(step int) bool) *exportedReversal {
 	t := &d.exported
 	t.copy(r, d.Counts.Executions, some)
@@ -244,7 +243,7 @@ func (d *Search) exportSteps(r *wakeup.Reversal, n int, some func(step int) bool
 	return &t.all[len(t.all)-1]
 }
 
-// hear inserts a reversal that a part has told.
+// importReversal inserts a reversal that a subtree has exported.
 func (d *Search) importReversal(told *exportedReversal) {
 	r := &d.reversal
 	r.Reset(told.node, nil, told.whole)

@@ -31,7 +31,7 @@ type priorities struct {
 	seen   map[core.GoroutineID]bool
 }
 
-// sizes is what executions have had at most.
+// maxima is what executions have had at most.
 type maxima struct {
 	goroutines, transitions int
 	choices                 bool // any alternatives at all

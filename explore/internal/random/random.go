@@ -8,17 +8,15 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 )
 
-// newRandom returns a search that runs n executions with pseudo-random schedules,
-// the same ones for the same seed. It can find violations but not exclude them.
-//
-// Rare events (Rare) come about once in an execution, in this search and in PCT, wherever they can.
+// New returns a search that runs n executions with pseudo-random schedules, the same ones for the
+// same seed. It can find violations but not exclude them. Rare events (core.Rare) come about once
+// in an execution, in this search and in PCT, wherever they can.
 func New(n int, seed uint64, b core.Bounds) *Search {
 	return newSampling("random", n, seed, nil, b)
 }
 
-// sampling is a search by schedules that are drawn at random. It goes from leg to leg. What has
-// been measured in the executions before a leg, and in no others, decides about the schedules in
-// it, so that all of these are known before it begins.
+// Search draws schedules at random. It proceeds in legs. The schedules of a leg depend on what was
+// measured in the legs before it and on nothing else, so all of them are known when it begins.
 type Search struct {
 	core.Tally
 	name   string
@@ -131,12 +129,12 @@ func (s *Search) Verdict() core.Verdict {
 	return v
 }
 
-// leg is a part of a sampling whose schedules are known when it begins.
+// leg is a number of consecutive schedules that are all known when it begins.
 type leg struct {
 	all int // schedules
 	stretch
 	before   Seeds // those before the last one
-	listed   int   // by Ahead, of those that come next
+	listed   int   // by prefetch, of those that come next
 	foreseen Seeds // after them
 
 	by     *priorities // nil: whatever can be picked is as likely as anything else

@@ -17,7 +17,7 @@ type Race struct {
 	Direct bool
 	// counter is an object, if not negative, of which the counter would not be zero without
 	// the event and what happened after it: it is still to be found out what else has to be
-	// left out (dpor.empty).
+	// left out (dpor, enableCounter).
 	Counter int32
 	// within are the events of which those that do not depend on the event are to run; nil for all.
 	Within Clock

@@ -2,21 +2,21 @@ package wakeup
 
 import "github.com/tandem-mc/tandem/explore/internal/trace"
 
-// stock has each step once that wakeup trees consist of: there are few that differ, and very many
-// branches. Nobody changes them, so that trees of all searches may have them. The zero value is
-// empty.
+// Interner keeps each step of wakeup trees once: few steps differ, and there are very many
+// branches. Nobody changes a step, so the trees of several searches may share it. The zero value
+// is empty.
 type Interner struct {
 	number trace.Numbering[uint64] // by their hashes
 	all    []*trace.Step
 }
 
-// maxStock is how many steps may be kept: then it begins anew. Each part of a search has a stock,
-// and there may be many.
+// maxInterned is how many steps are kept; then the interner begins anew. Each subtree of a search
+// has an interner, and there may be many.
 const maxInterned = 1 << 13
 
-// step is the one that is equal to s, as far as trees are concerned: of a step in a tree only
-// whether it is a guess matters. If it is the likely one, which may be nil, it is not looked for,
-// which takes several times as long as to compare it.
+// intern returns the step that equals s as far as trees are concerned: of the marks of a step in a
+// tree only Guessed matters. The likely step, which may be nil, is tried first: to look a step up
+// takes several times as long as to compare one.
 func (k *Interner) intern(s, likely *trace.Step) *trace.Step {
 	c := trace.Step{Action: s.Action, Accesses: s.Accesses, Marks: s.Marks & trace.Guessed, Number: s.Number}
 	if likely != nil && likely.Equal(&c) {

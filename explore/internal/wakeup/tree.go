@@ -9,31 +9,32 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
-// wakeups is a wakeup tree (POPL 2014, section 6.2): what is to be explored from a node, in order.
+// Tree is a wakeup tree (POPL 2014, section 6.2): what is to be explored from a node, in order.
 // Each leaf is an execution to be run; on the way there nothing ends up asleep, so that it is not
 // redundant.
 //
-// A search and its parts share what was there when they were divided, so that nobody may change it:
-// the lists are only changed by their owner, and so are the branches that have lists of his below
-// them. Others copy.
+// A search and its subtrees share what was there when the search was split, so nobody may change
+// that. Lists are changed only by their owner, and so are the branches whose lists below are its
+// own. Others copy.
 type Tree struct {
 	Branches []*Branch
-	// postponed are reversals of which it is not known whether a branch covers them,
+	// Postponed are reversals of which it is not known whether a branch covers them,
 	// before that has been executed and its accesses are known.
 	Postponed []*Reversal
 	owner     *Owner
 }
 
-// Owner is a search between two divisions.
+// Owner is a search between two splits.
 type Owner struct{ Interner *Interner }
 
-// Branch is a sequence of steps, and what follows the last of them: most of what is to do is long,
-// and little branches off it. Between the steps is a tree, too, of which the one branch is the rest
-// of the steps.
+// Branch is a sequence of steps, and what follows the last of them. Most of what is to do is long,
+// and little branches off it. Between two steps is a tree, too: its one branch is the rest of the
+// steps.
 type Branch struct {
 	Steps []*trace.Step // at least one, which nobody changes
 	Below Tree
-	// of a node: so many executions there had been when it was inserted, or something below it
+	// Since is, of a branch of a node, after how many executions it or something below it was
+	// inserted last.
 	Since int
 }
 

@@ -241,7 +241,7 @@ func (r *Reader) frame() ([]byte, error) {
 	return r.content.Bytes(), nil
 }
 
-// decodeFrame reads a record with its header, and nothing else.
+// DecodeFrame reads a record with its header, and nothing else.
 func DecodeFrame(frame []byte) (Entry, bool) {
 	if len(frame) < FrameHeader || int(binary.LittleEndian.Uint32(frame)) != len(frame)-FrameHeader ||
 		checksum(frame[:4], frame[FrameHeader:]) != binary.LittleEndian.Uint32(frame[4:]) {
