@@ -1,9 +1,13 @@
 package text
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/internal/testkit/golden"
+	"github.com/tandem-mc/tandem/report"
 )
 
 func TestGrouped(t *testing.T) {
@@ -17,6 +21,62 @@ func TestGrouped(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c[1], grouped(c[0])); diff != "" {
 			t.Errorf("%q:\n%s", c[0], diff)
+		}
+	}
+}
+
+// TestEveryCountIsShown: what a search with peers has counted is in its summary, and what is none
+// is not.
+func TestEveryCountIsShown(t *testing.T) {
+	run := report.Run{
+		Package: "./x", Verdict: report.Unknown, Reason: "the time of 1s is over",
+		Details: []string{"about 3 of 4 schedules"}, CutOff: "depth at main.go:3\ntime",
+		Counts: report.Counts{
+			Executions: 1234, Limited: 2, Redundant: 30, Transitions: 56789, SelfChecked: 1,
+			Elapsed:   2 * time.Second,
+			CacheHits: 900, CacheMisses: 1100, ReadInputs: 1, Reads: "web: time 2",
+			Blind: []string{"/bin/static"},
+			Waits: 5, Cuts: 10, CutTime: 10 * time.Millisecond, Quiescence: "ebpf",
+			CheckpointCounts: report.CheckpointCounts{
+				Checkpoints: 7, InMemory: 6, Refusal: "peer 7 has a child", Unstored: 1,
+				WhyUnstored: "the disk is full",
+				MadeRoom:    2, Room: 64 << 20, Skipped: 3, WhySkipped: "a connection waited", Killed: 1,
+				WhyKilled: "signal 9", Disturbed: 1, Restores: 8, Replayed: 9,
+			},
+		},
+		Assumptions: report.Assumptions{
+			Strategy: "after-io", Scope: "group", Backend: "auto", Preemptible: []string{"a.b/c"},
+			Other: []string{"no faults"},
+		},
+		ResumeCommand: "tandem check --resume x",
+	}
+	var full, empty strings.Builder
+	if err := WriteSummary(&full, run, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Equal(t, "summary_full.txt", full.String())
+	run.Counts = report.Counts{Executions: 1, Elapsed: time.Millisecond}
+	if err := WriteSummary(&empty, run, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, absent := range []string{"redundant", "executions/s", "made room", "lost", "given again",
+		"not known"} {
+		if strings.Contains(empty.String(), absent) {
+			t.Errorf("%q is said of a search without peers:\n%s", absent, empty.String())
+		}
+	}
+}
+
+// TestBackends: it is said who took the checkpoints, if there were any.
+func TestBackends(t *testing.T) {
+	for want, c := range map[string]report.CheckpointCounts{
+		"":                          {},
+		" in memory":                {Checkpoints: 3, InMemory: 3},
+		" by CRIU":                  {Checkpoints: 3},
+		" (1 in memory, 2 by CRIU)": {Checkpoints: 3, InMemory: 1},
+	} {
+		if got := backends(report.Counts{CheckpointCounts: c}); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
 		}
 	}
 }
