@@ -56,6 +56,8 @@ func (p Peer) Identity() (who Identity, err error) {
 	return who, nil
 }
 
+// lookUpUser finds the user in this machine's list. A number that is not on the list stands for a
+// user without a home, if a group is given.
 func (p Peer) lookUpUser() (*user.User, error) {
 	name := p.User
 	if name == "" {
@@ -80,6 +82,7 @@ func (p Peer) lookUpUser() (*user.User, error) {
 	return &user.User{Username: name, Uid: name, HomeDir: "/"}, nil
 }
 
+// lookUpGroup finds the number of a group in this machine's list. Any number is a group.
 func lookUpGroup(name string) (uint32, error) {
 	if strings.Trim(name, "0123456789") == "" {
 		return number("group", name)

@@ -187,6 +187,7 @@ func written(a proxy.Address) string {
 	return strings.Replace(a.String(), " ", ":", 1)
 }
 
+// canListen says why nobody in a group can listen at an address.
 func canListen(a proxy.Address) error {
 	switch {
 	case a.Network.IsUnix():

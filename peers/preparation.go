@@ -46,6 +46,7 @@ const (
 	runVersion = "1"
 )
 
+// validate reports the first thing that is wrong with the description.
 func (p Preparation) validate() error {
 	below, err := File{Path: p.Path}.Below(Scratch)
 	switch {
@@ -175,6 +176,7 @@ func (p Preparation) run(ctx context.Context, tree, scratch string) error {
 	return fmt.Errorf("%.200q: %w; it wrote: %s", p.Command, err, text[max(0, len(text)-most):])
 }
 
+// touch notes that a result is used: see forgetUnused.
 func touch(file string) error {
 	now := time.Now()
 	return os.Chtimes(file, now, now)

@@ -48,7 +48,11 @@ type Parameters struct {
 
 // Profiles lists all profiles, by name. Timeouts of theirs that can be set are so long that none
 // ends while a group stands still: what a peer answers must not depend on how long the search was
-// elsewhere. A profile is a file in the directory profiles: see parseProfile.
+// elsewhere.
+//
+// A profile is a file in the directory profiles: see parseProfile. To add one, write that file,
+// and a row in the table of dialogues in the tests of ckptd, which restores the peer at each
+// step.
 func Profiles() []Profile { return slices.Clone(allProfiles()) }
 
 var allProfiles = sync.OnceValue(func() []Profile {

@@ -38,7 +38,21 @@ const givenProgram = "{program}"
 // parseProfile reads the file of a profile. It begins with fields, of which Profile.set has the
 // list: a name, a colon and a value, which goes on in the next line if that is indented. Lines
 // that begin with # are comments. The files of the group follow, each behind a line
-// "-- PATH --", "-- PATH MODE --" or "-- PATH MODE = SOURCE --": see recipe.addFile.
+// "-- PATH --", "-- PATH MODE --" or "-- PATH MODE = SOURCE --": see recipe.addFile. For example:
+//
+//	title: web server, one process
+//	program: /usr/sbin/serverd
+//	package: serverd
+//	port: 8080
+//	serves: the pages
+//
+//	# -f: in the foreground.
+//	command: serverd -f --config {own}/serverd.conf
+//	clock: virtual
+//	-- serverd.conf --
+//	listen 127.0.0.1:{port}
+//	root {own}/www
+//	-- www/ = page.html --
 func parseProfile(name, text string) (Profile, error) {
 	p := Profile{Name: name, recipe: recipe{group: Group{Peers: []Peer{{}}, Binds: map[string]string{}}}}
 	head, sections := splitSections(text)

@@ -58,6 +58,7 @@ func (g Group) Validate() error {
 	return errors.Join(wrong...)
 }
 
+// validateFiles checks the files: each by itself, and how many and how large they are together.
 func (g Group) validateFiles() []error {
 	var wrong []error
 	if n := len(g.Files); n > MaxFiles {
@@ -83,6 +84,7 @@ func (g Group) validateFiles() []error {
 	return wrong
 }
 
+// validateBind checks one entry of Group.Binds.
 func validateBind(target, source string) error {
 	if err := ValidateTarget(target); err != nil {
 		return err
@@ -98,6 +100,8 @@ func validateBind(target, source string) error {
 	return nil
 }
 
+// validate checks all of the description that does not depend on other peers, up to the first
+// thing that is wrong.
 func (p Peer) validate() error {
 	switch {
 	case p.Name == "":
@@ -134,6 +138,7 @@ func (p Peer) validate() error {
 	return nil
 }
 
+// validateDirectory checks where the peer runs.
 func (p Peer) validateDirectory() error {
 	below, inScratch := strings.CutPrefix(p.Directory, Scratch)
 	whole := p.Directory

@@ -45,6 +45,7 @@ type slot struct {
 	calls     [slotSources]uint64
 }
 
+// layout is the content of the file: see struct counters in src/counters.c.
 type layout struct {
 	lost  uint64 // calls of threads that found no slot
 	_     [15]uint64
@@ -73,6 +74,7 @@ func OpenCounters(file *os.File) (*Counters, error) {
 // Close unmaps the counters.
 func (c *Counters) Close() error { return unix.Munmap(c.mapped) }
 
+// shared is the memory that the peers write to at any time: read it by atomic operations.
 func (c *Counters) shared() *layout { return (*layout)(unsafe.Pointer(&c.mapped[0])) }
 
 // Reads returns what was read since the last call. The group must be quiescent. The peers may write
@@ -106,6 +108,7 @@ func (c *Counters) Reads(group []peers.Process) []Read {
 	return reads
 }
 
+// newRead describes what a thread has read. A peer that is not in the group has written nonsense.
 func newRead(group []peers.Process, peer uint32, tid, source int, calls uint64) Read {
 	r := Read{Peer: "a peer", Thread: tid, Source: sources[source], Calls: int(calls)}
 	if int(peer) < len(group) {

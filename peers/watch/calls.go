@@ -40,6 +40,7 @@ type timedCall struct {
 	kind    timeoutKind
 }
 
+// timeoutKind says how a system call is told its time-out.
 type timeoutKind uint8
 
 const (
@@ -126,6 +127,7 @@ const (
 	futexCommand, futexRealtime                                             = 127, 256
 )
 
+// futexWaits tells whether a futex operation waits. Others have something else as fourth argument.
 func futexWaits(operation uint64) bool {
 	switch operation & futexCommand {
 	case futexWait, futexLockPI, futexWaitBitset, futexWaitRequeue, futexLockPI2:

@@ -19,6 +19,7 @@ type loopback struct {
 	device, ip, six int // descriptors; six is -1 where the kernel is without IPv6
 }
 
+// openLoopback opens the counters of the network of a process.
 func openLoopback(pid int) (l loopback, err error) {
 	open := func(name string) int {
 		fd := -1
@@ -38,6 +39,7 @@ func openLoopback(pid int) (l loopback, err error) {
 	return l, nil
 }
 
+// close closes the files that are open.
 func (l loopback) close() {
 	for _, fd := range []int{l.device, l.ip, l.six} {
 		if fd >= 0 {
@@ -118,6 +120,7 @@ func sentBy(b []byte, device string) uint64 {
 	return 0
 }
 
+// counted reads a counter.
 func counted(text []byte) uint64 {
 	n, _ := strconv.ParseUint(string(text), 10, 64) // a text that is no number counts as 0
 	return n

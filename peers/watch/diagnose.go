@@ -38,6 +38,7 @@ func observe(group *members) *activity {
 	return a
 }
 
+// usageOf returns what a thread has had of the processors, and its state.
 func usageOf(proc *procfs.Reader, tid int) (usage, procfs.Stat, error) {
 	var u usage
 	ran, err := proc.Ran(tid)

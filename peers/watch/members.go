@@ -221,6 +221,7 @@ func (m *members) innerKey(key timerKey) (inner timerKey, ok bool) {
 	return inner, err == nil
 }
 
+// nameOf names a peer by its index, for messages.
 func (m *members) nameOf(peer int) string {
 	if peer < 0 {
 		return "an orphan of a peer"

@@ -87,6 +87,7 @@ func (w *Watch) drainOrCut(drain func() (progress bool, err error)) (quiet bool,
 	return w.cuts.cut()
 }
 
+// drainError says that reading what has come from the peers failed.
 func drainError(err error) error { return fmt.Errorf("read what the peers sent: %w", err) }
 
 // Pauses between cuts. Peers answer within fractions of a millisecond, and each cut takes

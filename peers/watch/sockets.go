@@ -55,6 +55,7 @@ func openSockDiag(pid int) (*sockDiag, error) {
 	return d, nil
 }
 
+// sockDiagIn opens a sock_diag socket in a network namespace, without the counters of its loopback.
 func sockDiagIn(namespace int) (*sockDiag, error) {
 	d := &sockDiag{fd: -1, loopback: loopback{-1, -1, -1}}
 	err := netns.In(namespace, func() (err error) {
@@ -67,6 +68,7 @@ func sockDiagIn(namespace int) (*sockDiag, error) {
 	return d, nil
 }
 
+// close closes the socket and the counters.
 func (d *sockDiag) close() {
 	unix.Close(d.fd)
 	d.loopback.close()

@@ -114,6 +114,7 @@ func (s Saved) Copy() Saved { return Saved{s.time, maps.Clone(s.timers)} }
 // out again.
 const maxKnown = 8192
 
+// newTimers are those of a group of which nothing is known yet.
 func newTimers(innerKey func(timerKey) (timerKey, bool)) *timers {
 	return &timers{known: map[timerKey]*timer{}, ticks: Ticks{}, innerKey: innerKey}
 }

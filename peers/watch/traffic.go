@@ -98,12 +98,14 @@ type traffic struct {
 	waiting string
 }
 
+// addUnderWay notes something that is under way, if it is the first.
 func (t *traffic) addUnderWay(format string, a ...any) {
 	if t.underWay == "" {
 		t.underWay = fmt.Sprintf(format, a...)
 	}
 }
 
+// addWaiting notes something that waits, if it is the first.
 func (t *traffic) addWaiting(format string, a ...any) {
 	if t.waiting == "" {
 		t.waiting = fmt.Sprintf(format, a...)
@@ -172,6 +174,8 @@ type ownersIn struct {
 	err   error
 }
 
+// isChecker looks through the descriptors of the proxy. The checker has all sockets of the proxy,
+// and no other one in the group.
 func (o *ownersIn) isChecker(inode uint32) bool {
 	if !o.known {
 		o.known = true
@@ -180,6 +184,7 @@ func (o *ownersIn) isChecker(inode uint32) bool {
 	return slices.Contains(o.own, inode)
 }
 
+// defers looks for a process that has the listener, and asks the kernel about its socket.
 func (o *ownersIn) defers(listener uint32) (yes bool) {
 	walked := map[int]bool{}
 	err := o.group.walk(func(t thread) error {

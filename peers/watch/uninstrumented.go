@@ -42,6 +42,7 @@ func (u uninstrumented) why(pid int, executable string, libraries shim.Libraries
 	return e.why
 }
 
+// examine looks at the program that a process executes, and at what it has mapped.
 func examine(process string, libraries shim.Libraries, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {
@@ -65,8 +66,11 @@ func examine(process string, libraries shim.Libraries, frozen bool) string {
 	return "it did not load the shim: it has another C library, or more privileges than who started it"
 }
 
+// isGo tells whether the Go toolchain has built a program.
 func isGo(f *elf.File) bool { return f.Section(".go.buildinfo") != nil }
 
+// isStatic tells whether a program is started without a dynamic linker, which would preload the
+// shim.
 func isStatic(f *elf.File) bool {
 	return !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }

@@ -97,6 +97,7 @@ func findPlaces() (p places, err error) {
 	return p, err
 }
 
+// memberOf finds a member of a structure by its name; nil if there is none.
 func memberOf(s *btf.Struct, name string) *btf.Member {
 	for i := range s.Members {
 		if s.Members[i].Name == name {
@@ -171,6 +172,7 @@ func (w *Wakeups) countFor(pid int) (*wakeupCount, error) {
 	return c, nil
 }
 
+// value is how many wake-ups there were so far.
 func (c *wakeupCount) value() (n uint64, err error) {
 	if err := c.of.counts.Lookup(c.network, &n); err != nil {
 		return 0, fmt.Errorf("wake-ups of the group: %w", err)

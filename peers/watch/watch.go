@@ -1,5 +1,18 @@
 // Package watch looks at the peers of a group while they run: whether they are ready, whether they
 // are quiescent, what will make them go on by themselves, and whether one has died.
+//
+// It is put together from these parts, from the ground up:
+//
+//   - members knows the processes of the group, and walks over their threads.
+//   - network tells what there is between the sockets of the group. It asks sock_diag, and reads
+//     the counters of loopback.
+//   - waitReader finds out what threads wait in, and how long. timers is what is known of that.
+//   - cutter puts the three together. A cut looks at everything once, and tells whether the group
+//     was quiescent at one moment.
+//   - Watch repeats cuts until the group is quiescent, and keeps the group's line of time.
+//
+// Beside them, diagnoser says what keeps a group from being quiescent, Wakeups counts wake-ups in
+// the kernel, and uninstrumented finds processes that the shim does not reach.
 package watch
 
 import (
@@ -23,7 +36,7 @@ import (
 type Watch struct {
 	group          *members
 	network        *network
-	timers         *timers
+	timers         *timers // also the group's line of time
 	cuts           *cutter
 	uninstrumented uninstrumented
 	waits          int // for the group to be quiescent
