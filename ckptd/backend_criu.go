@@ -20,127 +20,170 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-func (*criu) name() string { return BackendCRIU }
+// criuGroup saves one group by CRIU.
+type criuGroup struct {
+	*criu
+	makeNext func(inside func() error) (*next, error)
+}
+
+// criuImage is what has to be known of an image beside the files that CRIU has written.
+type criuImage struct {
+	channelInode uint64                // of the proxy's end of the command channel
+	last         int                   // process ID that was given last in the group
+	halfClosed   map[connection]uint32 // connections that have ended in one direction: see holdPackets
+}
+
+func (*criuImage) inMemory() bool      { return false }
+func (*criuImage) alive() bool         { return true }
+func (*criuImage) pids() []int         { return nil }
+func (*criuImage) bytes() int64        { return 0 }
+func (*criuImage) weigh() int64        { return 0 }
+func (*criuImage) fixed() int64        { return 0 }
+func (*criuImage) mapped() mappedFiles { return mappedFiles{} }
+func (*criuImage) end()                {}
 
 // save implements backend.
-func (c *criu) save(ctx context.Context, h *hosted, i *image) (err error) {
-	i.channelInode = h.channelInode
-	if i.halfClosed, err = h.halfClosed(); err != nil {
-		return h.orDeath(err)
+func (c *criuGroup) save(
+	ctx context.Context, in *incarnation, directory string, files func(mappedFiles) error,
+) (_ saved, err error) {
+	i := &criuImage{channelInode: in.channelInode}
+	if i.halfClosed, err = halfClosed(in); err != nil {
+		return nil, err
 	}
-	if i.last, err = h.lastGiven(); err != nil {
-		return h.orDeath(err)
+	if i.last, err = lastGiven(in.channel); err != nil {
+		return nil, err
 	}
-	ctx, cancel := h.whileAlive(ctx)
+	ctx, cancel := whileAlive(ctx, in.pid)
 	defer cancel()
-	if err := h.joinClocks(); err != nil {
-		return err
-	}
-	show, err := h.hideCopies()
-	if err == nil {
-		_, err = c.run(ctx, h.dump(i))
-	}
-	if err := errors.Join(err, show()); err != nil {
-		return h.orDeath(err)
-	}
-	return nil
-}
-
-func (h *hosted) dump(i *image) criuOperation {
 	options := &rpc.CriuOpts{
-		Pid:          proto.Int32(int32(h.process.pid)),
+		Pid:          proto.Int32(int32(in.pid)),
 		LeaveRunning: proto.Bool(true),
-		External:     []string{fmt.Sprintf("unix[%d]", h.channelInode)},
+		External:     []string{fmt.Sprintf("unix[%d]", in.channelInode)},
 	}
-	for n, m := range h.mounts {
+	for n, m := range in.mounts {
 		options.External = append(options.External, fmt.Sprintf("mnt[%s]:tandem%d", m.Target, n))
 	}
-	return criuOperation{
+	_, err = c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_DUMP, options: options,
-		network: h.network, images: i.pages(),
-		at: map[string]func() error{afterDump: func() error { return h.saveFiles(i) }},
-	}
+		network: in.network, images: directory,
+		at: map[string]func() error{afterDump: func() error { return files(mappedFiles{}) }},
+	})
+	return i, err
 }
 
-// stop implements backend.
-func (c *criu) stop(h *hosted, _ *image) error {
-	if err := h.park(); err != nil { // then nothing of it is kept
-		h.kill()
-	}
-	return nil
+// criuRestore is a CRIU that has been started, and is held up before it makes anything.
+type criuRestore struct {
+	image   *criuImage
+	next    *next
+	cancel  context.CancelFunc
+	proceed chan struct{} // closed when it may go on
+	done    chan struct{} // closed when it has ended; then:
+	entered bool          // whether it has gone on
+	pid     int
+	err     error
 }
 
-// revive implements backend. CRIU starts while the group is ended, and is held up before it makes anything.
-func (c *criu) revive(ctx context.Context, h *hosted, i *image, clear func() error) (int, error) {
+// prepare implements backend. CRIU starts, and reads the image.
+func (c *criuGroup) prepare(ctx context.Context, in *incarnation, s saved, directory string) (restore, error) {
+	r := &criuRestore{image: s.(*criuImage), proceed: make(chan struct{}), done: make(chan struct{})}
 	at := map[string]func() error{}
 	var inside func() error
-	if len(i.halfClosed) > 0 {
-		inside, at[beforeResume] = holdPackets, func() error { return h.finishRestore(i.halfClosed) }
+	if len(r.image.halfClosed) > 0 {
+		inside = holdPackets
+		at[beforeResume] = func() error { return finishRestore(r.next.network, r.image.halfClosed) }
 	}
-	n, err := h.daemon.newNext(inside)
-	if err != nil {
-		return -1, err
+	var err error
+	if r.next, err = c.makeNext(inside); err != nil {
+		return nil, err
 	}
-	await := begin(clear)
-	entered := false
 	at[beforeRestore] = func() error {
-		if err := await(); err != nil {
-			return err
+		select {
+		case <-r.proceed:
+			r.entered = true
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		entered = true
-		return h.enter(n)
 	}
-	watched, cancel := c.whileRestored(ctx, n.network, await)
-	defer cancel()
-	pid, err := c.restore(watched, h, i, n, at)
-	if e := await(); e != nil { // also where CRIU has not come so far
-		err = e
-	}
-	if err == nil && !entered {
+	ctx, r.cancel = context.WithCancel(ctx)
+	watched, cancel := c.whileRestored(ctx, r.next.network, r.proceed)
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.pid, r.err = c.restore(watched, in, r, directory, at)
+	}()
+	return r, nil
+}
+
+// stop implements restore: the incarnation that there was is killed, or parked, already.
+func (r *criuRestore) stop(*incarnation, bool) error { return nil }
+
+// start implements restore.
+func (r *criuRestore) start() (*started, error) {
+	close(r.proceed)
+	<-r.done
+	if r.err == nil && !r.entered {
 		panic("ckptd: CRIU has restored a group without having been let")
 	}
-	if err == nil {
-		err = giveAfter(n.checker, i.last)
+	s := &started{next: r.next, pid: r.pid}
+	if r.err == nil {
+		s.sockets, r.err = giveAfter(r.next.checker, r.image.last)
 	}
-	if err != nil {
-		sys.CloseAll([]int{n.checker, n.group})
-		if !entered { // else what CRIU has left there is killed with the group
-			err = errors.Join(err, netns.KillAll(n.inode, 0), n.network.Close())
-		}
-		return -1, err
+	if r.err != nil {
+		err := r.err
+		return nil, errors.Join(err, r.clean())
 	}
-	unix.Close(n.group)
-	h.process = h.daemon.reaper.adopt(pid)
-	return n.checker, nil
+	r.cancel()
+	unix.Close(r.next.group)
+	return s, nil
+}
+
+// abort implements restore.
+func (r *criuRestore) abort() {
+	r.cancel()
+	<-r.done
+	if err := r.clean(); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem-ckptd: give up a restore by CRIU:", err)
+	}
+}
+
+// clean ends whatever CRIU has left.
+func (r *criuRestore) clean() error {
+	r.cancel()
+	err := netns.KillAll(r.next.inode, 0)
+	r.next.close()
+	return err
 }
 
 // restore has CRIU bring the image back in the next network, with the channel there.
-func (c *criu) restore(ctx context.Context, h *hosted, i *image, n *next, at map[string]func() error) (pid int, err error) {
-	inherit, err := h.inheritOutputs()
+func (c *criuGroup) restore(
+	ctx context.Context, in *incarnation, r *criuRestore, directory string, at map[string]func() error,
+) (pid int, err error) {
+	inherit, err := inheritOutputs(in.outputs)
 	if err != nil {
 		return 0, err
 	}
-	duplicate, err := unix.FcntlInt(uintptr(n.group), unix.F_DUPFD_CLOEXEC, 0)
+	duplicate, err := unix.FcntlInt(uintptr(r.next.group), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	channel := os.NewFile(uintptr(duplicate), "command channel")
 	defer channel.Close()
 	options := &rpc.CriuOpts{Root: proto.String(rootDirectory), RstSibling: proto.Bool(true)}
-	for n, m := range h.mounts {
+	for n, m := range in.mounts {
 		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
 	}
 	return c.run(ctx, criuOperation{
 		kind: rpc.CriuReqType_RESTORE, options: options,
-		network: n.network, images: i.pages(),
-		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", i.channelInode), file: channel}),
+		network: r.next.network, images: directory,
+		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", r.image.channelInode), file: channel}),
 		at:      at,
 	})
 }
 
 // inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
-func (h *hosted) inheritOutputs() (all []inherited, err error) {
-	for _, output := range h.outputs {
+func inheritOutputs(outputs []*os.File) (all []inherited, err error) {
+	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))
 		if err != nil {
 			return nil, err
@@ -152,13 +195,12 @@ func (h *hosted) inheritOutputs() (all []inherited, err error) {
 
 // whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
 // While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
-func (h *hosted) whileAlive(parent context.Context) (context.Context, context.CancelFunc) {
+func whileAlive(parent context.Context, pid int) (context.Context, context.CancelFunc) {
 	const (
 		interval = 100 * time.Millisecond
 		grace    = time.Second // in which CRIU itself notices, as it mostly does
 	)
 	ctx, cancel := context.WithCancel(parent)
-	pid := h.process.pid
 	go func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
@@ -179,14 +221,16 @@ func (h *hosted) whileAlive(parent context.Context) (context.Context, context.Ca
 
 // whileRestored ends soon after something that CRIU has restored has been killed. Its first process is
 // the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always told when
-// another one does not come as far as the rest, who wait for it then. It does not look before cleared has
-// returned: so long CRIU is held up, and stands still itself.
-func (c *criu) whileRestored(parent context.Context, network *os.File, cleared func() error) (context.Context, context.CancelFunc) {
+// another one does not come as far as the rest, who wait for it then. It does not look before CRIU may
+// go on: so long CRIU is held up, and stands still itself.
+func (c *criu) whileRestored(parent context.Context, network *os.File, proceed <-chan struct{}) (context.Context, context.CancelFunc) {
 	const interval = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
 		defer cancel()
-		if cleared() != nil { // which ends the restore
+		select {
+		case <-proceed:
+		case <-ctx.Done():
 			return
 		}
 		tick := time.NewTicker(cmp.Or(c.interval, interval))

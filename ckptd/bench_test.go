@@ -66,7 +66,7 @@ func BenchmarkRestore(b *testing.B) {
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
 			_, g := withConversation(b, name, BackendCRIU)
-			image := saved(b, g)
+			image := savedGroup(b, g)
 			c, other := withConversation(b, name, BackendCRIU)
 			x := newBare(b, c, other)
 			x.dump()

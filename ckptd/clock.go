@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -26,8 +24,8 @@ import (
 
 // turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and
 // opens that.
-func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
-	if clock, err = timeOf(h.process.pid); err != nil {
+func turnedBackBefore(in *incarnation) (pids []int, clock *os.File, err error) {
+	if clock, err = timeOf(in.pid); err != nil {
 		return nil, nil, err
 	}
 	defer func() {
@@ -39,7 +37,7 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err := sys.Inode(int(h.network.Fd()))
+	network, err := sys.Inode(int(in.network.Fd()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,11 +68,11 @@ func (h *hosted) turnedBackBefore() (pids []int, clock *os.File, err error) {
 // joinClocks has all processes of the group's network enter the proxy's time namespace. If one of
 // them cannot, none does, and the error is ErrUnsavable: an incarnation that is restored later has
 // the proxy's clock from the beginning (see prepare).
-func (h *hosted) joinClocks() error {
-	if h.tracer == nil || h.parked != nil { // nothing was turned back here
+func (g *memoryGroup) joinClocks(in *incarnation) error {
+	if g.tracer == nil { // nothing was turned back here
 		return nil
 	}
-	pids, clock, err := h.turnedBackBefore()
+	pids, clock, err := turnedBackBefore(in)
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (h *hosted) joinClocks() error {
 		}
 	}
 	for _, pid := range pids {
-		if err := h.joinQuietly(pid, clock); err != nil {
+		if err := g.joinQuietly(pid, clock); err != nil {
 			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
 		}
 	}
@@ -112,10 +110,10 @@ func mayJoinClock(pid int, s procfs.Status) error {
 
 // joinQuietly is joinClock, again where the process has not come back to its system call yet
 // since the memory backend let go of it.
-func (h *hosted) joinQuietly(pid int, clock *os.File) error {
+func (g *memoryGroup) joinQuietly(pid int, clock *os.File) error {
 	const attempts, pause = 20, time.Millisecond
 	for attempt := 1; ; attempt++ {
-		err := h.tracer.do(func() error { return joinClock(pid, clock) })
+		err := g.tracer.do(func() error { return joinClock(pid, clock) })
 		if !errors.Is(err, ErrNotQuiescent) || attempt == attempts {
 			return err
 		}

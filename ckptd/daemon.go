@@ -48,8 +48,8 @@ const (
 // daemon serves one checker.
 type daemon struct {
 	reaper  *reaper
-	criu    backend
-	memory  backend  // nil where every group is saved by CRIU
+	criu    *criu
+	memory  bool     // whether groups are saved in memory, where they can be
 	limbo   *os.File // network namespace of copies, and of who holds them
 	always  bool     // memory must do: CRIU does not stand in for it
 	verify  bool     // compare restored groups with their images
@@ -224,9 +224,11 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 		h.done.add(&h.done.checkpoints, took)
 		return checkpointReply(i, took, dropped, h.refusal), nil, nil
 	case operationRestore:
-		if descriptors, err = h.restore(ctx, r.Image); err == nil {
+		back, err := h.restore(ctx, r.Image)
+		if err == nil {
 			h.done.add(&h.done.restores, time.Since(begin))
 		}
+		return reply{Sockets: back.sockets}, back.descriptors, err
 	case operationDrop:
 		var i *image
 		if i, err = d.store.use(h.id, r.Image); err == nil {
@@ -244,7 +246,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *hosted, r request) (answer 
 
 // checkpointReply fits into a message. A dropped image that it leaves out is found to be gone when it is wanted.
 func checkpointReply(i *image, took time.Duration, dropped []string, refusal error) reply {
-	r := reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: cutList(dropped, maxDropped), Backend: i.backend.name()}
+	r := reply{Image: i.id, Bytes: i.bytes, Micros: took.Microseconds(), Dropped: cutList(dropped, maxDropped), Backend: i.backend}
 	if refusal != nil {
 		r.Refusal = cut(refusal.Error(), maxErrorText)
 	}
@@ -308,16 +310,14 @@ func (d *daemon) setUp(s *setup) error {
 	d.criu = &criu{file: s.CRIU, reaper: d.reaper}
 	if s.Backend != BackendCRIU {
 		var err error
-		if d.limbo, err = netns.New(); err == nil {
-			d.memory, err = newMemory(d.limbo)
-		}
+		d.limbo, err = netns.New()
+		d.memory = err == nil
 		d.always = s.Backend == BackendMemory
 		if err != nil && d.always {
 			return fmt.Errorf("prepare the memory backend: %w", err)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "tandem-ckptd: all groups are saved by CRIU:", err)
-			d.memory = nil
 		}
 	}
 	d.store = &store{
@@ -419,6 +419,10 @@ func (d *daemon) start(ctx context.Context, given []int) (reply, []int, error) {
 	}
 	d.next++
 	h := &hosted{daemon: d, id: d.next, channel: -1, names: names(g), directory: filepath.Join(groupsDirectory, strconv.FormatUint(d.next, 10))}
+	h.criu = &criuGroup{criu: d.criu, makeNext: d.newNext}
+	if d.memory {
+		h.memory = newMemoryGroup(d.limbo, d.reaper, d.newNext)
+	}
 	d.groups[h.id] = h
 	d.mu.Unlock()
 	pids, descriptors, err := h.start(ctx, g)

@@ -80,15 +80,15 @@ func TestDamagedImageIsGone(t *testing.T) { bothBackends(t, damagedImageIsGone) 
 
 func damagedImageIsGone(t *testing.T, c *Client) {
 	g := start(t, c, merecat())
-	first := saved(t, g)
+	first := savedGroup(t, g)
 	// Files that have not changed are shared with older images: change one.
 	page := inside(g, "/run/tandem/www/a.txt")
 	write(t, page, "another page\n")
 	for want, damage := range damages {
 		const copied = "files/tandem/www/a.txt"
-		for _, name := range append(imageFiles(t, filepath.Join(storeOf(c), saved(t, g))), copied) {
+		for _, name := range append(imageFiles(t, filepath.Join(storeOf(c), savedGroup(t, g))), copied) {
 			write(t, page, want+name) // else the next image shares it
-			id := saved(t, g)
+			id := savedGroup(t, g)
 			image := filepath.Join(storeOf(c), id)
 			file := filepath.Join(image, name)
 			if name == copied {
@@ -145,7 +145,7 @@ func fill(t testing.TB, c *Client) (free func()) {
 func TestStoreWithoutRoom(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, merecat())
-		first := saved(t, g)
+		first := savedGroup(t, g)
 		write(t, inside(g, "/run/tandem/www/a.txt"), "another page\n")
 		free := fill(t, c)
 		_, err := g.Checkpoint(testContext(t))
@@ -154,7 +154,7 @@ func TestStoreWithoutRoom(t *testing.T) {
 		}
 		goesBack(t, g, first)
 		free()
-		goesBack(t, g, saved(t, g))
+		goesBack(t, g, savedGroup(t, g))
 	})
 }
 
@@ -162,7 +162,7 @@ func TestStoreWithoutRoom(t *testing.T) {
 func TestReadOnlyStore(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, merecat())
-		first := saved(t, g)
+		first := savedGroup(t, g)
 		amongMountsOf(t, c, func() error { return bindReadOnly(imagesDirectory, imagesDirectory) })
 		if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "read-only file system") {
 			t.Errorf("in a read-only directory: %v", err)
@@ -173,7 +173,7 @@ func TestReadOnlyStore(t *testing.T) {
 		goesBack(t, g, first)
 		amongMountsOf(t, c, func() error { return unix.Unmount(imagesDirectory, unix.MNT_DETACH) })
 		goesBack(t, g, first)
-		goesBack(t, g, saved(t, g))
+		goesBack(t, g, savedGroup(t, g))
 		if left := must1(os.ReadDir(fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, workDirectory))); len(left) > 0 {
 			t.Errorf("of CRIU's operations %v is left", left)
 		}
@@ -221,7 +221,7 @@ func goesBack(t *testing.T, g *Group, image string) {
 
 func BenchmarkSeal(b *testing.B) {
 	c := spawn(b, Options{})
-	image := filepath.Join(storeOf(c), saved(b, start(b, c, merecat())))
+	image := filepath.Join(storeOf(c), savedGroup(b, start(b, c, merecat())))
 	bytes, err := ownBytes(image)
 	if err != nil {
 		b.Fatal(err)

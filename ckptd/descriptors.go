@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -102,7 +100,7 @@ func (m *memoryImage) describeOnce(p *process, d *descriptor, f openFile, others
 		description = others[n].description
 	} else {
 		description = len(m.makers)
-		if err := m.describe(m.group, p, d, f); err != nil {
+		if err := m.describe(p, d, f); err != nil {
 			return -1, err
 		}
 		m.makers = append(m.makers, f.locking(d.make))
@@ -213,11 +211,11 @@ func (f openFile) duplicate() (int, error) {
 }
 
 // describe finds out how to make a description, or refuses.
-func (m *memoryImage) describe(h *hosted, p *process, d *descriptor, f openFile) error {
+func (m *memoryImage) describe(p *process, d *descriptor, f openFile) error {
 	kind, _, _ := strings.Cut(f.link, "[")
 	switch {
 	case kind == "pipe:":
-		return p.describePipe(h, d, f)
+		return p.describePipe(m.in.outputs, d, f)
 	case kind == "socket:":
 		return m.describeSocket(d, f)
 	case strings.HasPrefix(f.link, "/"):
@@ -301,8 +299,8 @@ func (f openFile) unread() (int, error) {
 }
 
 // describePipe knows the outputs of the group, and pipes of the process to itself.
-func (p *process) describePipe(h *hosted, d *descriptor, f openFile) error {
-	for _, output := range h.outputs {
+func (p *process) describePipe(outputs []*os.File, d *descriptor, f openFile) error {
+	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))
 		if err != nil {
 			return err

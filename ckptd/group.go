@@ -40,13 +40,13 @@ type Group struct {
 
 	timers savedTimers
 
-	mu          sync.Mutex // guards incarnation and closed
-	incarnation incarnation
-	closed      bool
+	mu      sync.Mutex // guards contact and closed
+	contact contact
+	closed  bool
 }
 
-// incarnation is what changes with every restore.
-type incarnation struct {
+// contact is what the checker has of a group that changes with every restore.
+type contact struct {
 	number int // of restores before it
 	pid    int
 	proxy  *proxy.Client
@@ -63,7 +63,7 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 		file.Close()
 		return g.because(err)
 	}
-	next := incarnation{number: g.current().number + 1, pid: pid}
+	next := contact{number: g.current().number + 1, pid: pid}
 	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(next.number) }); err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 		}
 	}
 	g.mu.Lock()
-	old := g.incarnation
-	g.incarnation = next
+	old := g.contact
+	g.contact = next
 	g.mu.Unlock()
 	old.release()
 	return nil
 }
 
-func (i incarnation) release() {
+func (i contact) release() {
 	if i.proxy != nil {
 		i.proxy.Disconnect()
 		i.watch.Close()
@@ -118,10 +118,10 @@ func pidOf(pidfd int) (int, error) {
 	return 0, errors.New("a pidfd does not tell its pid: tandem needs Linux 5.10 or later")
 }
 
-func (g *Group) current() incarnation {
+func (g *Group) current() contact {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.incarnation
+	return g.contact
 }
 
 // PID is the pid of the group's pid 1, the proxy, as this process sees it.
@@ -210,7 +210,7 @@ func (g *Group) watch() (*watch.Watch, error) {
 	if g.closed {
 		return nil, fmt.Errorf("%w: it was closed", ErrGroupDown)
 	}
-	return g.incarnation.watch, nil
+	return g.contact.watch, nil
 }
 
 // Checkpoint saves the state of the group, which goes on. The group must be quiescent, with the
@@ -292,13 +292,19 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		return err
 	}
 	g.steps, g.unrepeatable = 0, false
-	if n := len(a.descriptors); n != 2 && n != 2+len(g.processes) {
+	given := 2 + len(a.Sockets)
+	if n := len(a.descriptors); n != given && n != given+len(g.processes) {
 		sys.CloseAll(a.descriptors)
-		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, 2+len(g.processes))
+		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, given+len(g.processes))
 	}
 	g.Written() // by what has ended
-	if err := g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[2:]); err != nil {
+	sockets := a.descriptors[2:given]
+	if err := g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[given:]); err != nil {
+		sys.CloseAll(sockets)
 		return err
+	}
+	for n, id := range a.Sockets {
+		g.Proxy().Know(id, sockets[n])
 	}
 	watch, err := g.watch()
 	if err == nil {
@@ -357,8 +363,8 @@ func (g *Group) release() {
 		g.page.Close()
 		g.page = nil
 	}
-	g.incarnation.release()
-	g.incarnation = incarnation{}
+	g.contact.release()
+	g.contact = contact{}
 }
 
 // because adds to an error that says who died why that was. When a proxy or the daemon is

@@ -32,9 +32,9 @@ type connection struct{ local, remote string }
 
 // halfClosed are the connections in the network of the group that have been told that their stream has ended, and how many
 // bytes each may send.
-func (h *hosted) halfClosed() (windows map[connection]uint32, err error) {
+func halfClosed(in *incarnation) (windows map[connection]uint32, err error) {
 	sockets := map[string]connection{}
-	err = eachConnection(fmt.Sprintf("/proc/%d/net/", h.process.pid), func(f []string) {
+	err = eachConnection(fmt.Sprintf("/proc/%d/net/", in.pid), func(f []string) {
 		if slices.Contains([]string{closeWait, lastAck, closing}, f[stateField]) {
 			sockets[socketLink(f)] = connection{f[localField], f[remoteField]}
 		}
@@ -46,7 +46,7 @@ func (h *hosted) halfClosed() (windows map[connection]uint32, err error) {
 	for _, c := range sockets {
 		windows[c] = 0 // unless a process has it
 	}
-	return windows, h.eachSocket(sockets, func(fd int, c connection) error {
+	return windows, eachSocket(in.network, sockets, func(fd int, c connection) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil {
 			windows[c] = info.Snd_wnd
@@ -76,9 +76,9 @@ func socketLink(fields []string) string { return "socket:[" + fields[inodeField]
 
 // finishRestore does what CRIU leaves undone in the network of a group that it has brought back,
 // when all is there and nothing of it runs yet.
-func (h *hosted) finishRestore(windows map[connection]uint32) error {
+func finishRestore(network *os.File, windows map[connection]uint32) error {
 	ended := map[string]connection{}
-	err := netns.InFile(h.network, func() error {
+	err := netns.InFile(network, func() error {
 		err := eachConnection("/proc/thread-self/net/", func(f []string) {
 			// Before the checkpoint the end was read: else the group would not have been quiescent.
 			if f[stateField] == closeWait && !strings.HasSuffix(f[queuesField], ":00000000") {
@@ -93,7 +93,7 @@ func (h *hosted) finishRestore(windows map[connection]uint32) error {
 	if err != nil || len(ended) == 0 {
 		return err
 	}
-	return h.eachSocket(ended, func(fd int, c connection) error {
+	return eachSocket(network, ended, func(fd int, c connection) error {
 		if err := readEnd(fd); err != nil {
 			return fmt.Errorf("read the end of a stream that was read before: %w", err)
 		}
@@ -101,9 +101,9 @@ func (h *hosted) finishRestore(windows map[connection]uint32) error {
 	})
 }
 
-// eachSocket goes through the descriptors of the group that are of some sockets, given by their links.
-func (h *hosted) eachSocket(sockets map[string]connection, do func(fd int, c connection) error) error {
-	number, err := sys.Inode(int(h.network.Fd()))
+// eachSocket goes through the descriptors of a group that are of some sockets, given by their links.
+func eachSocket(network *os.File, sockets map[string]connection, do func(fd int, c connection) error) error {
+	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -49,22 +51,16 @@ type hosted struct {
 	channelInode uint64 // of the proxy's end of the command channel
 	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
 
-	// Of the memory backend.
-	innerPeers  []int             // pids of the peers in the group's pid namespace
-	clients     map[int]bool      // which of them may be absent
-	peers       []int             // of those that live, and as the daemon sees them; nil: not looked for
-	generations map[int]int       // of those, see process
-	waits       waits             // of their threads
-	tracer      *tracer           // nil while nothing is traced
-	visitor     *proxy.Visitor    // while the peers are taken back
-	revival     *revival          // between stop and revive
-	parked      *parked           // holds the copies once CRIU has brought back another incarnation
-	numbers     numbers           // for copies
-	stamps      stamps            // of its files; nil: none
-	mapped      mappedFiles       // at the checkpoint that is under way
-	objects     objects           // that images hold
-	pages       map[int][]ownPage // of processes that were forked, by their pids in the group, as they were last
-	refusal     error             // why the memory backend does not hold the group
+	criu      *criuGroup
+	memory    *memoryGroup // nil where every group is saved by CRIU
+	refusal   error        // why the memory backend does not hold the group
+	restoring restore      // while one is under way
+	parked    *parked      // holds the copies once CRIU has brought back another incarnation
+
+	innerPeers []int        // pids of the peers in the group's pid namespace
+	clients    map[int]bool // which of them may be absent
+	peers      []int        // of those that live, and as the daemon sees them; nil: not looked for
+	stamps     stamps       // of its files; nil: none
 }
 
 // start starts the first incarnation. The descriptors are to be closed once handed over.
@@ -134,8 +130,13 @@ func withOutput(err error, outputs []int) error {
 
 // fork starts the proxy and returns the checker's end of its channel.
 func (h *hosted) fork() (int, error) {
-	checker, group, err := h.renew(nil)
+	n, err := h.daemon.newNext(nil)
 	if err != nil {
+		return -1, err
+	}
+	checker, group := n.checker, n.group
+	if err := h.enter(n); err != nil {
+		sys.CloseAll([]int{checker, group})
 		return -1, err
 	}
 	defer unix.Close(group)
@@ -188,6 +189,21 @@ func (h *hosted) handOver(channel int, others ...int) ([]int, error) {
 	return descriptors, nil
 }
 
+// withSockets adds descriptors of sockets, which are taken over, to those for the checker, in the
+// order of the ids that it returns. Those for which one message has no room the checker asks for.
+func (h *hosted) withSockets(descriptors []int, sockets map[proxy.ID]int) (all []int, ids []proxy.ID) {
+	all = descriptors
+	most := maxDescriptors - len(h.innerPeers)
+	for _, id := range slices.Sorted(maps.Keys(sockets)) {
+		if len(all) >= most {
+			unix.Close(sockets[id])
+			continue
+		}
+		all, ids = append(all, sockets[id]), append(ids, id)
+	}
+	return all, ids
+}
+
 // withPeers adds pidfds of the peers, where they are known, to descriptors for the checker.
 func (h *hosted) withPeers(descriptors []int) []int {
 	all := descriptors
@@ -205,64 +221,132 @@ func (h *hosted) withPeers(descriptors []int) []int {
 	return all
 }
 
+// restored is what the checker gets of a group that was brought back.
+type restored struct {
+	descriptors []int      // a pidfd, the channel, sockets, and pidfds of the peers where they are known
+	sockets     []proxy.ID // whose descriptors are among them, in this order
+}
+
 // restore ends the running incarnation, if any, and starts one from the image.
-func (h *hosted) restore(ctx context.Context, id string) (descriptors []int, err error) {
+func (h *hosted) restore(ctx context.Context, id string) (r restored, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i, err := h.daemon.store.use(h.id, id)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer h.daemon.store.release(i)
-	if home := h.home(); i.memory != nil && (home == nil || home.ended() || !i.memory.alive()) {
-		return nil, fmt.Errorf("%w: group %d, image %s ended with the processes that held it", ErrImageGone, h.id, i.id)
+	if home := h.home(); i.saved.inMemory() && (home == nil || home.ended() || !i.saved.alive()) {
+		return r, fmt.Errorf("%w: group %d, image %s ended with the processes that held it", ErrImageGone, h.id, i.id)
 	}
-	cleared := false
-	channel, err := i.backend.revive(ctx, h, i, func() error {
-		if err := h.damage(i); err != nil {
-			return err
-		}
-		cleared = true
-		return h.clear(i)
-	})
-	if err != nil && !cleared {
-		if damage := h.damage(i); damage != nil { // and nothing has changed
-			err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(damage))
-			return nil, errors.Join(err, h.daemon.store.remove(i))
-		}
+	s, err := h.bringBack(ctx, i)
+	if damage := (damaged{}); errors.As(err, &damage) { // and nothing has changed
+		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", ErrImageGone, h.id, i.id, textOf(damage))
+		return r, errors.Join(err, h.daemon.store.remove(i))
 	}
 	if err == nil {
-		if descriptors, err = h.handOver(channel); err != nil {
-			unix.Close(channel)
+		err = h.takeOver(s)
+	}
+	if err == nil {
+		if r.descriptors, err = h.handOver(s.next.checker); err != nil {
+			unix.Close(s.next.checker)
 		}
 	}
 	if err != nil {
+		if s != nil {
+			sys.CloseAll(slices.Collect(maps.Values(s.sockets)))
+		}
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
-		return nil, h.orGone(i, h.down)
+		return r, h.orGone(i, h.down)
 	}
+	r.descriptors, r.sockets = h.withSockets(r.descriptors, s.sockets)
 	if h.daemon.verify {
 		if err := h.verify(ctx, i); err != nil {
-			sys.CloseAll(descriptors)
+			sys.CloseAll(r.descriptors)
 			h.fail(err)
-			return nil, h.down
+			return restored{}, h.down
 		}
 	}
 	h.down, h.from = nil, i
 	h.daemon.store.restored(i)
-	return h.withPeers(descriptors), nil
+	r.descriptors = h.withPeers(r.descriptors)
+	return r, nil
 }
 
-// clear ends the running incarnation and puts the files of the image in their place.
-func (h *hosted) clear(i *image) error {
-	if err := i.backend.stop(h, i); err != nil {
-		return fmt.Errorf("end the peers: %w", err)
+// damaged says what of an image is not as it was written.
+type damaged struct{ error }
+
+// bringBack ends what runs, puts back the files, and starts the image. Where that is damaged, nothing
+// has changed. While files are looked at and put back CRIU reads its part of the image.
+func (h *hosted) bringBack(ctx context.Context, i *image) (*started, error) {
+	by := backend(h.criu)
+	if i.saved.inMemory() {
+		by = h.memory
+	}
+	r, err := by.prepare(ctx, h.incarnation(), i.saved, i.pages())
+	if err != nil {
+		return nil, errors.Join(err, h.damage(i))
+	}
+	h.restoring = r
+	defer func() { h.restoring = nil }()
+	if err := h.damage(i); err != nil {
+		r.abort()
+		return nil, err
+	}
+	if err := h.stop(i, r); err != nil {
+		h.abort()
+		return nil, fmt.Errorf("end the peers: %w", err)
 	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", ErrGroupDown, i.id)
 	if err := h.putBackFiles(i); err != nil {
-		return fmt.Errorf("put back the files: %w", err)
+		h.abort()
+		return nil, fmt.Errorf("put back the files: %w", err)
 	}
 	h.base = i.tree
-	return nil
+	return r.start()
+}
+
+// stop ends the incarnation that runs. When CRIU brings back another one, that with the copies is
+// parked; when they are wanted, it goes on.
+func (h *hosted) stop(i *image, r restore) error {
+	if !i.saved.inMemory() {
+		if err := h.park(); err != nil { // then nothing of it is kept
+			h.kill()
+		}
+		return r.stop(nil, true)
+	}
+	ended := h.parked != nil
+	h.unpark()
+	in := h.incarnation()
+	if !ended {
+		var err error
+		if in.peers, err = h.livePeers(); err != nil {
+			return err
+		}
+	}
+	h.peers = nil
+	return r.stop(in, ended)
+}
+
+// abort gives up a restore that is under way. Whoever waits for the proxy does not once that is killed.
+func (h *hosted) abort() {
+	if h.restoring == nil {
+		return
+	}
+	if h.process != nil {
+		h.process.signal()
+	}
+	h.restoring.abort()
+	h.restoring = nil
+}
+
+// takeOver makes what was started the incarnation that runs.
+func (h *hosted) takeOver(s *started) error {
+	if s.pid != 0 {
+		h.process = h.daemon.reaper.adopt(s.pid)
+	}
+	h.peers = s.peers
+	return h.enter(s.next)
 }
 
 // livePeers are the pids of the peers, as the daemon sees them.
@@ -380,17 +464,9 @@ func (h *hosted) killNetwork() error {
 
 // forgetCopies lets go of images that end with the incarnation.
 func (h *hosted) forgetCopies() {
-	if h.visitor != nil {
-		h.visitor.Close()
-		h.visitor = nil
-	}
-	h.revival.abandon()
-	h.revival = nil
-	if h.tracer == nil {
+	if h.memory == nil || !h.memory.close() {
 		return
 	}
-	h.tracer.close()
-	h.tracer = nil
 	if err := h.daemon.store.removeMemory(h.id); err != nil {
 		fmt.Fprintln(os.Stderr, "tandem-ckptd: remove images of a group that has ended:", err)
 	}

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -57,7 +55,7 @@ func (m *memoryImage) describeLonely(d *descriptor, f openFile, fd, kind int) er
 			return err
 		}
 		pending := uint32(0)
-		if pending, s.backlog, err = sockdiag.UnixQueue(m.group.network, number); err != nil {
+		if pending, s.backlog, err = sockdiag.UnixQueue(m.in.network, number); err != nil {
 			return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", errRefused, f.number, f.pid, err)
 		}
 		if pending > 0 {

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -262,5 +260,5 @@ func mappedFilesOf(all []*process) mappedFiles {
 	return f
 }
 
-// mappedBy are those of the processes of an image.
-func mappedBy(m *memoryImage) mappedFiles { return mappedFilesOf(m.processes) }
+// mapped implements saved.
+func (m *memoryImage) mapped() mappedFiles { return mappedFilesOf(m.processes) }

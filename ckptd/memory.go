@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -24,26 +22,56 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// memory keeps images as processes: a checkpoint forks each peer, by calls that the daemon
+// memoryGroup keeps images of one group as processes: a checkpoint forks each peer, by calls that the daemon
 // has it carry out (ptrace), and the copy stays stopped for ever. A restore forks the copy
 // in the same way, with the pid of the peer that was killed, and gives it threads, open
 // files, connections and timers like those that it had.
 //
 // A copy has one thread and no open file: the other end of a connection must see it end.
 // The proxy is not copied. It goes on, in another network, with new sockets.
-type memory struct {
-	limbo *os.File // network namespace of copies
+type memoryGroup struct {
+	limbo    *os.File // network namespace of copies
+	ends     *reaper
+	makeNext func(inside func() error) (*next, error)
+
+	tracer      *tracer           // nil while nothing is traced
+	generations map[int]int       // of peers, by their pids: see process
+	waits       waits             // of their threads
+	numbers     numbers           // for copies
+	objects     objects           // that images hold
+	pages       map[int][]ownPage // of processes that were forked, by their pids in the group, as they were last
+	givenUp     bool              // what is brought back is for CRIU to save
 }
 
-func newMemory(limbo *os.File) (backend, error) { return &memory{limbo: limbo}, nil }
+func newMemoryGroup(limbo *os.File, ends *reaper, makeNext func(inside func() error) (*next, error)) *memoryGroup {
+	return &memoryGroup{limbo: limbo, ends: ends, makeNext: makeNext}
+}
 
-func (*memory) name() string { return BackendMemory }
+// giveUp has what is brought back from now on made so that CRIU can save it.
+func (g *memoryGroup) giveUp() { g.givenUp = true }
+
+// traces tells whether there are copies, or were, of the incarnation.
+func (g *memoryGroup) traces() bool { return g.tracer != nil }
+
+// settle returns when all that was killed has ended.
+func (g *memoryGroup) settle() error { return g.tracer.settle() }
+
+// close ends the tracer, whose copies must be dying, and tells whether there was one.
+func (g *memoryGroup) close() bool {
+	if g.tracer == nil {
+		return false
+	}
+	g.tracer.close()
+	g.tracer = nil
+	return true
+}
 
 // memoryImage is a saved group.
 type memoryImage struct {
-	group     *hosted
-	tracer    *tracer    // of the copies; the group may have none any more
-	processes []*process // pid is that of the copy
+	group     *memoryGroup
+	in        *incarnation // while it is saved
+	tracer    *tracer      // of the copies; the group may have none any more
+	processes []*process   // pid is that of the copy
 	sockets   []*socket
 	owned     map[proxy.ID]int // sockets of the proxy, by index
 	last      int              // process ID that was given last
@@ -57,51 +85,32 @@ type memoryImage struct {
 	segments []segment  // of System V shared memory
 }
 
+func (*memoryImage) inMemory() bool { return true }
+
 // save implements backend.
-func (b *memory) save(_ context.Context, h *hosted, i *image) error {
-	pids, err := h.livePeers()
-	if err != nil {
-		return err
+func (g *memoryGroup) save(
+	_ context.Context, in *incarnation, _ string, files func(mappedFiles) error,
+) (saved, error) {
+	if err := g.trace(in.pid); err != nil {
+		return nil, fmt.Errorf("%w: %w", errRefused, err)
 	}
-	if err := h.trace(); err != nil {
-		return fmt.Errorf("%w: %w", errRefused, err)
-	}
-	m := &memoryImage{group: h, tracer: h.tracer, owned: map[proxy.ID]int{}}
-	err = h.tracer.do(func() error {
+	m := &memoryImage{group: g, in: in, tracer: g.tracer, owned: map[proxy.ID]int{}}
+	err := g.tracer.do(func() error {
 		here, leave, err := osthread.Stay()
 		if err != nil {
 			return err
 		}
 		defer leave()
-		frozen, err := freezeAll(pids, here)
-		h.waits = h.waits.note(frozen)
+		frozen, err := freezeAll(in.peers, here)
+		g.waits = g.waits.note(frozen)
 		for _, p := range frozen {
-			p.generation = h.generations[p.pid]
+			p.generation = g.generations[p.pid]
 		}
 		if err == nil {
-			err = sideBySide(
-				func() error { return m.examineAll(frozen) }, // on this thread
-				func() error { return ofEach(frozen, (*process).examineMemory) },
-				func() error { return m.describeAll(frozen) },
-				h.nothingUnderWay)
-		}
-		if err == nil {
-			err = m.keepMapped(frozen)
-		}
-		if err == nil {
-			err = m.checkSegments(frozen)
-		}
-		if err == nil {
-			h.mapped = mappedFilesOf(frozen)
-			if h.stamps == nil {
-				h.stamps = stamps{}
-			}
-		}
-		if err == nil {
-			err = sideBySide(func() error { return b.capture(m, frozen) }, func() error { return h.saveFiles(i) }, m.saveObjects)
+			err = m.saveFrozen(frozen, files)
 		}
 		if err != nil {
-			h.tracer.kill(m.pids())
+			g.tracer.kill(m.pids())
 			if !errors.Is(err, ErrNotQuiescent) && !errors.Is(err, errRefused) {
 				err = fmt.Errorf("%w: %w", errRefused, err) // whatever it is, the group goes on
 			}
@@ -113,29 +122,49 @@ func (b *memory) save(_ context.Context, h *hosted, i *image) error {
 		}
 		return err
 	})
+	m.in = nil
 	if err != nil {
 		m.releaseObjects()
-		return err
+		return nil, err
 	}
-	h.daemon.store.hold(i, m, m.bytes())
-	return nil
+	return m, nil
 }
 
-// trace makes the tracer of the group, unless there is one.
-func (h *hosted) trace() error {
-	if h.tracer != nil {
+// saveFrozen looks at frozen processes, and copies them.
+func (m *memoryImage) saveFrozen(frozen []*process, files func(mappedFiles) error) error {
+	err := sideBySide(
+		func() error { return m.examineAll(frozen) }, // on this thread
+		func() error { return ofEach(frozen, (*process).examineMemory) },
+		func() error { return m.describeAll(frozen) },
+		m.nothingUnderWay)
+	if err == nil {
+		err = m.keepMapped(frozen)
+	}
+	if err == nil {
+		err = m.checkSegments(frozen)
+	}
+	if err != nil {
+		return err
+	}
+	mapped := mappedFilesOf(frozen)
+	return sideBySide(func() error { return m.capture(frozen) }, func() error { return files(mapped) }, m.saveObjects)
+}
+
+// trace makes the tracer of the group, whose pid 1 this is, unless there is one.
+func (g *memoryGroup) trace(pid int) error {
+	if g.tracer != nil {
 		return nil
 	}
-	t := newTracer(h.daemon.reaper)
+	t := newTracer(g.ends)
 	err := t.do(func() (err error) {
-		t.queues, err = enterIPC(h.process.pid)
+		t.queues, err = enterIPC(pid)
 		return err
 	})
 	if err != nil {
 		t.close()
 		return err
 	}
-	h.tracer = t
+	g.tracer = t
 	return nil
 }
 
@@ -152,7 +181,7 @@ func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 
 // visit describes the sockets of the proxy, and notes what the group's process IDs go on from.
 func (m *memoryImage) visit() error {
-	v, err := proxy.Visit(m.group.channel)
+	v, err := proxy.Visit(m.in.channel)
 	if err != nil {
 		return err
 	}
@@ -235,8 +264,8 @@ func (m *memoryImage) examineAll(frozen []*process) error {
 
 // nothingUnderWay returns an error if there are bytes that nobody has read yet, which an image would not have: the checker has looked,
 // but before the peers were frozen, and one with a timer of its own may have sent something since.
-func (h *hosted) nothingUnderWay() error {
-	busy, err := watch.InFlight(int(h.network.Fd()))
+func (m *memoryImage) nothingUnderWay() error {
+	busy, err := watch.InFlight(int(m.in.network.Fd()))
 	if err == nil && busy != "" {
 		err = fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
 	}
@@ -301,8 +330,8 @@ func ofEach(all []*process, f func(*process) error) error {
 }
 
 // capture copies processes that have been examined.
-func (b *memory) capture(m *memoryImage, frozen []*process) error {
-	clock := m.group.process.pid // where no peer lives, it goes on in any time namespace
+func (m *memoryImage) capture(frozen []*process) error {
+	clock := m.in.pid // where no peer lives, it goes on in any time namespace
 	if len(frozen) > 0 {
 		clock = frozen[0].pid
 	}
@@ -328,7 +357,7 @@ func (b *memory) capture(m *memoryImage, frozen []*process) error {
 			children = append(children, p)
 			continue
 		}
-		copied, err := m.copy(p, b.limbo)
+		copied, err := m.copy(p)
 		if copied != nil {
 			m.processes = append(m.processes, copied)
 		}
@@ -377,14 +406,14 @@ func (m *memoryImage) saveChild(p *process) error {
 }
 
 // copy forks a process. The ID that is chosen for the copy may be in use.
-func (m *memoryImage) copy(p *process, limbo *os.File) (*process, error) {
+func (m *memoryImage) copy(p *process) (*process, error) {
 	const attempts = 100
 	for attempt := 1; ; attempt++ {
 		number, err := m.group.numbers.choose()
 		if err != nil {
 			return nil, err
 		}
-		copied, err := p.fork(limbo, number)
+		copied, err := p.fork(m.group.limbo, number)
 		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
 			return copied, err
 		}

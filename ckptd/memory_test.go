@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -114,10 +112,7 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 		if err := g.Quiesce(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		var by backend = &criu{}
-		if images[n].Backend == BackendMemory {
-			by = &memory{}
-		}
+		by := images[n].Backend
 		for _, difference := range changes(knownTo(by, states[n]), knownTo(by, visible(t, g))) {
 			t.Errorf("image %d: %s", n, difference)
 		}

@@ -46,7 +46,7 @@ func connectTo(t testing.TB, g *Group, address netip.AddrPort) *conversation {
 	return talk
 }
 
-func saved(t testing.TB, g *Group) string {
+func savedGroup(t testing.TB, g *Group) string {
 	t.Helper()
 	image, err := g.Checkpoint(testContext(t))
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	protocolVersion = 1
 	headerSize      = 12
 	maxMessage      = 64 << 10
-	maxDescriptors  = 4 + proxy.MaxPeers
+	maxDescriptors  = 250 // the kernel sends three more
 )
 
 type messageKind uint8
@@ -52,7 +52,7 @@ const (
 	operationSetup      = "setup"      // first of all
 	operationStart      = "start"      // (memfd with a JSON peers.Group) -> pidfd, channel, page, outputs of the proxy and of each peer
 	operationCheckpoint = "checkpoint" //
-	operationRestore    = "restore"    // -> pidfd, channel, pidfds of the peers where the daemon knows them
+	operationRestore    = "restore"    // -> pidfd, channel, sockets, pidfds of the peers where the daemon knows them
 	operationDrop       = "drop"       //
 	operationClose      = "close"      //
 	operationCause      = "cause"      // why a group is down: the reply is an error
@@ -72,16 +72,17 @@ type setup struct {
 }
 
 type reply struct {
-	Error   string   `json:",omitempty"`
-	Code    string   `json:",omitempty"` // of a sentinel error, see codes
-	Group   uint64   `json:",omitempty"`
-	Peers   []int    `json:",omitempty"`
-	Image   string   `json:",omitempty"`
-	Bytes   int64    `json:",omitempty"`
-	Micros  int64    `json:",omitempty"`
-	Dropped []string `json:",omitempty"`
-	Backend string   `json:",omitempty"`
-	Refusal string   `json:",omitempty"`
+	Error   string     `json:",omitempty"`
+	Code    string     `json:",omitempty"` // of a sentinel error, see codes
+	Group   uint64     `json:",omitempty"`
+	Peers   []int      `json:",omitempty"`
+	Sockets []proxy.ID `json:",omitempty"` // of the proxy, whose descriptors come with the reply
+	Image   string     `json:",omitempty"`
+	Bytes   int64      `json:",omitempty"`
+	Micros  int64      `json:",omitempty"`
+	Dropped []string   `json:",omitempty"`
+	Backend string     `json:",omitempty"`
+	Refusal string     `json:",omitempty"`
 }
 
 // codes keep the identity of errors across the wire; of an error that is several, the first.

@@ -101,7 +101,7 @@ func TestLongRepliesFitIntoAMessage(t *testing.T) {
 		for n := range dropped {
 			dropped[n] = fmt.Sprintf("g%d-%d", MaxGroups, n)
 		}
-		r := checkpointReply(&image{id: "g1-1", backend: &criu{}}, time.Hour, dropped, errors.New(text))
+		r := checkpointReply(&image{id: "g1-1", backend: BackendCRIU}, time.Hour, dropped, errors.New(text))
 		if _, err := encodeMessage(replyKind, 1, r); err != nil || len(r.Dropped) < 1000 || len(r.Refusal) == 0 {
 			t.Errorf("an image that was refused for %q: %d dropped, %v", unit, len(r.Dropped), err)
 		}

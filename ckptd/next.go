@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // next is what an incarnation needs that is to follow another one: a network namespace and
@@ -57,6 +58,28 @@ func (d *daemon) newNext(inside func() error) (*next, error) {
 	return n, nil
 }
 
+// incarnation is what runs of a group, as backends see it.
+type incarnation struct {
+	pid          int      // of pid 1 of the group, the proxy; 0: there is none
+	network      *os.File // namespace
+	channel      int      // the checker's end of the command channel, for visits
+	channelInode uint64   // of the proxy's end
+	outputs      []*os.File
+	mounts       []proxy.Mount
+	peers        []int // pids of those that live; nil: not looked for
+}
+
+// incarnation is the one that runs, or has run last.
+func (h *hosted) incarnation() *incarnation {
+	in := &incarnation{
+		network: h.network, channel: h.channel, channelInode: h.channelInode, outputs: h.outputs, mounts: h.mounts,
+	}
+	if h.process != nil {
+		in.pid = h.process.pid
+	}
+	return in
+}
+
 // enter makes the next incarnation the group's. Its channel remains the caller's.
 func (h *hosted) enter(n *next) error {
 	if h.network != nil {
@@ -64,20 +87,6 @@ func (h *hosted) enter(n *next) error {
 	}
 	h.network, h.channelInode = n.network, n.channelInode
 	return h.keepChannel(n.checker)
-}
-
-// renew gives the next incarnation a network namespace and a command channel in it. Unless
-// it is nil, inside is carried out there, too.
-func (h *hosted) renew(inside func() error) (checker, group int, err error) {
-	n, err := h.daemon.newNext(inside)
-	if err != nil {
-		return -1, -1, err
-	}
-	if err := h.enter(n); err != nil {
-		sys.CloseAll([]int{n.checker, n.group})
-		return -1, -1, err
-	}
-	return n.checker, n.group, nil
 }
 
 // keepChannel keeps a copy of the checker's end of the channel, for visits.

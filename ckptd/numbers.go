@@ -3,9 +3,12 @@ package ckptd
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -36,9 +39,9 @@ func (n *numbers) choose() (int, error) {
 	return n.next, nil
 }
 
-// lastGiven asks the proxy for the process ID that was given last in the group.
-func (h *hosted) lastGiven() (int, error) {
-	v, err := proxy.Visit(h.channel)
+// lastGiven asks the proxy, over the checker's end of its channel, for the process ID that was given last in the group.
+func lastGiven(channel int) (int, error) {
+	v, err := proxy.Visit(channel)
 	if err != nil {
 		return 0, err
 	}
@@ -47,11 +50,18 @@ func (h *hosted) lastGiven() (int, error) {
 }
 
 // giveAfter has the proxy at the other end of a command channel see to it that the next process gets an ID as if this one
-// had been given last.
-func giveAfter(channel, last int) error {
+// had been given last. It returns descriptors of the proxy's sockets.
+func giveAfter(channel, last int) (sockets map[proxy.ID]int, err error) {
 	v, err := proxy.Visit(channel)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(v.SetLast(last), v.End())
+	if err = v.SetLast(last); err == nil {
+		sockets, _, err = v.Sockets()
+	}
+	if err = errors.Join(err, v.End()); err != nil {
+		sys.CloseAll(slices.Collect(maps.Values(sockets)))
+		return nil, err
+	}
+	return sockets, nil
 }

@@ -27,14 +27,14 @@ func TestNumbersOfChildrenGoBack(t *testing.T) {
 			return number
 		}
 		first := child()
-		image := saved(t, g)
+		image := savedGroup(t, g)
 		for round := range 3 {
 			for n := 1; n <= 4; n++ {
 				if got := child(); got != first+n {
 					t.Errorf("after %d restores child %d has the number %d and not %d", round, n, got, first+n)
 				}
 				if n == 2 {
-					saved(t, g)
+					savedGroup(t, g)
 				}
 			}
 			if err := g.Restore(testContext(t), image); err != nil {
@@ -50,7 +50,7 @@ func TestProxyUsesUpNoNumbers(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	for range 8 {
 		g := start(t, c, merecat())
-		image := saved(t, g)
+		image := savedGroup(t, g)
 		for n := range 10 {
 			if err := g.Restore(testContext(t), image); err != nil {
 				t.Fatal(err)

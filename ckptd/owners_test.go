@@ -28,7 +28,7 @@ func TestPeersOfOtherUsers(t *testing.T) {
 			if got, err := os.ReadFile(inside(g, "/run/tandem/who")); err != nil || string(got) != x.want {
 				t.Errorf("it runs as %q, %v, want %q", got, err, x.want)
 			}
-			image := saved(t, g)
+			image := savedGroup(t, g)
 			for range 2 {
 				if err := g.Restore(testContext(t), image); err != nil {
 					t.Fatal(err)
@@ -68,7 +68,7 @@ func TestPeersOfSeveralUsers(t *testing.T) {
 		g.Peers = append(g.Peers, peers.Peer{Name: name, User: user, Command: []string{"sh", "-ec", script}})
 	}
 	group := start(t, c, g)
-	image := saved(t, group)
+	image := savedGroup(t, group)
 	if err := group.Restore(testContext(t), image); err != nil {
 		t.Error(err)
 	}

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -43,7 +41,7 @@ func (m *memoryImage) describeUnix(d *descriptor, f openFile, fd int) error {
 	if a, ok := name.(*unix.SockaddrUnix); !ok || a.Name != "" && a.Name != unnamed || kind != unix.SOCK_STREAM || passes != 0 || err1 != nil || err2 != nil || unread+unsent > 0 {
 		return refuse("descriptor %d of process %d is a Unix socket, and not an end of an empty pair of streams", f.number, f.pid)
 	}
-	peer, err := sockdiag.UnixPeer(m.group.network, number)
+	peer, err := sockdiag.UnixPeer(m.in.network, number)
 	if err != nil {
 		return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", errRefused, f.number, f.pid, err)
 	}

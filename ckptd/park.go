@@ -39,10 +39,10 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 		}
 		return err
 	}
-	if h.parked != nil || h.tracer == nil {
+	if h.parked != nil || h.memory == nil || !h.memory.traces() {
 		return show, nil
 	}
-	if err := h.tracer.settle(); err != nil || len(copies) == 0 {
+	if err := h.memory.settle(); err != nil || len(copies) == 0 {
 		return show, err
 	}
 	threads, err := procfs.Threads(h.process.pid)
@@ -80,7 +80,7 @@ func (h *hosted) hideCopies() (show func() error, err error) {
 // park ends the peers of the running incarnation and keeps the rest of it. Without copies
 // in it there is nothing to keep.
 func (h *hosted) park() error {
-	if h.parked != nil || h.tracer == nil || h.process == nil || h.process.ended() {
+	if h.parked != nil || h.memory == nil || !h.memory.traces() || h.process == nil || h.process.ended() {
 		return errNothingToPark
 	}
 	v, err := proxy.Visit(h.channel)

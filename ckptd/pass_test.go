@@ -61,7 +61,7 @@ sleep: long
 			Peers: []peers.Peer{{Name: "timers", Command: []string{"{scratch}/timers"}, VirtualClock: true}},
 			Files: []peers.File{{Path: "timers", Content: readFile(t, program), Mode: 0o755}},
 		})
-		image := saved(t, g)
+		image := savedGroup(t, g)
 		for range 2 {
 			got, times := passAll(t, g)
 			if got != want || times != 23 { // late waits three times; interval, sigwait and jump wait twice
@@ -85,7 +85,7 @@ func merecatClosesWhenAsked(t *testing.T, c *Client) {
 	talk := connectTo(t, g, merecatAddress)
 	talk.listen()
 	talk.ask(get("/a.txt"))
-	image := saved(t, g)
+	image := savedGroup(t, g)
 	for round := range 2 {
 		if call := systemCall(t, g); !strings.HasPrefix(call, "271 ") || strings.Fields(call)[3] != "0x0" {
 			t.Errorf("merecat waits in the system call %s, want ppoll (271) without a time-out", call)
@@ -153,7 +153,7 @@ time.sleep(1000)`
 	if got := talk.ask("x"); got != "" {
 		t.Fatalf("it has answered %q at once", got)
 	}
-	if err := g.Restore(testContext(t), saved(t, g)); err != nil {
+	if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 		t.Fatal(err)
 	}
 	talk.obtain()

@@ -15,14 +15,14 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// outOfReach says which process of the group CRIU cannot save, and what helps; empty if there is none. CRIU asks for the
+// outOfReach says which process of a group, by its network, CRIU cannot save, and what helps; empty if there is none. CRIU asks for the
 // resource limits of each, which the kernel tells of processes with other users or groups only to those with CAP_SYS_RESOURCE. Containers
 // often do not have it.
-func (h *hosted) outOfReach() (string, error) {
+func outOfReach(namespace *os.File) (string, error) {
 	if capable, err := procfs.HasCapability(unix.CAP_SYS_RESOURCE); err != nil || capable {
 		return "", err
 	}
-	network, err := sys.Inode(int(h.network.Fd()))
+	network, err := sys.Inode(int(namespace.Fd()))
 	if err != nil {
 		return "", err
 	}

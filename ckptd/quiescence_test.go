@@ -66,7 +66,7 @@ func BenchmarkQuiescence(b *testing.B) {
 			c := spawnPlain(b, Options{Quiescence: method})
 			g := start(b, c, patientMerecat(b))
 			talk := connectTo(b, g, merecatAddress)
-			image := saved(b, g)
+			image := savedGroup(b, g)
 			total := watch.Effort{}
 			for n := 0; b.Loop(); n++ {
 				if n%90 == 89 { // merecat closes a connection after 100 requests

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -36,7 +34,7 @@ func askForRefused(t *testing.T, c *Client, group peers.Group) {
 	if err := g.Quiesce(testContext(t), nil); err != nil {
 		t.Fatal(err)
 	}
-	image := saved(t, g)
+	image := savedGroup(t, g)
 	checkRefused(t, talk.ask("b\n"), 2)
 	if err := g.Restore(testContext(t), image); err != nil {
 		t.Fatal(err)

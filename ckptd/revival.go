@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -7,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -22,63 +22,69 @@ import (
 
 // revival is a restore under way.
 type revival struct {
+	group   *memoryGroup
 	image   *memoryImage
+	visitor *proxy.Visitor // while the peers are taken back
+	next    *next          // nil before it is made, and once it is handed over
 	network *os.File
-	// The checker's and the proxy's end of the new command channel; -1 once handed over.
-	checker, channel int
-	clock            *os.File // time namespace to be in
-	sockets          []int
-	pipes            map[string][2]int
-	made             map[int]int // descriptions of open files, by their index
-	root             int         // root directory of the group
-	opened           []int
-	entered          func() error // waits for the proxy to have left the old network
-	here             *unix.CPUSet // where the peers run until they are released
+	clock   *os.File // time namespace to be in
+	sockets []int
+	pipes   map[string][2]int
+	made    map[int]int // descriptions of open files, by their index
+	root    int         // root directory of the group
+	opened  []int
+	entered func() error // waits for the proxy to have left the old network
+	here    *unix.CPUSet // where the peers run until they are released
 }
 
 func (r *revival) keep(fds ...int) { r.opened = append(r.opened, fds...) }
 
-// abandon closes what is still the revival's.
-func (r *revival) abandon() {
-	if r != nil {
-		if r.entered != nil {
-			_ = r.entered() // whose error is known, or does not matter any more
-		}
-		sys.CloseAll(r.opened)
-		sys.CloseAll([]int{r.checker, r.channel})
-		if r.clock != nil {
-			r.clock.Close()
-		}
+// prepare implements backend. All that takes time is done while the peers die.
+func (g *memoryGroup) prepare(_ context.Context, _ *incarnation, s saved, _ string) (restore, error) {
+	return &revival{group: g, image: s.(*memoryImage), pipes: map[string][2]int{}, made: map[int]int{}}, nil
+}
+
+// abort implements restore. It closes what is still the revival's.
+func (r *revival) abort() {
+	if r.visitor != nil {
+		r.visitor.Close()
+		r.visitor = nil
+	}
+	if r.entered != nil {
+		_ = r.entered() // whose error is known, or does not matter any more
+	}
+	sys.CloseAll(r.opened)
+	if r.next != nil {
+		r.next.close()
+	}
+	if r.clock != nil {
+		r.clock.Close()
 	}
 }
 
-// stop implements backend: it ends the peers, not the proxy. While they die it makes ready
+// stop implements restore: it ends the peers, not the proxy. While they die it makes ready
 // what does not depend on their end.
-func (b *memory) stop(h *hosted, i *image) error {
-	ended := h.parked != nil
-	if ended {
-		h.unpark()
-	}
-	v, err := proxy.Visit(h.channel) // which from now on reaps by command only
+func (r *revival) stop(in *incarnation, ended bool) error {
+	v, err := proxy.Visit(in.channel) // which from now on reaps by command only
 	if err != nil {
 		return err
 	}
-	h.visitor = v
-	old, err := sys.Inode(int(h.network.Fd()))
+	r.visitor = v
+	old, err := sys.Inode(int(in.network.Fd()))
 	if err != nil {
 		return err
 	}
 	var below []int
 	if !ended {
-		below, err = h.killPeers()
+		below, err = killPeers(in.peers)
 		defer sys.CloseAll(below)
 		if err != nil {
 			return err
 		}
 	}
-	last := i.memory.last
+	last := r.image.last
 	reaped := begin(func() error { return v.Reap(last) })
-	err = h.prepare(i.memory)
+	err = r.make(in.pid)
 	if err := errors.Join(reaped(), err); err != nil {
 		return err
 	}
@@ -92,19 +98,16 @@ func (b *memory) stop(h *hosted, i *image) error {
 			return err
 		}
 	}
-	if err := h.killOrphans(v, old, last); err != nil {
+	if err := killOrphans(v, in.pid, old, last); err != nil {
 		return err
 	}
 	// While files are put back, and peers made again, it goes over to where the group will be.
-	r := h.revival
 	r.entered = begin(func() error { return r.renewProxy(v) })
 	return nil
 }
 
-// killPeers kills the peers, if they run, and all that they have started, of which it returns pidfds.
-func (h *hosted) killPeers() (below []int, err error) {
-	pids, err := h.livePeers()
-	h.peers = nil
+// killPeers kills peers, and all that they have started, of which it returns pidfds.
+func killPeers(pids []int) (below []int, err error) {
 	for _, pid := range pids {
 		started, e := descendantsOf(pid)
 		err = errors.Join(err, e)
@@ -149,57 +152,59 @@ func descendantsOf(pid int) (all []int, err error) {
 
 // killOrphans kills what the peers, which are dead, have started: those are children of the
 // proxy's first thread now.
-func (h *hosted) killOrphans(v *proxy.Visitor, network uint64, last int) error {
-	children, err := procfs.Children(h.process.pid, h.process.pid)
+func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
+	children, err := procfs.Children(pid, pid)
 	if err != nil || len(children) == 0 {
 		return err
 	}
-	if err := netns.KillAll(network, h.process.pid); err != nil {
+	if err := netns.KillAll(network, pid); err != nil {
 		return err
 	}
 	return v.Reap(last) // they may be in process groups that are named by a pid of a peer, and have started more
 }
 
-// prepare makes the network that the group will be in, with its sockets, and the time.
-func (h *hosted) prepare(m *memoryImage) error {
-	r := &revival{image: m, pipes: map[string][2]int{}, made: map[int]int{}}
+// make makes the network that the group will be in, with its sockets, and the time. The proxy has this pid.
+func (r *revival) make(pid int) error {
 	var err error
-	r.checker, r.channel, err = h.renew(func() (err error) {
-		r.sockets, err = makeSockets(m.sockets)
+	r.next, err = r.group.makeNext(func() (err error) {
+		r.sockets, err = makeSockets(r.image.sockets)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.keep(r.sockets...)
-	r.network, h.revival = h.network, r
-	return h.tracer.do(func() (err error) {
-		if h.refusal != nil { // what comes of it is for CRIU to save
-			r.clock, err = timeOf(h.process.pid)
+	r.network = r.next.network
+	return r.group.tracer.do(func() (err error) {
+		if r.group.givenUp { // what comes of it is for CRIU to save
+			r.clock, err = timeOf(pid)
 		} else {
-			r.clock, err = turnedBack(m.clock)
+			r.clock, err = turnedBack(r.image.clock)
 		}
 		return err
 	})
 }
 
-// revive implements backend.
-func (b *memory) revive(_ context.Context, h *hosted, i *image, clear func() error) (int, error) {
-	if err := clear(); err != nil {
-		return -1, err
-	}
-	visitor, r := h.visitor, h.revival
-	h.visitor, h.revival = nil, nil
-	defer visitor.Close()
-	defer r.abandon()
-	var err error
-	h.peers, h.generations, err = r.reviveAll(h)
+// start implements restore.
+func (r *revival) start() (*started, error) {
+	defer r.abort()
+	pids, generations, err := r.reviveAll()
 	if err = errors.Join(r.entered(), err); err != nil {
-		return -1, err
+		return nil, err
 	}
-	checker := r.checker
-	r.checker = -1
-	return checker, nil
+	s := &started{next: r.next, peers: pids, sockets: map[proxy.ID]int{}}
+	for id, n := range r.image.owned {
+		fd, err := unix.FcntlInt(uintptr(r.sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			sys.CloseAll(slices.Collect(maps.Values(s.sockets)))
+			return nil, err
+		}
+		s.sockets[id] = fd
+	}
+	r.group.generations = generations
+	unix.Close(r.next.group)
+	r.next = nil
+	return s, nil
 }
 
 // renewProxy gives the proxy the new network, the new channel and the new sockets.
@@ -208,13 +213,13 @@ func (r *revival) renewProxy(visitor *proxy.Visitor) error {
 	for id, n := range r.image.owned {
 		owned[id] = r.sockets[n]
 	}
-	return visitor.Enter(int(r.network.Fd()), r.channel, owned)
+	return visitor.Enter(int(r.network.Fd()), r.next.group, owned)
 }
 
 // reviveAll makes the peers and lets them run; it returns their pids and generations.
-func (r *revival) reviveAll(h *hosted) (pids []int, generations map[int]int, err error) {
+func (r *revival) reviveAll() (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
-	err = h.tracer.do(func() (err error) {
+	err = r.group.tracer.do(func() (err error) {
 		if err := r.image.putBackSegments(); err != nil {
 			return err
 		}

@@ -39,18 +39,22 @@ func (h *hosted) checkpoint(ctx context.Context, steps int, unrepeatable bool) (
 // damage returns an error that names a file of an image that is not as it was written, nil if there
 // is none that a restore reads.
 func (h *hosted) damage(i *image) error {
-	if err := i.seal.check(i.directory); err != nil {
-		return err
+	err := i.seal.check(i.directory)
+	if err == nil {
+		err = h.compare(i).check(i.tree, h.directory)
 	}
-	return h.compare(i).check(i.tree, h.directory)
+	if err != nil {
+		return damaged{err}
+	}
+	return nil
 }
 
 // compare is how the files of the group are compared with those of an image in a restore.
 func (h *hosted) compare(i *image) *fileComparison {
-	if i.memory == nil {
+	if !i.saved.inMemory() {
 		return &fileComparison{} // nobody has looked what is mapped
 	}
-	return &fileComparison{known: h.stamps, mapped: mappedBy(i.memory)}
+	return &fileComparison{known: h.stamps, mapped: i.saved.mapped()}
 }
 
 // notSaved says why the group was not saved. Where it may be in any state, it is ended.
@@ -71,14 +75,11 @@ func (h *hosted) notSaved(i *image, err error) error {
 }
 
 // saveFiles copies the files of the group, which must not run.
-func (h *hosted) saveFiles(i *image) (err error) {
-	if i.memory == nil && i.backend != h.daemon.memory {
-		h.stamps = nil // nobody has looked what is mapped
-	}
+func (h *hosted) saveFiles(i *image, mapped mappedFiles) (err error) {
 	buffer, giveBack := borrow()
 	defer giveBack()
 	s := treeSaver{
-		fileComparison: fileComparison{known: h.stamps, mapped: h.mapped},
+		fileComparison: fileComparison{known: h.stamps, mapped: mapped},
 		except:         proxyDirectory,
 		copyOf: func(path string, _ int64) (*content, error) {
 			return h.daemon.store.contents().copyOf(path, buffer)
@@ -93,7 +94,7 @@ func (h *hosted) saveFiles(i *image) (err error) {
 func (h *hosted) putBackFiles(i *image) error {
 	for {
 		r := treeRestorer{fileComparison: *h.compare(i), except: proxyDirectory}
-		if i.memory == nil {
+		if !i.saved.inMemory() {
 			h.stamps = nil
 		}
 		err := r.restore(i.tree, h.directory)

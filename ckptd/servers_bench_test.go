@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -32,7 +30,7 @@ func BenchmarkServers(b *testing.B) {
 		if err := g.Quiesce(testContext(b), nil); err != nil {
 			b.Fatal(err)
 		}
-		image := saved(b, g)
+		image := savedGroup(b, g)
 		b.Run(name+"/save", func(b *testing.B) {
 			for b.Loop() {
 				if _, err := g.Checkpoint(b.Context()); err != nil {
@@ -40,7 +38,7 @@ func BenchmarkServers(b *testing.B) {
 				}
 			}
 		})
-		image = saved(b, g)
+		image = savedGroup(b, g)
 		b.Run(name+"/restore", func(b *testing.B) {
 			for b.Loop() {
 				if err := g.Restore(b.Context(), image); err != nil {

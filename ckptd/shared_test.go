@@ -77,7 +77,7 @@ func TestSharedDaemon(t *testing.T) {
 	}
 	a, b := dial(t, socket), dial(t, socket)
 	g, h := start(t, a, merecat()), start(t, b, merecat())
-	first, second := saved(t, g), saved(t, g)
+	first, second := savedGroup(t, g), savedGroup(t, g)
 	for _, id := range []string{first, second} {
 		if err := g.Restore(testContext(t), id); err != nil {
 			t.Error(err)
@@ -159,7 +159,7 @@ func TestSharedDaemonIsKilled(t *testing.T) {
 	g := start(t, c, merecat())
 	kill(t, first)
 	testkit.Await(t, "the shared daemon is dead", func() bool { return stateOf(first) == "" })
-	if err := g.Restore(testContext(t), saved(t, g)); err != nil {
+	if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 		t.Errorf("the client does not go on: %v", err)
 	}
 	if _, err := AskShared(socket); err == nil || !strings.Contains(err.Error(), "tandem ckptd start") {

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -204,10 +202,10 @@ func walk(d dialogue) func(testing.TB, *Client) *walker {
 		talk := connectTo(t, start(t, c, d.group(t)), d.address)
 		talk.listen()
 		var flights []flight
-		images := []string{saved(t, talk.group)}
+		images := []string{savedGroup(t, talk.group)}
 		for _, request := range d.requests {
 			flights = append(flights, flight{request, withoutDate(talk.ask(request))})
-			images = append(images, saved(t, talk.group))
+			images = append(images, savedGroup(t, talk.group))
 		}
 		return newWalker(talk, flights, images)
 	}

@@ -219,7 +219,7 @@ func (s *store) status(of *Status) map[uint64][]ImageStatus {
 			}
 			images[i.group] = append(images[i.group], ImageStatus{
 				ID: i.id, Parent: parent, Steps: i.steps, Unrepeatable: i.unrepeatable,
-				Backend: i.backend.name(), Bytes: i.bytes, Taken: i.taken, Uses: i.uses,
+				Backend: i.backend, Bytes: i.bytes, Taken: i.taken, Uses: i.uses,
 			})
 		}
 	}

@@ -43,25 +43,22 @@ type store struct {
 // image is a directory with what CRIU wrote (pages), and the files of the group, of which images
 // share contents.
 type image struct {
-	id           string
-	group        uint64
-	first        bool // of its group
-	inUse        bool // being written or restored: not to be dropped
-	bytes        int64
-	seal         seal
-	tree         *fileNode  // the files of the group
-	contents     []*content // that the tree uses
-	fresh        int64      // bytes of those that no older image has
-	gone         bool
-	taken        time.Time // zero while it is being written
-	directory    string
-	channelInode uint64 // of the proxy's end of the command channel
-	backend      backend
-	last         int                   // process ID that was given last in the group
-	halfClosed   map[connection]uint32 // those that have ended in one direction: see holdPackets
-	held         int64                 // bytes of memory outside of the directory
-	memory       *memoryImage
-	visible      [][]string // how the group looked before and after, if restores are verified
+	id        string
+	group     uint64
+	first     bool // of its group
+	inUse     bool // being written or restored: not to be dropped
+	bytes     int64
+	seal      seal
+	tree      *fileNode  // the files of the group
+	contents  []*content // that the tree uses
+	fresh     int64      // bytes of those that no older image has
+	gone      bool
+	taken     time.Time // zero while it is being written
+	directory string
+	backend   string     // that has saved it
+	saved     saved      // nil while it is being written
+	held      int64      // bytes of memory outside of the directory
+	visible   [][]string // how the group looked before and after, if restores are verified
 	history
 }
 
@@ -131,10 +128,10 @@ func (s *store) makeRoom() error {
 }
 
 // hold notes what an image holds in memory. Others count that as soon as it is there.
-func (s *store) hold(i *image, m *memoryImage, bytes int64) {
+func (s *store) hold(i *image, by saved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i.held, i.memory = bytes, m
+	i.held, i.saved = by.bytes(), by
 }
 
 // settle ends the use of a finished image and drops older ones if it is over the budget.
@@ -189,8 +186,8 @@ func (s *store) inMemory() int64 {
 // weighAll counts anew what images in memory hold. It needs the lock.
 func (s *store) weighAll() {
 	for _, i := range s.images {
-		if i.memory != nil {
-			i.held = i.memory.weigh()
+		if i.saved != nil {
+			i.held = i.saved.weigh()
 		}
 	}
 	s.owed = 0
@@ -215,9 +212,9 @@ func (s *store) discard(i *image) error {
 			j.follow(i)
 		}
 	}
-	if i.memory != nil {
-		i.memory.end()
-		s.owed += i.held - i.memory.fixed()
+	if i.saved != nil {
+		i.saved.end()
+		s.owed += i.held - i.saved.fixed()
 	}
 	return errors.Join(s.releaseFiles(i), os.RemoveAll(i.directory))
 }
@@ -274,8 +271,8 @@ func (s *store) copies(group uint64) (all []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.images {
-		if i.group == group && i.memory != nil {
-			all = append(all, i.memory.pids()...)
+		if i.group == group && i.saved != nil {
+			all = append(all, i.saved.pids()...)
 		}
 	}
 	return all
@@ -287,8 +284,8 @@ func (s *store) removeMemory(group uint64) error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, i := range slices.Clone(s.images) {
-		if i.group == group && i.memory != nil {
-			i.memory = nil
+		if i.group == group && i.saved != nil && i.saved.inMemory() {
+			i.saved = nil
 			errs = append(errs, s.discard(i))
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -26,7 +24,7 @@ func TestLongLineOfTrees(t *testing.T) {
 	talk := connectTo(t, g, ownAddress)
 	talk.ask("change\n")
 	for range maxGeneration + 2 {
-		if err := g.Restore(testContext(t), saved(t, g)); err != nil {
+		if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +41,7 @@ func TestBackendsAgreeOnProcesses(t *testing.T) {
 		g := start(t, c, ownProgram(t, "forks"))
 		talk := connectTo(t, g, ownAddress)
 		all := talk.ask("change\n")
-		image := saved(t, g)
+		image := savedGroup(t, g)
 		for range 2 {
 			for range 3 {
 				all += talk.ask("change\n")

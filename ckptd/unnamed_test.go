@@ -1,5 +1,3 @@
-//go:build amd64
-
 package ckptd
 
 import (
@@ -69,7 +67,7 @@ func wander(t *testing.T, g *Group, steps int) {
 			if err := g.Quiesce(testContext(t), nil); err != nil {
 				t.Fatal(err)
 			}
-			saves = append(saves, place{saved(t, g), round})
+			saves = append(saves, place{savedGroup(t, g), round})
 		default:
 			to := saves[random.IntN(len(saves))]
 			if err := g.Restore(testContext(t), to.image); err != nil {

@@ -100,8 +100,8 @@ const (
 // that it has always (personality), where one mapping ended and the next, just like it,
 // began, what memory that processes share is called, and sockets that no process has any more: data that reaches them is answered by a reset, and so
 // it is where there is none. The end of a stream they acknowledge; where there is none, that is reset, too.
-func knownTo(b backend, state []string) []string {
-	if b.name() != BackendCRIU {
+func knownTo(backend string, state []string) []string {
+	if backend != BackendCRIU {
 		if hasSeveral(state) { // whose mappings the memory backend makes anew
 			return joinMappings(slices.Clone(state))
 		}

@@ -74,7 +74,7 @@ func TestCRIULosesTwoThings(t *testing.T) {
 	if len(got) != 4 || !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "eventfd-semaphore: 1") }) {
 		t.Errorf("CRIU loses, or does not lose:\n%s", strings.Join(got, "\n"))
 	}
-	if left := changes(knownTo(&criu{}, before), knownTo(&criu{}, after)); len(left) > 0 {
+	if left := changes(knownTo(BackendCRIU, before), knownTo(BackendCRIU, after)); len(left) > 0 {
 		t.Errorf("not known to be lost by CRIU:\n%s", strings.Join(left, "\n"))
 	}
 }
@@ -145,7 +145,7 @@ func TestHalfClosedConnectionsGoBack(t *testing.T) {
 			t.Fatalf("the connection has ended: %t\n%s", talk.ended, strings.Join(state, "\n"))
 		}
 		window := sendWindow(t, talk.fd)
-		image := saved(t, g)
+		image := savedGroup(t, g)
 		for range 3 {
 			if err := g.Restore(testContext(t), image); err != nil { // which compares
 				t.Fatal(err)

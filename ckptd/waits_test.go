@@ -29,7 +29,7 @@ func TestInterruptedAgain(t *testing.T) {
 		talk.listen()
 		var images []string
 		for range 3 { // of the second thread it is always the same call, of the first one from the second on
-			if images = append(images, saved(t, g)); len(images) == 1 {
+			if images = append(images, savedGroup(t, g)); len(images) == 1 {
 				talk.wants("x", "x\n")
 			}
 		}
@@ -79,7 +79,7 @@ func TestUnreadWhenFrozen(t *testing.T) {
 	if answer := talk.listen(); answer == "" {
 		t.Error("the answer is lost")
 	}
-	image := saved(t, g)
+	image := savedGroup(t, g)
 	first := withoutDate(talk.ask(get("/b.txt")))
 	if err := g.Restore(testContext(t), image); err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ type Client struct {
 
 	mu       sync.Mutex // guards the rest, and is held as long as the descriptors are used
 	sequence uint32
+	known    map[ID]int // see Know
 }
 
 // NewClient takes over channel, the checker's end of the command channel. When the
@@ -78,6 +79,50 @@ func (c *Client) Disconnect() {
 	defer c.mu.Unlock()
 	unix.Close(c.channel)
 	unix.Close(c.wake)
+	for _, fd := range c.known {
+		unix.Close(fd)
+	}
+	c.known = nil
+}
+
+// Know takes over a descriptor of one of the proxy's sockets. CreateSocket returns it once, without a
+// word to the proxy. It is closed with the socket, or when the client is disconnected.
+func (c *Client) Know(id ID, fd int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		unix.Close(fd)
+		return
+	}
+	if c.known == nil {
+		c.known = map[ID]int{}
+	}
+	c.known[id] = fd
+}
+
+// takeKnown returns what Know was told of a socket, as long as the proxy lives.
+func (c *Client) takeKnown(id ID) (fd int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if fd, ok = c.known[id]; !ok {
+		return -1, false
+	}
+	at := []unix.PollFd{{Fd: int32(c.channel)}}
+	if n, err := unix.Poll(at, 0); err != nil || n > 0 { // it has ended, which the answer to a command says
+		return -1, false
+	}
+	delete(c.known, id)
+	return fd, true
+}
+
+// forget closes what Know was told of a socket.
+func (c *Client) forget(id ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if fd, ok := c.known[id]; ok {
+		delete(c.known, id)
+		unix.Close(fd)
+	}
 }
 
 // interrupt wakes up who waits for the proxy.
@@ -92,6 +137,9 @@ func (c *Client) CreateSocket(ctx context.Context, id ID) (int, error) {
 
 // CreateSocketFor implements Commands.
 func (c *Client) CreateSocketFor(ctx context.Context, id ID, of Address) (int, error) {
+	if fd, ok := c.takeKnown(id); ok {
+		return fd, nil
+	}
 	_, fd, err := c.do(ctx, protocol.Request{Op: protocol.OpCreateSocket, ID: id, Address: of.Own()}, true)
 	return fd, err
 }
@@ -124,6 +172,7 @@ func (c *Client) Accept(ctx context.Context, id, newID ID) (int, netip.AddrPort,
 
 // Close implements Commands.
 func (c *Client) Close(ctx context.Context, id ID) error {
+	c.forget(id)
 	_, _, err := c.do(ctx, protocol.Request{Op: protocol.OpClose, ID: id}, false)
 	return err
 }
