@@ -19,7 +19,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// askingDialogue is what the profile of a client is tested with: the server that it asks, on one connection.
+// askingDialogue is what the profile of a client is tested with: the server that it asks, on one
+// connection.
 type askingDialogue struct {
 	profile   string
 	arguments []string
@@ -33,10 +34,14 @@ type askingDialogue struct {
 
 var askingDialogues = []askingDialogue{
 	{
-		profile: "curl", arguments: []string{"http://{sut}:8080/one", "http://{sut}:8080/two", "--data", "three", "http://{sut}:8080/three"},
-		serve: serveWeb, least: 3, asked: []string{"POST /one", "POST /two", "POST /three"}, says: "/one: three\n/two: three\n/three: three\n",
+		profile: "curl", arguments: []string{"http://{sut}:8080/one", "http://{sut}:8080/two", "--data",
+			"three", "http://{sut}:8080/three"},
+		serve: serveWeb, least: 3, asked: []string{"POST /one", "POST /two", "POST /three"},
+		says: "/one: three\n/two: three\n/three: three\n",
 	},
-	{profile: "dbclient", arguments: []string{"greet"}, serve: serveSSH, least: 6, asked: []string{"SSH-2.0-dropbear"}, says: "dbclient: Caution, skipping hostkey check for 127.0.0.1\n\nhello tandem\n"},
+	{profile: "dbclient", arguments: []string{"greet"}, serve: serveSSH, least: 6,
+		asked: []string{"SSH-2.0-dropbear"},
+		says:  "dbclient: Caution, skipping hostkey check for 127.0.0.1\n\nhello tandem\n"},
 	{
 		profile: "redis-cli", program: "set a 1\nincr a\nget a\n", serve: serveRedis, least: 4,
 		asked: []string{"set", "incr", "get"}, says: "OK\n2\nx\n", shell: true,
@@ -95,7 +100,8 @@ func serveSSH(t *testing.T, c net.Conn) {
 		t.Error(err)
 		return
 	}
-	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata,
+		key ssh.PublicKey) (*ssh.Permissions, error) {
 		if string(key.Marshal()) != string(allowed.Marshal()) {
 			return nil, fmt.Errorf("another key")
 		}
@@ -137,7 +143,8 @@ func serveSSH(t *testing.T, c net.Conn) {
 
 // serveRedis answers a few commands, which come as lists of texts with their lengths.
 func serveRedis(t *testing.T, c net.Conn) {
-	answers := map[string]string{"set": "+OK\r\n", "incr": ":2\r\n", "get": "$1\r\nx\r\n", "ping": "+PONG\r\n"}
+	answers := map[string]string{"set": "+OK\r\n", "incr": ":2\r\n", "get": "$1\r\nx\r\n",
+		"ping": "+PONG\r\n"}
 	r := bufio.NewReader(c)
 	for {
 		var n, length int
@@ -173,9 +180,9 @@ func profile(t *testing.T, name string) peers.Profile {
 	return p
 }
 
-// TestClientsGoBackWithinADialogue: the clients of the profiles ask real servers, with a checkpoint before everything
-// that these send; then they go back to each of them, are sent the same, and must do as they did, as one does with which
-// nobody interferes.
+// TestClientsGoBackWithinADialogue: the clients of the profiles ask real servers, with a checkpoint
+// before everything that these send; then they go back to each of them, are sent the same, and must
+// do as they did, as one does with which nobody interferes.
 func TestClientsGoBackWithinADialogue(t *testing.T) {
 	for _, d := range askingDialogues {
 		for _, backend := range []string{BackendCRIU, BackendMemory} {
@@ -226,7 +233,8 @@ func (d askingDialogue) start(t *testing.T, c *Client) (*conversation, string) {
 		t.Fatal(err)
 	}
 	unix.Close(listener) // the proxy has its own
-	if err := proxied.Bind(ctx, listenerOfTest, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.Port))); err != nil {
+	if err := proxied.Bind(ctx, listenerOfTest, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		uint16(p.Port))); err != nil {
 		t.Fatal(err)
 	}
 	if err := talk.group.StartClient(ctx, 0); err != nil {
@@ -246,7 +254,8 @@ func (d askingDialogue) repeat(t *testing.T, talk *conversation, flights []fligh
 	talk.group.Written()
 	for i, f := range flights {
 		if got := talk.ask(f.request); got != f.response {
-			t.Fatalf("%s, flight %d: %d bytes got the answer %q, and before %q", how, i, len(f.request), got, f.response)
+			t.Fatalf("%s, flight %d: %d bytes got the answer %q, and before %q", how, i, len(f.request), got,
+				f.response)
 		}
 	}
 	if said := d.ended(t, talk); !strings.HasSuffix(d.says, said) {
@@ -279,6 +288,7 @@ func (d askingDialogue) judge(t *testing.T, talk *conversation, first string, fl
 		asked = after
 	}
 	if said := d.ended(t, talk); said != d.says || len(flights) < d.least {
-		t.Fatalf("%s says %q after %d flights, want %q after at least %d", d.profile, said, len(flights), d.says, d.least)
+		t.Fatalf("%s says %q after %d flights, want %q after at least %d", d.profile, said, len(flights),
+			d.says, d.least)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkBackends has the backends save and bring back the same groups side by side, in
-// turns, in the middle of a dialogue: the times are those that a checker waits. Under x-
-// is how many times as fast memory is. A turn is several times each, of which the first ones do not count: the kernel
+// BenchmarkBackends has the backends save and bring back the same groups side by side, in turns, in
+// the middle of a dialogue: the times are those that a checker waits. Under x- is how many times as
+// fast memory is. A turn is several times each, of which the first ones do not count: the kernel
 // cleans up for a while after the other backend.
 func BenchmarkBackends(b *testing.B) {
 	for _, d := range dialogues {
@@ -30,7 +30,8 @@ func BenchmarkBackends(b *testing.B) {
 						if i < uncounted {
 							continue
 						}
-						restores[n], checkpoints[n] = append(restores[n], restore), append(checkpoints[n], checkpoint)
+						restores[n], checkpoints[n] = append(restores[n], restore),
+							append(checkpoints[n], checkpoint)
 					}
 				}
 			}
@@ -41,8 +42,8 @@ func BenchmarkBackends(b *testing.B) {
 	}
 }
 
-// backAndForth takes the group back to an image, to the same place each time so that for the peers no time passes, and
-// takes another one there, which is dropped again.
+// backAndForth takes the group back to an image, to the same place each time so that for the peers
+// no time passes, and takes another one there, which is dropped again.
 func backAndForth(b *testing.B, g *Group, image string) (restore, checkpoint time.Duration) {
 	begin := time.Now()
 	if err := g.Restore(context.Background(), image); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 	"github.com/tandem-mc/tandem/internal/testkit"
@@ -40,7 +42,8 @@ func withConversation(b *testing.B, name, backend string) (*Client, *Group) {
 		b.Fatal(err)
 	}
 	talk.listen()
-	if _, err := g.Checkpoint(testContext(b)); err != nil { // the first one has CRIU learn about the kernel
+	// the first one has CRIU learn about the kernel
+	if _, err := g.Checkpoint(testContext(b)); err != nil {
 		b.Fatal(err)
 	}
 	return c, g
@@ -114,13 +117,13 @@ type bare struct {
 
 func newBare(b *testing.B, c *Client, g *Group) *bare {
 	b.Helper()
-	criu, _, err := FindCRIU()
+	criu, _, err := criu.Find()
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := &bare{b: b, criu: criu, daemon: c.process.Process.Pid, group: g, images: baseDirectory + "/bare"}
-	run := fmt.Sprintf("%s/%d", groupsDirectory, g.id)
-	x.mounts = []string{"/dev", devicesDirectory, "/run", run, "/root", run + "/tandem/root"}
+	x := &bare{b: b, criu: criu, daemon: c.process.Process.Pid, group: g, images: paths.Base + "/bare"}
+	run := fmt.Sprintf("%s/%d", paths.Groups, g.id)
+	x.mounts = []string{"/dev", paths.Devices, "/run", run, "/root", run + "/tandem/root"}
 	if g.processes[0].Name != "dropbear" {
 		x.mounts = x.mounts[:4]
 	}
@@ -128,7 +131,7 @@ func newBare(b *testing.B, c *Client, g *Group) *bare {
 		b.Fatal(err)
 	}
 	x.channel, x.output = x.link(3), x.link(1)
-	for line := range strings.Lines(string(readFile(b, fmt.Sprintf("/proc/%d/status", g.PID())))) {
+	for line := range strings.Lines(string(testkit.ReadFile(b, fmt.Sprintf("/proc/%d/status", g.PID())))) {
 		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			fields := strings.Fields(rest)
 			x.innerPID = fields[len(fields)-2] // the daemon's namespace is next to innermost
@@ -150,8 +153,10 @@ func (x *bare) link(fd int) string {
 
 // command runs criu in the daemon's namespaces and a network, and times it.
 func (x *bare) command(network string, files []*os.File, arguments ...string) time.Duration {
-	arguments = append([]string{"--target", strconv.Itoa(x.daemon), "--mount", "--pid", "--net=" + network, x.criu}, arguments...)
-	arguments = append(arguments, "-D", x.images, "-v2", "--tcp-established", "--manage-cgroups=ignore", "--file-locks", "--network-lock", "skip")
+	arguments = append([]string{"--target", strconv.Itoa(x.daemon), "--mount", "--pid", "--net=" + network,
+		x.criu}, arguments...)
+	arguments = append(arguments, "-D", x.images, "-v2", "--tcp-established", "--manage-cgroups=ignore",
+		"--file-locks", "--network-lock", "skip")
 	c := exec.Command("nsenter", arguments...)
 	c.ExtraFiles = files
 	begin := time.Now()
@@ -160,7 +165,7 @@ func (x *bare) command(network string, files []*os.File, arguments ...string) ti
 	if err != nil {
 		log, _ := filepath.Glob(x.outside(x.images) + "/*.log")
 		for _, l := range log {
-			out = append(out, readFile(x.b, l)...)
+			out = append(out, testkit.ReadFile(x.b, l)...)
 		}
 		x.b.Fatalf("criu %v: %v\n%s", arguments, err, out)
 	}
@@ -169,7 +174,8 @@ func (x *bare) command(network string, files []*os.File, arguments ...string) ti
 
 func (x *bare) dump() time.Duration {
 	inode := strings.TrimSuffix(strings.TrimPrefix(x.channel, "socket:["), "]")
-	arguments := []string{"dump", "-t", x.innerPID, "-R", "-o", "dump.log", "--external", "unix[" + inode + "]"}
+	arguments := []string{"dump", "-t", x.innerPID, "-R", "-o", "dump.log", "--external",
+		"unix[" + inode + "]"}
 	for i := 0; i < len(x.mounts); i += 2 {
 		arguments = append(arguments, "--external", fmt.Sprintf("mnt[%s]:m%d", x.mounts[i], i))
 	}
@@ -183,7 +189,7 @@ func (x *bare) restore() time.Duration {
 		x.b.Fatal(err)
 	}
 	defer network.Close()
-	channel, proxyEnd := socketPair(x.b)
+	channel, proxyEnd := testkit.SocketPair(x.b)
 	defer unix.Shutdown(channel, unix.SHUT_RDWR)
 	duplicate, err := unix.FcntlInt(uintptr(proxyEnd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -197,12 +203,13 @@ func (x *bare) restore() time.Duration {
 	}
 	defer r.Close()
 	defer w.Close()
-	arguments := []string{"restore", "-d", "-o", "restore.log", "--root", rootDirectory,
+	arguments := []string{"restore", "-d", "-o", "restore.log", "--root", paths.Root,
 		"--inherit-fd", "fd[3]:" + x.channel, "--inherit-fd", "fd[4]:" + x.output}
 	for i := 0; i < len(x.mounts); i += 2 {
 		arguments = append(arguments, "--external", fmt.Sprintf("mnt[m%d]:%s", i, x.mounts[i+1]))
 	}
-	took := x.command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), network.Fd()), append(inherit, w), arguments...)
+	took := x.command(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), network.Fd()), append(inherit, w),
+		arguments...)
 	testkit.Await(x.b, "the restored group has ended", func() bool {
 		number, err := sys.Inode(int(network.Fd()))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -25,7 +26,8 @@ import (
 // Curve25519 (RFC 4253, sections 7 and 8; RFC 8731).
 func keyExchange() [2]string {
 	lists := []string{
-		"curve25519-sha256", "ssh-ed25519", "aes128-ctr", "aes128-ctr", "hmac-sha2-256", "hmac-sha2-256", "none", "none", "", "",
+		"curve25519-sha256", "ssh-ed25519", "aes128-ctr", "aes128-ctr", "hmac-sha2-256", "hmac-sha2-256",
+		"none", "none", "", "",
 	}
 	kexinit := append([]byte{20}, make([]byte, 16)...)
 	for _, l := range lists {
@@ -72,7 +74,8 @@ func TestChosenKeyExchanges(t *testing.T) {
 	seen := map[string]bool{}
 	bothBackends(t, func(t *testing.T, c *Client) { chosenKeyExchanges(t, c, all, seen) })
 	if len(seen) != all {
-		t.Errorf("%d behaviours make %d key exchanges, by whichever backend Dropbear goes back", all, len(seen))
+		t.Errorf("%d behaviours make %d key exchanges, by whichever backend Dropbear goes back", all,
+			len(seen))
 	}
 }
 
@@ -93,7 +96,8 @@ func chosenKeyExchanges(t *testing.T, c *Client, behaviours int, seen map[string
 				if want == "" {
 					want = got
 				}
-				if got != want || len(answers[2]) < 100 || !strings.HasPrefix(answers[0], "SSH-2.0-dropbear") {
+				if got != want || len(answers[2]) < 100 || !strings.HasPrefix(answers[0],
+					"SSH-2.0-dropbear") {
 					t.Fatalf("behaviour %d: %s\nbefore: %s", behaviour, got, want)
 				}
 				if err := g.Restore(testContext(t), image.ID); err != nil {
@@ -152,7 +156,8 @@ func chosenStaticServer(t *testing.T, c *Client) {
 			counted(t, g) // nobody is blind
 			talk := &conversation{t: t, group: g, id: 1}
 			talk.obtain()
-			if err := g.Proxy().Connect(testContext(t), 1, netip.MustParseAddrPort("127.0.0.1:7000")); err != nil {
+			if err := g.Proxy().Connect(testContext(t), 1,
+				netip.MustParseAddrPort("127.0.0.1:7000")); err != nil {
 				t.Fatal(err)
 			}
 			talk.listen()
@@ -223,7 +228,8 @@ func TestChosenGoProgram(t *testing.T) {
 		const start = "1935817689"
 		if !strings.HasPrefix(got, start+"0") || len(lines) != 3 || lines[0] == lines[1] ||
 			!strings.Contains(got, "function not implemented") {
-			t.Errorf("the time, a random number, bytes of a random device, and an error of getrandom are %q", got)
+			t.Errorf("the time, a random number, bytes of a random device, and an error of getrandom are %q",
+				got)
 		}
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
@@ -248,8 +254,11 @@ int main(void) { char c; syscall(SYS_getrandom, &c, 1, 0); perror("getrandom"); 
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := spawn(t, Options{})
-	group := shell("head -c 8 /dev/urandom | od -x >a; head -c 8 /dev/urandom | od -x >b; {scratch}/asks 2>c; date +%s >d" + forever)
-	group.Files = append(group.Files, peers.File{Path: "asks", Content: readFile(t, program), Mode: 0o755})
+	group := shell(
+		"head -c 8 /dev/urandom | od -x >a; head -c 8 /dev/urandom | od -x >b; {scratch}/asks 2>c; date " +
+			"+%s >d" + forever)
+	group.Files = append(group.Files, peers.File{Path: "asks", Content: testkit.ReadFile(t, program),
+		Mode: 0o755})
 	group.Peers[0].Choices = 1
 	var before string
 	for range 2 {
@@ -257,7 +266,7 @@ int main(void) { char c; syscall(SYS_getrandom, &c, 1, 0); perror("getrandom"); 
 		counted(t, g)
 		var all []string
 		for _, name := range []string{"a", "b", "c", "d"} {
-			all = append(all, string(readFile(t, inside(g, "/run/tandem/"+name))))
+			all = append(all, string(testkit.ReadFile(t, inside(g, "/run/tandem/"+name))))
 		}
 		got := strings.Join(all, "")
 		if all[0] == all[1] || all[2] != "getrandom: Function not implemented\n" ||

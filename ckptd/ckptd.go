@@ -1,5 +1,5 @@
-// Package ckptd is the checkpoint daemon: it runs groups of peers in namespaces of their
-// own, saves their state with CRIU, or in memory, and puts it back. Both ends are here: Client for the
+// Package ckptd is the checkpoint daemon: it runs groups of peers in namespaces of their own, saves
+// their state with CRIU, or in memory, and puts it back. Both ends are here: Client for the
 // checker, Serve for the daemon's command.
 //
 // A daemon belongs to one checker, who has started it or has had a shared one start it
@@ -22,10 +22,12 @@
 package ckptd
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"time"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/daemon"
+	"github.com/tandem-mc/tandem/ckptd/internal/shared"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
 // Options say how to run a daemon. The zero value is ready to use.
@@ -35,7 +37,7 @@ type Options struct {
 	CRIU   string // file of criu; "" means what FindCRIU finds
 
 	// Budget of memory for images and scratch directories, and of images. Over it, the
-	// least useful images are dropped (usefulness.go), but for the first one of each group.
+	// least useful images are dropped, but for the first one of each group.
 	// Zero means the default.
 	MaxBytes  int64
 	MaxImages int
@@ -43,8 +45,8 @@ type Options struct {
 	// Backend is how groups are saved; "" means BackendCRIU.
 	Backend string
 
-	// Quiescence is how it is told that a group is quiescent: peers.MethodProcfs, MethodEBPF, or QuiescenceAuto,
-	// which "" means, too.
+	// Quiescence is how it is told that a group is quiescent: peers.MethodProcfs, MethodEBPF, or
+	// QuiescenceAuto, which "" means, too.
 	Quiescence string
 
 	// Verify has every restored group compared with how it looked at its checkpoint, in
@@ -56,39 +58,8 @@ type Options struct {
 	Log io.Writer
 }
 
-// Defaults and limits of a daemon.
-const (
-	DefaultMaxBytes  = 1 << 30
-	DefaultMaxImages = 4096
-	MaxGroups        = 64
-
-	DefaultMaxClients = 16 // of a shared daemon
-)
-
-// Backends, for Options.
-const (
-	BackendCRIU   = "criu"   // by CRIU: any group
-	BackendMemory = "memory" // by forks that stay in memory: groups of simple processes; others are an error
-	BackendAuto   = "auto"   // in memory as long as the group can be, and then by CRIU
-)
-
 // QuiescenceAuto is peers.MethodEBPF where the kernel allows it, and else peers.MethodProcfs.
 const QuiescenceAuto = "auto"
-
-// Errors that a caller may want to tell apart, with errors.Is. See also proxy.ErrDied
-// and *peers.Died.
-var (
-	ErrDaemonDied   = errors.New("the checkpoint daemon tandem-ckptd died")
-	ErrGroupDown    = errors.New("the peer group is not running")
-	ErrDiffers      = errors.New("the peer group differs from how it was saved") // see Options.Verify
-	ErrImageGone    = errors.New("there is no such image (any more)")
-	ErrNotStored    = errors.New("the image cannot be stored")                // no budget, no room, or no writing
-	ErrNoRoom       = fmt.Errorf("%w: there is no room for it", ErrNotStored) // within Options.MaxBytes and MaxImages
-	ErrInvalid      = errors.New("invalid request")
-	ErrNoCRIU       = errors.New("no usable CRIU")
-	ErrNotQuiescent = errors.New("the peer group is not quiescent")
-	ErrUnsavable    = errors.New("the peer group cannot be saved as it is now") // see Group.Checkpoint
-)
 
 // Image is a physical checkpoint: a saved state of a group, its scratch directory included.
 type Image struct {
@@ -97,7 +68,8 @@ type Image struct {
 	Took    time.Duration // to take, at the daemon
 	Backend string        // what took it: BackendCRIU or BackendMemory
 	Refusal string        // why it was not BackendMemory, where Options left the choice
-	// Dropped names the images, of any group, that had to make room for it; of thousands, the first ones.
+	// Dropped names the images, of any group, that had to make room for it; of thousands, the first
+	// ones.
 	Dropped []string
 }
 
@@ -107,4 +79,82 @@ type Finding struct {
 	OK     bool
 	Detail string
 	Fix    string // what to do about it; empty where OK
+}
+
+// Defaults and limits of a daemon.
+const (
+	DefaultMaxBytes   = wire.DefaultMaxBytes
+	DefaultMaxImages  = wire.DefaultMaxImages
+	DefaultMaxClients = wire.DefaultMaxClients // of a shared daemon
+	MaxGroups         = wire.MaxGroups
+)
+
+// Backends, for Options.
+const (
+	BackendCRIU = wire.BackendCRIU // by CRIU: any group
+	// by forks that stay in memory: groups of simple processes; others are an error
+	BackendMemory = wire.BackendMemory
+	BackendAuto   = wire.BackendAuto // in memory as long as the group can be, and then by CRIU
+)
+
+// Errors that a caller may want to tell apart, with errors.Is. See also proxy.ErrDied
+// and *peers.Died.
+var (
+	ErrDaemonDied   = wire.ErrDaemonDied
+	ErrGroupDown    = wire.ErrGroupDown
+	ErrDiffers      = wire.ErrDiffers // see Options.Verify
+	ErrImageGone    = wire.ErrImageGone
+	ErrNotStored    = wire.ErrNotStored // no budget, no room, or no writing
+	ErrNoRoom       = wire.ErrNoRoom    // within Options.MaxBytes and MaxImages
+	ErrInvalid      = wire.ErrInvalid
+	ErrNoCRIU       = wire.ErrNoCRIU
+	ErrNotQuiescent = wire.ErrNotQuiescent
+	ErrUnsavable    = wire.ErrUnsavable // see Group.Checkpoint
+)
+
+// What a daemon has, and how much each client of a shared one may have.
+type (
+	Status      = wire.Status
+	GroupStatus = wire.GroupStatus
+	Operations  = wire.Operations
+	ImageStatus = wire.ImageStatus
+	Limits      = wire.Limits
+)
+
+// Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in fresh mount
+// and network namespaces, with the channel to the checker as descriptor 3. It returns nil once the
+// checker has closed its end; the caller must exit then, which ends all groups. With limits, a
+// shared daemon asks for the status by descriptor 4.
+func Serve(limits Limits) error { return daemon.Serve(limits) }
+
+// ServeShared is the whole life of a shared daemon. It returns when it has been told to stop.
+func ServeShared(o SharedOptions) error { return shared.Serve(o) }
+
+// How to run a shared daemon, and what it has.
+type (
+	SharedOptions = shared.Options
+	SharedStatus  = shared.Status
+)
+
+// Wait says how time is to pass for a group: see Group.Pass.
+type Wait struct {
+	// Most is how long it is until the program's next timer. 0: it has none, and time passes to the
+	// first timer of the peers that makes them do something. With Once it passes to the first
+	// timer, whatever comes of it.
+	Most time.Duration
+	Once bool
+	// Patience bounds the wait for peers that have the machine's clock. A timer that is due later
+	// counts as none.
+	Patience time.Duration
+	Drain    func() (progress bool, err error) // as for Quiesce
+	Shows    func() (bool, error)              // whether the peers have done something since the wait began
+}
+
+// Passed is how time has passed for a group.
+type Passed struct {
+	Time time.Duration // how far, at most Wait.Most
+	Idle bool          // no timer is due that would be waited for
+	Tie  bool          // a timer of the peers is due with that of the program, and has not ended yet
+	Due  time.Duration // from then on, of the first timer that was not waited for; 0: there is none
+	Peer int           // whose that is
 }

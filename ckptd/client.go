@@ -2,7 +2,6 @@ package ckptd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
+	"github.com/tandem-mc/tandem/ckptd/internal/shared"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
@@ -43,14 +45,8 @@ type Client struct {
 	closed   bool
 	died     error // set before read is closed
 	sequence uint32
-	pending  map[uint32]chan<- answer
+	pending  map[uint32]chan<- wire.Answer
 	groups   map[*Group]bool
-}
-
-// answer is a reply with the descriptors that came with it.
-type answer struct {
-	reply
-	descriptors []int
 }
 
 // Spawn starts a daemon for this process alone. It needs root.
@@ -78,15 +74,15 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 	if err := c.openWakeups(o.Quiescence); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if _, err := c.call(ctx, request{Operation: operationSetup, Setup: &s}, nil); err != nil {
+	if _, err := c.call(ctx, wire.Request{Operation: wire.OpSetup, Setup: &s}, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", err), c.Close())
 	}
 	return c, nil
 }
 
 // complete checks the options and fills in their defaults.
-func (o *Options) complete() (setup, error) {
-	var s setup
+func (o *Options) complete() (wire.Setup, error) {
+	var s wire.Setup
 	if uid := os.Geteuid(); uid != 0 {
 		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
 	}
@@ -95,10 +91,10 @@ func (o *Options) complete() (setup, error) {
 		return s, err
 	}
 	if s.CRIU = o.CRIU; s.CRIU == "" {
-		if s.CRIU, _, err = FindCRIU(); err != nil {
+		if s.CRIU, _, err = criu.Find(); err != nil {
 			return s, err
 		}
-	} else if _, err = criuVersion(s.CRIU); err != nil {
+	} else if _, err = criu.Version(s.CRIU); err != nil {
 		return s, err
 	}
 	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
@@ -115,7 +111,8 @@ func (o *Options) complete() (setup, error) {
 		s.Backend = BackendCRIU
 	}
 	if !slices.Contains([]string{BackendCRIU, BackendMemory, BackendAuto}, s.Backend) {
-		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto, BackendCRIU, BackendMemory)
+		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto,
+			BackendCRIU, BackendMemory)
 	}
 	if s.MaxBytes < 0 || s.MaxImages < 0 {
 		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
@@ -163,7 +160,7 @@ func execute(daemon string, o Options) (*Client, error) {
 	c.process.ExtraFiles = []*os.File{theirs} // becomes descriptor Channel
 	c.process.Stderr = c.stderr
 	c.process.WaitDelay = closeTimeout
-	c.process.SysProcAttr = ownNamespaces()
+	c.process.SysProcAttr = shared.OwnNamespaces()
 	if err := c.process.Start(); err != nil {
 		unix.Close(pair[0])
 		return nil, fmt.Errorf("start %s in namespaces of its own: %w", daemon, err)
@@ -184,7 +181,7 @@ func newClient(channel int, o Options) *Client {
 		exited:  make(chan struct{}),
 		read:    make(chan struct{}),
 		stderr:  &tail{also: o.Log},
-		pending: map[uint32]chan<- answer{},
+		pending: map[uint32]chan<- wire.Answer{},
 		groups:  map[*Group]bool{},
 	}
 }
@@ -193,18 +190,31 @@ func newClient(channel int, o Options) *Client {
 func (c *Client) readReplies() {
 	defer close(c.read)
 	defer watch.KeepAwake()()
+	given := map[uint32][]int{} // sockets that have come before their reply
 	for {
-		message, descriptors, err := receiveMessage(c.channel)
-		a := answer{descriptors: descriptors}
+		message, descriptors, err := wire.Receive(c.channel)
+		if err == nil && wire.KindOf(message) == wire.SocketsKind {
+			var sequence uint32
+			if sequence, err = wire.Decode(message, wire.SocketsKind, &struct{}{}); err == nil {
+				given[sequence] = append(given[sequence], descriptors...)
+				continue
+			}
+		}
+		a := wire.Answer{Descriptors: descriptors}
 		var sequence uint32
 		if err == nil {
-			sequence, err = decodeMessage(message, replyKind, &a.reply)
+			sequence, err = wire.Decode(message, wire.ReplyKind, &a.Response)
 		}
 		if err != nil {
 			sys.CloseAll(descriptors)
+			for _, sockets := range given {
+				sys.CloseAll(sockets)
+			}
 			c.failAll(err)
 			return
 		}
+		a.Given = given[sequence]
+		delete(given, sequence)
 		c.mu.Lock()
 		if waiter := c.pending[sequence]; waiter != nil {
 			delete(c.pending, sequence)
@@ -213,7 +223,8 @@ func (c *Client) readReplies() {
 			c.discard(a)
 		}
 		c.mu.Unlock()
-		runtime.Gosched() // to whoever has waited: it goes on in this thread, and no other has to be woken up for it
+		// to whoever has waited: it goes on in this thread, and no other has to be woken up for it
+		runtime.Gosched()
 	}
 }
 
@@ -234,7 +245,8 @@ func (c *Client) failAll(err error) {
 
 const (
 	closeTimeout = 5 * time.Second
-	// groupTimeout is how long a group may take to end, and with it its images, of which there may be thousands.
+	// groupTimeout is how long a group may take to end, and with it its images, of which there may
+	// be thousands.
 	groupTimeout = time.Minute
 	causeTimeout = 2 * time.Second
 	// killedTimeout is how long the death of a proxy may take to follow that of a peer.
@@ -259,38 +271,41 @@ func (c *Client) obituary() string {
 }
 
 // call sends a request and waits for its reply, whose descriptors belong to the caller.
-func (c *Client) call(ctx context.Context, r request, descriptors []int) (answer, error) {
+func (c *Client) call(ctx context.Context, r wire.Request, descriptors []int) (wire.Answer, error) {
 	if ctx.Err() != nil {
-		return answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation, context.Cause(ctx))
+		return wire.Answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation,
+			context.Cause(ctx))
 	}
 	if deadline, ok := ctx.Deadline(); ok && r.TimeoutMillis == 0 {
 		left := time.Until(deadline)
-		r.TimeoutMillis = max(1, (left - marginOf(left)).Milliseconds())
+		r.TimeoutMillis = max(1, (left - wire.MarginOf(left)).Milliseconds())
 	}
 	sequence, waiter, err := c.send(r, descriptors)
 	if err != nil {
-		return answer{}, err
+		return wire.Answer{}, err
 	}
 	select {
 	case a, ok := <-waiter:
 		if !ok {
-			return answer{}, c.Err()
+			return wire.Answer{}, c.Err()
 		}
-		return a, a.asError()
+		return a, a.AsError()
 	case <-ctx.Done():
 		c.forget(sequence, waiter)
-		return answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w; %s", r.Operation, context.Cause(ctx), describeThreads(c.pid))
+		return wire.Answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w; %s", r.Operation,
+			context.Cause(ctx), describeThreads(c.pid))
 	}
 }
 
 // send sends a request, whose reply comes through waiter.
-func (c *Client) send(r request, descriptors []int) (sequence uint32, waiter chan answer, err error) {
+func (c *Client) send(r wire.Request, descriptors []int) (sequence uint32, waiter chan wire.Answer,
+	err error) {
 	c.sending.RLock()
 	defer c.sending.RUnlock()
 	if sequence, waiter, err = c.expect(); err != nil {
 		return 0, nil, err
 	}
-	message, err := encodeMessage(requestKind, sequence, r)
+	message, err := wire.Encode(wire.RequestKind, sequence, r)
 	if err == nil {
 		// After EPIPE the reader of replies finds out what happened.
 		if err = seqpacket.Send(c.channel, message, descriptors); err == nil || err == unix.EPIPE {
@@ -305,7 +320,7 @@ var errClosed = errors.New("the connection to the checkpoint daemon was closed")
 
 // expect registers a new request, whose reply comes through waiter; that is closed when
 // the daemon dies.
-func (c *Client) expect() (sequence uint32, waiter chan answer, err error) {
+func (c *Client) expect() (sequence uint32, waiter chan wire.Answer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -314,14 +329,14 @@ func (c *Client) expect() (sequence uint32, waiter chan answer, err error) {
 	if c.died != nil {
 		return 0, nil, c.died
 	}
-	waiter = make(chan answer, 1)
+	waiter = make(chan wire.Answer, 1)
 	c.sequence++
 	c.pending[c.sequence] = waiter
 	return c.sequence, waiter, nil
 }
 
 // forget gives up waiting for a reply, which may have come meanwhile.
-func (c *Client) forget(sequence uint32, waiter <-chan answer) {
+func (c *Client) forget(sequence uint32, waiter <-chan wire.Answer) {
 	c.mu.Lock()
 	delete(c.pending, sequence)
 	c.mu.Unlock()
@@ -369,15 +384,6 @@ func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	return group, nil
 }
 
-// memoryJSON is MemoryFile for v in JSON.
-func memoryJSON(v any) (int, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return -1, err
-	}
-	return sys.MemoryFile("tandem group", text)
-}
-
 // Close ends the daemon and with it all groups; it returns when all of their processes
 // are gone. Closing again does nothing.
 func (c *Client) Close() error {
@@ -421,4 +427,38 @@ func (c *Client) kill() {
 	} else {
 		unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0) // its failure means that it has ended
 	}
+}
+
+// openWakeups has wake-ups counted, if a way to judge quiescence wants or allows it.
+func (c *Client) openWakeups(method string) (err error) {
+	switch method {
+	case watch.MethodProcfs:
+	case "", QuiescenceAuto:
+		c.wakeups, c.noWakeups = watch.OpenWakeups()
+	case watch.MethodEBPF:
+		c.wakeups, err = watch.OpenWakeups()
+	default:
+		err = fmt.Errorf("there is no way %.64q to judge quiescence: choose %s, %s or %s", method,
+			QuiescenceAuto, watch.MethodProcfs, watch.MethodEBPF)
+	}
+	return err
+}
+
+// Quiescence is how it is told that groups are quiescent: watch.MethodProcfs or MethodEBPF. An
+// error says why it is the first, where that was not asked for.
+func (c *Client) Quiescence() (method string, why error) {
+	if c.wakeups == nil {
+		return watch.MethodProcfs, c.noWakeups
+	}
+	return watch.MethodEBPF, nil
+}
+
+// Status asks the daemon for what it has for this client.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	a, err := c.call(ctx, wire.Request{Operation: wire.OpStatus}, nil)
+	if err != nil {
+		return Status{}, err
+	}
+	var s Status
+	return s, wire.ReadStatus(a.Descriptors, &s)
 }

@@ -17,14 +17,16 @@ import (
 // curls are clients that ask the system under test for a page each.
 func curls() peers.Group {
 	curl := func(name string) peers.Peer {
-		return peers.Peer{Name: name, Command: []string{"curl", "-s", "-S", "http://{sut}:8080/" + name}, After: "listen 8080"}
+		return peers.Peer{Name: name, Command: []string{"curl", "-s", "-S", "http://{sut}:8080/" + name},
+			After: "listen 8080"}
 	}
 	return peers.Group{Peers: []peers.Peer{curl("one"), curl("two")}}
 }
 
 // shells are the same, as simple programs.
 func shells() peers.Group {
-	const script = `exec 3<>/dev/tcp/{sut}/8080; printf 'GET /%s HTTP/1.1\r\n\r\n' $0 >&3; read -r line <&3 || exit 52`
+	const script = `exec 3<>/dev/tcp/{sut}/8080; printf 'GET /%s HTTP/1.1\r\n\r\n' $0 >&3; ` +
+		`read -r line <&3 || exit 52`
 	shell := func(name string) peers.Peer {
 		return peers.Peer{Name: name, Command: []string{"bash", "-c", script, name}, After: "listen 8080"}
 	}
@@ -153,7 +155,8 @@ func goBackWithClients(t *testing.T, c *Client, clients peers.Group) {
 		reactions = append(reactions, s.step(n))
 	}
 	save()
-	if !strings.HasPrefix(reactions[0], "1: GET /one HTTP/1.1\r\n") || !strings.HasPrefix(reactions[1], "2: GET /two") ||
+	if !strings.HasPrefix(reactions[0], "1: GET /one HTTP/1.1\r\n") ||
+		!strings.HasPrefix(reactions[1], "2: GET /two") ||
 		reactions[2] != "0 exited with status 0" || reactions[3] != "1 exited with status 52" {
 		t.Fatalf("the clients do %q", reactions)
 	}
@@ -173,9 +176,12 @@ func goBackWithClients(t *testing.T, c *Client, clients peers.Group) {
 
 // TestClientsStart: a client is started once, and there must be one.
 func TestClientsStart(t *testing.T) {
-	g := start(t, spawn(t, Options{}), peers.Group{Peers: append(merecat().Peers, curls().Peers[0]), Files: merecat().Files})
+	g := start(t, spawn(t, Options{}), peers.Group{Peers: append(merecat().Peers, curls().Peers[0]),
+		Files: merecat().Files})
 	ctx := testContext(t)
-	if err := g.StartClient(ctx, 0); err == nil || err.Error() != "start merecat: start of peer 0: there is no peer with this number that is started on demand" {
+	if err := g.StartClient(ctx, 0); err == nil ||
+		err.Error() != "start merecat: start of peer 0: there is no peer with this number that is started "+
+			"on demand" {
 		t.Errorf("a peer that is no client: %v", err)
 	}
 	if err := g.StartClient(ctx, 1); err != nil {
@@ -187,13 +193,15 @@ func TestClientsStart(t *testing.T) {
 	if err := g.Check(); err != nil {
 		t.Errorf("a client may end: %v", err)
 	}
-	if _, err := spawn(t, Options{}).Start(ctx, peers.Group{Peers: []peers.Peer{{Name: "x", Command: []string{"nonesuch"}, After: "listen 80"}}}); err == nil ||
+	if _, err := spawn(t, Options{}).Start(ctx, peers.Group{Peers: []peers.Peer{{Name: "x",
+		Command: []string{"nonesuch"}, After: "listen 80"}}}); err == nil ||
 		!strings.Contains(err.Error(), `start peer x: no command "nonesuch"`) {
 		t.Errorf("a command that there is not: %v", err)
 	}
 }
 
-// TestClientThatCannotBeStarted: what cannot be there is said when the group starts, the rest with its reason.
+// TestClientThatCannotBeStarted: what cannot be there is said when the group starts, the rest with
+// its reason.
 func TestClientThatCannotBeStarted(t *testing.T) {
 	c := spawn(t, Options{})
 	client := func(command string) peers.Group {
@@ -208,7 +216,8 @@ func TestClientThatCannotBeStarted(t *testing.T) {
 		"{scratch}/no":   "start peer asker: execute /run/tandem/no: no such file or directory",
 		"/etc/passwd":    "start peer asker: execute /etc/passwd: permission denied",
 	} {
-		if _, err := c.Start(testContext(t), client(command)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Start(testContext(t), client(command)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", command, err, want)
 		}
 	}

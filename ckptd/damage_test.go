@@ -12,12 +12,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/daemon"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // storeOf is the directory of the images as the test sees it.
 func storeOf(c *Client) string {
-	return fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, imagesDirectory)
+	return fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, paths.Images)
 }
 
 // imageFiles are the files that an image consists of, by their paths in it.
@@ -83,18 +87,18 @@ func damagedImageIsGone(t *testing.T, c *Client) {
 	first := savedGroup(t, g)
 	// Files that have not changed are shared with older images: change one.
 	page := inside(g, "/run/tandem/www/a.txt")
-	write(t, page, "another page\n")
+	testkit.WriteFile(t, page, "another page\n")
 	for want, damage := range damages {
 		const copied = "files/tandem/www/a.txt"
 		for _, name := range append(imageFiles(t, filepath.Join(storeOf(c), savedGroup(t, g))), copied) {
-			write(t, page, want+name) // else the next image shares it
+			testkit.WriteFile(t, page, want+name) // else the next image shares it
 			id := savedGroup(t, g)
 			image := filepath.Join(storeOf(c), id)
 			file := filepath.Join(image, name)
 			if name == copied {
 				file = newestCopy(t, c)
 			}
-			write(t, page, id)
+			testkit.WriteFile(t, page, id)
 			if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 				t.Fatal(name, err)
 			}
@@ -102,7 +106,8 @@ func damagedImageIsGone(t *testing.T, c *Client) {
 				t.Fatal(err)
 			}
 			err := g.Restore(testContext(t), id)
-			if !errors.Is(err, ErrImageGone) || !strings.Contains(err.Error(), "is damaged: its file "+name+" ") || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, ErrImageGone) || !strings.Contains(err.Error(),
+				"is damaged: its file "+name+" ") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v", name, want, err)
 			}
 			if err := g.Quiesce(testContext(t), nil); err != nil {
@@ -116,7 +121,7 @@ func damagedImageIsGone(t *testing.T, c *Client) {
 	if err := g.Restore(testContext(t), first); err != nil {
 		t.Errorf("restore of the undamaged image: %v", err)
 	}
-	if got := string(readFile(t, inside(g, "/run/tandem/www/a.txt"))); got != "alpha\n" {
+	if got := string(testkit.ReadFile(t, inside(g, "/run/tandem/www/a.txt"))); got != "alpha\n" {
 		t.Errorf("with it comes the page %q", got)
 	}
 }
@@ -146,10 +151,11 @@ func TestStoreWithoutRoom(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, merecat())
 		first := savedGroup(t, g)
-		write(t, inside(g, "/run/tandem/www/a.txt"), "another page\n")
+		testkit.WriteFile(t, inside(g, "/run/tandem/www/a.txt"), "another page\n")
 		free := fill(t, c)
 		_, err := g.Checkpoint(testContext(t))
-		if !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "CRIU") {
+		if !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "no space left") &&
+			!strings.Contains(err.Error(), "CRIU") {
 			t.Errorf("without room: %v", err)
 		}
 		goesBack(t, g, first)
@@ -158,23 +164,26 @@ func TestStoreWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestReadOnlyStore: likewise where nothing can be written at all; the group goes on, and goes back.
+// TestReadOnlyStore: likewise where nothing can be written at all; the group goes on, and goes
+// back.
 func TestReadOnlyStore(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, merecat())
 		first := savedGroup(t, g)
-		amongMountsOf(t, c, func() error { return bindReadOnly(imagesDirectory, imagesDirectory) })
-		if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), "read-only file system") {
+		amongMountsOf(t, c, func() error { return daemon.BindReadOnly(paths.Images, paths.Images) })
+		if _, err := g.Checkpoint(testContext(t)); !errors.Is(err, ErrNotStored) ||
+			!strings.Contains(err.Error(), "read-only file system") {
 			t.Errorf("in a read-only directory: %v", err)
 		}
 		if err := g.Quiesce(testContext(t), nil); err != nil {
 			t.Errorf("the group does not go on: %v", err)
 		}
 		goesBack(t, g, first)
-		amongMountsOf(t, c, func() error { return unix.Unmount(imagesDirectory, unix.MNT_DETACH) })
+		amongMountsOf(t, c, func() error { return unix.Unmount(paths.Images, unix.MNT_DETACH) })
 		goesBack(t, g, first)
 		goesBack(t, g, savedGroup(t, g))
-		if left := must1(os.ReadDir(fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, workDirectory))); len(left) > 0 {
+		if left := must1(os.ReadDir(fmt.Sprintf("/proc/%d/root%s", c.process.Process.Pid, paths.Work))); len(
+			left) > 0 {
 			t.Errorf("of CRIU's operations %v is left", left)
 		}
 	})
@@ -189,7 +198,8 @@ func amongMountsOf(t testing.TB, c *Client, f func() error) {
 			return err
 		}
 		defer namespace.Close()
-		if err := unix.Unshare(unix.CLONE_FS); err != nil { // a thread alone may change its mount namespace
+		// a thread alone may change its mount namespace
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}
 		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
@@ -222,13 +232,13 @@ func goesBack(t *testing.T, g *Group, image string) {
 func BenchmarkSeal(b *testing.B) {
 	c := spawn(b, Options{})
 	image := filepath.Join(storeOf(c), savedGroup(b, start(b, c, merecat())))
-	bytes, err := ownBytes(image)
+	bytes, err := store.OwnBytes(image)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(bytes)
 	for b.Loop() {
-		if _, err := sealOf(image); err != nil {
+		if _, err := store.ManifestOf(image); err != nil {
 			b.Fatal(err)
 		}
 	}

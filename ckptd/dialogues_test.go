@@ -44,16 +44,19 @@ func bind(id, name, password string) string {
 
 // lookUp reads one entry, whole.
 func lookUp(id, name string) string {
-	return ber(0x30, ber(2, id), ber(0x63, ber(4, name), ber(10, "\x00"), ber(10, "\x00"), ber(2, "\x00"), ber(2, "\x00"), ber(1, "\x00"), ber(0x87, "objectClass"), ber(0x30)))
+	return ber(0x30, ber(2, id), ber(0x63, ber(4, name), ber(10, "\x00"), ber(10, "\x00"), ber(2, "\x00"),
+		ber(2, "\x00"), ber(1, "\x00"), ber(0x87, "objectClass"), ber(0x30)))
 }
 
 // redescribe replaces the description of an entry.
 func redescribe(id, name, text string) string {
-	return ber(0x30, ber(2, id), ber(0x66, ber(4, name), ber(0x30, ber(0x30, ber(10, "\x02"), ber(0x30, ber(4, "description"), ber(0x31, ber(4, text)))))))
+	return ber(0x30, ber(2, id), ber(0x66, ber(4, name),
+		ber(0x30, ber(0x30, ber(10, "\x02"), ber(0x30, ber(4, "description"), ber(0x31, ber(4, text)))))))
 }
 
 var ldapDialogue = []step{
-	{1, bind("\x01", "cn=admin,"+base, "admin"), ber(0x30, ber(2, "\x01"), ber(0x61, ber(10, "\x00"), ber(4), ber(4)))},
+	{1, bind("\x01", "cn=admin,"+base, "admin"), ber(0x30, ber(2, "\x01"),
+		ber(0x61, ber(10, "\x00"), ber(4), ber(4)))},
 	{2, bind("\x01", "", ""), ber(0x61, ber(10, "\x00"), ber(4), ber(4))},
 	{1, redescribe("\x02", base, "one"), ber(0x67, ber(10, "\x00"), ber(4), ber(4))},
 	{2, lookUp("\x02", base), "one"},
@@ -106,7 +109,8 @@ func mysqlPacket(number byte, payload string) string {
 }
 
 // mysqlLogin answers the greeting, as root without a password, for the database test.
-var mysqlLogin = mysqlPacket(1, "\x0d\xa2\x08\x00"+"\x00\x00\x00\x01"+"\x21"+strings.Repeat("\x00", 23)+"root\x00"+"\x00"+"test\x00"+"mysql_native_password\x00")
+var mysqlLogin = mysqlPacket(1, "\x0d\xa2\x08\x00"+"\x00\x00\x00\x01"+"\x21"+strings.Repeat("\x00",
+	23)+"root\x00"+"\x00"+"test\x00"+"mysql_native_password\x00")
 
 func mysqlQuery(text string) string { return mysqlPacket(0, "\x03"+text) }
 
@@ -145,7 +149,8 @@ var postgresDialogue = []step{
 
 // inJSON is a request to the gateway of etcd.
 func inJSON(path, body string) string {
-	return lines("POST /v3/kv/"+path+" HTTP/1.1", "Host: x", "Content-Length: "+string(rune('0'+len(body)/10))+string(rune('0'+len(body)%10)), "") + body
+	return lines("POST /v3/kv/"+path+" HTTP/1.1", "Host: x",
+		"Content-Length: "+string(rune('0'+len(body)/10))+string(rune('0'+len(body)%10)), "") + body
 }
 
 var etcdDialogue = []step{
@@ -166,7 +171,8 @@ var helloTLS = func() string {
 	client, server := net.Pipe()
 	defer server.Close()
 	go func() {
-		_ = tls.Client(client, &tls.Config{ServerName: "localhost"}).Handshake() // of which the first message is wanted
+		// of which the first message is wanted
+		_ = tls.Client(client, &tls.Config{ServerName: "localhost"}).Handshake()
 		client.Close()
 	}()
 	header := make([]byte, 5)
@@ -192,9 +198,11 @@ var httpDate = regexp.MustCompile(`\r\nDate: [^\r]*`)
 // Why some groups cannot go back.
 const (
 	otherUser = "CRIU needs CAP_SYS_RESOURCE for processes of other users than root"
-	ownTime   = "it does something of its own accord some time after it was asked, which is another time after a restore"
+	ownTime   = "it does something of its own accord some time after it was asked, which is another time " +
+		"after a restore"
 
-	otherPrograms = "its processes execute other programs, which the memory backend does not hold; and " + otherUser
+	otherPrograms = "its processes execute other programs, which the memory backend does not hold; and " +
+		otherUser
 )
 
 var serverDialogues = []profileDialogue{
@@ -204,7 +212,8 @@ var serverDialogues = []profileDialogue{
 	{profile: "dnsmasq", steps: dnsDialogue},
 	{profile: "dovecot", steps: imapDialogue, notBack: otherPrograms},
 	{profile: "etcd", steps: etcdDialogue, masked: httpDate, notBack: ownTime, slow: true},
-	{profile: "mariadb", steps: mysqlDialogue, notBack: "its random numbers are not chosen alone by what it reads"},
+	{profile: "mariadb", steps: mysqlDialogue,
+		notBack: "its random numbers are not chosen alone by what it reads"},
 	{profile: "nats", steps: natsDialogue, notBack: ownTime},
 	{profile: "nginx-tls", steps: tlsDialogue},
 	{profile: "opensmtpd", steps: smtpDialogue},

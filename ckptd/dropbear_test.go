@@ -5,13 +5,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -19,25 +19,18 @@ var dropbearAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 
 const exampleKeys = "../examples/scpto/scp/testdata/"
 
-func readFile(t testing.TB, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func dropbear(t testing.TB) peers.Group {
 	return peers.Group{
 		Peers: []peers.Peer{{
-			Name:    "dropbear",
-			Command: []string{"dropbear", "-F", "-E", "-r", "{scratch}/hostkey", "-p", "127.0.0.1:2222", "-P", "{scratch}/dropbear.pid"},
-			Listen:  "127.0.0.1:2222",
+			Name: "dropbear",
+			Command: []string{"dropbear", "-F", "-E", "-r", "{scratch}/hostkey", "-p", "127.0.0.1:2222", "-P",
+				"{scratch}/dropbear.pid"},
+			Listen: "127.0.0.1:2222",
 		}},
 		Files: []peers.File{
-			{Path: "hostkey", Content: readFile(t, exampleKeys+"throwaway_host_key"), Mode: 0o600},
-			{Path: "root/.ssh/authorized_keys", Content: readFile(t, exampleKeys+"throwaway_user_key.pub"), Mode: 0o600},
+			{Path: "hostkey", Content: testkit.ReadFile(t, exampleKeys+"throwaway_host_key"), Mode: 0o600},
+			{Path: "root/.ssh/authorized_keys", Content: testkit.ReadFile(t,
+				exampleKeys+"throwaway_user_key.pub"), Mode: 0o600},
 		},
 		Binds: map[string]string{"/root": "{scratch}/root"},
 	}
@@ -117,7 +110,7 @@ func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 // authenticate does the key exchange over the connection, and authenticates.
 func authenticate(t testing.TB, r *recorder) (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Request) {
 	t.Helper()
-	key, err := ssh.ParsePrivateKey(readFile(t, exampleKeys+"throwaway_user_key"))
+	key, err := ssh.ParsePrivateKey(testkit.ReadFile(t, exampleKeys+"throwaway_user_key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +159,8 @@ func dropbearGoesBack(t *testing.T, c *Client) {
 		t.Fatal(err)
 	}
 	recorder := newRecorder(talk)
-	if got, want := login(t, recorder, "echo $SSH_CONNECTION"), "127.0.0.1 61001 127.0.0.1 2222\n"; got != want {
+	if got, want := login(t, recorder, "echo $SSH_CONNECTION"),
+		"127.0.0.1 61001 127.0.0.1 2222\n"; got != want {
 		t.Fatalf("the command answered %q, not %q", got, want)
 	}
 	for cycle := range cycles {
@@ -177,7 +171,8 @@ func dropbearGoesBack(t *testing.T, c *Client) {
 		talk.obtain()
 		for i, f := range recorder.flights[at:] {
 			if got := talk.ask(f.request); got != f.response {
-				t.Fatalf("restored before flight %d: %d bytes in flight %d got another answer, %d bytes instead of %d",
+				t.Fatalf("restored before flight %d: %d bytes in flight %d got another answer, %d bytes "+
+					"instead of %d",
 					at, len(f.request), at+i, len(got), len(f.response))
 			}
 		}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/memory"
 )
 
-// TestImagesGoWhileTheirGroupEnds has a group end at about the time when another one's image takes the room of all that it has.
+// TestImagesGoWhileTheirGroupEnds has a group end at about the time when another one's image takes
+// the room of all that it has.
 func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 	const rounds, images, budget, large = 8, 1000, 16 << 20, 5 << 20
 	c := spawn(t, Options{Backend: BackendMemory, MaxBytes: budget})
@@ -16,7 +19,8 @@ func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 	other := start(t, c, shell(forever))
 	dropped := 0
 	for round := range rounds {
-		if _, err := other.Checkpoint(ctx); err != nil { // the first one, or what has room for all that follows
+		// the first one, or what has room for all that follows
+		if _, err := other.Checkpoint(ctx); err != nil {
 			t.Fatal(err)
 		}
 		g := start(t, c, merecat())
@@ -33,7 +37,7 @@ func TestImagesGoWhileTheirGroupEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		saved := make(chan struct{})
-		closed := begin(func() error {
+		closed := memory.Begin(func() error {
 			if round == 0 { // once, room is made for certain
 				<-saved
 			} else {

@@ -8,11 +8,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
@@ -171,8 +173,8 @@ func (g *Group) TakeEffort() watch.Effort {
 	return w.ResetEffort()
 }
 
-// StartClient starts a client, by its index, which must neither run nor have ended since the group was
-// started or restored.
+// StartClient starts a client, by its index, which must neither run nor have ended since the group
+// was started or restored.
 func (g *Group) StartClient(ctx context.Context, peer int) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -243,7 +245,8 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %s", ErrUnsavable, waiting)
 	}
 	saved := watch.Save()
-	a, err := g.client.call(ctx, request{Operation: operationCheckpoint, Group: g.id, Steps: g.steps, Unrepeatable: g.unrepeatable}, nil)
+	a, err := g.client.call(ctx, wire.Request{Operation: wire.OpCheckpoint, Group: g.id, Steps: g.steps,
+		Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
 		died := watch.Check()
@@ -257,12 +260,14 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	}
 	if died := watch.Check(); died != nil { // perhaps it was dead already when it was saved
 		g.steps, g.unrepeatable = 0, false
-		_, _ = g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: a.Image}, nil) // unless it has ended, too
+		// unless it has ended, too
+		_, _ = g.client.call(ctx, wire.Request{Operation: wire.OpDrop, Group: g.id, Image: a.Image}, nil)
 		return Image{}, fmt.Errorf("%w; the group died as it was saved", g.because(died))
 	}
 	g.timers.keep(a.Image, saved)
 	g.client.forgetTimers(a.Dropped)
-	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond, Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
+	return Image{ID: a.Image, Bytes: a.Bytes, Took: time.Duration(a.Micros) * time.Microsecond,
+		Dropped: a.Dropped, Backend: a.Backend, Refusal: a.Refusal}, nil
 }
 
 // dying tells whether a peer has ended, or is about to be known to have: its connections end first.
@@ -287,24 +292,24 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	if _, err := g.watch(); err != nil {
 		return err
 	}
-	a, err := g.client.call(ctx, request{Operation: operationRestore, Group: g.id, Image: imageID}, nil)
+	a, err := g.client.call(ctx, wire.Request{Operation: wire.OpRestore, Group: g.id, Image: imageID}, nil)
 	if err != nil {
 		return err
 	}
 	g.steps, g.unrepeatable = 0, false
-	given := 2 + len(a.Sockets)
-	if n := len(a.descriptors); n != given && n != given+len(g.processes) {
-		sys.CloseAll(a.descriptors)
-		return fmt.Errorf("the checkpoint daemon gave %d of %d descriptors for a restored group", n, given+len(g.processes))
+	if n := len(a.Descriptors); n != 2 && n != 2+len(g.processes) || len(a.Given) != len(a.Sockets) {
+		a.Close()
+		return fmt.Errorf(
+			"the checkpoint daemon gave %d of %d descriptors, and %d of %d sockets, for a restored group",
+			n, 2+len(g.processes), len(a.Given), len(a.Sockets))
 	}
 	g.Written() // by what has ended
-	sockets := a.descriptors[2:given]
-	if err := g.adopt(a.descriptors[0], a.descriptors[1], a.descriptors[given:]); err != nil {
-		sys.CloseAll(sockets)
+	if err := g.adopt(a.Descriptors[0], a.Descriptors[1], a.Descriptors[2:]); err != nil {
+		sys.CloseAll(a.Given)
 		return err
 	}
 	for n, id := range a.Sockets {
-		g.Proxy().Know(id, sockets[n])
+		g.Proxy().Know(id, a.Given[n])
 	}
 	watch, err := g.watch()
 	if err == nil {
@@ -318,7 +323,7 @@ func (g *Group) Drop(ctx context.Context, imageID string) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
 	g.timers.forget(imageID)
-	_, err := g.client.call(ctx, request{Operation: operationDrop, Group: g.id, Image: imageID}, nil)
+	_, err := g.client.call(ctx, wire.Request{Operation: wire.OpDrop, Group: g.id, Image: imageID}, nil)
 	return err
 }
 
@@ -333,7 +338,7 @@ func (g *Group) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
 	defer cancel()
-	_, err := g.client.call(ctx, request{Operation: operationClose, Group: g.id}, nil)
+	_, err := g.client.call(ctx, wire.Request{Operation: wire.OpClose, Group: g.id}, nil)
 	g.release() // after an operation that is under way has seen the group end
 	g.client.mu.Lock()
 	defer g.client.mu.Unlock()
@@ -401,6 +406,61 @@ func (g *Group) whyGone(number int) error {
 func (g *Group) cause(patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+closeTimeout)
 	defer cancel()
-	_, err := g.client.call(ctx, request{Operation: operationCause, Group: g.id, TimeoutMillis: patience.Milliseconds()}, nil)
+	_, err := g.client.call(ctx, wire.Request{Operation: wire.OpCause, Group: g.id,
+		TimeoutMillis: patience.Milliseconds()}, nil)
 	return err
+}
+
+// Check returns nil while the daemon, the proxy and all peers of the group live, else an
+// error that names what has died. It is for callers that have no business with the
+// group for a while, and costs some microseconds.
+func (g *Group) Check() error {
+	if err := g.client.Err(); err != nil {
+		return err
+	}
+	g.operation.Lock()
+	defer g.operation.Unlock()
+	watch, err := g.watch()
+	if err != nil {
+		return err
+	}
+	return g.because(watch.Check())
+}
+
+// Written is what each peer has written to its standard output and error since the last
+// call of this method, or the last restore: the end of it, at most 64 KiB each.
+func (g *Group) Written() []string {
+	texts := make([]string, len(g.processes))
+	for i := range texts {
+		texts[i] = string(g.outputs[1+i].take())
+	}
+	return texts
+}
+
+// Output is the end of what the peers, and the proxy, wrote to their standard output and
+// error, at most 64 KiB each, one after the other. A restore does not take it back.
+func (g *Group) Output() []byte {
+	var text []byte
+	for _, o := range g.outputs {
+		text = append(text, o.all.bytes()...)
+	}
+	return text
+}
+
+// lastWords is the output of a group that has been closed, as a part of an error text.
+func (g *Group) lastWords() string {
+	var text strings.Builder
+	for i, o := range g.outputs {
+		name := "the proxy"
+		if i > 0 {
+			name = g.processes[i-1].Name
+		}
+		if wrote := strings.TrimSpace(string(o.all.bytes())); wrote != "" {
+			fmt.Fprintf(&text, "\n%s wrote:\n%s", name, wrote)
+		}
+	}
+	if text.Len() == 0 {
+		return "\nthe peers wrote nothing"
+	}
+	return text.String()
 }

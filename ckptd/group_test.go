@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
@@ -79,13 +80,16 @@ func TestScratchDirectoryGoesBack(t *testing.T) { bothBackends(t, scratchDirecto
 
 func scratchDirectoryGoesBack(t *testing.T, c *Client) {
 	group := shell("echo kept >a; mkdir -m 700 d; ln -s ../a d/link; echo pid >/run/shell.pid" + forever)
-	group.Files = append(group.Files, peers.File{Path: "{scratch}/root/b", Content: []byte("{scratch}\n"), Mode: 0o640})
+	group.Files = append(group.Files, peers.File{Path: "{scratch}/root/b", Content: []byte("{scratch}\n"),
+		Mode: 0o640})
 	group.Binds = map[string]string{"/root": "{scratch}/root"}
 	g := start(t, c, group)
 	before := listing(t, g)
 	want := []string{
-		"/root/b -rw-r----- /run/tandem\n", "/run/shell.pid -rw-r--r-- pid\n", "/run/tandem/a -rw-r--r-- kept\n",
-		"/run/tandem/d drwx------ ", "/run/tandem/d/link Lrwxrwxrwx ../a", "/run/tandem/wait/fifo prw-r--r-- ",
+		"/root/b -rw-r----- /run/tandem\n", "/run/shell.pid -rw-r--r-- pid\n",
+		"/run/tandem/a -rw-r--r-- kept\n",
+		"/run/tandem/d drwx------ ", "/run/tandem/d/link Lrwxrwxrwx ../a",
+		"/run/tandem/wait/fifo prw-r--r-- ",
 	}
 	for _, line := range want {
 		if !strings.Contains(before, line) {
@@ -97,7 +101,8 @@ func scratchDirectoryGoesBack(t *testing.T, c *Client) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		for path, content := range map[string]string{"/run/tandem/a": "changed", "/root/new": "new", "/run/tandem/d/x": "x"} {
+		for path, content := range map[string]string{"/run/tandem/a": "changed", "/root/new": "new",
+			"/run/tandem/d/x": "x"} {
 			if err := os.WriteFile(inside(g, path), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +131,7 @@ func listing(t *testing.T, g *Group) string {
 			if err != nil {
 				return err
 			}
-			if d.Name() == proxyDirectory {
+			if d.Name() == paths.ProxyDirectory {
 				return filepath.SkipDir
 			}
 			info, err := d.Info()
@@ -142,7 +147,8 @@ func listing(t *testing.T, g *Group) string {
 				target, err = os.Readlink(path)
 				content = []byte(target)
 			}
-			fmt.Fprintf(&out, "%s %v %s %v\n", strings.TrimPrefix(path, inside(g, "")), info.Mode(), content, info.ModTime())
+			fmt.Fprintf(&out, "%s %v %s %v\n", strings.TrimPrefix(path, inside(g, "")), info.Mode(), content,
+				info.ModTime())
 			return err
 		})
 		if err != nil {
@@ -154,15 +160,20 @@ func listing(t *testing.T, g *Group) string {
 
 func TestGroupSeesTheMachineReadOnly(t *testing.T) {
 	c := spawn(t, Options{})
-	g := start(t, c, shell("touch /etc/tandem-test /dev/tandem-test; echo $PATH; hostname; pwd; tty; echo end"+forever))
+	g := start(t, c,
+		shell("touch /etc/tandem-test /dev/tandem-test; echo $PATH; hostname; pwd; tty; echo end"+forever))
 	if err := g.Quiesce(testContext(t), nil); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "end\n") })
+	testkit.Await(t, "the output is read", func() bool {
+		return strings.Contains(string(g.Output()),
+			"end\n")
+	})
 	out := string(g.Output())
 	for _, want := range []string{
 		"'/etc/tandem-test': Read-only file system", "'/dev/tandem-test': Read-only file system",
-		"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n", "tandem\n", "/run/tandem\n", "not a tty\n",
+		"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n", "tandem\n", "/run/tandem\n",
+		"not a tty\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in the output:\n%s", want, out)
@@ -198,11 +209,20 @@ func TestGroupThatCannotStart(t *testing.T) {
 			g.ReadyTimeout = 200 * time.Millisecond
 			return g
 		}(), `do not become quiescent \(peer shell: thread \d+ \(sh\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for .* \(user .*, system .*\)\): context deadline exceeded`},
-		"bind over nothing": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/no/such/place": "{scratch}/x"} }),
+		"bind over nothing": {changed(func(g *peers.Group) {
+			g.Binds = map[string]string{
+				"/no/such/place": "{scratch}/x"}
+		}),
 			`bind over /no/such/place: this machine does not have it`},
-		"bind over a link to /run": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/var/run": "{scratch}"} }),
+		"bind over a link to /run": {changed(func(g *peers.Group) {
+			g.Binds = map[string]string{
+				"/var/run": "{scratch}"}
+		}),
 			`bind over /var/run, which leads to /run: /run of a group is set up by tandem`},
-		"bind of nothing": {changed(func(g *peers.Group) { g.Binds = map[string]string{"/mnt": "/no/such/place"} }),
+		"bind of nothing": {changed(func(g *peers.Group) {
+			g.Binds = map[string]string{
+				"/mnt": "/no/such/place"}
+		}),
 			`bind /no/such/place over /mnt: .*no such file`},
 		"invalid": {peers.Group{}, `peers: there are 0, allowed are 1 to 64`},
 	} {
@@ -231,7 +251,10 @@ func TestBindOfTheMachineIsReadOnly(t *testing.T) {
 	group := shell("cat /mnt/file; echo x >/mnt/file" + forever)
 	group.Binds = map[string]string{"/mnt": source}
 	g := start(t, c, group)
-	testkit.Await(t, "the output is read", func() bool { return strings.Contains(string(g.Output()), "Read-only") })
+	testkit.Await(t, "the output is read", func() bool {
+		return strings.Contains(string(g.Output()),
+			"Read-only")
+	})
 	if out := string(g.Output()); !strings.HasPrefix(out, "hello\n") {
 		t.Errorf("the output is %q", out)
 	}
@@ -250,7 +273,8 @@ func TestBindOfTheMachineIsReadOnly(t *testing.T) {
 	}
 }
 
-// TestBindOverALink: what is bound over a symbolic link, also an absolute one, is over what the link leads to.
+// TestBindOverALink: what is bound over a symbolic link, also an absolute one, is over what the
+// link leads to.
 func TestBindOverALink(t *testing.T) { bothBackends(t, bindOverALink) }
 
 func bindOverALink(t *testing.T, c *Client) {
@@ -289,7 +313,8 @@ func bindOverALink(t *testing.T, c *Client) {
 	}
 	twice := shell("true" + forever)
 	twice.Binds = map[string]string{of + "/absolute": of + "/source", of + "/file": of + "/source"}
-	if _, err := c.Start(testContext(t), twice); err == nil || !strings.Contains(err.Error(), "both are "+of+"/file") {
+	if _, err := c.Start(testContext(t), twice); err == nil ||
+		!strings.Contains(err.Error(), "both are "+of+"/file") {
 		t.Errorf("two binds over one file: %v", err)
 	}
 }
@@ -365,7 +390,8 @@ func checkpointIsRefused(t *testing.T, c *Client) {
 		t.Fatal(n, err)
 	}
 	_, err := g.Checkpoint(ctx)
-	if !errors.Is(err, ErrNotQuiescent) || !strings.Contains(err.Error(), "from 127.0.0.1:8080 to 127.0.0.1:61001 are") {
+	if !errors.Is(err, ErrNotQuiescent) || !strings.Contains(err.Error(),
+		"from 127.0.0.1:8080 to 127.0.0.1:61001 are") {
 		t.Errorf("%v", err)
 	}
 	if !strings.HasSuffix(talk.listen(), "alpha\n") {
@@ -378,7 +404,10 @@ func checkpointIsRefused(t *testing.T, c *Client) {
 
 func TestBudgetOfImages(t *testing.T) {
 	for _, backend := range []string{BackendCRIU, BackendMemory} {
-		t.Run(backend, func(t *testing.T) { budgetOfImages(t, spawn(t, Options{MaxImages: 3, Backend: backend})) })
+		t.Run(backend, func(t *testing.T) {
+			budgetOfImages(t,
+				spawn(t, Options{MaxImages: 3, Backend: backend}))
+		})
 	}
 }
 
@@ -422,7 +451,8 @@ func TestBudgetOfBytes(t *testing.T) {
 	}
 }
 
-// TestProxiesAreOfTheFirstThread: of any other thread a tracer may come to be, which waits for all children that its thread has.
+// TestProxiesAreOfTheFirstThread: of any other thread a tracer may come to be, which waits for all
+// children that its thread has.
 func TestProxiesAreOfTheFirstThread(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	for range 8 {
@@ -432,7 +462,8 @@ func TestProxiesAreOfTheFirstThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Contains(strings.Fields(string(children)), strconv.Itoa(g.PID())) {
-			t.Errorf("the proxy, process %d, is none of the children of the daemon's first thread, %s", g.PID(), children)
+			t.Errorf("the proxy, process %d, is none of the children of the daemon's first thread, %s",
+				g.PID(), children)
 		}
 	}
 }
@@ -489,7 +520,8 @@ func TestOldChannelAfterARestore(t *testing.T) {
 	if err := g.Restore(ctx, image.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.CreateSocket(ctx, 1); !errors.Is(err, proxy.ErrDied) || !strings.Contains(err.Error(), "restored since") {
+	if _, err := old.CreateSocket(ctx, 1); !errors.Is(err, proxy.ErrDied) ||
+		!strings.Contains(err.Error(), "restored since") {
 		t.Errorf("%v", err)
 	}
 	if g.PID() == pid {
@@ -512,12 +544,14 @@ func TestContextEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, patience := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 15 * time.Millisecond} {
+	for _, patience := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond,
+		15 * time.Millisecond} {
 		short, cancel := context.WithTimeout(testContext(t), patience)
 		// May be in time, or stopped by the daemon or on this side; and may end later.
 		err := g.Restore(short, image.ID)
 		cancel()
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "deadline exceeded") {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) &&
+			!strings.Contains(err.Error(), "deadline exceeded") {
 			t.Errorf("restore with %v: %v", patience, err)
 		}
 		if err := g.Restore(testContext(t), image.ID); err != nil {
@@ -527,7 +561,7 @@ func TestContextEnds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	before := openFiles(t)
+	before := testkit.OpenFiles(t)
 	for range 5 {
 		short, cancel := context.WithTimeout(testContext(t), time.Millisecond)
 		g.Restore(short, image.ID)
@@ -536,48 +570,20 @@ func TestContextEnds(t *testing.T) {
 	if err := g.Restore(testContext(t), image.ID); err != nil {
 		t.Error(err)
 	}
-	if after := openFiles(t); after > before {
+	if after := testkit.OpenFiles(t); after > before {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
 }
 
-func TestRequestsForAGroupKeepTheirOrder(t *testing.T) {
-	q := queues{}
-	first, second := request{Group: 1, Operation: operationRestore}, request{Group: 1, Operation: operationCheckpoint}
-	waits := func(before <-chan struct{}) bool {
-		select {
-		case <-before:
-			return false
-		default:
-			return true
-		}
-	}
-	before1, after1 := q.join(first)
-	before2, after2 := q.join(second)
-	cause, _ := q.join(request{Group: 1, Operation: operationCause})
-	other, _ := q.join(request{Group: 2, Operation: operationRestore})
-	none, _ := q.join(request{Operation: operationStart})
-	last, _ := q.join(request{Group: 1, Operation: operationClose})
-	if waits(before1) || !waits(before2) || waits(cause) || waits(other) || waits(none) || !waits(last) {
-		t.Error("not the second and the last one, and only they, wait at first")
-	}
-	if close(after1); waits(before2) || !waits(last) {
-		t.Error("not the last one, and only it, waits after the first")
-	}
-	if close(after2); waits(last) {
-		t.Error("the last one waits for nobody")
-	}
-	if len(q) != 1 {
-		t.Errorf("%d queues are kept for one open group", len(q))
-	}
-}
-
-// TestPeersThatStartAtATime: what one peer starts does not get the process ID that is meant for another, which begins at the same time.
+// TestPeersThatStartAtATime: what one peer starts does not get the process ID that is meant for
+// another, which begins at the same time.
 func TestPeersThatStartAtATime(t *testing.T) {
 	c := spawn(t, Options{})
-	group := shell("mkfifo wait/fifo; i=0; while [ $i -lt 40 ]; do (read x <>wait/fifo) & i=$((i+1)); done" + forever)
+	group := shell("mkfifo wait/fifo; i=0; while [ $i -lt 40 ]; do (read x <>wait/fifo) & i=$((i+1)); done" +
+		forever)
 	for i := range 10 {
-		group.Peers = append(group.Peers, peers.Peer{Name: fmt.Sprint("another", i), Command: []string{"sh", "-c", forever}})
+		group.Peers = append(group.Peers, peers.Peer{Name: fmt.Sprint("another", i),
+			Command: []string{"sh", "-c", forever}})
 	}
 	for range 10 {
 		if err := start(t, c, group).Close(); err != nil {

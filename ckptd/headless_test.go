@@ -12,7 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
-// TestHasEnded: a process goes on without its first thread, whose state is then that of a process that has ended.
+// TestHasEnded: a process goes on without its first thread, whose state is then that of a process
+// that has ended.
 func TestHasEnded(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"=headless")
@@ -34,7 +35,9 @@ func TestHasEnded(t *testing.T) {
 // endFirstThread ends the process's first thread, and no other one.
 func endFirstThread() {
 	const most = 100
-	for range most { // each goroutine has a thread to itself, and one of them the first one, which is idle like others
+	// each goroutine has a thread to itself, and one of them the first one, which is idle like
+	// others
+	for range most {
 		go func() {
 			runtime.LockOSThread()
 			if unix.Gettid() == os.Getpid() {

@@ -14,7 +14,8 @@ import (
 )
 
 // A victim is killed some time after an operation has begun.
-var delays = []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 6 * time.Millisecond, 10 * time.Millisecond, 15 * time.Millisecond}
+var delays = []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 6 * time.Millisecond,
+	10 * time.Millisecond, 15 * time.Millisecond}
 
 // chosenDelays are all of them in make deep, else every other one.
 func chosenDelays() []time.Duration {
@@ -83,7 +84,8 @@ func daemonIsKilled(t *testing.T, name, backend string) {
 }
 
 func namesDaemon(err error) bool {
-	return errors.Is(err, ErrDaemonDied) && strings.Contains(err.Error(), "tandem-ckptd") && strings.Contains(err.Error(), "signal: killed")
+	return errors.Is(err, ErrDaemonDied) && strings.Contains(err.Error(), "tandem-ckptd") &&
+		strings.Contains(err.Error(), "signal: killed")
 }
 
 // TestCRIUIsKilled kills it at several moments of dumps and restores. The group is lost
@@ -108,7 +110,8 @@ func TestCRIUIsKilled(t *testing.T) {
 				continue
 			}
 			killed++
-			if !errors.Is(err, ErrGroupDown) || !strings.Contains(err.Error(), "CRIU was killed by signal 9") {
+			if !errors.Is(err, ErrGroupDown) || !strings.Contains(err.Error(),
+				"CRIU was killed by signal 9") {
 				t.Errorf("%s: %v", name, err)
 			}
 			if err := g.Quiesce(ctx, nil); !errors.Is(err, proxy.ErrDied) {
@@ -118,7 +121,8 @@ func TestCRIUIsKilled(t *testing.T) {
 				t.Fatalf("CRIU was killed during a %s, then: %v", name, err)
 			}
 			if left := len(l.note(t)); left != 3 {
-				t.Errorf("CRIU was killed during a %s: %d processes run, not daemon, proxy and merecat", name, left)
+				t.Errorf("CRIU was killed during a %s: %d processes run, not daemon, proxy and merecat", name,
+					left)
 			}
 		}
 	}
@@ -170,7 +174,8 @@ func TestProxyIsKilled(t *testing.T) {
 			}
 		} else if !errors.Is(err, proxy.ErrDied) && !errors.Is(err, ErrGroupDown) {
 			t.Errorf("%s: %v", name, err)
-		} else if !strings.Contains(err.Error(), "proxy") || !strings.Contains(err.Error(), "killed by signal 9") {
+		} else if !strings.Contains(err.Error(), "proxy") ||
+			!strings.Contains(err.Error(), "killed by signal 9") {
 			t.Errorf("%s: the error does not say that the proxy was killed: %v", name, err)
 		}
 		if err := g.Restore(ctx, image.ID); err != nil {

@@ -52,7 +52,8 @@ func TestKillsAtRandom(t *testing.T) {
 func killChecker(t *testing.T, l *leftovers, random *rand.Rand) {
 	pid, wait := startChecker(t, "busy")
 	testkit.Await(t, "the checker has its group", func() bool { return len(find("merecat -n")) > 0 })
-	time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // to kill at another moment, not to wait for anything
+	// to kill at another moment, not to wait for anything
+	time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 	tree := l.note(t)
 	kill(t, pid)
 	wait()
@@ -61,7 +62,8 @@ func killChecker(t *testing.T, l *leftovers, random *rand.Rand) {
 
 // killAround has a client take a group back and forth, while processes around it are
 // killed, in the end perhaps the daemon.
-func killAround(t *testing.T, l *leftovers, random *rand.Rand, backend string, d dialogue, killed map[string]int) {
+func killAround(t *testing.T, l *leftovers, random *rand.Rand, backend string, d dialogue,
+	killed map[string]int) {
 	const most = 4 // but for the daemon
 	c := spawn(t, Options{Backend: backend})
 	defer c.Close()
@@ -149,7 +151,8 @@ func isDeath(err error) bool {
 	var died *watch.Died
 	// A process of a group may have been killed whose parent has not waited for it yet.
 	unwaited := errors.Is(err, ErrNotQuiescent) && strings.Contains(err.Error(), "has not waited for a child")
-	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) || errors.Is(err, ErrImageGone) ||
+	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) ||
+		errors.Is(err, ErrImageGone) ||
 		errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied)
 }
 

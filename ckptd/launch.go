@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
@@ -25,7 +27,8 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 	}
 	g.Prepared = map[string]string{}
 	for _, p := range g.Prepare {
-		if g.Prepared[p.Path], err = p.Make(ctx, filepath.Join(cache, "tandem", "prepared"), scratchDirectory); err != nil {
+		if g.Prepared[p.Path], err = p.Make(ctx, filepath.Join(cache, "tandem", "prepared"),
+			paths.Scratch); err != nil {
 			return g, err
 		}
 	}
@@ -34,7 +37,7 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 
 // launch starts a group without waiting for its peers to be ready.
 func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
-	pieces, err := encodeSpec(g)
+	pieces, err := wire.EncodeSpec(g)
 	if err != nil {
 		return nil, err
 	}
@@ -43,33 +46,34 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 		return nil, err
 	}
 	defer unix.Close(spec)
-	a, err := c.call(ctx, request{Operation: operationStart}, []int{spec})
+	a, err := c.call(ctx, wire.Request{Operation: wire.OpStart}, []int{spec})
 	if err != nil {
 		return nil, err
 	}
-	if want := 4 + len(g.Peers); len(a.descriptors) != want || len(a.Peers) != len(g.Peers) {
+	if want := 4 + len(g.Peers); len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
 		c.discard(a)
-		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors", len(a.Peers), len(g.Peers), len(a.descriptors), want)
+		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors",
+			len(a.Peers), len(g.Peers), len(a.Descriptors), want)
 	}
 	group := &Group{client: c, id: a.Group, ticks: watch.Ticks{}}
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
-	if group.page, err = openPage(a.descriptors[2]); err != nil {
-		sys.CloseAll(a.descriptors[:2])
-		sys.CloseAll(a.descriptors[3:])
+	if group.page, err = openPage(a.Descriptors[2]); err != nil {
+		sys.CloseAll(a.Descriptors[:2])
+		sys.CloseAll(a.Descriptors[3:])
 		return nil, errors.Join(err, group.Close())
 	}
-	for n, fd := range a.descriptors[3:] {
+	for n, fd := range a.Descriptors[3:] {
 		o, err := readOutput(fd)
 		if err != nil {
-			sys.CloseAll(a.descriptors[:2])
-			sys.CloseAll(a.descriptors[3+n+1:])
+			sys.CloseAll(a.Descriptors[:2])
+			sys.CloseAll(a.Descriptors[3+n+1:])
 			return nil, errors.Join(err, group.Close())
 		}
 		group.outputs = append(group.outputs, o)
 	}
-	err = group.adopt(a.descriptors[0], a.descriptors[1], nil)
+	err = group.adopt(a.Descriptors[0], a.Descriptors[1], nil)
 	if err == nil {
 		err = c.keep(group)
 	}
@@ -91,17 +95,30 @@ func (c *Client) keep(g *Group) error {
 	return nil
 }
 
-// discard lets go of an answer that nobody waits for any more. If a group was started, it is closed, since
-// nobody else knows of it; discard does not wait for that.
-func (c *Client) discard(a answer) {
-	sys.CloseAll(a.descriptors)
+// discard lets go of an answer that nobody waits for any more. If a group was started, it is
+// closed, since nobody else knows of it; discard does not wait for that.
+func (c *Client) discard(a wire.Answer) {
+	a.Close()
 	if a.Group == 0 {
 		return
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), wire.DefaultTimeout)
 		defer cancel()
-		// Where it fails, mostly since the daemon has ended, and the group with it, there is nobody to tell.
-		_, _ = c.call(ctx, request{Operation: operationClose, Group: a.Group}, nil)
+		// Where it fails, mostly since the daemon has ended, and the group with it, there is nobody
+		// to tell.
+		_, _ = c.call(ctx, wire.Request{Operation: wire.OpClose, Group: a.Group}, nil)
 	}()
+}
+
+// forgetTimers is for images, of any group, that are not there any more.
+func (c *Client) forgetTimers(images []string) {
+	if len(images) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for g := range c.groups {
+		g.timers.forget(images...)
+	}
 }

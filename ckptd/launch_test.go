@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
@@ -19,17 +20,22 @@ func (c *Client) requests() (sent uint32, waiting int) {
 	return c.sequence, len(c.pending)
 }
 
-// TestCancelledStarts: of a start that was given up nothing is left, though the daemon goes on with it.
+// TestCancelledStarts: of a start that was given up nothing is left, though the daemon goes on with
+// it.
 func TestCancelledStarts(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
-	before := openFiles(t)
+	before := testkit.OpenFiles(t)
 	const starts = 5
 	for range 3 {
-		if err := unix.Kill(c.pid, unix.SIGSTOP); err != nil { // so that it cannot have answered before
+		// so that it cannot have answered before
+		if err := unix.Kill(c.pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		defer unix.Kill(c.pid, unix.SIGCONT)
-		testkit.Await(t, "the daemon has stopped", func() bool { return strings.Contains(describeThreads(c.pid), "state T") })
+		testkit.Await(t, "the daemon has stopped", func() bool {
+			return strings.Contains(
+				describeThreads(c.pid), "state T")
+		})
 		already, _ := c.requests()
 		for range starts {
 			cancelStart(t, c)
@@ -48,7 +54,7 @@ func TestCancelledStarts(t *testing.T) {
 			t.Errorf("of groups that were closed there are processes %v", left)
 		}
 	}
-	if after := openFiles(t); after > before {
+	if after := testkit.OpenFiles(t); after > before {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
 }
@@ -65,7 +71,8 @@ func cancelStart(t *testing.T, c *Client) {
 	}()
 	testkit.Await(t, "the daemon was asked", func() bool { _, waiting := c.requests(); return waiting > 0 })
 	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no reply from the checkpoint daemon to start") {
+	if err := <-result; !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "no reply from the checkpoint daemon to start") {
 		t.Errorf("a start that was cancelled: %v", err)
 	}
 }
@@ -73,8 +80,8 @@ func cancelStart(t *testing.T, c *Client) {
 // TestClientClosedDuringStart: a group whose start is answered as the client is closed is given up.
 func TestClientClosedDuringStart(t *testing.T) {
 	daemon := spawn(t, Options{})
-	before := openFiles(t)
-	ours, theirs := socketPair(t) // between the client and the daemon is the test
+	before := testkit.OpenFiles(t)
+	ours, theirs := testkit.SocketPair(t) // between the client and the daemon is the test
 	c := newClient(ours, Options{})
 	go c.readReplies()
 	result := make(chan error)
@@ -82,12 +89,12 @@ func TestClientClosedDuringStart(t *testing.T) {
 		_, err := c.Start(testContext(t), merecat())
 		result <- err
 	}()
-	message, spec, err := receiveMessage(theirs)
+	message, spec, err := wire.Receive(theirs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r request
-	sequence, err := decodeMessage(message, requestKind, &r)
+	var r wire.Request
+	sequence, err := wire.Decode(message, wire.RequestKind, &r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,15 +104,16 @@ func TestClientClosedDuringStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.mu.Lock() // which the reader of the reply needs
-	send(theirs, sequence, a.reply, a.descriptors)
+	wire.Reply(theirs, sequence, a.Response, a.Descriptors)
 	c.closed, c.groups = true, nil // as Close does first
 	c.mu.Unlock()
-	sys.CloseAll(a.descriptors)
+	sys.CloseAll(a.Descriptors)
 	if err := <-result; !errors.Is(err, errClosed) {
 		t.Errorf("a start as the client was closed: %v", err)
 	}
-	if _, err := daemon.call(testContext(t), request{Operation: operationClose, Group: a.Group}, nil); err != nil {
+	if _, err := daemon.call(testContext(t), wire.Request{Operation: wire.OpClose, Group: a.Group},
+		nil); err != nil {
 		t.Error(err)
 	}
-	testkit.Await(t, "no descriptor is left", func() bool { return openFiles(t) <= before+2 })
+	testkit.Await(t, "no descriptor is left", func() bool { return testkit.OpenFiles(t) <= before+2 })
 }

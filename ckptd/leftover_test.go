@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // leftovers knows what a test has made that must not outlive it.
@@ -26,12 +28,12 @@ type leftovers struct {
 func watchLeftovers(t testing.TB) *leftovers {
 	t.Helper()
 	l := &leftovers{own: namespacesOf(os.Getpid()), namespaces: map[string]*os.File{}}
-	l.mounts = string(readFile(t, "/proc/self/mountinfo"))
-	l.files = openFiles(t)
+	l.mounts = string(testkit.ReadFile(t, "/proc/self/mountinfo"))
+	l.files = testkit.OpenFiles(t)
 	return l
 }
 
-// note records the namespaces of everything that runs below the test, now.
+// Note records the namespaces of everything that runs below the test, now.
 func (l *leftovers) note(t testing.TB) (pids []int) {
 	t.Helper()
 	pids = descendants(os.Getpid())
@@ -55,7 +57,7 @@ func (l *leftovers) note(t testing.TB) (pids []int) {
 	return pids
 }
 
-// check fails the test where anything is left.
+// Check fails the test where anything is left.
 func (l *leftovers) check(t testing.TB) {
 	t.Helper()
 	if len(l.namespaces) < 3 {
@@ -75,18 +77,16 @@ func (l *leftovers) check(t testing.TB) {
 	for _, f := range l.namespaces {
 		f.Close()
 	}
-	if now := string(readFile(t, "/proc/self/mountinfo")); now != l.mounts {
+	if now := string(testkit.ReadFile(t, "/proc/self/mountinfo")); now != l.mounts {
 		t.Errorf("mounts have changed:\n%s\nbefore:\n%s", now, l.mounts)
 	}
-	if now := openFiles(t); now > l.files {
+	if now := testkit.OpenFiles(t); now > l.files {
 		t.Errorf("%d descriptors are open, before there were %d", now, l.files)
 	}
 	if found := glob(t, "/run/tandem*"); len(found) > 0 {
 		t.Errorf("left on the machine: %v", found)
 	}
 }
-
-func openFiles(t testing.TB) int { return len(glob(t, "/proc/self/fd/*")) }
 
 func glob(t testing.TB, pattern string) []string {
 	t.Helper()

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(directory)
 		binaries.Daemon = filepath.Join(directory, "tandem-ckptd")
 		binaries.Proxy = filepath.Join(directory, "tandem-proxy")
-		for file, source := range map[string]string{binaries.Daemon: "../cmd/ckptd", binaries.Proxy: "../cmd/proxy"} {
+		for file, source := range map[string]string{binaries.Daemon: "../cmd/ckptd",
+			binaries.Proxy: "../cmd/proxy"} {
 			build := exec.Command("go", "build", "-ldflags=-w", "-o", file, source)
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if out, err := build.CombinedOutput(); err != nil {
@@ -94,7 +95,7 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// spawn starts a daemon for a test, which must not be able to end without it. In tests it
+// Spawn starts a daemon for a test, which must not be able to end without it. In tests it
 // compares every restored group with its image; benchmarks measure what users have.
 func spawn(t testing.TB, o Options) *Client {
 	t.Helper()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/memory"
+	"github.com/tandem-mc/tandem/ckptd/internal/verify"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
@@ -25,20 +27,25 @@ type dialogue struct {
 }
 
 var dialogues = []dialogue{
-	{"merecat", patientMerecat, merecatAddress, []string{get("/a.txt"), get("/b.txt")[:20], get("/b.txt")[20:]}, true},
-	{"redis", func(testing.TB) peers.Group { return redis() }, redisAddress, []string{"SET k 1\r\n", "MULTI\r\n", "INCR k\r\n", "EXEC\r\n", "INCR k\r\n"}, true},
-	{"dropbear in the middle of a key exchange", inetdDropbear, sinkAddress, []string{"SSH-2.0-test\r\n"}, false},
+	{"merecat", patientMerecat, merecatAddress, []string{get("/a.txt"), get("/b.txt")[:20],
+		get("/b.txt")[20:]}, true},
+	{"redis", func(testing.TB) peers.Group { return redis() }, redisAddress,
+		[]string{"SET k 1\r\n", "MULTI\r\n", "INCR k\r\n", "EXEC\r\n", "INCR k\r\n"}, true},
+	{"dropbear in the middle of a key exchange", inetdDropbear, sinkAddress, []string{"SSH-2.0-test\r\n"},
+		false},
 	{"everything that CRIU restores", func(testing.TB) peers.Group { return ownPeer("sink") }, sinkAddress,
-		[]string{"count\n", "offset\n", "event\n", "timers\n", "pipe\n", "signal\n", "wiped\n", "write\n", "death\n", "count\n"}, true},
+		[]string{"count\n", "offset\n", "event\n", "timers\n", "pipe\n", "signal\n", "wiped\n", "write\n",
+			"death\n", "count\n"}, true},
 }
 
 var redisAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 6379)
 
 func redis() peers.Group {
 	return peers.Group{Peers: []peers.Peer{{
-		Name:    "redis",
-		Command: []string{"redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--hz", "1", "--activerehashing", "no", "--dir", "{scratch}"},
-		Listen:  redisAddress.String(),
+		Name: "redis",
+		Command: []string{"redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--hz", "1",
+			"--activerehashing", "no", "--dir", "{scratch}"},
+		Listen: redisAddress.String(),
 	}}}
 }
 
@@ -60,9 +67,11 @@ func TestSemaphoresGoBack(t *testing.T) {
 	for _, backend := range []string{BackendCRIU, BackendAuto} {
 		t.Run(backend, func(t *testing.T) {
 			g := start(t, spawn(t, Options{Backend: backend}), ownPeer("sink with a semaphore"))
-			dialogue{"", nil, sinkAddress, []string{"semaphore\n", "semaphore\n", "count\n"}, true}.goBack(t, g)
+			dialogue{"", nil, sinkAddress, []string{"semaphore\n", "semaphore\n", "count\n"}, true}.goBack(t,
+				g)
 			i, err := g.Checkpoint(testContext(t))
-			if err != nil || i.Backend != BackendCRIU || backend == BackendAuto && !strings.Contains(i.Refusal, "System V semaphores") {
+			if err != nil || i.Backend != BackendCRIU || backend == BackendAuto &&
+				!strings.Contains(i.Refusal, "System V semaphores") {
 				t.Errorf("it is saved by %s: %s, %v", i.Backend, i.Refusal, err)
 			}
 		})
@@ -113,12 +122,13 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 			t.Fatal(err)
 		}
 		by := images[n].Backend
-		for _, difference := range changes(knownTo(by, states[n]), knownTo(by, visible(t, g))) {
+		for _, difference := range changes(verify.KnownTo(by, states[n]), verify.KnownTo(by, visible(t, g))) {
 			t.Errorf("image %d: %s", n, difference)
 		}
 		for m := n; d.repeated && m < len(d.requests); m++ {
 			if got := withoutDate(talk.ask(d.requests[m])); got != answers[m+1] {
-				t.Errorf("from image %d on: request %q is answered by %q, and was by %q", n, d.requests[m], got, answers[m+1])
+				t.Errorf("from image %d on: request %q is answered by %q, and was by %q", n, d.requests[m],
+					got, answers[m+1])
 			}
 		}
 	}
@@ -126,20 +136,29 @@ func (d dialogue) goBack(t *testing.T, g *Group) {
 
 // TestMemoryRefuses names what the memory backend does not hold; the group goes on.
 func TestMemoryRefuses(t *testing.T) {
-	c := spawnPlain(t, Options{Backend: BackendMemory}) // to compare files is to wait for the end of a lease
+	// to compare files is to wait for the end of a lease
+	c := spawnPlain(t, Options{Backend: BackendMemory})
 	for role, want := range map[string]string{
-		"inotify": "anon_inode:inotify", "pidfd": "[pidfd]", "raw socket": "protocol 1", "lease": "holds a lock of another kind", "netlink of audit": "netlink, of protocol 9",
-		"half a pair": "it was shut down", "full pair": "not an end of an empty pair", "full pipe": "holds 1 bytes",
-		"locked memory": "is locked", "memory of its own": "is not inherited by a fork", "POSIX timer": "POSIX timers", "child": "has executed a program",
-		"sink with a semaphore": "the group has System V semaphores (1)", "System V message queue": "the group has System V message queues (1)",
-		"System V shared memory": "to which no process is attached", "POSIX message queue": "a POSIX message queue, letters",
-		"socket filter": "has a filter", "expired timerfd": "has expired", "no capabilities": "has dropped the capability",
-		"chroot": "has a root directory of its own, ",
+		"inotify": "anon_inode:inotify", "pidfd": "[pidfd]", "raw socket": "protocol 1",
+		"lease": "holds a lock of another kind", "netlink of audit": "netlink, of protocol 9",
+		"half a pair": "it was shut down", "full pair": "not an end of an empty pair",
+		"full pipe":     "holds 1 bytes",
+		"locked memory": "is locked", "memory of its own": "is not inherited by a fork",
+		"POSIX timer": "POSIX timers", "child": "has executed a program",
+		"sink with a semaphore":  "the group has System V semaphores (1)",
+		"System V message queue": "the group has System V message queues (1)",
+		"System V shared memory": "to which no process is attached",
+		"POSIX message queue":    "a POSIX message queue, letters",
+		"socket filter":          "has a filter", "expired timerfd": "has expired",
+		"no capabilities": "has dropped the capability",
+		"chroot":          "has a root directory of its own, ",
 	} {
 		t.Run(role, func(t *testing.T) {
 			g := start(t, c, ownPeer(role))
 			_, err := g.Checkpoint(testContext(t))
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the memory backend cannot hold") || errors.Is(err, ErrGroupDown) {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "the memory backend cannot hold") ||
+				errors.Is(err, ErrGroupDown) {
 				t.Errorf("%v\nwant %q", err, want)
 			}
 			if err := g.Quiesce(testContext(t), nil); err != nil {
@@ -169,7 +188,7 @@ func TestLongLineOfForks(t *testing.T) {
 			talk.listen()
 			talk.ask(d.requests[0])
 			before := visible(t, g)
-			for range maxGeneration {
+			for range memory.MaxGeneration {
 				image, err := g.Checkpoint(ctx)
 				if err != nil {
 					t.Fatal(err)
@@ -199,14 +218,15 @@ func TestOwnRuns(t *testing.T) {
 		var entries []byte
 		var want, got []uint64
 		for n := range random.Uint64N(20) {
-			e := []uint64{0, pagePresent, pageSwapped, pagePresent | pageOfFile, pageOfFile}[random.IntN(5)]
-			if e == pagePresent || e == pageSwapped {
+			e := []uint64{0, memory.PagePresent, memory.PageSwapped, memory.PagePresent | memory.PageOfFile,
+				memory.PageOfFile}[random.IntN(5)]
+			if e == memory.PagePresent || e == memory.PageSwapped {
 				want = append(want, n)
 			}
 			entries = binary.NativeEndian.AppendUint64(entries, e)
 		}
 		last := uint64(0)
-		for first, run := range ownRuns(entries) {
+		for first, run := range memory.OwnRuns(entries) {
 			if run == 0 || len(got) > 0 && first <= last {
 				t.Fatalf("a run of %d pages begins at %d, after one that ends before %d", run, first, last)
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// TestNumbersOfChildrenGoBack: what a peer starts has the process ID that it would have had without any checkpoint or restore.
+// TestNumbersOfChildrenGoBack: what a peer starts has the process ID that it would have had without
+// any checkpoint or restore.
 func TestNumbersOfChildrenGoBack(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, ownPeer("inetd", "/bin/sh", "-c", "while read line; do sh -c 'echo $$'; done"))
@@ -31,7 +32,8 @@ func TestNumbersOfChildrenGoBack(t *testing.T) {
 		for round := range 3 {
 			for n := 1; n <= 4; n++ {
 				if got := child(); got != first+n {
-					t.Errorf("after %d restores child %d has the number %d and not %d", round, n, got, first+n)
+					t.Errorf("after %d restores child %d has the number %d and not %d", round, n, got,
+						first+n)
 				}
 				if n == 2 {
 					savedGroup(t, g)
@@ -45,7 +47,8 @@ func TestNumbersOfChildrenGoBack(t *testing.T) {
 	})
 }
 
-// TestProxyUsesUpNoNumbers: it has all the threads that it will ever have before it starts the first peer, whose number is 100.
+// TestProxyUsesUpNoNumbers: it has all the threads that it will ever have before it starts the
+// first peer, whose number is 100.
 func TestProxyUsesUpNoNumbers(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	for range 8 {
@@ -93,15 +96,4 @@ func TestNumbersInUse(t *testing.T) {
 		t.Fatalf("the peer has numbers up to %d", highest)
 	}
 	dialogue{"", nil, sinkAddress, []string{"count\n", "count\n", "count\n"}, true}.goBack(t, g)
-}
-
-func TestNumbersGoRound(t *testing.T) {
-	n := numbers{limit: 10}
-	for round := range 2 {
-		for want := 9; want >= 5; want-- {
-			if got, err := n.choose(); got != want || err != nil {
-				t.Errorf("round %d: %d, %v, want %d", round, got, err, want)
-			}
-		}
-	}
 }

@@ -1,9 +1,7 @@
 package ckptd
 
 import (
-	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -26,7 +24,8 @@ type output struct {
 
 // readOutput reads from a pipe that does not block; it takes over the descriptor.
 func readOutput(fd int) (*output, error) {
-	o := &output{fd: fd, file: os.NewFile(uintptr(fd), "output of a peer"), ended: make(chan struct{}), open: true}
+	o := &output{fd: fd, file: os.NewFile(uintptr(fd), "output of a peer"), ended: make(chan struct{}),
+		open: true}
 	var err error
 	if o.raw, err = o.file.SyscallConn(); err != nil {
 		o.file.Close()
@@ -79,42 +78,4 @@ func (o *output) take() []byte {
 	text := o.fresh.last
 	o.fresh.last = nil
 	return text
-}
-
-// Written is what each peer has written to its standard output and error since the last
-// call of this method, or the last restore: the end of it, at most 64 KiB each.
-func (g *Group) Written() []string {
-	texts := make([]string, len(g.processes))
-	for i := range texts {
-		texts[i] = string(g.outputs[1+i].take())
-	}
-	return texts
-}
-
-// Output is the end of what the peers, and the proxy, wrote to their standard output and
-// error, at most 64 KiB each, one after the other. A restore does not take it back.
-func (g *Group) Output() []byte {
-	var text []byte
-	for _, o := range g.outputs {
-		text = append(text, o.all.bytes()...)
-	}
-	return text
-}
-
-// lastWords is the output of a group that has been closed, as a part of an error text.
-func (g *Group) lastWords() string {
-	var text strings.Builder
-	for i, o := range g.outputs {
-		name := "the proxy"
-		if i > 0 {
-			name = g.processes[i-1].Name
-		}
-		if wrote := strings.TrimSpace(string(o.all.bytes())); wrote != "" {
-			fmt.Fprintf(&text, "\n%s wrote:\n%s", name, wrote)
-		}
-	}
-	if text.Len() == 0 {
-		return "\nthe peers wrote nothing"
-	}
-	return text.String()
 }

@@ -46,7 +46,8 @@ func TestOutputOfEachPeer(t *testing.T) {
 		for i, p := range both.Peers {
 			talk := &conversation{t: t, group: g, id: proxy.ID(i)}
 			talk.obtain()
-			if err := g.Proxy().Connect(testContext(t), talk.id, netip.MustParseAddrPort(p.Listen)); err != nil {
+			if err := g.Proxy().Connect(testContext(t), talk.id,
+				netip.MustParseAddrPort(p.Listen)); err != nil {
 				t.Fatal(err)
 			}
 			talk.listen()

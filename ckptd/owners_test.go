@@ -12,7 +12,8 @@ import (
 // TestPeersOfOtherUsers: each runs as its user, has its files, and still does after a restore.
 func TestPeersOfOtherUsers(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
-	const report = "id -u >who; id -g >>who; id -G >>who; echo $HOME >>who; echo written >>given; mkfifo fifo; read x <>fifo; id -u >again; read x <>fifo"
+	const report = "id -u >who; id -g >>who; id -G >>who; echo $HOME >>who; echo written >>given; mkfifo " +
+		"fifo; read x <>fifo; id -u >again; read x <>fifo"
 	for name, x := range map[string]struct {
 		group peers.Group
 		want  string
@@ -40,7 +41,8 @@ func TestPeersOfOtherUsers(t *testing.T) {
 					t.Fatal(err)
 				}
 				uid, _, _ := strings.Cut(x.want, "\n")
-				if got, err := os.ReadFile(inside(g, "/run/tandem/again")); err != nil || string(got) != uid+"\n" {
+				if got, err := os.ReadFile(inside(g, "/run/tandem/again")); err != nil ||
+					string(got) != uid+"\n" {
 					t.Errorf("after a restore it is user %q, %v, want %s", got, err, uid)
 				}
 			}
@@ -51,17 +53,21 @@ func TestPeersOfOtherUsers(t *testing.T) {
 // asUser is a peer that runs a shell script in a directory with a file that is given to it.
 func asUser(user, group, script string) peers.Group {
 	return peers.Group{
-		Peers: []peers.Peer{{Name: "shell", User: user, Group: group, Command: []string{"sh", "-ec", script}}},
+		Peers: []peers.Peer{{Name: "shell", User: user, Group: group,
+			Command: []string{"sh", "-ec", script}}},
 		Files: []peers.File{{Path: "given", Content: []byte("x"), Mode: 0o600}},
 	}
 }
 
-// TestPeersOfSeveralUsers: the files of each are in the directory of its name, and all may make more.
+// TestPeersOfSeveralUsers: the files of each are in the directory of its name, and all may make
+// more.
 func TestPeersOfSeveralUsers(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
-	g := peers.Group{Files: []peers.File{{Path: "one/given", Mode: 0o600}, {Path: "two/given", Mode: 0o600}, {Path: "given"}}}
+	g := peers.Group{Files: []peers.File{{Path: "one/given", Mode: 0o600}, {Path: "two/given", Mode: 0o600},
+		{Path: "given"}}}
 	for name, user := range map[string]string{"one": "nobody", "two": "daemon", "three": ""} {
-		script := "cat {scratch}/given; echo >made-by-" + name + "; mkfifo fifo-" + name + "; read x <>fifo-" + name
+		script := "cat {scratch}/given; echo >made-by-" + name + "; mkfifo fifo-" + name +
+			"; read x <>fifo-" + name
 		if user != "" {
 			script = "cat {scratch}/" + name + "/given; " + script
 		}
@@ -79,7 +85,8 @@ func TestPeersOfSeveralUsers(t *testing.T) {
 
 func TestUserThatIsNotThere(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
-	for _, p := range []peers.Peer{{User: "no such user"}, {Group: "no such group"}, {User: "12345"}, {User: "4294967295", Group: "1"}} {
+	for _, p := range []peers.Peer{{User: "no such user"}, {Group: "no such group"}, {User: "12345"},
+		{User: "4294967295", Group: "1"}} {
 		p.Name, p.Command = "shell", []string{"sh"}
 		_, err := c.Start(testContext(t), peers.Group{Peers: []peers.Peer{p}})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "peer shell: ") {

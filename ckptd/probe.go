@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
@@ -27,7 +28,8 @@ func Probe(ctx context.Context, criuPath string) []Finding {
 }
 
 func probe(ctx context.Context, o Options) []Finding {
-	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o), probeShim(ctx), probeQuiescence(), probeCRIU(&o)}
+	findings := []Finding{probeKernel(), probeProc(), probeRoot(), probeCapabilities(), probePrograms(o),
+		probeShim(ctx), probeQuiescence(), probeCRIU(&o)}
 	return append(findings, findingOfFilter(tryFilter()), probeCheckpoint(ctx, o, findings))
 }
 
@@ -57,18 +59,24 @@ func tryFilter() error {
 		return err
 	}
 	defer network.Close()
-	return netns.InFile(network, func() error { return errors.Join(holdPackets(), releasePackets()) })
+	return netns.InFile(network, func() error {
+		return errors.Join(criu.HoldPackets(),
+			criu.ReleasePackets())
+	})
 }
 
 func findingOfFilter(err error) Finding {
 	if err != nil {
 		return Finding{
-			Name:   "packet filter",
-			Detail: "without it CRIU cannot bring back peers that have closed their end of a connection: " + err.Error(),
-			Fix:    "run a kernel with CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET; where it is a module: modprobe nf_tables",
+			Name: "packet filter",
+			Detail: "without it CRIU cannot bring back peers that have closed their end of a connection: " +
+				err.Error(),
+			Fix: "run a kernel with CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET; where it is a module: " +
+				"modprobe nf_tables",
 		}
 	}
-	return Finding{Name: "packet filter", OK: true, Detail: "nf_tables holds packets back while CRIU brings connections back"}
+	return Finding{Name: "packet filter", OK: true,
+		Detail: "nf_tables holds packets back while CRIU brings connections back"}
 }
 
 func probeKernel() Finding {
@@ -79,7 +87,7 @@ func probeKernel() Finding {
 		return f
 	}
 	f.Detail = unix.ByteSliceToString(u.Release[:])
-	if f.OK = !olderThan(strings.TrimRight(releaseNumbers(f.Detail), "."), "5.10"); !f.OK {
+	if f.OK = !criu.OlderThan(strings.TrimRight(releaseNumbers(f.Detail), "."), "5.10"); !f.OK {
 		f.Fix = "run on Linux 5.10 or later"
 	}
 	return f
@@ -106,7 +114,8 @@ func probeProc() Finding {
 	}
 	if f.OK && !tellsWaitChannel() {
 		f.OK, f.Detail = false, "the wait channel of a thread that sleeps is not told"
-		f.Fix = "run a kernel with CONFIG_KALLSYMS and CONFIG_STACKTRACE; without, nobody knows whether peers are quiescent"
+		f.Fix = "run a kernel with CONFIG_KALLSYMS and CONFIG_STACKTRACE; without, nobody knows whether " +
+			"peers are quiescent"
 	}
 	return f
 }
@@ -145,7 +154,8 @@ func tellsWaitChannel() bool {
 func probeShim(ctx context.Context) Finding {
 	shim, err := findShim(ctx)
 	if err != nil {
-		return Finding{Name: "shim of the peers", Detail: err.Error(), Fix: "install a C compiler and the headers of the C library (gcc, libc6-dev)"}
+		return Finding{Name: "shim of the peers", Detail: err.Error(),
+			Fix: "install a C compiler and the headers of the C library (gcc, libc6-dev)"}
 	}
 	return Finding{Name: "shim of the peers", OK: true, Detail: shim.Library}
 }
@@ -224,12 +234,12 @@ func probeCRIU(o *Options) Finding {
 	var version string
 	var err error
 	if o.CRIU == "" {
-		o.CRIU, version, err = FindCRIU()
+		o.CRIU, version, err = criu.Find()
 	} else {
-		version, err = criuVersion(o.CRIU)
+		version, err = criu.Version(o.CRIU)
 	}
 	if err != nil {
-		f.Detail, f.Fix = err.Error(), installHint
+		f.Detail, f.Fix = err.Error(), criu.InstallHint
 		return f
 	}
 	f.OK, f.Detail = true, o.CRIU+" is version "+version
@@ -244,7 +254,8 @@ func selfTest(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	g, err := c.launch(ctx, peers.Group{Peers: []peers.Peer{{Name: "sleep", Command: []string{"sleep", "infinity"}}}})
+	g, err := c.launch(ctx, peers.Group{Peers: []peers.Peer{{Name: "sleep",
+		Command: []string{"sleep", "infinity"}}}})
 	if err != nil {
 		return err
 	}
@@ -302,7 +313,8 @@ func exchangeByte(ctx context.Context, p *proxy.Client, from, to proxy.ID) error
 	}
 	const patience = 5000 // ms; it takes microseconds
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(receiver), Events: unix.POLLIN}}, patience); n != 1 {
-		return fmt.Errorf("nothing arrives over the restored connection: %w", errors.Join(err, context.DeadlineExceeded))
+		return fmt.Errorf("nothing arrives over the restored connection: %w",
+			errors.Join(err, context.DeadlineExceeded))
 	}
 	b := make([]byte, 2)
 	if n, err := unix.Read(receiver, b); err != nil || n != 1 || b[0] != 'x' {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 )
 
 func TestProbeOfThisMachine(t *testing.T) {
@@ -20,12 +22,13 @@ func TestProbeOfThisMachine(t *testing.T) {
 
 func TestNoPacketFilter(t *testing.T) {
 	f := findingOfFilter(unix.EOPNOTSUPP)
-	if f.OK || !strings.Contains(f.Detail, "operation not supported") || !strings.Contains(f.Detail, "closed their end") || !strings.Contains(f.Fix, "nf_tables") {
+	if f.OK || !strings.Contains(f.Detail, "operation not supported") ||
+		!strings.Contains(f.Detail, "closed their end") || !strings.Contains(f.Fix, "nf_tables") {
 		t.Errorf("%+v", f)
 	}
 }
 
-// script makes an executable shell script.
+// Script makes an executable shell script.
 func script(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "criu")
@@ -45,12 +48,13 @@ func TestUnusableCRIU(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TANDEM_CRIU", test.file)
-			_, _, errFind := FindCRIU()
+			_, _, errFind := criu.Find()
 			o := binaries
 			o.CRIU = test.file
 			_, errSpawn := Spawn(testContext(t), o)
 			for _, err := range []error{errFind, errSpawn} {
-				if !errors.Is(err, ErrNoCRIU) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "tandem doctor --fix") {
+				if !errors.Is(err, ErrNoCRIU) || !strings.Contains(err.Error(), test.want) ||
+					!strings.Contains(err.Error(), "tandem doctor --fix") {
 					t.Errorf("%v\nwant ErrNoCRIU, %q and what to do", err, test.want)
 				}
 			}
@@ -66,7 +70,7 @@ func TestUnusableCRIU(t *testing.T) {
 func TestFindCRIUTakesTheOneOfTheEnvironment(t *testing.T) {
 	file := script(t, "echo Version: 99.1")
 	t.Setenv("TANDEM_CRIU", file)
-	path, version, err := FindCRIU()
+	path, version, err := criu.Find()
 	if path != file || version != "99.1" || err != nil {
 		t.Errorf("%q, %q, %v", path, version, err)
 	}
@@ -77,7 +81,7 @@ func TestVersions(t *testing.T) {
 		"4.2": false, "4.2.1": false, "4.10": false, "5": false, "5.0": false,
 		"4.1.1": true, "4": true, "3.99": true, "": true, "x": true, "4.x": true,
 	} {
-		if olderThan(version, "4.2") != old {
+		if criu.OlderThan(version, "4.2") != old {
 			t.Errorf("%q older than 4.2: %t, want %t", version, !old, old)
 		}
 	}

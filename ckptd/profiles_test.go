@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -40,8 +41,8 @@ type profileDialogue struct {
 	steps   []step
 	// masked is what may differ between two runs, and why.
 	masked *regexp.Regexp
-	// notByCRIU says why CRIU alone cannot bring a group back, and notBack why nothing can: then the
-	// dialogue is had once.
+	// notByCRIU says why CRIU alone cannot bring a group back, and notBack why nothing can: then
+	// the dialogue is had once.
 	notByCRIU, notBack string
 	// slow: the peer is not ready to answer as soon as it listens, or sleeps before it does.
 	slow bool
@@ -116,7 +117,8 @@ var mqttDialogue = []step{
 	{1, mqtt(0x10, field("MQTT")+"\x04\x02\x00\x00"+field("one")), "\x20\x02\x00\x00"},
 	{2, mqtt(0x10, field("MQTT")+"\x04\x02\x00\x00"+field("two")), "\x20\x02\x00\x00"},
 	{1, mqtt(0x82, "\x00\x01"+field("news/#")+"\x01"), "\x90\x03\x00\x01\x01"},
-	{2, mqtt(0x32, field("news/local")+"\x00\x02"+"hello"), mqtt(0x32, field("news/local")+"\x00\x01"+"hello")},
+	{2, mqtt(0x32, field("news/local")+"\x00\x02"+"hello"),
+		mqtt(0x32, field("news/local")+"\x00\x01"+"hello")},
 	{1, mqtt(0x40, "\x00\x01"), ""},
 	{2, mqtt(0x31, field("news/kept")+"kept"), ""},
 	{1, mqtt(0xc0, ""), "\xd0\x00"},
@@ -129,7 +131,8 @@ func sshPacket(payload string) string {
 		padding += 8
 	}
 	length := 1 + len(payload) + padding
-	return string([]byte{0, 0, byte(length >> 8), byte(length), byte(padding)}) + payload + strings.Repeat("\x00", padding)
+	return string([]byte{0, 0, byte(length >> 8), byte(length), byte(padding)}) + payload +
+		strings.Repeat("\x00", padding)
 }
 
 func sshField(s string) string { return "\x00\x00" + field(s) }
@@ -154,9 +157,11 @@ var sshDialogue = []step{
 var profileDialogues = []profileDialogue{
 	{profile: "dropbear", choices: 1, steps: sshDialogue},
 	{profile: "dropbear-inetd", choices: 1, steps: sshDialogue},
-	{profile: "go", program: "../examples/alphabet/server", arguments: []string{"-history", "-addr", "127.0.0.1:8080"}, steps: []step{
-		{1, "0\n", "a a\n"}, {2, "1", ""}, {1, "2\nx\n", "c ac\nerror"}, {2, "2\n", "m acm\n"}, {1, "1\n", "b acmb\n"},
-	}},
+	{profile: "go", program: "../examples/alphabet/server",
+		arguments: []string{"-history", "-addr", "127.0.0.1:8080"}, steps: []step{
+			{1, "0\n", "a a\n"}, {2, "1", ""}, {1, "2\nx\n", "c ac\nerror"}, {2, "2\n", "m acm\n"},
+			{1, "1\n", "b acmb\n"},
+		}},
 	{profile: "lighttpd", steps: webKept, masked: date},
 	{profile: "memcached", steps: memcachedDialogue},
 	{profile: "merecat", steps: webFound},
@@ -200,7 +205,8 @@ func TestProfilesGoBackWithinADialogue(t *testing.T) {
 				if backend == BackendCRIU && images[BackendCRIU] > 0 && images[BackendMemory] == 0 && !*deep {
 					t.Skip("it is saved by CRIU in any case")
 				}
-				if _, err := os.Stat(p.Program); p.Package == "" && p.Program != "" && errors.Is(err, os.ErrNotExist) {
+				if _, err := os.Stat(p.Program); p.Package == "" && p.Program != "" &&
+					errors.Is(err, os.ErrNotExist) {
 					t.Skipf("%s is not installed: %s", p.Program, p.Advice)
 				}
 				images = d.run(t, p, spawn(t, Options{Backend: backend}))
@@ -235,7 +241,7 @@ func build(t *testing.T, pkg string) []byte {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", pkg, err, out)
 	}
-	return readFile(t, file)
+	return testkit.ReadFile(t, file)
 }
 
 // run has the dialogue undisturbed, from a first checkpoint on; then again, with a
@@ -290,14 +296,15 @@ type rehearsal struct {
 	images   map[string]int // by backend
 	gone     int
 
-	saved     bool
-	last      Image // the newest
-	lastStep  int   // before which it was saved
-	unsavable int   // times that the group could not be saved before it had been taken back to the newest image
+	saved    bool
+	last     Image // the newest
+	lastStep int   // before which it was saved
+	// times that the group could not be saved before it had been taken back to the newest image
+	unsavable int
 }
 
-// checkpoint saves the group before step n. Where that is possible only in an incarnation that was restored for CRIU, it makes such
-// a one, as a check does.
+// checkpoint saves the group before step n. Where that is possible only in an incarnation that was
+// restored for CRIU, it makes such a one, as a check does.
 func (r *rehearsal) checkpoint(n int) Image {
 	r.t.Helper()
 	image, err := r.group.Checkpoint(testContext(r.t))
@@ -450,7 +457,8 @@ func (r *rehearsal) listen() string {
 // TestSSHProfilesLetIn: whoever has a key in the directory that is given logs in, with a
 // checkpoint before everything that the client sends.
 func TestSSHProfilesLetIn(t *testing.T) {
-	home := fstest.MapFS{".ssh/authorized_keys": {Data: readFile(t, exampleKeys+"throwaway_user_key.pub")}}
+	home := fstest.MapFS{".ssh/authorized_keys": {Data: testkit.ReadFile(t,
+		exampleKeys+"throwaway_user_key.pub")}}
 	for _, name := range []string{"dropbear", "dropbear-inetd", "sshd"} {
 		t.Run(name, func(t *testing.T) {
 			p, err := peers.FindProfile(name)
@@ -467,7 +475,8 @@ func TestSSHProfilesLetIn(t *testing.T) {
 			if err := g.Proxy().Connect(testContext(t), 1, dropbearAddress); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := login(t, newRecorder(talk), "cat .ssh/authorized_keys"), string(home[".ssh/authorized_keys"].Data); got != want {
+			if got, want := login(t, newRecorder(talk), "cat .ssh/authorized_keys"),
+				string(home[".ssh/authorized_keys"].Data); got != want {
 				t.Errorf("the command answered %q, not %q", got, want)
 			}
 		})

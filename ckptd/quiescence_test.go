@@ -10,7 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
-// TestQuiescenceIsChosen: each method is the one that was asked for, and what there is not is refused.
+// TestQuiescenceIsChosen: each method is the one that was asked for, and what there is not is
+// refused.
 func TestQuiescenceIsChosen(t *testing.T) {
 	c := spawn(t, Options{Quiescence: watch.MethodProcfs})
 	if method, why := c.Quiescence(); method != watch.MethodProcfs || why != nil {
@@ -18,7 +19,9 @@ func TestQuiescenceIsChosen(t *testing.T) {
 	}
 	o := binaries
 	o.Quiescence = "time-out"
-	if _, err := Spawn(testContext(t), o); err == nil || !strings.Contains(err.Error(), `there is no way "time-out" to judge quiescence: choose auto, procfs or ebpf`) {
+	if _, err := Spawn(testContext(t), o); err == nil ||
+		!strings.Contains(err.Error(),
+			`there is no way "time-out" to judge quiescence: choose auto, procfs or ebpf`) {
 		t.Errorf("%v", err)
 	}
 	c = spawn(t, Options{})
@@ -26,7 +29,8 @@ func TestQuiescenceIsChosen(t *testing.T) {
 	case method == watch.MethodProcfs && why != nil:
 		t.Logf("eBPF cannot be loaded here: %v", why)
 		o.Quiescence = watch.MethodEBPF
-		if _, err := Spawn(testContext(t), o); err == nil || !strings.Contains(err.Error(), "count wake-ups by eBPF: ") {
+		if _, err := Spawn(testContext(t), o); err == nil ||
+			!strings.Contains(err.Error(), "count wake-ups by eBPF: ") {
 			t.Errorf("%v", err)
 		}
 	case method != watch.MethodEBPF || why != nil:
@@ -34,7 +38,8 @@ func TestQuiescenceIsChosen(t *testing.T) {
 	}
 }
 
-// TestQuiescenceWithoutEBPF: who may not load it judges by /proc, and knows why; if nothing else was wanted it is an error.
+// TestQuiescenceWithoutEBPF: who may not load it judges by /proc, and knows why; if nothing else
+// was wanted it is an error.
 func TestQuiescenceWithoutEBPF(t *testing.T) {
 	err := osthread.Run(func() error { // which ends with it
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -59,7 +64,8 @@ func TestQuiescenceWithoutEBPF(t *testing.T) {
 	}
 }
 
-// BenchmarkQuiescence is about a request to merecat, its answer, and the judgement that it is whole.
+// BenchmarkQuiescence is about a request to merecat, its answer, and the judgement that it is
+// whole.
 func BenchmarkQuiescence(b *testing.B) {
 	for _, method := range []string{watch.MethodProcfs, watch.MethodEBPF} {
 		b.Run(method, func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 )
@@ -88,7 +89,8 @@ func readsOfMerecat(t *testing.T, c *Client) {
 func TestReadsOfProgramsThatAPeerExecutes(t *testing.T) {
 	c := spawn(t, Options{})
 	g := start(t, c, shell("env -i head -c 4 /dev/urandom >random; env -i date >date"+forever))
-	if got := counted(t, g); !strings.Contains(got, "/dev/urandom") || !strings.Contains(got, "clock_gettime") {
+	if got := counted(t, g); !strings.Contains(got, "/dev/urandom") ||
+		!strings.Contains(got, "clock_gettime") {
 		t.Errorf("a shell whose children read a random number and the time: %q", got)
 	}
 }
@@ -103,8 +105,9 @@ func alphabetServer(t *testing.T) peers.Group {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return peers.Group{
-		Peers: []peers.Peer{{Name: "server", Command: []string{"{scratch}/server", "-random"}, Listen: "127.0.0.1:7000"}},
-		Files: []peers.File{{Path: "server", Content: readFile(t, server), Mode: 0o755}},
+		Peers: []peers.Peer{{Name: "server", Command: []string{"{scratch}/server", "-random"},
+			Listen: "127.0.0.1:7000"}},
+		Files: []peers.File{{Path: "server", Content: testkit.ReadFile(t, server), Mode: 0o755}},
 	}
 }
 

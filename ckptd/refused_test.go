@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// TestCallsThatPeersDoNotGet: io_uring and asynchronous I/O are not there, before a restore and after it, for every
-// user, and whether or not random numbers are refused, too.
+// TestCallsThatPeersDoNotGet: io_uring and asynchronous I/O are not there, before a restore and
+// after it, for every user, and whether or not random numbers are refused, too.
 func TestCallsThatPeersDoNotGet(t *testing.T) {
 	bothBackends(t, func(t *testing.T, c *Client) {
 		for choices := range 2 {
@@ -49,7 +49,9 @@ func askForRefused(t *testing.T, c *Client, group peers.Group) {
 func checkRefused(t *testing.T, got string, line int) {
 	t.Helper()
 	const none = unix.ENOSYS
-	want := fmt.Sprintf("%d: io_uring_setup %d, io_uring_enter %d, io_uring_register %d, io_setup %d, getpid 0\n", line, none, none, none, none)
+	want := fmt.Sprintf(
+		"%d: io_uring_setup %d, io_uring_enter %d, io_uring_register %d, io_setup %d, getpid 0\n", line, none,
+		none, none, none)
 	if got != want {
 		t.Errorf("the peer says %q, not %q", got, want)
 	}

@@ -36,15 +36,3 @@ func (t *savedTimers) forget(images ...string) {
 		delete(t.byImage, image)
 	}
 }
-
-// forgetTimers is for images, of any group, that are not there any more.
-func (c *Client) forgetTimers(images []string) {
-	if len(images) == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for g := range c.groups {
-		g.timers.forget(images...)
-	}
-}

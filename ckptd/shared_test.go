@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
@@ -96,14 +97,16 @@ func TestSharedDaemon(t *testing.T) {
 		s := askShared(t, socket)
 		return len(s.Clients) == 3 && len(s.Clients[2].Groups) == 1 && len(s.Clients[2].Groups[0].Images) == 1
 	})
-	if _, err := Dial(testContext(t), socket, Options{Proxy: binaries.Proxy}); err == nil || !strings.Contains(err.Error(), "has 3 clients, and may have no more") {
+	if _, err := Dial(testContext(t), socket, Options{Proxy: binaries.Proxy}); err == nil ||
+		!strings.Contains(err.Error(), "has 3 clients, and may have no more") {
 		t.Errorf("a client too many: %v", err)
 	}
 	checkShared(t, askShared(t, socket), pid, checker.Process.Pid, []string{first, second})
 	l.note(t)
 	kill(t, checker.Process.Pid)
 	checker.Wait()
-	testkit.Await(t, "the third client is forgotten", func() bool { return len(askShared(t, socket).Clients) == 2 })
+	testkit.Await(t, "the third client is forgotten",
+		func() bool { return len(askShared(t, socket).Clients) == 2 })
 	testkit.Await(t, "the third client's group has ended", func() bool { return len(find("merecat")) == 2 })
 	if err := g.Restore(testContext(t), first); err != nil {
 		t.Errorf("another client's end has ended an image: %v", err)
@@ -137,15 +140,18 @@ func checkShared(t *testing.T, s SharedStatus, pid, third int, images []string) 
 		t.Fatalf("%+v", s)
 	}
 	c := s.Clients[0]
-	if c.UID != os.Getuid() || time.Since(c.Since) > time.Hour || c.MaxBytes != 50000000 || c.MaxImages != 7 || c.Bytes < 1<<20 || c.Resident < 1<<20 || c.Descriptors < 5 {
+	if c.UID != os.Getuid() || time.Since(c.Since) > time.Hour || c.MaxBytes != 50000000 ||
+		c.MaxImages != 7 || c.Bytes < 1<<20 || c.Resident < 1<<20 || c.Descriptors < 5 {
 		t.Errorf("%+v", c)
 	}
 	g := c.Groups[0]
-	if len(c.Groups) != 1 || !slices.Equal(g.Peers, []string{"merecat"}) || g.State != "runs" || g.Checkpoints.Count != 2 || g.Restores.Count != 2 || g.Restores.Mean() <= 0 {
+	if len(c.Groups) != 1 || !slices.Equal(g.Peers, []string{"merecat"}) || g.State != "runs" ||
+		g.Checkpoints.Count != 2 || g.Restores.Count != 2 || g.Restores.Mean() <= 0 {
 		t.Errorf("%+v", g)
 	}
 	for n, i := range g.Images {
-		if i.ID != images[n] || i.Backend != BackendCRIU || i.Bytes < 1<<20 || i.Uses != 1 || i.Parent != strings.Join(images[:n], "") || time.Since(i.Taken) > time.Hour {
+		if i.ID != images[n] || i.Backend != BackendCRIU || i.Bytes < 1<<20 || i.Uses != 1 ||
+			i.Parent != strings.Join(images[:n], "") || time.Since(i.Taken) > time.Hour {
 			t.Errorf("image %d: %+v", n, i)
 		}
 	}
@@ -178,17 +184,18 @@ func TestSocketThatIsTaken(t *testing.T) {
 	directory := t.TempDir()
 	socket, file := filepath.Join(directory, "socket"), filepath.Join(directory, "file")
 	startShared(t, socket)
-	write(t, file, "precious\n")
+	testkit.WriteFile(t, file, "precious\n")
 	for path, want := range map[string]string{
 		socket: "a daemon listens at " + socket + " already", file: "is there, and no socket",
-		filepath.Join(directory, "no", "socket"): "no such file or directory", filepath.Join(directory, strings.Repeat("x", 200)): "invalid argument",
+		filepath.Join(directory, "no", "socket"):           "no such file or directory",
+		filepath.Join(directory, strings.Repeat("x", 200)): "invalid argument",
 	} {
 		out, err := exec.Command(binaries.Daemon, "--listen", path).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("listen at %s: %v, %s", path, err, out)
 		}
 	}
-	if got := string(readFile(t, file)); got != "precious\n" {
+	if got := string(testkit.ReadFile(t, file)); got != "precious\n" {
 		t.Errorf("the file holds %q", got)
 	}
 }
@@ -216,9 +223,9 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			result <- errno
 			return
 		}
-		connection, err := connectToSocket(socket)
+		connection, err := wire.ConnectToSocket(socket)
 		if err == nil {
-			_, err = askOnce(connection, 1, request{Operation: operationStatus}, nil)
+			_, err = wire.Ask(connection, 1, wire.Request{Operation: wire.OpStatus}, nil)
 			unix.Close(connection)
 		}
 		result <- err
@@ -229,7 +236,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	askShared(t, socket)
 }
 
-// onThreadOfItsOwn calls f on a thread that ends with the goroutine, and is not the first of the process.
+// onThreadOfItsOwn calls f on a thread that ends with the goroutine, and is not the first of the
+// process.
 func onThreadOfItsOwn(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -256,41 +264,44 @@ func TestClientsThatSayNothingOrNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	good, err := encodeMessage(requestKind, 7, request{Operation: operationStatus})
+	good, err := wire.Encode(wire.RequestKind, 7, wire.Request{Operation: wire.OpStatus})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, message := range map[string][]byte{
-		"a message of 5 bytes": []byte("hello"), "body of a message": good[:20], "with more than": make([]byte, maxMessage+1),
+		"a message of 5 bytes": []byte("hello"), "body of a message": good[:20],
+		"with more than":      make([]byte, wire.MaxMessage+1),
 		"a message of kind 2": append(append([]byte{}, good[:5]...), append([]byte{2}, good[6:]...)...),
 	} {
-		connection, err := connectToSocket(socket)
+		connection, err := wire.ConnectToSocket(socket)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := seqpacket.Send(connection, message, []int{connection}); err != nil {
 			t.Fatal(err)
 		}
-		answer, _, err := receiveMessage(connection)
-		var r reply
+		answer, _, err := wire.Receive(connection)
+		var r wire.Response
 		if err == nil {
-			_, err = decodeMessage(answer, replyKind, &r)
+			_, err = wire.Decode(answer, wire.ReplyKind, &r)
 		}
 		if err != nil || !strings.Contains(r.Error, want) {
 			t.Errorf("%.30q is answered by %q, %v", message, r.Error, err)
 		}
 		unix.Close(connection)
 	}
-	for _, r := range []request{{Operation: operationSetup}, {Operation: operationAttach}, {Operation: "nonsense"}, {}} {
+	for _, r := range []wire.Request{{Operation: wire.OpSetup}, {Operation: wire.OpAttach},
+		{Operation: "nonsense"}, {}} {
 		connection, err := connectToDaemon(socket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := askOnce(connection, 1, r, nil); !errors.Is(err, ErrInvalid) {
+		if _, err := wire.Ask(connection, 1, r, nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v", r, err)
 		}
 		unix.Close(connection)
 	}
 	silent.Close()
-	testkit.Await(t, "the daemon has closed what it was sent", func() bool { return len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon))) <= before })
+	testkit.Await(t, "the daemon has closed what it was sent",
+		func() bool { return len(glob(t, fmt.Sprintf("/proc/%d/fd/*", daemon))) <= before })
 }

@@ -28,7 +28,8 @@ var sinkAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 900
 // ownPeer is a group of the test binary in a role.
 func ownPeer(role string, arguments ...string) peers.Group {
 	return peers.Group{Peers: []peers.Peer{{
-		Name: role, Command: append([]string{os.Args[0]}, arguments...), Env: []string{roleVariable + "=" + role}, Listen: sinkAddress.String(),
+		Name: role, Command: append([]string{os.Args[0]}, arguments...),
+		Env: []string{roleVariable + "=" + role}, Listen: sinkAddress.String(),
 	}}}
 }
 
@@ -57,7 +58,8 @@ func bePeer(role string) {
 		must(unix.SetNonblock(int(f.Fd()), false))
 		must(unix.Dup2(int(f.Fd()), 0))
 		must(unix.Dup2(int(f.Fd()), 1))
-		must(unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)) // what the runtime polls with must stay until then
+		// what the runtime polls with must stay until then
+		must(unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC))
 		must(unix.Exec(os.Args[1], os.Args[1:], os.Environ()))
 	case "says goodbye": // and waits for the other end to do so, too
 		c := must1(listener.Accept()).(*net.TCPConn)
@@ -68,7 +70,8 @@ func bePeer(role string) {
 		beOracle(listener)
 	case "sink", "sink with more", "sink with a semaphore", "sink with high numbers":
 		if role == "sink with high numbers" { // for its threads
-			highest := must1(strconv.Atoi(strings.TrimSpace(string(must1(os.ReadFile("/proc/sys/kernel/pid_max")))))) - 1
+			highest := must1(strconv.Atoi(strings.TrimSpace(
+				string(must1(os.ReadFile("/proc/sys/kernel/pid_max")))))) - 1
 			must(os.WriteFile("/proc/sys/kernel/ns_last_pid", fmt.Append(nil, highest-2), 0))
 		}
 		s := newSink(role == "sink with more")
@@ -96,7 +99,8 @@ var refused = map[string]func(){
 	"socket filter": func() {
 		fd := must1(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))
 		program := slices.Repeat([]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16}}, 300)
-		must(unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}))
+		must(unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}))
 	},
 	"half a pair": func() {
 		pair := must1(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -112,16 +116,19 @@ var refused = map[string]func(){
 		must1(unix.Write(p[1], []byte("x")))
 	},
 	"locked memory": func() {
-		must(unix.Mlock(must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))))
+		must(unix.Mlock(must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))))
 	},
 	"memory of its own": func() {
-		b := must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
+		b := must1(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
 		must(unix.Madvise(b, unix.MADV_DONTFORK))
 	},
 	"POSIX timer": func() {
 		id := int32(0)
 		event := [64]byte{12: 1} // SIGEV_NONE
-		_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, bytesPointer(event[:]), int32Pointer(&id))
+		_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, bytesPointer(event[:]),
+			int32Pointer(&id))
 		if errno != 0 {
 			must(errno)
 		}
@@ -134,7 +141,8 @@ var refused = map[string]func(){
 		must(unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil))
 	},
 	"System V message queue": func() { systemV(unix.SYS_MSGGET, ipcPrivate, 0o600, 0) },
-	"System V shared memory": func() { systemV(unix.SYS_SHMGET, ipcPrivate, 4096, 0o600) }, // and not attached
+	// and not attached
+	"System V shared memory": func() { systemV(unix.SYS_SHMGET, ipcPrivate, 4096, 0o600) },
 	"POSIX message queue": func() {
 		const create = unix.O_CREAT | unix.O_RDWR
 		name := []byte("letters\x00")
@@ -191,7 +199,8 @@ func newSink(more bool) *sink {
 	must(unix.Dup2(int(s.file.Fd()), 100))
 	must(unix.Dup3(int(s.file.Fd()), 200, unix.O_CLOEXEC))
 	must1(unix.Open("/proc/self/root", unix.O_PATH, 0))
-	must1(unix.Open("/dev/stdout", unix.O_WRONLY|unix.O_APPEND, 0)) // as web servers open it for their logs
+	// as web servers open it for their logs
+	must1(unix.Open("/dev/stdout", unix.O_WRONLY|unix.O_APPEND, 0))
 	event := unix.EFD_CLOEXEC | unix.EFD_NONBLOCK
 	if more {
 		must1(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY, 0))
@@ -199,15 +208,19 @@ func newSink(more bool) *sink {
 	}
 	s.event = must1(unix.Eventfd(7, event))
 	s.timer = must1(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK))
-	must(unix.TimerfdSettime(s.timer, 0, &unix.ItimerSpec{Value: unix.Timespec{Sec: 1000}, Interval: unix.Timespec{Sec: 5}}, nil))
-	s.signals = must1(unix.Signalfd(-1, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGUSR2 - 1)}}, unix.SFD_CLOEXEC))
+	must(unix.TimerfdSettime(s.timer, 0, &unix.ItimerSpec{Value: unix.Timespec{Sec: 1000},
+		Interval: unix.Timespec{Sec: 5}}, nil))
+	s.signals = must1(unix.Signalfd(-1, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGUSR2 - 1)}},
+		unix.SFD_CLOEXEC))
 	must(unix.Pipe2(s.pipe[:], unix.O_NONBLOCK))
 	must1(unix.Setitimer(unix.ItimerReal, unix.Itimerval{Value: unix.Timeval{Sec: 5000}}))
 	s.ticks = make(chan os.Signal, 1)
 	signal.Notify(s.ticks, unix.SIGHUP)
 	own := must1(unix.EpollCreate1(0))
-	must(unix.EpollCtl(own, unix.EPOLL_CTL_ADD, s.pipe[0], &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: 77, Pad: 88}))
-	s.wiped = must1(unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
+	must(unix.EpollCtl(own, unix.EPOLL_CTL_ADD, s.pipe[0],
+		&unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: 77, Pad: 88}))
+	s.wiped = must1(unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS))
 	must(unix.Madvise(s.wiped, unix.MADV_WIPEONFORK))
 	copy(s.wiped, "not wiped")
 	mapped := must1(unix.Mmap(int(s.file.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE))

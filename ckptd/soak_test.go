@@ -46,7 +46,8 @@ func TestSoak(t *testing.T) {
 const soakPoints = 10
 
 func (s soaked) run(t *testing.T, cycles int) {
-	c := spawnPlain(t, Options{Backend: s.backend}) // what is noted of images for comparisons grows with them
+	// what is noted of images for comparisons grows with them
+	c := spawnPlain(t, Options{Backend: s.backend})
 	w := s.begin(t, c)
 	var points []footprint // of the second half: in the first it warms up
 	var samples [2][]int64 // of the memory, in each quarter of that
@@ -70,7 +71,8 @@ func (s soaked) run(t *testing.T, cycles int) {
 			first := points[0]
 			testkit.Await(t, fmt.Sprintf("not more than after half of the cycles, %v", first), func() bool {
 				now = measure(t, c)
-				return now.descriptors <= first.descriptors+1 && now.processes <= first.processes // one more while a network is made ahead
+				// one more while a network is made ahead
+				return now.descriptors <= first.descriptors+1 && now.processes <= first.processes
 			})
 		})
 		if !ok {
@@ -79,7 +81,8 @@ func (s soaked) run(t *testing.T, cycles int) {
 	}
 	third, fourth := mean(samples[0]), mean(samples[1])
 	grown := 100 * (fourth/third - 1)
-	t.Logf("%d cycles; at the end: %v; on average %.0f KiB resident in the third quarter of them, %.0f in the fourth: %+.2f %%",
+	t.Logf("%d cycles; at the end: %v; on average %.0f KiB resident in the third quarter of them, %.0f in "+
+		"the fourth: %+.2f %%",
 		cycles, points[len(points)-1], third/1024, fourth/1024, grown)
 	most := 10.0 // percent, as long as it is still warming up
 	if cycles > 2000 {
@@ -90,8 +93,9 @@ func (s soaked) run(t *testing.T, cycles int) {
 	}
 }
 
-// sampleEvery is in how many cycles the memory is measured once. The runtime gives some of what is free back late, so that
-// one sample differs from the next by 1 % or 2 %, and only their mean by less.
+// sampleEvery is in how many cycles the memory is measured once. The runtime gives some of what is
+// free back late, so that one sample differs from the next by 1 % or 2 %, and only their mean by
+// less.
 const sampleEvery = 20
 
 func mean(samples []int64) float64 {
@@ -109,7 +113,8 @@ type footprint struct {
 }
 
 func (f footprint) String() string {
-	return fmt.Sprintf("%d descriptors, %d processes, %d KiB resident, %d KiB in the store", f.descriptors, f.processes, f.resident>>10, f.stored>>10)
+	return fmt.Sprintf("%d descriptors, %d processes, %d KiB resident, %d KiB in the store", f.descriptors,
+		f.processes, f.resident>>10, f.stored>>10)
 }
 
 func measure(t testing.TB, c *Client) footprint {
@@ -118,7 +123,8 @@ func measure(t testing.TB, c *Client) footprint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return footprint{descriptors: s.Descriptors, processes: len(descendants(c.pid)), resident: s.Resident, stored: s.Bytes}
+	return footprint{descriptors: s.Descriptors, processes: len(descendants(c.pid)), resident: s.Resident,
+		stored: s.Bytes}
 }
 
 // walker goes back and forth within a dialogue.
@@ -126,10 +132,11 @@ type walker struct {
 	group   *Group
 	talk    *conversation
 	flights []flight
-	golden  []string // images before each flight, and after the last; the line of each begins with it
-	images  []string // the youngest of each line
-	cycles  int
-	random  *rand.Rand
+	// images before each flight, and after the last; the line of each begins with it
+	golden []string
+	images []string // the youngest of each line
+	cycles int
+	random *rand.Rand
 }
 
 // maxLine is after how many cycles the lines of images, each of which was taken some time
@@ -147,7 +154,8 @@ func (w *walker) cycle(t testing.TB) {
 	w.goTo(t, w.images[from])
 	for n, f := range w.flights[from:to] {
 		if got := withoutDate(w.talk.ask(f.request)); got != f.response {
-			t.Fatalf("cycle %d, from place %d: flight %d is answered by %d bytes, %.80q, and was by %d, %.80q", w.cycles, from, from+n, len(got), got, len(f.response), f.response)
+			t.Fatalf("cycle %d, from place %d: flight %d is answered by %d bytes, %.80q, and was by %d, "+
+				"%.80q", w.cycles, from, from+n, len(got), got, len(f.response), f.response)
 		}
 	}
 	image, err := w.group.Checkpoint(testContext(t))
@@ -193,7 +201,8 @@ func (w *walker) replace(t testing.TB, place int, image string) {
 
 // newWalker walks in a dialogue whose images were taken before each flight and after the last.
 func newWalker(talk *conversation, flights []flight, images []string) *walker {
-	return &walker{group: talk.group, talk: talk, flights: flights, golden: images, images: slices.Clone(images), random: rand.New(rand.NewPCG(1, 2))}
+	return &walker{group: talk.group, talk: talk, flights: flights, golden: images,
+		images: slices.Clone(images), random: rand.New(rand.NewPCG(1, 2))}
 }
 
 // walk has a scripted dialogue.
@@ -213,7 +222,8 @@ func walk(d dialogue) func(testing.TB, *Client) *walker {
 
 // walkDropbear goes through a key exchange and an authentication. In memory there must be
 // no second process, as that of a Dropbear that forks for its connection.
-func walkDropbear(group func(testing.TB) peers.Group, address netip.AddrPort) func(testing.TB, *Client) *walker {
+func walkDropbear(group func(testing.TB) peers.Group, address netip.AddrPort) func(testing.TB,
+	*Client) *walker {
 	return func(t testing.TB, c *Client) *walker {
 		r := newRecorder(connectTo(t, start(t, c, group(t)), address))
 		authenticate(t, r)

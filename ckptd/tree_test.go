@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/memory"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -18,12 +19,13 @@ func TestProcessesGoBack(t *testing.T) {
 	}
 }
 
-// TestLongLineOfTrees goes on from restored processes again and again, beyond where memory is mapped anew.
+// TestLongLineOfTrees goes on from restored processes again and again, beyond where memory is
+// mapped anew.
 func TestLongLineOfTrees(t *testing.T) {
 	g := start(t, spawn(t, Options{Backend: BackendMemory}), ownProgram(t, "forks"))
 	talk := connectTo(t, g, ownAddress)
 	talk.ask("change\n")
-	for range maxGeneration + 2 {
+	for range memory.MaxGeneration + 2 {
 		if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +36,8 @@ func TestLongLineOfTrees(t *testing.T) {
 	}
 }
 
-// TestBackendsAgreeOnProcesses: with CRIU a tree of processes answers as it does with images in memory.
+// TestBackendsAgreeOnProcesses: with CRIU a tree of processes answers as it does with images in
+// memory.
 func TestBackendsAgreeOnProcesses(t *testing.T) {
 	answers := map[string]string{}
 	bothBackends(t, func(t *testing.T, c *Client) {
@@ -62,9 +65,11 @@ func TestBackendsAgreeOnProcesses(t *testing.T) {
 	}
 }
 
-// TestKillsOfProcesses kills what there is of a tree of processes at random moments, as TestKillsAtRandom does.
+// TestKillsOfProcesses kills what there is of a tree of processes at random moments, as
+// TestKillsAtRandom does.
 func TestKillsOfProcesses(t *testing.T) {
-	tree := dialogue{"processes", func(t testing.TB) peers.Group { return ownProgram(t, "forks") }, ownAddress, []string{"change\n", "change\n", "change\n"}, true}
+	tree := dialogue{"processes", func(t testing.TB) peers.Group { return ownProgram(t, "forks") },
+		ownAddress, []string{"change\n", "change\n", "change\n"}, true}
 	random := rand.New(rand.NewPCG(3, 4))
 	for killed := map[string]int{}; len(killed) == 0 || killed["daemon"] == 0; {
 		l := watchLeftovers(t)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/verify"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
@@ -19,7 +20,7 @@ import (
 func bytesPointer(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 func int32Pointer(n *int32) uintptr { return uintptr(unsafe.Pointer(n)) }
 
-// visible is what visibleProcesses says of the peers of a group.
+// visible is what Processes says of the peers of a group.
 func visible(t testing.TB, g *Group) []string {
 	t.Helper()
 	var pids []int
@@ -29,7 +30,7 @@ func visible(t testing.TB, g *Group) []string {
 	var state []string
 	testkit.Await(t, "the peers wait in system calls", func() (ok bool) {
 		var err error
-		state, err = visibleProcesses(pids, g.PID())
+		state, err = verify.Processes(pids, g.PID())
 		return err == nil
 	})
 	return state
@@ -40,7 +41,7 @@ func hostPID(t testing.TB, g *Group, inner int) int {
 	t.Helper()
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.PID()))
 	for _, file := range threads {
-		for child := range strings.FieldsSeq(string(readFile(t, file))) {
+		for child := range strings.FieldsSeq(string(testkit.ReadFile(t, file))) {
 			pid, _ := strconv.Atoi(child)
 			if number, err := procfs.InnerPID(pid); err == nil && number == inner {
 				return pid
@@ -51,13 +52,13 @@ func hostPID(t testing.TB, g *Group, inner int) int {
 	return 0
 }
 
-// changes are the differences of a group that was just restored, as verify sees them: that a wait has a
-// time-out cannot be seen where the kernel goes on with it by restart_syscall.
+// changes are the differences of a group that was just restored, as verify sees them: that a wait
+// has a time-out cannot be seen where the kernel goes on with it by restart_syscall.
 func changes(before, after []string) []string {
-	return differences(settleTimed(before, after, 0))
+	return verify.Differences(verify.SettleTimed(before, after, 0))
 }
 
-// TestCRIULosesTwoThings: these are the differences that knownTo leaves out, and no others.
+// TestCRIULosesTwoThings: these are the differences that KnownTo leaves out, and no others.
 func TestCRIULosesTwoThings(t *testing.T) {
 	c := spawn(t, Options{})
 	g := start(t, c, ownPeer("sink with more"))
@@ -71,10 +72,12 @@ func TestCRIULosesTwoThings(t *testing.T) {
 	}
 	after := visible(t, g)
 	got := changes(before, after)
-	if len(got) != 4 || !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "eventfd-semaphore: 1") }) {
+	if len(got) != 4 || !slices.ContainsFunc(got,
+		func(line string) bool { return strings.Contains(line, "eventfd-semaphore: 1") }) {
 		t.Errorf("CRIU loses, or does not lose:\n%s", strings.Join(got, "\n"))
 	}
-	if left := changes(knownTo(BackendCRIU, before), knownTo(BackendCRIU, after)); len(left) > 0 {
+	if left := changes(verify.KnownTo(BackendCRIU, before),
+		verify.KnownTo(BackendCRIU, after)); len(left) > 0 {
 		t.Errorf("not known to be lost by CRIU:\n%s", strings.Join(left, "\n"))
 	}
 }
@@ -98,11 +101,12 @@ func TestDifferences(t *testing.T) {
 	}
 	for range 1000 {
 		a, b := text(), text()
-		got := differences(a, b)
+		got := verify.Differences(a, b)
 		total := 0
 		for line := 'a'; line < 'e'; line++ {
 			n := count(a, string(line)) - count(b, string(line))
-			if lost, new := count(got, "- "+string(line)), count(got, "+ "+string(line)); lost-new != n || lost*new != 0 {
+			if lost, new := count(got, "- "+string(line)), count(got, "+ "+string(line)); lost-new != n ||
+				lost*new != 0 {
 				t.Fatalf("%q and %q differ in %q", a, b, got)
 			}
 			total += max(n, -n)
@@ -125,11 +129,12 @@ func TestJoinMappings(t *testing.T) {
 		"process 2: mapping 9000-a000 rw-p 00000000 00:00 0  [heap]",
 		"tcp socket [1 2]",
 	}
-	joined := joinMappings(state)
-	if len(joined) != len(state)-2 || !strings.Contains(joined[0], "1000-4000 1000 ") || !strings.Contains(joined[5], "8000-a000 ") {
+	joined := verify.JoinMappings(state)
+	if len(joined) != len(state)-2 || !strings.Contains(joined[0], "1000-4000 1000 ") ||
+		!strings.Contains(joined[5], "8000-a000 ") {
 		t.Errorf("%s", strings.Join(joined, "\n"))
 	}
-	if again := joinMappings(joined); !slices.Equal(again, joined) {
+	if again := verify.JoinMappings(joined); !slices.Equal(again, joined) {
 		t.Errorf("again: %s", strings.Join(again, "\n"))
 	}
 }

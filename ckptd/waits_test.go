@@ -9,26 +9,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// TestInterruptedAgain: threads that wait in calls which the kernel goes on with by another one, once a
-// checkpoint has interrupted them, wait in the same calls after a restore from a later checkpoint.
+// TestInterruptedAgain: threads that wait in calls which the kernel goes on with by another one,
+// once a checkpoint has interrupted them, wait in the same calls after a restore from a later
+// checkpoint.
 func TestInterruptedAgain(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "waits")
-	if out, err := exec.Command("cc", "-D_GNU_SOURCE", "-O1", "-Wall", "-o", program, "testdata/waits.c", "-lpthread").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-D_GNU_SOURCE", "-O1", "-Wall", "-o", program, "testdata/waits.c",
+		"-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	content := readFile(t, program)
+	content := testkit.ReadFile(t, program)
 	bothBackends(t, func(t *testing.T, c *Client) {
 		g := start(t, c, peers.Group{
-			Peers: []peers.Peer{{Name: "waits", Command: []string{"{scratch}/waits"}, Listen: "127.0.0.1:7000"}},
+			Peers: []peers.Peer{{Name: "waits", Command: []string{"{scratch}/waits"},
+				Listen: "127.0.0.1:7000"}},
 			Files: []peers.File{{Path: "waits", Content: content, Mode: 0o755}},
 		})
 		talk := connectTo(t, g, netip.MustParseAddrPort("127.0.0.1:7000"))
 		talk.listen()
 		var images []string
-		for range 3 { // of the second thread it is always the same call, of the first one from the second on
+		// of the second thread it is always the same call, of the first one from the second on
+		for range 3 {
 			if images = append(images, savedGroup(t, g)); len(images) == 1 {
 				talk.wants("x", "x\n")
 			}
@@ -60,7 +66,8 @@ func (c *conversation) wants(request, want string) {
 	}
 }
 
-// TestUnreadWhenFrozen: the daemon looks for itself whether something is under way, when the peers are frozen.
+// TestUnreadWhenFrozen: the daemon looks for itself whether something is under way, when the peers
+// are frozen.
 func TestUnreadWhenFrozen(t *testing.T) {
 	c := spawn(t, Options{Backend: BackendMemory})
 	g := start(t, c, patientMerecat(t))
@@ -72,7 +79,8 @@ func TestUnreadWhenFrozen(t *testing.T) {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 10_000); n != 1 {
 		t.Fatalf("no answer: %v", err)
 	}
-	_, err := c.call(testContext(t), request{Operation: operationCheckpoint, Group: g.id}, nil) // as Checkpoint, which looks first
+	// as Checkpoint, which looks first
+	_, err := c.call(testContext(t), wire.Request{Operation: wire.OpCheckpoint, Group: g.id}, nil)
 	if !errors.Is(err, ErrNotQuiescent) {
 		t.Errorf("a checkpoint with an answer that was not read: %v", err)
 	}

@@ -85,8 +85,8 @@ func (c *Client) Disconnect() {
 	c.known = nil
 }
 
-// Know takes over a descriptor of one of the proxy's sockets. CreateSocket returns it once, without a
-// word to the proxy. It is closed with the socket, or when the client is disconnected.
+// Know takes over a descriptor of one of the proxy's sockets. CreateSocket returns it once, without
+// a word to the proxy. It is closed with the socket, or when the client is disconnected.
 func (c *Client) Know(id ID, fd int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,8 @@ func (c *Client) takeKnown(id ID) (fd int, ok bool) {
 		return -1, false
 	}
 	at := []unix.PollFd{{Fd: int32(c.channel)}}
-	if n, err := unix.Poll(at, 0); err != nil || n > 0 { // it has ended, which the answer to a command says
+	// it has ended, which the answer to a command says
+	if n, err := unix.Poll(at, 0); err != nil || n > 0 {
 		return -1, false
 	}
 	delete(c.known, id)

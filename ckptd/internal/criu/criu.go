@@ -1,0 +1,312 @@
+// Package criu saves groups by CRIU, and brings them back in a new incarnation. It runs one CRIU
+// for each dump and each restore, and does what CRIU leaves undone.
+package criu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/checkpoint-restore/go-criu/v7/rpc"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+)
+
+// Group saves one group by CRIU.
+type Group struct {
+	*Runner
+	MakeNext func(inside func() error) (*incarnation.Next, error)
+}
+
+// Image is what has to be known of an image beside the files that CRIU has written.
+type Image struct {
+	channelInode uint64 // of the proxy's end of the command channel
+	last         int    // process ID that was given last in the group
+	// connections that have ended in one direction: see HoldPackets
+	halfClosed map[connection]uint32
+}
+
+// InMemory implements store.Saved: the image is files.
+func (*Image) InMemory() bool { return false }
+
+// Alive implements store.Saved.
+func (*Image) Alive() bool { return true }
+
+// PIDs implements store.Saved.
+func (*Image) PIDs() []int { return nil }
+
+// Bytes implements store.Saved.
+func (*Image) Bytes() int64 { return 0 }
+
+// Weigh implements store.Saved.
+func (*Image) Weigh() int64 { return 0 }
+
+// Fixed implements store.Saved.
+func (*Image) Fixed() int64 { return 0 }
+
+// Mapped implements store.Saved: nobody has looked what the peers have mapped.
+func (*Image) Mapped() store.MappedFiles { return store.MappedFiles{} }
+
+// End implements store.Saved: the store removes the files.
+func (*Image) End() {}
+
+// Save implements backend.
+func (c *Group) Save(
+	ctx context.Context, in *incarnation.Incarnation, directory string, files func(store.MappedFiles) error,
+) (_ store.Saved, err error) {
+	i := &Image{channelInode: in.ChannelInode}
+	if i.halfClosed, err = halfClosed(in); err != nil {
+		return nil, err
+	}
+	if i.last, err = incarnation.LastGiven(in.Channel); err != nil {
+		return nil, err
+	}
+	ctx, cancel := whileAlive(ctx, in.Pid)
+	defer cancel()
+	options := &rpc.CriuOpts{
+		Pid:          proto.Int32(int32(in.Pid)),
+		LeaveRunning: proto.Bool(true),
+		External:     []string{fmt.Sprintf("unix[%d]", in.ChannelInode)},
+	}
+	for n, m := range in.Mounts {
+		options.External = append(options.External, fmt.Sprintf("mnt[%s]:tandem%d", m.Target, n))
+	}
+	_, err = c.run(ctx, operation{
+		kind: rpc.CriuReqType_DUMP, options: options,
+		network: in.Network, images: directory,
+		at: map[string]func() error{afterDump: func() error { return files(store.MappedFiles{}) }},
+	})
+	return i, err
+}
+
+// Restore is a CRIU that has been started, and is held up before it makes anything.
+type Restore struct {
+	image   *Image
+	next    *incarnation.Next
+	cancel  context.CancelFunc
+	proceed chan struct{} // closed when it may go on
+	done    chan struct{} // closed when it has ended; then:
+	entered bool          // whether it has gone on
+	pid     int
+	err     error
+}
+
+// Prepare implements backend. CRIU starts, and reads the image.
+func (c *Group) Prepare(ctx context.Context, in *incarnation.Incarnation, s store.Saved,
+	directory string) (incarnation.Restore, error) {
+	r := &Restore{image: s.(*Image), proceed: make(chan struct{}), done: make(chan struct{})}
+	at := map[string]func() error{}
+	var inside func() error
+	if len(r.image.halfClosed) > 0 {
+		inside = HoldPackets
+		at[beforeResume] = func() error { return finishRestore(r.next.Network, r.image.halfClosed) }
+	}
+	var err error
+	if r.next, err = c.MakeNext(inside); err != nil {
+		return nil, err
+	}
+	at[beforeRestore] = func() error {
+		select {
+		case <-r.proceed:
+			r.entered = true
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	watched, cancel := c.whileRestored(ctx, r.next.Network, r.proceed)
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.pid, r.err = c.restore(watched, in, r, directory, at)
+	}()
+	return r, nil
+}
+
+// Stop implements restore: the incarnation that there was is killed, or parked, already.
+func (r *Restore) Stop(*incarnation.Incarnation, bool) error { return nil }
+
+// Start implements restore.
+func (r *Restore) Start() (*incarnation.Started, error) {
+	close(r.proceed)
+	<-r.done
+	if r.err == nil && !r.entered {
+		panic("ckptd: CRIU has restored a group without having been let")
+	}
+	s := &incarnation.Started{Next: r.next, Pid: r.pid}
+	if r.err == nil {
+		s.Sockets, r.err = incarnation.GiveAfter(r.next.Checker, r.image.last)
+	}
+	if r.err != nil {
+		err := r.err
+		return nil, errors.Join(err, r.clean())
+	}
+	r.cancel()
+	unix.Close(r.next.Group)
+	return s, nil
+}
+
+// Abort implements restore.
+func (r *Restore) Abort() {
+	r.cancel()
+	<-r.done
+	if err := r.clean(); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem-ckptd: give up a restore by CRIU:", err)
+	}
+}
+
+// clean ends whatever CRIU has left.
+func (r *Restore) clean() error {
+	r.cancel()
+	err := netns.KillAll(r.next.Inode, 0)
+	r.next.Close()
+	return err
+}
+
+// restore has CRIU bring the image back in the next network, with the channel there.
+func (c *Group) restore(
+	ctx context.Context, in *incarnation.Incarnation, r *Restore, directory string,
+	at map[string]func() error,
+) (pid int, err error) {
+	inherit, err := inheritOutputs(in.Outputs)
+	if err != nil {
+		return 0, err
+	}
+	duplicate, err := unix.FcntlInt(uintptr(r.next.Group), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	channel := os.NewFile(uintptr(duplicate), "command channel")
+	defer channel.Close()
+	options := &rpc.CriuOpts{Root: proto.String(paths.Root), RstSibling: proto.Bool(true)}
+	for n, m := range in.Mounts {
+		options.External = append(options.External, fmt.Sprintf("mnt[tandem%d]:%s", n, m.Source))
+	}
+	return c.run(ctx, operation{
+		kind: rpc.CriuReqType_RESTORE, options: options,
+		network: r.next.Network, images: directory,
+		inherit: append(inherit, inherited{key: fmt.Sprintf("socket:[%d]", r.image.channelInode),
+			file: channel}),
+		at: at,
+	})
+}
+
+// inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
+func inheritOutputs(outputs []*os.File) (all []inherited, err error) {
+	for _, output := range outputs {
+		number, err := sys.Inode(int(output.Fd()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inherited{key: fmt.Sprintf("pipe:[%d]", number), file: output})
+	}
+	return all, nil
+}
+
+// whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
+// While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
+func whileAlive(parent context.Context, pid int) (context.Context, context.CancelFunc) {
+	const (
+		interval = 100 * time.Millisecond
+		grace    = time.Second // in which CRIU itself notices, as it mostly does
+	)
+	ctx, cancel := context.WithCancel(parent)
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for dead := time.Duration(0); dead < grace; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if state, _ := procfs.State(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
+				dead += interval
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// whileRestored ends soon after something that CRIU has restored has been killed. Its first process
+// is the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always
+// told when another one does not come as far as the rest, who wait for it then. It does not look
+// before CRIU may go on: so long CRIU is held up, and stands still itself.
+func (c *Runner) whileRestored(parent context.Context, network *os.File,
+	proceed <-chan struct{}) (context.Context, context.CancelFunc) {
+	const interval = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(parent)
+	go func() {
+		defer cancel()
+		select {
+		case <-proceed:
+		case <-ctx.Done():
+			return
+		}
+		tick := time.NewTicker(cmp.Or(c.interval, interval))
+		defer tick.Stop()
+		// So many times in a row: it may not be there yet, or not be seen while it is being made.
+		const standstill = 30
+		last, still := time.Duration(-1), 0
+		for patience, missing := 50, 0; missing < patience && still < standstill; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if ran, sleep := ranIn(network); sleep && ran == last {
+				still++
+			} else {
+				last, still = ran, 0
+			}
+			switch n, err := c.Reaper.StrangersIn(network); {
+			case err != nil:
+				return
+			case n > 0:
+				patience, missing = 5, 0
+			default:
+				missing++
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// ranIn is how long all that there is in a network has run, and whether all of it sleeps.
+func ranIn(network *os.File) (ran time.Duration, sleep bool) {
+	number, err := sys.Inode(int(network.Fd()))
+	if err != nil {
+		return 0, false
+	}
+	all, err := netns.Processes(number)
+	if sleep = err == nil && len(all) > 0; !sleep {
+		return 0, false
+	}
+	for _, pid := range all {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		for _, task := range tasks {
+			state, _ := procfs.State(strings.TrimPrefix(task, "/proc/"))
+			sleep = sleep && state != 'R' && state != 'D'
+			text, _ := os.ReadFile(task + "/schedstat") // it may have ended
+			first, _, _ := strings.Cut(string(text), " ")
+			n, _ := strconv.ParseInt(first, 10, 64)
+			ran += time.Duration(n)
+		}
+	}
+	return ran, sleep
+}

@@ -1,0 +1,169 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys"
+)
+
+// maxRequests are at work at a time.
+const maxRequests = 64
+
+// dispatcher is where requests come in.
+type dispatcher struct {
+	daemon *daemon
+	slots  chan struct{} // one for each request that is served
+	queue  queues        // of whoever receives
+	closed chan error    // gets a value when nothing comes any more
+}
+
+// receive receives requests until there is one that takes time. It serves that: whoever has read a
+// request need not wake up anybody for it. Another one receives meanwhile.
+func (d *dispatcher) receive() {
+	for {
+		message, descriptors, err := wire.Receive(Channel)
+		if err == io.EOF {
+			d.closed <- nil
+			return
+		}
+		if err != nil {
+			d.closed <- fmt.Errorf("read requests: %w", err)
+			return
+		}
+		var r wire.Request
+		sequence, err := wire.Decode(message, wire.RequestKind, &r)
+		if err != nil {
+			sys.CloseAll(descriptors)
+			wire.Reply(Channel, sequence, wire.ErrorResponse(fmt.Errorf("%w: %w", wire.ErrInvalid, err)), nil)
+			continue
+		}
+		if r.Operation == wire.OpSetup {
+			// nothing else can be served before or during it
+			d.serve(r, sequence, descriptors, now())
+			continue
+		}
+		d.slots <- struct{}{}
+		turn, after := d.queue.join(r)
+		go d.receive()
+		d.serve(r, sequence, descriptors, turn)
+		close(after)
+		<-d.slots
+		return
+	}
+}
+
+// serve serves a request when its turn has come.
+func (d *dispatcher) serve(r wire.Request, sequence uint32, descriptors []int, turn <-chan struct{}) {
+	d.daemon.inTime(r, func() (wire.Response, []int) {
+		<-turn
+		defer sys.CloseAll(descriptors)
+		return d.daemon.handle(r, descriptors)
+	}, func(answer wire.Response, given []int) bool {
+		return wire.ReplyWithSockets(Channel, sequence, answer, given)
+	})
+	go d.daemon.prepareNetwork()
+}
+
+// queues keep the requests for each group in their order: a checker that has given up
+// waiting for one may send the next.
+type queues map[uint64]chan struct{}
+
+// join returns what to wait for before a request is served and what to close after it.
+func (q queues) join(r wire.Request) (before <-chan struct{}, after chan<- struct{}) {
+	last, turn := q[r.Group], make(chan struct{})
+	switch {
+	case r.Group == 0 || r.Operation == wire.OpCause: // waits for what others do
+		return now(), turn
+	case last == nil:
+		last = now()
+	}
+	if q[r.Group] = turn; r.Operation == wire.OpClose {
+		delete(q, r.Group) // those that follow find no group
+	}
+	return last, turn
+}
+
+// now is a turn that has come.
+func now() chan struct{} {
+	turn := make(chan struct{})
+	close(turn)
+	return turn
+}
+
+// A request is answered in its time. The checker says how long it waits, less a margin in which the
+// daemon, should the request take longer, gives it up and says what it is waiting for. If the
+// daemon does not even do that, what its threads do is seen from outside.
+
+// Grace is how long a request may go on after its time, to end in order. The margin has room for it
+// where the checker waits for 5 s or more; one that does not may be the first to give up.
+const Grace = time.Second
+
+// inTime calls answer once: with what handle returns or, where that takes too long, with an error
+// that says where it is. What comes of it then is dropped, as it is where answer returns false: a
+// group that was started is closed.
+func (d *daemon) inTime(r wire.Request, handle func() (wire.Response, []int),
+	answer func(wire.Response, []int) bool) {
+	patience := wire.Deadline(r)
+	var answered atomic.Bool
+	late := time.AfterFunc(patience+Grace, func() {
+		if answered.CompareAndSwap(false, true) {
+			answer(wire.ErrorResponse(fmt.Errorf(
+				"the checkpoint daemon gives up after %v (%s of group %d); it is in %s", patience,
+				r.Operation, r.Group, whereabouts())), nil)
+		}
+	})
+	defer late.Stop()
+	a, given := handle()
+	defer sys.CloseAll(given)
+	if !answered.CompareAndSwap(false, true) {
+		fmt.Fprintf(os.Stderr, "tandem-ckptd: %s of group %d was given up, and has ended now: %q\n",
+			r.Operation, r.Group, a.Error)
+	} else if answer(a, given) {
+		return
+	}
+	if a.Group != 0 {
+		d.giveUp(a.Group)
+	}
+}
+
+// maxWhereabouts bounds the goroutines that an error speaks of.
+const maxWhereabouts = 32
+
+var (
+	goroutineState = regexp.MustCompile(`^goroutine \d+ \[(.*)\]:`)
+	ownFunction    = regexp.MustCompile(`tandem/(?:\w+/)*(\w+)\.(\S+)\(`)
+)
+
+// whereabouts is what goroutines of this program wait for, and in which functions, the innermost
+// first.
+func whereabouts() string {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	var all []string
+	for stack := range strings.SplitSeq(string(b), "\n\n") {
+		state := goroutineState.FindStringSubmatch(stack)
+		stack, _, _ = strings.Cut(stack, "\ncreated by ")
+		var functions []string
+		for _, f := range ownFunction.FindAllStringSubmatch(stack, -1) {
+			if f[1] != "daemon" {
+				f[2] = f[1] + "." + f[2]
+			}
+			functions = append(functions, f[2])
+		}
+		if state != nil && len(functions) > 0 && !strings.HasPrefix(functions[0], "whereabouts") {
+			all = append(all, strings.Join(functions, " < ")+" ["+state[1]+"]")
+		}
+	}
+	if more := len(all) - maxWhereabouts; more > 0 {
+		all = append(all[:maxWhereabouts], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,139 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/shim"
+)
+
+// setUp makes the daemon's own file tree.
+func (d *daemon) setUp(s *wire.Setup) error {
+	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
+		return fmt.Errorf("%w: the set-up is incomplete or repeated", wire.ErrInvalid)
+	}
+	if l := d.limits; l != (wire.Limits{}) {
+		s.MaxBytes, s.MaxImages = min(s.MaxBytes, l.MaxBytes), min(s.MaxImages, l.MaxImages)
+	}
+	if err := mountOwnTree(s.MaxBytes); err != nil {
+		return err
+	}
+	if err := netns.SmallHashTables(); err != nil {
+		return fmt.Errorf("make the hash tables of the groups small: %w", err)
+	}
+	if err := store.CopyContent(s.Proxy, paths.ProxyFile); err != nil {
+		return fmt.Errorf("copy the proxy: %w", err)
+	}
+	if err := os.Chmod(paths.ProxyFile, 0o755); err != nil {
+		return err
+	}
+	if s.Shim != (shim.Libraries{}) {
+		if err := d.takeShim(s.Shim); err != nil {
+			return fmt.Errorf("copy the shim of the peers: %w", err)
+		}
+	}
+	d.verify = s.Verify
+	d.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
+	if s.Backend != wire.BackendCRIU {
+		var err error
+		d.limbo, err = netns.New()
+		d.memory = err == nil
+		d.always = s.Backend == wire.BackendMemory
+		if err != nil && d.always {
+			return fmt.Errorf("prepare the memory backend: %w", err)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "tandem-ckptd: all groups are saved by CRIU:", err)
+		}
+	}
+	d.store = &store.Store{
+		Directory: paths.Images, MaxBytes: s.MaxBytes, MaxImages: s.MaxImages,
+		Used: func() (int64, error) { return store.BytesUsed(paths.Images) },
+		Free: func() (int64, error) { return store.BytesFree(paths.Images) },
+	}
+	return nil
+}
+
+// MakeNext makes what the next incarnation of a group needs. Unless it is nil, inside is carried
+// out in its network.
+func (d *daemon) newNext(inside func() error) (*incarnation.Next, error) {
+	network, err := d.takeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	return incarnation.MakeNext(network, inside)
+}
+
+// takeNetwork returns a fresh network namespace, one that was made ahead if there is one.
+func (d *daemon) takeNetwork() (*os.File, error) {
+	select {
+	case network := <-d.spare:
+		return network, nil
+	default:
+		return netns.New()
+	}
+}
+
+// prepareNetwork makes one ahead if there is none: between requests, since it takes about
+// as long as all the rest of a restore in memory.
+func (d *daemon) prepareNetwork() {
+	if len(d.spare) > 0 {
+		return
+	}
+	next, err := netns.New()
+	if err != nil {
+		return // whoever needs one finds out
+	}
+	select {
+	case d.spare <- next:
+	default:
+		next.Close()
+	}
+}
+
+// mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of
+// so many bytes.
+func mountOwnTree(maxBytes int64) error {
+	// While an image is written the store holds one more than its budget.
+	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+2*peers.MaxContent)
+	for _, m := range []struct {
+		source, target, kind string
+		flags                uintptr
+		data                 string
+	}{
+		{target: "/", flags: unix.MS_REC | unix.MS_PRIVATE},
+		{source: "proc", target: "/proc", kind: "proc"},
+		// CRIU keeps what it learns about the kernel in /run, if that is a tmpfs. What access times
+		// are for: see stamps.
+		{source: "tandem", target: paths.Run, kind: "tmpfs", flags: unix.MS_STRICTATIME,
+			data: size + ",mode=0755"},
+	} {
+		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
+			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+		}
+	}
+	for _, directory := range []string{paths.Root, paths.Devices, paths.Groups, paths.Images, paths.Work} {
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("tandem", paths.Work, "tmpfs", 0, "size=16m,mode=0700"); err != nil {
+		return fmt.Errorf("mount tmpfs on %s: %w", paths.Work, err)
+	}
+	// What a peer wrote to the machine's files would not go back with it.
+	for source, place := range map[string]string{"/": paths.Root, "/dev": paths.Devices} {
+		if err := BindReadOnly(source, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}

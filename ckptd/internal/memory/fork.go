@@ -1,0 +1,358 @@
+package memory
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+)
+
+// fork asks a frozen process what only it can tell, and makes the copy of it that an image
+// is, with this number in the group. Where there is an error, there may be a copy.
+func (p *process) fork(limbo *os.File, number int) (*process, error) {
+	s := tracer.NewProgram(p.injected)
+	var asked []questions
+	for n := range p.threads {
+		asked = append(asked, p.ask(s, n))
+	}
+	free := p.freeNumbers(3)
+	first := asked[0]
+	first.MakePair()
+	made := first.Clone("copy the process", tracer.CloneArguments{
+		Flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, number)
+	for _, end := range free[:2] {
+		first.Add("close a socket", unix.SYS_CLOSE, uint64(end))
+	}
+	strip := s.Batch()
+	strip.Strip(free)
+	arrived, err := p.runAll(s, asked)
+	for n, q := range asked {
+		if err == nil {
+			err = q.Check()
+		}
+		if err == nil {
+			p.note(q, n)
+		}
+	}
+	born := arrived.Stopped
+	if err == nil && first.Result(made) > 0 {
+		born, err = arrived.Await(1, p.lost(first.Result(made)))
+	}
+	if len(born) == 0 {
+		return nil, fmt.Errorf("copy process %d: %w", p.pid, err)
+	}
+	c := *p
+	c.pid, c.generation = born[0], p.generation+1
+	if err == nil {
+		err = c.deliver(strip, free[1], []int{int(limbo.Fd())})
+	}
+	if err == nil {
+		_, err = tracer.AwaitTraps(c.pid)
+	}
+	if err == nil {
+		err = p.inherited(&c)
+	}
+	if err == nil {
+		err = s.Fetch(c.pid)
+	}
+	if err == nil {
+		err = strip.Check()
+	}
+	if err == nil {
+		err = c.checkPlan()
+	}
+	return &c, err
+}
+
+// runAll has each thread carry out its list of a program, side by side.
+func (p *process) runAll(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
+	if err := s.Load(p.pid); err != nil {
+		return arrived, err
+	}
+	var tids []int
+	for n, t := range p.threads {
+		if err := lists[n].Start(t.tid, t.registers); err != nil {
+			return arrived, err
+		}
+		tids = append(tids, t.tid)
+	}
+	if arrived, err = tracer.AwaitTraps(tids...); err != nil {
+		return arrived, err
+	}
+	return arrived, s.Fetch(p.pid)
+}
+
+// freeNumbers are the lowest numbers that no descriptor of the process has.
+func (p *process) freeNumbers(count int) (free []int) {
+	for number := 0; len(free) < count; number++ {
+		if !slices.ContainsFunc(p.descriptors, func(d descriptor) bool { return d.number == number }) {
+			free = append(free, number)
+		}
+	}
+	return free
+}
+
+// deliver sends descriptors over the end with this number of a pair that a process has
+// inherited, and has the process begin with a batch that receives them.
+func (p *process) deliver(b *tracer.Batch, end int, fds []int) error {
+	pidfd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	ours, err := unix.PidfdGetfd(pidfd, end, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ours)
+	if err := seqpacket.Send(ours, []byte{0}, fds); err != nil {
+		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.pid, err)
+	}
+	return b.Start(p.pid, p.threads[0].registers)
+}
+
+// revive makes a process like the one that the copy p is of; it does not run yet.
+func (r *Restore) revive(p *process) (*process, error) {
+	q := *p
+	q.threads, q.renewed = nil, false
+	for _, t := range p.threads {
+		u := *t
+		q.threads = append(q.threads, &u)
+	}
+	fds, renewed, err := r.open(&q)
+	if err != nil {
+		return nil, err
+	}
+	q.renewed = len(renewed) > 0
+	s := q.plan(len(fds), renewed)
+	if err := osthread.SetProcessors(p.pid, r.here); err != nil {
+		return nil, err
+	}
+	if q.pid, err = p.forkAgain(s.fork, s.made); err != nil {
+		return nil, err
+	}
+	q.threads[0].tid = q.pid
+	if err := q.deliver(s.main, 1, fds); err != nil {
+		return nil, err
+	}
+	arrived, err := tracer.AwaitTraps(q.pid)
+	if err == nil {
+		err = q.bringUp(s.main, s.threads, arrived)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.generation++; p.generation >= MaxGeneration {
+		q.generation = 0
+	}
+	for _, m := range renewed {
+		if m.shared {
+			continue
+		}
+		if err := m.copyOwn(p.pid, q.pid); err != nil {
+			return nil, err
+		}
+	}
+	return &q, ptrace.WriteMemory(q.pid, q.wiped...)
+}
+
+// lost tells, of a process that this one has made, with this pid in their namespace, whether it has
+// ended.
+func (p *process) lost(inner int64) func() bool {
+	return func() bool {
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", p.pid))
+		if err != nil {
+			return true
+		}
+		parent, err := strconv.Atoi(procfs.Status(text).Field("PPid:"))
+		if err != nil {
+			return true
+		}
+		siblings, _ := procfs.AllChildren(parent)
+		return !slices.ContainsFunc(siblings, func(pid int) bool {
+			n, err := procfs.InnerPID(pid)
+			return err == nil && int64(n) == inner && procfs.IsAlive(pid)
+		})
+	}
+}
+
+// forkAgain has the copy fork.
+func (p *process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
+	if err := fork.Program.Load(p.pid); err != nil {
+		return 0, err
+	}
+	if err := fork.Start(p.pid, p.threads[0].registers); err != nil {
+		return 0, err
+	}
+	arrived, err := tracer.AwaitTraps(p.pid)
+	if err == nil {
+		err = fork.Program.Fetch(p.pid)
+	}
+	if err == nil {
+		err = fork.Check()
+	}
+	if err != nil {
+		return 0, err
+	}
+	born, err := arrived.Await(1, p.lost(fork.Result(made)))
+	if err != nil {
+		return 0, err
+	}
+	return born[0], nil
+}
+
+// open opens files like those that the process had, twins left out, then those to be
+// mapped again, and last the namespaces to enter.
+func (r *Restore) open(p *process) (fds []int, renewed []remap, err error) {
+	if fds, err = r.openAll(p); err != nil {
+		return nil, nil, err
+	}
+	renewed, files, err := r.renewals(p)
+	r.keep(files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	fds = append(fds, files...)
+	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), renewed, nil
+}
+
+// openAll opens files like those that the process had, twins left out.
+func (r *Restore) openAll(p *process) (fds []int, err error) {
+	for _, d := range p.descriptors {
+		if d.twin >= 0 {
+			continue
+		}
+		fd, err := d.make(r)
+		if err != nil {
+			return nil, fmt.Errorf("descriptor %d: %w", d.number, err)
+		}
+		r.keep(fd)
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// install adds the calls that receive count descriptors, over descriptor 0, and give them
+// their numbers.
+func (p *process) install(b *tracer.Batch, count int, renewed []remap) {
+	aside := uint64(count + 1)
+	var first []descriptor // of their descriptions, in the order of their numbers
+	for _, d := range p.descriptors {
+		aside = max(aside, uint64(d.number)+1)
+		if d.twin < 0 {
+			first = append(first, d)
+		}
+	}
+	p.join(b)
+	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
+	b.Add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
+	b.Receive(aside, count) // as 0, 1, 2, ...
+	b.Add("close the socket", unix.SYS_CLOSE, aside)
+	file := uint64(len(first))
+	p.prepareMemory(b)
+	for _, m := range renewed {
+		mapAnew(b, m, file)
+		if m.fromFile {
+			b.Add("close a mapped file", unix.SYS_CLOSE, file)
+			file++
+		}
+	}
+	for kind := uint64(unix.CLONE_NEWNET); file < uint64(count); file++ {
+		b.Add("enter a namespace of the group", unix.SYS_SETNS, file, kind)
+		b.Add("close a namespace of the group", unix.SYS_CLOSE, file)
+		kind = unix.CLONE_NEWTIME
+	}
+	// Each has a number that is not below its place: from the last one on, none is in the
+	// way of another.
+	for n := len(first) - 1; n >= 0; n-- {
+		d := first[n]
+		if d.number != n {
+			b.Add("move a descriptor", unix.SYS_DUP3, uint64(n), uint64(d.number), closeOnExecFlag(d))
+			b.Add("close a descriptor", unix.SYS_CLOSE, uint64(n))
+		} else if !d.closeOnExec {
+			b.Add("keep a descriptor", unix.SYS_FCNTL, uint64(n), unix.F_SETFD, 0)
+		}
+	}
+	for _, d := range p.descriptors {
+		if d.twin >= 0 {
+			b.Add("duplicate a descriptor", unix.SYS_DUP3, uint64(p.descriptors[d.twin].number),
+				uint64(d.number), closeOnExecFlag(d))
+		}
+	}
+	defer p.lockFiles(b)
+	for _, d := range p.descriptors {
+		for _, w := range d.watched {
+			event := binary.NativeEndian.AppendUint32(nil, w.events)
+			event = binary.NativeEndian.AppendUint64(event, w.data)
+			b.Add("watch a descriptor", unix.SYS_EPOLL_CTL, uint64(d.number), unix.EPOLL_CTL_ADD,
+				uint64(w.number), b.Put(event))
+		}
+	}
+}
+
+func closeOnExecFlag(d descriptor) uint64 {
+	if d.closeOnExec {
+		return unix.O_CLOEXEC
+	}
+	return 0
+}
+
+// resume adds the calls that give the process back what a fork does not inherit.
+func (p *process) resume(b *tracer.Batch) {
+	first := p.threads[0]
+	directory := b.Put(append([]byte(p.directory), 0))
+	b.Add("enter the directory", unix.SYS_CHDIR, directory)
+	for which, t := range p.timers {
+		if t != (unix.Itimerval{}) {
+			b.Add("set a timer", unix.SYS_SETITIMER, uint64(which), b.Put(encodeTimer(t)), 0)
+		}
+	}
+	b.Add("set whether it adopts orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, p.subreaper)
+	b.Add("set the signal of the parent's death", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG,
+		uint64(first.deathSignal))
+	b.Add("set the address of the thread id", unix.SYS_SET_TID_ADDRESS, first.clearTID)
+	if first.robust[0] != 0 {
+		b.Add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, first.robust[0], first.robust[1])
+	}
+}
+
+// release removes the mapping for calls and lets all threads go on, in the calls that they
+// waited in.
+func (p *process) release() error {
+	first := p.threads[0]
+	if err := tracer.Withdraw(first.tid, first.registers, p.injected); err != nil {
+		return err
+	}
+	if err := p.checkMappings(p.renewed); err != nil {
+		return err
+	}
+	for _, t := range p.threads {
+		if err := ptrace.SetRegisters(t.tid, t.repeat()); err != nil {
+			return err
+		}
+		if err := ptrace.SetRegisterSet(t.tid, ptrace.NtX86Xstate, t.vector); err != nil {
+			return err
+		}
+		if err := ptrace.SetSignalMask(t.tid, t.mask); err != nil {
+			return err
+		}
+		if err := osthread.SetProcessors(t.tid, &t.processors); err != nil {
+			return err
+		}
+	}
+	for _, t := range p.threads {
+		if err := ptrace.Detach(t.tid); err != nil {
+			return err
+		}
+	}
+	return nil
+}

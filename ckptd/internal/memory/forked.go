@@ -1,0 +1,296 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/internal/sys"
+)
+
+// forked is how the memory of a process differs from that of its parent.
+type forked struct {
+	unmapped []region  // what the parent has mapped, and it has not as it is
+	renewed  []remap   // what it has mapped, and the parent has not as it is
+	pages    []ownPage // those that it does not share with the parent, in their order
+	emptied  []region  // where the parent has pages, and it has none
+}
+
+// ownPage is a page with its content, which images share where it is the same.
+type ownPage struct {
+	address uint64
+	content *[pageSize]byte
+}
+
+// sameAs tells whether a fork of the one would have the other as it is.
+func (m *mapping) sameAs(o *mapping) bool {
+	return m.from == o.from && m.length == o.length && m.offset == o.offset && m.inode == o.inode &&
+		m.protection == o.protection && m.shared == o.shared && m.name == o.name &&
+		slices.Equal(m.lastingFlags(), o.lastingFlags())
+}
+
+// lastingFlags leaves out what changes as memory is written.
+func (m *mapping) lastingFlags() []string {
+	return slices.DeleteFunc(slices.Clone(m.flags), func(flag string) bool { return flag == "sd" })
+}
+
+// compareMappings finds out what a fork of the parent would have to unmap and to map anew. It
+// returns what both have.
+func (p *process) compareMappings() (common []*mapping, err error) {
+	f := &p.descent.memory
+	*f = forked{}
+	parents := p.parent.withHeapOf(p)
+	n := 0
+	for _, m := range p.mappings {
+		for n < len(parents) && parents[n].from < m.from {
+			f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+			n++
+		}
+		if n < len(parents) && parents[n].sameAs(m) {
+			common = append(common, m)
+			n++
+			continue
+		}
+		r, err := p.renewalOf(m)
+		if err != nil {
+			return nil, err
+		}
+		f.renewed = append(f.renewed, r)
+		for n < len(parents) && parents[n].from < m.end() {
+			f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+			n++
+		}
+	}
+	for ; n < len(parents); n++ {
+		f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+	}
+	for _, r := range f.unmapped {
+		for _, m := range p.parent.mappings {
+			if m.isKernels() && m.from < r.to && r.from < m.end() {
+				return nil, incarnation.Refuse("process %d has unmapped %s", p.pid, m.name)
+			}
+		}
+	}
+	return common, nil
+}
+
+// withHeapOf are the mappings as they are once brk(2) was called.
+func (p *process) withHeapOf(c *process) []*mapping {
+	whole := func(at uint64) uint64 { return (at + pageSize - 1) / pageSize * pageSize }
+	all := slices.Clone(p.mappings)
+	is := func(m *mapping) bool { return m.name == "[heap]" }
+	n, k := slices.IndexFunc(all, is), slices.IndexFunc(c.mappings, is)
+	if n >= 0 && k >= 0 && all[n].from == c.mappings[k].from && c.mappings[k].end() == whole(c.descent.brk) {
+		heap := *all[n]
+		heap.length = c.mappings[k].length
+		all[n] = &heap
+	}
+	return all
+}
+
+// renewalOf tells how a mapping is made anew, or refuses.
+func (p *process) renewalOf(m *mapping) (remap, error) {
+	for _, flag := range m.flags {
+		_, advised := advice[flag]
+		if !advised && !slices.Contains(plain, flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
+			return remap{}, incarnation.Refuse(
+				"memory of process %d at %#x %s has the flag %s, which its parent's has not", p.pid, m.from,
+				m.name, flag)
+		}
+	}
+	anonymous := m.name == "" || m.name == "[heap]" || m.name == "[stack]" || m.givenName() != ""
+	switch {
+	case m.object != nil, strings.HasPrefix(m.name, "/") && m.inode != 0:
+		return remap{m, true}, nil
+	case anonymous && !m.shared:
+		return remap{m, false}, nil
+	}
+	return remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not", p.pid,
+		m.from, m.name)
+}
+
+// open opens the files of what is to be mapped anew.
+func (f *forked) open(r *Restore) (fds []int, err error) {
+	for _, m := range f.renewed {
+		if !m.fromFile {
+			continue
+		}
+		access := unix.O_RDONLY
+		if m.shared && (m.inGroup() || m.object != nil) {
+			access = unix.O_RDWR
+		}
+		var fd int
+		if m.object != nil {
+			fd, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", m.object.fd), access|unix.O_CLOEXEC, 0)
+		} else {
+			fd, err = OpenBelow(r.root, m.name, access, 0, false)
+		}
+		if err != nil {
+			return fds, fmt.Errorf("open %s to map it: %w", m.name, err)
+		}
+		fds = append(fds, fd)
+		if now, err := sys.Inode(fd); err != nil || now != m.inode && !m.inGroup() {
+			return fds, errors.Join(err, fmt.Errorf("%s is another file than it was", m.name))
+		}
+	}
+	return fds, nil
+}
+
+// savePages notes the pages that a frozen process does not share with its parent. Those that an
+// earlier image of it has with the same content are shared with that.
+func (p *process) savePages(common []*mapping, earlier []ownPage) (fresh int64, err error) {
+	own, err := ownPages(p.pid, p.injected)
+	if err != nil {
+		return 0, err
+	}
+	parents, err := ownPages(p.parent.pid, p.injected)
+	if err != nil {
+		return 0, err
+	}
+	c := comparison{process: p, common: common}
+	if c.pagemaps[0], err = openPagemap(p.pid); err != nil {
+		return 0, err
+	}
+	defer unix.Close(c.pagemaps[0])
+	if c.pagemaps[1], err = openPagemap(p.parent.pid); err != nil {
+		return 0, err
+	}
+	defer unix.Close(c.pagemaps[1])
+	different, err := c.runs(own, func(own, parents uint64) bool {
+		const number = 1<<55 - 1
+		return own&PagePresent == 0 || parents&PagePresent == 0 || own&number != parents&number ||
+			own&number == 0
+	}, true)
+	if err != nil {
+		return 0, err
+	}
+	f := &p.descent.memory
+	if f.emptied, err = c.runs(parents, func(own,
+		_ uint64) bool {
+		return own&(PagePresent|PageSwapped) == 0 || own&PageOfFile != 0
+	},
+		false); err != nil {
+		return 0, err
+	}
+	return f.read(p.pid, different, earlier)
+}
+
+// comparison compares the pages of a process with those of its parent.
+type comparison struct {
+	process  *process
+	common   []*mapping
+	pagemaps [2]int // of the process, of its parent
+}
+
+// runs returns those pages of regions of which wanted tells by both entries of the page maps.
+// Outside of what both have mapped alike, all are wanted, or none.
+func (c *comparison) runs(all []region, wanted func(own, parents uint64) bool, outside bool) (found []region,
+	err error) {
+	const most = 1024 // pages at a time
+	var entries [2][8 * most]byte
+	next := 0
+	for _, r := range all {
+		for r.from < r.to {
+			for next < len(c.common) && c.common[next].end() <= r.from {
+				next++
+			}
+			if next == len(c.common) || r.from < c.common[next].from {
+				end := r.to
+				if next < len(c.common) {
+					end = min(end, c.common[next].from)
+				}
+				if outside {
+					found = appendRegion(found, region{r.from, end})
+				}
+				r.from = end
+				continue
+			}
+			end := min(r.to, c.common[next].end(), r.from+most*pageSize)
+			count := int(end-r.from) / pageSize
+			for n, fd := range c.pagemaps {
+				if got, err := unix.Pread(fd, entries[n][:8*count], int64(8*(r.from/pageSize))); err != nil ||
+					got != 8*count {
+					return nil, fmt.Errorf("compare pages of process %d with its parent's: %w", c.process.pid,
+						errors.Join(err, unix.EIO))
+				}
+			}
+			for n := range count {
+				if wanted(binary.NativeEndian.Uint64(entries[0][8*n:]),
+					binary.NativeEndian.Uint64(entries[1][8*n:])) {
+					at := r.from + uint64(n)*pageSize
+					found = appendRegion(found, region{at, at + pageSize})
+				}
+			}
+			r.from = end
+		}
+	}
+	return found, nil
+}
+
+// read reads pages of a process.
+func (f *forked) read(pid int, all []region, earlier []ownPage) (fresh int64, err error) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid)) // may read where the process may not
+	if err != nil {
+		return 0, err
+	}
+	defer memory.Close()
+	const most = sys.BufferSize / pageSize // pages at a time
+	buffer, giveBack := sys.Borrow()
+	defer giveBack()
+	for _, r := range all {
+		for r.from < r.to {
+			part := buffer[:min(most*pageSize, r.to-r.from)]
+			if _, err := memory.ReadAt(part, int64(r.from)); err != nil {
+				return 0, fmt.Errorf("read pages of process %d: %w", pid, err)
+			}
+			for ; len(part) > 0; part = part[pageSize:] {
+				for len(earlier) > 0 && earlier[0].address < r.from {
+					earlier = earlier[1:]
+				}
+				page := ownPage{address: r.from}
+				if len(earlier) > 0 && earlier[0].address == r.from &&
+					bytes.Equal(earlier[0].content[:], part[:pageSize]) {
+					page.content = earlier[0].content
+				} else {
+					page.content = new([pageSize]byte)
+					copy(page.content[:], part)
+					fresh += pageSize
+				}
+				f.pages = append(f.pages, page)
+				r.from += pageSize
+			}
+		}
+	}
+	return fresh, nil
+}
+
+// write writes the pages into a stopped process.
+func (f *forked) write(pid int) error {
+	// may write where the process may not
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	const most = sys.BufferSize / pageSize // pages at a time
+	buffer, giveBack := sys.Borrow()
+	defer giveBack()
+	for n := 0; n < len(f.pages); {
+		first, count := f.pages[n].address, 0
+		for n < len(f.pages) && count < most && f.pages[n].address == first+uint64(count)*pageSize {
+			copy(buffer[count*pageSize:], f.pages[n].content[:])
+			n, count = n+1, count+1
+		}
+		if _, err := memory.WriteAt(buffer[:count*pageSize], int64(first)); err != nil {
+			return fmt.Errorf("write pages of process %d: %w", pid, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package memory
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+)
+
+// lock is a lock on a file, as /proc/PID/fdinfo shows it.
+type lock struct {
+	class  string // FLOCK, POSIX or OFDLCK
+	write  bool
+	from   int64
+	length int64 // 0: to the end, however long the file becomes
+}
+
+// parseLock reads "1: POSIX  ADVISORY  WRITE 4032 00:26:123 0 EOF".
+func parseLock(text string) (l lock, ok bool) {
+	f := strings.Fields(text)
+	if len(f) != 8 || f[2] != "ADVISORY" || f[3] != "READ" && f[3] != "WRITE" {
+		return l, false
+	}
+	l.class, l.write = f[1], f[3] == "WRITE"
+	if l.class != "FLOCK" && l.class != "POSIX" && l.class != "OFDLCK" {
+		return l, false
+	}
+	var err error
+	if l.from, err = strconv.ParseInt(f[6], 10, 64); err != nil {
+		return l, false
+	}
+	if f[7] != "EOF" {
+		last, err := strconv.ParseInt(f[7], 10, 64)
+		if err != nil || last < l.from {
+			return l, false
+		}
+		l.length = last - l.from + 1
+	}
+	return l, true
+}
+
+// ranged is the lock for fcntl(2).
+func (l lock) ranged() unix.Flock_t {
+	r := unix.Flock_t{Type: unix.F_RDLCK, Start: l.from, Len: l.length}
+	if l.write {
+		r.Type = unix.F_WRLCK
+	}
+	return r
+}
+
+// lockDescription takes a lock that belongs to the description, and not to a process.
+func (l lock) lockDescription(fd int) (err error) {
+	switch l.class {
+	case "FLOCK":
+		how := unix.LOCK_SH
+		if l.write {
+			how = unix.LOCK_EX
+		}
+		err = unix.Flock(fd, how|unix.LOCK_NB)
+	case "OFDLCK":
+		r := l.ranged()
+		err = unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &r)
+	}
+	if err != nil {
+		return fmt.Errorf("take the lock on a file: %w", err)
+	}
+	return nil
+}
+
+// locking has a description locked as soon as it is made.
+func (f openFile) locking(make opener) opener {
+	if len(f.locks) == 0 {
+		return make
+	}
+	return func(of *Restore) (int, error) {
+		fd, err := make(of)
+		for _, l := range f.locks {
+			if err == nil {
+				err = l.lockDescription(fd)
+			}
+		}
+		if err != nil && fd >= 0 {
+			unix.Close(fd)
+		}
+		return fd, err
+	}
+}
+
+// lockFiles adds the calls that take the locks which belong to the process. It would lose those on
+// a file when it closes any descriptor of that, so they come last.
+func (p *process) lockFiles(b *tracer.Batch) {
+	for _, d := range p.descriptors {
+		for _, l := range d.locks {
+			if l.class != "POSIX" {
+				continue
+			}
+			r := l.ranged()
+			text := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r))
+			b.Add("take the lock on a file", unix.SYS_FCNTL, uint64(d.number), unix.F_SETLK, b.Put(text))
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/ckptd/internal/verify"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+)
+
+// mapping is a piece of a process's address space, as /proc/PID/smaps describes it.
+type mapping struct {
+	from, length, offset, inode uint64
+	protection                  uint64
+	shared                      bool
+	name                        string // of the file, or of what else it is
+	flags                       []string
+	touched                     bool    // it has pages of the process's own
+	object                      *object // of which it shows a part, if that has no name
+}
+
+func (m *mapping) end() uint64 { return m.from + m.length }
+
+// inGroup tells a file that changes with the group. What the proxy's directory holds is no
+// part of a checkpoint, and stays.
+func (m *mapping) inGroup() bool {
+	return strings.HasPrefix(m.name, paths.Run+"/") && !m.isProxys()
+}
+
+func (m *mapping) isProxys() bool {
+	return strings.HasPrefix(m.name, paths.Run+"/"+paths.ProxyDirectory+"/")
+}
+
+// isKernels tells memory that the kernel gives to every process.
+func (m *mapping) isKernels() bool {
+	return strings.HasPrefix(m.name, "[vvar") || m.name == "[vdso]" || m.name == "[vsyscall]"
+}
+
+// examineMemory reads the mappings of a frozen process and refuses those that a fork does
+// not carry over as they are.
+func (p *process) examineMemory() (err error) {
+	if p.sizes, err = memorySizes(p.pid); err != nil {
+		return err
+	}
+	// else memory is mapped anew, which takes the flags
+	if p.parent == nil && len(p.children) == 0 && p.generation+1 < MaxGeneration {
+		if err := p.examinePages(); !errors.Is(err, errNoScan) {
+			return err
+		}
+	}
+	return p.examineFlags()
+}
+
+// examineFlags does so with all that the kernel tells.
+func (p *process) examineFlags() error {
+	p.private, p.unnamed = 0, nil
+	path := fmt.Sprintf("/proc/%d/smaps", p.pid)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	buffer, giveBack := sys.Borrow()
+	defer giveBack()
+	text, err := procfs.ReadAll(fd, buffer[:0])
+	if err != nil {
+		return &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	var lines strings.Builder
+	var m *mapping
+	for line := range bytes.Lines(text) {
+		if isMapping(line) {
+			lines.Write(line)
+			if m, err = parseMapping(string(line)); err != nil {
+				return fmt.Errorf("process %d: %w", p.pid, err)
+			}
+			p.mappings = append(p.mappings, m)
+			continue
+		}
+		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
+		case "Private_Dirty", "Private_Hugetlb":
+			p.private += procfs.ParseKibibytes(string(value))
+		case "Anonymous":
+			m.touched = procfs.ParseKibibytes(string(value)) > 0
+		case "VmFlags":
+			m.flags = strings.Fields(string(value))
+		}
+	}
+	p.maps = lines.String()
+	for _, m := range p.mappings {
+		if err := p.examineMapping(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isMapping tells the first line about a mapping, "FROM-TO FLAGS OFFSET DEVICE INODE NAME",
+// from the others, "Name: value".
+func isMapping(line []byte) bool {
+	first := line[0] // of a name it is a capital letter
+	return first >= '0' && first <= '9' || first >= 'a' && first <= 'f'
+}
+
+func parseMapping(line string) (*mapping, error) {
+	from, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "-")
+	to, rest, _ := strings.Cut(rest, " ")
+	flags, rest, _ := strings.Cut(rest, " ")
+	offset, rest, _ := strings.Cut(rest, " ")
+	_, rest, _ = strings.Cut(rest, " ") // the device
+	inode, rest, _ := strings.Cut(rest, " ")
+	if len(flags) != 4 {
+		return nil, fmt.Errorf("a mapping reads %q", line)
+	}
+	m := &mapping{name: strings.TrimLeft(rest, " "), shared: flags[3] == 's'}
+	end := uint64(0)
+	for _, n := range [...]struct {
+		to   *uint64
+		text string
+		base int
+	}{{&m.from, from, 16}, {&end, to, 16}, {&m.offset, offset, 16}, {&m.inode, inode, 10}} {
+		var err error
+		if *n.to, err = strconv.ParseUint(n.text, n.base, 64); err != nil {
+			return nil, fmt.Errorf("a mapping reads %q: %w", line, err)
+		}
+	}
+	m.length = end - m.from
+	for n, bit := range [...]uint64{unix.PROT_READ, unix.PROT_WRITE, unix.PROT_EXEC} {
+		if flags[n] != '-' {
+			m.protection |= bit
+		}
+	}
+	return m, nil
+}
+
+// examineMapping refuses memory that is shared with others, or that a fork does not carry
+// over.
+func (p *process) examineMapping(m *mapping) error {
+	if m.isKernels() || m.isProxys() {
+		return nil
+	}
+	writable := m.protection&unix.PROT_WRITE != 0
+	switch {
+	case isUnnamed(m.name):
+		p.unnamed = append(p.unnamed, m)
+	case m.shared && m.inGroup(): // the file goes back by itself
+	case m.shared && (writable || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
+		return incarnation.Refuse("process %d has shared memory at %#x %s", p.pid, m.from, m.name)
+	case m.name != "/dev/zero" && strings.HasPrefix(m.name, "/dev/"):
+		return incarnation.Refuse("memory of process %d at %#x is that of a device, %s", p.pid, m.from,
+			m.name)
+	case strings.HasSuffix(m.name, " (deleted)"):
+		return incarnation.Refuse("process %d has mapped %s, which was deleted", p.pid, m.name)
+	}
+	for _, flag := range m.flags {
+		if why, ok := flagsRefused[flag]; ok {
+			return incarnation.Refuse("memory of process %d at %#x %s", p.pid, m.from, why)
+		}
+		if flag == "wf" {
+			if err := p.keepWiped(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Flags of mappings, as /proc/PID/smaps has them, that a fork does not carry over.
+var flagsRefused = map[string]string{
+	"dc": "is not inherited by a fork", "io": "is that of a device", "pf": "is that of a device",
+	"um": "is watched by userfaultfd", "uw": "is watched by userfaultfd", "ui": "is watched by userfaultfd",
+	"lo": "is locked", "ss": "is a shadow stack", "ht": "has huge pages",
+}
+
+// maxWiped bounds the memory that a fork does not inherit: state of random generators.
+const maxWiped = 1 << 20
+
+// keepWiped reads memory that a fork would find wiped.
+func (p *process) keepWiped(m *mapping) error {
+	if m.length > maxWiped {
+		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.pid)
+	}
+	w := ptrace.Piece{Address: m.from, Content: make([]byte, m.length)}
+	if err := ptrace.ReadMemory(p.pid, w); err != nil {
+		return err
+	}
+	p.wiped = append(p.wiped, w)
+	return nil
+}
+
+// roomForMaps is enough for the list of a few hundred mappings.
+const roomForMaps = 32 << 10
+
+// mappingsOf is what p.maps is for another process, without the mapping for calls.
+func mappingsOf(pid int, injected uint64) (string, error) {
+	text, err := procfs.ReadSized(fmt.Sprintf("/proc/%d/maps", pid), roomForMaps)
+	if err != nil || injected == 0 {
+		return string(text), err
+	}
+	var out strings.Builder
+	own := fmt.Sprintf("%x-%x ", injected, injected+tracer.InjectionSize)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, own) {
+			out.WriteString(line)
+		}
+	}
+	return out.String(), nil
+}
+
+// checkMappings compares the mappings of a restored process with those at the checkpoint: in
+// full where some of them were made anew, and else their sizes, since a fork has the same.
+func (p *process) checkMappings(renewed bool) error {
+	if !renewed {
+		sizes, err := memorySizes(p.pid)
+		if err == nil && sizes != p.sizes {
+			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, p.sizes)
+		}
+		return err
+	}
+	now, err := mappingsOf(p.pid, 0)
+	if err != nil || withoutRenewed(now) == withoutRenewed(p.maps) {
+		return err
+	}
+	// In a fork the kernel may have joined some that it has kept apart in the process that there
+	// was.
+	if p.parent != nil && slices.Equal(joined(now), joined(p.maps)) {
+		return nil
+	}
+	return fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
+}
+
+// joined are the lines of /proc/PID/maps, one for mappings that continue each other.
+func joined(maps string) []string {
+	var lines []string
+	for line := range strings.Lines(withoutRenewed(maps)) {
+		lines = append(lines, "process 0: mapping "+strings.TrimSuffix(line, "\n"))
+	}
+	return verify.JoinMappings(lines)
+}
+
+// mappedFilesOf are the files that processes have mapped and do not copy when they write.
+func mappedFilesOf(all []*process) store.MappedFiles {
+	f := store.MappedFiles{Inodes: map[uint64]bool{}, Names: map[string]bool{}}
+	for _, p := range all {
+		for _, m := range p.mappings {
+			if m.shared && m.inode != 0 {
+				f.Inodes[m.inode] = true
+				f.Names[strings.TrimPrefix(m.name, paths.Run+"/")] = true
+			}
+		}
+		below := mappedFilesOf(p.children)
+		maps.Copy(f.Inodes, below.Inodes)
+		maps.Copy(f.Names, below.Names)
+	}
+	return f
+}
+
+// Mapped implements saved.
+func (m *Image) Mapped() store.MappedFiles { return mappedFilesOf(m.processes) }

@@ -1,0 +1,457 @@
+// Package memory saves groups in memory: an image is a stopped copy of each peer, made by fork,
+// with notes of what a fork does not carry over. It refuses what it does not know, by name.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/peers/watch"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Group keeps images of one group as processes: a checkpoint forks each peer, by calls that the
+// daemon has it carry out (ptrace), and the copy stays stopped for ever. A restore forks the copy
+// in the same way, with the pid of the peer that was killed, and gives it threads, open files,
+// connections and timers like those that it had.
+//
+// A copy has one thread and no open file: the other end of a connection must see it end.
+// The proxy is not copied. It goes on, in another network, with new sockets.
+type Group struct {
+	limbo    *os.File // network namespace of copies
+	ends     tracer.Ends
+	makeNext func(inside func() error) (*incarnation.Next, error)
+
+	tracer      *tracer.Tracer  // nil while nothing is traced
+	generations map[int]int     // of peers, by their pids: see process
+	restarts    restartSyscalls // of their threads
+	allocator   pidAllocator    // for copies
+	objects     objects         // that images hold
+	// of processes that were forked, by their pids in the group, as they were last
+	pages   map[int][]ownPage
+	givenUp bool // what is brought back is for CRIU to save
+}
+
+// NewGroup is for a group that was just started. Copies live in the network limbo; ends tells of
+// the ends of processes.
+func NewGroup(limbo *os.File, ends tracer.Ends,
+	makeNext func(inside func() error) (*incarnation.Next, error)) *Group {
+	return &Group{limbo: limbo, ends: ends, makeNext: makeNext}
+}
+
+// GiveUp has what is brought back from now on made so that CRIU can save it.
+func (g *Group) GiveUp() { g.givenUp = true }
+
+// Traces tells whether there are copies, or were, of the incarnation.
+func (g *Group) Traces() bool { return g.tracer != nil }
+
+// Settle returns when all that was killed has ended.
+func (g *Group) Settle() error { return g.tracer.Settle() }
+
+// Close ends the tracer, whose copies must be dying, and tells whether there was one.
+func (g *Group) Close() bool {
+	if g.tracer == nil {
+		return false
+	}
+	g.tracer.Close()
+	g.tracer = nil
+	return true
+}
+
+// Image is a saved group.
+type Image struct {
+	group     *Group
+	in        *incarnation.Incarnation // while it is saved
+	tracer    *tracer.Tracer           // of the copies; the group may have none any more
+	processes []*process               // pid is that of the copy
+	sockets   []*socket
+	owned     map[proxy.ID]int // sockets of the proxy, by index
+	last      int              // process ID that was given last
+	clock     time.Duration    // monotonic, as the peers saw it
+	offset    time.Duration    // of that to the machine's
+
+	makers   []opener   // of all descriptions of open files
+	mu       sync.Mutex // guards held and fresh while the group is looked at from several threads
+	held     []held     // what has no name, and what it held
+	fresh    int64      // bytes of that which no earlier image holds
+	segments []segment  // of System V shared memory
+}
+
+// InMemory implements store.Saved.
+func (*Image) InMemory() bool { return true }
+
+// Save implements backend.
+func (g *Group) Save(
+	_ context.Context, in *incarnation.Incarnation, _ string, files func(store.MappedFiles) error,
+) (store.Saved, error) {
+	if err := g.trace(in.Pid); err != nil {
+		return nil, fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
+	}
+	m := &Image{group: g, in: in, tracer: g.tracer, owned: map[proxy.ID]int{}}
+	err := g.tracer.Do(func() error {
+		here, leave, err := osthread.Stay()
+		if err != nil {
+			return err
+		}
+		defer leave()
+		frozen, err := freezeAll(in.Peers, here)
+		g.restarts = g.restarts.note(frozen)
+		for _, p := range frozen {
+			p.generation = g.generations[p.pid]
+		}
+		if err == nil {
+			err = m.saveFrozen(frozen, files)
+		}
+		if err != nil {
+			g.tracer.Kill(m.PIDs())
+			if !errors.Is(err, wire.ErrNotQuiescent) && !errors.Is(err, incarnation.ErrRefused) {
+				// whatever it is, the group goes on
+				err = fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
+			}
+		}
+		for _, p := range frozen {
+			if e := p.thaw(); e != nil {
+				err = fmt.Errorf("let peer process %d go on after a checkpoint: %w", p.pid,
+					errors.Join(e, wire.TextOf(err)))
+			}
+		}
+		return err
+	})
+	m.in = nil
+	if err != nil {
+		m.releaseObjects()
+		return nil, err
+	}
+	return m, nil
+}
+
+// saveFrozen looks at frozen processes, and copies them.
+func (m *Image) saveFrozen(frozen []*process, files func(store.MappedFiles) error) error {
+	err := sideBySide(
+		func() error { return m.examineAll(frozen) }, // on this thread
+		func() error { return ofEach(frozen, (*process).examineMemory) },
+		func() error { return m.describeAll(frozen) },
+		m.nothingUnderWay)
+	if err == nil {
+		err = m.keepMapped(frozen)
+	}
+	if err == nil {
+		err = m.checkSegments(frozen)
+	}
+	if err != nil {
+		return err
+	}
+	mapped := mappedFilesOf(frozen)
+	return sideBySide(func() error { return m.capture(frozen) }, func() error { return files(mapped) },
+		m.saveObjects)
+}
+
+// trace makes the tracer of the group, whose pid 1 this is, unless there is one.
+func (g *Group) trace(pid int) error {
+	if g.tracer != nil {
+		return nil
+	}
+	t := tracer.New(g.ends)
+	err := t.Do(func() (err error) {
+		t.Queues, err = tracer.EnterIPC(pid)
+		return err
+	})
+	if err != nil {
+		t.Close()
+		return err
+	}
+	g.tracer = t
+	return nil
+}
+
+func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
+	for _, pid := range pids {
+		tree, err := freezeTree(pid, nil, here)
+		all = append(all, tree...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// visit describes the sockets of the proxy, and notes what the group's process IDs go on from.
+func (m *Image) visit() error {
+	v, err := proxy.Visit(m.in.Channel)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.addSockets(v), v.End())
+}
+
+func (m *Image) addSockets(v *proxy.Visitor) error {
+	sockets, last, err := v.Sockets()
+	if err != nil {
+		return err
+	}
+	m.last = last
+	for _, id := range slices.Sorted(maps.Keys(sockets)) {
+		fd := sockets[id]
+		if err == nil {
+			m.owned[id], err = m.addSocket(fd)
+		}
+		unix.Close(fd)
+	}
+	return err
+}
+
+// addSocket describes a socket and returns its index.
+func (m *Image) addSocket(fd int) (int, error) {
+	s, err := describeTCP(fd)
+	if err != nil {
+		return -1, err
+	}
+	for n, known := range m.sockets {
+		if known.inode == s.inode {
+			return n, nil
+		}
+	}
+	m.sockets = append(m.sockets, s)
+	return len(m.sockets) - 1, nil
+}
+
+func (m *Image) describeSocket(d *descriptor, f openFile) error {
+	fd, err := f.duplicate()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return err
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	switch {
+	case err != nil:
+		return err
+	case domain == unix.AF_UNIX:
+		return m.describeUnix(d, f, fd)
+	case domain == unix.AF_NETLINK:
+		return describeNetlink(d, f, fd, kind)
+	case kind == unix.SOCK_DGRAM:
+		return describeUDP(d, f, fd, domain)
+	}
+	n, err := m.addSocket(fd)
+	d.make = func(of *Restore) (int, error) {
+		return unix.FcntlInt(uintptr(of.sockets[n]),
+			unix.F_DUPFD_CLOEXEC, 0)
+	}
+	return err
+}
+
+// examineAll is called on the tracer's thread.
+func (m *Image) examineAll(frozen []*process) error {
+	if err := m.tracer.RefuseIPC(); err != nil {
+		return err
+	}
+	var err error
+	if m.segments, err = listSegments(); err != nil {
+		return err
+	}
+	for _, p := range frozen {
+		if err := p.examine(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nothingUnderWay returns an error if there are bytes that nobody has read yet, which an image
+// would not have: the checker has looked, but before the peers were frozen, and one with a timer of
+// its own may have sent something since.
+func (m *Image) nothingUnderWay() error {
+	busy, err := watch.InFlight(int(m.in.Network.Fd()))
+	if err == nil && busy != "" {
+		err = fmt.Errorf("%w: %s", wire.ErrNotQuiescent, busy)
+	}
+	return err
+}
+
+// describeAll describes the files of the proxy and of frozen processes.
+func (m *Image) describeAll(frozen []*process) error {
+	if err := m.visit(); err != nil {
+		return err
+	}
+	var all []openFile
+	for _, p := range frozen {
+		files, err := m.describeFiles(p, all)
+		if err != nil {
+			return err
+		}
+		all = append(all, files...)
+	}
+	if err := errors.Join(checkPairs(frozen), checkPipes(frozen)); err != nil {
+		return err
+	}
+	return connectEnds(m.sockets)
+}
+
+// capture copies processes that have been examined.
+func (m *Image) capture(frozen []*process) error {
+	clock := m.in.Pid // where no peer lives, it goes on in any time namespace
+	if len(frozen) > 0 {
+		clock = frozen[0].pid
+	}
+	if err := m.readClock(clock); err != nil {
+		return err
+	}
+	at := uint64(0)
+	if slices.ContainsFunc(frozen, func(p *process) bool { return p.parent != nil }) {
+		var err error
+		if at, err = meetingPlace(frozen); err != nil {
+			return err
+		}
+	}
+	var children []*process
+	for _, p := range frozen {
+		if err := p.inject(at); err != nil {
+			return err
+		}
+		if p.parent != nil {
+			if err := p.interrogate(); err != nil {
+				return err
+			}
+			children = append(children, p)
+			continue
+		}
+		copied, err := m.copy(p)
+		if copied != nil {
+			m.processes = append(m.processes, copied)
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.disturbed(); err != nil {
+			return err
+		}
+	}
+	if err := ofEach(children, m.saveChild); err != nil {
+		return err
+	}
+	for _, p := range children {
+		if err := p.disturbed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveChild notes how a process that another one has forked differs from that. Several may be saved
+// at a time.
+func (m *Image) saveChild(p *process) error {
+	common, err := p.compareMappings()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	earlier := m.group.pages[p.inner]
+	m.mu.Unlock()
+	fresh, err := p.savePages(common, earlier)
+	if errors.Is(err, errNoScan) {
+		err = fmt.Errorf("%w: process %d was started by another one: %w", incarnation.ErrRefused, p.pid, err)
+	}
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if m.group.pages == nil {
+		m.group.pages = map[int][]ownPage{}
+	}
+	m.group.pages[p.inner] = p.descent.memory.pages
+	m.fresh += fresh
+	m.mu.Unlock()
+	return nil
+}
+
+// copy forks a process. The ID that is chosen for the copy may be in use.
+func (m *Image) copy(p *process) (*process, error) {
+	const attempts = 100
+	for attempt := 1; ; attempt++ {
+		number, err := m.group.allocator.choose()
+		if err != nil {
+			return nil, err
+		}
+		copied, err := p.fork(m.group.limbo, number)
+		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
+			return copied, err
+		}
+	}
+}
+
+// copyOverhead is about what the kernel takes for a process with one thread, in bytes.
+const copyOverhead = 48 << 10
+
+// bytes is the memory that the copies keep from being free.
+func (m *Image) Bytes() int64 {
+	total := m.Fixed()
+	for _, p := range m.processes {
+		total += p.private
+	}
+	return total
+}
+
+// fixed is the part of bytes, and of weigh, that no other image can share.
+func (m *Image) Fixed() (total int64) {
+	total = m.fresh
+	for _, p := range m.processes {
+		total += copyOverhead + p.tables
+	}
+	return total
+}
+
+// weigh is what the copies hold now, with their shares of pages that others have, too.
+func (m *Image) Weigh() int64 {
+	total := m.Fixed()
+	for _, p := range m.processes {
+		// Of one that has ended nothing can be read, and it holds nothing.
+		text, _ := procfs.Read(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		total += procfs.Status(text).Bytes("Pss_Anon:")
+	}
+	return total
+}
+
+// pids are those of the copies.
+func (m *Image) PIDs() (all []int) {
+	for _, p := range m.processes {
+		all = append(all, p.pid)
+	}
+	return all
+}
+
+// Alive tells whether the copies are there, stopped.
+func (m *Image) Alive() bool {
+	for _, p := range m.processes {
+		if state, _ := procfs.State(strconv.Itoa(p.pid)); state != 't' {
+			return false
+		}
+	}
+	return true
+}
+
+// end drops the image. Of the group it uses nothing: whoever needs room for another one does not
+// hold its lock.
+func (m *Image) End() {
+	// It fails where the group has ended, and all copies with it.
+	_ = m.tracer.Do(func() error { m.tracer.Kill(m.PIDs()); return nil })
+	m.releaseObjects()
+}

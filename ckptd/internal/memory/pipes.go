@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/internal/sys"
+)
+
+// describePipe knows the outputs of the group, and pipes of the process to itself.
+func (p *process) describePipe(outputs []*os.File, d *descriptor, f openFile) error {
+	for _, output := range outputs {
+		number, err := sys.Inode(int(output.Fd()))
+		if err != nil {
+			return err
+		}
+		if f.link != fmt.Sprintf("pipe:[%d]", number) {
+			continue
+		}
+		if d.flags&unix.O_ACCMODE != unix.O_WRONLY {
+			return incarnation.Refuse("descriptor %d of process %d reads the output of the group", f.number,
+				f.pid)
+		}
+		d.make, err = f.makeOutput(int(output.Fd()))
+		return err
+	}
+	n, err := f.unread()
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return incarnation.Refuse("descriptor %d of process %d, %s, holds %d bytes", f.number, f.pid, f.link,
+			n)
+	}
+	end := 0
+	if d.flags&unix.O_ACCMODE == unix.O_WRONLY {
+		end = 1
+	}
+	d.pipe = f.link
+	d.make = func(of *Restore) (int, error) { return of.pipeEnd(f.link, end, f.flags) }
+	return nil
+}
+
+// makeOutput makes a description of a pipe of which the daemon has an end: that of the daemon, or
+// one that a peer has opened, such as /dev/stdout, whose flags are its own.
+func (f openFile) makeOutput(output int) (opener, error) {
+	const settable = unix.O_NONBLOCK | unix.O_DIRECT | unix.O_APPEND
+	n, err := f.findTwin([]openFile{{pid: os.Getpid(), number: output, link: f.link}})
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		path := fmt.Sprintf("/proc/self/fd/%d", output)
+		return func(*Restore) (int, error) {
+			// Not blocking: whoever reads it may have ended.
+			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+			if err != nil {
+				return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+			}
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, f.flags&settable)
+			return fd, err
+		}, nil
+	}
+	return func(*Restore) (int, error) { // which may have other flags by now
+		if _, err := unix.FcntlInt(uintptr(output), unix.F_SETFL, f.flags&settable); err != nil {
+			return -1, err
+		}
+		return unix.FcntlInt(uintptr(output), unix.F_DUPFD_CLOEXEC, 0)
+	}, nil
+}
+
+// checkPipes refuses a pipe of which somebody else may have an end.
+func checkPipes(all []*process) error {
+	ends := map[string][3]int{}
+	for _, p := range all {
+		for _, d := range p.descriptors {
+			if d.pipe != "" && d.twin < 0 && !d.inherited {
+				count := ends[d.pipe]
+				count[d.flags&unix.O_ACCMODE]++
+				ends[d.pipe] = count
+			}
+		}
+	}
+	for link, count := range ends {
+		if count != [3]int{1, 1, 0} {
+			return incarnation.Refuse("the peers have not both ends of %s, once each", link)
+		}
+	}
+	return nil
+}
+
+// pipeEnd makes the pipe at the first of its two ends.
+func (of *Restore) pipeEnd(key string, end, flags int) (int, error) {
+	ends, ok := of.pipes[key]
+	if !ok {
+		var pair [2]int
+		if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
+			return -1, err
+		}
+		of.keep(pair[0], pair[1])
+		ends = pair
+		of.pipes[key] = ends
+	}
+	if _, err := unix.FcntlInt(uintptr(ends[end]), unix.F_SETFL,
+		flags&(unix.O_NONBLOCK|unix.O_DIRECT)); err != nil {
+		return -1, err
+	}
+	return unix.FcntlInt(uintptr(ends[end]), unix.F_DUPFD_CLOEXEC, 0)
+}

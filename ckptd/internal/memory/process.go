@@ -1,0 +1,386 @@
+package memory
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// process is one peer: what a checkpoint has to know of it beside its memory.
+type process struct {
+	pid     int // as the daemon sees it
+	inner   int // in the group's pid namespace
+	threads []*thread
+	maps    string    // the mappings, as /proc shows them
+	private int64     // bytes of memory that it shares with no other process
+	own     []region  // its pages that are not a file's; nil: not known
+	sizes   [3]string // of its mappings
+	renewed bool      // some of its memory was mapped anew
+	// wiped are pages whose content a fork does not inherit.
+	wiped       []ptrace.Piece
+	parent      *process   // nil: it is a peer
+	children    []*process // that it has forked, in their order
+	descent     *descent   // nil: it is a peer
+	unnamed     []*mapping // what it has mapped that is shared and has no name
+	mappings    []*mapping
+	generation  int // forks since it shared no page with another
+	descriptors []descriptor
+	timers      [3]unix.Itimerval // real, virtual, profiling
+	subreaper   uint64
+	directory   string
+	injected    uint64        // address of the mapping for calls, 0 if there is none
+	common      procfs.Status // of the first thread
+	tables      int64         // bytes of page tables
+}
+
+// thread is one of its threads, the first one being the process's own.
+type thread struct {
+	tid, inner  int
+	name        string
+	registers   unix.PtraceRegs
+	call        uint64 // number of the system call that it waits in, or noCall: see waits
+	vector      []byte // the floating point and vector registers
+	mask        uint64
+	rseq        ptrace.RseqArea
+	robust      [2]uint64 // list of robust mutexes: address and length of its head
+	clearTID    uint64
+	stack       [24]byte // alternate signal stack
+	deathSignal uint32
+	processors  unix.CPUSet // on which it may run
+}
+
+// freeze stops all threads of a process that waits for input. They run on these processors
+// until the process is thawed.
+func freeze(pid int, here *unix.CPUSet) (*process, error) {
+	p := &process{pid: pid}
+	tids, err := procfs.Threads(pid)
+	if err != nil {
+		return p, err
+	}
+	for _, tid := range tids {
+		t := &thread{tid: tid}
+		if err = t.seize(here); err != nil {
+			break
+		}
+		p.threads = append(p.threads, t)
+	}
+	for _, t := range p.threads { // they stop side by side
+		e := ptrace.AwaitInterrupt(t.tid)
+		if e == nil {
+			t.registers, e = ptrace.Registers(t.tid)
+			t.call = t.registers.Orig_rax
+		}
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return p, err
+	}
+	again, err := procfs.Threads(pid)
+	if err == nil && len(again) != len(tids) {
+		err = fmt.Errorf("%w: process %d starts threads", wire.ErrNotQuiescent, pid)
+	}
+	return p, err
+}
+
+// thaw lets the threads go on as if nothing had happened.
+func (p *process) thaw() error {
+	var errs []error
+	if p.injected != 0 {
+		first := p.threads[0]
+		errs = append(errs, tracer.Withdraw(first.tid, first.registers, p.injected))
+		p.injected = 0
+	}
+	for _, t := range p.threads {
+		if t.vector != nil { // its state was read, and may have been changed since
+			errs = append(errs, ptrace.SetRegisters(t.tid, t.resumption()),
+				ptrace.SetSignalMask(t.tid, t.mask))
+		}
+		if t.processors != (unix.CPUSet{}) {
+			errs = append(errs, osthread.SetProcessors(t.tid, &t.processors))
+		}
+		errs = append(errs, ptrace.Detach(t.tid))
+	}
+	return errors.Join(errs...)
+}
+
+// resumption are the registers with which a thread goes on. The kernel restarts most calls
+// that the stop has interrupted by itself, but not the waits for events: those do not tell
+// an interruption from a signal.
+func (t *thread) resumption() unix.PtraceRegs {
+	r := t.registers
+	if int64(r.Orig_rax) >= 0 && int64(r.Rax) == -int64(unix.EINTR) {
+		switch r.Orig_rax {
+		case unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_RT_SIGTIMEDWAIT:
+			return t.repeat()
+		}
+	}
+	return r
+}
+
+// Results by which the kernel tells itself how an interrupted system call is to go on:
+// include/linux/errno.h.
+const (
+	restartSys       = -512
+	restartNoIntr    = -513
+	restartNoHand    = -514
+	restartWithBlock = -516
+)
+
+// repeat are the registers with which a thread makes the call again that it waits in.
+func (t *thread) repeat() unix.PtraceRegs {
+	r := t.registers
+	switch int64(r.Rax) {
+	case restartSys, restartNoIntr, restartNoHand, restartWithBlock, -int64(unix.EINTR):
+		if int64(r.Orig_rax) >= 0 {
+			r.Rip -= uint64(len(tracer.SyscallInstruction))
+			r.Rax = t.call
+		}
+	}
+	r.Orig_rax = ^uint64(0)
+	return r
+}
+
+// examine reads what there is to know from outside of a frozen process, but for its memory and its
+// files.
+func (p *process) examine() error {
+	vector := make([]byte, ptrace.MaxXstate)
+	for n, t := range p.threads {
+		if err := t.examine(p.pid, vector); err != nil {
+			return err
+		}
+		if err := p.examineStatus(t, n == 0); err != nil {
+			return err
+		}
+	}
+	if timers, err := procfs.Read(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
+		return incarnation.Refuse("process %d has POSIX timers (timer_create)", p.pid)
+	}
+	var err error
+	if p.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid)); err != nil {
+		return err
+	}
+	if strings.HasSuffix(p.directory, " (deleted)") {
+		return incarnation.Refuse("the directory of process %d was deleted", p.pid)
+	}
+	if root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.pid)); err != nil || root != "/" {
+		return errors.Join(err, incarnation.Refuse("process %d has a root directory of its own, %s (chroot)",
+			p.pid, root))
+	}
+	return nil
+}
+
+// examine uses a buffer, which has room for the vector registers.
+func (t *thread) examine(pid int, vector []byte) (err error) {
+	var instruction [2]byte
+	if err := ptrace.ReadMemory(pid, ptrace.Piece{Address: t.registers.Rip - 2,
+		Content: instruction[:]}); err != nil {
+		return err
+	}
+	if int64(t.registers.Orig_rax) < 0 || instruction != tracer.SyscallInstruction {
+		return fmt.Errorf("%w: thread %d of process %d is not in a system call", wire.ErrNotQuiescent, t.tid,
+			pid)
+	}
+	if t.call == noCall {
+		return incarnation.Refuse(
+			"thread %d of process %d waits in a system call that was interrupted before, by somebody else, "+
+				"and whose number cannot be seen any more", t.tid, pid)
+	}
+	if t.mask, err = ptrace.SignalMask(t.tid); err != nil {
+		return err
+	}
+	n, err := ptrace.RegisterSet(t.tid, ptrace.NtX86Xstate, vector)
+	if err != nil {
+		return err
+	}
+	if t.rseq, err = ptrace.Rseq(t.tid); err != nil {
+		return err
+	}
+	if t.robust, err = ptrace.RobustList(t.tid); err != nil {
+		return err
+	}
+	t.vector = slices.Clone(vector[:n])
+	return ptrace.SetSignalMask(t.tid, tracer.BlockAll)
+}
+
+// statusOfAll are the lines of /proc/PID/status that all threads must have in common.
+var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:",
+	"NoNewPrivs:", "Seccomp:", "Umask:"}
+
+// examineStatus reads what there is in /proc/PID/status.
+func (p *process) examineStatus(t *thread, first bool) error {
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
+	if err != nil {
+		return err
+	}
+	lines := procfs.Status(text)
+	t.name = lines.Field("Name:")
+	inner := func(field string) int { return lines.Innermost(field) }
+	t.inner = inner("NSpid:")
+	if trap, _ := strconv.ParseUint(lines.Field("SigIgn:"), 16, 64); trap&^tracer.BlockAll != 0 {
+		return incarnation.Refuse("process %d ignores the signal SIGTRAP", p.pid)
+	}
+	if first {
+		p.inner = t.inner
+		p.common = lines
+		if p.parent != nil {
+			if err := p.examineDescent(); err != nil {
+				return err
+			}
+		} else if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
+			return incarnation.Refuse("process %d is not the leader of its session", p.pid)
+		}
+		p.tables = lines.Bytes("VmPTE:")
+		if err := p.examineRights(); err != nil {
+			return err
+		}
+		return p.examineKinds()
+	}
+	for _, field := range statusOfAll {
+		if lines.Field(field) != p.common.Field(field) {
+			return incarnation.Refuse("thread %d of process %d has a %s of its own", t.tid, p.pid,
+				strings.TrimSuffix(field, ":"))
+		}
+	}
+	return nil
+}
+
+// examineRights refuses a process that may not carry out the calls that a restore takes.
+func (p *process) examineRights() error {
+	const admin = 1 << unix.CAP_SYS_ADMIN
+	if effective, err := strconv.ParseUint(p.common.Field("CapEff:"), 16, 64); err != nil ||
+		effective&admin == 0 {
+		return incarnation.Refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
+	}
+	if p.common.Field("Seccomp:") != "0" && p.common.Field("Seccomp_filters:") != strconv.Itoa(
+		proxy.Filters) {
+		return incarnation.Refuse("process %d has its system calls filtered (seccomp)", p.pid)
+	}
+	return nil
+}
+
+// examineKinds refuses a process with memory of a kind that a fork does not carry over.
+func (p *process) examineKinds() error {
+	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
+		if p.common.Bytes(name) > 0 {
+			return incarnation.Refuse("memory of process %d %s", p.pid, what)
+		}
+	}
+	if strings.Contains(p.common.Field("x86_Thread_features:"), "shstk") {
+		return incarnation.Refuse("memory of process %d is a shadow stack", p.pid)
+	}
+	return nil
+}
+
+// questions are what only a thread itself can tell, and where in a program the answers are.
+type questions struct {
+	*tracer.Batch
+	stack, clearTID, deathSignal uint64
+	timers, subreaper            uint64 // of the first thread
+}
+
+// ask adds the questions for thread n.
+func (p *process) ask(s *tracer.Program, n int) questions {
+	q := questions{Batch: s.Batch()}
+	q.stack, q.clearTID, q.deathSignal = q.Put(make([]byte, len(thread{}.stack))), q.Put(make([]byte, 8)),
+		q.Put(make([]byte, 4))
+	q.Add("ask for the alternate signal stack", unix.SYS_SIGALTSTACK, 0, q.stack)
+	q.Add("ask for the address of the thread id", unix.SYS_PRCTL, unix.PR_GET_TID_ADDRESS, q.clearTID)
+	q.Add("ask for the signal of the parent's death", unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, q.deathSignal)
+	if n == 0 {
+		q.timers, q.subreaper = q.Put(make([]byte, 3*timerBytes)), q.Put(make([]byte, 4))
+		for which := range uint64(3) {
+			q.Add("ask for a timer", unix.SYS_GETITIMER, which, q.timers+timerBytes*which)
+		}
+		q.Add("ask whether it adopts orphans", unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, q.subreaper)
+	}
+	return q
+}
+
+// note notes the answers of thread n.
+func (p *process) note(q questions, n int) {
+	t, s := p.threads[n], q.Program
+	copy(t.stack[:], s.Read(q.stack, len(t.stack)))
+	t.clearTID = binary.NativeEndian.Uint64(s.Read(q.clearTID, 8))
+	t.deathSignal = binary.NativeEndian.Uint32(s.Read(q.deathSignal, 4))
+	if n == 0 {
+		for which := range p.timers {
+			p.timers[which] = decodeTimer(s.Read(q.timers+timerBytes*uint64(which), timerBytes))
+		}
+		p.subreaper = uint64(binary.NativeEndian.Uint32(s.Read(q.subreaper, 4)))
+	}
+}
+
+const timerBytes = 32 // struct itimerval
+
+func decodeTimer(b []byte) (t unix.Itimerval) {
+	word := func(n int) int64 { return int64(binary.NativeEndian.Uint64(b[8*n:])) }
+	t.Interval = unix.Timeval{Sec: word(0), Usec: word(1)}
+	t.Value = unix.Timeval{Sec: word(2), Usec: word(3)}
+	return t
+}
+
+func encodeTimer(t unix.Itimerval) (b []byte) {
+	for _, word := range []int64{t.Interval.Sec, t.Interval.Usec, t.Value.Sec, t.Value.Usec} {
+		b = binary.NativeEndian.AppendUint64(b, uint64(word))
+	}
+	return b
+}
+
+// disturbed tells whether a signal has come since the process was frozen, which a fork
+// would not have.
+func (p *process) disturbed() error {
+	for _, t := range p.threads {
+		pending, err := ptrace.HasPendingSignals(t.tid)
+		if err != nil {
+			return err
+		}
+		if pending {
+			return fmt.Errorf("%w: a signal for process %d is pending", wire.ErrNotQuiescent, p.pid)
+		}
+	}
+	return nil
+}
+
+// seize attaches to a thread, and has it stop. It runs on these processors from then on.
+func (t *thread) seize(here *unix.CPUSet) error {
+	if err := t.fetchTo(here); err != nil {
+		return err
+	}
+	err := ptrace.Seize(t.tid)
+	if errors.Is(err, ptrace.ErrNotTraced) {
+		err = errors.Join(err, osthread.SetProcessors(t.tid, &t.processors))
+	}
+	return err
+}
+
+// inject maps the code and room for lists into a frozen process, at an address that is free; 0:
+// where the kernel likes it.
+func (p *process) inject(at uint64) error {
+	first := p.threads[0]
+	flags := uint64(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS)
+	if at != 0 {
+		flags |= unix.MAP_FIXED_NOREPLACE
+	}
+	address, err := tracer.Single(first.tid, first.registers, "map memory for calls", unix.SYS_MMAP, at,
+		tracer.InjectionSize,
+		unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, flags, ^uint64(0), 0)
+	if err != nil {
+		return err
+	}
+	p.injected = address
+	return ptrace.WriteMemory(p.pid, ptrace.Piece{Address: address, Content: tracer.InjectionCode})
+}

@@ -1,0 +1,255 @@
+package memory
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+)
+
+// A restored process maps some of its memory anew, and gets its own pages of that copied
+// into it. Files that were put back may be other files than those that the copy had
+// mapped. And the longer a line of forks, each from the one before it, the more the kernel
+// has to do for every further one (memory is listed with all ancestors that may share its
+// pages): at the end of a long line, everything is mapped anew.
+
+// MaxGeneration is how many forks may lie between a process and one that shares no page
+// with others.
+const MaxGeneration = 32
+
+// remap is a mapping to be made anew.
+type remap struct {
+	*mapping
+	fromFile bool
+}
+
+// renewals lists the mappings to be made anew, and opens their files.
+func (r *Restore) renewals(p *process) (list []remap, fds []int, err error) {
+	for n, m := range p.mappings {
+		replaced := false
+		if m.inGroup() {
+			if replaced, err = m.replaced(r.root); err != nil {
+				return list, fds, err
+			}
+		}
+		fd := -1
+		switch {
+		case replaced:
+			access := unix.O_RDONLY
+			if m.shared {
+				access = unix.O_RDWR
+			}
+			fd, err = OpenBelow(r.root, m.name, access, 0, false)
+		case !p.renews(n):
+			continue
+		case m.inode != 0:
+			fd, err = unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, m.from, m.end()),
+				unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
+		if err != nil {
+			return list, fds, fmt.Errorf("open %s to map it anew: %w", m.name, err)
+		}
+		if fd >= 0 {
+			fds = append(fds, fd)
+		}
+		list = append(list, remap{m, fd >= 0})
+	}
+	return list, fds, nil
+}
+
+// renews tells whether mapping n is made anew since the line of forks is long.
+func (p *process) renews(n int) bool {
+	return p.generation >= MaxGeneration && p.mappings[n].renewable() && !p.mergeable(n) && !p.mergeable(n+1)
+}
+
+// mayRenew lists what a restore of a copy may make anew: all files of the group may be other files
+// by then.
+func (p *process) mayRenew() (list []remap) {
+	for n, m := range p.mappings {
+		if m.inGroup() || p.renews(n) {
+			list = append(list, remap{m, m.inGroup() || m.inode != 0})
+		}
+	}
+	return list
+}
+
+// replaced tells whether the file at the path is another one since it was put back.
+func (m *mapping) replaced(root int) (bool, error) {
+	fd, err := OpenBelow(root, m.name, unix.O_PATH, 0, false)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	now, err := sys.Inode(fd)
+	return now != m.inode, err
+}
+
+// advice are the flags of a mapping that madvise(2) sets.
+var advice = map[string]uint64{
+	"rr": unix.MADV_RANDOM, "sr": unix.MADV_SEQUENTIAL, "mg": unix.MADV_MERGEABLE, "hg": unix.MADV_HUGEPAGE,
+	"nh": unix.MADV_NOHUGEPAGE, "dd": unix.MADV_DONTDUMP, "wf": unix.MADV_WIPEONFORK,
+}
+
+// plain are flags of a mapping that follow from how it is made.
+var plain = []string{"rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "gd", "sd"}
+
+// renewable tells whether a mapping just like this one can be made, and whether that is of
+// any use.
+func (m *mapping) renewable() bool {
+	if m.shared || !m.touched || m.isKernels() {
+		return false
+	}
+	for _, flag := range m.flags {
+		if _, advised := advice[flag]; !advised && !slices.Contains(plain, flag) {
+			return false
+		}
+	}
+	return m.inode != 0 || m.name == "" || m.name == "[heap]" || m.name == "[stack]" || m.givenName() != ""
+}
+
+// givenName is the name that a program has given to memory.
+func (m *mapping) givenName() string {
+	name, ok := strings.CutPrefix(m.name, "[anon:")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(name, "]")
+}
+
+func (m *mapping) has(flag string) bool { return slices.Contains(m.flags, flag) }
+
+// mergeable tells whether the kernel might make one mapping of number n and the one before
+// it if they were new.
+func (p *process) mergeable(n int) bool {
+	if n == 0 || n == len(p.mappings) {
+		return false
+	}
+	a, b := p.mappings[n-1], p.mappings[n]
+	return a.end() == b.from && a.protection == b.protection && a.shared == b.shared &&
+		slices.Equal(a.flags, b.flags) && a.lastingName() == b.lastingName() &&
+		a.inode == b.inode && (a.inode == 0 || a.offset+a.length == b.offset)
+}
+
+// lastingName is the name of a mapping without what the kernel calls memory after its place, such
+// as [heap], which keeps nothing apart.
+func (m *mapping) lastingName() string {
+	if m.inode == 0 {
+		return m.givenName()
+	}
+	return m.name
+}
+
+// mapAnew adds the calls that make a mapping anew.
+func mapAnew(b *tracer.Batch, m remap, fd uint64) {
+	flags, protection := uint64(unix.MAP_PRIVATE|unix.MAP_FIXED), m.protection
+	if m.shared {
+		flags = unix.MAP_SHARED | unix.MAP_FIXED
+	}
+	if !m.fromFile {
+		flags |= unix.MAP_ANONYMOUS
+	}
+	if m.has("nr") {
+		flags |= unix.MAP_NORESERVE
+	}
+	if m.has("gd") {
+		flags |= unix.MAP_GROWSDOWN
+	}
+	if m.has("ac") { // it could be written to once, if not now
+		protection |= unix.PROT_WRITE
+	}
+	b.Add("map memory anew", unix.SYS_MMAP, m.from, m.length, protection, flags, fd, m.offset)
+	if protection != m.protection {
+		b.Add("protect memory", unix.SYS_MPROTECT, m.from, m.length, m.protection)
+	}
+	for flag, a := range advice {
+		if m.has(flag) {
+			b.Add("advise on memory", unix.SYS_MADVISE, m.from, m.length, a)
+		}
+	}
+	if name := m.givenName(); name != "" {
+		b.Add("name memory", unix.SYS_PRCTL, unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, m.from, m.length,
+			b.Put(append([]byte(name), 0)))
+	}
+}
+
+// Bits of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst.
+const (
+	PagePresent = 1 << 63
+	PageSwapped = 1 << 62
+	PageOfFile  = 1 << 61
+)
+
+// copyOwn copies the pages of a mapping that are a process's own, and not a file's.
+func (m *mapping) copyOwn(from, to int) error {
+	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
+	if err != nil {
+		return err
+	}
+	defer pagemap.Close()
+	// may write where the process may not
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", to), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	size := uint64(os.Getpagesize())
+	most := min(m.length/size, 64) // pages at a time
+	buffer, entries := make([]byte, most*size), make([]byte, 8*most)
+	for at := m.from; at < m.end(); at += most * size {
+		count := min(most, (m.end()-at)/size)
+		if _, err := pagemap.ReadAt(entries[:8*count], int64(8*(at/size))); err != nil {
+			return err
+		}
+		for first, run := range OwnRuns(entries[:8*count]) {
+			part, address := buffer[:run*size], at+first*size
+			if err := ptrace.ReadMemory(from, ptrace.Piece{Address: address, Content: part}); err != nil {
+				return err
+			}
+			if _, err := memory.WriteAt(part, int64(address)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// OwnRuns goes through runs of pages that are a process's own: the first one and how many.
+func OwnRuns(entries []byte) func(yield func(first, run uint64) bool) {
+	own := func(n uint64) bool {
+		e := binary.NativeEndian.Uint64(entries[8*n:])
+		return e&(PagePresent|PageSwapped) != 0 && e&PageOfFile == 0
+	}
+	count := uint64(len(entries) / 8)
+	return func(yield func(first, run uint64) bool) {
+		for n := uint64(0); n < count; n++ {
+			first := n
+			for n < count && own(n) {
+				n++
+			}
+			if n > first && !yield(first, n-first) {
+				return
+			}
+		}
+	}
+}
+
+// withoutRenewed leaves out of mappings the inodes of files that may have been renewed.
+func withoutRenewed(maps string) string {
+	var out strings.Builder
+	for line := range strings.Lines(maps) {
+		if at := strings.Index(line, " "+paths.Run+"/"); at >= 0 {
+			fields := strings.Fields(line[:at])
+			line = strings.Join(fields[:3], " ") + line[at:]
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}

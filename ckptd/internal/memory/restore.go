@@ -1,0 +1,275 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/store"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// Restore is a restore under way.
+type Restore struct {
+	group   *Group
+	image   *Image
+	visitor *proxy.Visitor    // while the peers are taken back
+	next    *incarnation.Next // nil before it is made, and once it is handed over
+	network *os.File
+	clock   *os.File // time namespace to be in
+	sockets []int
+	pipes   map[string][2]int
+	made    map[int]int // descriptions of open files, by their index
+	root    int         // root directory of the group
+	opened  []int
+	entered func() error // waits for the proxy to have left the old network
+	here    *unix.CPUSet // where the peers run until they are released
+}
+
+func (r *Restore) keep(fds ...int) { r.opened = append(r.opened, fds...) }
+
+// Prepare implements backend. All that takes time is done while the peers die.
+func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.Saved,
+	_ string) (incarnation.Restore, error) {
+	return &Restore{group: g, image: s.(*Image), pipes: map[string][2]int{}, made: map[int]int{}}, nil
+}
+
+// Abort implements restore. It closes what is still the revival's.
+func (r *Restore) Abort() {
+	if r.visitor != nil {
+		r.visitor.Close()
+		r.visitor = nil
+	}
+	if r.entered != nil {
+		_ = r.entered() // whose error is known, or does not matter any more
+	}
+	sys.CloseAll(r.opened)
+	if r.next != nil {
+		r.next.Close()
+	}
+	if r.clock != nil {
+		r.clock.Close()
+	}
+}
+
+// Stop implements restore: it ends the peers, not the proxy. While they die it makes ready
+// what does not depend on their end.
+func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
+	v, err := proxy.Visit(in.Channel) // which from now on reaps by command only
+	if err != nil {
+		return err
+	}
+	r.visitor = v
+	old, err := sys.Inode(int(in.Network.Fd()))
+	if err != nil {
+		return err
+	}
+	var below []int
+	if !ended {
+		below, err = killPeers(in.Peers)
+		defer sys.CloseAll(below)
+		if err != nil {
+			return err
+		}
+	}
+	last := r.image.last
+	reaped := Begin(func() error { return v.Reap(last) })
+	err = r.make(in.Pid)
+	if err := errors.Join(reaped(), err); err != nil {
+		return err
+	}
+	if len(below) > 0 { // they are the proxy's children now, and their IDs will be needed
+		for _, pidfd := range below {
+			if !sys.AwaitExit(pidfd, wire.Patience) {
+				return errors.New("a process that a peer has started survives SIGKILL")
+			}
+		}
+		if err := v.Reap(last); err != nil {
+			return err
+		}
+	}
+	if err := killOrphans(v, in.Pid, old, last); err != nil {
+		return err
+	}
+	// While files are put back, and peers made again, it goes over to where the group will be.
+	r.entered = Begin(func() error { return r.renewProxy(v) })
+	return nil
+}
+
+// killPeers kills peers, and all that they have started, of which it returns pidfds.
+func killPeers(pids []int) (below []int, err error) {
+	for _, pid := range pids {
+		started, e := descendantsOf(pid)
+		err = errors.Join(err, e)
+		below = append(below, started...)
+	}
+	for _, pid := range pids { // which the proxy does not reap before it is told to
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && err != unix.ESRCH {
+			return below, fmt.Errorf("end peer process %d: %w", pid, err)
+		}
+	}
+	for _, pidfd := range below {
+		if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+			return below, fmt.Errorf("end what a peer has started: %w", err)
+		}
+	}
+	return below, err
+}
+
+// descendantsOf returns pidfds of what a process has started, parents first.
+func descendantsOf(pid int) (all []int, err error) {
+	children, err := procfs.AllChildren(pid)
+	if errors.Is(err, fs.ErrNotExist) { // it has ended
+		return nil, nil
+	}
+	for _, child := range children {
+		pidfd, err := unix.PidfdOpen(child, 0)
+		if err == unix.ESRCH {
+			continue
+		}
+		if err != nil {
+			return all, fmt.Errorf("look for what peers have started: %w", err)
+		}
+		all = append(all, pidfd)
+		below, err := descendantsOf(child)
+		all = append(all, below...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, err
+}
+
+// killOrphans kills what the peers, which are dead, have started: those are children of the
+// proxy's first thread now.
+func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
+	children, err := procfs.Children(pid, pid)
+	if err != nil || len(children) == 0 {
+		return err
+	}
+	if err := netns.KillAll(network, pid); err != nil {
+		return err
+	}
+	// they may be in process groups that are named by a pid of a peer, and have started more
+	return v.Reap(last)
+}
+
+// make makes the network that the group will be in, with its sockets, and the time. The proxy has
+// this pid.
+func (r *Restore) make(pid int) error {
+	var err error
+	r.next, err = r.group.makeNext(func() (err error) {
+		r.sockets, err = makeSockets(r.image.sockets)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.keep(r.sockets...)
+	r.network = r.next.Network
+	return r.group.tracer.Do(func() (err error) {
+		if r.group.givenUp { // what comes of it is for CRIU to save
+			r.clock, err = timeOf(pid)
+		} else {
+			r.clock, err = turnedBack(r.image.clock)
+		}
+		return err
+	})
+}
+
+// Start implements restore.
+func (r *Restore) Start() (*incarnation.Started, error) {
+	defer r.Abort()
+	pids, generations, err := r.reviveAll()
+	if err = errors.Join(r.entered(), err); err != nil {
+		return nil, err
+	}
+	s := &incarnation.Started{Next: r.next, Peers: pids, Sockets: map[proxy.ID]int{}}
+	for id, n := range r.image.owned {
+		fd, err := unix.FcntlInt(uintptr(r.sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			sys.CloseAll(slices.Collect(maps.Values(s.Sockets)))
+			return nil, err
+		}
+		s.Sockets[id] = fd
+	}
+	r.group.generations = generations
+	unix.Close(r.next.Group)
+	r.next = nil
+	return s, nil
+}
+
+// renewProxy gives the proxy the new network, the new channel and the new sockets.
+func (r *Restore) renewProxy(visitor *proxy.Visitor) error {
+	owned := map[proxy.ID]int{}
+	for id, n := range r.image.owned {
+		owned[id] = r.sockets[n]
+	}
+	return visitor.Enter(int(r.network.Fd()), r.next.Group, owned)
+}
+
+// reviveAll makes the peers and lets them run; it returns their pids and generations.
+func (r *Restore) reviveAll() (pids []int, generations map[int]int, err error) {
+	generations = map[int]int{}
+	err = r.group.tracer.Do(func() (err error) {
+		if err := r.image.putBackSegments(); err != nil {
+			return err
+		}
+		if err := r.image.putBackObjects(); err != nil {
+			return err
+		}
+		var leave func()
+		if r.here, leave, err = osthread.Stay(); err != nil {
+			return err
+		}
+		defer leave()
+		var revived, roots []*process
+		for _, p := range r.image.processes {
+			if r.root, err = rootOf(p.pid); err != nil {
+				return err
+			}
+			q, err := r.revive(p)
+			if err == nil {
+				roots, revived = append(roots, q), append(revived, q)
+				var below []*process
+				below, err = r.reviveChildren(q, p.children)
+				revived = append(revived, below...)
+			}
+			unix.Close(r.root)
+			if err != nil {
+				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
+			}
+		}
+		for _, q := range revived {
+			if err := q.release(); err != nil {
+				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
+			}
+		}
+		for _, q := range roots {
+			pids = append(pids, q.pid)
+			generations[q.pid] = q.generation
+		}
+		return nil
+	})
+	return pids, generations, err
+}
+
+// rootOf opens the root directory of a process.
+func rootOf(pid int) (int, error) {
+	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"),
+		unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}

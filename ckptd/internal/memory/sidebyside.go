@@ -1,0 +1,53 @@
+package memory
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Begin runs f beside the caller, and returns what waits for its result.
+func Begin(f func() error) (wait func() error) {
+	result := make(chan error, 1)
+	go func() { result <- f() }()
+	return sync.OnceValue(func() error { return <-result })
+}
+
+// sideBySide runs functions, the first one on this goroutine, and returns the first error in
+// their order.
+func sideBySide(first func() error, others ...func() error) error {
+	results := make([]error, 1+len(others))
+	var running sync.WaitGroup
+	for n, f := range others {
+		running.Go(func() { results[1+n] = f() })
+	}
+	results[0] = first()
+	running.Wait()
+	for _, err := range results {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofEach calls f for each process, for some at a time, and returns the first error in their order.
+func ofEach(all []*process, f func(*process) error) error {
+	results := make([]error, len(all))
+	var next atomic.Int64
+	work := func() error {
+		for n := next.Add(1) - 1; n < int64(len(all)); n = next.Add(1) - 1 {
+			results[n] = f(all[n])
+		}
+		return nil
+	}
+	workers := min(len(all), runtime.GOMAXPROCS(0))
+	_ = sideBySide(work, slices.Repeat([]func() error{work}, max(workers-1, 0))...)
+	for _, err := range results {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

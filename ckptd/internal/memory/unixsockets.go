@@ -1,0 +1,173 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/netns"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/sockdiag"
+	"github.com/tandem-mc/tandem/internal/sys/sockopt"
+)
+
+// unixSocket is a Unix socket that is not connected: it listens, or gets datagrams, or does nothing
+// yet.
+type unixSocket struct {
+	kind, flags int
+	// as it was bound: a path, or with @ in front an abstract name; empty: it was not
+	name      string
+	directory string // in which a relative path is looked up
+	listens   bool
+	backlog   int
+	options   []option
+	file      *unix.Stat_t // at the path; nil: there is none, or it is not the socket's
+	above     unix.Stat_t  // of the directory of that
+}
+
+// carriedUnix are the options that a new socket gets from the old one.
+var carriedUnix = []int{unix.SO_PASSCRED, unix.SO_RCVLOWAT, unix.SO_RCVTIMEO, unix.SO_SNDTIMEO,
+	unix.SO_PRIORITY, unix.SO_TIMESTAMP}
+
+// describeLonely describes a Unix socket that is not connected, or refuses.
+func (m *Image) describeLonely(d *descriptor, f openFile, fd, kind int) error {
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err != nil || n > 0 &&
+		kind == unix.SOCK_DGRAM {
+		return errors.Join(err, incarnation.Refuse(
+			"descriptor %d of process %d is a Unix socket with a message that was not read", f.number, f.pid))
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return err
+	}
+	s := &unixSocket{kind: kind, flags: f.flags & (unix.O_NONBLOCK | unix.O_APPEND)}
+	if a, ok := name.(*unix.SockaddrUnix); ok {
+		s.name = a.Name
+	}
+	accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil {
+		return err
+	}
+	if s.listens = accepts != 0; s.listens {
+		number, err := sys.Inode(fd)
+		if err != nil {
+			return err
+		}
+		pending := uint32(0)
+		if pending, s.backlog, err = sockdiag.UnixQueue(m.in.Network, number); err != nil {
+			return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", incarnation.ErrRefused,
+				f.number, f.pid, err)
+		}
+		if pending > 0 {
+			return fmt.Errorf("%w: a connection to the Unix socket %s was not accepted", wire.ErrNotQuiescent,
+				s.name)
+		}
+	}
+	for _, o := range carriedUnix {
+		if value, err := sockopt.Get(fd, unix.SOL_SOCKET, o); err == nil {
+			s.options = append(s.options, option{unix.SOL_SOCKET, o, value})
+		}
+	}
+	if err := s.describeFile(f.pid); err != nil {
+		return err
+	}
+	d.make = s.make
+	return nil
+}
+
+// describeFile notes what is at the path that the socket is bound to.
+func (s *unixSocket) describeFile(pid int) (err error) {
+	if s.name == "" || s.name[0] == '@' {
+		return nil
+	}
+	if s.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil {
+		return err
+	}
+	path := s.name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.directory, path)
+	}
+	if !strings.HasPrefix(path, "/") {
+		return incarnation.Refuse("the directory of the Unix socket %s cannot be seen", s.name)
+	}
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	var st unix.Stat_t
+	if err := unix.Lstat(root+path, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		s.file = &st
+	}
+	if err := unix.Stat(root+filepath.Dir(path), &s.above); err != nil {
+		return incarnation.Refuse("the directory of the Unix socket %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// make makes a socket like it, in the network of the group.
+func (s *unixSocket) make(of *Restore) (fd int, err error) {
+	err = netns.InFile(of.network, func() (err error) {
+		fd, err = unix.Socket(unix.AF_UNIX, s.kind|unix.SOCK_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	for _, o := range s.options {
+		if now, e := sockopt.Get(fd, o.level, o.name); err == nil &&
+			(e != nil || string(now) != string(o.value)) {
+			err = sockopt.Set(fd, o.level, o.name, o.value)
+		}
+	}
+	if err == nil && s.name != "" {
+		err = s.bind(of, fd)
+	}
+	if err == nil && s.listens {
+		err = unix.Listen(fd, s.backlog)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, s.flags)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("the Unix socket %s: %w", s.name, err)
+	}
+	return fd, nil
+}
+
+// bind binds a socket as one in the group would. Its file, and the directory of that, look as they
+// did.
+func (s *unixSocket) bind(of *Restore, fd int) error {
+	if s.name[0] == '@' {
+		return unix.Bind(fd, &unix.SockaddrUnix{Name: s.name})
+	}
+	return osthread.Run(func() error {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return err
+		}
+		if err := errors.Join(unix.Fchdir(of.root), unix.Chroot("."), unix.Chdir(s.directory)); err != nil {
+			return err
+		}
+		if err := unix.Unlink(s.name); err != nil && err != unix.ENOENT {
+			return &fs.PathError{Op: "unlink", Path: s.name, Err: err}
+		}
+		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: s.name}); err != nil {
+			return err
+		}
+		if s.file == nil {
+			return errors.Join(unix.Unlink(s.name), setTimes(filepath.Dir(s.name), &s.above))
+		}
+		return errors.Join(unix.Lchown(s.name, int(s.file.Uid), int(s.file.Gid)),
+			unix.Chmod(s.name, s.file.Mode&0o7777),
+			setTimes(s.name, s.file), setTimes(filepath.Dir(s.name), &s.above))
+	})
+}
+
+func setTimes(path string, st *unix.Stat_t) error {
+	return unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -1,0 +1,23 @@
+package shared
+
+import (
+	"time"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+)
+
+// Options say how to run a shared daemon. Zeros in them are the defaults.
+type Options struct {
+	Socket     string
+	MaxClients int // at a time
+	Limits     wire.Limits
+}
+
+// Status is what a shared daemon has.
+type Status struct {
+	PID        int
+	Since      time.Time
+	Socket     string
+	MaxClients int
+	Clients    []wire.Status
+}

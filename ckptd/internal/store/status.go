@@ -1,0 +1,30 @@
+package store
+
+import "github.com/tandem-mc/tandem/ckptd/internal/wire"
+
+// Status lists the images of each group.
+func (s *Store) Status(of *wire.Status) map[uint64][]wire.ImageStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owed > 0 {
+		s.weighAll()
+	}
+	if used, err := s.Used(); err == nil {
+		of.Bytes = used + s.inMemory()
+	}
+	of.PeakBytes = s.peak
+	images := map[uint64][]wire.ImageStatus{}
+	for _, i := range s.images {
+		if !i.taken.IsZero() {
+			parent := ""
+			if i.Parent != nil {
+				parent = i.Parent.Id
+			}
+			images[i.group] = append(images[i.group], wire.ImageStatus{
+				ID: i.Id, Parent: parent, Steps: i.Steps, Unrepeatable: i.Unrepeatable,
+				Backend: i.Backend, Bytes: i.Bytes, Taken: i.taken, Uses: i.uses,
+			})
+		}
+	}
+	return images
+}

@@ -1,0 +1,342 @@
+// Package store keeps images within a budget of bytes and number: what a backend has of each, and
+// the files of the group, of which images share what has not changed. It tells whether an image is
+// damaged, and which one to do without.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+)
+
+// Store holds images within a budget of bytes and number. When it is exceeded the least
+// useful image goes.
+type Store struct {
+	Directory string
+	MaxBytes  int64
+	MaxImages int
+	// Used is the number of bytes taken now. Images share files, so that it is no sum.
+	Used func() (int64, error)
+	// Free is the number of bytes that can be written to the directory.
+	Free func() (int64, error)
+
+	sharing sync.Once
+	shared  *contentStore
+
+	mu     sync.Mutex
+	images []*Image // oldest first
+	// peak is the greatest number of bytes that were taken when an image had just been written.
+	peak int64
+	// owed bounds what images in memory hold that was counted for others, now dropped.
+	owed int64
+	// written is how many bytes of the last image are in the directory.
+	written int64
+	next    uint64
+	// base is the usefulness of the last image that had to make room.
+	base float64
+}
+
+// Image is a directory with what CRIU wrote (pages), and the files of the group, of which images
+// share contents.
+type Image struct {
+	Id        string
+	group     uint64
+	first     bool // of its group
+	inUse     bool // being written or restored: not to be dropped
+	Bytes     int64
+	Manifest  manifest
+	Tree      *FileNode  // the files of the group
+	Contents  []*Content // that the tree uses
+	Fresh     int64      // bytes of those that no older image has
+	gone      bool
+	taken     time.Time // zero while it is being written
+	Directory string
+	Backend   string     // that has saved it
+	Saved     Saved      // nil while it is being written
+	held      int64      // bytes of memory outside of the directory
+	Visible   [][]string // how the group looked before and after, if restores are verified
+	History
+}
+
+// Pages is the directory for what CRIU writes.
+func (i *Image) Pages() string { return filepath.Join(i.Directory, "pages") }
+
+// Contents are those of all images.
+func (s *Store) Contents() *contentStore {
+	s.sharing.Do(func() { s.shared = &contentStore{directory: filepath.Join(s.Directory, "contents")} })
+	return s.shared
+}
+
+// ReleaseFiles forgets the files of an image.
+func (s *Store) ReleaseFiles(i *Image) error {
+	used := i.Contents
+	i.Tree, i.Contents, i.Fresh = nil, nil, 0
+	return s.Contents().release(used)
+}
+
+// Create makes room for one more image, which is in use until settle or remove. Its parent
+// may be gone.
+func (s *Store) Create(group uint64, from History) (*Image, []string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var dropped []string
+	for len(s.images) >= s.MaxImages {
+		id, err := s.dropLeastUseful()
+		if err != nil {
+			return nil, dropped, fmt.Errorf("%w: it holds %d images, and none can be dropped", wire.ErrNoRoom,
+				len(s.images))
+		}
+		dropped = append(dropped, id)
+	}
+	for s.lacksRoom() {
+		id, err := s.dropLeastUseful()
+		if err != nil {
+			break // it may do all the same
+		}
+		dropped = append(dropped, id)
+	}
+	s.next++
+	i := &Image{Id: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true, History: from}
+	for i.Parent != nil && i.Parent.gone {
+		i.follow(i.Parent)
+	}
+	i.base = s.base
+	i.first = !slices.ContainsFunc(s.images, func(j *Image) bool { return j.group == group })
+	i.Directory = filepath.Join(s.Directory, i.Id)
+	if err := os.MkdirAll(i.Pages(), 0o700); err != nil {
+		return nil, dropped, errors.Join(fmt.Errorf("%w: %w", wire.ErrNotStored, err),
+			os.RemoveAll(i.Directory))
+	}
+	s.images = append(s.images, i)
+	return i, dropped, nil
+}
+
+// lacksRoom tells whether an image like the last one could not be written: the files of
+// the groups are in the same place, and in no budget. It needs the lock.
+func (s *Store) lacksRoom() bool {
+	free, err := s.Free()
+	return err == nil && free < s.written
+}
+
+// MakeRoom drops an image that can be dropped.
+func (s *Store) MakeRoom() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.dropLeastUseful()
+	return err
+}
+
+// Hold notes what an image holds in memory. Others count that as soon as it is there.
+func (s *Store) Hold(i *Image, by Saved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.held, i.Saved = by.Bytes(), by
+}
+
+// Settle ends the use of a finished image and drops older ones if it is over the budget.
+func (s *Store) Settle(i *Image) (dropped []string, err error) {
+	if i.Bytes, err = OwnBytes(i.Directory); err != nil {
+		return nil, errors.Join(err, s.Remove(i))
+	}
+	i.Bytes += i.Fresh
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written = i.Bytes
+	i.Bytes += i.held
+	for {
+		used, err := s.Used()
+		used += s.inMemory()
+		if err == nil && (used <= s.MaxBytes || s.owed == 0) {
+			s.peak = max(s.peak, used)
+		}
+		if err == nil && used <= s.MaxBytes {
+			i.inUse, i.taken = false, time.Now()
+			return dropped, nil
+		}
+		if err == nil && s.owed > 0 {
+			s.weighAll()
+			continue
+		}
+		id := ""
+		if err == nil {
+			id, err = s.dropLeastUseful()
+		}
+		if err != nil {
+			err = fmt.Errorf(
+				"%w: with an image of %d bytes it holds %d, allowed are %d, and no older image can be "+
+					"dropped: %w",
+				wire.ErrNoRoom, i.Bytes, used, s.MaxBytes, err)
+			return dropped, errors.Join(err, s.discard(i))
+		}
+		dropped = append(dropped, id)
+	}
+}
+
+var errNoneToDrop = errors.New("all are in use or the first ones of their groups")
+
+// InMemory is at least the number of bytes that images hold outside of the directory. It
+// needs the lock.
+func (s *Store) inMemory() int64 {
+	total := s.owed
+	for _, i := range s.images {
+		total += i.held
+	}
+	return total
+}
+
+// weighAll counts anew what images in memory hold. It needs the lock.
+func (s *Store) weighAll() {
+	for _, i := range s.images {
+		if i.Saved != nil {
+			i.held = i.Saved.Weigh()
+		}
+	}
+	s.owed = 0
+}
+
+// dropLeastUseful needs the lock.
+func (s *Store) dropLeastUseful() (string, error) {
+	i := leastUseful(s.images)
+	if i == nil {
+		return "", errNoneToDrop
+	}
+	s.base = max(s.base, i.usefulness())
+	return i.Id, s.discard(i)
+}
+
+// discard needs the lock.
+func (s *Store) discard(i *Image) error {
+	s.images = slices.DeleteFunc(s.images, func(j *Image) bool { return j == i })
+	i.gone = true
+	for _, j := range s.images {
+		if j.Parent == i {
+			j.follow(i)
+		}
+	}
+	if i.Saved != nil {
+		i.Saved.End()
+		s.owed += i.held - i.Saved.Fixed()
+	}
+	return errors.Join(s.ReleaseFiles(i), os.RemoveAll(i.Directory))
+}
+
+// Use finds an image of a group and keeps it from being dropped until release.
+func (s *Store) Use(group uint64, id string) (*Image, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.images {
+		if i.Id == id && i.group == group && !i.inUse {
+			i.inUse = true
+			return i, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: group %d, image %.64q", wire.ErrImageGone, group, id)
+}
+
+// Restored notes that an image was of use.
+func (s *Store) Restored(i *Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.uses++
+	i.base = s.base
+}
+
+// Release ends a use.
+func (s *Store) Release(i *Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.inUse = false
+}
+
+// Remove drops an image that the caller has in use.
+func (s *Store) Remove(i *Image) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.discard(i)
+}
+
+// RemoveGroup drops all images of a group.
+func (s *Store) RemoveGroup(group uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, i := range slices.Clone(s.images) {
+		if i.group == group {
+			errs = append(errs, s.discard(i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Copies are the processes that images of a group are.
+func (s *Store) Copies(group uint64) (all []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.images {
+		if i.group == group && i.Saved != nil {
+			all = append(all, i.Saved.PIDs()...)
+		}
+	}
+	return all
+}
+
+// RemoveMemory drops the images of a group that its end has taken.
+func (s *Store) RemoveMemory(group uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, i := range slices.Clone(s.images) {
+		if i.group == group && i.Saved != nil && i.Saved.InMemory() {
+			i.Saved = nil
+			errs = append(errs, s.discard(i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// OwnBytes is the number of bytes that a tree takes on a tmpfs, files that have a name
+// elsewhere, too, left out.
+func OwnBytes(directory string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return &fs.PathError{Op: "stat", Path: path, Err: err}
+		}
+		if st.Nlink == 1 {
+			total += st.Blocks * blockSize
+		}
+		return nil
+	})
+	return total, err
+}
+
+// BytesFree is the number of bytes that the file system of a directory has left.
+func BytesFree(directory string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(directory, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: directory, Err: err}
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// BytesUsed is the number of bytes in use on the file system of a directory.
+func BytesUsed(directory string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(directory, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: directory, Err: err}
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, nil
+}

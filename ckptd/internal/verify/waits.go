@@ -1,0 +1,67 @@
+package verify
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/peers/watch"
+)
+
+// A thread that waits with a time-out goes on by itself some time after a restore. Its next wait
+// may be at another place, or with another depth of the stack. Just after the restore it must be
+// where it was.
+
+const (
+	inCall     = "in a call at "
+	timed      = " until a time-out" // the end of the line of such a thread
+	timedMoves = time.Second         // from then on such a thread may be anywhere
+)
+
+// visibleCall describes where a thread waits: the place in the program and the stack. The arguments
+// are left out, since the kernel goes on with an interrupted wait by another call. line is
+// /proc/PID/syscall.
+func visibleCall(pid int, line string) (string, error) {
+	f := strings.Fields(line)
+	if len(f) < 3 {
+		return "", errors.New("it is not in a system call")
+	}
+	text := inCall + f[len(f)-1] + ", stack " + f[len(f)-2]
+	if len(f) == 9 {
+		number, err := strconv.Atoi(f[0])
+		var arguments [6]uint64
+		for i := range arguments {
+			arguments[i], _ = strconv.ParseUint(strings.TrimPrefix(f[1+i], "0x"), 16, 64)
+		}
+		if err == nil && watch.TimesOut(pid, number, arguments) {
+			text += timed
+		}
+	}
+	return text, nil
+}
+
+// SettleTimed prepares two descriptions for a comparison: that of a checkpoint, and that of the
+// group so long after its restore. Both lose the lines about threads that waited with a time-out,
+// once these may have gone on.
+func SettleTimed(want, now []string, after time.Duration) (_, _ []string) {
+	moved := map[string]bool{} // threads, by the beginnings of their lines
+	for _, line := range want {
+		if thread, _, found := strings.Cut(line, inCall); found && strings.HasSuffix(line, timed) &&
+			after > timedMoves {
+			moved[thread] = true
+		}
+	}
+	settle := func(state []string) []string {
+		state = slices.DeleteFunc(slices.Clone(state), func(line string) bool {
+			thread, _, found := strings.Cut(line, inCall)
+			return found && moved[thread]
+		})
+		for i := range state {
+			state[i] = strings.TrimSuffix(state[i], timed)
+		}
+		return state
+	}
+	return settle(want), settle(now)
+}
