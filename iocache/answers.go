@@ -176,7 +176,12 @@ func (s *answerStore) read(id answerID) (Reaction, error) {
 }
 
 // makeRoom spills until there is room for some bytes, and then for as much again as an eighth of
-// the limit, so that it is not to be done again soon.
+// the limit, so that it is not needed again soon.
+//
+// Which answers are spilled is decided by the clock algorithm (Corbato: A Paging Experiment with
+// the Multics System, 1968), which approximates least recently used without a list: a hand goes
+// round the answers. One that was looked up since the hand passed last stays, and loses that mark;
+// another one is spilled. After two rounds all that can be is.
 func (s *answerStore) makeRoom(needed, limit int64) {
 	target := limit - limit/8 - needed
 	for looked := 0; s.store != nil && s.bytes > target && looked < 2*len(s.answers); looked++ {

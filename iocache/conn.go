@@ -6,7 +6,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
 
-// connState is what has become of a connection: a set of flags.
+// connState is what has become of a connection: a set of flags. It decides which inputs reach the
+// peers and what a reaction may say. An input that reaches nobody never becomes an edge, so that
+// executions which differ only in such inputs meet in the same place.
 type connState uint8
 
 const (

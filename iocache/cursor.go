@@ -202,6 +202,8 @@ func (x *Cursor) globalise(r Reaction, in Input) Reaction {
 	return shifted(r, in.Conn)
 }
 
+// move notes that the place in tree i is another one, and that the last input led there. A tree
+// that the cursor had no place in is added.
 func (x *Cursor) move(i int, to NodeID) {
 	if i == len(x.at) {
 		x.at = append(x.at, to)

@@ -39,6 +39,7 @@ func (x *index) insert(hash uint32, number int32) {
 	x.put(slot{hash, number})
 }
 
+// put stores a number in the first free slot after the place of its hash. There is one.
 func (x *index) put(s slot) {
 	last := uint32(len(x.slots) - 1)
 	i := s.hash & last
@@ -48,6 +49,7 @@ func (x *index) put(s slot) {
 	x.slots[i] = s
 }
 
+// grow makes the table twice as large, and stores all numbers anew.
 func (x *index) grow() {
 	old := x.slots
 	x.slots = make([]slot, max(8, 2*len(old)))
@@ -58,8 +60,9 @@ func (x *index) grow() {
 	}
 }
 
-// remove takes out a number that is there. What follows it is put in again, where that leads it: so
-// there is never a gap on the way to a number.
+// remove takes out a number that is there. The numbers after it, up to the next free slot, are
+// stored anew (Knuth: The Art of Computer Programming, volume 3, section 6.4, algorithm R). So
+// there is never a gap on the way to a number, and no marks of what was removed slow lookups down.
 func (x *index) remove(hash uint32, number int32) {
 	last := uint32(len(x.slots) - 1)
 	i := hash & last

@@ -14,8 +14,10 @@ type Mask struct {
 	Pattern *regexp.Regexp
 }
 
-// same reports whether two answers to a request agree, but for what may differ. The node at has one
-// of them, or is where the request was made.
+// same reports whether two answers to a request agree, but for what may differ. The node at has
+// one of them, or is where the request was made. In both answers what a mask matches is replaced
+// by a zero byte before they are compared. As that byte may be in an answer too, the numbers of
+// replacements have to be equal.
 func (t *placeTree) same(at NodeID, want, got Reaction) bool {
 	want.Time, got.Time = Time{}, Time{}
 	if want.Equal(got) {

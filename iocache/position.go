@@ -82,9 +82,13 @@ func (c *Cache) ForgetImages() {
 	c.images.count = 0
 }
 
-// Nearest finds the physical checkpoint from which the fewest inputs lead to v: one serves v if
-// each of its places is above the place of v in that tree, or is it. If there is none, ok is false:
-// the group has to be started anew. What it returns must not be modified.
+// Nearest finds the physical checkpoint from which the fewest inputs lead to v. A checkpoint
+// serves v if each of its places is above the place of v in that tree, or is it. If there is none,
+// ok is false: the group has to be started anew. What Nearest returns must not be modified.
+//
+// It takes time in proportion to the inputs that lead to v, and to the checkpoints on the way. Of
+// two that are equally near it takes the smaller position, so that two runs of the same search
+// restore the same ones.
 func (c *Cache) Nearest(v Position) (at Position, name string, ok bool) {
 	all := c.rank(v)
 	fewest := 0

@@ -89,6 +89,8 @@ func (c *Cache) lookupSend(in *Input, f *found) error {
 	return nil
 }
 
+// recordControl adds the answer to any input but a Send: one edge. With a name the input begins a
+// tree of its own, and so do the connections that the peers have opened in their reaction.
 func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error) {
 	if in.Name != "" {
 		tree, err := c.makeTree(from, in.Name, nil)
@@ -118,6 +120,31 @@ func (c *Cache) recordControl(from NodeID, in Input, r Reaction) (NodeID, error)
 	c.answer(child, from, r, false)
 	return child, nil
 }
+
+// Requests are matched as streams of bytes, so edges by Send are cut where requests end, as in a
+// radix tree. An example: a program has sent "GET a" in one write, and the answer was "200". Then
+// another execution sends "GE", to which there was no answer, and "T b", answered by "404":
+//
+//	before                        after
+//
+//	   |                           |
+//	   | "GET a"                   | "GE" (a place: the group was there)
+//	   |                           |
+//	  200                          o "T " (a branching point: it was never there)
+//	                              / \
+//	                         "a" /   \ "b"
+//	                           200   404
+//
+// The place after "GE" was asked about, so it has a reaction, here an empty one. What was recorded
+// below it is now counted from there: "T a" is answered by what remains of "200" after the answer
+// to "GE". That was not observed from a group that stood at that place. It is unverified until an
+// execution takes that way with the real peers: their answer has to be the remainder, or the two
+// contradict each other (Inconsistency). The node in the middle was never observed at all. It has
+// no reaction, is never given out, and a lookup that ends there is a miss from the place above.
+//
+// A reaction is always counted from the nearest place above, its base. What a longer request was
+// answered has to begin with what its beginning was answered; wherever both are known this is
+// checked.
 
 // walk is how far recordSend has come.
 type walk struct {
@@ -295,9 +322,10 @@ func (c *Cache) makeTree(from NodeID, name string, conns []connState) (NodeID, e
 		conns: c.shareStates(conns)}), nil
 }
 
-// Restore records what a file says was recorded. Where the records so far are those
-// before it in the file, the places are named as they were. An error means that this
-// cannot be the next record, or that there is no room; the cache is as it was before.
+// Restore records what a file says was recorded. If all entries before it in the file were
+// restored, in order, places get the numbers that they had: these numbers are what entries name
+// places by. An error means that this cannot be the next entry, or that there is no room; the
+// cache is as it was before.
 func (c *Cache) Restore(e Entry) error {
 	if e.At < 0 || int(e.At) >= len(c.nodes) || !c.nodes[e.At].answered {
 		return fmt.Errorf("iocache: a record follows place %d, which there is not", e.At)

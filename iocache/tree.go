@@ -74,14 +74,17 @@ func labelOf(in Input) string {
 	return in.Addr
 }
 
+// sendEdge is the edge of requests on a connection that begin with a byte.
 func sendEdge(from NodeID, conn int, first byte) edge {
 	return edge{from: from, kind: Send, conn: int32(conn), first: first}
 }
 
+// hasPrefix reports whether a request begins with a label, without copying either.
 func hasPrefix(data []byte, prefix string) bool {
 	return len(data) >= len(prefix) && string(data[:len(prefix)]) == prefix
 }
 
+// commonPrefix is how many bytes two texts have in common at their beginning.
 func commonPrefix[A, B []byte | string](a A, b B) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -158,6 +161,7 @@ func (t *placeTree) unlink(child NodeID) {
 	*link = t.nodes[child].nextSibling
 }
 
+// children lists the children of a node, the youngest first.
 func (t *placeTree) children(n NodeID) []NodeID {
 	var children []NodeID
 	for child := t.nodes[n].firstChild; child != Root; child = t.nodes[child].nextSibling {
@@ -203,6 +207,7 @@ func (t *placeTree) edgeTo(n NodeID) edge {
 	return edge{from: d.parent, conn: d.conn, kind: d.kind, label: d.label}
 }
 
+// hashOf is the hash of an edge. Equal edges have equal hashes in one cache.
 func (t *placeTree) hashOf(e edge) uint32 {
 	const a, b = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 // any odd numbers whose bits are mixed
 	h := (uint64(uint32(e.from))*a ^ uint64(uint32(e.conn))<<16 ^ uint64(e.kind)<<8 ^ uint64(e.first)) * b
@@ -252,12 +257,15 @@ func (t *placeTree) stepOf(n NodeID) Input {
 	return in
 }
 
+// mustBePlace is for numbers that callers give: they must be those of places that the cache has
+// given out.
 func (t *placeTree) mustBePlace(n NodeID) {
 	if n < 0 || int(n) >= len(t.nodes) || !t.nodes[n].answered {
 		invariant.Failf("iocache: there is no place %d", n)
 	}
 }
 
+// place is what decides which inputs can be given at a node.
 func (t *placeTree) place(n NodeID) place {
 	d := &t.nodes[n]
 	return place{d.kind, t.states[d.conns]}
@@ -281,6 +289,7 @@ func (t *placeTree) Tree(n NodeID) NodeID {
 // Name is that of the connection in whose tree n is; empty in the tree of the group.
 func (t *placeTree) Name(n NodeID) string { return t.nodes[t.Tree(n)].label }
 
+// isTop reports whether a tree begins at n: that of the group, or that of a connection.
 func (t *placeTree) isTop(n NodeID) bool { return n == Root || t.nodes[n].kind == top }
 
 // treeOf finds the tree of a connection of a group that was started at from.

@@ -101,6 +101,7 @@ func AppendEntry(b []byte, e Entry) []byte {
 	return EndFrame(b, content)
 }
 
+// appendTime appends how far time has gone with a Pass.
 func appendTime(b []byte, t model.Time) []byte {
 	flags := uint64(0)
 	if t.Idle {
@@ -115,6 +116,7 @@ func appendTime(b []byte, t model.Time) []byte {
 	return b
 }
 
+// appendBytes appends bytes after their number.
 func appendBytes(b, data []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
 }
@@ -124,7 +126,8 @@ func beginFrame(b []byte) (begun []byte, content int) {
 	return append(b, make([]byte, FrameHeader)...), len(b) + FrameHeader
 }
 
-// EndFrame writes the header of the frame whose content begins there and ends at the end of b.
+// EndFrame writes the header of the frame whose content begins there and ends at the end of b. A
+// content of more than 1 GiB violates an invariant: no reaction comes near that.
 func EndFrame(b []byte, content int) []byte {
 	length := len(b) - content
 	if length > MaxFrame {
@@ -138,6 +141,8 @@ func EndFrame(b []byte, content int) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// checksum is the CRC-32C of the length and the content of a frame. The length is part of it, so
+// that a frame of zeros is not valid.
 func checksum(length, content []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, content)
 }
@@ -155,7 +160,8 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("the file of the I/O cache, at byte %d: %s", e.Offset, e.Problem)
 }
 
-// Reader reads a file of records.
+// Reader reads a file of records. It keeps no more of the file in memory than one record, and
+// never more than is there, whatever a damaged length says.
 type Reader struct {
 	Description string
 	source      io.Reader
@@ -241,7 +247,8 @@ func (r *Reader) frame() ([]byte, error) {
 	return r.content.Bytes(), nil
 }
 
-// DecodeFrame reads a record with its header, and nothing else.
+// DecodeFrame reads a record with its header, and nothing else. It is for records that are kept
+// one by one, such as those that a cache has spilled; false says that it is not what was written.
 func DecodeFrame(frame []byte) (Entry, bool) {
 	if len(frame) < FrameHeader || int(binary.LittleEndian.Uint32(frame)) != len(frame)-FrameHeader ||
 		checksum(frame[:4], frame[FrameHeader:]) != binary.LittleEndian.Uint32(frame[4:]) {
@@ -250,7 +257,9 @@ func DecodeFrame(frame []byte) (Entry, bool) {
 	return decodeEntry(frame[FrameHeader:])
 }
 
-// HasRecord reports whether a whole record begins anywhere in data.
+// HasRecord reports whether a whole record begins anywhere in data. Who finds a record torn asks
+// this of what follows: if more records follow, the file is damaged in the middle, and cutting it
+// off there would lose them.
 func HasRecord(data []byte) bool {
 	for ; len(data) >= FrameHeader; data = data[1:] {
 		length := int64(binary.LittleEndian.Uint32(data))
@@ -269,6 +278,7 @@ func mayBegin(content []byte) bool {
 	return f.question().Input.Kind >= model.Connect && !f.bad
 }
 
+// isEnd reports whether an error of reading says that the file ends.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // fields reads the parts of a record one by one.
@@ -277,6 +287,7 @@ type fields struct {
 	bad  bool
 }
 
+// number reads a number of at most limit; 0 if there is none.
 func (f *fields) number(limit uint64) int {
 	n, length := binary.Uvarint(f.data)
 	if length <= 0 || n > limit {
@@ -287,6 +298,7 @@ func (f *fields) number(limit uint64) int {
 	return int(n)
 }
 
+// bytes reads what appendBytes has written. It shares memory with the record.
 func (f *fields) bytes() []byte {
 	n := f.number(uint64(len(f.data)))
 	if n > len(f.data) {

@@ -61,6 +61,7 @@ func (e Entry) AppendText(b []byte) []byte {
 	return b
 }
 
+// appendTimeText appends how far time has gone with a Pass, in parentheses.
 func appendTimeText(b []byte, t model.Time) []byte {
 	b = append(append(b, " time("...), t.Passed.String()...)
 	if t.Idle {
@@ -86,7 +87,8 @@ func ParseText(line string) (Entry, error) {
 	return e, nil
 }
 
-// textParser reads a line from the left. After the first thing that is wrong it stays there.
+// textParser reads a line from the left. After the first thing that is wrong it stays there, and
+// all that it then reads is zero, so callers need not ask after each step.
 type textParser struct {
 	rest  string
 	wrong bool
@@ -102,12 +104,14 @@ func (p *textParser) take(text string) bool {
 	return false
 }
 
+// expect reads a given text, which has to be there.
 func (p *textParser) expect(text string) {
 	if !p.take(text) {
 		p.wrong = true
 	}
 }
 
+// number reads a number without a sign.
 func (p *textParser) number() int {
 	digits := 0
 	for digits < len(p.rest) && '0' <= p.rest[digits] && p.rest[digits] <= '9' {
@@ -122,6 +126,7 @@ func (p *textParser) number() int {
 	return int(n)
 }
 
+// quoted reads a string in quotation marks. Nil is the empty one, as in entries.
 func (p *textParser) quoted() []byte {
 	quoted, err := strconv.QuotedPrefix(p.rest)
 	if err != nil || p.wrong || quoted[0] != '"' {
@@ -136,6 +141,7 @@ func (p *textParser) quoted() []byte {
 	return []byte(text)
 }
 
+// entry reads a whole line.
 func (p *textParser) entry() (e Entry) {
 	e.At = NodeID(p.number())
 	for kind := model.Connect; kind < model.Kinds; kind++ {
@@ -184,6 +190,7 @@ func (p *textParser) entry() (e Entry) {
 	return e
 }
 
+// time reads what appendTimeText has written, after its first parenthesis.
 func (p *textParser) time() (t model.Time) {
 	t.Passed = p.duration()
 	t.Idle, t.Tie = p.take(" idle"), p.take(" tie")
@@ -208,6 +215,7 @@ func (p *textParser) duration() time.Duration {
 	return d
 }
 
+// deliveries reads what connections received, in the order of the line.
 func (p *textParser) deliveries() (all []model.Delivery) {
 	for len(p.rest) > 1 && '0' <= p.rest[1] && p.rest[1] <= '9' && p.take(" ") {
 		d := model.Delivery{Conn: p.number()}
@@ -224,6 +232,7 @@ func (p *textParser) deliveries() (all []model.Delivery) {
 	return all
 }
 
+// endings reads which peers have ended.
 func (p *textParser) endings() (all []model.Ending) {
 	for p.take(" ended(peer ") {
 		x := model.Ending{Peer: p.number()}
