@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -98,7 +99,7 @@ type Options struct {
 	CheckpointBytes int64
 	// Kept has the answers of the peers in earlier checks, and those of this one are kept there;
 	// nil: none are. A saved run that is gone on with does without.
-	Kept *AnswerFile
+	Kept *saved.AnswerFile
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(Progress)
 
@@ -153,7 +154,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return result, err
 	}
 	if o.Saving != nil {
-		if err := o.Saving.Run.forget(); err != nil {
+		if err := o.Saving.Run.Forget(); err != nil {
 			return nil, err
 		}
 	}
@@ -165,8 +166,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // runIn checks a program in the scope that is asked for.
 func runIn(ctx context.Context, o Options) (*Result, error) {
-	if o.resumes() && o.Saving.Run.saved.Contradiction != "" {
-		o.Scope, o.Audited, o.contradiction = iocache.Group, false, o.Saving.Run.saved.Contradiction
+	if o.resumes() && o.Saving.Run.State().Contradiction != "" {
+		o.Scope, o.Audited, o.contradiction = iocache.Group, false, o.Saving.Run.State().Contradiction
 	}
 	r, err := newRun(ctx, o)
 	if err != nil {
@@ -182,7 +183,7 @@ func runIn(ctx context.Context, o Options) (*Result, error) {
 }
 
 // resumes says whether a saved run is gone on with.
-func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.saved != nil }
+func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.State() != nil }
 
 // The clocks of the program and of its peers start together, also where nothing is said.
 var _ = [1]struct{}{}[sut.DefaultStart-peers.DefaultStart]
@@ -435,7 +436,7 @@ func (r *run) endedBy(reason string) (*Result, error) {
 func (r *run) known() *Result {
 	r.counts.Elapsed = r.elapsed()
 	counts := r.counts
-	counts.add(r.vain)
+	counts.Add(r.vain)
 	result := &Result{Verdict: r.verdict, Counts: counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
 		known := r.peers.Report()

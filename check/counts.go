@@ -1,28 +1,12 @@
 package check
 
 import (
-	"time"
-
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 )
 
 // PeerCounts says how much work with the peers was done.
 type PeerCounts = driver.Counts
 
 // Counts says how much work was done beside the search itself.
-type Counts struct {
-	PeerCounts
-	SelfChecked int // executions that were run twice more, and were the same
-	Audits      int // executions with random orders of the requests, to audit scope connection
-	Compared    int // answers of the peers in them that were known
-	Ahead       int // executions that were under way before the search asked for them
-	InVain      int // executions that it then did not ask for
-	Elapsed     time.Duration
-}
-
-// add adds what an execution has counted.
-func (c *Counts) add(other Counts) {
-	c.PeerCounts.Add(other.PeerCounts)
-	c.Audits += other.Audits
-	c.Compared += other.Compared
-}
+type Counts = saved.Counts

@@ -221,7 +221,7 @@ func (r *run) account(f *result) error {
 	if f == nil {
 		return nil
 	}
-	r.counts.add(f.counts)
+	r.counts.Add(f.counts)
 	if f.checked {
 		r.counts.SelfChecked++
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/fingerprint"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
@@ -54,7 +55,7 @@ func (d *keptPeers) same(description string) error {
 }
 
 // openKept opens the cache that is kept; nil if there is none.
-func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*AnswerFile, error) {
+func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*saved.AnswerFile, error) {
 	file, config := r.Cache, r.Config
 	switch {
 	case file == "":
@@ -72,5 +73,5 @@ func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any
 		return nil, err
 	}
 	failed := func(err error) { say("%v; the check goes on", err) }
-	return OpenAnswerFile(file, string(text), masks, d.same, failed)
+	return saved.OpenAnswerFile(file, string(text), masks, d.same, failed)
 }

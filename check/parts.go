@@ -88,7 +88,7 @@ func (t *part) note(outcome explore.Outcome, f *result) (ends bool) {
 		t.results = append(t.results, f)
 		return f.kept != nil
 	}
-	t.counts.add(f.counts)
+	t.counts.Add(f.counts)
 	if f.checked {
 		t.counts.SelfChecked++
 	}
@@ -143,7 +143,7 @@ func (p *pool) accountAll(t *part) error {
 		}
 	}
 	r := p.run
-	r.counts.add(t.counts)
+	r.counts.Add(t.counts)
 	r.counts.SelfChecked += t.counts.SelfChecked
 	r.counts.Ahead += t.executions
 	for outcome, n := range t.outcomes {
@@ -183,9 +183,9 @@ func (p *parts) room(executors int) bool {
 func (p *parts) inVain(t *part) {
 	delete(p.all, t.Subtree)
 	p.vain.InVain += t.executions
-	p.vain.add(t.counts)
+	p.vain.Add(t.counts)
 	for _, f := range t.results {
-		p.vain.add(f.counts)
+		p.vain.Add(f.counts)
 	}
 }
 

@@ -77,12 +77,12 @@ func (p *pool) wait() error {
 		r.executor.renew()
 	}
 	results := p.parts.rest()
-	r.vain.add(p.parts.vain)
+	r.vain.Add(p.parts.vain)
 	r.counts.InVain += p.parts.vain.InVain
 	for _, j := range p.ahead.rest(p.asked) {
 		r.counts.InVain++
 		if f := j.result; f != nil {
-			r.vain.add(f.counts)
+			r.vain.Add(f.counts)
 			results = append(results, f)
 		}
 	}

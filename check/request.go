@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
@@ -113,7 +114,7 @@ func StartDate(config configs.Config, cache string, now time.Time) time.Time {
 	}
 	if cache != "" {
 		was := &keptPeers{}
-		text, err := DescriptionOf(cache)
+		text, err := saved.DescriptionOf(cache)
 		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
 			if date, err := configs.ParseDate(was.Date, now); err == nil {
 				return date

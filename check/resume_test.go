@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/text"
@@ -36,9 +38,9 @@ func turnsOptions(t testing.TB, args ...string) Options {
 // savingIn saves in a directory, as a new run or going on with the one that is there.
 func savingIn(t *testing.T, dir string, resume bool) *Saving {
 	t.Helper()
-	open := NewSavedRun
+	open := saved.New
 	if resume {
-		open = OpenSavedRun
+		open = saved.Open
 	}
 	run, err := open(dir)
 	if err != nil {
@@ -284,7 +286,12 @@ func TestResumedChosenPeers(t *testing.T) {
 // check.
 func TestUnsaved(t *testing.T) {
 	var said []string
-	s := &saver{Saving: Saving{Run: &SavedRun{path: "x"}, Failed: func(err error) { said = append(said, err.Error()) }}}
+	connected := iocache.Entry{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:80"}}
+	run, err := saved.New(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &saver{Saving: Saving{Run: run, Failed: func(err error) { said = append(said, err.Error()) }}}
 	s.answers = make([]byte, maxUnsaved, maxUnsaved+1<<10) // with room: nothing of it has to be copied, or to be there at all
 	s.record(connected)
 	s.record(connected)

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/fingerprint"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/sut"
 )
 
 // SavedCheck is a saved run together with how it was asked for. It is locked while it is open.
 type SavedCheck struct {
-	run   *SavedRun
+	run   *saved.Run
 	asked *savedRequest
 }
 
@@ -114,7 +115,7 @@ func (a *savedRequest) unchanged(now *savedRequest) error {
 }
 
 // userRuns is where runs are kept: below the user's directory for state.
-func userRuns() (Runs, error) {
+func userRuns() (saved.Runs, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
@@ -123,7 +124,7 @@ func userRuns() (Runs, error) {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return Runs(filepath.Join(state, "tandem", "runs")), nil
+	return saved.Runs(filepath.Join(state, "tandem", "runs")), nil
 }
 
 // noPlaceError says why it is not known where runs are kept.
@@ -159,7 +160,7 @@ func (r Request) saving(say func(format string, a ...any)) (*Saving, error) {
 }
 
 // place is the run in which the check is saved.
-func (r Request) place() (*SavedRun, error) {
+func (r Request) place() (*saved.Run, error) {
 	if r.Resume != nil {
 		return r.Resume.run, nil
 	}
@@ -168,7 +169,7 @@ func (r Request) place() (*SavedRun, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewSavedRun(dir)
+		return saved.New(dir)
 	}
 	runs, err := userRuns()
 	if err != nil {

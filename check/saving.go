@@ -1,12 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
@@ -14,7 +16,7 @@ import (
 
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
 type Saving struct {
-	Run      *SavedRun
+	Run      *saved.Run
 	Interval time.Duration // between saves, while they take less than a twentieth of the time; 0: only when the check is interrupted
 	// Asked says how the check was asked for, in JSON, for SavedRun.Asked. It is called once,
 	// before the first save.
@@ -47,7 +49,7 @@ type saver struct {
 // startSaving goes on with a saved run, if it is one, and saves from now on.
 func (r *run) startSaving(saving Saving) error {
 	s := &saver{Saving: saving, next: time.Now().Add(saving.Interval)}
-	if state := saving.Run.saved; state != nil {
+	if state := saving.Run.State(); state != nil {
 		if err := r.resume(state); err != nil {
 			return err
 		}
@@ -58,10 +60,10 @@ func (r *run) startSaving(saving Saving) error {
 	}
 	switch kept := r.options.Kept; {
 	case kept == nil:
-	case saving.Run.saved != nil:
+	case saving.Run.State() != nil:
 		return keepOn(r.peers, kept, &r.options)
 	default:
-		_, err := kept.read(nil, func(e iocache.Entry) error { s.append(e); return nil })
+		err := kept.Each(func(e iocache.Entry) error { s.append(e); return nil })
 		s.kept = len(s.answers)
 		return err
 	}
@@ -83,7 +85,7 @@ func (s *saver) record(e iocache.Entry) {
 
 // append adds an answer to those that are to be saved. The caller holds mu, or nobody records yet.
 func (s *saver) append(e iocache.Entry) {
-	if len(s.answers) == 0 && s.Run.end == 0 {
+	if len(s.answers) == 0 && !s.Run.HasAnswers() {
 		s.answers = iocache.AppendHeader(nil, "answers of the peers of a saved run")
 	}
 	s.answers = iocache.AppendEntry(s.answers, e)
@@ -91,7 +93,7 @@ func (s *saver) append(e iocache.Entry) {
 
 func (s *saver) fail(err error) {
 	if !s.failed && s.Failed != nil {
-		s.Failed(fmt.Errorf("saving the check in %s: %w", s.Run.path, err))
+		s.Failed(fmt.Errorf("saving the check in %s: %w", s.Run.Path(), err))
 	}
 	s.failed = true
 }
@@ -136,14 +138,14 @@ func (r *run) save() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost {
-		return s.Run.saved != nil
+		return s.Run.State() != nil
 	}
 	if err == nil {
-		err = s.Run.save(state, s.answers[:s.settled])
+		err = s.Run.Save(state, s.answers[:s.settled])
 	}
 	if err != nil {
 		s.fail(err)
-		return s.Run.saved != nil // what was saved before stays
+		return s.Run.State() != nil // what was saved before stays
 	}
 	s.answers, s.kept = s.answers[:copy(s.answers, s.answers[s.settled:])], max(0, s.kept-s.settled)
 	s.settled = 0
@@ -151,14 +153,14 @@ func (r *run) save() bool {
 }
 
 // state is what is saved of the check.
-func (r *run) state(search []byte) *runState {
-	state := &runState{
+func (r *run) state(search []byte) *saved.State {
+	state := &saved.State{
 		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts, Executions: r.search.Verdict().Executions,
-		Limited: r.limited, Contradiction: r.options.contradiction, search: search,
+		Limited: r.limited, Contradiction: r.options.contradiction, Search: search,
 	}
 	state.Counts.Elapsed = r.elapsed()
 	for _, v := range r.violations {
-		state.Violations = append(state.Violations, savedViolation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
+		state.Violations = append(state.Violations, saved.Violation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
 	}
 	if r.peers != nil {
 		state.Reads, state.Blind = r.peers.Known()
@@ -167,11 +169,11 @@ func (r *run) state(search []byte) *runState {
 }
 
 // resume goes on with a saved run.
-func (r *run) resume(s *runState) error {
+func (r *run) resume(s *saved.State) error {
 	if s.Build != r.options.Program.Hash {
 		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has checked so far", r.options.Package)
 	}
-	if err := r.search.Resume(s.search); err != nil {
+	if err := r.search.Resume(s.Search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)
 	}
 	if r.peers != nil {
@@ -194,10 +196,10 @@ func (r *run) resume(s *runState) error {
 }
 
 // resumePeers takes over what was saved of the peers' side.
-func resumePeers(d *driver.Driver, s *runState, o *Options) error {
+func resumePeers(d *driver.Driver, s *saved.State, o *Options) error {
 	if s.CacheBytes > 0 {
 		d.Adopt(driver.RoomyCache(o.Masks), "the search was resumed")
-		if err := o.Saving.Run.recall(d.Cache()); err != nil {
+		if err := o.Saving.Run.Recall(d.Cache()); err != nil {
 			return err
 		}
 		o.limit(d.Cache())
@@ -207,7 +209,7 @@ func resumePeers(d *driver.Driver, s *runState, o *Options) error {
 }
 
 // recall takes a violation over that was kept.
-func (r *run) recall(saved savedViolation) error {
+func (r *run) recall(saved saved.Violation) error {
 	v, err := r.recallViolation(&saved)
 	if err != nil {
 		return err
@@ -225,7 +227,7 @@ func (r *run) recall(saved savedViolation) error {
 }
 
 // recallViolation runs a violation that was kept, for its log.
-func (r *run) recallViolation(saved *savedViolation) (*violation, error) {
+func (r *run) recallViolation(saved *saved.Violation) (*violation, error) {
 	log, err := r.executor.worker.Run(r.violating(saved.Schedule), r.executor.answers())
 	if err != nil {
 		return nil, fmt.Errorf("running a violation that was saved: %w", err)
@@ -256,15 +258,42 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 	}
 	switch {
 	case err != nil:
-		if s.Run.saved != nil { // what was saved last stays
-			result.Saved = s.Run.path
+		if s.Run.State() != nil { // what was saved last stays
+			result.Saved = s.Run.Path()
 		}
 	case (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) && r.save():
-		result.Saved = s.Run.path
+		result.Saved = s.Run.Path()
 	default:
-		if err := s.Run.remove(); err != nil {
+		if err := s.Run.Remove(); err != nil {
 			s.fail(err)
 		}
 	}
 	return result
+}
+
+// keepAnswers has a driver begin with the answers that are kept, and keep others.
+func keepAnswers(d *driver.Driver, k *saved.AnswerFile) {
+	d.Adopt(k.Cache(), "they are kept in "+k.Path())
+	d.OnRecord(k.Record)
+}
+
+// keepOn has a driver, which goes on with the answers of a saved run, keep these and others. The
+// file may have more already: what was answered after the run was last saved.
+func keepOn(d *driver.Driver, k *saved.AnswerFile, o *Options) error {
+	o.limit(k.Cache())
+	d.OnRecord(func(e iocache.Entry) { k.Follow(d.Cache(), e) })
+	// When each answer was recorded: later ones may have cut the ways to earlier ones.
+	asItWas := driver.RoomyCache(o.Masks)
+	return o.Saving.Run.Answers(func(e iocache.Entry) error {
+		err := asItWas.Restore(e)
+		k.Follow(asItWas, e)
+		return err
+	})
+}
+
+// limit sets what a cache may take, and what may differ in its answers.
+func (o *Options) limit(c *iocache.Cache) {
+	const unlessSaid = 1 << 30
+	c.SetMasks(o.Masks)
+	c.Limit(cmp.Or(o.CacheBytes, unlessSaid))
 }

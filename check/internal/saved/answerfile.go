@@ -1,9 +1,8 @@
-package check
+package saved
 
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -146,8 +145,8 @@ func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) erro
 	}
 }
 
-// record keeps an answer.
-func (k *AnswerFile) record(e iocache.Entry) {
+// Record keeps an answer.
+func (k *AnswerFile) Record(e iocache.Entry) {
 	if k.broken {
 		return
 	}
@@ -164,9 +163,9 @@ func (k *AnswerFile) fail(err error) {
 	}
 }
 
-// follow keeps an answer that was recorded in another cache than the one that is kept, unless it
+// Follow keeps an answer that was recorded in another cache than the one that is kept, unless it
 // is there.
-func (k *AnswerFile) follow(other *iocache.Cache, e iocache.Entry) {
+func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 	if k.broken {
 		return
 	}
@@ -175,7 +174,7 @@ func (k *AnswerFile) follow(other *iocache.Cache, e iocache.Entry) {
 	case err != nil:
 		k.fail(fmt.Errorf("the run that goes on has other answers than it: %w", err))
 	case isNew:
-		k.record(here)
+		k.Record(here)
 	}
 }
 
@@ -196,29 +195,14 @@ func (k *AnswerFile) Close() error {
 	return nil
 }
 
-// keepAnswers has a driver begin with the answers that are kept, and keep others.
-func keepAnswers(d *driver.Driver, k *AnswerFile) {
-	d.Adopt(k.cache, "they are kept in "+k.path)
-	d.OnRecord(k.record)
+// Each calls each with the answers in the file, in their order.
+func (k *AnswerFile) Each(each func(iocache.Entry) error) error {
+	_, err := k.read(nil, each)
+	return err
 }
 
-// keepOn has a driver, which goes on with the answers of a saved run, keep these and others. The
-// file may have more already: what was answered after the run was last saved.
-func keepOn(d *driver.Driver, k *AnswerFile, o *Options) error {
-	o.limit(k.cache)
-	d.OnRecord(func(e iocache.Entry) { k.follow(d.Cache(), e) })
-	// When each answer was recorded: later ones may have cut the ways to earlier ones.
-	asItWas := driver.RoomyCache(o.Masks)
-	return o.Saving.Run.answers(func(e iocache.Entry) error {
-		err := asItWas.Restore(e)
-		k.follow(asItWas, e)
-		return err
-	})
-}
+// Cache has the answers of the file.
+func (k *AnswerFile) Cache() *iocache.Cache { return k.cache }
 
-// limit sets what a cache may take, and what may differ in its answers.
-func (o *Options) limit(c *iocache.Cache) {
-	const unlessSaid = 1 << 30
-	c.SetMasks(o.Masks)
-	c.Limit(cmp.Or(o.CacheBytes, unlessSaid))
-}
+// Path is the name of the file.
+func (k *AnswerFile) Path() string { return k.path }

@@ -1,4 +1,4 @@
-package check
+package saved
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 )
 
 // someState is a state whose fields all have a value, with a number to tell it apart.
-func someState(n int) *runState {
-	return &runState{
+func someState(n int) *State {
+	return &State{
 		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{PeerCounts: PeerCounts{Hits: n}, Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
-		Violations: []savedViolation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
-		search:     []byte("state\nof the search\x00"),
+		Violations: []Violation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
+		Search:     []byte("state\nof the search\x00"),
 	}
 }
 
@@ -48,25 +48,25 @@ var (
 func savedTwice(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "runs", "x")
-	r, err := NewSavedRun(dir)
+	r, err := New(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.save(someState(1), answers(true, connected)); err != nil {
+	if err := r.Save(someState(1), answers(true, connected)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.save(someState(2), answers(false, asked)); err != nil {
+	if err := r.Save(someState(2), answers(false, asked)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
 // recalled is the cache of a run that is gone on with.
-func recalled(t *testing.T, r *SavedRun) *iocache.Cache {
+func recalled(t *testing.T, r *Run) *iocache.Cache {
 	t.Helper()
 	c := driver.NewCache()
-	if err := r.recall(c); err != nil {
+	if err := r.Recall(c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -74,27 +74,27 @@ func recalled(t *testing.T, r *SavedRun) *iocache.Cache {
 
 func TestSavedRun(t *testing.T) {
 	dir := savedTwice(t)
-	r, err := OpenSavedRun(dir)
+	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	want := someState(2)
 	want.CacheBytes = int64(len(answers(true, connected, asked)))
-	if diff := cmp.Diff(want, r.saved, cmp.AllowUnexported(runState{})); diff != "" || string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
+	if diff := cmp.Diff(want, r.state, cmp.AllowUnexported(State{})); diff != "" || string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
 		t.Errorf("asked %s, elapsed %v, state (-saved +opened):\n%s", r.Asked(), r.Elapsed(), diff)
 	}
 	known := recalled(t, r)
 	if _, served, _, hit, _ := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
 		t.Errorf("the cache answers %v, hit %v", served, hit)
 	}
-	if _, err := OpenSavedRun(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
 		t.Errorf("opened twice: %v", err)
 	}
-	if _, err := NewSavedRun(dir); err == nil || !strings.Contains(err.Error(), "go on with it (--resume "+dir+")") {
+	if _, err := New(dir); err == nil || !strings.Contains(err.Error(), "go on with it (--resume "+dir+")") {
 		t.Errorf("a new run in the same place: %v", err)
 	}
-	if err := r.remove(); err != nil {
+	if err := r.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -130,19 +130,19 @@ func TestDamagedState(t *testing.T) {
 		write(t, state, data)
 		write(t, filepath.Join(dir, previousFile), previous)
 		write(t, cache, answered)
-		r, err := OpenSavedRun(dir)
+		r, err := Open(dir)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.saved.Executions != 1 || r.end != int64(len(answers(true, connected))) {
-			t.Fatalf("%s: state %d is opened, with %d bytes of answers", name, r.saved.Executions, r.end)
+		if r.state.Executions != 1 || r.end != int64(len(answers(true, connected))) {
+			t.Fatalf("%s: state %d is opened, with %d bytes of answers", name, r.state.Executions, r.end)
 		}
 		r.Close()
 		if again := read(t, cache); len(again) != len(answers(true, connected)) {
 			t.Fatalf("%s: %d bytes of answers are left", name, len(again))
 		}
 		write(t, state, data) // now the only one
-		if _, err := OpenSavedRun(dir); err == nil || !strings.Contains(err.Error(), dir+": state: ") {
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir+": state: ") {
 			t.Fatalf("%s, and there is no previous one: %v", name, err)
 		}
 	}
@@ -166,13 +166,13 @@ func TestDamagedCache(t *testing.T) {
 		dir := savedTwice(t)
 		cache := filepath.Join(dir, cacheFile)
 		write(t, cache, test.damage(read(t, cache)))
-		r, err := OpenSavedRun(dir)
+		r, err := Open(dir)
 		switch {
 		case err != nil && test.state == 0 && strings.Contains(err.Error(), "cache, on which state rests: the file of the I/O cache, at byte "):
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case r.saved.Executions != test.state:
-			t.Errorf("%s: state %d is opened, want %d", name, r.saved.Executions, test.state)
+		case r.state.Executions != test.state:
+			t.Errorf("%s: state %d is opened, want %d", name, r.state.Executions, test.state)
 		default:
 			if got := int64(len(read(t, cache))); got != r.end {
 				t.Errorf("%s: %d bytes of answers, and %d are of the state", name, got, r.end)
@@ -202,7 +202,7 @@ func write(t *testing.T, path string, data []byte) {
 // written with the next.
 func TestNoRoom(t *testing.T) {
 	dir := savedTwice(t)
-	r, err := OpenSavedRun(dir)
+	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,19 +211,19 @@ func TestNoRoom(t *testing.T) {
 	}
 	more := asked
 	more.At = 2
-	if err := r.save(someState(3), answers(false, more)); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+	if err := r.Save(someState(3), answers(false, more)); err == nil || !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("saved on a full disk: %v", err)
 	}
 	r.Close()
-	r, err = OpenSavedRun(dir)
-	if err != nil || r.saved.Executions != 2 {
+	r, err = Open(dir)
+	if err != nil || r.state.Executions != 2 {
 		t.Fatalf("after a full disk: %v", err)
 	}
-	if err := r.save(someState(4), answers(false, more)); err != nil {
+	if err := r.Save(someState(4), answers(false, more)); err != nil {
 		t.Error(err)
 	}
 	r.Close()
-	if r, err = OpenSavedRun(dir); err != nil || r.saved.Executions != 4 || recalled(t, r).Stats().Nodes != 4 {
+	if r, err = Open(dir); err != nil || r.state.Executions != 4 || recalled(t, r).Stats().Nodes != 4 {
 		t.Errorf("after there was room again: %v", err)
 	}
 	r.Close()
@@ -241,11 +241,11 @@ func TestInterruptedSave(t *testing.T) {
 		if err := interrupt(dir); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenSavedRun(dir)
-		if err != nil || r.saved.Executions != 2 {
+		r, err := Open(dir)
+		if err != nil || r.state.Executions != 2 {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := r.save(someState(3), nil); err != nil {
+		if err := r.Save(someState(3), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		r.Close()
@@ -262,7 +262,7 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := used.save(someState(1), nil); err != nil {
+	if err := used.Save(someState(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	defer used.Close()
@@ -294,12 +294,12 @@ func TestRuns(t *testing.T) {
 func TestForeignFiles(t *testing.T) {
 	dir := savedTwice(t)
 	write(t, filepath.Join(dir, "notes"), []byte("mine"))
-	r, err := OpenSavedRun(dir)
+	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.remove(); err != nil {
+	if err := r.Remove(); err != nil {
 		t.Error(err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
@@ -363,28 +363,28 @@ func FuzzState(f *testing.F) {
 // TestForgottenRun: another check can be saved where one was, and nothing of that is left.
 func TestForgottenRun(t *testing.T) {
 	dir := savedTwice(t)
-	r, err := OpenSavedRun(dir)
+	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.forget(); err != nil {
+	if err := r.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenSavedRun(dir); err == nil || r.Asked() != nil || recalled(t, r).Stats().Nodes != 1 {
-		t.Errorf("%v is left, which can be opened: %v", r.saved, err)
+	if _, err := Open(dir); err == nil || r.Asked() != nil || recalled(t, r).Stats().Nodes != 1 {
+		t.Errorf("%v is left, which can be opened: %v", r.state, err)
 	}
-	if err := r.save(someState(3), answers(true, connected)); err != nil {
+	if err := r.Save(someState(3), answers(true, connected)); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
-	again, err := OpenSavedRun(dir)
+	again, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if again.saved.Executions != 3 || again.end != int64(len(answers(true, connected))) {
-		t.Errorf("after another check, state %d with %d bytes of answers", again.saved.Executions, again.end)
+	if again.state.Executions != 3 || again.end != int64(len(answers(true, connected))) {
+		t.Errorf("after another check, state %d with %d bytes of answers", again.state.Executions, again.end)
 	}
 }
 
@@ -392,8 +392,8 @@ func TestForgottenRun(t *testing.T) {
 // was.
 func TestTwoChecksInOneDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	faster, err1 := NewSavedRun(dir)
-	slower, err2 := NewSavedRun(dir)
+	faster, err1 := New(dir)
+	slower, err2 := New(dir)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}

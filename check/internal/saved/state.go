@@ -1,4 +1,4 @@
-package check
+package saved
 
 import (
 	"bytes"
@@ -13,26 +13,26 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// runState is what is needed to go on with a check. As a file it is a line with its
+// State is what is needed to go on with a check. As a file it is a line with its
 // version, a line of JSON with the fields, the state of the search, and the SHA-256 sum
 // of all before it.
-type runState struct {
+type State struct {
 	Asked      json.RawMessage `json:"asked"` // how the check was asked for, in the words of who asked
 	Build      string          `json:"build"` // hash of the program
 	Counts     Counts          `json:"counts"`
 	Executions int             `json:"executions"`
 	Limited    string          `json:"limited,omitempty"`
 	// Contradiction is what ended scope auto: the check has started over in group scope.
-	Contradiction string           `json:"contradiction,omitempty"`
-	Violations    []savedViolation `json:"violations,omitempty"`
-	Reads         []shim.Read      `json:"reads,omitempty"` // of the time and of random numbers, by the peers
-	Blind         []string         `json:"blind,omitempty"` // their processes of which that is not known
-	CacheBytes    int64            `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
-	search        []byte           // explore.Search.Save
+	Contradiction string      `json:"contradiction,omitempty"`
+	Violations    []Violation `json:"violations,omitempty"`
+	Reads         []shim.Read `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Blind         []string    `json:"blind,omitempty"` // their processes of which that is not known
+	CacheBytes    int64       `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
+	Search        []byte      `json:"-"`               // of explore.Search.Save
 }
 
-// savedViolation is a violation that was kept: running its schedule again gives the rest.
-type savedViolation struct {
+// Violation is a violation that was kept: running its schedule again gives the rest.
+type Violation struct {
 	Schedule []model.Action `json:"schedule"`
 	Hits     []bool         `json:"hits,omitempty"`
 	Tests    []string       `json:"tests,omitempty"`
@@ -46,13 +46,13 @@ const (
 	maxState     = 1 << 30 // bytes
 )
 
-func (s *runState) encode() ([]byte, error) {
+func (s *State) encode() ([]byte, error) {
 	fields, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
 	data := fmt.Appendf(nil, "%s%d\n%s\n", stateTitle, stateVersion, fields)
-	data = append(data, s.search...)
+	data = append(data, s.Search...)
 	if len(data) > maxState-sha256.Size {
 		return nil, fmt.Errorf("the state of the search has %d bytes, and at most %d can be saved", len(data), maxState)
 	}
@@ -66,7 +66,7 @@ func seal(data []byte) []byte {
 }
 
 // decodeState reads what encode has written, and nothing else.
-func decodeState(data []byte) (*runState, error) {
+func decodeState(data []byte) (*State, error) {
 	title, rest, found := bytes.Cut(data, []byte("\n"))
 	number, isRun := strings.CutPrefix(string(title), stateTitle)
 	if !found || !isRun {
@@ -83,7 +83,7 @@ func decodeState(data []byte) (*runState, error) {
 		return nil, fmt.Errorf("it is cut off or damaged: its checksum is wrong")
 	}
 	fields, search, _ := bytes.Cut(rest[:len(rest)-sha256.Size], []byte("\n"))
-	s := &runState{}
+	s := &State{}
 	decoder := json.NewDecoder(bytes.NewReader(fields))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(s); err != nil {
@@ -92,7 +92,7 @@ func decodeState(data []byte) (*runState, error) {
 	if s.CacheBytes < 0 || s.Executions < 0 || s.Counts.Elapsed < 0 || s.Counts.Elapsed > maxElapsed {
 		return nil, fmt.Errorf("it is damaged: a count is negative or too large")
 	}
-	s.search = search
+	s.Search = search
 	return s, nil
 }
 

@@ -1,4 +1,6 @@
-package check
+// Package saved keeps what is needed to go on with a check: runs, with the state of the search
+// and the Answers of the peers, and files of answers that several checks share.
+package saved
 
 import (
 	"bufio"
@@ -18,7 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// SavedRun is a directory in which a check is saved, so that it can go on after it was
+// Run is a directory in which a check is saved, so that it can go on after it was
 // interrupted, in whatever way. Its files are
 //
 //	state           what is needed to go on, replaced in one step
@@ -26,13 +28,13 @@ import (
 //	cache           what the peers have answered, appended to
 //
 // The directory is locked while there is a SavedRun of it, which is used by one check.
-type SavedRun struct {
+type Run struct {
 	path  string
 	root  string   // of the runs that are kept, if it is one of these
 	lock  *os.File // the directory; nil until there is one
 	cache *os.File // nil until it is needed
 	end   int64    // of what is saved in the file of the cache
-	saved *runState
+	state *State
 }
 
 // The files of a run.
@@ -43,13 +45,13 @@ const (
 	cacheFile    = "cache"
 )
 
-// NewSavedRun is a run that will be saved in a directory, which is made when there is
+// New is a run that will be saved in a directory, which is made when there is
 // something to save. It is an error if another run is there.
-func NewSavedRun(dir string) (*SavedRun, error) {
+func New(dir string) (*Run, error) {
 	if err := isFree(dir); err != nil {
 		return nil, err
 	}
-	return &SavedRun{path: dir}, nil
+	return &Run{path: dir}, nil
 }
 
 // isFree returns an error if a directory has a saved run.
@@ -62,10 +64,10 @@ func isFree(dir string) error {
 	return nil
 }
 
-// OpenSavedRun opens a saved run, to go on with it. If its state is damaged, that from the
+// Open opens a saved run, to go on with it. If its state is damaged, that from the
 // time before is taken, if there is one.
-func OpenSavedRun(dir string) (*SavedRun, error) {
-	r := &SavedRun{path: dir}
+func Open(dir string) (*Run, error) {
+	r := &Run{path: dir}
 	if err := r.takeLock(); err != nil {
 		return nil, fmt.Errorf("opening the saved run %s: %w", dir, err)
 	}
@@ -80,26 +82,32 @@ func OpenSavedRun(dir string) (*SavedRun, error) {
 }
 
 // Path is the directory.
-func (r *SavedRun) Path() string { return r.path }
+func (r *Run) Path() string { return r.path }
+
+// State is what was saved last; nil of a new run.
+func (r *Run) State() *State { return r.state }
+
+// HasAnswers reports whether the peers' answers were saved, or the header of their file.
+func (r *Run) HasAnswers() bool { return r.end > 0 }
 
 // Asked is how a saved run was asked for; nil for a new one.
-func (r *SavedRun) Asked() []byte {
-	if r.saved == nil {
+func (r *Run) Asked() []byte {
+	if r.state == nil {
 		return nil
 	}
-	return r.saved.Asked
+	return r.state.Asked
 }
 
 // Elapsed is how long a saved run has taken so far.
-func (r *SavedRun) Elapsed() time.Duration {
-	if r.saved == nil {
+func (r *Run) Elapsed() time.Duration {
+	if r.state == nil {
 		return 0
 	}
-	return r.saved.Counts.Elapsed
+	return r.state.Counts.Elapsed
 }
 
 // Close gives the directory free. What was saved stays.
-func (r *SavedRun) Close() {
+func (r *Run) Close() {
 	if r.cache != nil {
 		r.cache.Close()
 	}
@@ -109,8 +117,8 @@ func (r *SavedRun) Close() {
 	r.cache, r.lock = nil, nil
 }
 
-// forget removes what was saved, so that another check can be saved in its place.
-func (r *SavedRun) forget() error {
+// Forget removes what was saved, so that another check can be saved in its place.
+func (r *Run) Forget() error {
 	if r.lock == nil {
 		return nil
 	}
@@ -119,12 +127,12 @@ func (r *SavedRun) forget() error {
 			return fmt.Errorf("starting the saved run %s over: %w", r.path, err)
 		}
 	}
-	r.saved, r.end = nil, 0
+	r.state, r.end = nil, 0
 	return nil
 }
 
-// remove removes what was saved, and the directory if nothing else is in it.
-func (r *SavedRun) remove() error {
+// Remove removes what was saved, and the directory if nothing else is in it.
+func (r *Run) Remove() error {
 	if r.lock == nil {
 		return nil
 	}
@@ -145,7 +153,7 @@ func removeRun(dir string) error {
 }
 
 // takeLock locks the directory for this process.
-func (r *SavedRun) takeLock() error {
+func (r *Run) takeLock() error {
 	dir, err := os.OpenFile(r.path, unix.O_DIRECTORY|os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -163,7 +171,7 @@ func (r *SavedRun) takeLock() error {
 
 // load reads the newest state that is whole, with the answers of the peers that it
 // rests on. What was appended to them since is cut off.
-func (r *SavedRun) load() error {
+func (r *Run) load() error {
 	err := r.loadFrom(stateFile)
 	if err != nil {
 		previousError := r.loadFrom(previousFile)
@@ -183,7 +191,7 @@ func (r *SavedRun) load() error {
 	return nil
 }
 
-func (r *SavedRun) loadFrom(name string) error {
+func (r *Run) loadFrom(name string) error {
 	data, err := readBounded(filepath.Join(r.path, name))
 	if err != nil {
 		return err
@@ -192,11 +200,11 @@ func (r *SavedRun) loadFrom(name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	r.saved, r.end = saved, saved.CacheBytes
+	r.state, r.end = saved, saved.CacheBytes
 	if saved.CacheBytes == 0 {
 		return nil
 	}
-	if err := r.answers(func(iocache.Entry) error { return nil }); err != nil {
+	if err := r.Answers(func(iocache.Entry) error { return nil }); err != nil {
 		return fmt.Errorf("%s, on which %s rests: %w", cacheFile, name, err)
 	}
 	return nil
@@ -215,17 +223,17 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// recall puts the answers of the peers into a cache, which has the rules of the check already:
+// Recall puts the answers of the peers into a cache, which has the rules of the check already:
 // but for these, some would contradict others.
-func (r *SavedRun) recall(into *iocache.Cache) error {
-	if err := r.answers(into.Restore); err != nil {
+func (r *Run) Recall(into *iocache.Cache) error {
+	if err := r.Answers(into.Restore); err != nil {
 		return fmt.Errorf("the saved run %s: %s: %w", r.path, cacheFile, err)
 	}
 	return nil
 }
 
-// answers goes through the answers of the peers, up to the end that is saved.
-func (r *SavedRun) answers(each func(iocache.Entry) error) error {
+// Answers goes through the answers of the peers, up to the end that is saved.
+func (r *Run) Answers(each func(iocache.Entry) error) error {
 	if r.end == 0 {
 		return nil
 	}
@@ -254,16 +262,16 @@ func (r *SavedRun) answers(each func(iocache.Entry) error) error {
 	return nil
 }
 
-func (r *SavedRun) openCache() (err error) {
+func (r *Run) openCache() (err error) {
 	if r.cache == nil {
 		r.cache, err = os.OpenFile(filepath.Join(r.path, cacheFile), os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	return err
 }
 
-// save makes s, and the answers that were recorded since the last save, what is saved.
+// Save makes s, and the answers that were recorded since the last save, what is saved.
 // If it cannot, what was saved before still is.
-func (r *SavedRun) save(s *runState, answers []byte) error {
+func (r *Run) Save(s *State, answers []byte) error {
 	if err := r.create(); err != nil {
 		return err
 	}
@@ -279,12 +287,12 @@ func (r *SavedRun) save(s *runState, answers []byte) error {
 		os.Remove(filepath.Join(r.path, newFile))
 		return err
 	}
-	r.end, r.saved = s.CacheBytes, s
+	r.end, r.state = s.CacheBytes, s
 	return nil
 }
 
 // create makes the directory, if there is none yet.
-func (r *SavedRun) create() error {
+func (r *Run) create() error {
 	if r.lock != nil {
 		return nil
 	}
@@ -305,7 +313,7 @@ func (r *SavedRun) create() error {
 }
 
 // append writes to the file of the cache. What is not saved there yet is overwritten.
-func (r *SavedRun) append(answers []byte) error {
+func (r *Run) append(answers []byte) error {
 	if len(answers) == 0 {
 		return nil
 	}
@@ -320,7 +328,7 @@ func (r *SavedRun) append(answers []byte) error {
 
 // replace puts a new state in place of the one that is there, which becomes the previous one.
 // At every moment one of them is whole.
-func (r *SavedRun) replace(data []byte) error {
+func (r *Run) replace(data []byte) error {
 	in := func(name string) string { return filepath.Join(r.path, name) }
 	f, err := os.OpenFile(in(newFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -349,7 +357,7 @@ type Runs string
 const maxRuns = 20
 
 // New is a run with a name of its own, which begins with name.
-func (root Runs) New(name string) (*SavedRun, error) {
+func (root Runs) New(name string) (*Run, error) {
 	letters := func(r rune) rune {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`/\:*?"'<>|&;$`+"`", r) {
 			return '_'
@@ -358,7 +366,7 @@ func (root Runs) New(name string) (*SavedRun, error) {
 	}
 	name = strings.TrimLeft(strings.Map(letters, name), ".-")
 	id := time.Now().UTC().Format("20060102-150405")
-	r, err := NewSavedRun(filepath.Join(string(root), fmt.Sprintf("%s-%s-%d", name[:min(len(name), 100)], id, os.Getpid())))
+	r, err := New(filepath.Join(string(root), fmt.Sprintf("%s-%s-%d", name[:min(len(name), 100)], id, os.Getpid())))
 	if err == nil {
 		r.root = string(root)
 	}
@@ -367,7 +375,7 @@ func (root Runs) New(name string) (*SavedRun, error) {
 
 // Open opens the run of a name, or that in a directory; where there is no run of the name, the
 // directory of the name is meant.
-func (root Runs) Open(name string) (*SavedRun, error) {
+func (root Runs) Open(name string) (*Run, error) {
 	dir := name
 	if !strings.ContainsRune(name, filepath.Separator) {
 		dir = filepath.Join(string(root), name)
@@ -378,7 +386,7 @@ func (root Runs) Open(name string) (*SavedRun, error) {
 			dir = name
 		}
 	}
-	r, err := OpenSavedRun(dir)
+	r, err := Open(dir)
 	if err == nil && filepath.Dir(dir) == string(root) {
 		r.root = string(root)
 	}
@@ -426,9 +434,9 @@ func keptRuns(root string) []keptRun {
 func prune(root string, limit int) {
 	runs := keptRuns(root)
 	for _, run := range runs[:max(0, len(runs)-limit)] {
-		r := &SavedRun{path: filepath.Join(root, run.name)}
+		r := &Run{path: filepath.Join(root, run.name)}
 		if r.takeLock() == nil {
-			r.remove() // what cannot be removed stays; it is not what the check is about
+			r.Remove() // what cannot be removed stays; it is not what the check is about
 			r.Close()
 		}
 	}
