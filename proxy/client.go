@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -185,6 +186,7 @@ func (c *Client) Start(ctx context.Context, peer int) error {
 	return err
 }
 
+// doAddress carries out a command that has an address, unless that is none.
 func (c *Client) doAddress(ctx context.Context, m protocol.Request) error {
 	if err := m.Address.Check(); err != nil {
 		return fmt.Errorf("%v: %w", m, err)
@@ -292,6 +294,7 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 	}
 }
 
+// receive waits for the next reply, with its descriptor or -1.
 func (c *Client) receive(ctx context.Context) (protocol.Reply, int, error) {
 	buffer := make([]byte, protocol.MaxMessage+1) // one more, to see that a message is too long
 	var n int
@@ -340,4 +343,29 @@ func (c *Client) explain(ctx context.Context, m protocol.Request, err error) err
 	default:
 		return fmt.Errorf("%v: %w", m, err)
 	}
+}
+
+// ReceiveHello waits on the checker's end of the channel, a blocking descriptor, for a
+// freshly started proxy to say that it has started the peers, and returns their pids in
+// the group's pid namespace. The wait is cut at the deadline of ctx, if it has one.
+func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
+	timeout := -1
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = int(max(time.Until(deadline), 0).Milliseconds())
+	}
+	ready, err := sys.Retry(func() (int, error) {
+		return unix.Poll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, timeout)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for the proxy: %w", err)
+	}
+	if ready == 0 {
+		return nil, fmt.Errorf("wait for the proxy to start the peers: %w", context.DeadlineExceeded)
+	}
+	b := make([]byte, protocol.MaxHello)
+	n, err := sys.Retry(func() (int, error) { return unix.Read(channel, b) })
+	if err != nil || n == 0 {
+		return nil, fmt.Errorf("%w before it had started the peers", ErrDied)
+	}
+	return protocol.DecodeHello(b[:n])
 }

@@ -71,6 +71,7 @@ func (v *Visitor) Last() (int, error) {
 	return last, err
 }
 
+// ask sends a message of a kind, and gathers the sockets and the process ID of its answer.
 func (v *Visitor) ask(kind byte) (sockets map[ID]int, last int, err error) {
 	sockets = map[ID]int{}
 	fail := func(err error) (map[ID]int, int, error) {
@@ -154,6 +155,7 @@ func (v *Visitor) SetLast(last int) error {
 		uint32(last)), nil)
 }
 
+// tell sends a message and waits until it is carried out. What says what that is, for errors.
 func (v *Visitor) tell(what string, message []byte, fds []int) error {
 	err := seqpacket.Send(v.socket, message, fds)
 	if err == nil {

@@ -67,6 +67,8 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 	return log, nil
 }
 
+// readEvents reads the records of a log, but for those at its beginning that are the same as in the
+// log before.
 func (l *logReader) readEvents(records []abi.Record, onlyEnd bool) error {
 	known := 0
 	if l.onlyEnd == onlyEnd {
@@ -122,6 +124,7 @@ func placeAfter(events []Event, onlyEnd bool) (p place) {
 	return place{transition: onlyEnd, pending: p.pending || onlyEnd}
 }
 
+// enter goes on to a record.
 func (p *place) enter(e *Event) {
 	switch {
 	case e.begins():

@@ -75,10 +75,12 @@ const (
 type TickKind uint32
 
 const (
-	TickLast   TickKind = abi.TickLast   // nothing else could happen
-	TickEarly  TickKind = abi.TickEarly  // it was picked; see Options
-	TickForced TickKind = abi.TickForced // goroutines could go on, but only went round in loops that wait
-	TickLate   TickKind = abi.TickLate   // no time has passed: what the network has held back arrives
+	TickLast  TickKind = abi.TickLast  // nothing else could happen
+	TickEarly TickKind = abi.TickEarly // it was picked; see Options
+	// Goroutines could go on, but only went round in loops that wait.
+	TickForced TickKind = abi.TickForced
+	// No time has passed: what the network has held back arrives.
+	TickLate   TickKind = abi.TickLate
 	TickWithin TickKind = abi.TickWithin // time has passed for the peers, as a part of the step
 )
 
@@ -112,6 +114,7 @@ func decodeRecord(r *abi.Record, e *Event) {
 	}
 }
 
+// decodeAccess is the access of a data race that a worker has written down.
 func decodeAccess(m *abi.MemoryAccess) MemoryAccess {
 	n := min(m.StackLength, uint64(len(m.Stack)))
 	return MemoryAccess{

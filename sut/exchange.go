@@ -97,6 +97,7 @@ type unsent struct {
 	sent       int              // bytes of the first delivery
 }
 
+// empty reports whether all has been handed over.
 func (u *unsent) empty() bool { return len(u.opened)+len(u.deliveries) == 0 }
 
 const deliveryHeaderSize = int(unsafe.Sizeof(abi.DeliveryHeader{}))

@@ -155,6 +155,7 @@ func guide(sh *abi.Shared, s Schedule) error {
 	return nil
 }
 
+// flag is a truth value as the shared memory has it.
 func flag(b bool) uint32 {
 	if b {
 		return 1
@@ -178,6 +179,7 @@ func (w *Worker) finish() (*Log, error) {
 // of the log before, and how many events, from the first on, are those of the log before.
 func (w *Worker) LastLog() (number, same int) { return w.reader.number, w.reader.same }
 
+// log reads the log of the last execution, and takes what the program has printed.
 func (w *Worker) log() (*Log, error) {
 	l, err := w.reader.read(w.process.Shared)
 	if err != nil {

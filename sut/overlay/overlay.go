@@ -77,8 +77,8 @@ func addInterface(files map[string][]byte, pkg string) error {
 }
 
 // Unexported returns a source file with another package clause, in which all exported names begin
-// with a small letter: packages runtime and syscall are to export nothing that the program under test
-// could come to depend on. A name in capitals only becomes one in small letters only. The file may
+// with a small letter. Packages runtime and syscall are to export nothing that the program under
+// test could come to depend on. A name of capitals becomes one of small letters. The file may
 // import nothing, so that all exported names are its own.
 func Unexported(text []byte, pkg string) ([]byte, error) {
 	files := token.NewFileSet()

@@ -49,7 +49,9 @@ const (
 	if err != nil || string(got) != want {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, want)
 	}
-	for what, text := range map[string]string{"an import": "package p\n\nimport \"os\"\n", "no Go": "package"} {
+	for what, text := range map[string]string{
+		"an import": "package p\n\nimport \"os\"\n", "no Go": "package",
+	} {
 		if _, err := Unexported([]byte(text), "runtime"); err == nil {
 			t.Errorf("a file with %s is taken", what)
 		}
@@ -64,7 +66,9 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"runtime/tandem_shared.go", "syscall/tandem_environment.go", "runtime/tandem_amd64.s"} {
+	for _, name := range []string{
+		"runtime/tandem_shared.go", "syscall/tandem_environment.go", "runtime/tandem_amd64.s",
+	} {
 		if files[name] == nil {
 			t.Errorf("%s is missing", name)
 		}

@@ -108,6 +108,7 @@ func pathText(path string) string {
 	return text
 }
 
+// parsePath reads what pathText writes.
 func parsePath(text string) (string, error) {
 	path := text
 	if strings.HasPrefix(text, `"`) {
@@ -161,6 +162,7 @@ func ParseAddress(text string) (Address, error) {
 	return a, a.Check()
 }
 
+// parse reads one side of an address.
 func (a *Address) parse(text string, at *netip.AddrPort, path *string) (err error) {
 	if a.Network.IsUnix() {
 		*path, err = parsePath(text)
@@ -193,6 +195,7 @@ func (a Address) Check() error {
 	return nil
 }
 
+// isNetwork reports whether a word names a network.
 func isNetwork(name string) bool {
 	n, _ := networkOf(name)
 	return n < NetworkCount
@@ -234,6 +237,7 @@ func (a Address) Own() Address {
 	return a
 }
 
+// unmapped is an address with IPv4 as such, and not mapped into IPv6.
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
 // addressSize is how many bytes an address takes in a message, beside its path: network, flags,

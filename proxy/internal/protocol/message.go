@@ -106,6 +106,7 @@ type Reply struct {
 	Address  Address
 }
 
+// encode writes a message: its header, and an address if there is one.
 func encode(op uint8, words [3]uint32, address Address) []byte {
 	b := binary.BigEndian.AppendUint16(make([]byte, 0, MaxMessage), magic)
 	b = append(b, version, op)
@@ -118,6 +119,7 @@ func encode(op uint8, words [3]uint32, address Address) []byte {
 	return address.appendTo(b)
 }
 
+// decode reads what encode has written.
 func decode(b []byte) (op uint8, words [3]uint32, address Address, err error) {
 	if len(b) < headerSize || len(b) > MaxMessage {
 		return 0, words, address, fmt.Errorf("a message of %d bytes, not %d to %d", len(b), headerSize,

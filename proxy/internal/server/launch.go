@@ -117,6 +117,7 @@ func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 // as what is started by those that do.
 func (l *launcher) reserve() error { return setLastGiven(pidOf(len(l.config.Peers)) - 1) }
 
+// start starts a peer, with the process ID that is its own.
 func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
 	pid, err := l.execute(i, p)

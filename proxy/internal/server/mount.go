@@ -48,6 +48,7 @@ func enter(c protocol.Config) error {
 	return fmt.Errorf("execute %s inside the group: %w", c.Executable, err)
 }
 
+// mount is mount(2) with an error that says what it was about.
 func mount(source, target, kind string, flags uintptr) error {
 	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
 		return fmt.Errorf("mount %q on %s: %w", source, target, err)

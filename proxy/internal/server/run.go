@@ -68,6 +68,7 @@ func reportError(err error) error {
 	return nil
 }
 
+// serve is the second stage: it starts the peers, says so, and serves.
 func serve(config protocol.Config) error {
 	l, peers, err := launch(config)
 	if err != nil {
@@ -122,6 +123,7 @@ func readAll(file string, limit int) ([]byte, error) {
 	}
 }
 
+// sendHello sends the first message.
 func sendHello(h protocol.Hello) error {
 	b, err := protocol.EncodeHello(h)
 	if err != nil {

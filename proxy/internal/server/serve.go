@@ -69,6 +69,7 @@ func (s *Server) Serve() error {
 	}
 }
 
+// send answers a command, with a descriptor unless that is -1.
 func (s *Server) send(r protocol.Reply, fd int) error {
 	var given []int
 	if fd >= 0 {
@@ -155,6 +156,7 @@ func (s *Server) create(id protocol.ID, of protocol.Address) (int, protocol.Repl
 	return fd, protocol.Reply{}
 }
 
+// connect connects a socket and waits for the outcome. A socket of TCP or UDP is bound before.
 func (s *Server) connect(id protocol.ID, fd int, to protocol.Address) protocol.Reply {
 	if !to.Network.IsUnix() {
 		if err := bindLocalPort(fd, id); err != nil {
@@ -238,6 +240,7 @@ func bind(fd int, id protocol.ID, at protocol.Address) error {
 	return unix.Listen(fd, unix.SOMAXCONN)
 }
 
+// accept waits for a connection and gives it an ID.
 func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 	if _, exists := s.sockets[newID]; exists {
 		return protocol.Reply{Refusal: protocol.RefusedDuplicateID}, -1

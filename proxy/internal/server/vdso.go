@@ -43,12 +43,14 @@ func letGo(pid int, p protocol.Command) error {
 	return nil
 }
 
+// check notes the first error.
 func (t *tracee) check(what string, err error) {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("prepare process %d: %s: %w", t.pid, what, err)
 	}
 }
 
+// peek reads the memory of the process.
 func (t *tracee) peek(at uintptr, n int) []byte {
 	b := make([]byte, n)
 	if t.err == nil {
@@ -58,6 +60,7 @@ func (t *tracee) peek(at uintptr, n int) []byte {
 	return b
 }
 
+// poke writes to the memory of the process.
 func (t *tracee) poke(at uintptr, b []byte) {
 	if t.err == nil {
 		_, err := unix.PtracePokeData(t.pid, at, b)
@@ -65,6 +68,7 @@ func (t *tracee) poke(at uintptr, b []byte) {
 	}
 }
 
+// word reads 8 bytes of the memory of the process.
 func (t *tracee) word(at uintptr) uint64 { return binary.NativeEndian.Uint64(t.peek(at, 8)) }
 
 // call makes the program do a system call.

@@ -37,6 +37,7 @@ func (s *Server) receiveVisitor(socket int) error {
 	}
 }
 
+// obey carries out one message of a visit. It takes over the descriptors, or closes them.
 func (s *Server) obey(socket int, m protocol.VisitMessage) error {
 	switch {
 	case m.Kind == protocol.VisitLook:
@@ -101,6 +102,7 @@ func giveAfter(last int) error {
 	return setLastGiven(last)
 }
 
+// show sends all sockets, in as many messages as they need.
 func (s *Server) show(socket int) error {
 	message, fds := []byte{protocol.VisitSockets}, []int(nil)
 	for id, fd := range s.sockets {

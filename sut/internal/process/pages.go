@@ -33,6 +33,7 @@ type pageTable struct {
 	faults  uint64 // page faults of the worker at the last scan
 }
 
+// newPageTable is the table of a process of which nothing was saved yet.
 func newPageTable(pid int, s *abi.Shared) *pageTable {
 	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{}}
 }
@@ -147,6 +148,7 @@ func (t *pageTable) look(see func(m mapping, page, entry uint64) error) error {
 	return nil
 }
 
+// lookAt shows every page of a mapping to a function. The page map has 8 bytes for each page.
 func lookAt(pagemap io.ReaderAt, m mapping, see func(m mapping, page, entry uint64) error) error {
 	const batch = 1 << 13
 	var entries [8 * batch]byte
@@ -165,13 +167,18 @@ func lookAt(pagemap io.ReaderAt, m mapping, see func(m mapping, page, entry uint
 	return nil
 }
 
+// writableMappings lists the mappings that a process does not share and can write.
 func writableMappings(pid int) ([]mapping, error) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, fmt.Errorf("reading the worker's mappings: %w", err)
 	}
 	defer file.Close()
-	var list []mapping
+	return readMappings(file)
+}
+
+// readMappings reads lines of /proc/PID/maps: addresses, permissions, offset, device, inode, path.
+func readMappings(file io.Reader) (list []mapping, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())

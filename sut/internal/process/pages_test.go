@@ -1,8 +1,12 @@
 package process
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,4 +69,77 @@ func putBack(regions []abi.Region) map[uint64]uint64 {
 		}
 	}
 	return pages
+}
+
+// FuzzMappings reads lists of mappings that no kernel writes.
+func FuzzMappings(f *testing.F) {
+	f.Add("00400000-0040b000 rw-p 0000b000 fe:00 1835 /bin/cat\n7ffd1000-7ffd2000 rw-p 0 00:00 0\n")
+	f.Add("c000000000-c000400000 r--p 00000000 00:00 0\n")
+	f.Add("x-y rw-p 0 0 0")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := readMappings(strings.NewReader(text))
+		if err == nil && len(list) > strings.Count(text, "rw-p") {
+			t.Errorf("%d mappings in %q", len(list), text)
+		}
+	})
+}
+
+func TestMappings(t *testing.T) {
+	got, err := readMappings(strings.NewReader("00400000-0040b000 rw-p 0000b000 fe:00 1835 /bin/cat\n" +
+		"0040b000-0040c000 r-xp 0000b000 fe:00 1835 /bin/cat\n7ffd1000-7ffd2000 rw-p 00000000 00:00 0 " +
+		"[stack]\n"))
+	want := []mapping{{0x400000, 0x40b000, true}, {0x7ffd1000, 0x7ffd2000, false}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if _, err := readMappings(strings.NewReader("what rw-p 0 0 0")); err == nil {
+		t.Error("a mapping without addresses is taken")
+	}
+}
+
+// TestScan: pages that a process has written, and nobody shares, are found in its page map.
+func TestScan(t *testing.T) {
+	pagemap := make([]byte, 8*6)
+	for page, entry := range map[int]uint64{
+		1: pagePresent | pageExclusive, 2: pagePresent, 3: pageSwapped,
+		4: pagePresent | pageExclusive | pageOfFile,
+	} {
+		binary.LittleEndian.PutUint64(pagemap[8*page:], entry)
+	}
+	seen := map[uint64]uint64{}
+	see := func(_ mapping, page, entry uint64) error {
+		seen[page/pageSize] = entry
+		return nil
+	}
+	if err := lookAt(bytes.NewReader(pagemap), mapping{from: pageSize, to: 5 * pageSize}, see); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 4 || seen[1] != pagePresent|pageExclusive || seen[3] != pageSwapped {
+		t.Errorf("%#x", seen)
+	}
+	if err := lookAt(bytes.NewReader(pagemap), mapping{to: 7 * pageSize}, see); err == nil {
+		t.Error("a page map that is too short is read to its end")
+	}
+	failed := errors.New("failed")
+	fail := func(mapping, uint64, uint64) error { return failed }
+	if err := lookAt(bytes.NewReader(pagemap), mapping{to: pageSize}, fail); err != failed {
+		t.Errorf("error %v, want that of the function", err)
+	}
+}
+
+// TestFill: a snapshot in too many pieces is refused, unless pages between them can fill the gaps.
+func TestFill(t *testing.T) {
+	s := new(abi.Shared)
+	table := newPageTable(0, s)
+	apart, parallel := map[uint64]uint64{}, map[uint64]uint64{}
+	for i := uint64(1); i <= abi.MaxRegions+1; i++ {
+		apart[2*i*pageSize] = 0
+		parallel[2*i*pageSize] = 1<<30 + 2*i*pageSize
+	}
+	if err := table.fill(apart); err == nil {
+		t.Error("more pieces than there can be are taken")
+	}
+	if err := table.fill(parallel); err != nil || s.Regions != 1 {
+		t.Errorf("%d regions, error %v", s.Regions, err)
+	}
 }

@@ -32,6 +32,7 @@ func (p *pipes) open() (commands, answers *os.File, err error) {
 	return commands, answers, nil
 }
 
+// close closes the checker's ends.
 func (p *pipes) close() {
 	for _, f := range []*os.File{p.commands, p.answers} {
 		if f != nil {

@@ -155,6 +155,7 @@ func (p *Process) Close() {
 	p.release()
 }
 
+// release frees what the checker holds of a process that has ended or was never started.
 func (p *Process) release() {
 	p.pipes.close()
 	for _, f := range []*os.File{p.stdout, p.stderr} {

@@ -130,6 +130,8 @@ var atomicTypes = map[string]struct{ operand, suffix, delta, mask, size string }
 	"uintptr": {"uintptr", "uintptr", "uintptr", "uintptr", "8"},
 }
 
+// atomicBody is the body of a function of sync/atomic that has none; empty if it gets one
+// elsewhere.
 func atomicBody(f *ast.FuncDecl) string {
 	name := f.Name.Name
 	pointer, ok := f.Type.Params.List[0].Type.(*ast.StarExpr).X.(*ast.Ident)

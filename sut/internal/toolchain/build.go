@@ -209,6 +209,7 @@ func (p listedPackage) mayUseCgo() bool {
 	})
 }
 
+// runList runs go list, with one more variable in its environment.
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
 	args := []string{"list", "-deps", "-e",
 		"-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
@@ -232,6 +233,8 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 	return packages, nil
 }
 
+// decodeList reads what go list prints: one JSON object after the other. The first error that a
+// package has is that of the whole.
 func decodeList(out []byte) (packages []listedPackage, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
@@ -299,6 +302,7 @@ func unmatched(packages []listedPackage, patterns []string, special ...string) (
 // is a part of the operations that it offers, even where it is in the main module.
 const annotations = "github.com/tandem-mc/tandem"
 
+// matchesAny reports whether a path is one of the patterns, PATH or PATH/....
 func matchesAny(patterns []string, path string) bool {
 	for _, p := range patterns {
 		base, tree := strings.CutSuffix(p, "/...")
@@ -309,6 +313,7 @@ func matchesAny(patterns []string, path string) bool {
 	return false
 }
 
+// command is a run of the patched go command in a directory, for linux/amd64 and without cgo.
 func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", "go"), args...)
 	cmd.Dir = dir
@@ -324,6 +329,7 @@ func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *ex
 	return cmd
 }
 
+// goCommand runs the patched go command and returns what it prints.
 func (t *Toolchain) goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	out, err := t.command(ctx, dir, args...).Output()
 	return out, commandError(err)

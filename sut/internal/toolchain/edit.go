@@ -21,6 +21,7 @@ type source struct {
 	edits []replacement
 }
 
+// replacement puts a text in the place of some bytes of a file.
 type replacement struct {
 	from, to int
 	text     string
@@ -36,6 +37,7 @@ func (e *anchorError) Error() string {
 	return fmt.Sprintf("%s: anchor %q found %d times instead of once", e.path, e.anchor, e.found)
 }
 
+// parseSource begins the edit of a file. Assembly is not parsed.
 func parseSource(path string, text []byte) (*source, error) {
 	s := &source{path: path, text: text, files: token.NewFileSet()}
 	if !strings.HasSuffix(path, ".go") {
@@ -49,6 +51,7 @@ func parseSource(path string, text []byte) (*source, error) {
 	return s, nil
 }
 
+// offset is where a position is in the text.
 func (s *source) offset(p token.Pos) int { return s.files.Position(p).Offset }
 
 // function finds a function by name, or a method by Type.Name.
@@ -65,6 +68,7 @@ func (s *source) function(name string) (*ast.FuncDecl, error) {
 	return found[0], nil
 }
 
+// functionName is the name of a function, or Type.Name of a method.
 func functionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -79,6 +83,7 @@ func functionName(f *ast.FuncDecl) string {
 	return ""
 }
 
+// replace notes an edit: the bytes from one offset to another become a text.
 func (s *source) replace(from, to int, text string) {
 	s.edits = append(s.edits, replacement{from, to, text})
 }

@@ -19,6 +19,7 @@ type editor struct {
 	err error
 }
 
+// do notes the first error.
 func (e *editor) do(err error) {
 	if e.err == nil {
 		e.err = err
@@ -38,6 +39,7 @@ func (e *editor) point(function string, op int, object, state string) {
 	e.enter(function, pointCall(op, object, state))
 }
 
+// pointCall is a statement at which the running goroutine stops before an operation.
 func pointCall(op int, object, state string) string {
 	return fmt.Sprintf("tandemPoint(%d, unsafe.Pointer(%s), unsafe.Pointer(%s))", op, object, state)
 }
@@ -352,6 +354,7 @@ func editScheduler(e *editor) {
 	e.enter("newm", `if tandem.serving { tandemNewThread() }`)
 }
 
+// editRandom has random numbers follow from the place of the goroutine that draws them.
 func editRandom(e *editor) {
 	e.enter("rand", "if tandemControlled() { return tandemDraw(streamRand) }")
 	e.enter("cheaprand", "if tandemControlled() { return uint32(tandemDraw(streamCheap)) }")
@@ -382,6 +385,7 @@ func editMap(e *editor) {
 	e.swap("", "import (\n", "import (\n\t\"unsafe\"\n")
 }
 
+// editSyscalls has the functions that all system calls go through ask the checker first.
 func editSyscalls(e *editor) {
 	const hook = "if r, e, ok := tandemSyscall(trap, a1, a2, a3, %s); ok { return r, 0, e }"
 	e.enter("Syscall", fmt.Sprintf(hook, "0, 0, 0"))

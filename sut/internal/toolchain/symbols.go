@@ -22,6 +22,7 @@ type Position struct {
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
+// readSymbols reads the table of functions and lines of an executable.
 func readSymbols(path string) (*symbols, error) {
 	f, err := elf.Open(path)
 	if err != nil {

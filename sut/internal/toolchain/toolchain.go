@@ -90,6 +90,7 @@ func forgetUnused(cache string) {
 	}
 }
 
+// isSupported reports whether a release is one of the supported ones, or of their later versions.
 func isSupported(version string) bool {
 	for _, s := range supported {
 		if version == s || strings.HasPrefix(version, s+".") || strings.HasPrefix(version, s+"rc") {
@@ -99,6 +100,7 @@ func isSupported(version string) bool {
 	return false
 }
 
+// goEnvironment asks the user's go command for variables.
 func goEnvironment(ctx context.Context, dir string, names ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"env"}, names...)...)
 	cmd.Dir = dir
@@ -258,6 +260,7 @@ func linkTree(from, to string) error {
 	})
 }
 
+// copyFile copies a file with its permissions; there must be none at to.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
