@@ -13,7 +13,7 @@ import (
 type Event struct {
 	Kind      EventKind
 	Operation Operation
-	Access    model.AccessKind // Accessed, Pending; Stepped: see Settled
+	Access    model.AccessKind // Accessed, Pending; Stepped: see SingleAccess
 	// Accessed: the wait conditions that held before; Stepped, Pending: those needed.
 	Ready uint8
 	// Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1
@@ -28,9 +28,9 @@ type Event struct {
 	PC     uint64 // where the operation was called
 }
 
-// Settled reports whether an event begins a transition that is its operation and nothing else,
+// SingleAccess reports whether an event begins a transition that is its operation and nothing else,
 // whatever was executed before: it makes one access, to the object that it makes it to now.
-func (e *Event) Settled() bool { return e.Kind == Stepped && e.Access == abi.StepSettled }
+func (e *Event) SingleAccess() bool { return e.Kind == Stepped && e.Access == abi.StepSingleAccess }
 
 // Forced reports whether an event is that the program ends, or time passes, though goroutines could
 // go on, since they only look again and again.

@@ -254,13 +254,13 @@ func runOperation(t *testing.T, program *sut.Program, o sut.Options) *sut.Log {
 	return log
 }
 
-// TestSettled: a transition that is settled is an operation and nothing else, whatever comes after
-// it; and where a package does more in one call, it is not.
-func TestSettled(t *testing.T) {
+// TestSingleAccess: a transition of a single access is an operation and nothing else, whatever
+// comes after it; and where a package does more in one call, it is not.
+func TestSingleAccess(t *testing.T) {
 	for _, races := range [][]string{nil, {sut.RacesMain}} {
 		program := buildOperations(t, races...)
 		_, rows := readOperations(t)
-		settled := map[string]bool{}
+		single := map[string]bool{}
 		for _, row := range rows {
 			if row.treatment == "refused" {
 				continue
@@ -269,7 +269,7 @@ func TestSettled(t *testing.T) {
 			if log.Outcome != sut.Completed {
 				t.Errorf("%s: %v: %s%s", row.name, log.Outcome, log.Message, log.Stderr)
 			}
-			settled[row.name] = settledAfterAddition(t, row.name, log.Events)
+			single[row.name] = singleAccessAfterAddition(t, row.name, log.Events)
 		}
 		for name, want := range map[string]bool{
 			"sync.Mutex.Lock": true, "sync.RWMutex.Lock": true, "sync.WaitGroup.Add": false,
@@ -278,16 +278,16 @@ func TestSettled(t *testing.T) {
 			"sync/atomic.Value.Swap": false, "sync.Map.Load": false,
 			"chan send": false, "sync.Cond.Wait": false, "time.Sleep": false,
 		} {
-			if settled[name] != want {
-				t.Errorf("%s: settled: %v, want %v", name, settled[name], want)
+			if single[name] != want {
+				t.Errorf("%s: single: %v, want %v", name, single[name], want)
 			}
 		}
 	}
 }
 
-// settledAfterAddition reports whether the first transition is settled that main begins after the
-// addition, which is. It has an error if one that is settled goes on.
-func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settled bool) {
+// singleAccessAfterAddition reports whether the first transition is single that main begins after
+// the addition, which is. It has an error if one that is single goes on.
+func singleAccessAfterAddition(t *testing.T, name string, events []sut.Event) (single bool) {
 	t.Helper()
 	step, accesses, marks := sut.Event{}, 0, 0
 	after := -1 // how many transitions of main have begun since the addition
@@ -301,13 +301,13 @@ func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settle
 			case e.Operation == sut.Yield:
 				marks++
 			case marks == 1 && e.Operation != sut.Resume:
-				if after++; after == 0 && !e.Settled() {
-					t.Errorf("%s: the addition before it is not settled", name)
+				if after++; after == 0 && !e.SingleAccess() {
+					t.Errorf("%s: the addition before it is not single", name)
 				} else if after == 1 {
-					settled = e.Settled()
+					single = e.SingleAccess()
 				}
 			}
-		case e.Kind == sut.Accessed && step.Settled():
+		case e.Kind == sut.Accessed && step.SingleAccess():
 			if accesses++; accesses > 1 && e.Access != model.Commute {
 				t.Errorf("%s: %v goes on with %v", name, step.Operation, e.Operation)
 			}
@@ -316,7 +316,7 @@ func settledAfterAddition(t *testing.T, name string, events []sut.Event) (settle
 	if after < 0 {
 		t.Errorf("%s: there is no addition", name)
 	}
-	return settled
+	return single
 }
 
 // loggedBetweenMarks lists the operations that the main goroutine performs between

@@ -167,7 +167,7 @@ func (t *Translator) event(e *sut.Event, i int) {
 	case sut.Stepped:
 		x := t.begin(i)
 		x.Action, x.Choices = e.Action(), int(e.Choices)
-		x.Barrier, x.Forced, x.SingleAccess = e.Operation == sut.Exit, e.Forced(), e.Settled()
+		x.Barrier, x.Forced, x.SingleAccess = e.Operation == sut.Exit, e.Forced(), e.SingleAccess()
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.TicksWithin() {

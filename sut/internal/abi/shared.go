@@ -109,7 +109,7 @@ type SharedAccess struct {
 // Kinds of records.
 const (
 	// A transition begins: a goroutine; b, ready its need; number choice | choices<<16, flag
-	// stepSettled.
+	// stepSingleAccess.
 	RecordStep = 1 + iota
 	// A object, flag access kind, ready the wait conditions that held before, number delta, b
 	// counter before.
@@ -137,7 +137,7 @@ const (
 
 // Flags of a transition.
 const (
-	StepSettled = 1 // it is one operation, which accesses one object, wherever it is executed
+	StepSingleAccess = 1 // it is one operation, which accesses one object, wherever it is executed
 	// The program ends though goroutines can go on, since they only look again and again.
 	StepForced = 2
 )

@@ -336,7 +336,7 @@ func editScheduler(e *editor) {
 	e.enter("goexit0", "tandemGone(gp)")
 	e.enter("ready", "tandemWoken(gp)")
 	e.point("Gosched", abi.OpYield, "nil", "nil")
-	e.enter("procPin", "tandemSettle()")
+	e.enter("procPin", "tandemEndSingleAccess()")
 	e.before("main", "fn := main_main", "tandemServe()")
 	e.before("main", "exitHooksRun := false", "tandemBeforeExit(0)")
 	e.enter("os_beforeExit", "tandemBeforeExit(exitCode)")

@@ -22,22 +22,23 @@ type tandemG struct {
 	sealed    bool // the pending operation is sealed: others do not get in before it
 	hidden    bool // nobody can notice it
 	// An open package performs it, and it is not one of several operations in one call.
-	direct     bool
-	settled    bool  // its transition is an operation and nothing else: see tandemSettles
-	background bool  // started by package initialisation
-	raw        int8  // how deep it is in functions that must not wait for a socket
-	origin     uint8 // class of the caller of the go statement
-	choices    uint32
-	choice     uint32
-	faults     uint32  // the set of those that can happen; of a pending opShort 1 if it is a write
-	object     uintptr // what the operation is on
-	state      uintptr // where its readiness can be read
-	delta      int32   // what an opAdd adds
-	width      uint8   // in bytes, of what a pending CompareAndSwap compares; 0: it is none
-	expected   uint64  // with this
-	caller     uintptr // program counter of the operation's caller
-	open       uintptr // the same in the nearest package that is not sealed
-	frame      uintptr
+	direct       bool
+	singleAccess bool  // its transition is an operation and nothing else: see tandemIsSingleAccess
+	background   bool  // started by package initialisation
+	raw          int8  // how deep it is in functions that must not wait for a socket
+	origin       uint8 // class of the caller of the go statement
+	choices      uint32
+	choice       uint32
+	// The set of those that can happen; of a pending opShort 1 if it is a write.
+	faults   uint32
+	object   uintptr // what the operation is on
+	state    uintptr // where its readiness can be read
+	delta    int32   // what an opAdd adds
+	width    uint8   // in bytes, of what a pending CompareAndSwap compares; 0: it is none
+	expected uint64  // with this
+	caller   uintptr // program counter of the operation's caller
+	open     uintptr // the same in the nearest package that is not sealed
+	frame    uintptr
 	// Slot of the call of a sealed package that the last operation was in, tandemNoCall, or 0.
 	call      uintptr
 	ncalls    int
@@ -164,15 +165,15 @@ func tandemConsider() {
 		return
 	}
 	t.begun = 0
-	settled := t.settled
-	t.settled = false
+	singleAccess := t.singleAccess
+	t.singleAccess = false
 	if gp.m.locks != 0 { // pinned: it cannot be preempted here, whoever it is
 		t.guarded = false
 		tandemNoteEffect(t)
 		tandemLogOperation(t)
 		return
 	}
-	t.sealed = t.sealed && !settled
+	t.sealed = t.sealed && !singleAccess
 	if t.chose && (t.sealed || t.announces()) {
 		t.rests, t.parked = true, true
 		return
@@ -317,7 +318,7 @@ func tandemAdvance(pp *p) {
 func tandemPick() *g {
 	if gp := tandemForeseen(); gp != nil {
 		tandemUnpark(gp)
-		tandemBegin(gp)
+		tandemBeginTransition(gp)
 		return gp
 	}
 	if tandemOnlySpins() {
@@ -353,15 +354,15 @@ func tandemPick() *g {
 	tandemSpend(gp)
 	tandemCountStep()
 	tandemUnpark(gp)
-	tandemBegin(gp)
+	tandemBeginTransition(gp)
 	return gp
 }
 
-// tandemBegin starts the transition of a goroutine that was picked.
-func tandemBegin(gp *g) {
+// tandemBeginTransition starts the transition of a goroutine that was picked.
+func tandemBeginTransition(gp *g) {
 	t := &gp.tandem
 	t.chose = t.choices > 1 || t.op == opFault || t.op == opShort
-	t.settled = tandemSettles(gp)
+	t.singleAccess = tandemIsSingleAccess(gp)
 	tandemNoteTurn(gp)
 	tandemNoteOvertime(gp)
 	tandemClock.reads = 0
@@ -370,8 +371,8 @@ func tandemBegin(gp *g) {
 	r := record{kind: recordStep, op: t.op, a: t.id, pc: uint64(t.caller), open: uint64(t.open),
 		number: t.choice | t.choices<<16}
 	switch {
-	case t.settled:
-		r.flag = stepSettled
+	case t.singleAccess:
+		r.flag = stepSingleAccess
 	case tandem.stuck:
 		r.flag = stepForced
 	}

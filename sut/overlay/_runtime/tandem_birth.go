@@ -39,8 +39,8 @@ func tandemMapBirths() {
 		mapSharedAnonymous, -1))
 }
 
-// tandemBeginBirths begins an execution.
-func tandemBeginBirths() {
+// tandemBirthsNewExecution begins an execution.
+func tandemBirthsNewExecution() {
 	*tandemBirths.executions++
 	tandem.execution = *tandemBirths.executions
 }

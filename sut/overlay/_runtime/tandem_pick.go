@@ -19,7 +19,7 @@ func tandemStays(gp *g) bool {
 	} else if gp != tandem.current.ptr() || tandemTurnIsOver() || !tandemGoesOn(gp) {
 		return false
 	}
-	tandemBegin(gp)
+	tandemBeginTransition(gp)
 	return true
 }
 

@@ -111,8 +111,8 @@ func tandemRaceMap() {
 	raceMemory = uintptr(tandemMap(unsafe.Sizeof(raceState{}), flags, -1))
 }
 
-// tandemRaceBegin begins an execution: all that has happened precedes it.
-func tandemRaceBegin() {
+// tandemRaceNewExecution begins an execution: all that has happened precedes it.
+func tandemRaceNewExecution() {
 	s := races()
 	s.base += s.ticks + 2
 	if s.base > raceLastClock {

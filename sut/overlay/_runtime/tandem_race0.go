@@ -6,8 +6,8 @@ import "unsafe"
 
 // In a program that is not built for race detection, none of these is called.
 
-func tandemRaceMap()   { throw("race") }
-func tandemRaceBegin() { throw("race") }
+func tandemRaceMap()          { throw("race") }
+func tandemRaceNewExecution() { throw("race") }
 
 func tandemRaceTouch(gp *g, object uint64, kind uint8) { throw("race") }
 

@@ -10,33 +10,33 @@ import (
 const tandemPlain tandemOperations = 1<<opLock | 1<<opUnlock | 1<<opLoad | 1<<opStore | 1<<opUpdate |
 	1<<opOnce
 
-// tandemSettling are operations that access what they are on and nothing else, whatever they find.
-// Most of those of open packages are such.
-const tandemSettling tandemOperations = tandemPlain | 1<<opTryLock | 1<<opReadLock | 1<<opReadUnlock |
+// tandemSingleAccess are operations that access what they are on and nothing else, whatever they
+// find. Most of those of open packages are such.
+const tandemSingleAccess tandemOperations = tandemPlain | 1<<opTryLock | 1<<opReadLock | 1<<opReadUnlock |
 	1<<opWriteLock | 1<<opWriteUnlock | 1<<opWriteWait |
 	1<<opTryReadLock | 1<<opTryWriteLock | 1<<opAdd | 1<<opWait
 
-// tandemSettles reports whether the transition that a goroutine begins is its pending operation and
-// nothing else, wherever it is executed. So whatever follows begins another one, even if it is
-// sealed.
-func tandemSettles(gp *g) bool {
+// tandemIsSingleAccess reports whether the transition that a goroutine begins is its pending
+// operation and nothing else, wherever it is executed. So whatever follows begins another one, even
+// if it is sealed.
+func tandemIsSingleAccess(gp *g) bool {
 	t := &gp.tandem
 	if t.op == opAdd && t.delta > 0 { // it may have alternatives: see tandemCountLate
 		return false
 	}
-	return t.direct && tandemSettling.has(t.op) && tandem.sh.environment.earlyTimers == 0
+	return t.direct && tandemSingleAccess.has(t.op) && tandem.sh.environment.earlyTimers == 0
 }
 
-// tandemSettle ends a transition that is settled, before what may access something without a point
-// of its own: a system call, the use of a descriptor, and whatever is done while the goroutine is
-// pinned, when it cannot be preempted any more. Pointers that are arguments of a system call are
-// numbers yet: the stack is not to be moved meanwhile.
+// tandemEndSingleAccess ends a transition of a single access, before what may access something
+// without a point of its own: a system call, the use of a descriptor, and whatever is done while
+// the goroutine is pinned, when it cannot be preempted any more. Pointers that are arguments of a
+// system call are numbers yet: the stack is not to be moved meanwhile.
 //
-//go:linkname tandemSettle syscall.tandemSettle
+//go:linkname tandemEndSingleAccess syscall.tandemEndSingleAccess
 //go:nosplit
-func tandemSettle() {
+func tandemEndSingleAccess() {
 	gp := getg()
-	if !gp.tandem.settled || gp != gp.m.curg || gp.m.locks != 0 {
+	if !gp.tandem.singleAccess || gp != gp.m.curg || gp.m.locks != 0 {
 		return
 	}
 	gp.parkingOnChan.Store(true) // which keeps the garbage collector from doing so

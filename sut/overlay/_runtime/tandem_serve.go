@@ -99,9 +99,9 @@ func tandemStart() {
 	tandem.current.set(main)
 	tandem.step = 0
 	tandem.on = true
-	tandemBeginBirths()
+	tandemBirthsNewExecution()
 	if raceenabled {
-		tandemRaceBegin()
+		tandemRaceNewExecution()
 	}
 	// The first transition begins here, and the schedule may prescribe it.
 	sh := tandem.sh
@@ -173,7 +173,7 @@ func tandemLoop() {
 			exit0(0)
 		case commandCopy:
 			tandemCopy()
-			tandemKeep()
+			tandemForkKeeper()
 			sh.taken = 1
 			tandemAnswer(answerReady)
 		case commandPutBack:
@@ -193,9 +193,9 @@ func tandemCopy() {
 	}
 }
 
-// tandemKeep forks a process that keeps all pages as they are, and does nothing
+// tandemForkKeeper forks a process that keeps all pages as they are, and does nothing
 // until the worker ends: by that the checker knows which pages have been written.
-func tandemKeep() {
+func tandemForkKeeper() {
 	parent, _, _ := linux.Syscall6(tandemGetpid, 0, 0, 0, 0, 0, 0)
 	pid, _, e := linux.Syscall6(tandemClone, 0 /* no signal at its end */, 0, 0, 0, 0, 0)
 	if e != 0 {

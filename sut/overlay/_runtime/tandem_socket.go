@@ -283,7 +283,7 @@ func tandemFileUse(file, lock unsafe.Pointer, fd int) {
 	if !tandemIsOn() || fd >= 0 && !tandemIsSocket(uintptr(fd)) && !tandemIsPlainFile(fd) {
 		return
 	}
-	tandemSettle()
+	tandemEndSingleAccess()
 	tandemCountUse()
 	tandemTouchName(opDescriptorUse, tandemName(uintptr(file)), accessRead)
 	if lock != nil {
@@ -305,7 +305,7 @@ func tandemCountUse() {
 	if t.uses++; t.uses <= tandemUsePatience || gp != gp.m.curg || gp.m.locks != 0 {
 		return
 	}
-	gp.parkingOnChan.Store(true) // as in tandemSettle
+	gp.parkingOnChan.Store(true) // as in tandemEndSingleAccess
 	tandemPointAt(opGoOn, nil, nil, sys.GetCallerPC(), getcallerfp())
 	gp.parkingOnChan.Store(false)
 }

@@ -187,11 +187,11 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	case e.domain == AF_INET6 && a.isFour() && e.option(IPPROTO_IPV6, IPV6_V6ONLY) != 0:
 		return EINVAL
 	case a.port == 0:
-		tandemTakePort(e, &a)
+		tandemChoosePort(e, &a)
 	default:
 		place := tandemAddressQueue(e, &a)
 		e.pointBind(fd, place)
-		if !e.mayTake(&a) {
+		if !e.mayBind(&a) {
 			return EADDRINUSE
 		}
 		e.chosen = true
@@ -214,8 +214,8 @@ func (e *tandemEndpoint) pointBind(fd int, place *socketQueue) {
 	tandemSocketPoint(opBind, uintptr(fd), place, 0)
 }
 
-// tandemTakePort chooses a port for a, by the goroutine that asks.
-func tandemTakePort(e *tandemEndpoint, a *tandemAddress) {
+// tandemChoosePort chooses a port for a, by the goroutine that asks.
+func tandemChoosePort(e *tandemEndpoint, a *tandemAddress) {
 	from := int(tandemNewName() % tandemPorts)
 	for i := range tandemPorts {
 		a.port = tandemFirstPort + (from+i)%tandemPorts
@@ -231,8 +231,8 @@ func tandemTakePort(e *tandemEndpoint, a *tandemAddress) {
 	tandemRefuseCall("more sockets than there are ports")
 }
 
-// mayTake reports whether nobody has the address who does not want to share it.
-func (e *tandemEndpoint) mayTake(a *tandemAddress) bool {
+// mayBind reports whether nobody has the address who does not want to share it.
+func (e *tandemEndpoint) mayBind(a *tandemAddress) bool {
 	for _, b := range tandemNames {
 		if !e.overlaps(a, b) {
 			continue

@@ -24,8 +24,8 @@ const (
 	tandemPidfdOpen = 434
 )
 
-//go:linkname tandemSettle
-func tandemSettle()
+//go:linkname tandemEndSingleAccess
+func tandemEndSingleAccess()
 
 // tandemSyscall takes over the calls that concern virtual sockets, and refuses
 // those that would reach beyond the execution. It turns the arguments back into
@@ -39,7 +39,7 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		return 0, 0, false
 	}
 	if trap != SYS_WRITE || a1 > 2 { // what is printed nobody but the checker reads
-		tandemSettle()
+		tandemEndSingleAccess()
 	}
 	if r, e, taken = tandemProbe(trap, a1, a2, a3); taken {
 		return r, e, true

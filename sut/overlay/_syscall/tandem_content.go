@@ -12,7 +12,7 @@ func (n *tandemNode) block(i int64) (*[tandemBlockSize]byte, Errno) {
 		n.blocks = append(n.blocks, nil)
 	}
 	if n.blocks[i] == nil {
-		if e := tandemTakeSpace(); e != 0 {
+		if e := tandemReserveBlock(); e != 0 {
 			return nil, e
 		}
 		n.blocks[i] = tandemFreshBlock()
@@ -20,10 +20,10 @@ func (n *tandemNode) block(i int64) (*[tandemBlockSize]byte, Errno) {
 	return n.blocks[i], 0
 }
 
-// tandemTakeSpace takes the space of one block from the disk. Taking commutes as long as half
+// tandemReserveBlock takes the space of one block from the disk. Taking commutes as long as half
 // of the disk is free afterwards: a transition that has not been run yet, but is known to take
 // no more than that half, then finds room whatever others take within theirs.
-func tandemTakeSpace() Errno {
+func tandemReserveBlock() Errno {
 	f := &tandemFiles
 	if f.used+tandemBlockSize > f.limit {
 		tandemNoted(accessWrite, diskObject())

@@ -191,19 +191,19 @@ func (e *tandemEndpoint) sendUnixForeign(fd int, p []byte, to *tandemAddress) (i
 	case tandemExpired(uintptr(fd), true):
 		return 0, EAGAIN
 	case e.fault != 0:
-		return 0, e.takeFault()
+		return 0, e.clearFault()
 	case e.shut:
 		return 0, EPIPE
 	}
 	tandemInputMessage(e, tandemMessageTo(p, nil, e.domain))
-	if errno := e.takeFailed(); errno != 0 {
+	if errno := e.clearFailed(); errno != 0 {
 		return 0, errno
 	}
 	return len(p), 0
 }
 
-// takeFailed returns the error of what was sent last, once.
-func (e *tandemEndpoint) takeFailed() Errno {
+// clearFailed returns the error of what was sent last, once.
+func (e *tandemEndpoint) clearFailed() Errno {
 	failed := e.failed
 	e.failed = 0
 	return failed
@@ -228,8 +228,8 @@ func tandemMessageTo(p []byte, to *tandemAddress, domain int) []byte {
 	return append(b, p...)
 }
 
-// takeMessages leaves what has come from a peer to be read, as far as it is whole.
-func (e *tandemEndpoint) takeMessages(p []byte) {
+// queueMessages leaves what has come from a peer to be read, as far as it is whole.
+func (e *tandemEndpoint) queueMessages(p []byte) {
 	b := append(e.partial, p...)
 	for len(b) >= messageHeader {
 		kind, named := b[0], int(b[1])
@@ -249,7 +249,7 @@ func (e *tandemEndpoint) takeMessages(p []byte) {
 		case messageFailed:
 			e.failed = errno
 		default:
-			e.takeMessage(data, tandemSender(kind, name, e))
+			e.queueMessage(data, tandemSender(kind, name, e))
 		}
 		b = b[messageHeader+named+length:]
 	}
@@ -257,9 +257,9 @@ func (e *tandemEndpoint) takeMessages(p []byte) {
 	e.refresh()
 }
 
-// takeMessage leaves a message to be read, if there is room for it: else it is lost, as the kernel
+// queueMessage leaves a message to be read, if there is room for it: else it is lost, as the kernel
 // has it.
-func (e *tandemEndpoint) takeMessage(p []byte, from tandemAddress) {
+func (e *tandemEndpoint) queueMessage(p []byte, from tandemAddress) {
 	switch {
 	case e.kind != SOCK_DGRAM:
 		e.in.putMessage(p, from)

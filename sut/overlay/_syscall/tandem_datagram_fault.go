@@ -70,7 +70,7 @@ func (e *tandemEndpoint) suffers() bool {
 	default:
 		return true
 	}
-	e.settle()
+	e.refreshBoth()
 	return false
 }
 
@@ -111,7 +111,7 @@ func (e *tandemEndpoint) sendWith(fault uint32, message []byte) Errno {
 		tandemInputMessage(e, message)
 	}
 	tandemInputMessage(e, message)
-	errno := e.takeFailed()
+	errno := e.clearFailed()
 	e.sendLate()
 	return errno
 }
@@ -137,7 +137,7 @@ func tandemArriveLate() {
 		if len(e.late.received) > 0 {
 			tandemTouch(opFault, &e.in.queue, accessWrite)
 			e.arriveNext()
-			e.settle()
+			e.refreshBoth()
 		}
 	}
 }

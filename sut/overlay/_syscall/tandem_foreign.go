@@ -91,7 +91,7 @@ func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	if !e.bound && e.domain != AF_UNIX {
 		local := tandemAddress{ip: tandemLoopback(a.isFour())}
-		tandemTakePort(e, &local)
+		tandemChoosePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	}
@@ -169,7 +169,7 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 	}
 	tandemDelivered(op, &e.in.queue, h.connection, h.end, p)
 	if e.isMessages() {
-		e.takeMessages(p)
+		e.queueMessages(p)
 	} else {
 		e.in.put(p)
 	}
@@ -218,7 +218,7 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 		return 0, EAGAIN
 	case e.fault != 0 && e.kind == SOCK_STREAM &&
 		e.domain != AF_UNIX: // it may have failed since the call began
-		return 0, e.takeFaultToWrite(opSocketWrite)
+		return 0, e.clearFaultOfWrite(opSocketWrite)
 	case e.shut:
 		return 0, EPIPE
 	case lost:
@@ -238,7 +238,7 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	if errno != 0 {
 		return 0, Errno(errno)
 	}
-	if errno := e.takeFailed(); errno != 0 {
+	if errno := e.clearFailed(); errno != 0 {
 		return 0, errno
 	}
 	if fault != 0 {

@@ -196,7 +196,7 @@ func (e *tandemEndpoint) connectUnix(fd int, a tandemAddress) Errno {
 func (e *tandemEndpoint) connectTo(l *tandemEndpoint, a tandemAddress) Errno {
 	if !e.bound && e.domain != AF_UNIX {
 		local := tandemAddress{ip: tandemLoopback(a.isFour())}
-		tandemTakePort(e, &local)
+		tandemChoosePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	} else if e.local.isAny() && e.domain != AF_UNIX {
@@ -216,7 +216,7 @@ func (e *tandemEndpoint) connectTo(l *tandemEndpoint, a tandemAddress) Errno {
 		e.out.limit = 0 // until it is accepted
 	}
 	e.register()
-	e.settle()
+	e.refreshBoth()
 	if len(l.waiting) > l.backlog {
 		return EINPROGRESS
 	}

@@ -39,7 +39,7 @@ func (e *tandemEndpoint) receiveMessage(
 	}
 	e.in.queue.awaited = false
 	if e.kind == SOCK_DGRAM && e.fault != 0 || len(e.in.messages) == 0 {
-		return 0, 0, nil, e.takeFault()
+		return 0, 0, nil, e.clearFault()
 	}
 	if flags&MSG_PEEK == 0 && !e.suffers() {
 		return e.receiveMessage(fd, p, flags)
@@ -49,7 +49,7 @@ func (e *tandemEndpoint) receiveMessage(
 	if flags&MSG_PEEK == 0 {
 		e.dropFirst()
 		e.arriveNext()
-		e.settle()
+		e.refreshBoth()
 	}
 	return n, len(m.data), &m.from, 0
 }
@@ -72,7 +72,7 @@ func (e *tandemEndpoint) sendMessage(fd int, p []byte, flags int) (int, Errno) {
 		return 0, EPIPE
 	}
 	e.out.putMessage(p, e.local)
-	e.settle()
+	e.refreshBoth()
 	return len(p), 0
 }
 
@@ -130,7 +130,7 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 		return 0, EAGAIN
 	case e.fault != 0:
 		tandemTouch(opSendTo, &e.in.queue, accessWrite)
-		return 0, e.takeFault()
+		return 0, e.clearFault()
 	case e.shut:
 		return 0, EPIPE
 	}
@@ -190,7 +190,7 @@ func (e *tandemEndpoint) bindAny() {
 	if e.domain == AF_INET6 {
 		a.ip = tandemAnySix
 	}
-	tandemTakePort(e, &a)
+	tandemChoosePort(e, &a)
 	e.local, e.bound = a, true
 	tandemNames = append(tandemNames, e)
 }

@@ -58,7 +58,7 @@ func tandemMake(p *tandemPlace, mode uint32) (*tandemNode, Errno) {
 	if e := p.parent(); e != 0 {
 		return nil, e
 	}
-	if e := tandemTakeSpace(); e != 0 {
+	if e := tandemReserveBlock(); e != 0 {
 		return nil, e
 	}
 	f := &tandemFiles

@@ -206,28 +206,28 @@ func (e *tandemEndpoint) refresh() {
 	}
 }
 
-// settle computes the readiness at both ends.
-func (e *tandemEndpoint) settle() {
+// refreshBoth computes the readiness at both ends.
+func (e *tandemEndpoint) refreshBoth() {
 	e.refresh()
 	if e.other != nil {
 		e.other.refresh()
 	}
 }
 
-// takeFault returns the error that has come up meanwhile, once.
-func (e *tandemEndpoint) takeFault() Errno {
+// clearFault returns the error that has come up meanwhile, once.
+func (e *tandemEndpoint) clearFault() Errno {
 	fault := e.fault
 	e.fault = 0
 	e.refresh()
 	return fault
 }
 
-// takeFaultToWrite is takeFault for a write: a read does not find the error any more.
-func (e *tandemEndpoint) takeFaultToWrite(op uint8) Errno {
+// clearFaultOfWrite is clearFault for a write: a read does not find the error any more.
+func (e *tandemEndpoint) clearFaultOfWrite(op uint8) Errno {
 	if e.in != nil {
 		tandemTouch(op, &e.in.queue, accessWrite)
 	}
-	return e.takeFault()
+	return e.clearFault()
 }
 
 // tandemWait is the point of an operation on an endpoint. It returns false if

@@ -52,7 +52,7 @@ func tandemSocketCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno,
 		return 0, 0, false // and the placeholder goes too
 	case SYS_GETSOCKOPT:
 		if a2 == SOL_SOCKET && a3 == SO_ERROR {
-			*(*int32)(unsafe.Pointer(a4)) = int32(tandemTakeError(fd))
+			*(*int32)(unsafe.Pointer(a4)) = int32(tandemClearError(fd))
 			return 0, 0, true
 		}
 		return 0, 0, false
@@ -79,7 +79,7 @@ func tandemOtherCall(trap uintptr) (r uintptr, e Errno, taken bool) {
 	return 0, ENOSYS, true
 }
 
-func tandemTakeError(fd int) Errno {
+func tandemClearError(fd int) Errno {
 	e := tandemEndpoints[fd]
 	if e.in != nil {
 		tandemTouch(opSocketTry, &e.in.queue, accessWrite)
@@ -88,7 +88,7 @@ func tandemTakeError(fd int) Errno {
 		e.alone = false
 		return ETIMEDOUT
 	}
-	return e.takeFault()
+	return e.clearFault()
 }
 
 //go:nosplit

@@ -11,8 +11,8 @@ func (f *tandemFlow) put(p []byte) {
 	f.stream = append(f.stream, p...)
 }
 
-// take reads from a stream; with peek set, what is read stays.
-func (f *tandemFlow) take(p []byte, peek bool) int {
+// read reads from a stream; with peek set, what is read stays.
+func (f *tandemFlow) read(p []byte, peek bool) int {
 	n := copy(p, f.stream[f.head:])
 	if !peek {
 		if f.head += n; f.head == len(f.stream) {
@@ -69,14 +69,14 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 		p = p[:1]
 	}
 	if len(e.in.stream) > e.in.head {
-		n := e.in.take(p, flags&MSG_PEEK != 0)
-		e.settle()
+		n := e.in.read(p, flags&MSG_PEEK != 0)
+		e.refreshBoth()
 		return n, 0
 	}
 	if e.fault != 0 && e.out != nil { // a write does not find it any more
 		tandemTouch(opSocketRead, &e.out.queue, accessWrite)
 	}
-	return 0, e.takeFault()
+	return 0, e.clearFault()
 }
 
 // writeStream takes as much as there is room for.
@@ -94,7 +94,7 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 	internet := e.domain == AF_INET || e.domain == AF_INET6
 	switch {
 	case internet && e.fault != 0:
-		return 0, e.takeFaultToWrite(opBufferWrite)
+		return 0, e.clearFaultOfWrite(opBufferWrite)
 	case e.shut || e.out.broken && !internet:
 		return 0, EPIPE
 	case e.out.broken: // it is sent, and the other end answers with a reset
@@ -103,7 +103,7 @@ func (e *tandemEndpoint) writeStream(fd int, p []byte, flags int) (int, Errno) {
 	}
 	n := min(len(p), e.out.limit-(len(e.out.stream)-e.out.head))
 	e.out.put(p[:n])
-	e.settle()
+	e.refreshBoth()
 	return n, 0
 }
 
@@ -136,7 +136,7 @@ func (e *tandemEndpoint) shutdown(fd, how int) Errno {
 		if e.domain == AF_UNIX && e.kind != SOCK_DGRAM {
 			e.in.broken = true
 		}
-		e.settle()
+		e.refreshBoth()
 	}
 	switch {
 	case how == SHUT_RD:
@@ -151,7 +151,7 @@ func (e *tandemEndpoint) shutdown(fd, how int) Errno {
 	tandemSocketPoint(opSocketShutdown, uintptr(fd), &e.out.queue, 0)
 	e.shut = true
 	e.out.ended = true
-	e.settle()
+	e.refreshBoth()
 	return 0
 }
 
