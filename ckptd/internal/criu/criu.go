@@ -74,10 +74,10 @@ func (c *Group) Save(
 	if i.last, err = incarnation.LastGiven(in.Channel); err != nil {
 		return nil, err
 	}
-	ctx, cancel := whileAlive(ctx, in.Pid)
+	ctx, cancel := whileAlive(ctx, in.PID)
 	defer cancel()
 	options := &rpc.CriuOpts{
-		Pid:          proto.Int32(int32(in.Pid)),
+		Pid:          proto.Int32(int32(in.PID)),
 		LeaveRunning: proto.Bool(true),
 		External:     []string{fmt.Sprintf("unix[%d]", in.ChannelInode)},
 	}
@@ -147,7 +147,7 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	if r.err == nil && !r.entered {
 		panic("ckptd: CRIU has restored a group without having been let")
 	}
-	s := &incarnation.Started{Next: r.next, Pid: r.pid}
+	s := &incarnation.Started{Next: r.next, PID: r.pid}
 	if r.err == nil {
 		s.Sockets, r.err = incarnation.GiveAfter(r.next.Checker, r.image.last)
 	}

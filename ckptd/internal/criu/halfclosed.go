@@ -35,7 +35,7 @@ type connection struct{ local, remote string }
 // has ended, and how many bytes each may send.
 func halfClosed(in *incarnation.Incarnation) (windows map[connection]uint32, err error) {
 	sockets := map[string]connection{}
-	err = eachConnection(fmt.Sprintf("/proc/%d/net/", in.Pid), func(f []string) {
+	err = eachConnection(fmt.Sprintf("/proc/%d/net/", in.PID), func(f []string) {
 		if slices.Contains([]string{closeWait, lastAck, closing}, f[stateField]) {
 			sockets[socketLink(f)] = connection{f[localField], f[remoteField]}
 		}

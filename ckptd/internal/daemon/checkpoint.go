@@ -276,20 +276,20 @@ func (h *groupHost) verify(ctx context.Context, i *store.Image) error {
 		if time.Since(begin) > patience || ctx.Err() != nil {
 			if name := h.died(); name != "" && slices.ContainsFunc(differing,
 				func(line string) bool { return strings.HasPrefix(line, "- process") }) {
-				return fmt.Errorf("%s has died since it was restored from image %s", name, i.Id)
+				return fmt.Errorf("%s has died since it was restored from image %s", name, i.ID)
 			}
 			return errors.Join(fmt.Errorf("%w: group %d and its image %s, which is older (-):\n%s",
-				wire.ErrDiffers, h.id, i.Id, strings.Join(differing[:min(len(differing), most)], "\n")), err)
+				wire.ErrDiffers, h.id, i.ID, strings.Join(differing[:min(len(differing), most)], "\n")), err)
 		}
 	}
 }
 
 // died names a process of the group that has died; it is empty if there is none.
 func (h *groupHost) died() string {
-	if state, _ := procfs.State(strconv.Itoa(h.process.Pid)); state == 0 || state == 'Z' {
+	if state, _ := procfs.State(strconv.Itoa(h.process.PID)); state == 0 || state == 'Z' {
 		return "the proxy"
 	}
-	return procfs.DeadChild(h.process.Pid)
+	return procfs.DeadChild(h.process.PID)
 }
 
 // saveVerifiably saves the group and notes what verify needs.
@@ -332,8 +332,8 @@ func (h *groupHost) visible() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(pid int) bool { return pid == h.process.Pid })
-	state, err := verify.Processes(all, h.process.Pid)
+	all = slices.DeleteFunc(all, func(pid int) bool { return pid == h.process.PID })
+	state, err := verify.Processes(all, h.process.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func (h *groupHost) orDeath(err error) error {
 	case <-time.After(grace):
 		// when the proxy dies, so do the peers: their death says nothing before
 	}
-	if dead := procfs.DeadChild(h.process.Pid); dead != "" {
+	if dead := procfs.DeadChild(h.process.PID); dead != "" {
 		return fmt.Errorf("peer process %s died; %w", dead, err)
 	}
 	return err

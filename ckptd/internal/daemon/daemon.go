@@ -36,17 +36,17 @@ const (
 
 // daemon serves one checker.
 type daemon struct {
-	reaper  *reaper.Reaper
-	criu    *criu.Runner
-	memory  bool     // whether groups are saved in memory, where they can be
-	limbo   *os.File // network namespace of copies, and of who holds them
-	always  bool     // memory must do: CRIU does not stand in for it
-	verify  bool     // compare restored groups with their images
-	store   *store.Store
-	dumps   criu.FailedDumps // of all groups, by CRIU
-	hasShim bool
-	vdso    *proxy.VDSO   // how to map that of the shim
-	spare   chan *os.File // network namespaces made ahead
+	reaper    *reaper.Reaper
+	criu      *criu.Runner
+	memory    bool     // whether groups are saved in memory, where they can be
+	copyNetns *os.File // network namespace of copies, and of who holds them
+	always    bool     // memory must do: CRIU does not stand in for it
+	verify    bool     // compare restored groups with their images
+	store     *store.Store
+	dumps     criu.FailedDumps // of all groups, by CRIU
+	hasShim   bool
+	vdso      *proxy.VDSO   // how to map that of the shim
+	spare     chan *os.File // network namespaces made ahead
 
 	limits wire.Limits
 	ready  chan struct{} // closed when it is set up
@@ -72,10 +72,10 @@ func Serve(limits wire.Limits) error {
 	if limits != (wire.Limits{}) {
 		go d.answerStatus(Control)
 	}
-	desk := &dispatcher{daemon: d, slots: make(chan struct{}, maxRequests), queue: queues{},
+	in := &dispatcher{daemon: d, slots: make(chan struct{}, maxRequests), queue: queues{},
 		closed: make(chan error, 1)}
-	go desk.receive()
-	return <-desk.closed
+	go in.receive()
+	return <-in.closed
 }
 
 // handle carries out one request; the descriptors it returns are for the checker.
@@ -142,7 +142,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *groupHost, r wire.Request) 
 // checkpointReply fits into a message. A dropped image that it leaves out is found to be gone when
 // it is wanted.
 func checkpointReply(i *store.Image, took time.Duration, dropped []string, refusal error) wire.Response {
-	r := wire.Response{Image: i.Id, Bytes: i.Bytes, Micros: took.Microseconds(),
+	r := wire.Response{Image: i.ID, Bytes: i.Bytes, Micros: took.Microseconds(),
 		Dropped: wire.CutList(dropped, wire.MaxDropped), Backend: i.Backend}
 	if refusal != nil {
 		r.Refusal = wire.Cut(refusal.Error(), wire.MaxErrorText)
@@ -210,7 +210,7 @@ func (d *daemon) start(ctx context.Context, given []int) (wire.Response, []int, 
 		directory: filepath.Join(paths.Groups, strconv.FormatUint(d.next, 10))}
 	h.criu = &criu.Group{Runner: d.criu, MakeNext: d.newNext}
 	if d.memory {
-		h.memory = memory.NewGroup(d.limbo, d.reaper, d.newNext)
+		h.memory = memory.NewGroup(d.copyNetns, d.reaper, d.newNext)
 	}
 	d.groups[h.id] = h
 	d.mu.Unlock()

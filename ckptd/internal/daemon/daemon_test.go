@@ -27,7 +27,7 @@ func TestLongRepliesFitIntoAMessage(t *testing.T) {
 		for n := range dropped {
 			dropped[n] = fmt.Sprintf("g%d-%d", wire.MaxGroups, n)
 		}
-		r := checkpointReply(&store.Image{Id: "g1-1", Backend: wire.BackendCRIU}, time.Hour, dropped,
+		r := checkpointReply(&store.Image{ID: "g1-1", Backend: wire.BackendCRIU}, time.Hour, dropped,
 			errors.New(text))
 		if _, err := wire.Encode(wire.ReplyKind, 1, r); err != nil || len(r.Dropped) < 1000 ||
 			len(r.Refusal) == 0 {

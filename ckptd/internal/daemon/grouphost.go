@@ -176,7 +176,7 @@ func (h *groupHost) livePeers() ([]int, error) {
 	for _, pid := range h.daemon.store.Copies(h.id) {
 		copies[pid] = true
 	}
-	children, err := procfs.AllChildren(h.process.Pid)
+	children, err := procfs.AllChildren(h.process.PID)
 	if err != nil {
 		return nil, fmt.Errorf("look for the peers of group %d: %w", h.id, err)
 	}

@@ -26,7 +26,7 @@ import (
 // handOver returns the descriptors that the checker gets: a pidfd of the incarnation, its
 // channel, which is taken over, and copies of others.
 func (h *groupHost) handOver(channel int, others ...int) ([]int, error) {
-	pidfd, err := unix.PidfdOpen(h.process.Pid, 0)
+	pidfd, err := unix.PidfdOpen(h.process.PID, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the group did not live to be handed over: %w", err)
 	}
@@ -77,11 +77,11 @@ func (h *groupHost) restore(ctx context.Context, id string) (r restored, err err
 	defer h.daemon.store.Release(i)
 	if home := h.home(); i.Saved.InMemory() && (home == nil || home.Ended() || !i.Saved.Alive()) {
 		return r, fmt.Errorf("%w: group %d, image %s ended with the processes that held it",
-			wire.ErrImageGone, h.id, i.Id)
+			wire.ErrImageGone, h.id, i.ID)
 	}
 	s, err := h.bringBack(ctx, i)
 	if damage := (damaged{}); errors.As(err, &damage) { // and nothing has changed
-		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", wire.ErrImageGone, h.id, i.Id,
+		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", wire.ErrImageGone, h.id, i.ID,
 			wire.TextOf(damage))
 		return r, errors.Join(err, h.daemon.store.Remove(i))
 	}
@@ -141,7 +141,7 @@ func (h *groupHost) bringBack(ctx context.Context, i *store.Image) (*incarnation
 		h.abort()
 		return nil, fmt.Errorf("end the peers: %w", err)
 	}
-	h.down = fmt.Errorf("%w: a restore of %s was not completed", wire.ErrGroupDown, i.Id)
+	h.down = fmt.Errorf("%w: a restore of %s was not completed", wire.ErrGroupDown, i.ID)
 	if err := h.putBackFiles(i); err != nil {
 		h.abort()
 		return nil, fmt.Errorf("put back the files: %w", err)
@@ -187,8 +187,8 @@ func (h *groupHost) abort() {
 
 // takeOver makes what was started the incarnation that runs.
 func (h *groupHost) takeOver(s *incarnation.Started) error {
-	if s.Pid != 0 {
-		h.process = h.daemon.reaper.Adopt(s.Pid)
+	if s.PID != 0 {
+		h.process = h.daemon.reaper.Adopt(s.PID)
 	}
 	h.peers = s.Peers
 	return h.enter(s.Next)
@@ -201,7 +201,7 @@ func (h *groupHost) incarnation() *incarnation.Incarnation {
 		Mounts: h.mounts,
 	}
 	if h.process != nil {
-		in.Pid = h.process.Pid
+		in.PID = h.process.PID
 	}
 	return in
 }
@@ -252,12 +252,12 @@ func (h *groupHost) hideCopies() (show func() error, err error) {
 	if err := h.memory.Settle(); err != nil || len(copies) == 0 {
 		return show, err
 	}
-	threads, err := procfs.Threads(h.process.Pid)
+	threads, err := procfs.Threads(h.process.PID)
 	if err != nil {
 		return show, err
 	}
 	for n, tid := range threads {
-		children, err := procfs.Children(h.process.Pid, tid)
+		children, err := procfs.Children(h.process.PID, tid)
 		if err != nil {
 			return show, err
 		}
@@ -274,7 +274,7 @@ func (h *groupHost) hideCopies() (show func() error, err error) {
 		if err := os.WriteFile(file, []byte(others), 0o600); err != nil {
 			return show, err
 		}
-		place := fmt.Sprintf("/proc/%d/task/%d/children", h.process.Pid, tid)
+		place := fmt.Sprintf("/proc/%d/task/%d/children", h.process.PID, tid)
 		err = unix.Mount(file, place, "", unix.MS_BIND, "")
 		if err := errors.Join(err, os.Remove(file)); err != nil {
 			return show, fmt.Errorf("hide copies of the peers in %s: %w", place, err)
@@ -297,7 +297,7 @@ func (h *groupHost) park() error {
 	defer v.Close()
 	number, err := sys.Inode(int(h.network.Fd()))
 	if err == nil {
-		err = netns.KillAll(number, h.process.Pid)
+		err = netns.KillAll(number, h.process.PID)
 	}
 	if err == nil {
 		err = v.Reap(0)
@@ -310,7 +310,7 @@ func (h *groupHost) park() error {
 		return err
 	}
 	defer unix.Close(pair[1])
-	if err := v.Enter(int(h.daemon.limbo.Fd()), pair[1], nil); err != nil {
+	if err := v.Enter(int(h.daemon.copyNetns.Fd()), pair[1], nil); err != nil {
 		unix.Close(pair[0])
 		return err
 	}

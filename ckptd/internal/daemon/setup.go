@@ -45,7 +45,7 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	d.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
 	if s.Backend != wire.BackendCRIU {
 		var err error
-		d.limbo, err = netns.New()
+		d.copyNetns, err = netns.New()
 		d.memory = err == nil
 		d.always = s.Backend == wire.BackendMemory
 		if err != nil && d.always {

@@ -60,7 +60,7 @@ type maker func(inside func() error) (*Next, error)
 
 // Incarnation is what runs of a group, as backends see it.
 type Incarnation struct {
-	Pid          int      // of pid 1 of the group, the proxy; 0: there is none
+	PID          int      // of pid 1 of the group, the proxy; 0: there is none
 	Network      *os.File // namespace
 	Channel      int      // the checker's end of the command channel, for visits
 	ChannelInode uint64   // of the proxy's end

@@ -15,7 +15,7 @@ type Restore interface {
 // Started is what has come of a restore.
 type Started struct {
 	Next    *Next
-	Pid     int              // of the new proxy; 0: the old one goes on
+	PID     int              // of the new proxy; 0: the old one goes on
 	Peers   []int            // pids of the peers; nil: they are not known
 	Sockets map[proxy.ID]int // descriptors of the sockets of the proxy, for the checker
 }

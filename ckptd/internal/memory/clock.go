@@ -29,7 +29,7 @@ import (
 // turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and
 // opens that.
 func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, err error) {
-	if clock, err = timeOf(in.Pid); err != nil {
+	if clock, err = timeOf(in.PID); err != nil {
 		return nil, nil, err
 	}
 	defer func() {

@@ -18,7 +18,7 @@ import (
 
 // fork asks a frozen process what only it can tell, and makes the copy of it that an image
 // is, with this number in the group. Where there is an error, there may be a copy.
-func (p *process) fork(limbo *os.File, number int) (*process, error) {
+func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
 	s := tracer.NewProgram(p.injected)
 	var asked []questions
 	for n := range p.threads {
@@ -53,7 +53,7 @@ func (p *process) fork(limbo *os.File, number int) (*process, error) {
 	c := *p
 	c.pid, c.generation = born[0], p.generation+1
 	if err == nil {
-		err = c.deliver(strip, free[1], []int{int(limbo.Fd())})
+		err = c.deliver(strip, free[1], []int{int(copyNetns.Fd())})
 	}
 	if err == nil {
 		_, err = tracer.AwaitTraps(c.pid)
@@ -120,20 +120,20 @@ func (p *process) deliver(b *tracer.Batch, end int, fds []int) error {
 	return b.Start(p.pid, p.threads[0].registers)
 }
 
-// revive makes a process like the one that the copy p is of; it does not run yet.
-func (r *Restore) revive(p *process) (*process, error) {
+// makePeer makes a process like the one that the copy p is of; it does not run yet.
+func (r *Restore) makePeer(p *process) (*process, error) {
 	q := *p
-	q.threads, q.renewed = nil, false
+	q.threads, q.remapped = nil, false
 	for _, t := range p.threads {
 		u := *t
 		q.threads = append(q.threads, &u)
 	}
-	fds, renewed, err := r.open(&q)
+	fds, remapped, err := r.open(&q)
 	if err != nil {
 		return nil, err
 	}
-	q.renewed = len(renewed) > 0
-	s := q.plan(len(fds), renewed)
+	q.remapped = len(remapped) > 0
+	s := q.plan(len(fds), remapped)
 	if err := osthread.SetProcessors(p.pid, r.here); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r *Restore) revive(p *process) (*process, error) {
 	if q.generation++; p.generation >= MaxGeneration {
 		q.generation = 0
 	}
-	for _, m := range renewed {
+	for _, m := range remapped {
 		if m.shared {
 			continue
 		}
@@ -212,17 +212,17 @@ func (p *process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
 
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the namespaces to enter.
-func (r *Restore) open(p *process) (fds []int, renewed []remap, err error) {
+func (r *Restore) open(p *process) (fds []int, remapped []remap, err error) {
 	if fds, err = r.openAll(p); err != nil {
 		return nil, nil, err
 	}
-	renewed, files, err := r.renewals(p)
+	remapped, files, err := r.remaps(p)
 	r.keep(files...)
 	if err != nil {
 		return nil, nil, err
 	}
 	fds = append(fds, files...)
-	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), renewed, nil
+	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), remapped, nil
 }
 
 // openAll opens files like those that the process had, twins left out.
@@ -243,7 +243,7 @@ func (r *Restore) openAll(p *process) (fds []int, err error) {
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them
 // their numbers.
-func (p *process) install(b *tracer.Batch, count int, renewed []remap) {
+func (p *process) install(b *tracer.Batch, count int, remapped []remap) {
 	aside := uint64(count + 1)
 	var first []descriptor // of their descriptions, in the order of their numbers
 	for _, d := range p.descriptors {
@@ -259,7 +259,7 @@ func (p *process) install(b *tracer.Batch, count int, renewed []remap) {
 	b.Add("close the socket", unix.SYS_CLOSE, aside)
 	file := uint64(len(first))
 	p.prepareMemory(b)
-	for _, m := range renewed {
+	for _, m := range remapped {
 		mapAnew(b, m, file)
 		if m.fromFile {
 			b.Add("close a mapped file", unix.SYS_CLOSE, file)
@@ -332,7 +332,7 @@ func (p *process) release() error {
 	if err := tracer.Withdraw(first.tid, first.registers, p.injected); err != nil {
 		return err
 	}
-	if err := p.checkMappings(p.renewed); err != nil {
+	if err := p.checkMappings(p.remapped); err != nil {
 		return err
 	}
 	for _, t := range p.threads {

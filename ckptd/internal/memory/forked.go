@@ -18,7 +18,7 @@ import (
 // forked is how the memory of a process differs from that of its parent.
 type forked struct {
 	unmapped []region  // what the parent has mapped, and it has not as it is
-	renewed  []remap   // what it has mapped, and the parent has not as it is
+	remapped []remap   // what it has mapped, and the parent has not as it is
 	pages    []ownPage // those that it does not share with the parent, in their order
 	emptied  []region  // where the parent has pages, and it has none
 }
@@ -58,11 +58,11 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 			n++
 			continue
 		}
-		r, err := p.renewalOf(m)
+		r, err := p.remapOf(m)
 		if err != nil {
 			return nil, err
 		}
-		f.renewed = append(f.renewed, r)
+		f.remapped = append(f.remapped, r)
 		for n < len(parents) && parents[n].from < m.end() {
 			f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
 			n++
@@ -95,8 +95,8 @@ func (p *process) withHeapOf(c *process) []*mapping {
 	return all
 }
 
-// renewalOf tells how a mapping is made anew, or refuses.
-func (p *process) renewalOf(m *mapping) (remap, error) {
+// remapOf tells how a mapping is made anew, or refuses.
+func (p *process) remapOf(m *mapping) (remap, error) {
 	for _, flag := range m.flags {
 		_, advised := advice[flag]
 		if !advised && !slices.Contains(plain, flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
@@ -118,7 +118,7 @@ func (p *process) renewalOf(m *mapping) (remap, error) {
 
 // open opens the files of what is to be mapped anew.
 func (f *forked) open(r *Restore) (fds []int, err error) {
-	for _, m := range f.renewed {
+	for _, m := range f.remapped {
 		if !m.fromFile {
 			continue
 		}

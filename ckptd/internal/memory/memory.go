@@ -33,9 +33,9 @@ import (
 // A copy has one thread and no open file: the other end of a connection must see it end.
 // The proxy is not copied. It goes on, in another network, with new sockets.
 type Group struct {
-	limbo    *os.File // network namespace of copies
-	ends     tracer.Ends
-	makeNext func(inside func() error) (*incarnation.Next, error)
+	copyNetns *os.File // network namespace of copies
+	ends      tracer.Ends
+	makeNext  func(inside func() error) (*incarnation.Next, error)
 
 	tracer      *tracer.Tracer  // nil while nothing is traced
 	generations map[int]int     // of peers, by their pids: see process
@@ -47,11 +47,11 @@ type Group struct {
 	givenUp bool // what is brought back is for CRIU to save
 }
 
-// NewGroup is for a group that was just started. Copies live in the network limbo; ends tells of
-// the ends of processes.
-func NewGroup(limbo *os.File, ends tracer.Ends,
+// NewGroup is for a group that was just started. Copies live in the network copyNetns; ends tells
+// of the ends of processes.
+func NewGroup(copyNetns *os.File, ends tracer.Ends,
 	makeNext func(inside func() error) (*incarnation.Next, error)) *Group {
-	return &Group{limbo: limbo, ends: ends, makeNext: makeNext}
+	return &Group{copyNetns: copyNetns, ends: ends, makeNext: makeNext}
 }
 
 // GiveUp has what is brought back from now on made so that CRIU can save it.
@@ -99,7 +99,7 @@ func (*Image) InMemory() bool { return true }
 func (g *Group) Save(
 	_ context.Context, in *incarnation.Incarnation, _ string, files func(store.MappedFiles) error,
 ) (store.Saved, error) {
-	if err := g.trace(in.Pid); err != nil {
+	if err := g.trace(in.PID); err != nil {
 		return nil, fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
 	}
 	m := &Image{group: g, in: in, tracer: g.tracer, owned: map[proxy.ID]int{}}
@@ -308,7 +308,7 @@ func (m *Image) describeAll(frozen []*process) error {
 
 // capture copies processes that have been examined.
 func (m *Image) capture(frozen []*process) error {
-	clock := m.in.Pid // where no peer lives, it goes on in any time namespace
+	clock := m.in.PID // where no peer lives, it goes on in any time namespace
 	if len(frozen) > 0 {
 		clock = frozen[0].pid
 	}
@@ -391,7 +391,7 @@ func (m *Image) copy(p *process) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
-		copied, err := p.fork(m.group.limbo, number)
+		copied, err := p.fork(m.group.copyNetns, number)
 		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
 			return copied, err
 		}

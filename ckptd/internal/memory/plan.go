@@ -17,7 +17,7 @@ type plan struct {
 }
 
 // plan makes it for a process that is sent so many descriptors and has this memory mapped anew.
-func (p *process) plan(descriptors int, renewed []remap) plan {
+func (p *process) plan(descriptors int, remapped []remap) plan {
 	s := tracer.NewProgram(p.injected)
 	fork := s.Batch()
 	fork.MakePair()
@@ -25,20 +25,20 @@ func (p *process) plan(descriptors int, renewed []remap) plan {
 		p.inner)
 	fork.Add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
 	main := s.Batch()
-	p.install(main, descriptors, renewed)
+	p.install(main, descriptors, remapped)
 	p.resume(main)
 	return plan{fork: fork, made: made, main: main, threads: makeThreads(main, p.threads[1:])}
 }
 
 // checkPlan refuses a copy of which no process could be made again.
 func (p *process) checkPlan() error {
-	renewed, sent := p.mayRenew(), 2 // the namespaces
+	remapped, sent := p.mayRemap(), 2 // the namespaces
 	for _, d := range p.descriptors {
 		if d.twin < 0 {
 			sent++
 		}
 	}
-	for _, m := range renewed {
+	for _, m := range remapped {
 		if m.fromFile {
 			sent++
 		}
@@ -48,7 +48,7 @@ func (p *process) checkPlan() error {
 			"process %d of the group has %d open and mapped files to be opened again, more than %d", p.inner,
 			sent-2, seqpacket.MaxDescriptors-2)
 	}
-	if err := p.plan(sent, renewed).main.Program.Fit(); err != nil {
+	if err := p.plan(sent, remapped).main.Program.Fit(); err != nil {
 		return incarnation.Refuse(
 			"process %d of the group, with %d threads, %d descriptors and %d mappings, could not be made "+
 				"again: %w",

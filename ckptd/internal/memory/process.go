@@ -22,14 +22,14 @@ import (
 
 // process is one peer: what a checkpoint has to know of it beside its memory.
 type process struct {
-	pid     int // as the daemon sees it
-	inner   int // in the group's pid namespace
-	threads []*thread
-	maps    string    // the mappings, as /proc shows them
-	private int64     // bytes of memory that it shares with no other process
-	own     []region  // its pages that are not a file's; nil: not known
-	sizes   [3]string // of its mappings
-	renewed bool      // some of its memory was mapped anew
+	pid      int // as the daemon sees it
+	inner    int // in the group's pid namespace
+	threads  []*thread
+	maps     string    // the mappings, as /proc shows them
+	private  int64     // bytes of memory that it shares with no other process
+	own      []region  // its pages that are not a file's; nil: not known
+	sizes    [3]string // of its mappings
+	remapped bool      // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []ptrace.Piece
 	parent      *process   // nil: it is a peer

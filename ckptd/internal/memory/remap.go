@@ -31,8 +31,8 @@ type remap struct {
 	fromFile bool
 }
 
-// renewals lists the mappings to be made anew, and opens their files.
-func (r *Restore) renewals(p *process) (list []remap, fds []int, err error) {
+// remaps lists the mappings to be made anew, and opens their files.
+func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
 	for n, m := range p.mappings {
 		replaced := false
 		if m.inGroup() {
@@ -48,7 +48,7 @@ func (r *Restore) renewals(p *process) (list []remap, fds []int, err error) {
 				access = unix.O_RDWR
 			}
 			fd, err = OpenBelow(r.root, m.name, access, 0, false)
-		case !p.renews(n):
+		case !p.isRemapped(n):
 			continue
 		case m.inode != 0:
 			fd, err = unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, m.from, m.end()),
@@ -65,16 +65,16 @@ func (r *Restore) renewals(p *process) (list []remap, fds []int, err error) {
 	return list, fds, nil
 }
 
-// renews tells whether mapping n is made anew since the line of forks is long.
-func (p *process) renews(n int) bool {
+// isRemapped tells whether mapping n is made anew since the line of forks is long.
+func (p *process) isRemapped(n int) bool {
 	return p.generation >= MaxGeneration && p.mappings[n].renewable() && !p.mergeable(n) && !p.mergeable(n+1)
 }
 
-// mayRenew lists what a restore of a copy may make anew: all files of the group may be other files
+// mayRemap lists what a restore of a copy may make anew: all files of the group may be other files
 // by then.
-func (p *process) mayRenew() (list []remap) {
+func (p *process) mayRemap() (list []remap) {
 	for n, m := range p.mappings {
-		if m.inGroup() || p.renews(n) {
+		if m.inGroup() || p.isRemapped(n) {
 			list = append(list, remap{m, m.inGroup() || m.inode != 0})
 		}
 	}

@@ -48,7 +48,7 @@ func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.S
 	return &Restore{group: g, image: s.(*Image), pipes: map[string][2]int{}, made: map[int]int{}}, nil
 }
 
-// Abort implements restore. It closes what is still the revival's.
+// Abort implements restore. It closes what is still the restore's.
 func (r *Restore) Abort() {
 	if r.visitor != nil {
 		r.visitor.Close()
@@ -88,7 +88,7 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 	}
 	last := r.image.last
 	reaped := Begin(func() error { return v.Reap(last) })
-	err = r.make(in.Pid)
+	err = r.make(in.PID)
 	if err := errors.Join(reaped(), err); err != nil {
 		return err
 	}
@@ -102,11 +102,11 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 			return err
 		}
 	}
-	if err := killOrphans(v, in.Pid, old, last); err != nil {
+	if err := killOrphans(v, in.PID, old, last); err != nil {
 		return err
 	}
 	// While files are put back, and peers made again, it goes over to where the group will be.
-	r.entered = Begin(func() error { return r.renewProxy(v) })
+	r.entered = Begin(func() error { return r.moveProxy(v) })
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (r *Restore) make(pid int) error {
 // Start implements restore.
 func (r *Restore) Start() (*incarnation.Started, error) {
 	defer r.Abort()
-	pids, generations, err := r.reviveAll()
+	pids, generations, err := r.makePeers()
 	if err = errors.Join(r.entered(), err); err != nil {
 		return nil, err
 	}
@@ -213,8 +213,8 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	return s, nil
 }
 
-// renewProxy gives the proxy the new network, the new channel and the new sockets.
-func (r *Restore) renewProxy(visitor *proxy.Visitor) error {
+// moveProxy gives the proxy the new network, the new channel and the new sockets.
+func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 	owned := map[proxy.ID]int{}
 	for id, n := range r.image.owned {
 		owned[id] = r.sockets[n]
@@ -222,8 +222,8 @@ func (r *Restore) renewProxy(visitor *proxy.Visitor) error {
 	return visitor.Enter(int(r.network.Fd()), r.next.Group, owned)
 }
 
-// reviveAll makes the peers and lets them run; it returns their pids and generations.
-func (r *Restore) reviveAll() (pids []int, generations map[int]int, err error) {
+// makePeers makes the peers and lets them run; it returns their pids and generations.
+func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
 	err = r.group.tracer.Do(func() (err error) {
 		if err := r.image.putBackSegments(); err != nil {
@@ -242,11 +242,11 @@ func (r *Restore) reviveAll() (pids []int, generations map[int]int, err error) {
 			if r.root, err = rootOf(p.pid); err != nil {
 				return err
 			}
-			q, err := r.revive(p)
+			q, err := r.makePeer(p)
 			if err == nil {
 				roots, revived = append(roots, q), append(revived, q)
 				var below []*process
-				below, err = r.reviveChildren(q, p.children)
+				below, err = r.makeChildren(q, p.children)
 				revived = append(revived, below...)
 			}
 			unix.Close(r.root)

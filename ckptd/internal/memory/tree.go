@@ -200,15 +200,15 @@ func (p *process) interrogate() error {
 	return nil
 }
 
-// reviveChildren has a restored process, which does not run yet, fork those that it had forked.
-func (r *Restore) reviveChildren(parent *process, children []*process) (all []*process, err error) {
+// makeChildren has a restored process, which does not run yet, fork those that it had forked.
+func (r *Restore) makeChildren(parent *process, children []*process) (all []*process, err error) {
 	for _, c := range children {
-		q, err := r.reviveChild(parent, c)
+		q, err := r.makeChild(parent, c)
 		if err != nil {
 			return all, fmt.Errorf("make process %d again: %w", c.inner, err)
 		}
 		all = append(all, q)
-		below, err := r.reviveChildren(q, c.children)
+		below, err := r.makeChildren(q, c.children)
 		all = append(all, below...)
 		if err != nil {
 			return all, err
@@ -217,9 +217,9 @@ func (r *Restore) reviveChildren(parent *process, children []*process) (all []*p
 	return all, nil
 }
 
-func (r *Restore) reviveChild(parent, c *process) (*process, error) {
+func (r *Restore) makeChild(parent, c *process) (*process, error) {
 	q := *c
-	q.threads, q.renewed, q.injected, q.parent = nil, true, parent.injected, parent
+	q.threads, q.remapped, q.injected, q.parent = nil, true, parent.injected, parent
 	for _, t := range c.threads {
 		u := *t
 		q.threads = append(q.threads, &u)
@@ -243,7 +243,7 @@ func (r *Restore) reviveChild(parent, c *process) (*process, error) {
 	begin, main := s.Batch(), s.Batch()
 	begin.Add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
 	begin.MakePair()
-	q.install(main, len(fds), q.descent.memory.renewed)
+	q.install(main, len(fds), q.descent.memory.remapped)
 	q.resume(main)
 	q.inheritNot(main)
 	threads := makeThreads(main, q.threads[1:])

@@ -30,7 +30,7 @@ type Reaper struct {
 // Child is a process that somebody waits for.
 type Child struct {
 	reaper *Reaper
-	Pid    int
+	PID    int
 	Done   chan struct{} // closed when it has ended
 	Status unix.WaitStatus
 }
@@ -106,7 +106,7 @@ func (r *Reaper) Start(network *os.File, fork func() (pid int, err error)) (c *C
 		}
 		pid, err := fork()
 		if err == nil {
-			c = &Child{reaper: r, Pid: pid, Done: make(chan struct{})}
+			c = &Child{reaper: r, PID: pid, Done: make(chan struct{})}
 			r.Children[pid] = c
 		}
 		return err
@@ -118,7 +118,7 @@ func (r *Reaper) Start(network *os.File, fork func() (pid int, err error)) (c *C
 func (r *Reaper) Adopt(pid int) *Child {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Child{reaper: r, Pid: pid, Done: make(chan struct{})}
+	c := &Child{reaper: r, PID: pid, Done: make(chan struct{})}
 	if unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD {
 		close(c.Done) // it has ended, and was reaped, already
 		return c
@@ -189,7 +189,7 @@ func (c *Child) Signal() {
 	c.reaper.mu.Lock()
 	defer c.reaper.mu.Unlock()
 	if !c.Ended() {
-		unix.Kill(c.Pid, unix.SIGKILL)
+		unix.Kill(c.PID, unix.SIGKILL)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestReaper(t *testing.T) {
 		t.Errorf("status %v, %d children are left", c.Status, len(r.Children))
 	}
 	c.Kill() // does nothing to whoever has the pid now
-	if late := r.Adopt(c.Pid); !late.Ended() {
+	if late := r.Adopt(c.PID); !late.Ended() {
 		t.Error("a child that was reaped is waited for")
 	}
 	pid, err := fork()

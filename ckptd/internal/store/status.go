@@ -18,10 +18,10 @@ func (s *Store) Status(of *wire.Status) map[uint64][]wire.ImageStatus {
 		if !i.taken.IsZero() {
 			parent := ""
 			if i.Parent != nil {
-				parent = i.Parent.Id
+				parent = i.Parent.ID
 			}
 			images[i.group] = append(images[i.group], wire.ImageStatus{
-				ID: i.Id, Parent: parent, Steps: i.Steps, Unrepeatable: i.Unrepeatable,
+				ID: i.ID, Parent: parent, Steps: i.Steps, Unrepeatable: i.Unrepeatable,
 				Backend: i.Backend, Bytes: i.Bytes, Taken: i.taken, Uses: i.uses,
 			})
 		}

@@ -48,7 +48,7 @@ type Store struct {
 // Image is a directory with what CRIU wrote (pages), and the files of the group, of which images
 // share contents.
 type Image struct {
-	Id        string
+	ID        string
 	group     uint64
 	first     bool // of its group
 	inUse     bool // being written or restored: not to be dropped
@@ -105,13 +105,13 @@ func (s *Store) Create(group uint64, from History) (*Image, []string, error) {
 		dropped = append(dropped, id)
 	}
 	s.next++
-	i := &Image{Id: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true, History: from}
+	i := &Image{ID: fmt.Sprintf("g%d-%d", group, s.next), group: group, inUse: true, History: from}
 	for i.Parent != nil && i.Parent.gone {
 		i.follow(i.Parent)
 	}
 	i.base = s.base
 	i.first = !slices.ContainsFunc(s.images, func(j *Image) bool { return j.group == group })
-	i.Directory = filepath.Join(s.Directory, i.Id)
+	i.Directory = filepath.Join(s.Directory, i.ID)
 	if err := os.MkdirAll(i.Pages(), 0o700); err != nil {
 		return nil, dropped, errors.Join(fmt.Errorf("%w: %w", wire.ErrNotStored, err),
 			os.RemoveAll(i.Directory))
@@ -210,7 +210,7 @@ func (s *Store) dropLeastUseful() (string, error) {
 		return "", errNoneToDrop
 	}
 	s.base = max(s.base, i.usefulness())
-	return i.Id, s.discard(i)
+	return i.ID, s.discard(i)
 }
 
 // discard needs the lock.
@@ -234,7 +234,7 @@ func (s *Store) Use(group uint64, id string) (*Image, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.images {
-		if i.Id == id && i.group == group && !i.inUse {
+		if i.ID == id && i.group == group && !i.inUse {
 			i.inUse = true
 			return i, nil
 		}

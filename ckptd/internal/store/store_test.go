@@ -105,12 +105,12 @@ func (w *twin) add(group uint64, m *twinImage) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m.id, m.image, m.group, m.base = i.Id, i, group, w.base
+	m.id, m.image, m.group, m.base = i.ID, i, group, w.base
 	m.first = !slices.ContainsFunc(w.model, func(m *twinImage) bool { return m.group == group })
 	i.held = m.bytes
 	w.ever[m.id] = m
 	w.model = append(w.model, m)
-	more, fits := w.makeRoom(i.Id, func() bool { return w.total() > w.store.MaxBytes })
+	more, fits := w.makeRoom(i.ID, func() bool { return w.total() > w.store.MaxBytes })
 	if !fits {
 		w.model = w.model[:len(w.model)-1]
 	}
@@ -176,7 +176,7 @@ func (w *twin) removeGroup(group uint64) {
 func (w *twin) compare() {
 	var have, want, directories []string
 	for _, i := range w.store.images {
-		have = append(have, i.Id)
+		have = append(have, i.ID)
 	}
 	for _, m := range w.model {
 		want = append(want, m.id)
@@ -237,7 +237,7 @@ func TestImageInUseIsNotDropped(t *testing.T) {
 		if _, err := s.Settle(i); err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, i.Id)
+		ids = append(ids, i.ID)
 	}
 	second, err := s.Use(1, ids[1])
 	if err != nil {
