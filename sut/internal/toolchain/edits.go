@@ -57,14 +57,18 @@ const rawFunction = "tandemRaw(1); defer tandemRaw(-1)"
 
 // patches is, with preinit, the whole patch. Its order has no meaning.
 var patches = []patch{
+	// Every goroutine carries what the checker knows of it.
 	{"runtime/runtime2.go", func(e *editor) { e.field("g", "tandem tandemG") }},
+	// The one scheduler asks the checker who goes on.
 	{"runtime/proc.go", editScheduler},
+	// The program sees several processors, and runs on one.
 	{"runtime/debug.go", func(e *editor) {
 		e.enter("GOMAXPROCS", "if tandem.serving { return tandemProcessors(n) }")
 		e.enter("SetDefaultGOMAXPROCS", "if tandem.serving { tandemProcessorsUsed = "+
 			"tandemProcessorsThere; return }")
 		e.enter("NumCPU", "if tandem.serving { return tandemProcessorsThere }")
 	}},
+	// While a call of a sealed package is under way, its return address is elsewhere.
 	{"runtime/traceback.go", func(e *editor) {
 		e.swap("unwinder.resolveInternal",
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
@@ -80,6 +84,7 @@ var patches = []patch{
 		e.enter("SetCPUProfileRate",
 			`if tandem.serving && hz > 0 { tandemRefuseCall("profiling the processor (runtime/pprof)") }`)
 	}},
+	// Addresses in a stack are adjusted when it moves.
 	{"runtime/stack.go", func(e *editor) {
 		e.before("copystack", "gp.stack = new", "tandemStackMoved(gp, old, adjinfo.delta)")
 	}},
@@ -107,6 +112,7 @@ var patches = []patch{
 		e.enter("runtime_debug_freeOSMemory", "if tandem.serving { tandemCollect(); return }")
 		e.point("internal_weak_runtime_makeStrongFromWeak", abi.OpWeak, "&work", "nil")
 	}},
+	// Garbage is collected where the program asks for it, on the one thread, and never else.
 	{"runtime/mgc.go", func(e *editor) {
 		e.enter("GC", "if tandem.serving { tandemCollect(); return }")
 		e.enter("gcStart", "if tandem.serving && !tandemCollecting { return }")
@@ -114,6 +120,7 @@ var patches = []patch{
 		e.swap("gcStart", "if mode != gcBackgroundMode {\n\t\tGosched()",
 			"if tandemCollecting { tandemMark() } else if mode != gcBackgroundMode {\n\t\tGosched()")
 	}},
+	// Signals are those that the checker lets arrive.
 	{"runtime/sigqueue.go", func(e *editor) {
 		e.enter("signal_recv", "if tandem.serving { return tandemSignalReceive() }")
 		e.enter("signal_enable", "if tandem.serving { tandemSignalSet(s, true, false); return }")
@@ -121,14 +128,19 @@ var patches = []patch{
 		e.enter("signal_ignore", "if tandem.serving { tandemSignalSet(s, false, true); return }")
 		e.enter("signalWaitUntilIdle", "if tandem.serving { return }")
 	}},
+	// Random numbers are the same in each execution.
 	{"runtime/rand.go", editRandom},
+	// So are those that come from the kernel.
 	{"runtime/vgetrandom_linux.go", func(e *editor) {
 		e.enter("vgetrandom", "if tandem.serving { return tandemRandom(p), true }")
 	}},
+	// The clock of the runtime is a variable.
 	{"runtime/time_nofake.go", func(e *editor) {
 		e.enter("nanotime",
 			"if tandem.now != 0 { return tandem.now }")
 	}},
+	// What reads the clock, sleeps, and sets or stops a timer is an operation where timers may be
+	// early.
 	{"runtime/time.go", func(e *editor) {
 		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); "+
 			"return tandemWallClock() }")
@@ -142,6 +154,7 @@ var patches = []patch{
 		e.point("stopTimer", abi.OpTimer, "t", "nil")
 		e.point("resetTimer", abi.OpTimer, "t", "nil")
 	}},
+	// Operations on channels wait at their points until they can go on.
 	{"runtime/chan.go", func(e *editor) {
 		e.field("hchan", "tandem tandemChannelState")
 		e.enter("chansend", fmt.Sprintf("tandemChannel(%d, c, block)", abi.OpSend))
@@ -149,6 +162,7 @@ var patches = []patch{
 		e.point("closechan", abi.OpClose, "c", "nil")
 		e.point("chanlen", abi.OpLength, "c", "nil")
 	}},
+	// The schedule says which of the ready arms is taken, and not chance.
 	{"runtime/select.go", func(e *editor) {
 		e.enter("selectgo", "tandemSelect(cas0, nsends+nrecvs, nsends, block)")
 		e.swap("selectgo", "j := cheaprandn(uint32(norder + 1))",
@@ -156,6 +170,7 @@ var patches = []patch{
 		e.before("selectgo", "for _, casei := range pollorder {",
 			"if tandemControlled() { pollorder = tandemPollOrder(scases, pollorder, nsends) }")
 	}},
+	// Virtual sockets are waited for at points; their deadlines are kept here.
 	{"runtime/netpoll.go", func(e *editor) {
 		e.before("poll_runtime_pollWait", "for !netpollblock(pd, int32(mode), false)",
 			"if tandemPollWait(pd, mode) { return netpollcheckerr(pd, int32(mode)) }")
@@ -172,10 +187,12 @@ var patches = []patch{
 			"tandemNotPolled }")
 		e.enter("netpollclose", "if tandemPollClose(fd) || tandem.serving { return 0 }")
 	}},
+	// What the program maps is unmapped at the end of the execution.
 	{"runtime/cgo_mmap.go", func(e *editor) {
 		e.swap("mmap", "return sysMmap(addr, n, prot, flags, fd, off)",
 			"q, err := sysMmap(addr, n, prot, flags, fd, off); tandemMapped(q, n, flags); return q, err")
 	}},
+	// The end of the process is the end of an execution: exit is a function of the overlay.
 	{"runtime/stubs2.go", func(e *editor) { e.swap("", "func exit(code int32)", "") }},
 	{"runtime/sys_linux_amd64.s", func(e *editor) {
 		e.swap("", "TEXT runtime·exit(SB)",
@@ -185,7 +202,9 @@ var patches = []patch{
 		e.swap("", "CALL\truntime·exit(SB)",
 			"CALL\truntime·exit0(SB)")
 	}},
+	// Atomic operations on pointers are here, for the sake of the garbage collector.
 	{"runtime/atomic_pointer.go", editAtomicPointers},
+	// The functions of sync/atomic are operations.
 	{"sync/atomic/doc.go", func(e *editor) { editAtomics(e, true) }},
 	{"sync/atomic/doc_64.go", func(e *editor) { editAtomics(e, false) }},
 	{"sync/atomic/type.go", editAtomicTypes},
@@ -200,12 +219,14 @@ var patches = []patch{
 			"file lets "+
 			"others have none.\n")
 	}},
+	// Locks wait at their points until they are free.
 	{"internal/sync/mutex.go", func(e *editor) {
 		e.point("Mutex.Lock", abi.OpLock, "m", "&m.state")
 		e.point("Mutex.TryLock", abi.OpTryLock, "m", "&m.state")
 		e.point("Mutex.Unlock", abi.OpUnlock, "m", "&m.state")
 		e.add(pointDeclaration)
 	}},
+	// A writer announces itself in one operation, and waits for the readers in another.
 	{"sync/rwmutex.go", func(e *editor) {
 		const count = "&rw.readerCount" // the mutex itself begins with another object, rw.w
 		e.point("RWMutex.RLock", abi.OpReadLock, count, count)
@@ -220,6 +241,7 @@ var patches = []patch{
 			pointCall(abi.OpTryWriteLock, count, count))
 		e.add(pointDeclaration)
 	}},
+	// A wait group that is used again too early is found by its counter.
 	{"sync/waitgroup.go", func(e *editor) {
 		e.enter("WaitGroup.Add", "tandemAdd(unsafe.Pointer(wg), unsafe.Pointer(&wg.state), delta)")
 		e.enter("WaitGroup.Wait", "if tandemWait(unsafe.Pointer(wg), unsafe.Pointer(&wg.state)) "+
@@ -234,6 +256,7 @@ var patches = []patch{
 		// the other siblings may come this far, too, before this one goes on
 		e.before("T.Parallel", "t.lastRaceErrors.Store", "runtime.Gosched()")
 	}},
+	// Conditions block as they do anyway; what wakes a goroutine is noted for data races.
 	{"sync/cond.go", func(e *editor) {
 		e.point("Cond.Wait", abi.OpCondWait, "c", "nil")
 		e.point("Cond.Signal", abi.OpCondSignal, "c", "nil")
@@ -246,6 +269,7 @@ var patches = []patch{
 			"if race.Enabled { race.ReleaseMerge"+address+" }")
 		e.swap("", "import (\n", "import (\n\t\"internal/race\"\n")
 	}},
+	// A Once is waited for while its function runs.
 	{"sync/once.go", func(e *editor) {
 		e.enter("Once.Do", pointCall(abi.OpOnce, "o", "&o.done")+
 			"; if race.Enabled { race.Acquire(unsafe.Pointer(o)) }")
@@ -255,12 +279,14 @@ var patches = []patch{
 	}},
 	{"sync/pool.go", editPool},
 	{"sync/hashtriemap.go|sync/map.go", editMap}, // before Go 1.26 it is the first that is compiled
+	// System calls are answered by the overlay, or refused.
 	{"syscall/syscall_linux.go", editSyscalls},
 	{"syscall/syscall_linux_amd64.go", func(e *editor) {
 		e.enter("Gettimeofday", "if tandemServes() { *tv = NsecToTimeval(tandemWallTime()); return nil }")
 		e.enter("Time", "if tandemServes() { tt = Time_t(tandemWallTime() / 1e9); if t != nil { *t = tt "+
 			"}; return tt, nil }")
 	}},
+	// A limit would outlast the execution.
 	{"syscall/rlimit.go", func(e *editor) {
 		e.enter("Setrlimit", `if tandemIsOn() { tandemRefuseCall("changing a resource limit") }`)
 	}},
@@ -272,6 +298,7 @@ var patches = []patch{
 			e.swap(f, "race.ReleaseMerge(unsafe.Pointer(&ioSync))", "")
 		}
 	}},
+	// Process IDs are the same in each execution.
 	{"syscall/zsyscall_linux_amd64.go", func(e *editor) {
 		e.enter("Getpid", "if tandemIsOn() { return tandemPid }")
 		e.enter("Getpgid", "if tandemIsOn() { return tandemPid, nil }")
@@ -280,6 +307,7 @@ var patches = []patch{
 		e.enter("Umask", "if tandemServes() { return tandemUmask(mask) }")
 		e.enter("socketpair", "if tandemIsOn() { return tandemSocketPair(domain, typ, proto, fd) }")
 	}},
+	// No other process can be controlled.
 	{"syscall/exec_unix.go", func(e *editor) { e.enter("forkExec", "tandemRefuseSubprocess()") }},
 	{"internal/syscall/unix/fcntl_unix.go", func(e *editor) {
 		// it would ask the kernel about virtual descriptors
@@ -287,6 +315,7 @@ var patches = []patch{
 			"r, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), uintptr(cmd), "+
 				"uintptr(arg)); val := int32(r)")
 	}},
+	// Reads and writes have their points before the descriptor is locked.
 	{"internal/poll/fd_unix.go", func(e *editor) {
 		e.enter("FD.Close", "tandemFileClose(unsafe.Pointer(fd), fd.Sysfd)")
 		e.enter("FD.RawRead", rawFunction)
@@ -304,7 +333,9 @@ var patches = []patch{
 			"//go:linkname tandemBefore syscall.tandemBefore\n" +
 			"func tandemBefore(fd int, write bool, n int)")
 	}},
+	// Functions of the program that get a descriptor must not wait for it.
 	{"internal/poll/fd_posix.go", func(e *editor) { e.enter("FD.RawControl", rawFunction) }},
+	// The use of a descriptor, and its close, are operations on the file.
 	{"internal/poll/fd_mutex.go", func(e *editor) {
 		const use = "tandemFileUse(unsafe.Pointer(fd), %s, fd.Sysfd)"
 		e.enter("FD.incref", fmt.Sprintf(use, "nil"))
@@ -313,16 +344,19 @@ var patches = []patch{
 		e.swap("", "import \"sync/atomic\"", "import (\n\t\"sync/atomic\"\n\t\"unsafe\"\n)")
 		e.add("//go:linkname tandemFileUse\nfunc tandemFileUse(file, lock unsafe.Pointer, fd int)")
 	}},
+	// The code of a plugin was not built with the patched toolchain.
 	{"plugin/plugin_stubs.go", func(e *editor) {
 		e.enter("open", `tandemRefuseCall("opening a plugin")`)
 		e.swap("", "import \"errors\"", "import (\n\t\"errors\"\n\t_ \"unsafe\"\n)")
 		e.add("//go:linkname tandemRefuseCall syscall.tandemRefuseCall\n" +
 			"func tandemRefuseCall(what string)")
 	}},
+	// The kernel cannot splice virtual sockets; the caller then copies.
 	{"internal/poll/splice_linux.go", func(e *editor) {
 		e.enter("Splice", "if tandemIsSocket(uintptr(dst.Sysfd)) || tandemIsSocket(uintptr(src.Sysfd)) "+
 			"{ return 0, false, nil }")
 	}},
+	// Nor can it send files over them.
 	{"internal/poll/sendfile_unix.go", func(e *editor) {
 		e.enter("SendFile", "if tandemIsSocket(src) { return 0, nil, false }")
 	}},
