@@ -42,7 +42,6 @@ func newSearch(t *trace.Trace) *Search {
 // to do at the last node.
 type Search struct {
 	core.Tally
-	planner
 	path  []core.Action
 	nodes []node
 	begun bool
@@ -68,6 +67,7 @@ type Search struct {
 
 	races  []reversible    // of the execution that is being reported
 	pruned wakeup.Sleepers // for prune
+	planner
 }
 
 // way leads to the leaf of a wakeup tree: path[:given]. Of that, path[len(nodes)-1:] is what is
