@@ -67,7 +67,8 @@ func (x *Cursor) Lookup(in Input) (served Reaction, rest Input, hit bool, err er
 	return x.globalise(served, in), rest, hit, nil
 }
 
-// adopt adds the connections that the group has opened in its reaction to in.
+// adopt gives places to the connections that the group has opened in its reaction to an input.
+// Each begins in the tree that is named after the listener, or is unknown if the cache has none.
 func (x *Cursor) adopt(in Input, r Reaction) {
 	for k := range r.Opened {
 		if x.scope == Group {
@@ -147,7 +148,10 @@ func (x *Cursor) Compare(in Input, got Reaction) (known bool, err error) {
 // unknown is the place of a connection that the cache does not know.
 const unknown NodeID = -1
 
-// localise finds the tree of an input, as an index of at, and the input as it is there.
+// localise finds the tree of an input, as an index of at, and the input as it is there. In group
+// scope there is one tree, and numbers stay as they are. In connection scope the tree is that of
+// the connection, which has number 0 in it; an input that opens a connection begins a tree by its
+// name.
 func (x *Cursor) localise(in Input) (int, Input) {
 	if x.scope == Group || in.Kind == Choose {
 		in.Name = ""
@@ -194,7 +198,8 @@ func shifted(r Reaction, by int) Reaction {
 	return r
 }
 
-// globalise is the inverse of Own.
+// globalise is the inverse of Reaction.Own: it gives the connections of a reaction the numbers
+// that they have in the execution.
 func (x *Cursor) globalise(r Reaction, in Input) Reaction {
 	if x.scope == Group || in.Conn == 0 || len(r.Deliveries)+len(r.Opened) == 0 {
 		return r

@@ -119,7 +119,8 @@ func (t *placeTree) answer(n, base NodeID, r Reaction, unverified bool) {
 	t.changes++
 }
 
-// add appends a node and links it below its parent.
+// add appends a node and links it below its parent. Nodes are never removed, so numbers stay
+// valid.
 func (t *placeTree) add(n node) NodeID {
 	id := NodeID(len(t.nodes))
 	n.label = t.shareLabel(n.label, id)
@@ -137,7 +138,9 @@ func (t *placeTree) link(n node) NodeID {
 	return id
 }
 
-// split puts a branching point into the edge to child, after length bytes.
+// split puts a branching point into the edge to child, after length bytes. The child keeps its
+// number and its reaction, which is still counted from the same base, since a branching point is
+// no place.
 func (t *placeTree) split(child NodeID, length int) NodeID {
 	parent, conn, label := t.nodes[child].parent, t.nodes[child].conn, t.nodes[child].label
 	if length <= 0 || length >= len(label) {

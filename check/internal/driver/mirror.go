@@ -26,7 +26,7 @@ func (m *Mirror) Choose(behaviour int) error {
 
 // Compare follows an input with its reaction. Known is whether the cache has an answer to it. If
 // that is another one, or something arrived on another connection, the error says so; see
-// iocache.Execution.Compare.
+// iocache.Cursor.Compare.
 func (m *Mirror) Compare(in model.Input, got model.Reaction) (known bool, err error) {
 	m.d.mu.Lock()
 	defer m.d.mu.Unlock()
