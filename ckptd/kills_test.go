@@ -152,7 +152,7 @@ func isDeath(err error) bool {
 	// A process of a group may have been killed whose parent has not waited for it yet.
 	unwaited := errors.Is(err, ErrNotQuiescent) && strings.Contains(err.Error(), "has not waited for a child")
 	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) ||
-		errors.Is(err, ErrImageGone) ||
+		errors.Is(err, ErrImageGone) || errors.Is(err, ErrNotStored) ||
 		errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied)
 }
 

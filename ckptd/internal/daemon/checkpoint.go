@@ -79,7 +79,8 @@ func (h *groupHost) notSaved(i *store.Image, err error) error {
 	}
 	err = fmt.Errorf("checkpoint of group %d: %w", h.id, err)
 	cannot := store.CannotStore(i.Pages(), err)
-	if !errors.Is(err, incarnation.ErrRefused) && !errors.Is(err, wire.ErrNotQuiescent) {
+	goesOn := []error{incarnation.ErrRefused, incarnation.ErrCopyKilled, wire.ErrNotQuiescent}
+	if !slices.ContainsFunc(goesOn, func(e error) bool { return errors.Is(err, e) }) {
 		h.fail(err)
 		err = h.down
 	}
@@ -125,7 +126,7 @@ type backend interface {
 	// save saves an incarnation, which goes on, to a directory if it needs one. It calls files
 	// once, while everything stands still, with what the peers have mapped. An error that wraps
 	// ErrRefused says that the backend cannot hold the group, which goes on as if nothing had
-	// happened; after any other one it may be in any state.
+	// happened. So it does after ErrCopyKilled. After any other one it may be in any state.
 	Save(ctx context.Context, in *incarnation.Incarnation, directory string,
 		files func(store.MappedFiles) error) (store.Saved, error)
 	// prepare begins to bring back what was saved, as far as that can be done beside an incarnation
@@ -142,6 +143,9 @@ func (h *groupHost) save(ctx context.Context, i *store.Image) error {
 		return h.saveByCRIU(ctx, i)
 	}
 	err := h.saveQuietly(ctx, i)
+	if errors.Is(err, incarnation.ErrCopyKilled) {
+		return fmt.Errorf("%w: %w", wire.ErrNotStored, err)
+	}
 	if err != nil {
 		if cannot := store.CannotStore(i.Pages(), err); cannot != nil {
 			return fmt.Errorf("%w: %w", cannot, err)

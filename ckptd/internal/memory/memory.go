@@ -119,10 +119,7 @@ func (g *Group) Save(
 		}
 		if err != nil {
 			g.tracer.Kill(m.PIDs())
-			if !errors.Is(err, wire.ErrNotQuiescent) && !errors.Is(err, incarnation.ErrRefused) {
-				// whatever it is, the group goes on
-				err = fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
-			}
+			err = whyNot(err)
 		}
 		for _, p := range frozen {
 			if e := p.thaw(); e != nil {
@@ -138,6 +135,18 @@ func (g *Group) Save(
 		return nil, err
 	}
 	return m, nil
+}
+
+// whyNot says of an error of saveFrozen that the group goes on, whatever it is. If a process of the
+// group was killed, and not a copy, it cannot be thawed.
+func whyNot(err error) error {
+	switch {
+	case errors.Is(err, tracer.ErrKilled):
+		return fmt.Errorf("%w: %w", incarnation.ErrCopyKilled, err)
+	case errors.Is(err, wire.ErrNotQuiescent), errors.Is(err, incarnation.ErrRefused):
+		return err
+	}
+	return fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
 }
 
 // saveFrozen looks at frozen processes, and copies them.

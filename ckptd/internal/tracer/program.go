@@ -185,6 +185,9 @@ func (n *NewTasks) Note(tid int, status unix.WaitStatus) {
 	}
 }
 
+// ErrKilled says that somebody has killed what was to carry out calls.
+var ErrKilled = errors.New("it was killed during calls")
+
 // AwaitTraps waits until all of these threads have come to the end of their batches.
 func AwaitTraps(tids ...int) (born NewTasks, err error) {
 	waiting := map[int]bool{}
@@ -199,6 +202,8 @@ func AwaitTraps(tids ...int) (born NewTasks, err error) {
 		switch event := int(status) >> 16; {
 		case !waiting[tid] && (!status.Stopped() || event == ptrace.EventStop):
 			born.Note(tid, status)
+		case status.Signaled() && status.Signal() == unix.SIGKILL:
+			return born, fmt.Errorf("thread %d: %w", tid, ErrKilled)
 		case status.Exited() || status.Signaled():
 			return born, fmt.Errorf("thread %d ended (status %#x) during calls", tid, int(status))
 		case waiting[tid] && event == ptrace.EventStop: // an interruption that came late
@@ -221,7 +226,7 @@ func AwaitTraps(tids ...int) (born NewTasks, err error) {
 func (n NewTasks) Await(count int, lost func() bool) ([]int, error) {
 	for len(n.Stopped) < count {
 		if n.ended && lost() {
-			return n.Stopped, errors.New("what was made was killed at once")
+			return n.Stopped, fmt.Errorf("what was made: %w", ErrKilled)
 		}
 		n.ended = false
 		tid, status, err := ptrace.AwaitAny()

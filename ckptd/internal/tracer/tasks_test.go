@@ -1,6 +1,7 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -21,6 +22,33 @@ func TestKilledBeforeItStops(t *testing.T) {
 		err := osthread.Run(func() error { return awaitOneAlive(before) })
 		if err != nil {
 			t.Errorf("its end was seen before: %v: %v", before, err)
+		}
+	}
+}
+
+// TestKilledDuringCalls: a wait for threads that carry out calls ends with ErrKilled if one of them
+// was killed, which says nothing of what can be copied. It does not if one ends in another way.
+func TestKilledDuringCalls(t *testing.T) {
+	for signal, want := range map[unix.Signal]bool{unix.SIGKILL: true, unix.SIGSYS: false} {
+		err := osthread.Run(func() error {
+			cmd := exec.Command("sleep", "100")
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			defer cmd.Wait()
+			defer cmd.Process.Kill()
+			pid := cmd.Process.Pid
+			if _, err := ptrace.Request(unix.PTRACE_SEIZE, pid, 0, unix.PTRACE_O_EXITKILL); err != nil {
+				return err
+			}
+			if err := unix.Kill(pid, signal); err != nil {
+				return err
+			}
+			_, err := AwaitTraps(pid)
+			return err
+		})
+		if err == nil || errors.Is(err, ErrKilled) != want {
+			t.Errorf("after signal %v: %v", signal, err)
 		}
 	}
 }
