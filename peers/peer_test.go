@@ -53,10 +53,12 @@ func TestClientDescriptions(t *testing.T) {
 		client.Waits(proxy.Address{}) {
 		t.Error("a Unix socket")
 	}
-	in := Group{Peers: []Peer{{Name: "curl", Command: []string{"curl", "http://{sut}/{scratch}"}, After: "listen 80", Expect: "exit 1", Choices: 3, Behaviour: 2}}}.In("/s").Peers[0]
+	in := Group{Peers: []Peer{{
+		Name: "curl", Command: []string{"curl", "http://{sut}/{scratch}"}, After: "listen 80",
+		Expect: "exit 1", Choices: 3, Behaviour: 2,
+	}}}.In("/s").Peers[0]
 	if in.Command[1] != "http://127.0.0.1//s" || in.After != "listen 80" || in.Expect != "exit 1" ||
-		in.Choices != 3 ||
-		in.Behaviour != 2 {
+		in.Choices != 3 || in.Behaviour != 2 {
 		t.Errorf("%+v", in)
 	}
 }

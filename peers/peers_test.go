@@ -41,7 +41,12 @@ func TestGroupInADirectory(t *testing.T) {
 	if p.Directory != "/run/s" {
 		t.Errorf("it runs in %s", p.Directory)
 	}
-	for directory, want := range map[string]string{"{scratch}": "/run/s", "{scratch}/a/b": "/run/s/a/b", "/": "/", "/srv/x": "/srv/x"} {
+	for directory, want := range map[string]string{
+		"{scratch}":     "/run/s",
+		"{scratch}/a/b": "/run/s/a/b",
+		"/":             "/",
+		"/srv/x":        "/srv/x",
+	} {
 		if g.Peers[0].Directory = directory; g.Validate() != nil ||
 			g.In("/run/s").Peers[0].Directory != want {
 			t.Errorf("the directory %s becomes %s, error %v",
@@ -65,52 +70,71 @@ func TestGroupInADirectory(t *testing.T) {
 	}
 }
 
+// These change a description, to what is said of it.
+func listening(at string) func(*Group)   { return func(g *Group) { g.Peers[0].Listen = at } }
+func running(name string) func(*Group)   { return func(g *Group) { g.Peers[0].Command = []string{name} } }
+func withEnv(entry string) func(*Group)  { return func(g *Group) { g.Peers[0].Env = []string{entry} } }
+func runningIn(path string) func(*Group) { return func(g *Group) { g.Peers[0].Directory = path } }
+func withFile(path string) func(*Group)  { return func(g *Group) { g.Files[0].Path = path } }
+
+func binding(target, source string) func(*Group) {
+	return func(g *Group) { g.Binds = map[string]string{target: source} }
+}
+
 func TestBadDescriptions(t *testing.T) {
-	for want, change := range map[string]func(*Group){
-		"peers: there are 0, allowed are 1 to 64":                           func(g *Group) { g.Peers = nil },
-		"peers: there are 65, allowed are 1 to 64":                          func(g *Group) { g.Peers = make([]Peer, 65) },
-		"peers[0]: it has no name":                                          func(g *Group) { g.Peers[0].Name = "" },
-		"peers[0]: peer x has no command":                                   func(g *Group) { g.Peers[0].Command = nil },
-		`peers[0]: peer x: "a\x00" contains a zero byte`:                    func(g *Group) { g.Peers[0].Command = []string{"a\x00"} },
-		`peer x: "\xff" contains a zero byte or is not UTF-8`:               func(g *Group) { g.Peers[0].Env = []string{"\xff"} },
-		`peers[0]: peer x: the environment entry "A" is not NAME`:           func(g *Group) { g.Peers[0].Env = []string{"A"} },
-		`the environment entry "=A" is not NAME=value`:                      func(g *Group) { g.Peers[0].Env = []string{"=A"} },
-		`peers[0]: peer x: listen "80": "80" is not an IP address and port`: func(g *Group) { g.Peers[0].Listen = "80" },
-		`listen "127.0.0.1:0": there is no port`:                            func(g *Group) { g.Peers[0].Listen = "127.0.0.1:0" },
-		`listen "unix:socket": "socket" is neither an absolute path`:        func(g *Group) { g.Peers[0].Listen = "127.0.0.1:80 unix:socket" },
-		`write listen "[0::1]:80" as [::1]:80`:                              func(g *Group) { g.Peers[0].Listen = "[0::1]:80" },
-		`write listen "tcp:[::1]:80" as [::1]:80`:                           func(g *Group) { g.Peers[0].Listen = "tcp:[::1]:80" },
-		`listen "udp6:[::1]:80": leave the 6 out`:                           func(g *Group) { g.Peers[0].Listen = "udp6:[::1]:80" },
-		`a group has no network but loopback`:                               func(g *Group) { g.Peers[0].Listen = "192.0.2.1:80" },
-		`peers[0]: peer x: the directory "a" to run in is neither absolute`: func(g *Group) { g.Peers[0].Directory = "a" },
-		`the directory "/a/.." to run in is neither`:                        func(g *Group) { g.Peers[0].Directory = "/a/.." },
-		`the directory "{scratch}/../x" to run in is neither`:               func(g *Group) { g.Peers[0].Directory = "{scratch}/../x" },
-		`the directory "{scratch}x" to run in is neither`:                   func(g *Group) { g.Peers[0].Directory = "{scratch}x" },
-		`the directory "/\x00" to run in is neither`:                        func(g *Group) { g.Peers[0].Directory = "/\x00" },
-		`peers[1]: the name "x" is taken`:                                   func(g *Group) { g.Peers = append(g.Peers, g.Peers[0]) },
-		`files[0]: path "/etc/x" does not name a file below {`:              func(g *Group) { g.Files[0].Path = "/etc/x" },
-		`files[0]: path "a/../../x" does not name`:                          func(g *Group) { g.Files[0].Path = "a/../../x" },
-		`files[0]: path ".." does not name`:                                 func(g *Group) { g.Files[0].Path = ".." },
-		`files[0]: path "" does not name`:                                   func(g *Group) { g.Files[0].Path = "" },
-		`files[0]: path "{scratch}" does not`:                               func(g *Group) { g.Files[0].Path = "{scratch}/." },
-		`files[0]: mode dr--r--r-- is more than permission bits`:            func(g *Group) { g.Files[0].Mode = fs.ModeDir | 0o444 },
-		"files: there are 4097, allowed are 4096":                           func(g *Group) { g.Files = make([]File, 4097) },
-		"files: they hold 67108865 bytes, allowed are 67108864":             func(g *Group) { g.Files[0].Content = make([]byte, MaxContent+1) },
-		`binds["/proc/sys"]: /proc of a group is set up`:                    func(g *Group) { g.Binds = map[string]string{"/proc/sys": "/x"} },
-		`binds["/run"]: /run of a group is set up by tandem`:                func(g *Group) { g.Binds = map[string]string{"/run": "/x"} },
-		`binds["x"]: the path is not absolute`:                              func(g *Group) { g.Binds = map[string]string{"x": "/x"} },
-		`binds["/"]: the path is not absolute, or not in its`:               func(g *Group) { g.Binds = map[string]string{"/": "/x"} },
-		`binds["/a/../b"]: the path is not absolute`:                        func(g *Group) { g.Binds = map[string]string{"/a/../b": "/x"} },
-		`binds["/a"]: the source "x" is neither absolute`:                   func(g *Group) { g.Binds = map[string]string{"/a": "x"} },
-		`binds["/a"]: the source "{scratch}x" is neither`:                   func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}x"} },
-		`binds["/a"]: the source "{scratch}/../x" is neither`:               func(g *Group) { g.Binds = map[string]string{"/a": "{scratch}/../x"} },
-		"ready timeout: -1s is negative":                                    func(g *Group) { g.ReadyTimeout = -time.Second },
+	for _, test := range []struct {
+		change func(*Group)
+		want   string
+	}{
+		{func(g *Group) { g.Peers = nil }, "peers: there are 0, allowed are 1 to 64"},
+		{func(g *Group) { g.Peers = make([]Peer, 65) }, "peers: there are 65, allowed are 1 to 64"},
+		{func(g *Group) { g.Peers[0].Name = "" }, "peers[0]: it has no name"},
+		{func(g *Group) { g.Peers[0].Command = nil }, "peers[0]: peer x has no command"},
+		{running("a\x00"), `peers[0]: peer x: "a\x00" contains a zero byte`},
+		{withEnv("\xff"), `peer x: "\xff" contains a zero byte or is not UTF-8`},
+		{withEnv("A"), `peers[0]: peer x: the environment entry "A" is not NAME`},
+		{withEnv("=A"), `the environment entry "=A" is not NAME=value`},
+		{listening("80"), `peers[0]: peer x: listen "80": "80" is not an IP address and port`},
+		{listening("127.0.0.1:0"), `listen "127.0.0.1:0": there is no port`},
+		{listening("127.0.0.1:80 unix:socket"), `listen "unix:socket": "socket" is neither an absolute path`},
+		{listening("[0::1]:80"), `write listen "[0::1]:80" as [::1]:80`},
+		{listening("tcp:[::1]:80"), `write listen "tcp:[::1]:80" as [::1]:80`},
+		{listening("udp6:[::1]:80"), `listen "udp6:[::1]:80": leave the 6 out`},
+		{listening("192.0.2.1:80"), `a group has no network but loopback`},
+		{runningIn("a"), `peers[0]: peer x: the directory "a" to run in is neither absolute`},
+		{runningIn("/a/.."), `the directory "/a/.." to run in is neither`},
+		{runningIn("{scratch}/../x"), `the directory "{scratch}/../x" to run in is neither`},
+		{runningIn("{scratch}x"), `the directory "{scratch}x" to run in is neither`},
+		{runningIn("/\x00"), `the directory "/\x00" to run in is neither`},
+		{func(g *Group) { g.Peers = append(g.Peers, g.Peers[0]) }, `peers[1]: the name "x" is taken`},
+		{withFile("/etc/x"), `files[0]: path "/etc/x" does not name a file below {`},
+		{withFile("a/../../x"), `files[0]: path "a/../../x" does not name`},
+		{withFile(".."), `files[0]: path ".." does not name`},
+		{withFile(""), `files[0]: path "" does not name`},
+		{withFile("{scratch}/."), `files[0]: path "{scratch}/." does not name`},
+		{
+			func(g *Group) { g.Files[0].Mode = fs.ModeDir | 0o444 },
+			"files[0]: mode dr--r--r-- is more than permission bits",
+		},
+		{func(g *Group) { g.Files = make([]File, 4097) }, "files: there are 4097, allowed are 4096"},
+		{
+			func(g *Group) { g.Files[0].Content = make([]byte, MaxContent+1) },
+			"files: they hold 67108865 bytes, allowed are 67108864",
+		},
+		{binding("/proc/sys", "/x"), `binds["/proc/sys"]: /proc of a group is set up`},
+		{binding("/run", "/x"), `binds["/run"]: /run of a group is set up by tandem`},
+		{binding("x", "/x"), `binds["x"]: the path is not absolute`},
+		{binding("/", "/x"), `binds["/"]: the path is not absolute, or not in its`},
+		{binding("/a/../b", "/x"), `binds["/a/../b"]: the path is not absolute`},
+		{binding("/a", "x"), `binds["/a"]: the source "x" is neither absolute`},
+		{binding("/a", "{scratch}x"), `binds["/a"]: the source "{scratch}x" is neither`},
+		{binding("/a", "{scratch}/../x"), `binds["/a"]: the source "{scratch}/../x" is neither`},
+		{func(g *Group) { g.ReadyTimeout = -time.Second }, "ready timeout: -1s is negative"},
 	} {
 		g := good()
-		change(&g)
-		if err := g.Validate(); err == nil ||
-			!strings.Contains(err.Error(), strings.TrimSuffix(want, `{scratch}" does not`)) {
-			t.Errorf("%v\nwant %s", err, want)
+		test.change(&g)
+		if err := g.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v\nwant %s", err, test.want)
 		}
 	}
 	g := good()
@@ -121,7 +145,9 @@ func TestBadDescriptions(t *testing.T) {
 }
 
 func FuzzBelow(f *testing.F) {
-	for _, p := range []string{"a/b", "{scratch}/a", "../x", "/etc/passwd", "a/./b/..", "{scratch}/../x", "\xff"} {
+	for _, p := range []string{
+		"a/b", "{scratch}/a", "../x", "/etc/passwd", "a/./b/..", "{scratch}/../x", "\xff",
+	} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

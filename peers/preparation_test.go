@@ -15,16 +15,12 @@ const scratchOfTest = "/run/tandem"
 func TestPreparation(t *testing.T) {
 	cache, program := filepath.Join(t.TempDir(), "cache"), filepath.Join(t.TempDir(), "program")
 	write(t, program, "1")
+	const script = `mkdir -p -m 750 "$0" && cd "$0" && pwd >where && chown 33:34 where &&
+		echo >/tmp/x && ls -A {scratch} >above && if echo 2>/dev/null >"$1"; then exit 9; fi &&
+		ls /sys/class/net >network && mkdir empty`
 	p := Preparation{
-		Path: Scratch + "/db/data",
-		Command: []string{
-			"sh",
-			"-c",
-			`mkdir -p -m 750 "$0" && cd "$0" && pwd >where && chown 33:34 where && echo >/tmp/x && ls -A {scratch} >above &&
-			if echo 2>/dev/null >"$1"; then exit 9; fi && ls /sys/class/net >network && mkdir empty`,
-			Scratch + "/db/data",
-			program,
-		},
+		Path:     Scratch + "/db/data",
+		Command:  []string{"sh", "-c", script, Scratch + "/db/data", program},
 		Programs: []string{filepath.Dir(program) + "/prog*"},
 	}
 	if err := p.validate(); err != nil {
@@ -76,20 +72,24 @@ func write(t *testing.T, file, content string) {
 // TestPreparationsThatFail: the error says which, how, and what was written.
 func TestPreparationsThatFail(t *testing.T) {
 	for _, test := range []struct {
-		p    Preparation
-		want string
+		command, programs []string
+		want              string
 	}{
-		{Preparation{Path: "{scratch}/a", Command: []string{"sh", "-c", "echo no room >&2; exit 3"}}, "exit status 3; it wrote: no room"},
-		{Preparation{Path: "{scratch}/a", Command: []string{"true"}}, "has exited with 0, and not made this directory"},
-		{Preparation{Path: "{scratch}/a", Command: []string{"true"}, Programs: []string{"/missing/*/x"}}, "there is no /missing/*/x, which makes {scratch}/a: install it"},
+		{[]string{"sh", "-c", "echo no room >&2; exit 3"}, nil, "exit status 3; it wrote: no room"},
+		{[]string{"true"}, nil, "has exited with 0, and not made this directory"},
+		{
+			[]string{"true"}, []string{"/missing/*/x"},
+			"there is no /missing/*/x, which makes {scratch}/a: install it",
+		},
 	} {
 		cache := t.TempDir()
-		_, err := test.p.Make(t.Context(), cache, scratchOfTest)
+		p := Preparation{Path: "{scratch}/a", Command: test.command, Programs: test.programs}
+		_, err := p.Make(t.Context(), cache, scratchOfTest)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: %v, want %q", test.p.Command, err, test.want)
+			t.Errorf("%v: %v, want %q", test.command, err, test.want)
 		}
 		if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
-			t.Errorf("%v: left behind: %v (%v)", test.p.Command, left, err)
+			t.Errorf("%v: left behind: %v (%v)", test.command, left, err)
 		}
 	}
 }
@@ -118,15 +118,20 @@ func TestPreparedIsForgotten(t *testing.T) {
 }
 
 func TestBadPreparations(t *testing.T) {
-	for want, p := range map[string]Preparation{
-		`does not name a file below`:                 {Path: "{scratch}/../x", Command: []string{"true"}},
-		`is not {scratch}/..., in its shortest form`: {Path: "x", Command: []string{"true"}},
-		`there is no command`:                        {Path: "{scratch}/x"},
-		`contains a zero byte`:                       {Path: "{scratch}/x", Command: []string{"a\x00"}},
-		`is neither an absolute path nor a pattern`:  {Path: "{scratch}/x", Command: []string{"a"}, Programs: []string{"b"}},
+	for _, test := range []struct {
+		path              string
+		command, programs []string
+		want              string
+	}{
+		{"{scratch}/../x", []string{"true"}, nil, "does not name a file below"},
+		{"x", []string{"true"}, nil, "is not {scratch}/..., in its shortest form"},
+		{"{scratch}/x", nil, nil, "there is no command"},
+		{"{scratch}/x", []string{"a\x00"}, nil, "contains a zero byte"},
+		{"{scratch}/x", []string{"a"}, []string{"b"}, "is neither an absolute path nor a pattern"},
 	} {
-		if err := p.validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", p, err, want)
+		p := Preparation{Path: test.path, Command: test.command, Programs: test.programs}
+		if err := p.validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %q", p, err, test.want)
 		}
 	}
 }

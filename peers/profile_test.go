@@ -164,7 +164,11 @@ func TestParametersOfProfiles(t *testing.T) {
 
 // TestClientsAsk: where nothing is said, a client asks something all the same.
 func TestClientsAsk(t *testing.T) {
-	for name, want := range map[string]string{"curl": "http://{sut}:8080/", "dbclient": "true", "redis-cli": "ping"} {
+	for name, want := range map[string]string{
+		"curl":      "http://{sut}:8080/",
+		"dbclient":  "true",
+		"redis-cli": "ping",
+	} {
 		p, err := FindProfile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -58,26 +58,25 @@ func TestProfileHasAllItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := []string{p.Title, p.Program, p.Package, p.Advice, p.Serves, p.Runs, p.Offers, p.Asks}
-	if diff := cmp.Diff([]string{"server of things", "/usr/sbin/thingd", "things", "build it", "the pages", "a script", "a thing", "nothing"}, told); diff != "" ||
-		p.Port != 99 {
+	texts := []string{
+		"server of things", "/usr/sbin/thingd", "things", "build it", "the pages", "a script", "a thing",
+		"nothing",
+	}
+	if diff := cmp.Diff(texts, told); diff != "" || p.Port != 99 {
 		t.Errorf("port %d, texts (-want +got)\n%s", p.Port, diff)
 	}
 	want := Group{
 		Peers: []Peer{{
-			Command: []string{
-				"thingd",
-				"-p",
-				"7",
-				"a  b",
-				"-d",
-				"{scratch}/x",
-			}, Directory: "{scratch}/x/www",
-			Env: []string{"PORT=7", "A=b c"}, User: "daemon", Choices: 2, VirtualClock: true,
+			Command:   []string{"thingd", "-p", "7", "a  b", "-d", "{scratch}/x"},
+			Directory: "{scratch}/x/www",
+			Env:       []string{"PORT=7", "A=b c"}, User: "daemon", Choices: 2, VirtualClock: true,
 		}},
 		ReadyTimeout: 2 * time.Minute,
 		Binds:        map[string]string{"/etc/things": "{scratch}/x/etc", "/root": "{scratch}/root"},
 		Prepare: []Preparation{{
-			Path: "{scratch}/x/data", Command: []string{"sh", "-c", "echo 'it is\nmade'", "{scratch}/x"}, Programs: []string{"/usr/sbin/thingd"},
+			Path:     "{scratch}/x/data",
+			Command:  []string{"sh", "-c", "echo 'it is\nmade'", "{scratch}/x"},
+			Programs: []string{"/usr/sbin/thingd"},
 		}},
 		Files: []File{
 			{

@@ -15,7 +15,7 @@ func TestCountersCountReads(t *testing.T) {
 	library, file := build(t)
 	counters := open(t, file)
 	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
-	for _, own := range []string{"", strings.Repeat(":", 1000)} { // the second stands for many libraries of the user
+	for _, own := range []string{"", strings.Repeat(":", 1000)} { // as with many libraries of the user
 		group[0].Env = append(group[0].Env, "LD_PRELOAD="+own)
 		const script = "date >/dev/null; env -i head -c 4 /dev/urandom >/dev/null; exec date >/dev/null"
 		runWithShim(t, group[0].Peer, library, file, script)
@@ -47,7 +47,9 @@ func TestCountersNeverFill(t *testing.T) {
 	group := []peers.Process{{Peer: peers.Peer{Name: "one", Env: []string{"PATH=/usr/bin:/bin"}}}}
 	total := 0
 	for range 6 {
-		const script = "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done; done >/dev/null"
+		const script = `for i in 1 2 3 4 5 6 7 8 9 10; do
+			for j in 1 2 3 4 5 6 7 8 9 10 11 12; do date; done
+		done >/dev/null`
 		runWithShim(t, group[0].Peer, library, file, script)
 		for _, r := range counters.Reads(group) {
 			if r.Source == "clock_gettime" {

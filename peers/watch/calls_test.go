@@ -50,7 +50,8 @@ func TestTimeOuts(t *testing.T) {
 	}{
 		"poll": {unix.SYS_POLL, [6]uint64{0, 0, 1500}, 1500 * time.Millisecond, true,
 			"poll with a time-out of 1.5s"},
-		"poll for ever": {unix.SYS_POLL, [6]uint64{0, 0, uint64(uint32(minusOne))}, 0, false, "poll without a time-out"},
+		"poll for ever": {unix.SYS_POLL, [6]uint64{0, 0, uint64(uint32(minusOne))}, 0, false,
+			"poll without a time-out"},
 		"ppoll": {unix.SYS_PPOLL, [6]uint64{2: at(unsafe.Pointer(spec))}, 2*time.Second + 5, true,
 			"ppoll with a time-out of 2.000000005s"},
 		"ppoll for ever": {unix.SYS_PPOLL, [6]uint64{}, 0, false, "ppoll without a time-out"},
@@ -58,15 +59,16 @@ func TestTimeOuts(t *testing.T) {
 			true, "select with a time-out of 3.000007s"},
 		"nanosleep": {unix.SYS_NANOSLEEP, [6]uint64{at(unsafe.Pointer(spec))}, 2*time.Second + 5, true,
 			"nanosleep with a time-out of 2.000000005s"},
-		"a long one": {unix.SYS_PPOLL, [6]uint64{2: at(unsafe.Pointer(long))}, 1 << 62 / time.Second * time.Second,
-			true, ""},
+		"a long one": {unix.SYS_PPOLL, [6]uint64{2: at(unsafe.Pointer(long))},
+			1 << 62 / time.Second * time.Second, true, ""},
 		"no address": {unix.SYS_PPOLL, [6]uint64{2: 1}, 0, false, "ppoll with a time-out"},
-		"futex": {unix.SYS_FUTEX, [6]uint64{0, futexWait, 0, at(unsafe.Pointer(spec))}, 2*time.Second + 5, true,
-			"futex with a time-out"},
+		"futex": {unix.SYS_FUTEX, [6]uint64{0, futexWait, 0, at(unsafe.Pointer(spec))},
+			2*time.Second + 5, true, "futex with a time-out"},
 		"futex that wakes": {
 			unix.SYS_FUTEX, [6]uint64{0, 1, 0, at(unsafe.Pointer(spec))}, 0, false, "futex with a time-out"},
-		"accept":  {unix.SYS_ACCEPT, [6]uint64{1, 2, 3}, 0, false, "accept without a time-out"},
-		"unknown": {unix.SYS_GETPID, [6]uint64{1, 2, 3}, 0, false, fmt.Sprintf("system call %d", unix.SYS_GETPID)},
+		"accept": {unix.SYS_ACCEPT, [6]uint64{1, 2, 3}, 0, false, "accept without a time-out"},
+		"unknown": {unix.SYS_GETPID, [6]uint64{1, 2, 3}, 0, false,
+			fmt.Sprintf("system call %d", unix.SYS_GETPID)},
 	} {
 		got, timed := timeOut(os.Getpid(), test.number, test.arguments)
 		if got != test.want || timed != test.timed ||
@@ -105,7 +107,8 @@ func TestWaitsOfALoop(t *testing.T) {
 		in(1000) == waitIn(2, unix.SYS_EPOLL_WAIT, [6]uint64{5, 6, 7, 1000}) {
 		t.Error("waits are told apart wrongly")
 	}
-	if a, b := waitIn(1, unix.SYS_FUTEX, [6]uint64{3: 1}), waitIn(1, unix.SYS_FUTEX, [6]uint64{3: 2}); a == b {
+	futex := func(deadline uint64) wait { return waitIn(1, unix.SYS_FUTEX, [6]uint64{3: deadline}) }
+	if futex(1) == futex(2) {
 		t.Error("a time-out that is an address tells waits apart")
 	}
 }

@@ -22,17 +22,40 @@ func TestConfirmations(t *testing.T) {
 		counted bool
 		steps   []step
 	}{
-		"nothing waits": {false, []step{{true, "", sleeps, 1, false}, {true, "", sleeps, 2, false}}},
-		"one in between was not quiet": {false, []step{{true, "", sleeps, 1, false}, {false, "", nil, 0, false}, {true, "", sleeps, 1,
-			false}}},
-		"wake-ups are counted": {true, []step{{true, "", nil, confirmations, false}}},
-		"something waits":      {false, []step{{true, "x", sleeps, 1, true}, {true, "x", sleeps, confirmations, false}}},
-		"something waits, and one ran": {false, []step{{true, "x", sleeps, 1, true}, {true, "x", ran, 1, true}, {true, "x", ran,
-			confirmations, false}}},
-		"something has come to wait": {false, []step{{true, "", sleeps, 1, false}, {true, "x", sleeps, 1, true}, {true, "x", sleeps,
-			confirmations, false}}},
-		"counted, and something waits":      {true, []step{{true, "x", nil, 1, true}, {true, "x", nil, confirmations, false}}},
-		"what has waited does not any more": {false, []step{{true, "x", sleeps, 1, true}, {true, "", sleeps, 2, false}}},
+		"nothing waits": {false, []step{
+			{true, "", sleeps, 1, false},
+			{true, "", sleeps, 2, false},
+		}},
+		"one in between was not quiet": {false, []step{
+			{true, "", sleeps, 1, false},
+			{false, "", nil, 0, false},
+			{true, "", sleeps, 1, false},
+		}},
+		"wake-ups are counted": {true, []step{
+			{true, "", nil, confirmations, false},
+		}},
+		"something waits": {false, []step{
+			{true, "x", sleeps, 1, true},
+			{true, "x", sleeps, confirmations, false},
+		}},
+		"something waits, and one ran": {false, []step{
+			{true, "x", sleeps, 1, true},
+			{true, "x", ran, 1, true},
+			{true, "x", ran, confirmations, false},
+		}},
+		"something has come to wait": {false, []step{
+			{true, "", sleeps, 1, false},
+			{true, "x", sleeps, 1, true},
+			{true, "x", sleeps, confirmations, false},
+		}},
+		"counted, and something waits": {true, []step{
+			{true, "x", nil, 1, true},
+			{true, "x", nil, confirmations, false},
+		}},
+		"what has waited does not any more": {false, []step{
+			{true, "x", sleeps, 1, true},
+			{true, "", sleeps, 2, false},
+		}},
 	} {
 		var r rest
 		inARow := 0

@@ -79,19 +79,21 @@ func checkLoopbackCounters(t *testing.T) {
 }
 
 func TestCountersAreParsed(t *testing.T) {
-	snmp := []byte(
-		"Ip: Forwarding InReceives\nIp: 1 23\nUdp: InDatagrams NoPorts InErrors OutDatagrams\nUdp: 1 2 3 45\nUdpLite: InDatagrams OutDatagrams\nUdpLite: 6 7\n",
-	)
-	if a, b := columnOf(snmp, "Ip:", "InReceives"), columnOf(snmp, "Udp:", "OutDatagrams"); a != 23 ||
-		b != 45 {
-		t.Errorf("%d packets received, %d datagrams sent", a, b)
+	snmp := []byte("Ip: Forwarding InReceives\nIp: 1 23\n" +
+		"Udp: InDatagrams NoPorts InErrors OutDatagrams\nUdp: 1 2 3 45\n" +
+		"UdpLite: InDatagrams OutDatagrams\nUdpLite: 6 7\n")
+	if n := columnOf(snmp, "Ip:", "InReceives"); n != 23 {
+		t.Errorf("%d packets received", n)
 	}
-	if n := valueOf([]byte("Ip6InReceives                   \t12\nUdp6OutDatagrams \t3\n"), "Udp6OutDatagrams"); n != 3 {
+	if n := columnOf(snmp, "Udp:", "OutDatagrams"); n != 45 {
+		t.Errorf("%d datagrams sent", n)
+	}
+	snmp6 := []byte("Ip6InReceives                   \t12\nUdp6OutDatagrams \t3\n")
+	if n := valueOf(snmp6, "Udp6OutDatagrams"); n != 3 {
 		t.Errorf("%d datagrams over IPv6", n)
 	}
-	dev := []byte(
-		"Inter-|   Receive\n face |bytes    packets\n    lo:  100  1 0 0 0 0 0 0 200 7 0 0 0 0 0 0\n",
-	)
+	dev := []byte("Inter-|   Receive\n face |bytes    packets\n" +
+		"    lo:  100  1 0 0 0 0 0 0 200 7 0 0 0 0 0 0\n")
 	if n := sentBy(dev, "lo:"); n != 7 {
 		t.Errorf("%d packets sent", n)
 	}

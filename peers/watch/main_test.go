@@ -222,9 +222,9 @@ func deferAccept(l net.Listener) error {
 		return err
 	}
 	var failed error
-	err = raw.Control(
-		func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 30) },
-	)
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 30)
+	})
 	return errors.Join(err, failed)
 }
 
@@ -317,7 +317,8 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "channel")
 	defer theirs.Close()
-	shell := `mount --make-rprivate / && mount --bind / "$1" && mount --bind /dev "$1/dev" && exec "$2" mount "$3"`
+	const shell = `mount --make-rprivate / && mount --bind / "$1" && mount --bind /dev "$1/dev" &&
+		exec "$2" mount "$3"`
 	c := exec.Command("sh", "-c", shell, "sh", config.Root, proxyBinary, config.File)
 	c.ExtraFiles = []*os.File{theirs}
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr

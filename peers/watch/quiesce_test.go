@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -48,7 +49,10 @@ func nothingComesAfterQuiescence(t *testing.T, run runner) {
 func TestPeerThatSleepsIsNotQuiescent(t *testing.T) { bothMethods(t, peerThatSleepsIsNotQuiescent) }
 
 func peerThatSleepsIsNotQuiescent(t *testing.T, run runner) {
-	for _, role := range []string{"sleeper", "sleeper by poll", "sleeper by ppoll", "sleeper by select", "sleeper by select of no set", "sleeper by pselect"} {
+	for _, role := range []string{
+		"sleeper", "sleeper by poll", "sleeper by ppoll", "sleeper by select",
+		"sleeper by select of no set", "sleeper by pselect",
+	} {
 		t.Run(role, func(t *testing.T) {
 			w, c := run(t, role)
 			fd := connect(t, w, c)
@@ -101,10 +105,11 @@ func threadThatIsEnding(t *testing.T, run runner) {
 		}
 		return tid != 0
 	})
-	runtime.LockOSThread() // which traces the other one: as long as it has not waited for that, the end takes longer than some instructions
+	// This thread traces the other one: until it has waited for that, the end is not over.
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno != 0 {
-		t.Fatal(errno)
+	if _, err := ptrace.Request(unix.PTRACE_SEIZE, tid, 0, 0); err != nil {
+		t.Fatal(err)
 	}
 	send(t, fd, 'x')
 	testkit.Await(t, "its end", func() bool {
@@ -148,10 +153,10 @@ func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 		drain bool
 		want  string
 	}{
-		"spinner": {true,
-			`peer spinner: thread \d+ \(watch.test\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
-		"ticker": {true,
-			`peer ticker: thread \d+ \(watch.test\) is in state ., wchan [\w.]+(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
+		"spinner": {true, `peer spinner: thread \d+ \(watch.test\) is in state R, wchan 0; ` +
+			`in the last \d+ms it ran \d+ times, for \d.*s \(user \d+m?s, system \d+m?s\)`},
+		"ticker": {true, `peer ticker: thread \d+ \(watch.test\) is in state ., wchan [\w.]+` +
+			`(, in ppoll with a time-out of 7µs)?; in the last \d+ms it ran [1-9]\d* times`},
 		"timer":  {true, `its process has a timerfd with an interval of 250ms`},
 		"answer": {false, `4 bytes from 127.0.0.1:2000 to 127.0.0.1:61001 are not read`},
 	} {

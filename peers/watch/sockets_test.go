@@ -32,13 +32,18 @@ func TestTraffic(t *testing.T) {
 	half := with(here, func(s *socket) { s.state, s.inode = tcpSynRecv, 0 })
 	for want, all := range map[string][]socket{
 		"": {listener, here, there},
-		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made": {with(here, func(s *socket) { s.state = tcpSynSent })},
-		"a connection from 127.0.0.1:9 to 127.0.0.1:80 is being made": {with(there, func(s *socket) { s.state = tcpNewSynRecv })},
-		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made, and the backlog of the listener is full (3)": {
+		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made": {
+			with(here, func(s *socket) { s.state = tcpSynSent })},
+		"a connection from 127.0.0.1:9 to 127.0.0.1:80 is being made": {
+			with(there, func(s *socket) { s.state = tcpNewSynRecv })},
+		"a connection from 127.0.0.1:80 to 127.0.0.1:9 is being made, " +
+			"and the backlog of the listener is full (3)": {
 			half, there, with(listener, func(s *socket) { s.unread, s.unsent = 3, 2 })},
-		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way":                  {with(here, func(s *socket) { s.unsent = 5 }), there},
+		"5 bytes from 127.0.0.1:80 to 127.0.0.1:9 are under way": {
+			with(here, func(s *socket) { s.unsent = 5 }), there},
 		"the end of the connection from 127.0.0.1:9 to 127.0.0.1:80 is under way": {listener, here},
-		"6 bytes from 127.0.0.1:9 to 127.0.0.1:80 are not read":                   {with(here, func(s *socket) { s.inode, s.unread = 7, 6 }), there},
+		"6 bytes from 127.0.0.1:9 to 127.0.0.1:80 are not read": {
+			with(here, func(s *socket) { s.inode, s.unread = 7, 6 }), there},
 	} {
 		if got := trafficOf(all, owned{checker: 7}).underWay; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -47,9 +52,12 @@ func TestTraffic(t *testing.T) {
 	deferring := with(listener, func(s *socket) { s.inode = 8 })
 	for want, all := range map[string][]socket{
 		"": {listener, here, there},
-		"3 connections to 127.0.0.1:80 wait to be accepted":                                                       {with(listener, func(s *socket) { s.unread = 3 })},
-		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read":                                                   {here, with(there, func(s *socket) { s.unread = 6 })},
-		"the connection from 127.0.0.1:9 to 127.0.0.1:80 waits for data, since its listener has TCP_DEFER_ACCEPT": {deferring, half, there},
+		"3 connections to 127.0.0.1:80 wait to be accepted": {
+			with(listener, func(s *socket) { s.unread = 3 })},
+		"6 bytes from 127.0.0.1:80 to 127.0.0.1:9 are not read": {
+			here, with(there, func(s *socket) { s.unread = 6 })},
+		"the connection from 127.0.0.1:9 to 127.0.0.1:80 waits for data, " +
+			"since its listener has TCP_DEFER_ACCEPT": {deferring, half, there},
 	} {
 		if got := trafficOf(all, owned{deferring: 8}); got.waiting != want || got.underWay != "" {
 			t.Errorf("%+v, want that %q", got, want)
@@ -57,16 +65,19 @@ func TestTraffic(t *testing.T) {
 	}
 	for name, all := range map[string][]socket{
 		"the listener takes connections at once": {listener, half, there},
-		"the client has it not made":             {deferring, half, with(there, func(s *socket) { s.state = tcpSynSent })},
-		"there is no listener any more":          {half, there},
+		"the client has not made it": {
+			deferring, half, with(there, func(s *socket) { s.state = tcpSynSent })},
+		"there is no listener any more": {half, there},
 	} {
 		if got := trafficOf(all, owned{deferring: 8}); got.waiting != "" || got.underWay == "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	for name, all := range map[string][]socket{
-		"half closed": {with(here, func(s *socket) { s.state = finWait2 }), with(there,
-			func(s *socket) { s.state = closeWait })},
+		"half closed": {
+			with(here, func(s *socket) { s.state = finWait2 }),
+			with(there, func(s *socket) { s.state = closeWait }),
+		},
 		"orphaned": {with(here, func(s *socket) { s.state, s.inode, s.unread = finWait2, 0, 7 })},
 		"closed":   {{state: tcpClose, unread: 7}},
 		"none":     nil,
@@ -178,7 +189,10 @@ func TestParseSockets(t *testing.T) {
 	if _, _, err := parseSockets(netlinkMessage(unix.NLMSG_ERROR, refused)); !errors.Is(err, unix.EPERM) {
 		t.Errorf("%v", err)
 	}
-	for _, bad := range [][]byte{netlinkMessage(7, nil), netlinkMessage(tcpDiagGetSock, six[:replySize-1]), both[:30], make([]byte, 16)} {
+	for _, bad := range [][]byte{
+		netlinkMessage(7, nil), netlinkMessage(tcpDiagGetSock, six[:replySize-1]),
+		both[:30], make([]byte, 16),
+	} {
 		if all, _, err := parseSockets(bad); err == nil {
 			t.Errorf("%x is %+v", bad, all)
 		}

@@ -61,7 +61,13 @@ func TestTicks(t *testing.T) {
 		after  time.Duration
 		output bool
 		want   bool
-	}{{0, false, false}, {length / 2, false, false}, {length, false, true}, {length / 2, false, true}, {length, true, false}} {
+	}{
+		{0, false, false},
+		{length / 2, false, false},
+		{length, false, true},
+		{length / 2, false, true},
+		{length, true, false},
+	} {
 		if step.output {
 			s.output()
 		}
@@ -206,7 +212,11 @@ func TestTimersAreBounded(t *testing.T) {
 		s.ticks[wait{peer: n}] = true
 		r.files[n] = timerFiles{}
 	}
-	for what, n := range map[string]int{"timers": len(s.known), "ticks": len(s.ticks), "processes": len(r.files)} {
+	for what, n := range map[string]int{
+		"timers":    len(s.known),
+		"ticks":     len(s.ticks),
+		"processes": len(r.files),
+	} {
 		if n > maxKnown+2 {
 			t.Errorf("%d %s are kept", n, what)
 		}

@@ -39,7 +39,8 @@ func TestResumedCalls(t *testing.T) {
 		{"hrtimer_nanosleep", [6]uint64{unix.CLOCK_MONOTONIC, 0, 0x7f10}, unix.SYS_CLOCK_NANOSLEEP},
 		{"poll_schedule_timeout.constprop.0", [6]uint64{0x7f00, 1, 5000}, unix.SYS_POLL},
 	} {
-		if got := r.resumedCall(timerKey{tid: 1 << 30, fd: -1}, test.arguments, test.channel); got != test.want {
+		got := r.resumedCall(timerKey{tid: 1 << 30, fd: -1}, test.arguments, test.channel)
+		if got != test.want {
 			t.Errorf("%s %v: system call %d, want %d", test.channel, test.arguments, got, test.want)
 		}
 	}

@@ -86,13 +86,8 @@ func TestMethodsAgree(t *testing.T) {
 				}
 				for i, judge := range judges {
 					if quiet, err := judge.cuts.cut(); err != nil || quiet {
-						t.Errorf(
-							"round %d: an answer is not read, and method %d finds the group quiescent: %t, %v",
-							n,
-							i,
-							quiet,
-							err,
-						)
+						t.Errorf("round %d: an answer is not read, and method %d says: quiescent %t, %v",
+							n, i, quiet, err)
 					}
 				}
 				if err := second.Quiesce(testContext(t), drainer(fd, &got)); err != nil {

@@ -72,7 +72,8 @@ func TestProcessThatIsEnding(t *testing.T) {
 		pid := crowd.Process.Pid
 		client := peers.Process{Peer: peers.Peer{Name: "client", After: "listen 80"}}
 		w := newWatch(&members{
-			proxy: os.Getpid(), peers: []peers.Process{client}, hosts: []int{pid}, hostPeers: map[int]int{pid: 0},
+			proxy: os.Getpid(), peers: []peers.Process{client},
+			hosts: []int{pid}, hostPeers: map[int]int{pid: 0},
 		}, nil)
 		if err := crowd.Process.Kill(); err != nil {
 			t.Fatal(err)
