@@ -88,7 +88,7 @@ func TestShippedServers(t *testing.T) {
 			result := check(t, o)
 			said := ""
 			if result.Counterexample != nil {
-				said = result.Counterexample.Outcome
+				said = result.Counterexample.Failure.String()
 			}
 			if result.Verdict.Kind != c.want || !strings.Contains(said, c.says) {
 				t.Errorf("%v %v, scope %v: %v, %s", c.example, c.example.args, scope, result.Verdict, said)
@@ -105,7 +105,8 @@ func TestPortIsTaken(t *testing.T) {
 	g.Files = append(httpGet.options(t).Group.Files, g.Files...)
 	o.Group, o.Args = &g, []string{"-addr", "127.0.0.1:8080"}
 	result := check(t, o)
-	if result.Counterexample == nil || !strings.Contains(result.Counterexample.Outcome, "address already in use") {
+	if result.Counterexample == nil ||
+		!strings.Contains(result.Counterexample.Failure.String(), "address already in use") {
 		t.Errorf("%v", result.Verdict)
 	}
 }

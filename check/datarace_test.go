@@ -46,7 +46,7 @@ func TestDataRaces(t *testing.T) {
 		}
 		for _, v := range result.Violations {
 			if v.Counterexample.Race == nil {
-				t.Errorf("%s: %s", scenario, v.Counterexample.Outcome)
+				t.Errorf("%s: %s", scenario, v.Counterexample.Failure)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -41,8 +42,9 @@ func TestLivelocks(t *testing.T) {
 			t.Errorf("%s: %+v, cut off by %s; want a livelock", scenario, result.Verdict, result.CutOff)
 			continue
 		}
-		if text := result.Counterexample.Outcome; !strings.HasPrefix(text, "livelock: ") || !strings.Contains(text, says) {
-			t.Errorf("%s: %s\nwant a livelock and %q", scenario, text, says)
+		failure := result.Counterexample.Failure
+		if failure.Kind != model.Livelock || !strings.Contains(failure.Message, says) {
+			t.Errorf("%s: %s\nwant a livelock and %q", scenario, failure, says)
 		}
 		if _, err := Replay(p, result.Recording, 2); err != nil {
 			t.Errorf("%s: %v", scenario, err)

@@ -25,7 +25,8 @@ var redis = example{"redis", "redis/tandem.yaml", nil}
 // is right.
 func TestScopeOfSharedState(t *testing.T) {
 	o := redis.options(t)
-	if result := check(t, o); result.Verdict.Kind != explore.Violated || !strings.Contains(result.Counterexample.Outcome, "$-1") {
+	if result := check(t, o); result.Verdict.Kind != explore.Violated ||
+		!strings.Contains(result.Counterexample.Failure.String(), "$-1") {
 		t.Errorf("group scope: %v, want the answer $-1 for what is not there", result.Verdict)
 	}
 	o = redis.options(t)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
@@ -94,8 +95,8 @@ type Assumptions struct {
 // Counterexample is one execution that violates what was checked.
 type Counterexample struct {
 	Run           Run
-	Race          *Race  // if the outcome is a data race
-	Outcome       string // panic message and the tail of its stack, or what is deadlocked; several lines
+	Race          *Race // if the failure is a data race
+	Failure       Failure
 	Goroutines    []Goroutine
 	Steps         []Step     // in the order of execution
 	Outputs       []Output   // what the peers wrote to their standard output and error, in order
@@ -103,6 +104,36 @@ type Counterexample struct {
 	PeerTimer     *PeerTimer // of the peers that was set in the end; nil: none is known
 	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
 	ReplayCommand string
+}
+
+// Failure is how a violating execution ended. The zero value says nothing.
+type Failure struct {
+	Kind    model.Outcome
+	Message string // several lines: a panic with its stack, or who is deadlocked
+	Status  int    // of an exit; 0 if a signal ended the program
+	Printed string // by the program before it ended; lines, without the end of the last one
+}
+
+// String is the failure in lines, with what was printed before.
+func (f Failure) String() string {
+	switch {
+	case f.Printed == "":
+		return f.Message
+	case f.Kind == model.Exited: // the program itself has said why
+		return f.Message + "\n" + f.Printed
+	}
+	return f.Message + "\n\nprinted before:\n" + f.Printed
+}
+
+// Headline is what is wrong, in a line. Of an exit, what was printed first says more than its
+// status.
+func (f Failure) Headline() string {
+	line, _, _ := strings.Cut(f.Message, "\n")
+	said, _, _ := strings.Cut(strings.TrimLeft(f.Printed, " \t\n"), "\n")
+	if said != "" && f.Status != 0 {
+		line += ": " + said
+	}
+	return line
 }
 
 // PeerTimer is a timer of a peer that was not waited for.
@@ -241,17 +272,6 @@ func (s Shrinking) String() string {
 		return "no simpler one was found in " + in
 	}
 	return fmt.Sprintf("shrunk from %s, in %s", s.Before, in)
-}
-
-// Headline is what is wrong, in a line. Of an exit, what was printed first says more than its
-// status.
-func (c *Counterexample) Headline() string {
-	line, rest, _ := strings.Cut(c.Outcome, "\n")
-	next, _, _ := strings.Cut(strings.TrimLeft(rest, " \t\n"), "\n")
-	if next != "" && strings.HasPrefix(line, "exit status ") {
-		line += ": " + next
-	}
-	return line
 }
 
 // Program is what was checked, as a shell takes it.

@@ -3,6 +3,7 @@ package report_test
 import (
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -15,6 +16,33 @@ func TestShrinkingInWords(t *testing.T) {
 	} {
 		if got := s.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestFailureInWords: of an exit, what was printed belongs to the headline; else it comes last.
+func TestFailureInWords(t *testing.T) {
+	for _, c := range []struct {
+		failure         report.Failure
+		headline, whole string
+	}{
+		{report.Failure{}, "", ""},
+		{report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2, Printed: "\n  why\nmore"},
+			"exit status 2: why", "exit status 2\n\n  why\nmore"},
+		{report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2},
+			"exit status 2", "exit status 2"},
+		{report.Failure{Kind: model.Exited, Message: "ended by signal killed", Printed: "why"},
+			"ended by signal killed", "ended by signal killed\nwhy"},
+		{report.Failure{Kind: model.Panicked, Message: "panic: out\nmain.go:3", Printed: "exit status 2"},
+			"panic: out", "panic: out\nmain.go:3\n\nprinted before:\nexit status 2"},
+		{report.Failure{Kind: model.AssertionFailed, Message: "exit status 2\nso it says"},
+			"exit status 2", "exit status 2\nso it says"},
+	} {
+		if got := c.failure.Headline(); got != c.headline {
+			t.Errorf("%+v: headline %q, want %q", c.failure, got, c.headline)
+		}
+		if got := c.failure.String(); got != c.whole {
+			t.Errorf("%+v: %q, want %q", c.failure, got, c.whole)
 		}
 	}
 }

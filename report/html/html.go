@@ -64,7 +64,7 @@ const maxColumns = 40
 // listed, or when it first runs.
 func pageOf(c *report.Counterexample) htmlPage {
 	page := htmlPage{
-		Title:   strings.ToUpper(string(c.Run.Verdict)) + ": " + words.Printable(c.Headline()),
+		Title:   strings.ToUpper(string(c.Run.Verdict)) + ": " + words.Printable(c.Failure.Headline()),
 		Program: words.Printable(c.Run.Program()),
 		Size:    c.Size().String(), Rest: restOf(c),
 	}

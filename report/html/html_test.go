@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/testkit/golden"
 
 	"github.com/tandem-mc/tandem/report"
@@ -29,7 +30,8 @@ func TestHTML(t *testing.T) {
 		Goroutines: []report.Goroutine{{ID: 0, Name: "main", Function: "main.main"}},
 		Shrunk: &report.Shrinking{Executions: 9, Before: report.Size{Preemptions: 2, Transitions: 5},
 			After: report.Size{Preemptions: 1, Transitions: 3}},
-		Outcome: "exit status 1\nfirst line",
+		Failure: report.Failure{Kind: model.Exited, Message: "exit status 1", Status: 1,
+			Printed: "first line"},
 		Steps: []report.Step{
 			{Goroutine: report.Clock, Operation: "the clock advances", Kind: report.Timer},
 			{Goroutine: 0, Operation: "lock", Kind: report.Synchronisation},
@@ -50,7 +52,7 @@ func TestHTMLOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, name)) }
 		c := &report.Counterexample{Run: report.Run{Package: text("package"), Verdict: report.Violated},
-			Outcome: text("outcome")}
+			Failure: report.Failure{Message: text("message"), Printed: text("printed")}}
 		for i := range rapid.IntRange(0, maxColumns+3).Draw(t, "goroutines") {
 			c.Goroutines = append(c.Goroutines,
 				report.Goroutine{ID: i, Name: text("name"), Function: text("function"),

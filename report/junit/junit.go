@@ -86,7 +86,7 @@ func junitPackage(p report.TestPackage) junitSuite {
 			suite.Failures++
 			c.Failure = &junitResult{Message: words.Printable(t.Reason), Text: failureText(t.Counterexample)}
 			if t.Counterexample != nil {
-				c.Failure.Message = words.Printable(t.Counterexample.Headline())
+				c.Failure.Message = words.Printable(t.Counterexample.Failure.Headline())
 			}
 		case t.Verdict == report.Unknown:
 			suite.Errors++

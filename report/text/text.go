@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/printer"
@@ -59,8 +60,8 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 // first.
 func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	headline := c.Run
-	if c.Outcome != "" {
-		headline.Reason = c.Headline()
+	if c.Failure.Message != "" {
+		headline.Reason = c.Failure.Headline()
 	}
 	printVerdict(p, headline)
 	p.Heading("Goroutines")
@@ -121,7 +122,7 @@ func printGoroutine(p *printer.Printer, g report.Goroutine) {
 // waits for.
 func printFailure(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Failure")
-	lines := strings.Split(strings.TrimRight(c.Outcome, "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(c.Failure.String(), "\n"), "\n")
 	for i, line := range lines {
 		if i == maxOutcome {
 			p.Printf("  and %s", textutil.CountOf(len(lines)-maxOutcome, "more line"))
@@ -136,7 +137,7 @@ func printFailure(p *printer.Printer, c *report.Counterexample) {
 	listed := 0
 	for _, g := range c.Goroutines {
 		if g.Blocked != "" && c.Race == nil && listed < printer.MaxListed {
-			if listed == 0 && strings.Contains(c.Outcome, "\n\nprinted before:") {
+			if listed == 0 && c.Failure.Printed != "" && c.Failure.Kind != model.Exited {
 				p.Print("") // else it looks as if the program had printed that
 			}
 			p.Printf("  %-12s waits: %s", words.Printable(g.Name), words.Printable(g.Blocked))

@@ -87,7 +87,7 @@ func TestAnyTextIsPrintable(t *testing.T) {
 		c := &report.Counterexample{
 			Run: report.Run{Package: text("package"), Args: []string{text("arg")},
 				Verdict: report.Violated, Reason: text("reason")},
-			Outcome: text("outcome"),
+			Failure: report.Failure{Message: text("message"), Printed: text("printed")},
 			Goroutines: []report.Goroutine{{
 				ID: 1, Name: text("name"), Created: text("created"), Function: text("function"),
 				Blocked: text("blocked"),
@@ -125,7 +125,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestLinesAreBounded(t *testing.T) {
 	const most = 2000 // characters of a line
-	c := &report.Counterexample{Outcome: strings.Repeat("x", 10*most),
+	c := &report.Counterexample{Failure: report.Failure{Message: strings.Repeat("x", 10*most)},
 		ReplayCommand: strings.Repeat("y", 10*most)}
 	if text := textOf(t, c, report.Options{}); len(text) > 3*most {
 		t.Errorf("%d bytes", len(text))

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -102,7 +104,7 @@ func (n *narrator) narrate() *report.Counterexample {
 		}
 	}
 	n.blocked()
-	n.result.Outcome = n.outcome()
+	n.result.Failure = n.failure()
 	if n.log.Race != nil {
 		n.result.Race = n.race(n.log.Race)
 	}
@@ -333,7 +335,8 @@ func (n *narrator) blocked() {
 		switch {
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
 		case isLeft && leak.LoopsOnTimers():
-			n.result.Goroutines[i].Blocked = loopsOnTimers + " at " + n.source(cmp.Or(leak.Open, leak.PC))
+			n.result.Goroutines[i].Blocked = "loops on timers for ever, at " +
+				n.source(cmp.Or(leak.Open, leak.PC))
 		case parked && !e.CanGoOn():
 			where := describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
 			n.result.Goroutines[i].Blocked = where + n.because(i, &e)
@@ -357,40 +360,48 @@ func describe(operation, object, source string) string {
 	return operation
 }
 
-// outcome is how the execution ended, in words.
-func (n *narrator) outcome() string {
-	l, said := n.log, string(n.log.Stderr)
-	if n.program.Tests {
-		said = TestText(l.Stdout) + said
-	}
+// failure is how the execution ended, in words.
+func (n *narrator) failure() report.Failure {
+	l := n.log
+	f := report.Failure{Printed: strings.TrimSpace(string(l.Stderr))}
 	switch l.Outcome {
 	case sut.Deadlock:
-		return "deadlock: no goroutine can go on, and no timer is set" + printedBefore(string(l.Stderr))
+		f.Kind, f.Message = model.Deadlock, "deadlock: no goroutine can go on, and no timer is set"
 	case sut.Livelock:
-		return n.livelock() + printedBefore(string(l.Stderr))
+		f.Kind, f.Message = model.Livelock, n.livelock()
 	case sut.Leaked:
-		return n.leak() + printedBefore(string(l.Stderr))
+		f.Kind, f.Message = model.Leaked, n.leak()
 	case sut.AssertionFailed:
-		return "assertion failed: " + l.Message + printedBefore(string(l.Stderr))
+		f.Kind, f.Message = model.AssertionFailed, "assertion failed: "+l.Message
 	case sut.DataRace:
-		return "data race: nothing orders two accesses to the same memory" + printedBefore(string(l.Stderr))
+		f.Kind, f.Message = model.DataRace, "data race: nothing orders two accesses to the same memory"
 	case sut.Exited:
-		if l.Message != "" {
-			return strings.TrimSpace(fmt.Sprintf("ended by signal %s\n%s", l.Message, said))
+		f.Kind, f.Printed = model.Exited, strings.TrimRightFunc(n.printed(), unicode.IsSpace)
+		if f.Message = "ended by signal " + l.Message; l.Message == "" {
+			f.Message, f.Status = fmt.Sprintf("exit status %d", l.ExitCode), l.ExitCode
 		}
-		return strings.TrimSpace(fmt.Sprintf("exit status %d\n%s", l.ExitCode, said))
+	default:
+		before, crash := crashOutput(n.printed())
+		f.Kind, f.Message, f.Printed = model.Panicked, strings.TrimSpace(crash), strings.TrimSpace(before)
 	}
-	return crashFirst(said)
+	return f
 }
 
-// loopsOnTimers is what a goroutine does that waits for timers again and again.
-const loopsOnTimers = "loops on timers for ever,"
+// printed is what the program has written to standard error, after what its tests say.
+func (n *narrator) printed() string {
+	if n.program.Tests {
+		return TestText(n.log.Stdout) + string(n.log.Stderr)
+	}
+	return string(n.log.Stderr)
+}
+
+// loopsOnTimers reports whether a goroutine is left that waits for timers again and again.
+func loopsOnTimers(e sut.Event) bool { return e.Kind == sut.Left && e.LoopsOnTimers() }
 
 // leak says which goroutines are left, and where they were started.
 func (n *narrator) leak() string {
 	text := "goroutine leak: the program has ended, and what it started can never go on"
-	loops := func(g report.Goroutine) bool { return strings.HasPrefix(g.Blocked, loopsOnTimers) }
-	if slices.ContainsFunc(n.result.Goroutines, loops) {
+	if slices.ContainsFunc(n.log.Events, loopsOnTimers) {
 		text = "goroutine leak: the program has ended, and what it started never does"
 	}
 	for _, g := range n.result.Goroutines {

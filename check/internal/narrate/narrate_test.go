@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -40,9 +42,38 @@ func TestTraceback(t *testing.T) {
 // TestSummary: of panics the last one is named, and what a program prints is none.
 func TestSummary(t *testing.T) {
 	for outcome, want := range map[sut.Outcome]string{sut.Panicked: "third", sut.Exited: "told"} {
-		s := Signature{outcome: outcome.String(), message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
+		s := Signature{outcome: outcome, message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
 		if got := s.Summary().Message; got != want {
 			t.Errorf("%v: %q, want %q", outcome, got, want)
+		}
+	}
+}
+
+// TestFailures: what is wrong and what was printed before are told apart, whatever is printed.
+func TestFailures(t *testing.T) {
+	const printed = " exit status 3\n\nprinted before:\nx\n"
+	const trimmed = "exit status 3\n\nprinted before:\nx"
+	const crash = "panic: out\n\ngoroutine 1 [running]:\nmain.main()\n\t/main.go:3"
+	for _, c := range []struct {
+		log  sut.Log
+		want report.Failure
+	}{
+		{sut.Log{Outcome: sut.Panicked, Stderr: []byte(printed + crash + "\n")},
+			report.Failure{Kind: model.Panicked, Message: crash, Printed: trimmed}},
+		{sut.Log{Outcome: sut.Fatal, Stderr: []byte("fatal error: all asleep\n")},
+			report.Failure{Kind: model.Panicked, Message: "fatal error: all asleep"}},
+		{sut.Log{Outcome: sut.Exited, ExitCode: 2, Stderr: []byte(printed)},
+			report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2, Printed: " " + trimmed}},
+		{sut.Log{Outcome: sut.Exited, ExitCode: 1, Stderr: []byte("\n")},
+			report.Failure{Kind: model.Exited, Message: "exit status 1", Status: 1}},
+		{sut.Log{Outcome: sut.Exited, Message: "killed", Stderr: []byte("why\n")},
+			report.Failure{Kind: model.Exited, Message: "ended by signal killed", Printed: "why"}},
+		{sut.Log{Outcome: sut.AssertionFailed, Message: "seen 1", Stderr: []byte(printed)},
+			report.Failure{Kind: model.AssertionFailed, Message: "assertion failed: seen 1", Printed: trimmed}},
+	} {
+		n := narrator{program: &sut.Program{}, log: &c.log}
+		if diff := cmp.Diff(c.want, n.failure()); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.log.Outcome, diff)
 		}
 	}
 }

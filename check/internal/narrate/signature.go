@@ -24,7 +24,7 @@ import (
 //	goroutine leak     where those are that are left
 //	exit               where tests say that they failed; else none, and the message is what was printed
 type Signature struct {
-	outcome string
+	outcome sut.Outcome
 	message string
 	places  []string // sorted, none twice; in words
 	Key     string   // the same for executions that show the same violation
@@ -38,7 +38,7 @@ var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 // SignatureOf describes a violation. The log of a data race must be one for which the
 // earlier access was watched.
 func SignatureOf(p *sut.Program, log *sut.Log) Signature {
-	s := Signature{outcome: log.Outcome.String()}
+	s := Signature{outcome: log.Outcome}
 	var places []place
 	switch log.Outcome {
 	case sut.DataRace:
@@ -123,21 +123,6 @@ func crashOutput(text string) (before, last string) {
 		begin = max(strings.LastIndex(text, "panic: "), strings.LastIndex(text, "fatal error: "), 1) - 1
 	}
 	return text[1:max(begin, 1)], text[begin+1:]
-}
-
-// crashFirst is standard error with what the runtime has printed at its beginning.
-func crashFirst(text string) string {
-	before, last := crashOutput(text)
-	return strings.TrimSpace(last) + printedBefore(before)
-}
-
-// printedBefore is what a program has written to standard error before its end, to be added to
-// what that was.
-func printedBefore(text string) string {
-	if text = strings.TrimSpace(text); text != "" {
-		text = "\n\nprinted before:\n" + text
-	}
-	return text
 }
 
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,
@@ -237,18 +222,18 @@ func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 func (s Signature) Summary() report.Violation {
 	lines := strings.Split(s.message, "\n")
 	message := lines[0]
-	if s.outcome == sut.Exited.String() {
+	if s.outcome == sut.Exited {
 		message = lines[len(lines)-1] // what it was about is printed last
 	}
 	for _, line := range lines {
-		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok && s.outcome == sut.Panicked.String() {
+		if nested, ok := strings.CutPrefix(line, "\tpanic: "); ok && s.outcome == sut.Panicked {
 			message = nested // in the end the last one of several
 		}
 	}
 	for _, prefix := range []string{"panic: ", "fatal error: "} {
 		message = strings.TrimPrefix(message, prefix)
 	}
-	return report.Violation{Outcome: s.outcome, Message: message, Places: s.places}
+	return report.Violation{Outcome: s.outcome.String(), Message: message, Places: s.places}
 }
 
 // TestMarker precedes what package testing itself says, in the output that is

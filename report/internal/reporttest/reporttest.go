@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report/internal/printer"
 
@@ -52,8 +53,11 @@ func SSHSession() *report.Counterexample {
 				Preemptible: []string{"github.com/tandem-mc/tandem/..."},
 			},
 		},
-		Outcome: "panic: runtime error: invalid memory address or nil pointer dereference\n\n" +
-			"main.(*session).closeChannel(...)\n\tmain.go:89\nmain.run(...)\n\tmain.go:72\n",
+		Failure: report.Failure{
+			Kind: model.Panicked,
+			Message: "panic: runtime error: invalid memory address or nil pointer dereference\n\n" +
+				"main.(*session).closeChannel(...)\n\tmain.go:89\nmain.run(...)\n\tmain.go:72\n",
+		},
 		Goroutines: []report.Goroutine{
 			{ID: 1, Name: "main", Function: "main.main"},
 			{ID: 2, Name: "main/1", Created: "mux.go:141", Function: loop, Blocked: "read from connection 0"},
@@ -131,7 +135,7 @@ func Deadlock() *report.Counterexample {
 	return &report.Counterexample{
 		Run: report.Run{Package: "./bank", Args: []string{"two words", "it's", ""},
 			Verdict: report.Violated, Reason: "deadlock"},
-		Outcome: "deadlock: all goroutines wait",
+		Failure: report.Failure{Kind: model.Deadlock, Message: "deadlock: all goroutines wait"},
 		Goroutines: []report.Goroutine{
 			{ID: 1, Name: "main", Function: "main.main", Blocked: "wait for wait group 1, main.go:20"},
 			{ID: 2, Name: "main/1", Created: "main.go:14", Function: "main.main.func1",
@@ -151,7 +155,8 @@ func Deadlock() *report.Counterexample {
 // Long is a counterexample with n quiet steps in each turn of two goroutines.
 func Long(turns, n int) *report.Counterexample {
 	c := &report.Counterexample{Run: report.Run{Package: "./long", Verdict: report.Violated,
-		Reason: "exit status 2"}, Outcome: "exit status 2"}
+		Reason: "exit status 2"},
+		Failure: report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2}}
 	for turn := range turns {
 		for i := range n {
 			c.Steps = append(c.Steps, report.Step{Goroutine: turn % 2, Operation: "lock",
@@ -172,7 +177,7 @@ func Hostile() *report.Counterexample {
 		Run: report.Run{Package: evil, Args: []string{evil}, Verdict: report.Violated, Reason: evil,
 			Assumptions: report.Assumptions{Strategy: evil, Scope: evil, Backend: evil,
 				Preemptible: []string{evil}, Other: []string{evil}}},
-		Outcome:       evil + "\n\t" + evil + strings.Repeat("\nmore", 200),
+		Failure:       report.Failure{Message: evil + "\n\t" + evil + strings.Repeat("\nmore", 200)},
 		ReplayCommand: evil,
 		Steps: []report.Step{{
 			Operation: evil, Object: evil, Source: evil, Function: evil, Kind: report.Socket,
@@ -203,7 +208,8 @@ func DataRace() *report.Counterexample {
 			{Name: "main", Function: "main.main", Blocked: "wait for (wait group 1) at bank/main.go:23"},
 			first, second,
 		},
-		Outcome: "data race: nothing orders two accesses to the same memory",
+		Failure: report.Failure{Kind: model.DataRace,
+			Message: "data race: nothing orders two accesses to the same memory"},
 		Race: &report.Race{
 			Later: report.MemoryAccess{
 				Operation: "write", Address: 0xc000014040, Size: 16, Goroutine: second, Stack: []report.Frame{
@@ -224,7 +230,8 @@ func Package() report.TestPackage {
 	c := &report.Counterexample{
 		Run: report.Run{Package: "example.com/q", Args: []string{"TestB/x"},
 			Verdict: report.Violated, Reason: "the search stopped at the first violation"},
-		Outcome:       "exit status 1\n\x1b[31m q_test.go:7: <wrong> ]]> \xff",
+		Failure: report.Failure{Kind: model.Exited, Message: "exit status 1", Status: 1,
+			Printed: "\x1b[31m q_test.go:7: <wrong> ]]> \xff"},
 		Goroutines:    []report.Goroutine{{Name: "main", Function: "main.main"}},
 		ReplayCommand: "tandem replay q.TestB_x.counterexample",
 	}
