@@ -70,9 +70,9 @@ type Config struct {
 // what a Subtree has explored. A Search is used by one goroutine at a time.
 type Search struct {
 	core  core.Search
-	tree  core.Tree      // core, if its executions form a tree; else nil: it cannot be split
-	drawn *random.Search // core, if its schedules are drawn; else nil: none are known beforehand
-	saved core.Saveable  // core, if its state can be saved; else nil
+	tree  core.Tree     // core, if its executions form a tree; else nil: it cannot be split
+	drawn core.Drawn    // core, if its schedules are drawn; else nil: none are known beforehand
+	saved core.Saveable // core, if its state can be saved; else nil
 
 	bounds core.Bounds
 	stops  []Stop
@@ -111,7 +111,7 @@ func New(c Config) (*Search, error) {
 
 func (s *Search) setTree(t core.Tree) { s.core, s.tree, s.saved = t, t, t }
 
-func (s *Search) setDrawn(d *random.Search) { s.core, s.drawn, s.saved = d, d, d }
+func (s *Search) setDrawn(d core.Drawn) { s.core, s.drawn, s.saved = d, d, d }
 
 // bounds checks a configuration, and returns its bounds.
 func (c *Config) bounds() (core.Bounds, error) {

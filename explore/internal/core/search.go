@@ -1,6 +1,6 @@
 // Package core has what all searches through the executions of a program have in common: the words
 // in which schedules, logs and verdicts are written, the counts, the subtrees that are explored
-// elsewhere, and the interfaces Search and Tree.
+// elsewhere, and the interfaces Search, Tree and Drawn.
 package core
 
 import "github.com/tandem-mc/tandem/explore/internal/codec"
@@ -10,7 +10,7 @@ type Search interface {
 	Next() (Schedule, bool)
 	Report(Execution) error
 	Verdict() Verdict
-	// counted is the verdict without its estimate, which takes time.
+	// Counted is the verdict without its estimate, which takes time.
 	Counted() Verdict
 }
 
@@ -18,6 +18,14 @@ type Search interface {
 type Saveable interface {
 	Save(*codec.Encoder)
 	Resume(*codec.Decoder)
+}
+
+// Drawn is a search that knows schedules before it has seen what comes of the present one: others
+// may run them ahead of time. Prefetch lists the next ones, at most n.
+type Drawn interface {
+	Search
+	Saveable
+	Prefetch(n int) []Schedule
 }
 
 // Tree is an algorithm whose executions form a tree: it can be divided.
