@@ -73,9 +73,9 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),
 		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))
 	if n.Cuts > 0 {
-		p.Printf("  the peers were looked at (by %s) %s before they were at rest %s, %v each", n.Quiescence,
-			textutil.CountOf(n.Cuts, "time"),
-			textutil.CountOf(n.Waits, "time"), (n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
+		p.Printf("  waited %s until the peers were quiescent: %s by %s, %v each",
+			textutil.CountOf(n.Waits, "time"), textutil.CountOf(n.Cuts, "look"), n.Quiescence,
+			(n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
 	}
 	if n.Unstored > 0 {
 		p.Printf("  %s could not be stored, the first since %s",
