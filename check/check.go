@@ -117,7 +117,7 @@ type Result struct {
 	Recording      *report.Recording      // the same, to be replayed
 	Violations     []Violation            // all that were kept, the first included
 	Reads          string                 // what the peers have read of time and random numbers, and how often
-	Blind          []string               // their processes of which that is not known
+	Uninstrumented []string               // their processes of which that is not known
 	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
 	Unstored       string                 // why the first of those that were not kept at all was not
 	WhyKilled      string                 // what is known of the first time that the peers were lost
@@ -440,7 +440,7 @@ func (r *run) known() *Result {
 	result := &Result{Verdict: r.verdict, Counts: counts, CutOff: r.limited, Outcomes: r.outcomes}
 	if r.peers != nil {
 		known := r.peers.Report()
-		result.Reads, result.Blind, result.Refusal = known.Reads, known.Blind, known.Refusal
+		result.Reads, result.Uninstrumented, result.Refusal = known.Reads, known.Uninstrumented, known.Refusal
 		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
 		result.Scope = r.options.scope(r.counts)
 		if r.before == 0 { // else it is not known of those before

@@ -186,8 +186,8 @@ func TestReadsOfPeers(t *testing.T) {
 	o.Strategy = strategy.AfterND{}
 	result := check(t, o)
 	c := result.Counts
-	if !strings.HasPrefix(result.Reads, "merecat: ") || !strings.Contains(result.Reads, "time ") || len(result.Blind) > 0 {
-		t.Errorf("merecat, whose answers have a date, has read %q; not known of %q", result.Reads, result.Blind)
+	if !strings.HasPrefix(result.Reads, "merecat: ") || !strings.Contains(result.Reads, "time ") || len(result.Uninstrumented) > 0 {
+		t.Errorf("merecat, whose answers have a date, has read %q; not known of %q", result.Reads, result.Uninstrumented)
 	}
 	if c.ReadInputs == 0 || c.Checkpoints != c.ReadInputs+1 {
 		t.Errorf("after %d inputs something was read, but there were %d checkpoints; want one more, that of the start", c.ReadInputs, c.Checkpoints)

@@ -136,8 +136,8 @@ func TestChoiceOfAStaticPeer(t *testing.T) {
 	}
 }
 
-// TestChoiceOfABlindPeer: what nobody controls cannot be chosen, and that is said.
-func TestChoiceOfABlindPeer(t *testing.T) {
+// TestChoiceOfAnUninstrumentedPeer: what nobody controls cannot be chosen, and that is said.
+func TestChoiceOfAnUninstrumentedPeer(t *testing.T) {
 	o := alphabet.options(t)
 	p := &o.Group.Peers[0]
 	p.Choices = 2

@@ -41,7 +41,8 @@ func Summary(o Options, result *Result) report.Run {
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
-			Blind: result.Blind, Waits: c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
+			Uninstrumented: result.Uninstrumented,
+			Waits:          c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
 			SelfChecked: c.SelfChecked, Elapsed: c.Elapsed, CheckpointCounts: checkpointCounts(o, result),
 		},
 		Assumptions: assumptions,

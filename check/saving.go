@@ -163,7 +163,7 @@ func (r *run) state(search []byte) *saved.State {
 		state.Violations = append(state.Violations, saved.Violation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
 	}
 	if r.peers != nil {
-		state.Reads, state.Blind = r.peers.Known()
+		state.Reads, state.Uninstrumented = r.peers.Known()
 	}
 	return state
 }
@@ -204,7 +204,7 @@ func resumePeers(d *driver.Driver, s *saved.State, o *Options) error {
 		}
 		o.limit(d.Cache())
 	}
-	d.Recall(s.Reads, s.Blind)
+	d.Recall(s.Reads, s.Uninstrumented)
 	return nil
 }
 

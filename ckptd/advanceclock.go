@@ -25,7 +25,7 @@ const (
 func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return Passed{}, err
 	}
@@ -36,8 +36,8 @@ func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 	if how.Shows == nil {
 		how.Shows = func() (bool, error) { return false, nil }
 	}
-	p := &passing{group: g, watch: watch, how: how, began: watch.Time()}
-	if !watch.Looked() { // it was just restored
+	p := &passing{group: g, watch: w, how: how, began: w.Time()}
+	if !w.Looked() { // it was just restored
 		if passed, ended, err := p.endedMeanwhile(ctx); err != nil || ended {
 			return passed, g.because(err)
 		}
@@ -143,14 +143,14 @@ func (p *passing) next(ctx context.Context) (n dueTimer, some bool, err error) {
 	if !p.group.hasVirtualClock() {
 		return n, some, nil
 	}
-	p.group.page.Next() // what it says may be of before a restore
+	p.group.counters.Next() // what it says may be of before a restore
 	if err := p.watch.AdvanceClocks(0); err != nil {
 		return n, false, err
 	}
 	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil {
 		return n, false, fmt.Errorf("ask the peers how long they wait: %w", err)
 	}
-	if d, has, peer := p.group.page.Next(); has && (!some || p.watch.Time()+d < n.due) {
+	if d, has, peer := p.group.counters.Next(); has && (!some || p.watch.Time()+d < n.due) {
 		n, some = dueTimer{due: p.watch.Time() + d, peer: peer}, true
 	}
 	return n, some, nil
@@ -275,8 +275,8 @@ func (g *Group) hasVirtualClock() bool {
 func (g *Group) Late() bool {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
-	return err == nil && watch.Late()
+	w, err := g.watch()
+	return err == nil && w.Late()
 }
 
 // noteDisturbed notes whether a timer that is due later on the group's line of time, of those that

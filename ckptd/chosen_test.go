@@ -153,7 +153,7 @@ func chosenStaticServer(t *testing.T, c *Client) {
 		want := ""
 		for range 2 {
 			g := start(t, c, group.Behaving(behaviour))
-			counted(t, g) // nobody is blind
+			counted(t, g) // all are instrumented
 			talk := &conversation{t: t, group: g, id: 1}
 			talk.obtain()
 			if err := g.Proxy().Connect(testContext(t), 1,
@@ -212,7 +212,7 @@ func TestChosenGoProgram(t *testing.T) {
 	var answers [2]string
 	for n := range 4 {
 		g := start(t, c, group.Behaving(n%2))
-		counted(t, g) // nobody is blind
+		counted(t, g) // all are instrumented
 		talk := &conversation{t: t, group: g, id: 1}
 		talk.obtain()
 		if err := g.Proxy().Connect(testContext(t), 1, sinkAddress); err != nil {

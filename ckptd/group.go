@@ -30,8 +30,8 @@ type Group struct {
 	id        uint64
 	processes []peers.Process
 
-	page    *shim.Counters
-	outputs []*output // of the proxy, and then of each peer
+	counters *shim.Counters
+	outputs  []*output // of the proxy, and then of each peer
 
 	operation sync.Mutex  // held during an operation, guards what follows
 	ticks     watch.Ticks // of all incarnations
@@ -138,11 +138,11 @@ func (g *Group) Proxy() *proxy.Client { return g.current().proxy }
 func (g *Group) ready(ctx context.Context) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch() // there is none if the client was closed meanwhile
+	w, err := g.watch() // there is none if the client was closed meanwhile
 	if err != nil {
 		return err
 	}
-	return g.because(watch.Ready(ctx))
+	return g.because(w.Ready(ctx))
 }
 
 // Quiesce waits until every thread of the peers waits for input and there is none under
@@ -150,20 +150,20 @@ func (g *Group) ready(ctx context.Context) error {
 func (g *Group) Quiesce(ctx context.Context, drain func() (progress bool, err error)) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return err
 	}
 	g.steps++
-	set := watch.Timers()
-	err = watch.Quiesce(ctx, drain)
+	set := w.Timers()
+	err = w.Quiesce(ctx, drain)
 	g.noteDisturbed(set, -1)
 	return g.because(err)
 }
 
-// TakeEffort returns what it has taken to find out whether the group is quiescent, since it
+// ResetEffort returns what it has taken to find out whether the group is quiescent, since it
 // was last called or the last restore.
-func (g *Group) TakeEffort() watch.Effort {
+func (g *Group) ResetEffort() watch.Effort {
 	g.operation.Lock()
 	defer g.operation.Unlock()
 	w, err := g.watch()
@@ -178,7 +178,7 @@ func (g *Group) TakeEffort() watch.Effort {
 func (g *Group) StartClient(ctx context.Context, peer int) error {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (g *Group) StartClient(ctx context.Context, peer int) error {
 		}
 		return fmt.Errorf("start %s: %w", g.processes[peer].Name, err)
 	}
-	return g.because(watch.Started())
+	return g.because(w.Started())
 }
 
 // Ended lists the clients that have ended, in their order. After a restore, one that had ended at
@@ -198,11 +198,11 @@ func (g *Group) StartClient(ctx context.Context, peer int) error {
 func (g *Group) Ended() ([]watch.Ending, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return nil, err
 	}
-	ended, err := watch.Ended()
+	ended, err := w.Ended()
 	return ended, g.because(err)
 }
 
@@ -223,20 +223,20 @@ func (g *Group) watch() (*watch.Watch, error) {
 func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return Image{}, err
 	}
-	if err := watch.Check(); err != nil {
+	if err := w.Check(); err != nil {
 		return Image{}, g.because(err)
 	}
 	// CRIU loses data and connections that are under way, and says nothing.
-	busy, waiting, err := watch.InFlight()
+	busy, waiting, err := w.InFlight()
 	if err != nil {
 		return Image{}, err
 	}
 	if busy != "" {
-		if died := dying(watch); died != nil {
+		if died := dying(w); died != nil {
 			return Image{}, g.because(died)
 		}
 		return Image{}, fmt.Errorf("%w: %s", ErrNotQuiescent, busy)
@@ -244,21 +244,21 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	if waiting != "" {
 		return Image{}, fmt.Errorf("%w: %s", ErrUnsavable, waiting)
 	}
-	saved := watch.Save()
+	saved := w.Save()
 	a, err := g.client.call(ctx, wire.Request{Operation: wire.OpCheckpoint, Group: g.id, Steps: g.steps,
 		Unrepeatable: g.unrepeatable}, nil)
 	if err != nil {
 		g.steps, g.unrepeatable = 0, false
-		died := watch.Check()
+		died := w.Check()
 		if !errors.Is(err, ErrNotStored) {
-			died = dying(watch)
+			died = dying(w)
 		}
 		if died != nil { // which explains it
 			err = fmt.Errorf("%w; %w", g.because(died), err)
 		}
 		return Image{}, err
 	}
-	if died := watch.Check(); died != nil { // perhaps it was dead already when it was saved
+	if died := w.Check(); died != nil { // perhaps it was dead already when it was saved
 		g.steps, g.unrepeatable = 0, false
 		// unless it has ended, too
 		_, _ = g.client.call(ctx, wire.Request{Operation: wire.OpDrop, Group: g.id, Image: a.Image}, nil)
@@ -271,10 +271,10 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 }
 
 // dying tells whether a peer has ended, or is about to be known to have: its connections end first.
-func dying(watch *watch.Watch) error {
+func dying(w *watch.Watch) error {
 	const attempts, pause = 50, 2 * time.Millisecond
 	for range attempts {
-		if died := watch.Check(); died != nil {
+		if died := w.Check(); died != nil {
 			return died
 		}
 		time.Sleep(pause)
@@ -311,9 +311,9 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 	for n, id := range a.Sockets {
 		g.Proxy().Know(id, a.Given[n])
 	}
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err == nil {
-		watch.Restored(g.timers.of(imageID))
+		w.Restored(g.timers.of(imageID))
 	}
 	return err
 }
@@ -364,9 +364,9 @@ func (g *Group) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	if g.page != nil {
-		g.page.Close()
-		g.page = nil
+	if g.counters != nil {
+		g.counters.Close()
+		g.counters = nil
 	}
 	g.contact.release()
 	g.contact = contact{}
@@ -420,11 +420,11 @@ func (g *Group) Check() error {
 	}
 	g.operation.Lock()
 	defer g.operation.Unlock()
-	watch, err := g.watch()
+	w, err := g.watch()
 	if err != nil {
 		return err
 	}
-	return g.because(watch.Check())
+	return g.because(w.Check())
 }
 
 // Written is what each peer has written to its standard output and error since the last

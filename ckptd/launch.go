@@ -59,7 +59,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
-	if group.page, err = openPage(a.Descriptors[2]); err != nil {
+	if group.counters, err = openCounters(a.Descriptors[2]); err != nil {
 		sys.CloseAll(a.Descriptors[:2])
 		sys.CloseAll(a.Descriptors[3:])
 		return nil, errors.Join(err, group.Close())

@@ -81,11 +81,11 @@ func BenchmarkQuiescence(b *testing.B) {
 						b.Fatal(err)
 					}
 					talk.obtain()
-					g.TakeEffort()
+					g.ResetEffort()
 					b.StartTimer()
 				}
 				talk.ask(get("/a.txt"))
-				e := g.TakeEffort()
+				e := g.ResetEffort()
 				total.Cuts += e.Cuts
 				total.Time += e.Time
 			}

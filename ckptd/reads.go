@@ -13,8 +13,8 @@ import (
 // Reads is what the peers of a group have read that differs from run to run.
 type Reads struct {
 	Counted []shim.Read
-	// Blind describes the processes of which nobody knows what they have read, and why.
-	Blind []watch.Uninstrumented
+	// Uninstrumented describes the processes of which nobody knows what they have read, and why.
+	Uninstrumented []watch.Uninstrumented
 }
 
 // Reads says what the peers have read since the last call. The group must be quiescent.
@@ -27,20 +27,20 @@ func (g *Group) Reads() (Reads, error) {
 		return Reads{}, err
 	}
 	var r Reads
-	r.Blind = w.Uninstrumented(shim.Libraries{Library: paths.ShimInGroup, VDSO: paths.VdsoInGroup})
+	r.Uninstrumented = w.Uninstrumented(shim.Libraries{Library: paths.ShimInGroup, VDSO: paths.VdsoInGroup})
 	if g.client.noShim != nil {
-		r.Blind = []watch.Uninstrumented{{Executable: "all",
+		r.Uninstrumented = []watch.Uninstrumented{{Executable: "all",
 			Why: fmt.Sprintf("there is no shim: %v", g.client.noShim)}}
 	}
-	r.Counted = g.page.Reads(g.processes)
-	g.unrepeatable = g.unrepeatable || len(r.Blind) > 0 ||
+	r.Counted = g.counters.Reads(g.processes)
+	g.unrepeatable = g.unrepeatable || len(r.Uninstrumented) > 0 ||
 		slices.ContainsFunc(r.Counted, func(read shim.Read) bool { return !read.Chosen })
 	return r, nil
 }
 
-// openPage takes over the descriptor of a page.
-func openPage(fd int) (*shim.Counters, error) {
-	f := os.NewFile(uintptr(fd), "page of a peer group")
+// openCounters takes over the descriptor of the file that the shim counts in.
+func openCounters(fd int) (*shim.Counters, error) {
+	f := os.NewFile(uintptr(fd), "counters of a peer group")
 	defer f.Close()
 	return shim.OpenCounters(f)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// counted sums up what was read since the last call, and fails where somebody is blind.
+// counted sums up what was read since the last call. It fails where a process is uninstrumented.
 func counted(t *testing.T, g *Group) string {
 	t.Helper()
 	r, err := g.Reads()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Blind) > 0 {
-		t.Fatalf("nobody knows what these have read: %q", r.Blind)
+	if len(r.Uninstrumented) > 0 {
+		t.Fatalf("nobody knows what these have read: %q", r.Uninstrumented)
 	}
 	s := shim.Summary{}
 	s.Add(r.Counted)
@@ -111,20 +111,21 @@ func alphabetServer(t *testing.T) peers.Group {
 	}
 }
 
-func TestBlindPeers(t *testing.T) {
+func TestUninstrumentedPeers(t *testing.T) {
 	c := spawn(t, Options{})
 	g := start(t, c, alphabetServer(t))
 	r, err := g.Reads()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Blind) != 1 || !strings.Contains(r.Blind[0].String(), "/run/tandem/server (it is a Go program") {
-		t.Errorf("of a static Go server it is said: %q", r.Blind)
+	if len(r.Uninstrumented) != 1 ||
+		!strings.Contains(r.Uninstrumented[0].String(), "/run/tandem/server (it is a Go program") {
+		t.Errorf("of a static Go server it is said: %q", r.Uninstrumented)
 	}
 }
 
-// TestBlindPeersBesideChosenOnes: only what is chosen has to be under control.
-func TestBlindPeersBesideChosenOnes(t *testing.T) {
+// TestUninstrumentedPeersBesideChosenOnes: only what is chosen has to be under control.
+func TestUninstrumentedPeersBesideChosenOnes(t *testing.T) {
 	c := spawn(t, Options{})
 	group, other := alphabetServer(t), merecat()
 	group.Peers, group.Files = append(group.Peers, other.Peers...), append(group.Files, other.Files...)
@@ -135,8 +136,9 @@ func TestBlindPeersBesideChosenOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Blind) != chosen || chosen == 1 && (r.Blind[0].Peer != "peer server" || r.Blind[0].Chosen) {
-			t.Errorf("with %s chosen, it is said: %+v", group.Peers[chosen].Name, r.Blind)
+		if len(r.Uninstrumented) != chosen ||
+			chosen == 1 && (r.Uninstrumented[0].Peer != "peer server" || r.Uninstrumented[0].Chosen) {
+			t.Errorf("with %s chosen, it is said: %+v", group.Peers[chosen].Name, r.Uninstrumented)
 		}
 		for _, read := range r.Counted {
 			if read.Chosen != (chosen == 1) || read.Peer != "merecat" {

@@ -53,14 +53,14 @@ type Counts struct {
 	SelfChecked int // executions that were run again to see that they are the same
 	Elapsed     time.Duration
 
-	CacheHits   int      // inputs that the I/O cache answered
-	CacheMisses int      // inputs that the peers had to answer
-	ReadInputs  int      // inputs after which the peers have read the time or random numbers
-	Reads       string   // what they have read, and how often
-	Blind       []string // their processes of which that is not known, and why
-	Waits, Cuts int      // for the peers to be quiescent; consistent cuts that it took
-	CutTime     time.Duration
-	Quiescence  string // how that is told: procfs, ebpf
+	CacheHits      int      // inputs that the I/O cache answered
+	CacheMisses    int      // inputs that the peers had to answer
+	ReadInputs     int      // inputs after which the peers have read the time or random numbers
+	Reads          string   // what they have read, and how often
+	Uninstrumented []string // their processes of which that is not known, and why
+	Waits, Cuts    int      // for the peers to be quiescent; consistent cuts that it took
+	CutTime        time.Duration
+	Quiescence     string // how that is told: procfs, ebpf
 
 	CheckpointCounts
 }

@@ -28,7 +28,7 @@ const expectedInputs = 10
 // Checkpoint implements Strategy.
 func (Adaptive) Checkpoint(s Step) bool {
 	switch {
-	case s.Reads > 0 || s.Blind && s.Answered:
+	case s.Reads > 0 || s.Uninstrumented && s.Answered:
 		return true
 	case s.Kind == Start:
 		return s.Replay*time.Duration(2*s.Returns+1) >= 4*s.Cost

@@ -8,5 +8,5 @@ type AfterIO struct{}
 
 // Checkpoint implements Strategy.
 func (AfterIO) Checkpoint(s Step) bool {
-	return s.Kind == Start || s.ResponseBytes > 0 || s.Reads > 0 || s.Blind && s.Answered
+	return s.Kind == Start || s.ResponseBytes > 0 || s.Reads > 0 || s.Uninstrumented && s.Answered
 }

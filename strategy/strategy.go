@@ -37,8 +37,8 @@ type Step struct {
 	// Reads counts the calls by which the peers have read the time or random numbers since
 	// the input (ND notifications): given the input again, they may do something else.
 	Reads int
-	// Blind says that there is a peer of which nobody knows what it has read.
-	Blind bool
+	// Uninstrumented says that there is a peer of which nobody knows what it has read.
+	Uninstrumented bool
 	// What was measured so far. Replay is how long it takes to give the inputs since the nearest
 	// physical checkpoint again, or after a Start, to start the peers; Cost how long it takes to
 	// take one, as far as that is known.
@@ -52,7 +52,7 @@ type Step struct {
 
 // mustSave says that the peers may do something else when they are started or given the input
 // again.
-func (s Step) mustSave() bool { return s.Reads > 0 || s.Blind }
+func (s Step) mustSave() bool { return s.Reads > 0 || s.Uninstrumented }
 
 // Kind is the kind of an input.
 type Kind uint8

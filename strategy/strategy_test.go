@@ -27,8 +27,8 @@ func TestTable(t *testing.T) {
 		{Kind: Connect, ResponseBytes: 21}, // a server that speaks first
 		{Kind: Send, Reads: 2},
 		{Kind: Send, ResponseBytes: 5, Reads: 1},
-		{Kind: Send, Blind: true},
-		{Kind: Send, Blind: true, Answered: true}, // by the end of the connection
+		{Kind: Send, Uninstrumented: true},
+		{Kind: Send, Uninstrumented: true, Answered: true}, // by the end of the connection
 	}
 	names := append(Names(), "after-io,every=3", "always,images=4", "always,every=2,images=3")
 	var b strings.Builder
@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 		step.Answered = step.Answered || step.ResponseBytes > 0
 		step.Depth, step.Inputs, step.Returns, step.Cost = i, i, i/4, 3*time.Millisecond
 		reads := fmt.Sprint(step.Reads)
-		if step.Blind {
+		if step.Uninstrumented {
 			reads = "?"
 		}
 		fmt.Fprintf(&b, "%-9s %9d %6s %6d", step.Kind, step.ResponseBytes, reads, step.Depth)

@@ -114,7 +114,7 @@ func (c *Row) hint(other *Row) string {
 		return "\nThe peers have read the time or random numbers (" + words.Printable(c.Counts.Reads) +
 			"), and each combination has asked them anew:" +
 			" with choices in their configuration they answer the same."
-	case len(c.Counts.Blind) > 0:
+	case len(c.Counts.Uninstrumented) > 0:
 		return "\nIt is not known whether the peers have read the time or random numbers. Each " +
 			"combination has asked them anew, and they may have answered otherwise."
 	}

@@ -159,7 +159,8 @@ func TestDisagreement(t *testing.T) {
 		{"random numbers", []Row{change(never, func(c *Row) { c.Counts.Reads = "dropbear: time 5" }),
 			violated},
 			[]string{"dropbear: time 5", "choices"}, report.Violated},
-		{"blind", []Row{change(never, func(c *Row) { c.Counts.Blind = []string{"server"} }), violated},
+		{"uninstrumented", []Row{
+			change(never, func(c *Row) { c.Counts.Uninstrumented = []string{"server"} }), violated},
 			[]string{"not known whether"}, report.Violated},
 	}
 	for _, test := range cases {

@@ -67,7 +67,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 		p.Printf("  after %s the peers had read the time or random numbers: %s",
 			textutil.CountOf(n.ReadInputs, "input"), words.Printable(n.Reads))
 	}
-	for _, process := range n.Blind[:min(len(n.Blind), printer.MaxListed)] {
+	for _, process := range n.Uninstrumented[:min(len(n.Uninstrumented), printer.MaxListed)] {
 		p.Printf("  it is not known what %s reads of these", words.Printable(process))
 	}
 	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),

@@ -35,8 +35,8 @@ func TestEveryCountIsShown(t *testing.T) {
 			Executions: 1234, Limited: 2, Redundant: 30, Transitions: 56789, SelfChecked: 1,
 			Elapsed:   2 * time.Second,
 			CacheHits: 900, CacheMisses: 1100, ReadInputs: 1, Reads: "web: time 2",
-			Blind: []string{"/bin/static"},
-			Waits: 5, Cuts: 10, CutTime: 10 * time.Millisecond, Quiescence: "ebpf",
+			Uninstrumented: []string{"/bin/static"},
+			Waits:          5, Cuts: 10, CutTime: 10 * time.Millisecond, Quiescence: "ebpf",
 			CheckpointCounts: report.CheckpointCounts{
 				Checkpoints: 7, InMemory: 6, Refusal: "peer 7 has a child", Unstored: 1,
 				WhyUnstored: "the disk is full",

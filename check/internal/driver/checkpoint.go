@@ -39,7 +39,7 @@ func (s *Session) consult(g *groupState, step strategy.Step, reads ckptd.Reads) 
 			step.Reads += read.Calls
 		}
 	}
-	step.Blind = len(reads.Blind) > 0
+	step.Uninstrumented = len(reads.Uninstrumented) > 0
 	d.cost.describe(&step, way.kinds, d.cache.Stats().Images)
 	if !d.config.Strategy.Checkpoint(step) {
 		return nil

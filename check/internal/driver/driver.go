@@ -57,13 +57,13 @@ type Driver struct {
 
 // findings is what is known of the peers, beside their answers.
 type findings struct {
-	reads    shim.Summary    // of the time and of random numbers, after inputs
-	blind    map[string]bool // processes of which nobody knows what they read
-	refusal  string          // why the memory backend does not hold the group
-	unstored string          // why the first checkpoint that is missing could not be stored
-	crowded  bool            // checkpoints were dropped or not stored since there was no more room
-	killed   string          // how the peers were lost for the first time
-	skipped  string          // what the first checkpoint that was not tried could not have held
+	reads          shim.Summary    // of the time and of random numbers, after inputs
+	uninstrumented map[string]bool // processes of which nobody knows what they read
+	refusal        string          // why the memory backend does not hold the group
+	unstored       string          // why the first checkpoint that is missing could not be stored
+	crowded        bool            // checkpoints were dropped or not stored since there was no more room
+	killed         string          // how the peers were lost for the first time
+	skipped        string          // what the first checkpoint that was not tried could not have held
 }
 
 // New returns a driver with an empty cache. It ends with the context.
@@ -74,7 +74,7 @@ func New(ctx context.Context, c Config) *Driver {
 		cache: cache, naming: naming{scope: c.Scope, cache: cache, numbers: map[string]int{}},
 		origin:    map[iocache.NodeID]string{},
 		cost:      costModel{guess: c.Guess},
-		found:     findings{reads: shim.Summary{}, blind: map[string]bool{}},
+		found:     findings{reads: shim.Summary{}, uninstrumented: map[string]bool{}},
 		addresses: addressUse{},
 	}
 }
@@ -118,32 +118,32 @@ func (d *Driver) Alive() error {
 
 // Known is what has been found out about the peers, beside their answers: what they have read of
 // the time and of random numbers, and which of their processes read what nobody knows.
-func (d *Driver) Known() (reads []shim.Read, blind []string) {
+func (d *Driver) Known() (reads []shim.Read, uninstrumented []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for source, calls := range d.found.reads {
 		reads = append(reads, shim.Read{Peer: source[0], Source: source[1], Calls: calls})
 	}
-	return reads, slices.Collect(maps.Keys(d.found.blind))
+	return reads, slices.Collect(maps.Keys(d.found.uninstrumented))
 }
 
 // Recall takes over what Known has returned in an earlier process.
-func (d *Driver) Recall(reads []shim.Read, blind []string) {
+func (d *Driver) Recall(reads []shim.Read, uninstrumented []string) {
 	d.found.reads.Add(reads)
-	for _, process := range blind {
-		d.found.blind[process] = true
+	for _, process := range uninstrumented {
+		d.found.uninstrumented[process] = true
 	}
 }
 
 // Report is what is known of the peers when a search has ended, in words.
 type Report struct {
-	Reads    string   // of the time and of random numbers
-	Blind    []string // processes of which nobody knows what they read
-	Refusal  string   // why the memory backend does not hold the group
-	Unstored string   // why the first checkpoint that is missing could not be stored
-	Skipped  string   // what the first checkpoint that was not tried could not have held
-	Killed   string   // how the peers were lost for the first time
-	Unused   []string // peers that had no part in any execution, a line each
+	Reads          string   // of the time and of random numbers
+	Uninstrumented []string // processes of which nobody knows what they read
+	Refusal        string   // why the memory backend does not hold the group
+	Unstored       string   // why the first checkpoint that is missing could not be stored
+	Skipped        string   // what the first checkpoint that was not tried could not have held
+	Killed         string   // how the peers were lost for the first time
+	Unused         []string // peers that had no part in any execution, a line each
 }
 
 // Report returns what is known of the peers.
@@ -152,7 +152,8 @@ func (d *Driver) Report() Report {
 	defer d.mu.Unlock()
 	f := &d.found
 	return Report{
-		Reads: f.reads.String(), Blind: slices.Sorted(maps.Keys(f.blind)), Refusal: f.refusal,
+		Reads: f.reads.String(), Uninstrumented: slices.Sorted(maps.Keys(f.uninstrumented)),
+		Refusal:  f.refusal,
 		Unstored: f.unstored, Skipped: f.skipped, Killed: f.killed, Unused: d.addresses.unused(d.spec.Peers),
 	}
 }

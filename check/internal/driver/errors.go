@@ -66,9 +66,9 @@ func (f *findings) withReads(err error) error {
 	if len(f.reads) > 0 {
 		err = fmt.Errorf("%w\n  So far they have read the time or random numbers: %s", err, f.reads)
 	}
-	if blind := slices.Sorted(maps.Keys(f.blind)); len(blind) > 0 {
+	if uninstrumented := slices.Sorted(maps.Keys(f.uninstrumented)); len(uninstrumented) > 0 {
 		err = fmt.Errorf("%w\n  It is not known what these read of the time and of random numbers: %s",
-			err, strings.Join(blind, ", "))
+			err, strings.Join(uninstrumented, ", "))
 	}
 	return err
 }

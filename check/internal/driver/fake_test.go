@@ -295,7 +295,7 @@ func (g *fakeGroup) TakeDisturbed() bool {
 	return disturbed
 }
 
-func (g *fakeGroup) TakeEffort() watch.Effort { return watch.Effort{Waits: 1} }
+func (g *fakeGroup) ResetEffort() watch.Effort { return watch.Effort{Waits: 1} }
 
 func (g *fakeGroup) Reads() (r ckptd.Reads, err error) {
 	r.Counted, g.reads = g.reads, nil

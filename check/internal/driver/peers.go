@@ -22,7 +22,7 @@ type Group interface {
 	Pass(context.Context, ckptd.Wait) (ckptd.Passed, error)
 	Late() bool          // a timer of the peers may have ended where the group stands
 	TakeDisturbed() bool // a timer has ended too early, since this was last asked
-	TakeEffort() watch.Effort
+	ResetEffort() watch.Effort
 	Reads() (ckptd.Reads, error)
 	Written() []string // by each peer, to its standard output and error, since this was last asked
 	Ended() ([]watch.Ending, error)

@@ -151,7 +151,7 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 	if reads, err = group.Reads(); err != nil {
 		return reads, err
 	}
-	for _, b := range reads.Blind {
+	for _, b := range reads.Uninstrumented {
 		if b.Chosen {
 			return reads, fmt.Errorf("how %s behaves cannot be chosen (choices, clock): "+
 				"what %v reads of the time and of random numbers is not under control", b.Peer, b)

@@ -308,7 +308,7 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	if in.Kind == model.Pass && len(r.ended) > 0 {
 		r.time.Idle = false
 	}
-	s.Counts.note(g.group.TakeEffort())
+	s.Counts.note(g.group.ResetEffort())
 	if errors.Is(err, context.DeadlineExceeded) && d.ctx.Err() == nil {
 		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they "+
 			"were sent. What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
@@ -333,8 +333,8 @@ func (s *Session) noteReads(g *groupState) {
 	if len(g.reads.Counted) > 0 {
 		s.Counts.ReadInputs++
 	}
-	for _, b := range g.reads.Blind {
-		found.blind[b.String()] = true
+	for _, b := range g.reads.Uninstrumented {
+		found.uninstrumented[b.String()] = true
 	}
 }
 

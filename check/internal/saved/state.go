@@ -23,12 +23,12 @@ type State struct {
 	Executions int             `json:"executions"`
 	Limited    string          `json:"limited,omitempty"`
 	// Contradiction is what ended scope auto: the check has started over in group scope.
-	Contradiction string      `json:"contradiction,omitempty"`
-	Violations    []Violation `json:"violations,omitempty"`
-	Reads         []shim.Read `json:"reads,omitempty"` // of the time and of random numbers, by the peers
-	Blind         []string    `json:"blind,omitempty"` // their processes of which that is not known
-	CacheBytes    int64       `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
-	Search        []byte      `json:"-"`               // of explore.Search.Save
+	Contradiction  string      `json:"contradiction,omitempty"`
+	Violations     []Violation `json:"violations,omitempty"`
+	Reads          []shim.Read `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Uninstrumented []string    `json:"blind,omitempty"` // their processes of which that is not known
+	CacheBytes     int64       `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
+	Search         []byte      `json:"-"`               // of explore.Search.Save
 }
 
 // Violation is a violation that was kept: running its schedule again gives the rest.

@@ -38,12 +38,12 @@ type groupHost struct {
 	names     []string        // of the peers
 	done      counters
 
-	mu      sync.Mutex
-	network *os.File      // namespace of the incarnation
-	process *reaper.Child // pid 1 of the incarnation, the proxy; nil while none was started
-	down    error         // why none runs, where that is known better than from process
-	outputs []*os.File    // write ends of pipes: what the proxy writes, and then each peer
-	page    *os.File      // in which the peers' shim counts what they read
+	mu       sync.Mutex
+	network  *os.File      // namespace of the incarnation
+	process  *reaper.Child // pid 1 of the incarnation, the proxy; nil while none was started
+	down     error         // why none runs, where that is known better than from process
+	outputs  []*os.File    // write ends of pipes: what the proxy writes, and then each peer
+	counters *os.File      // in which the peers' shim counts what they read
 
 	channelInode uint64 // of the proxy's end of the command channel
 	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
@@ -86,7 +86,7 @@ func (h *groupHost) start(ctx context.Context, g peers.Group) (pids []int, descr
 	}
 	if err == nil {
 		h.innerPeers, h.clients = pids, clientsOf(g, pids)
-		descriptors, err = h.handOver(channel, append([]int{int(h.page.Fd())}, read...)...)
+		descriptors, err = h.handOver(channel, append([]int{int(h.counters.Fd())}, read...)...)
 	}
 	if err != nil {
 		unix.Close(channel)
@@ -309,8 +309,8 @@ func (h *groupHost) close() error {
 	for _, output := range h.outputs {
 		output.Close()
 	}
-	if h.page != nil {
-		h.page.Close()
+	if h.counters != nil {
+		h.counters.Close()
 	}
 	for _, place := range h.views {
 		if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {

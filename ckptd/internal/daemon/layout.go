@@ -339,26 +339,26 @@ func (d *daemon) takeShim(s shim.Libraries) (err error) {
 	return err
 }
 
-// installShim puts the shim and its page into the directory of the proxy, and the shim
-// into the environment of the peers.
+// installShim puts the shim and the file of its counters into the directory of the proxy, and the
+// shim into the environment of the peers.
 func (h *groupHost) installShim(own string, started []peers.Peer, start time.Time) error {
-	page, err := os.OpenFile(filepath.Join(own, filepath.Base(paths.PageInGroup)),
+	counters, err := os.OpenFile(filepath.Join(own, filepath.Base(paths.CountersInGroup)),
 		os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	h.page = page
-	if err := page.Chmod(0o666); err != nil { // a peer may become another user
+	h.counters = counters
+	if err := counters.Chmod(0o666); err != nil { // a peer may become another user
 		return err
 	}
-	if err := page.Truncate(shim.CountersSize); err != nil {
+	if err := counters.Truncate(shim.CountersSize); err != nil {
 		return err
 	}
 	if !h.daemon.hasShim {
 		return nil
 	}
 	for i := range started {
-		started[i].Env = shim.Environment(started[i], i, paths.ShimInGroup, paths.PageInGroup, start)
+		started[i].Env = shim.Environment(started[i], i, paths.ShimInGroup, paths.CountersInGroup, start)
 	}
 	return errors.Join(
 		os.Link(paths.ShimFile, filepath.Join(own, filepath.Base(paths.ShimInGroup))),

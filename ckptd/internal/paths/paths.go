@@ -24,10 +24,10 @@ const (
 	Hostname       = "tandem"
 )
 
-// Where a group finds the shim and its page. They are no part of a checkpoint.
+// Where a group finds the shim and its counters. They are no part of a checkpoint.
 const (
-	ShimInGroup = Run + "/" + ProxyDirectory + "/nd.so"
-	PageInGroup = Run + "/" + ProxyDirectory + "/nd"
+	ShimInGroup     = Run + "/" + ProxyDirectory + "/nd.so"
+	CountersInGroup = Run + "/" + ProxyDirectory + "/nd"
 )
 
 // Where the vDSO of peers whose behaviour is chosen is, for the daemon and for a group.

@@ -63,7 +63,7 @@ type Request struct {
 // the arrow.
 const (
 	OpSetup = "setup" // first of all
-	// (memfd with a JSON peers.Group) -> pidfd, channel, page, outputs of the proxy and of each
+	// (memfd with a JSON peers.Group) -> pidfd, channel, counters, outputs of the proxy and of each
 	// peer
 	OpStart      = "start"
 	OpCheckpoint = "checkpoint" //

@@ -44,7 +44,7 @@ func SSHSession() *report.Counterexample {
 			Counts: report.Counts{
 				Executions: 12, Redundant: 3, Transitions: 1234, CacheHits: 200, CacheMisses: 20,
 				ReadInputs: 6, Reads: "dropbear: getrandom 2, time 5",
-				Blind:            []string{"/run/tandem/server (it is linked statically)"},
+				Uninstrumented:   []string{"/run/tandem/server (it is linked statically)"},
 				Elapsed:          1503 * time.Millisecond,
 				CheckpointCounts: report.CheckpointCounts{Checkpoints: 19, Restores: 2, Replayed: 1},
 			},
