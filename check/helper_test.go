@@ -17,7 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/peers/watch"
+	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/text"
 	"github.com/tandem-mc/tandem/strategy"
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	if flag.Parse(); *subtests { // a process of TestPatternsSelect needs nothing of what follows
 		os.Exit(m.Run())
 	}
-	watch.KeepAwake()
+	awake.Keep()
 	var err error
 	tree, err = makeTree()
 	code := 1

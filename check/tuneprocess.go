@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/tandem-mc/tandem/peers/watch"
+	"github.com/tandem-mc/tandem/internal/sys/awake"
 )
 
 // TuneProcess makes the process that is to run checks fast at it. It is called once, before
@@ -22,6 +22,6 @@ func TuneProcess() (end func()) {
 	// A thread that waits for a worker is in a system call. It should go on at once when that
 	// returns, even if all processors of the machine have something to do.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
-	watch.KeepAwake()
+	awake.Keep()
 	return func() { runtime.KeepAlive(ballast) }
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/shared"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
@@ -189,7 +190,7 @@ func newClient(channel int, o Options) *Client {
 // readReplies hands replies to those who wait for them, until the channel ends.
 func (c *Client) readReplies() {
 	defer close(c.read)
-	defer watch.KeepAwake()()
+	defer awake.Keep()()
 	given := map[uint32][]int{} // sockets that have come before their reply
 	for {
 		message, descriptors, err := wire.Receive(c.channel)

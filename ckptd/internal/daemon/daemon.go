@@ -23,8 +23,8 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/reaper"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -66,7 +66,7 @@ func Serve(limits wire.Limits) error {
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
-	defer watch.KeepAwake()()
+	defer awake.Keep()()
 	d := &daemon{reaper: reaper.New(), groups: map[uint64]*groupHost{}, spare: make(chan *os.File, 1),
 		limits: limits, ready: make(chan struct{})}
 	if limits != (wire.Limits{}) {

@@ -22,8 +22,8 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
-	"github.com/tandem-mc/tandem/peers/watch"
 )
 
 // A shared daemon listens at a socket and starts a daemon of its own for each client that
@@ -71,7 +71,7 @@ func Serve(o Options) error {
 	if err != nil {
 		return err
 	}
-	defer watch.KeepAwake()()
+	defer awake.Keep()()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	s := &shared{options: o, listener: listener, since: time.Now(), stopped: make(chan struct{}),
