@@ -47,14 +47,16 @@ func TestAnswerFile(t *testing.T) {
 			if err := o.Kept.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if second.Verdict.Kind != first.Verdict.Kind || second.Verdict.Executions != first.Verdict.Executions {
+			if second.Verdict.Kind != first.Verdict.Kind ||
+				second.Verdict.Executions != first.Verdict.Executions {
 				t.Errorf("%v, then %v", first.Verdict, second.Verdict)
 			}
 			if fmt.Sprint(said) != fmt.Sprint(saidAgain) {
 				t.Errorf("the outcomes were %v, then %v", said, saidAgain)
 			}
 			if first.Counts.Misses == 0 || second.Counts.Misses > 0 {
-				t.Errorf("the peers were asked %d times, then %d times", first.Counts.Misses, second.Counts.Misses)
+				t.Errorf("the peers were asked %d times, then %d times", first.Counts.Misses,
+					second.Counts.Misses)
 			}
 		})
 	}
@@ -113,7 +115,8 @@ func TestAnswerFileOfResumedRun(t *testing.T) {
 			t.Errorf("%s (-uninterrupted +resumed):\n%s", run, diff)
 		}
 		if got := read(t, kept); !bytes.Equal(got, all) {
-			t.Errorf("%s: %d bytes are kept, want the same %d as without an interruption", run, len(got), len(all))
+			t.Errorf("%s: %d bytes are kept, want the same %d as without an interruption", run, len(got),
+				len(all))
 		}
 		if err := os.Remove(kept); err != nil {
 			t.Fatal(err)

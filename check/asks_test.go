@@ -23,7 +23,8 @@ func TestFailedSwaps(t *testing.T) {
 	}
 	o.Args, o.Search = []string{"spin"}, dporSearch()
 	result := check(t, o)
-	if v := result.Verdict; v.Kind != explore.Unknown || v.Executions > 100 || !strings.Contains(result.CutOff, "(*spinLock).Lock") {
+	if v := result.Verdict; v.Kind != explore.Unknown || v.Executions > 100 ||
+		!strings.Contains(result.CutOff, "(*spinLock).Lock") {
 		t.Errorf("a lock that spins: %v in %d executions, cut off at %s", v, v.Executions, result.CutOff)
 	}
 }
@@ -53,8 +54,10 @@ func TestSwapsAgainstTwin(t *testing.T) {
 		}
 		compared++
 		few, _ := explored(t, p, text, dporSearch(), 20_000)
-		if !maps.Equal(few.outcomes, all.outcomes) || !maps.Equal(few.orders, all.orders) || few.complete != len(few.orders) {
-			t.Errorf("%s: %d outcomes and %d orders in %d executions, want %d and %d", text, len(few.outcomes), len(few.orders), few.complete, len(all.outcomes), len(all.orders))
+		if !maps.Equal(few.outcomes, all.outcomes) || !maps.Equal(few.orders, all.orders) ||
+			few.complete != len(few.orders) {
+			t.Errorf("%s: %d outcomes and %d orders in %d executions, want %d and %d", text,
+				len(few.outcomes), len(few.orders), few.complete, len(all.outcomes), len(all.orders))
 		}
 	}
 	if compared < cases(15, 7) {
@@ -72,19 +75,22 @@ func TestWhatProgramsAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mode, says := range map[string]string{
-		"workers": "lost update", "limit": "two at a time", "variable": "somebody else's", "announced": "set already",
-		"endless": "stack", "set": "", "nowhere": "nil pointer dereference", "caught": "",
+		"workers": "lost update", "limit": "two at a time", "variable": "somebody else's",
+		"announced": "set already",
+		"endless":   "stack", "set": "", "nowhere": "nil pointer dereference", "caught": "",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			for name, search := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
-				result := check(t, Options{Program: p, Args: []string{mode}, Search: search, Depth: 10_000, SelfCheck: 1})
+				result := check(t, Options{Program: p, Args: []string{mode}, Search: search, Depth: 10_000,
+					SelfCheck: 1})
 				if says == "" {
 					if result.Verdict.Kind != explore.Holds {
 						t.Errorf("%s: %v", name, result.Verdict)
 					}
 					continue
 				}
-				if result.Verdict.Kind != explore.Violated || !strings.Contains(result.Violations[0].Summary.Message, says) {
+				if result.Verdict.Kind != explore.Violated ||
+					!strings.Contains(result.Violations[0].Summary.Message, says) {
 					t.Errorf("%s: %v with %+v, want %q", name, result.Verdict, result.Violations, says)
 				}
 			}

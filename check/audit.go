@@ -177,7 +177,8 @@ func (o *Options) scope(c Counts) string {
 	case o.Audited && c.Audits == 0:
 		return "connection (auto; there was nothing to compare: no execution had several connections)"
 	case o.Audited:
-		return fmt.Sprintf("connection (auto; in %s with other orders of the requests %s of the peers were the same)",
+		return fmt.Sprintf(
+			"connection (auto; in %s with other orders of the requests %s of the peers were the same)",
 			textutil.CountOf(c.Audits, "execution"), textutil.CountOf(c.Compared, "answer"))
 	}
 	return o.Scope.String()

@@ -86,5 +86,6 @@ func buildForSpeed(b *testing.B, races ...string) *sut.Program {
 }
 
 func speedOptions(p *sut.Program, search *explore.Search, name string, n int) Options {
-	return Options{Program: p, Package: name, Args: []string{name, fmt.Sprint(n)}, Search: search, Depth: 100_000}
+	return Options{Program: p, Package: name, Args: []string{name, fmt.Sprint(n)}, Search: search,
+		Depth: 100_000}
 }

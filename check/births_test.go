@@ -20,13 +20,16 @@ func TestIndependentComponents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, scripts := range [][2]string{{"gfngl", "fl"}, {"gfngfl", "fl"}, {"ngfngl", "lfl"}, {"gfnngl", "fnlf"}, {"fgdnfngl", "dfl"}, {"gfcngl", "cfl"}} {
+			for _, scripts := range [][2]string{{"gfngl", "fl"}, {"gfngfl", "fl"}, {"ngfngl", "lfl"},
+				{"gfnngl", "fnlf"}, {"fgdnfngl", "dfl"}, {"gfcngl", "cfl"}} {
 				count := func(components int) int {
 					v := check(t, Options{
-						Program: p, Package: "births", Args: []string{scripts[0], scripts[1], fmt.Sprint(components)}, Search: dporSearch(),
+						Program: p, Package: "births", Args: []string{scripts[0], scripts[1],
+							fmt.Sprint(components)}, Search: dporSearch(),
 					}).Verdict
 					if v.Kind != explore.Holds || v.Redundant != 0 {
-						t.Errorf("%v x %d: %v: %s, %d executions redundant", scripts, components, v.Kind, v.Reason, v.Redundant)
+						t.Errorf("%v x %d: %v: %s, %d executions redundant", scripts, components, v.Kind,
+							v.Reason, v.Redundant)
 					}
 					return v.Executions
 				}

@@ -20,7 +20,8 @@ func buildCalls(t *testing.T) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(context.Background(), sut.BuildOptions{Dir: "testdata/calls", Package: ".", Output: filepath.Join(t.TempDir(), "sut")})
+	p, err := toolchain.Build(context.Background(),
+		sut.BuildOptions{Dir: "testdata/calls", Package: ".", Output: filepath.Join(t.TempDir(), "sut")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func TestCallsReturn(t *testing.T) {
 			if log.Outcome != sut.Completed {
 				t.Fatalf("seed %d: %v %s\n%s", seed, log.Outcome, log.Message, log.Stderr)
 			}
-			if diff := cmp.Diff(strings.Split(string(out), "\n"), strings.Split(string(log.Stdout), "\n")); diff != "" {
+			if diff := cmp.Diff(strings.Split(string(out), "\n"),
+				strings.Split(string(log.Stdout), "\n")); diff != "" {
 				t.Fatalf("seed %d: natively (-) and under control (+) it prints:\n%s", seed, diff)
 			}
 		}

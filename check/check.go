@@ -110,20 +110,22 @@ type Options struct {
 
 // Result is what a check found.
 type Result struct {
-	Verdict        explore.Verdict
-	Counts         Counts
-	CutOff         string                 // which limits cut executions off, and where the first was of each, a line each
+	Verdict explore.Verdict
+	Counts  Counts
+	// CutOff is which limits cut executions off, and where the first was of each, a line each.
+	CutOff         string
 	Counterexample *report.Counterexample // of the first violation
 	Recording      *report.Recording      // the same, to be replayed
 	Violations     []Violation            // all that were kept, the first included
-	Reads          string                 // what the peers have read of time and random numbers, and how often
-	Uninstrumented []string               // their processes of which that is not known
-	Refusal        string                 // why checkpoints were not kept in memory, if they were to be
-	Unstored       string                 // why the first of those that were not kept at all was not
-	WhyKilled      string                 // what is known of the first time that the peers were lost
-	Skipped        string                 // what the first of those that were not tried could not have held
-	Unused         []string               // peers that had no part in any execution, a line each
-	Scope          string                 // of the I/O cache, and what is known about it, in words
+	// Reads is what the peers have read of time and random numbers, and how often.
+	Reads          string
+	Uninstrumented []string // their processes of which that is not known
+	Refusal        string   // why checkpoints were not kept in memory, if they were to be
+	Unstored       string   // why the first of those that were not kept at all was not
+	WhyKilled      string   // what is known of the first time that the peers were lost
+	Skipped        string   // what the first of those that were not tried could not have held
+	Unused         []string // peers that had no part in any execution, a line each
+	Scope          string   // of the I/O cache, and what is known about it, in words
 	// Outcomes is how many executions ended in which way, since the check was begun or gone on
 	// with.
 	Outcomes map[explore.Outcome]int
@@ -192,7 +194,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	if o.Group != nil && o.Scope == iocache.Connection {
 		for _, p := range o.Group.Peers {
 			if p.Listen == "" && !p.IsClient() {
-				return nil, fmt.Errorf("scope connection is for peers that listen and for clients, and %s is neither: use scope group", p.Name)
+				return nil, fmt.Errorf("scope connection is for peers that listen and for clients, and %s "+
+					"is neither: use scope group", p.Name)
 			}
 		}
 	}
@@ -213,7 +216,8 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 		}
 		o.Group = &group
 	}
-	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(), outcomes: map[explore.Outcome]int{}}
+	r := &run{ctx: ctx, options: o, started: time.Now(), told: time.Now(),
+		outcomes: map[explore.Outcome]int{}}
 	r.search, r.enough = o.Search, r.foundEnough
 	r.search.Until(func(v explore.Verdict) string { return r.enough(v) })
 	if o.Group != nil {
@@ -264,7 +268,8 @@ func (o *Options) selectFaults() error {
 }
 
 func (o *Options) worker() sut.Options {
-	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, HangTimeout: o.Patience, Environment: o.World}
+	return sut.Options{Args: o.Args, Env: o.Env, Dir: o.Dir, Isolation: o.Isolation, HangTimeout: o.Patience,
+		Environment: o.World}
 }
 
 // finish searches to the end and ends what takes part.
@@ -277,7 +282,8 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	case err != nil && interrupted(ctx, err): // else the search had ended by then
 		result, err = r.endedBy("it was interrupted")
 	case err == nil:
-		if result, err = r.result(); err != nil && interrupted(ctx, err) { // it ended while violations were explained
+		// It may have ended while violations were explained.
+		if result, err = r.result(); err != nil && interrupted(ctx, err) {
 			result, err = r.endedBy("it was interrupted")
 		}
 	case errors.As(err, &crowded):
@@ -464,7 +470,8 @@ func (r *run) explainAll(violations []*violation, result *Result) error {
 		}
 	}
 	if len(result.Violations) > 0 {
-		result.Counterexample, result.Recording = result.Violations[0].Counterexample, result.Violations[0].Recording
+		result.Counterexample, result.Recording = result.Violations[0].Counterexample,
+			result.Violations[0].Recording
 	}
 	return nil
 }

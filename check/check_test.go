@@ -30,8 +30,10 @@ func TestVerdicts(t *testing.T) {
 		t.Run(test.example.pkg+" "+test.example.config, func(t *testing.T) {
 			result := check(t, test.example.options(t))
 			v, c := result.Verdict, result.Counts
-			t.Logf("%v: %d executions, %d redundant, %d hits, %d misses, %d checkpoints, %d restores, %d replayed, %v",
-				v.Kind, v.Executions, v.Redundant, c.Hits, c.Misses, c.Checkpoints, c.Restores, c.Replayed, c.Elapsed)
+			t.Logf("%v: %d executions, %d redundant, %d hits, %d misses, %d checkpoints, %d restores, %d "+
+				"replayed, %v",
+				v.Kind, v.Executions, v.Redundant, c.Hits, c.Misses, c.Checkpoints, c.Restores, c.Replayed,
+				c.Elapsed)
 			if v.Kind != test.want {
 				t.Errorf("%v (%s), want %v", v.Kind, v.Reason, test.want)
 			}
@@ -48,7 +50,8 @@ func TestCounterexample(t *testing.T) {
 	o := scpTo.options(t)
 	result := check(t, o)
 	shows(t, o.Program, result, 100,
-		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS", "encrypted packet", "dropbear restored from the checkpoint after",
+		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS",
+		"encrypted packet", "dropbear restored from the checkpoint after",
 	)
 }
 
@@ -57,14 +60,23 @@ func TestReplayNoticesDifferences(t *testing.T) {
 	o := scpTo.options(t)
 	result := check(t, o)
 	spoil := map[string]func(*report.Recording){
-		"the program differs":           func(r *report.Recording) { r.Program.Build, r.Expect.Steps = "0", "1" },
-		"and the recorded schedule":     func(r *report.Recording) { r.Program.Build, r.Schedule[9].Goroutine = "0", r.Schedule[9].Goroutine+1 },
-		"its steps differ":              func(r *report.Recording) { r.Program.Build, r.Expect.Steps = "0", "" }, // of before there were any
+		"the program differs": func(r *report.Recording) {
+			r.Program.Build, r.Expect.Steps = "0", "1"
+		},
+		"and the recorded schedule": func(r *report.Recording) {
+			r.Program.Build, r.Schedule[9].Goroutine = "0", r.Schedule[9].Goroutine+1
+		},
+		// A recording of before there were hashes of steps.
+		"its steps differ": func(r *report.Recording) {
+			r.Program.Build, r.Expect.Steps = "0", ""
+		},
 		"differs from the one recorded": func(r *report.Recording) { r.Exchanges[3].Input.Data[0]++ },
 		"made more than the":            func(r *report.Recording) { r.Exchanges = r.Exchanges[:5] },
 		"recorded is":                   func(r *report.Recording) { r.Expect.Outcome = "deadlock" },
-		"the event log differs":         func(r *report.Recording) { r.Expect.EventLog = strings.Repeat("0", 64) },
-		`ended with "diverged"`:         func(r *report.Recording) { r.Schedule[9].Goroutine++ },
+		"the event log differs": func(r *report.Recording) {
+			r.Expect.EventLog = strings.Repeat("0", 64)
+		},
+		`ended with "diverged"`: func(r *report.Recording) { r.Schedule[9].Goroutine++ },
 	}
 	for want, change := range spoil {
 		r := cloneRecording(result.Recording)
@@ -94,14 +106,16 @@ func TestCountsEqualTheDumbTwin(t *testing.T) {
 		twin *explore.Search
 	}{
 		{httpGet, bounded(explore.DFS, 5)},
-		{example{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}}, dfsSearch()},
+		{example{"alphabet", "alphabet/tandem.yaml", []string{"-connections", "2", "-requests", "1"}},
+			dfsSearch()},
 	} {
 		t.Run(e.pkg, func(t *testing.T) {
 			reduced, complete := fingerprints(t, e.options(t), dporSearch())
 			all, executions := fingerprints(t, e.options(t), e.twin)
 			t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 			if complete != len(all) || len(reduced) != len(all) {
-				t.Errorf("%d executions with %d partial orders, the dumb twin has %d", complete, len(reduced), len(all))
+				t.Errorf("%d executions with %d partial orders, the dumb twin has %d", complete, len(reduced),
+					len(all))
 			}
 			for f := range all {
 				if !reduced[f] {
@@ -133,7 +147,8 @@ func TestStrategiesAgree(t *testing.T) {
 	letters := example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}
 	for _, e := range []example{letters, httpGet} {
 		want := explore.Verdict{}
-		for i, name := range strategy.Names() { // merecat's answers hold the time: by never, it must be virtual
+		// The answers of merecat hold the time: by never, it must be virtual.
+		for i, name := range strategy.Names() {
 			o := e.options(t)
 			o.Strategy, _ = strategy.ByName(name)
 			got := check(t, o).Verdict
@@ -164,15 +179,18 @@ func TestBackendsAgree(t *testing.T) {
 				results = append(results, check(t, o))
 			}
 			want, got := results[0], results[1]
-			if g, w := got.Verdict, want.Verdict; g.Kind != w.Kind || g.Executions != w.Executions || g.Transitions != w.Transitions {
+			if g, w := got.Verdict, want.Verdict; g.Kind != w.Kind || g.Executions != w.Executions ||
+				g.Transitions != w.Transitions {
 				t.Errorf("auto: %+v\ncriu: %+v", g, w)
 			}
 			g, w := got.Counts, want.Counts
-			if g.Hits != w.Hits || g.Misses != w.Misses || g.Checkpoints != w.Checkpoints || g.Restores != w.Restores || g.Replayed != w.Replayed {
+			if g.Hits != w.Hits || g.Misses != w.Misses || g.Checkpoints != w.Checkpoints ||
+				g.Restores != w.Restores || g.Replayed != w.Replayed {
 				t.Errorf("auto: %+v\ncriu: %+v", g, w)
 			}
 			forks := e.pkg == scpTo.pkg || e.pkg == scpToFixed.pkg // as dropbear does, for every connection
-			if all := g.InMemory == g.Checkpoints; g.InMemory == 0 || all == forks || (got.Refusal != "") != forks {
+			if all := g.InMemory == g.Checkpoints; g.InMemory == 0 || all == forks ||
+				(got.Refusal != "") != forks {
 				t.Errorf("%d of %d checkpoints are in memory: %q", g.InMemory, g.Checkpoints, got.Refusal)
 			}
 		})
@@ -186,11 +204,14 @@ func TestReadsOfPeers(t *testing.T) {
 	o.Strategy = strategy.AfterND{}
 	result := check(t, o)
 	c := result.Counts
-	if !strings.HasPrefix(result.Reads, "merecat: ") || !strings.Contains(result.Reads, "time ") || len(result.Uninstrumented) > 0 {
-		t.Errorf("merecat, whose answers have a date, has read %q; not known of %q", result.Reads, result.Uninstrumented)
+	if !strings.HasPrefix(result.Reads, "merecat: ") || !strings.Contains(result.Reads, "time ") ||
+		len(result.Uninstrumented) > 0 {
+		t.Errorf("merecat, whose answers have a date, has read %q; not known of %q", result.Reads,
+			result.Uninstrumented)
 	}
 	if c.ReadInputs == 0 || c.Checkpoints != c.ReadInputs+1 {
-		t.Errorf("after %d inputs something was read, but there were %d checkpoints; want one more, that of the start", c.ReadInputs, c.Checkpoints)
+		t.Errorf("after %d inputs something was read, but there were %d checkpoints; want one more, that "+
+			"of the start", c.ReadInputs, c.Checkpoints)
 	}
 }
 

@@ -59,10 +59,13 @@ func TestChosenBehaviours(t *testing.T) {
 		o.Group.Peers[0].Choices = behaviours
 		o.Strategy, _ = strategy.ByName(name)
 		verdict, counts, said := dialogues(t, o)
-		t.Logf("%s: %d executions, %d misses, %d checkpoints, %d restores, %d restarts, %d replayed, %v", name, verdict.Executions,
-			counts.Misses, counts.Checkpoints, counts.Restores, counts.Restarts, counts.Replayed, counts.Elapsed)
+		t.Logf("%s: %d executions, %d misses, %d checkpoints, %d restores, %d restarts, %d replayed, %v",
+			name, verdict.Executions,
+			counts.Misses, counts.Checkpoints, counts.Restores, counts.Restarts, counts.Replayed,
+			counts.Elapsed)
 		if verdict.Kind != explore.Holds || verdict.Executions != 288*behaviours {
-			t.Errorf("%s: %v after %d executions, want 288 for each of %d behaviours", name, verdict.Kind, verdict.Executions, behaviours)
+			t.Errorf("%s: %v after %d executions, want 288 for each of %d behaviours", name, verdict.Kind,
+				verdict.Executions, behaviours)
 		}
 		if name == "never" && counts.Restarts == 0 || name != "never" && counts.Checkpoints < behaviours {
 			t.Errorf("%s: %+v", name, counts)
@@ -98,7 +101,8 @@ func TestChoiceOfTheFirstConnect(t *testing.T) {
 	all, executions := fingerprints(t, options(), dfsSearch())
 	t.Logf("%d executions reduced, %d in all, %d partial orders", complete, executions, len(all))
 	if complete != len(all) || len(reduced) != len(all) || complete != 2*20 {
-		t.Errorf("%d executions with %d partial orders, the dumb twin has %d; want 20 for each of 2 behaviours", complete, len(reduced), len(all))
+		t.Errorf("%d executions with %d partial orders, the dumb twin has %d; want 20 for each of 2 "+
+			"behaviours", complete, len(reduced), len(all))
 	}
 }
 
@@ -119,7 +123,8 @@ func TestChoiceIsShownAndReplayed(t *testing.T) {
 	}
 	other := cloneRecording(result.Recording)
 	other.Exchanges[0].Input.Behaviour = 1
-	if _, err := Replay(o.Program, other, 1); err == nil || !strings.Contains(err.Error(), "input 1 to the peers differs") {
+	if _, err := Replay(o.Program, other, 1); err == nil ||
+		!strings.Contains(err.Error(), "input 1 to the peers differs") {
 		t.Errorf("the answers of another behaviour are taken for its: %v", err)
 	}
 }
@@ -142,7 +147,9 @@ func TestChoiceOfAnUninstrumentedPeer(t *testing.T) {
 	p := &o.Group.Peers[0]
 	p.Choices = 2
 	p.Command = []string{"sh", "-c", "exec " + strings.Join(p.Command, " ")}
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "alphabet-server") || !strings.Contains(err.Error(), "cannot be chosen") {
+	if _, err := Run(context.Background(), o); err == nil ||
+		!strings.Contains(err.Error(), "alphabet-server") ||
+		!strings.Contains(err.Error(), "cannot be chosen") {
 		t.Errorf("error %v, want one that names the server", err)
 	}
 }

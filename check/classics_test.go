@@ -41,7 +41,8 @@ func TestPublishedCounts(t *testing.T) {
 	table := fmt.Sprintf("\n%-10s %4s %10s %10s\n", "", "n", "published", "ours")
 	for _, c := range classics {
 		result := check(t, Options{
-			Program: p, Package: "classics", Args: []string{c.program, fmt.Sprint(c.n)}, Search: dporSearch(), Depth: 100_000,
+			Program: p, Package: "classics", Args: []string{c.program, fmt.Sprint(c.n)}, Search: dporSearch(),
+			Depth: 100_000,
 		})
 		v := result.Verdict
 		table += fmt.Sprintf("%-10s %4d %10d %10d\n", c.program, c.n, c.published, v.Executions)

@@ -40,10 +40,12 @@ func TestServerWithClients(t *testing.T) {
 		result := check(t, o)
 		v, c := result.Verdict, result.Counts
 		if v.Kind != explore.Holds || v.Executions != way.executions || v.Redundant != 0 {
-			t.Errorf("%+v: %v %s, %d executions (%d redundant)", way, v.Kind, v.Reason, v.Executions, v.Redundant)
+			t.Errorf("%+v: %v %s, %d executions (%d redundant)", way, v.Kind, v.Reason, v.Executions,
+				v.Redundant)
 		}
 		if goesBack := c.Restores+c.Restarts > 0; goesBack != (way.scope == iocache.Group) {
-			t.Errorf("%+v: %d restores, %d restarts: in group scope it has to go back, in connection scope all is known", way, c.Restores, c.Restarts)
+			t.Errorf("%+v: %d restores, %d restarts: in group scope it has to go back, in connection scope "+
+				"all is known", way, c.Restores, c.Restarts)
 		}
 	}
 }
@@ -53,7 +55,8 @@ func TestServerCounts(t *testing.T) {
 	reduced, complete := fingerprints(t, alphabetServer.options(t), dporSearch())
 	all, executions := fingerprints(t, alphabetServer.options(t), dfsSearch())
 	if complete != len(all) || len(reduced) != len(all) {
-		t.Errorf("%d executions with %d partial orders, the dumb twin has %d in %d executions", complete, len(reduced), len(all), executions)
+		t.Errorf("%d executions with %d partial orders, the dumb twin has %d in %d executions", complete,
+			len(reduced), len(all), executions)
 	}
 }
 
@@ -64,7 +67,8 @@ func TestClientNoticesBug(t *testing.T) {
 	result := check(t, o)
 	shows(t, o.Program, result, 20,
 		"exited with status 52, and exit 0 is expected", "-> listener 0: listen at 127.0.0.1:8080",
-		"<- connection 2: a client connects to listener 0", "<- connection 1: GET /borrow/emma HTTP/1.1", "exited with status 0",
+		"<- connection 2: a client connects to listener 0", "<- connection 1: GET /borrow/emma HTTP/1.1",
+		"exited with status 0",
 	)
 }
 
@@ -79,7 +83,8 @@ func TestShippedServers(t *testing.T) {
 		{example{"tickets", "tickets/tandem.yaml", []string{"-atomic"}}, explore.Holds, ""},
 		{library, explore.Violated, "and exit 0 is expected"},
 		{libraryFixed, explore.Holds, ""},
-		{example{"sshd", "sshd/tandem.yaml", nil}, explore.Violated, "peer dbclient exited with status 1, and exit 0 is expected"},
+		{example{"sshd", "sshd/tandem.yaml", nil}, explore.Violated,
+			"peer dbclient exited with status 1, and exit 0 is expected"},
 		{example{"sshd", "sshd/tandem.yaml", []string{"-ordered"}}, explore.Holds, ""},
 	} {
 		for _, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
@@ -119,7 +124,8 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	curl := func(name string, pages ...string) peers.Peer {
-		c := peers.Peer{Name: name, Command: []string{"curl", "--silent", "--http1.0"}, After: "listen 9000", Expect: "exit 0"}
+		c := peers.Peer{Name: name, Command: []string{"curl", "--silent", "--http1.0"}, After: "listen 9000",
+			Expect: "exit 0"}
 		for _, page := range pages {
 			c.Command = append(c.Command, "http://{sut}:9000/"+page)
 		}
@@ -128,7 +134,8 @@ func TestRelay(t *testing.T) {
 	options := func(backend string) Options {
 		o := httpGet.options(t)
 		g := *o.Group
-		g.Peers = append(g.Peers[:len(g.Peers):len(g.Peers)], curl("anne", "file0.txt", "file1.txt"), curl("bob", "file1.txt"))
+		g.Peers = append(g.Peers[:len(g.Peers):len(g.Peers)], curl("anne", "file0.txt", "file1.txt"),
+			curl("bob", "file1.txt"))
 		o.Group, o.Program, o.Package, o.Args, o.Client = &g, p, "relay", nil, newClientBy(t, backend)
 		o.Search = untilViolation(maxExecutions(dporSearch(), 40))
 		return o
@@ -137,14 +144,16 @@ func TestRelay(t *testing.T) {
 		o := options(backend)
 		o.SelfCheck = 10
 		result := check(t, o)
-		if v, c := result.Verdict, result.Counts; v.Kind != explore.Unknown || v.Executions != 40 || c.Restores == 0 {
+		if v, c := result.Verdict, result.Counts; v.Kind != explore.Unknown || v.Executions != 40 ||
+			c.Restores == 0 {
 			t.Errorf("%s: %v, %d restores", backend, v, c.Restores)
 		}
 	}
 	o := options(ckptd.BackendAuto)
 	o.Scope = iocache.Connection
 	var dependence *iocache.Dependence
-	if _, err := Run(context.Background(), o); !errors.As(err, &dependence) || !strings.Contains(err.Error(), "Use scope group") {
+	if _, err := Run(context.Background(), o); !errors.As(err, &dependence) ||
+		!strings.Contains(err.Error(), "Use scope group") {
 		t.Errorf("scope connection, where one connection makes a client open another: %v", err)
 	}
 }
@@ -159,22 +168,26 @@ func TestArrivals(t *testing.T) {
 	g := peers.Group{}
 	for _, name := range []string{"one", "two", "three"} {
 		g.Peers = append(g.Peers, peers.Peer{
-			Name: name, After: "listen 9000", Command: []string{"bash", "-c", "exec 3<>/dev/tcp/{sut}/9000; echo $0 >&3; read x <&3", name},
+			Name: name, After: "listen 9000",
+			Command: []string{"bash", "-c", "exec 3<>/dev/tcp/{sut}/9000; echo $0 >&3; read x <&3", name},
 		})
 	}
 	for _, any := range []bool{false, true} {
 		o := alphabetServer.options(t)
 		g.AnyArrival = any
-		o.Program, o.Package, o.Args, o.Group, o.Client = p, "arrival", nil, &g, newClientBy(t, ckptd.BackendAuto)
+		o.Program, o.Package, o.Args, o.Group, o.Client = p, "arrival", nil, &g,
+			newClientBy(t, ckptd.BackendAuto)
 		o.Violations = 10
 		result := check(t, o)
 		executions, violations, says := 1, 0, "clients connect in the order of the configuration"
 		if any { // two orders of six begin with the first
 			executions, violations, says = 6, 2, "clients connect in every order"
 		}
-		if result.Verdict.Executions != executions || len(result.Violations) != violations || !slices.Contains(Assumptions(o).Other, says) {
+		if result.Verdict.Executions != executions || len(result.Violations) != violations ||
+			!slices.Contains(Assumptions(o).Other, says) {
 			t.Errorf("any order %v: %v in %d executions, violations %d, want %d; assumed %q",
-				any, result.Verdict.Kind, result.Verdict.Executions, len(result.Violations), violations, Assumptions(o).Other)
+				any, result.Verdict.Kind, result.Verdict.Executions, len(result.Violations), violations,
+				Assumptions(o).Other)
 		}
 	}
 }

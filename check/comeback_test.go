@@ -37,11 +37,15 @@ func TestCheckpointsOfReturns(t *testing.T) {
 	o.Strategy, o.SelfCheck = r, 5
 	o.Group.Peers[0].Choices = 1
 	got := check(t, o)
-	if got.Verdict.Kind != explore.Holds || got.Verdict.Executions != want.Verdict.Executions || got.Counts.Misses != want.Counts.Misses {
-		t.Errorf("%v in %d executions, %d misses; without: %d and %d", got.Verdict, got.Verdict.Executions, got.Counts.Misses, want.Verdict.Executions, want.Counts.Misses)
+	if got.Verdict.Kind != explore.Holds || got.Verdict.Executions != want.Verdict.Executions ||
+		got.Counts.Misses != want.Counts.Misses {
+		t.Errorf("%v in %d executions, %d misses; without: %d and %d", got.Verdict, got.Verdict.Executions,
+			got.Counts.Misses, want.Verdict.Executions, want.Counts.Misses)
 	}
-	if r.forecasts == 0 || r.forecasts == len(r.returns) || got.Counts.Checkpoints != r.forecasts+1 || got.Counts.Replayed >= want.Counts.Replayed {
-		t.Errorf("of %d returns the search was to come back to %d; %d checkpoints; %d inputs given again, without: %d",
+	if r.forecasts == 0 || r.forecasts == len(r.returns) || got.Counts.Checkpoints != r.forecasts+1 ||
+		got.Counts.Replayed >= want.Counts.Replayed {
+		t.Errorf("of %d returns the search was to come back to %d; %d checkpoints; %d inputs given again, "+
+			"without: %d",
 			len(r.returns), r.forecasts, got.Counts.Checkpoints, got.Counts.Replayed, want.Counts.Replayed)
 	}
 	for _, s := range r.returns {

@@ -33,8 +33,10 @@ func (r *run) explain(v *violation, result *Result) error {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
 	if at := narrate.FirstDifference(v.events, log.Events); at >= 0 {
-		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at event %d of %d%s%s",
-			at+1, len(v.events), narrate.EventPlace(r.options.Program, log.Events, at), narrate.DifferingFields(v.events, log.Events, at))
+		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at "+
+			"event %d of %d%s%s",
+			at+1, len(v.events), narrate.EventPlace(r.options.Program, log.Events, at),
+			narrate.DifferingFields(v.events, log.Events, at))
 	}
 	for i := range exchanges {
 		exchanges[i].Cached = v.hits[i] // in the second run, all are
@@ -55,7 +57,8 @@ func (r *run) explain(v *violation, result *Result) error {
 // preemptions runs a schedule and tells which of its transitions preempt another
 // goroutine. events is its log; where that is too long for what else could have been picked,
 // nothing is known.
-func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers, events []sut.Event) ([]bool, error) {
+func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
+	events []sut.Event) ([]bool, error) {
 	s.WantEnabled = true
 	log, err := w.Run(s, answers())
 	if err != nil || narrate.FirstDifference(events, narrate.WithoutEnabled(log.Events)) >= 0 {

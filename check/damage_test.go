@@ -18,7 +18,8 @@ func FuzzDamagedLog(f *testing.F) {
 	access := []byte{byte(sut.Accessed), byte(sut.Lock), byte(model.Write), 1, 0, 1, 2, 0}
 	f.Add(byte(sut.Completed), append(step, access...))
 	f.Add(byte(sut.Leaked), append(step, byte(sut.Left), byte(sut.Select), 0, 0, 0, 0, 77, 0))
-	f.Add(byte(sut.Deadlock), append(step, byte(sut.Pending), byte(sut.Select), 2, 1, 1, 2, 77, 3, byte(sut.Needed), 1, 1, 1, 1, 1, 1, 1))
+	f.Add(byte(sut.Deadlock), append(step, byte(sut.Pending), byte(sut.Select), 2, 1, 1, 2, 77, 3,
+		byte(sut.Needed), 1, 1, 1, 1, 1, 1, 1))
 	f.Add(byte(sut.Completed), append([]byte{byte(sut.Ticked), 0, 0, 0, 0, 0, 9, 0}, access...))
 	f.Add(byte(sut.Completed), append([]byte{byte(sut.Enabled), 3, 0, 0, 0, 255, 4, 0}, step...))
 	p := buildExample(f, "httpget")
@@ -30,8 +31,10 @@ func FuzzDamagedLog(f *testing.F) {
 		var at admitted
 		for ; len(data) >= 8 && len(log.Events) < 1000; data = data[8:] {
 			e := sut.Event{
-				Kind: sut.Stepped + sut.EventKind(data[0]-1)%sut.Left, Operation: sut.Operation(data[1] % 30), Access: model.AccessKind(data[2] % 3),
-				Ready: data[3], Number: uint32(data[4]), Choices: uint32(data[5]), Subject: uint64(data[6]), Object: uint64(data[7]),
+				Kind: sut.Stepped + sut.EventKind(data[0]-1)%sut.Left, Operation: sut.Operation(data[1] % 30),
+				Access: model.AccessKind(data[2] % 3),
+				Ready:  data[3], Number: uint32(data[4]), Choices: uint32(data[5]), Subject: uint64(data[6]),
+				Object: uint64(data[7]),
 			}
 			if at.admits(e) {
 				log.Events = append(log.Events, e)

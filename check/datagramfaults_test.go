@@ -20,7 +20,9 @@ type datagramEcho struct{ echo }
 func (e *datagramEcho) Exchange(in model.Input) (model.Answer, error) {
 	if m, _, ok := sut.ReadMessage(in.Data, proxy.UDP); in.Kind == model.Send && ok {
 		e.seen = append(e.seen, string(m.Data))
-		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
+		return model.Answer{
+			Reaction: model.Reaction{
+				Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
 	}
 	return e.echo.Exchange(in)
 }
@@ -30,12 +32,14 @@ func datagramOutcomes(t *testing.T, p *sut.Program, args []string, w env, s *exp
 	t.Helper()
 	seen, peer := map[string]bool{}, (*datagramEcho)(nil)
 	newPeers := func() sut.Peers { peer = &datagramEcho{}; return peer }
-	if _, err := eachExecutionWith(newPeers, p, sut.Options{Args: args, Environment: w}, s, func(log *sut.Log, x explore.Execution) bool {
-		if x.Outcome != explore.Redundant {
-			seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome, strings.TrimSuffix(strings.Join(peer.seen, ","), ",close"))] = true
-		}
-		return true
-	}); err != nil {
+	if _, err := eachExecutionWith(newPeers, p, sut.Options{Args: args, Environment: w}, s,
+		func(log *sut.Log, x explore.Execution) bool {
+			if x.Outcome != explore.Redundant {
+				seen[fmt.Sprintf("%s %v: %s", log.Stdout, x.Outcome,
+					strings.TrimSuffix(strings.Join(peer.seen, ","), ",close"))] = true
+			}
+			return true
+		}); err != nil {
 		t.Fatal(err)
 	}
 	return seen
@@ -66,13 +70,16 @@ func TestDatagramFaults(t *testing.T) {
 		{"datagrams a b", "duplicated", "read", 1, []string{"aba completed: a,b", "abb completed: a,b"}},
 		{"datagrams a b", "reordered", "write", 1, []string{"ba completed: b,a", "a completed: a,b"}},
 		{"datagrams a b", "reordered", "read", 1, []string{"ba completed: a,b", "a completed: a,b"}},
-		{"datagrams a b", "lost", "write", 2, []string{"b completed: b", "a completed: a", " completed: close"}},
+		{"datagrams a b", "lost", "write", 2,
+			[]string{"b completed: b", "a completed: a", " completed: close"}},
 		{"datagrams a b c", "reordered", "write", 2, []string{
-			"bac completed: b,a,c", "acb completed: a,c,b", "ab completed: a,b,c", "cab completed: c,a,b", "ba completed: b,a,c", "a completed: a,b,c",
+			"bac completed: b,a,c", "acb completed: a,c,b", "ab completed: a,b,c", "cab completed: c,a,b",
+			"ba completed: b,a,c", "a completed: a,b,c",
 		}},
 		{"patient a b", "lost", "", 1, []string{" deadlock: b", " deadlock: a", " deadlock: a,b"}},
 		{"patient a b", "duplicated", "", 1, []string{"aa completed: a,a,b", "ab completed: a,b,b"}},
-		{"patient a b", "reordered", "", 2, []string{"ba completed: b,a", "ba completed: a,b", "ab completed: b,a"}},
+		{"patient a b", "reordered", "", 2,
+			[]string{"ba completed: b,a", "ba completed: a,b", "ab completed: b,a"}},
 	} {
 		args := strings.Fields(test.scenario)
 		texts := args[1:]
@@ -89,7 +96,8 @@ func TestDatagramFaults(t *testing.T) {
 		}
 		for name, s := range map[string]*explore.Search{"dpor": dporSearch(), "dfs": dfsSearch()} {
 			if diff := cmp.Diff(want, datagramOutcomes(t, p, args, w, s)); diff != "" {
-				t.Errorf("%s, %d faults %s %s, %s (-want +got):\n%s", test.scenario, test.faults, test.kind, test.on, name, diff)
+				t.Errorf("%s, %d faults %s %s, %s (-want +got):\n%s", test.scenario, test.faults, test.kind,
+					test.on, name, diff)
 			}
 		}
 	}
@@ -111,12 +119,14 @@ func TestDatagramsOfSeveralSockets(t *testing.T) {
 		return texts
 	}
 	well := map[string]bool{"[a b] completed": true}
-	for kind, want := range map[string]map[string]bool{"reordered": well, "duplicated": well, "lost": {"[a b] completed": true, " deadlock": true}} {
+	for kind, want := range map[string]map[string]bool{"reordered": well, "duplicated": well,
+		"lost": {"[a b] completed": true, " deadlock": true}} {
 		for _, on := range []string{"read", "write"} {
 			if diff := cmp.Diff(want, printed(kind, on, dporSearch())); diff != "" {
 				t.Errorf("%s at a %s (-want +got):\n%s", kind, on, diff)
 			}
-			for name, s := range map[string]*explore.Search{"dfs": maxExecutions(dfsSearch(), 1000), "random": randomSearch(500, 1)} {
+			for name, s := range map[string]*explore.Search{"dfs": maxExecutions(dfsSearch(), 1000),
+				"random": randomSearch(500, 1)} {
 				for text := range printed(kind, on, s) {
 					if !want[text] {
 						t.Errorf("%s at a %s: %s prints %s", kind, on, name, text)
@@ -150,7 +160,8 @@ func TestDatagramFaultsAreSelected(t *testing.T) {
 		"of stream": {env{FaultKinds: []string{"refused", "reset", "end", "silent"}}, false},
 	} {
 		test.world.Faults = 1
-		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world, dporSearch())) > 1; got != test.want {
+		if got := len(datagramOutcomes(t, p, []string{"datagrams", "a", "b"}, test.world,
+			dporSearch())) > 1; got != test.want {
 			t.Errorf("%s: datagrams suffer: %v, want %v", name, got, test.want)
 		}
 	}

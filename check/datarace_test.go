@@ -18,7 +18,8 @@ func racy(t *testing.T, args ...string) Options {
 	p := built["racy"]
 	if p == nil {
 		var err error
-		if p, err = buildProgram("../sut/testdata/racy", filepath.Join(tree, "racy"), sut.RacesMain); err != nil {
+		if p, err = buildProgram("../sut/testdata/racy", filepath.Join(tree, "racy"),
+			sut.RacesMain); err != nil {
 			t.Fatal(err)
 		}
 		built["racy"] = p
@@ -62,7 +63,8 @@ func TestDataRaceIsExplained(t *testing.T) {
 	}
 	shown, recording := result.Violations[0].Counterexample, result.Violations[0].Recording
 	race := shown.Race
-	if race.Earlier.Operation != "write" || race.Later.Operation != "write" || race.Earlier.Goroutine.Name == race.Later.Goroutine.Name {
+	if race.Earlier.Operation != "write" || race.Later.Operation != "write" ||
+		race.Earlier.Goroutine.Name == race.Later.Goroutine.Name {
 		t.Errorf("a race of %+v with %+v: want two writes by two goroutines", race.Earlier, race.Later)
 	}
 	if race.Later.Goroutine.Created == "" || race.Later.Goroutine.Function == "" {

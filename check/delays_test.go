@@ -76,8 +76,10 @@ func newDelayTest(t *testing.T) *delayTest {
 	x := &delayTest{program: program, servers: map[string][]byte{}, clients: map[string]*ckptd.Client{}}
 	dir := t.TempDir()
 	for name, command := range map[string]*exec.Cmd{
-		"go": exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "go"), "./testdata/delays/server"),
-		"c":  exec.Command("cc", "-O1", "-Wall", "-o", filepath.Join(dir, "c"), "testdata/delays/server.c", "-lpthread"),
+		"go": exec.Command("go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "go"),
+			"./testdata/delays/server"),
+		"c": exec.Command("cc", "-O1", "-Wall", "-o", filepath.Join(dir, "c"), "testdata/delays/server.c",
+			"-lpthread"),
 	} {
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := command.CombinedOutput(); err != nil {
@@ -94,20 +96,23 @@ func newDelayTest(t *testing.T) *delayTest {
 }
 
 func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) findings {
-	peer := peers.Peer{Name: "server", Command: []string{"{scratch}/server"}, Listen: "127.0.0.1:7000", VirtualClock: d.server == "virtual"}
+	peer := peers.Peer{Name: "server", Command: []string{"{scratch}/server"}, Listen: "127.0.0.1:7000",
+		VirtualClock: d.server == "virtual"}
 	server := x.servers["c"]
 	if d.server == "go" {
 		server = x.servers["go"]
 	}
 	group := peers.Group{
-		Peers: []peers.Peer{peer}, Files: []peers.File{{Path: "{scratch}/server", Content: server, Mode: 0o755}},
+		Peers:        []peers.Peer{peer},
+		Files:        []peers.File{{Path: "{scratch}/server", Content: server, Mode: 0o755}},
 		ReadyTimeout: 30 * time.Second,
 	}
 	if d.deadline > 0 {
 		args = append(args, "-deadline", d.deadline.String())
 	}
 	o := Options{
-		Program: x.program, Package: "delays", Args: append(args, d.scripts...), Client: x.clients[v.backend], Depth: 1000, Group: &group,
+		Program: x.program, Package: "delays", Args: append(args, d.scripts...), Client: x.clients[v.backend],
+		Depth: 1000, Group: &group,
 		PeerPatience: 5 * time.Second,
 	}
 	found, err := v.check(o)
@@ -179,7 +184,8 @@ func TestOrderOfDelays(t *testing.T) {
 			got = x.check(t, d, reference, "-order")
 		}
 		if !got.equal(want) {
-			t.Errorf("%+v: %v, want %v (timers of the server ended too early %d times)", d, got, want, got.disturbed)
+			t.Errorf("%+v: %v, want %v (timers of the server ended too early %d times)", d, got, want,
+				got.disturbed)
 		}
 	}
 }

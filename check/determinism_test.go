@@ -31,12 +31,15 @@ func TestDeterminism(t *testing.T) {
 				events += len(first.events)
 				for i := 1; i < repetitions; i++ {
 					log := runOnce(t, r, s)
-					if at := narrate.FirstDifference(first.events, log.Events); at >= 0 || log.Outcome != first.log.Outcome {
-						t.Fatalf("schedule %d, repetition %d: another log from event %d on%s", seed+1, i, at, narrate.EventPlace(r.options.Program, log.Events, at))
+					if at := narrate.FirstDifference(first.events, log.Events); at >= 0 ||
+						log.Outcome != first.log.Outcome {
+						t.Fatalf("schedule %d, repetition %d: another log from event %d on%s", seed+1, i, at,
+							narrate.EventPlace(r.options.Program, log.Events, at))
 					}
 				}
 			}
-			t.Logf("%d schedules, %d events on average, each %d times", schedules, events/schedules, repetitions)
+			t.Logf("%d schedules, %d events on average, each %d times", schedules, events/schedules,
+				repetitions)
 		})
 	}
 }
@@ -68,13 +71,15 @@ func BenchmarkCacheHit(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(inChecker.spent.Nanoseconds())/float64(inChecker.inputs), "ns/hit-in-checker")
-	b.ReportMetric(float64((took[1]-took[0]).Nanoseconds())/float64(executions*(many-few)), "ns/request-of-the-program")
+	b.ReportMetric(float64((took[1]-took[0]).Nanoseconds())/float64(executions*(many-few)),
+		"ns/request-of-the-program")
 }
 
 // executeCached has the peers answer so many requests, and returns what runs them again, with the
 // same answers.
 func executeCached(b *testing.B, requests int, in *timedPeers) func() time.Duration {
-	o := example{alphabet.pkg, alphabet.config, []string{"-connections", "1", "-requests", fmt.Sprint(requests)}}.options(b)
+	o := example{alphabet.pkg, alphabet.config,
+		[]string{"-connections", "1", "-requests", fmt.Sprint(requests)}}.options(b)
 	o.Strategy = strategy.Never{}
 	r, err := newRun(context.Background(), o)
 	if err != nil {

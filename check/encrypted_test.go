@@ -35,10 +35,12 @@ func TestEncryptedReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	https, certificate := httpsGroup(t)
-	for scenario, group := range map[string]*peers.Group{"ssh": scpTo.options(t).Group, "http/1.1": https, "http/2": https} {
+	for scenario, group := range map[string]*peers.Group{"ssh": scpTo.options(t).Group, "http/1.1": https,
+		"http/2": https} {
 		t.Run(scenario, func(t *testing.T) {
 			o := Options{
-				Program: p, Package: "encrypted", Args: []string{scenario}, Env: []string{"CERTIFICATE=" + certificate},
+				Program: p, Package: "encrypted", Args: []string{scenario},
+				Env:    []string{"CERTIFICATE=" + certificate},
 				Search: dporSearch(), Strategy: strategy.Never{}, Group: group, Client: newClient(t),
 			}
 			for seed := range uint64(schedules) {
@@ -69,9 +71,11 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 		exchanges = nil
 		log := runOnce(t, r, s)
 		if at := narrate.FirstDifference(first.events, log.Events); at >= 0 || log.Outcome != sut.Completed {
-			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome, at, narrate.EventPlace(r.options.Program, log.Events, at))
+			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome,
+				at, narrate.EventPlace(r.options.Program, log.Events, at))
 		}
-		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" || r.executor.counts.Misses != misses {
+		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" ||
+			r.executor.counts.Misses != misses {
 			t.Fatalf("schedule %d, repetition %d: other bytes were sent:\n%s", s.Seed, i, diff)
 		}
 	}
@@ -79,7 +83,8 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	for _, x := range want {
 		sent += len(x.Input.Data)
 	}
-	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.events), len(want), sent, repetitions)
+	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.events),
+		len(want), sent, repetitions)
 }
 
 func inputs(exchanges []driver.Exchange) []model.Input {
@@ -108,7 +113,8 @@ func httpsGroup(t *testing.T) (g *peers.Group, certificate string) {
 		Peers: []peers.Peer{{Name: "https", Command: []string{"{scratch}/server"}, Listen: "127.0.0.1:8443"}},
 		Files: []peers.File{
 			{Path: "{scratch}/server", Content: binary, Mode: 0o755},
-			{Path: "{scratch}/cert.pem", Content: cert}, {Path: "{scratch}/key.pem", Content: key, Mode: 0o600},
+			{Path: "{scratch}/cert.pem", Content: cert},
+			{Path: "{scratch}/key.pem", Content: key, Mode: 0o600},
 		},
 	}, string(cert)
 }
@@ -122,8 +128,10 @@ func newCertificate(t *testing.T) (certificate, key []byte) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2049, 1, 1, 0, 0, 0, 0, time.UTC),
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:              time.Date(2049, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
@@ -133,5 +141,6 @@ func newCertificate(t *testing.T) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
 }

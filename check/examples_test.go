@@ -22,11 +22,13 @@ var shipped = []struct {
 	few    bool // schedules: a search without reduction gets to the end
 	sample bool // it is checked in one way when not all are asked for
 }{
-	{example: example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}, want: explore.Holds, few: true, sample: true},
+	{example: example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}},
+		want: explore.Holds, few: true, sample: true},
 	{example: randomAlphabet, want: explore.Holds, random: true, varies: true},
 	{example: alphabetServer, want: explore.Holds, few: true},
 	{example: httpGet, want: explore.Holds},
-	{example: example{"redis", "redis/tandem.yaml", nil}, want: explore.Violated, shared: true, few: true, sample: true},
+	{example: example{"redis", "redis/tandem.yaml", nil}, want: explore.Violated, shared: true,
+		few: true, sample: true},
 	{example: example{"tickets", "tickets/tandem.yaml", nil}, want: explore.Violated},
 	{example: example{"tickets", "tickets/tandem.yaml", []string{"-atomic"}}, want: explore.Holds},
 	{example: library, want: explore.Violated},

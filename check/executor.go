@@ -91,7 +91,8 @@ type result struct {
 
 // execute runs a schedule of the search. The execution is in the memory of the translator. Findings
 // of known kinds need not be kept. The first of a check is one of those that are run twice more.
-func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (explore.Execution, *result, error) {
+func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (
+	explore.Execution, *result, error) {
 	x.counts = Counts{}
 	checked := sampled(schedule, x.run.options.SelfCheck) || first && x.run.options.SelfCheck > 0
 	s := x.translator.Schedule(schedule)

@@ -29,7 +29,9 @@ func (e *echo) Exchange(in model.Input) (model.Answer, error) {
 		return model.Answer{Conn: e.connections - 1}, nil
 	case model.Send:
 		e.seen = append(e.seen, string(in.Data))
-		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
+		return model.Answer{
+			Reaction: model.Reaction{
+				Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(string(in.Data))}}}}, nil
 	case model.Close:
 		e.seen = append(e.seen, "close")
 	}
@@ -79,17 +81,21 @@ func TestFaults(t *testing.T) {
 		{"ask", 0, []string{"ping completed: ping,close"}},
 		{"ask", 1, []string{
 			"end completed: close", "end completed: ping,close", "late completed: ", "late completed: ping",
-			"ping completed: ping,close", "refused completed: ", "reset completed: close", "reset completed: ping,close",
+			"ping completed: ping,close", "refused completed: ", "reset completed: close",
+			"reset completed: ping,close",
 			"unanswered completed: ",
 		}},
 		{"dial", 1, []string{
-			"well well completed: close,close", "refused after 0s well completed: close", "well refused after 0s completed: close",
+			"well well completed: close,close", "refused after 0s well completed: close",
+			"well refused after 0s completed: close",
 			"late after 1m0s well completed: close", "well unanswered after 2m7s completed: close",
 		}},
 		{"half", 1, []string{
 			"end completed: close", "end completed: ping,close", "late completed: ", "late completed: ping",
-			"piend completed: ping,close", "pilate completed: ping", "ping completed: ping,close", "pireset completed: ping,close",
-			"refused completed: ", "reset completed: close", "reset completed: ping,close", "unanswered completed: ",
+			"piend completed: ping,close", "pilate completed: ping", "ping completed: ping,close",
+			"pireset completed: ping,close",
+			"refused completed: ", "reset completed: close", "reset completed: ping,close",
+			"unanswered completed: ",
 		}},
 	} {
 		want := map[string]bool{}
@@ -111,7 +117,8 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []env{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}}, {ShortReads: 1}} {
+	for _, w := range []env{{}, {Faults: 1, FaultKinds: []string{"reset"}, FaultOperations: []string{"read"}},
+		{ShortReads: 1}} {
 		o := sut.Options{Args: []string{"share"}, Environment: w}
 		want, got := withWorld(t, p, o, dfsSearch()), withWorld(t, p, o, dporSearch())
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -120,18 +127,19 @@ func TestFaultsOfSharedConnection(t *testing.T) {
 	}
 }
 
-// TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else, and what
-// single kinds, or single operations, lead to is together what all lead to.
+// TestFaultsAreSelected: a selection of faults leaves what the names say and nothing else.
 func TestFaultsAreSelected(t *testing.T) {
 	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	outcomes := func(w env, to ...string) map[string]bool {
-		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), Environment: w}, dporSearch())
+		return withWorld(t, p, sut.Options{Args: append([]string{"ask"}, to...), Environment: w},
+			dporSearch())
 	}
 	const well = "ping completed: ping,close"
-	resets, ends := []string{"reset completed: close", "reset completed: ping,close"}, []string{"end completed: close", "end completed: ping,close"}
+	resets := []string{"reset completed: close", "reset completed: ping,close"}
+	ends := []string{"end completed: close", "end completed: ping,close"}
 	silences := []string{"late completed: ", "late completed: ping"}
 	here := sut.FaultPlace{IP: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: 7777}
 	six := sut.FaultPlace{IP: [16]byte{15: 1}, Port: 7777}
@@ -141,24 +149,32 @@ func TestFaultsAreSelected(t *testing.T) {
 		want  []string
 		to    []string
 	}{
-		"default":   {env{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
-		"refused":   {env{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
-		"reset":     {env{FaultKinds: []string{"reset"}}, resets, nil},
-		"end":       {env{FaultKinds: []string{"end"}}, ends, nil},
-		"silent":    {env{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
-		"connect":   {env{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}}, []string{"refused completed: ", "unanswered completed: "}, nil},
+		"default": {env{}, slices.Concat(resets, ends, []string{"refused completed: "}), nil},
+		"refused": {env{FaultKinds: []string{"refused"}}, []string{"refused completed: "}, nil},
+		"reset":   {env{FaultKinds: []string{"reset"}}, resets, nil},
+		"end":     {env{FaultKinds: []string{"end"}}, ends, nil},
+		"silent":  {env{FaultKinds: []string{"silent"}}, append(silences, "unanswered completed: "), nil},
+		"connect": {env{FaultKinds: sut.FaultKinds, FaultOperations: []string{"connect"}},
+			[]string{"refused completed: ", "unanswered completed: "}, nil},
 		"end reads": {env{FaultKinds: []string{"end"}, FaultOperations: []string{"read"}}, ends[1:], nil},
-		"writes":    {env{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}}, slices.Concat(ends, resets), nil},
-		"this peer": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
-		"any IP":    {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
-		"that peer": {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
-		"a client":  {env{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
-		"IPv6":      {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
-		"not IPv6":  {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
-		"a path":    {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "/run/a"}},
-		"no path":   {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
-		"abstract":  {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends, []string{"unix", "@a"}},
-		"not that":  {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
+		"writes": {env{FaultKinds: []string{"end", "reset"}, FaultOperations: []string{"write"}},
+			slices.Concat(ends, resets), nil},
+		"this peer": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"},
+			FaultPlaces: []sut.FaultPlace{{Port: 1}, here}}, ends, nil},
+		"any IP": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"},
+			FaultPlaces: []sut.FaultPlace{{Port: 7777}}}, ends, nil},
+		"that peer": {env{FaultPeers: []string{"a"},
+			FaultPlaces: []sut.FaultPlace{{Port: 7778}, {Path: "/7777"}}}, nil, nil},
+		"a client": {env{FaultPeers: []string{"a"}, FaultsOpened: true}, nil, nil},
+		"IPv6": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"},
+			FaultPlaces: []sut.FaultPlace{six}}, ends, []string{"tcp", "[::1]:7777"}},
+		"not IPv6": {env{FaultPeers: []string{"a"}, FaultPlaces: []sut.FaultPlace{six}}, nil, nil},
+		"a path": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends,
+			[]string{"unix", "/run/a"}},
+		"no path": {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "/run/b"}},
+		"abstract": {env{FaultKinds: []string{"end"}, FaultPeers: []string{"a"}, FaultPlaces: paths}, ends,
+			[]string{"unix", "@a"}},
+		"not that": {env{FaultPeers: []string{"a"}, FaultPlaces: paths}, nil, []string{"unix", "@b"}},
 	} {
 		test.world.Faults = 1
 		want := map[string]bool{well: true}
@@ -168,6 +184,17 @@ func TestFaultsAreSelected(t *testing.T) {
 		if diff := cmp.Diff(want, outcomes(test.world, test.to...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestFaultsOneByOne: what single kinds or operations lead to is together what all lead to.
+func TestFaultsOneByOne(t *testing.T) {
+	p, err := buildProgram("testdata/faults", filepath.Join(tree, "faults"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := func(w env) map[string]bool {
+		return withWorld(t, p, sut.Options{Args: []string{"ask"}, Environment: w}, dporSearch())
 	}
 	all := outcomes(allFaults(1))
 	for name, words := range map[string][]string{"kinds": sut.FaultKinds, "operations": sut.FaultOperations} {
@@ -183,7 +210,8 @@ func TestFaultsAreSelected(t *testing.T) {
 			t.Errorf("single %s (-all at once +one by one):\n%s", name, diff)
 		}
 	}
-	if err := (env{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}).CheckFaults(); err == nil {
+	impossible := env{FaultKinds: []string{"refused"}, FaultOperations: []string{"read"}}
+	if err := impossible.CheckFaults(); err == nil {
 		t.Error("a read that is refused is taken for a fault")
 	}
 }
@@ -191,7 +219,8 @@ func TestFaultsAreSelected(t *testing.T) {
 // TestFaultsLeaveNoHole: the peer sees a beginning of what was sent, whatever fails.
 func TestFaultsLeaveNoHole(t *testing.T) {
 	seen := withFaults(t, "twice", 2, dporSearch())
-	for _, text := range []string{"sent completed: a,b,close", "sent completed: a", "sent completed: "} { // the last two in silence
+	// The last two are in silence.
+	for _, text := range []string{"sent completed: a,b,close", "sent completed: a", "sent completed: "} {
 		if !seen[text] {
 			t.Errorf("nobody saw %q", text)
 		}
@@ -257,9 +286,11 @@ func TestShortWrites(t *testing.T) {
 			}
 		}
 	}
-	o := sut.Options{Args: []string{"ask"}, Environment: env{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
+	o := sut.Options{Args: []string{"ask"},
+		Environment: env{ShortWrites: 1, Faults: 1, FaultKinds: sut.FaultKinds}}
 	seen := withWorld(t, p, o, dporSearch())
-	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close", "reset completed: p,ing,close"} {
+	for _, text := range []string{"write: reset completed: p,close", "write: broken completed: p,close",
+		"reset completed: p,ing,close"} {
 		if !seen[text] {
 			t.Errorf("with a fault nobody saw %q, but %v", text, seen)
 		}
@@ -314,7 +345,8 @@ func TestFaultsInEveryScope(t *testing.T) {
 		{dporSearch, "auto", "after-connect", ckptd.BackendAuto, 1},
 	} {
 		if got := x.check(t, p, v); !got.equal(want) {
-			t.Errorf("%v: %v, want %v (-group +this):\n%s", v, got.kind, want.kind, cmp.Diff(want.outcomes, got.outcomes))
+			t.Errorf("%v: %v, want %v (-group +this):\n%s", v, got.kind, want.kind,
+				cmp.Diff(want.outcomes, got.outcomes))
 		}
 	}
 }
@@ -339,12 +371,14 @@ func TestCutRequests(t *testing.T) {
 		want := x.check(t, p, reference)
 		variants := []variant{reference}
 		if !shared {
-			variants = []variant{{dporSearch, "connection", "always", ckptd.BackendAuto, 1}, {dporSearch, "auto", "never", ckptd.BackendAuto, 2}}
+			variants = []variant{{dporSearch, "connection", "always", ckptd.BackendAuto, 1},
+				{dporSearch, "auto", "never", ckptd.BackendAuto, 2}}
 		}
 		p.short = 1
 		for _, v := range variants {
 			if got := x.check(t, p, v); !got.equal(want) {
-				t.Errorf("%v: %v, want %v (-whole +cut):\n%s", v, got.kind, want.kind, cmp.Diff(want.outcomes, got.outcomes))
+				t.Errorf("%v: %v, want %v (-whole +cut):\n%s", v, got.kind, want.kind,
+					cmp.Diff(want.outcomes, got.outcomes))
 			}
 		}
 	}

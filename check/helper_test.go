@@ -107,8 +107,10 @@ func (e example) options(t testing.TB) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env, World: config.World, Strategy: s,
-		StrategyName: config.Strategy, Search: dporSearch(), Group: config.Group, Client: newClient(t), Depth: 100_000,
+		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env,
+		World: config.World, Strategy: s,
+		StrategyName: config.Strategy, Search: dporSearch(), Group: config.Group, Client: newClient(t),
+		Depth: 100_000,
 	}
 	if e.args != nil {
 		o.Args = e.args
@@ -148,7 +150,8 @@ func buildProgram(pkg, output string, races ...string) (*sut.Program, error) {
 	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
 		return nil, err
 	}
-	return toolchain.Build(context.Background(), sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
+	return toolchain.Build(context.Background(),
+		sut.BuildOptions{Dir: ".", Package: "./" + pkg, Output: output + ".sut", Races: races})
 }
 
 // newClient starts a daemon. It compares restored groups with their images only in make deep: the
@@ -198,7 +201,8 @@ func check(t testing.TB, o Options) *Result {
 		}
 	}
 	if v := result.Verdict; !o.resumes() && (total != v.Executions || violations != v.Violations) {
-		t.Errorf("the outcomes %v are those of %d executions, %d of them violations; there were %d, and %d violations",
+		t.Errorf("the outcomes %v are those of %d executions, %d of them violations; there were %d, and %d "+
+			"violations",
 			result.Outcomes, total, violations, v.Executions, v.Violations)
 	}
 	return result
@@ -225,12 +229,14 @@ func (o observer) Report(x explore.Execution) error {
 
 // eachExecution runs the executions of a search in a worker of their own, to its end or
 // until visit, which is shown each of them before the search is, returns false.
-func eachExecution(p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+func eachExecution(p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (
+	ended bool, err error) {
 	return eachExecutionWith(func() sut.Peers { return nil }, p, o, s, visit)
 }
 
 // eachExecutionWith does so with peers that are made anew for each of them.
-func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
+func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options, s stepper,
+	visit func(*sut.Log, explore.Execution) bool) (ended bool, err error) {
 	w, err := sut.Start(p, o)
 	if err != nil {
 		return false, err

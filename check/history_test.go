@@ -22,7 +22,8 @@ func TestOneHistory(t *testing.T) {
 		o.Strategy = s
 		result := check(t, o)
 		if result.Verdict.Kind != explore.Holds || result.Counts.Restores < 10 {
-			t.Errorf("%T: %v with %d restores, want holds with many: %s", s, result.Verdict.Kind, result.Counts.Restores, result.Verdict.Reason)
+			t.Errorf("%T: %v with %d restores, want holds with many: %s", s, result.Verdict.Kind,
+				result.Counts.Restores, result.Verdict.Reason)
 		}
 	}
 }

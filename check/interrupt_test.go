@@ -23,7 +23,8 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := result.Verdict; v.Kind != explore.Unknown || v.Reason != "it was interrupted" || v.Executions != 5 {
+	if v := result.Verdict; v.Kind != explore.Unknown || v.Reason != "it was interrupted" ||
+		v.Executions != 5 {
 		t.Errorf("%+v, want unknown, interrupted after 5 executions", v)
 	}
 }
@@ -45,7 +46,8 @@ func TestInterruptAfterViolation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := result.Verdict; v.Kind != explore.Violated || v.Reason != "it was interrupted" || len(result.Violations) == 0 {
+	if v := result.Verdict; v.Kind != explore.Violated || v.Reason != "it was interrupted" ||
+		len(result.Violations) == 0 {
 		t.Errorf("%+v with %d violations, want those that were found", v, len(result.Violations))
 	}
 }
@@ -56,7 +58,8 @@ func TestInterruptHidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := httpGet.options(t)
-	o.observe = func(explore.Execution) error { // to the search an execution contradicts an earlier one just then
+	// Just then an execution contradicts an earlier one, to the search.
+	o.observe = func(explore.Execution) error {
 		cancel()
 		return &explore.DivergenceError{}
 	}

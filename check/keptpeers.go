@@ -55,7 +55,8 @@ func (d *keptPeers) same(description string) error {
 }
 
 // openKept opens the cache that is kept; nil if there is none.
-func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*saved.AnswerFile, error) {
+func (r Request) openKept(masks []iocache.Mask, say func(format string, a ...any)) (*saved.AnswerFile,
+	error) {
 	file, config := r.Cache, r.Config
 	switch {
 	case file == "":

@@ -62,7 +62,8 @@ func TestLeaks(t *testing.T) {
 		"exit":                     "waits: ",
 		"grandchild":               "waits: ",
 		"abandoned":                "waits: send on channel (channel 1) at ",
-		"ends":                     "", "sleeps": "", "may be woken": "", "of a library": "", "signals": "", "stopped timers": "", "buffered": "",
+		"ends":                     "", "sleeps": "", "may be woken": "", "of a library": "", "signals": "",
+		"stopped timers": "", "buffered": "",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			o := endings(t, scenario)
@@ -86,9 +87,12 @@ func TestLeaks(t *testing.T) {
 			if err := text.Write(&shown, result.Counterexample, report.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, failure, _ := strings.Cut(shown.String(), "Failure\n"); !strings.Contains(failure, "goroutine leak") ||
-				!strings.Contains(failure, waits) || !strings.Contains(failure, place) || strings.Count(failure, "waits: ") != 1 {
-				t.Errorf("the failure does not say a goroutine leak and only %q at %q:\n%s", waits, place, failure)
+			if _, failure, _ := strings.Cut(shown.String(), "Failure\n"); !strings.Contains(failure,
+				"goroutine leak") ||
+				!strings.Contains(failure, waits) || !strings.Contains(failure, place) ||
+				strings.Count(failure, "waits: ") != 1 {
+				t.Errorf("the failure does not say a goroutine leak and only %q at %q:\n%s", waits, place,
+					failure)
 			}
 			if _, err := Replay(o.Program, result.Recording, 5); err != nil {
 				t.Error(err)

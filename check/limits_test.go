@@ -46,7 +46,8 @@ func TestLimitsAndChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for scenario, least := range map[string]int{"deadline": 3, "sleep": 3, "after": 4, "poll": 3, "since": 3, "ticker": 2} {
+	for scenario, least := range map[string]int{"deadline": 3, "sleep": 3, "after": 4, "poll": 3,
+		"since": 3, "ticker": 2} {
 		o := sut.Options{Args: []string{scenario}, Environment: sut.Environment{EarlyTimers: 2}}
 		all := schedulesOf(t, p, o, dfsSearch())
 		compareLimits(t, p, o, all)
@@ -54,7 +55,8 @@ func TestLimitsAndChoices(t *testing.T) {
 		if len(every) < least {
 			t.Errorf("%s: only the outcomes %v", scenario, every)
 		}
-		for name, s := range map[string]*explore.Search{"random": randomSearch(1000, 1), "pct": pctSearch(3000, 4, 1)} {
+		for name, s := range map[string]*explore.Search{"random": randomSearch(1000, 1),
+			"pct": pctSearch(3000, 4, 1)} {
 			seen, _ := outcomesWith(t, p, o, s)
 			if diff := cmp.Diff(every, seen); diff != "" {
 				t.Errorf("%s, %s (-exist +found):\n%s", scenario, name, diff)
@@ -67,12 +69,15 @@ func TestLimitsAndChoices(t *testing.T) {
 	}
 	short := sut.Options{Args: []string{"short"}, Environment: sut.Environment{ShortReads: 1}}
 	if all := schedulesOf(t, sockets, short, bounded(explore.DFS, 1)); all != nil {
-		compareSchedules(t, sockets, short, bounded(explore.DFS, 0), all, func(preemptions, _ int) bool { return preemptions == 0 })
+		compareSchedules(t, sockets, short, bounded(explore.DFS, 0), all, func(preemptions, _ int) bool {
+			return preemptions == 0
+		})
 	}
 	// There is one goroutine, and the clock.
 	o := sut.Options{Args: []string{"poll"}, Environment: sut.Environment{EarlyTimers: 2}}
 	every, _ := outcomesWith(t, p, o, dfsSearch())
-	none, _ := outcomesWith(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Preemptions: new(0), Delays: new(0)}))
+	none, _ := outcomesWith(t, p, o,
+		mustSearch(explore.Config{Algorithm: explore.DFS, Preemptions: new(0), Delays: new(0)}))
 	if diff := cmp.Diff(every, none); diff != "" {
 		t.Errorf("without preemptions and delays (-exist +found):\n%s", diff)
 	}
@@ -83,13 +88,18 @@ func TestLimitsAndChoices(t *testing.T) {
 func compareLimits(t *testing.T, p *sut.Program, o sut.Options, all map[string][2]int) (left int) {
 	t.Helper()
 	for n := range 3 {
-		compareSchedules(t, p, o, bounded(explore.DFS, n), all, func(preemptions, _ int) bool { return preemptions <= n })
-		within := compareSchedules(t, p, o, mustSearch(explore.Config{Algorithm: explore.DFS, Delays: new(n)}), all, func(_, delays int) bool { return delays <= n })
+		compareSchedules(t, p, o, bounded(explore.DFS, n), all, func(preemptions, _ int) bool {
+			return preemptions <= n
+		})
+		within := compareSchedules(t, p, o,
+			mustSearch(explore.Config{Algorithm: explore.DFS, Delays: new(n)}), all,
+			func(_, delays int) bool { return delays <= n })
 		left += len(all) - within
 		want := endsWith(t, p, o, bounded(explore.DFS, n))
 		got := endsWith(t, p, o, bounded(explore.DPOR, n))
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s\nwith at most %d preemptions, by partial-order reduction (-exist +found):\n%s", o.Args[0], n, diff)
+			t.Errorf("%s\nwith at most %d preemptions, by partial-order reduction (-exist +found):\n%s",
+				o.Args[0], n, diff)
 		}
 	}
 	return left
@@ -112,7 +122,8 @@ func endsWith(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) ma
 	return list
 }
 
-func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search, all map[string][2]int, within func(preemptions, delays int) bool) int {
+func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search, all map[string][2]int,
+	within func(preemptions, delays int) bool) int {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
 	for schedule, cost := range all {
@@ -176,7 +187,8 @@ func departures(events []sut.Event) (preemptions, delays int) {
 			if e.Subject != running && slices.Contains(enabled, running) && !resumes(events[i:], running) {
 				preemptions++
 			}
-			for at := max(0, slices.Index(created, running)); created[at] != e.Subject; at = (at + 1) % len(created) {
+			for at := max(0, slices.Index(created, running)); created[at] != e.Subject; at = (at + 1) % len(
+				created) {
 				if slices.Contains(enabled, created[at]) {
 					delays++
 				}

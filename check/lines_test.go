@@ -33,7 +33,9 @@ func (s *store) Exchange(in model.Input) (model.Answer, error) {
 		if line := strings.TrimSpace(string(in.Data)); line != "get" {
 			s.number = line
 		}
-		return model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(s.number + "\n")}}}}, nil
+		return model.Answer{
+			Reaction: model.Reaction{
+				Deliveries: []model.Delivery{{Conn: in.Conn, Data: []byte(s.number + "\n")}}}}, nil
 	}
 	return model.Answer{}, nil
 }
@@ -50,19 +52,22 @@ func TestSealedReadsWait(t *testing.T) {
 		want []string
 	}{
 		{nil, []string{
-			"ends with 1, asked with 1 connections", "ends with 1, asked with 2 connections", "ends with 2, asked with 1 connections", "ends with 2, asked with 2 connections",
+			"ends with 1, asked with 1 connections", "ends with 1, asked with 2 connections",
+			"ends with 2, asked with 1 connections", "ends with 2, asked with 2 connections",
 		}},
 		{[]string{"alone"}, []string{"ends with 2, asked with 1 connections"}},
 	} {
 		for _, search := range []*explore.Search{dporSearch(), bounded(explore.DFS, 2)} {
 			got, peer := map[string]bool{}, (*store)(nil)
 			newPeers := func() sut.Peers { peer = &store{number: "0"}; return peer }
-			ended, err := eachExecutionWith(newPeers, p, sut.Options{Args: test.args}, search, func(log *sut.Log, x explore.Execution) bool {
-				if x.Outcome != explore.Redundant {
-					got[fmt.Sprintf("ends with %s, asked with %d connections", peer.number, peer.first)] = true
-				}
-				return true
-			})
+			ended, err := eachExecutionWith(newPeers, p, sut.Options{Args: test.args}, search,
+				func(log *sut.Log, x explore.Execution) bool {
+					if x.Outcome != explore.Redundant {
+						got[fmt.Sprintf("ends with %s, asked with %d connections", peer.number,
+							peer.first)] = true
+					}
+					return true
+				})
 			if err != nil || !ended {
 				t.Fatal(ended, err)
 			}

@@ -18,7 +18,8 @@ func TestLivelocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, says := range map[string]string{
-		"closed":        "main goes round in main.drain: receive from channel (channel 1) at livelock/main.go:",
+		"closed": "main goes round in main.drain: receive from channel (channel 1) at " +
+			"livelock/main.go:",
 		"load":          "main goes round in main.init.func2: atomic load (variable 1) at livelock/main.go:",
 		"gosched":       "yield at livelock/main.go:",
 		"swap":          "atomic update (variable 1)",
@@ -36,7 +37,8 @@ func TestLivelocks(t *testing.T) {
 		"closed connection": "main goes round",
 		"allocates":         "main goes round",
 	} {
-		o := Options{Program: p, Args: []string{scenario}, Search: untilViolation(dporSearch()), Depth: 5000, SelfCheck: 1}
+		o := Options{Program: p, Args: []string{scenario}, Search: untilViolation(dporSearch()), Depth: 5000,
+			SelfCheck: 1}
 		result := check(t, o)
 		if result.Counterexample == nil {
 			t.Errorf("%s: %+v, cut off by %s; want a livelock", scenario, result.Verdict, result.CutOff)
@@ -73,13 +75,17 @@ func TestNoLivelocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, want := range map[string]explore.VerdictKind{
-		"counts": explore.Holds, "counts in memory": explore.Holds, "counts in the heap": explore.Holds, "random": explore.Holds,
-		"main returns": explore.Holds, "retries": explore.Holds, "closures": explore.Holds, "linked": explore.Holds, "appends": explore.Holds,
+		"counts": explore.Holds, "counts in memory": explore.Holds, "counts in the heap": explore.Holds,
+		"random":       explore.Holds,
+		"main returns": explore.Holds, "retries": explore.Holds, "closures": explore.Holds,
+		"linked": explore.Holds, "appends": explore.Holds,
 		"map":      explore.Holds,
-		"deadline": explore.Unknown, "timer": explore.Unknown, "other": explore.Unknown, "alternatives": explore.Unknown,
-		"goroutines": explore.Unknown, "guarded": explore.Unknown,
+		"deadline": explore.Unknown, "timer": explore.Unknown, "other": explore.Unknown,
+		"alternatives": explore.Unknown,
+		"goroutines":   explore.Unknown, "guarded": explore.Unknown,
 	} {
-		o := Options{Program: p, Args: []string{scenario}, Search: maxExecutions(dporSearch(), 5), Depth: 5000}
+		o := Options{Program: p, Args: []string{scenario}, Search: maxExecutions(dporSearch(), 5),
+			Depth: 5000}
 		if result := check(t, o); result.Verdict.Kind != want {
 			t.Errorf("%s: %+v, cut off by %q; want %v", scenario, result.Verdict, result.CutOff, want)
 		}

@@ -23,9 +23,10 @@ func TestLockOwners(t *testing.T) {
 		"itself":   "lock (mutex 1) at WAITS; main itself has held it since HELD",
 		"given on": "lock (mutex 1) at WAITS; main/1 has held it since HELD",
 		"reader":   "wait for the readers of (rwmutex 1) at WAITS; main/1 has held it for reading since HELD",
-		"claimant": "lock for reading (rwmutex 1) at WAITS; main itself has held it for reading since HELD, main/1 has waited to write since CLAIMED",
-		"writer":   "lock for reading (rwmutex 1) at WAITS; main/1 has held it since HELD",
-		"group":    "wait for (wait group 1) at WAITS; its counter is 2",
+		"claimant": "lock for reading (rwmutex 1) at WAITS; main itself has held it for reading since " +
+			"HELD, main/1 has waited to write since CLAIMED",
+		"writer": "lock for reading (rwmutex 1) at WAITS; main/1 has held it since HELD",
+		"group":  "wait for (wait group 1) at WAITS; its counter is 2",
 	} {
 		for i, line := range strings.Split(string(source), "\n") {
 			if _, mark, ok := strings.Cut(line, "// "+what+": "); ok {

@@ -78,7 +78,8 @@ func (m *move) wish(arms []wish, otherwise bool) int {
 	var ready []int
 	for i, w := range arms {
 		c := &m.channels[w.channel]
-		room := w.direction == sending && len(c.buffer) < c.capacity || w.direction == receiving && len(c.buffer) > 0
+		room := w.direction == sending && len(c.buffer) < c.capacity || w.direction == receiving &&
+			len(c.buffer) > 0
 		if !c.none && (c.closed || room || len(c.queue[1-w.direction]) > 0) {
 			ready = append(ready, i)
 		}

@@ -168,9 +168,11 @@ func (s *state) clone() *state {
 	for i := range c.channels {
 		x := &c.channels[i]
 		x.buffer = slices.Clone(x.buffer)
-		x.queue[sending], x.queue[receiving] = slices.Clone(x.queue[sending]), slices.Clone(x.queue[receiving])
+		x.queue[sending], x.queue[receiving] = slices.Clone(x.queue[sending]),
+			slices.Clone(x.queue[receiving])
 	}
-	c.readersDue, c.waiters, c.notify = slices.Clone(s.readersDue), slices.Clone(s.waiters), slices.Clone(s.notify)
+	c.readersDue, c.waiters, c.notify = slices.Clone(s.readersDue), slices.Clone(s.waiters),
+		slices.Clone(s.notify)
 	return &c
 }
 
@@ -211,7 +213,8 @@ func (m *move) run() int {
 		return 1
 	}
 	in := body[m.pc]
-	for _, part := range []func(step) int{m.runChannel, m.runLock, m.runReadWrite, m.runWait, m.runCond, m.runOther} {
+	for _, part := range []func(step) int{
+		m.runChannel, m.runLock, m.runReadWrite, m.runWait, m.runCond, m.runOther} {
 		if choices := part(in); choices >= 0 {
 			return choices
 		}

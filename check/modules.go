@@ -43,7 +43,9 @@ func (m *Modules) say() string {
 	if n := len(names) - len(shown); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("goroutines are not preempted, though they synchronise or are started there, in %s%s: --preempt-in %s/... is for that",
+	return fmt.Sprintf(
+		"goroutines are not preempted, though they synchronise or are started there, in %s%s: --preempt-in "+
+			"%s/... is for that",
 		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
 }
 

@@ -17,8 +17,10 @@ func TestModulesAreNamed(t *testing.T) {
 		m.add("example.com/7")
 	}
 	const where = "goroutines are not preempted, though they synchronise or are started there, in "
-	const want = where + "example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more: --preempt-in " +
-		"example.com/1/...,example.com/2/...,example.com/3/...,example.com/4/...,example.com/5/... is for that"
+	const want = where +
+		"example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more: " +
+		"--preempt-in example.com/1/...,example.com/2/...,example.com/3/...,example.com/4/...," +
+		"example.com/5/... is for that"
 	if got := m.say(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -74,18 +74,21 @@ func drawVariant(t *rapid.T, p pair, reduced int) variant {
 	if !p.shared {
 		scopes = append(scopes, "connection")
 	}
-	backends := []string{ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendCRIU}
+	backends := []string{ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendAuto, ckptd.BackendAuto,
+		ckptd.BackendCRIU}
 	return variant{
-		search:   rapid.SampledFrom(searches).Draw(t, "search"),
-		scope:    rapid.SampledFrom(scopes).Draw(t, "scope"),
-		strategy: rapid.SampledFrom(append(strategy.Names(), "always,every=2", "after-io,images=3")).Draw(t, "strategy"),
-		backend:  rapid.SampledFrom(backends).Draw(t, "backend"),
-		workers:  rapid.IntRange(1, 2).Draw(t, "workers"),
+		search: rapid.SampledFrom(searches).Draw(t, "search"),
+		scope:  rapid.SampledFrom(scopes).Draw(t, "scope"),
+		strategy: rapid.SampledFrom(append(strategy.Names(), "always,every=2", "after-io,images=3")).Draw(t,
+			"strategy"),
+		backend: rapid.SampledFrom(backends).Draw(t, "backend"),
+		workers: rapid.IntRange(1, 2).Draw(t, "workers"),
 	}
 }
 
 func (v variant) String() string {
-	return fmt.Sprintf("search %T, scope %s, strategy %s, backend %s, %d workers", v.search(), v.scope, v.strategy, v.backend, v.workers)
+	return fmt.Sprintf("search %T, scope %s, strategy %s, backend %s, %d workers", v.search(), v.scope,
+		v.strategy, v.backend, v.workers)
 }
 
 // pairTest checks pairs. It has a daemon for each backend.
@@ -178,7 +181,8 @@ func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
 // check checks what the options say, in this way. The client of the daemon is to be one of the
 // backend.
 func (v variant) check(o Options) (findings, error) {
-	o.Search, o.Again, o.StrategyName, o.Workers, o.Violations = v.search(), v.search, v.strategy, v.workers, 1
+	o.Search, o.Again, o.StrategyName, o.Workers, o.Violations = v.search(), v.search,
+		v.strategy, v.workers, 1
 	if v.scope != "group" {
 		o.Scope, o.Audited = iocache.Connection, v.scope == "auto"
 	}
@@ -242,7 +246,9 @@ func (c *pairCounts) add(t *testing.T) {
 }
 
 func (c *pairCounts) String() string {
-	return fmt.Sprintf("%d pairs, %d variants in %v; scope auto did not notice %d of %d times that connections depend on each other",
+	return fmt.Sprintf(
+		"%d pairs, %d variants in %v; scope auto did not notice %d of %d times that connections depend on "+
+			"each other",
 		c.pairs, c.variants, time.Since(c.begin).Round(time.Second), c.unnoticed, c.audited)
 }
 
@@ -322,7 +328,8 @@ func (c *pairCounts) checkPairs(t *testing.T, x *pairTest) {
 func TestAutoNoticesAWholeConversation(t *testing.T) {
 	x, p := newPairTest(t, true), pair{scripts: []string{"b", "b+a"}, seed: 97, shared: true}
 	want := x.check(t, p, reference)
-	if got := x.check(t, p, variant{dporSearch, "auto", "after-io", ckptd.BackendAuto, 1}); !got.equal(want) || len(got.outcomes) != 2 {
+	if got := x.check(t, p, variant{dporSearch, "auto", "after-io", ckptd.BackendAuto, 1}); !got.equal(
+		want) || len(got.outcomes) != 2 {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 }
@@ -341,7 +348,8 @@ func TestSentAfterTheEnd(t *testing.T) {
 			{dporSearch, "group", "always", backend, 1},
 			{dporSearch, "connection", "never", backend, 1},
 		} {
-			want := findings{kind: explore.Holds, outcomes: map[string]bool{"[\"EOF\" \"no write\"] \ncompleted": true}}
+			want := findings{kind: explore.Holds,
+				outcomes: map[string]bool{"[\"EOF\" \"no write\"] \ncompleted": true}}
 			if got := x.check(t, p, v); !got.equal(want) {
 				t.Errorf("%v: %v\nwant %v", v, got, want)
 			}
@@ -360,18 +368,21 @@ func TestShutDownAfterTheEnd(t *testing.T) {
 			side := newDriver(client, x.peers(pair{seed: closesAtOnce}), after(saved))
 			defer side.Close()
 			talk := side.NewSession(&PeerCounts{})
-			for _, next := range []model.Input{{Kind: model.Close}, {Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "2"}} {
+			for _, next := range []model.Input{{Kind: model.Close},
+				{Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "2"}} {
 				if err := converse(talk, "a\n"); err != nil {
 					t.Fatal(err)
 				}
 				for _, in := range []model.Input{{Kind: model.Shutdown}, next} {
 					if got, err := talk.Exchange(in); err != nil || len(got.Deliveries) > 0 {
-						t.Errorf("%s, saved after a %v: %+v is answered by %+v, %v", backend, saved, in, got, err)
+						t.Errorf("%s, saved after a %v: %+v is answered by %+v, %v", backend, saved, in, got,
+							err)
 					}
 				}
 			}
 			if c := talk.Counts; c.Restores != 1 || c.Replayed != replayed {
-				t.Errorf("%s, saved after a %v: %d restores, %d inputs given again", backend, saved, c.Restores, c.Replayed)
+				t.Errorf("%s, saved after a %v: %d restores, %d inputs given again", backend, saved,
+					c.Restores, c.Replayed)
 			}
 		}
 	}

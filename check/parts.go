@@ -28,11 +28,16 @@ type part struct {
 
 // Bounds on parts. What is explored far ahead of the search is lost if the check is killed.
 const (
-	partSize  = 32 // executions that a part has at least, as far as can be told: it takes the time of one or two to make it
-	partTime  = 5 * time.Second
-	partMost  = 1 << 14 // executions
-	partShare = 16      // one in so many of the executions so far,
-	roomShare = 64      // and of those that a bound leaves room for, where all that was not joined is in vain; but not less than:
+	// A part has at least partSize executions, as far as can be told. It takes the time of one or
+	// two to make it.
+	partSize = 32
+	partTime = 5 * time.Second
+	partMost = 1 << 14 // executions
+	// A part ends after one in partShare of the executions so far, and after one in roomShare of
+	// those that a bound leaves room for, where all that was not joined is in vain; but not before
+	// partLeast.
+	partShare = 16
+	roomShare = 64
 	partLeast = 64
 	maxParts  = 16 // for each executor
 )
@@ -66,7 +71,9 @@ func (t *part) explore(x *executor, p *pool) {
 		if err == nil {
 			err = t.Report(execution)
 		} else if x.broken = err; x.run.auditor != nil && contradicts(err) {
-			p.stop(err) // audits are samples: if somebody else explores the part anew, this one may not be taken again
+			// Audits are samples: if another executor explores the part anew, this one may not
+			// be taken again.
+			p.stop(err)
 		}
 		if t.failed = err != nil; t.failed || t.note(execution.Outcome, f) || time.Now().After(end) {
 			return
@@ -81,7 +88,9 @@ func (t *part) note(outcome explore.Outcome, f *result) (ends bool) {
 	if f == nil {
 		return false
 	}
-	if f.limit != "" && slices.ContainsFunc(t.results, func(other *result) bool { return other.limit == f.limit }) {
+	if f.limit != "" && slices.ContainsFunc(t.results, func(other *result) bool {
+		return other.limit == f.limit
+	}) {
 		f.limit, f.limited = "", ""
 	}
 	if f.kind != "" || f.limit != "" {

@@ -11,8 +11,10 @@ import (
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
 	for i, f := range []*result{
-		nil, {checked: true, counts: Counts{PeerCounts: PeerCounts{Hits: 2}}}, {limit: "depth", limited: "depth, here"},
-		{limit: "depth", limited: "depth, there", counts: Counts{PeerCounts: PeerCounts{Misses: 3}}}, {kind: "known", isViolation: true},
+		nil, {checked: true, counts: Counts{PeerCounts: PeerCounts{Hits: 2}}},
+		{limit: "depth", limited: "depth, here"},
+		{limit: "depth", limited: "depth, there", counts: Counts{PeerCounts: PeerCounts{Misses: 3}}},
+		{kind: "known", isViolation: true},
 	} {
 		if p.note(explore.Completed, f) {
 			t.Errorf("the part rests after result %d", i)
@@ -27,7 +29,8 @@ func TestPartNotes(t *testing.T) {
 	if p.counts.Hits != 2 || p.counts.SelfChecked != 1 || p.counts.Misses != 3 {
 		t.Errorf("%+v is counted", p.counts)
 	}
-	if len(p.results) != 3 || p.results[0].limited != "depth, here" || p.results[1].kind != "known" || p.results[2].kind != "new" {
+	if len(p.results) != 3 || p.results[0].limited != "depth, here" || p.results[1].kind != "known" ||
+		p.results[2].kind != "new" {
 		t.Errorf("%d results are kept", len(p.results))
 	}
 }
@@ -39,7 +42,8 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part
 	for range 4 {
-		t := &part{Subtree: &explore.Subtree{}, executions: 1, results: []*result{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
+		t := &part{Subtree: &explore.Subtree{}, executions: 1,
+			results: []*result{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
 		p.add(t)
 		all = append(all, t)
 	}

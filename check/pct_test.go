@@ -19,12 +19,17 @@ var ofKnownDepth = []struct {
 	{"captured-index", []string{"the next round before the goroutine of this one"}},
 	{"reused-too-early", []string{"the second Add before a return from Wait"}},
 	{"ab-ba", []string{"a's owner has it before b's owner asks", "b's owner has it before a's owner asks"}},
-	{"philosophers", []string{"a fork is taken from the right before its left one asks", "and so at the next place"}},
-	{"read-write-read", []string{"first read lock before the writer", "the writer before the second read lock"}},
-	{"length-then-receive", []string{"length before the other receives", "the other receives before this one does"}},
-	{"check-then-withdraw", []string{"check before the other withdraws", "the other withdraws before this one does"}},
+	{"philosophers", []string{"a fork is taken from the right before its left one asks",
+		"and so at the next place"}},
+	{"read-write-read",
+		[]string{"first read lock before the writer", "the writer before the second read lock"}},
+	{"length-then-receive",
+		[]string{"length before the other receives", "the other receives before this one does"}},
+	{"check-then-withdraw",
+		[]string{"check before the other withdraws", "the other withdraws before this one does"}},
 	{"get-or-create", []string{"load before the other stores", "the other stores before this one does"}},
-	{"upgrade-without-recheck", []string{"look before the other computes", "the other computes before this one does"}},
+	{"upgrade-without-recheck",
+		[]string{"look before the other computes", "the other computes before this one does"}},
 	{"stale-fill", []string{"read before the change", "the invalidation before the fill"}},
 	{"commit-after-cancel", []string{"look before the cancellation", "the cancellation before the commit"}},
 	{"two-leaders", []string{"look before the other takes it", "the other takes it before this one does"}},
@@ -33,10 +38,13 @@ var ofKnownDepth = []struct {
 	{"torn-pair", []string{"first update before the first read", "second read before the second update"}},
 	{"aba", []string{"head read before the others change it", "they have put it back before the exchange"}},
 	{"check-then-close", []string{"look before the other closes", "the other closes before this one does"}},
-	{"hub-closes-subscriber", []string{"copy before the channel is closed", "the channel is closed before the send"}},
+	{"hub-closes-subscriber",
+		[]string{"copy before the channel is closed", "the channel is closed before the send"}},
 	{"parallel-fixture", []string{"set before the other sets", "the other sets before this one reads"}},
-	{"serve-returns-early", []string{"handler under way before the shutdown", "the store is closed before the handler uses it"}},
-	{"over-admission", []string{"look before the other enters", "the other looks before this one enters", "the other begins to work before this one ends"}},
+	{"serve-returns-early",
+		[]string{"handler under way before the shutdown", "the store is closed before the handler uses it"}},
+	{"over-admission", []string{"look before the other enters", "the other looks before this one enters",
+		"the other begins to work before this one ends"}},
 }
 
 // TestPCTOnGallery: bugs of known depth show as often as a search by PCT for that depth
@@ -68,7 +76,9 @@ func TestPCTOnGallery(t *testing.T) {
 // searchFor searches a program of the gallery to the end, whatever is found.
 func searchFor(t *testing.T, p *sut.Program, s *explore.Search, name string) explore.Verdict {
 	t.Helper()
-	_, err := eachExecution(p, sut.Options{Args: []string{name}}, s, func(*sut.Log, explore.Execution) bool { return true })
+	_, err := eachExecution(p, sut.Options{Args: []string{name}}, s, func(*sut.Log, explore.Execution) bool {
+		return true
+	})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

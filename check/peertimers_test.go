@@ -82,12 +82,13 @@ func idling(t *testing.T, late bool, timers int, s *explore.Search, args ...stri
 		return server
 	}
 	o := sut.Options{Args: args, Environment: sut.Environment{PeerTimers: timers}}
-	if _, err := eachExecutionWith(newServer, idleProgram(t), o, s, func(log *sut.Log, x explore.Execution) bool {
-		if x.Outcome != explore.Redundant {
-			seen[fmt.Sprintf("%v %d", x.Outcome, server.passed)] = true
-		}
-		return true
-	}); err != nil {
+	if _, err := eachExecutionWith(newServer, idleProgram(t), o, s,
+		func(log *sut.Log, x explore.Execution) bool {
+			if x.Outcome != explore.Redundant {
+				seen[fmt.Sprintf("%v %d", x.Outcome, server.passed)] = true
+			}
+			return true
+		}); err != nil {
 		t.Fatal(err)
 	}
 	return seen
@@ -107,7 +108,8 @@ func TestPeerTimers(t *testing.T) {
 		{timers: 1, want: []string{"completed 0", "completed 1", "panicked 1"}},
 		{timers: 2, want: []string{"completed 0", "completed 1", "completed 2", "panicked 1", "panicked 2"}},
 		{timers: 1, args: []string{"-again"}, want: []string{"completed 0", "completed 1"}},
-		{timers: 2, args: []string{"-again", "-sleep"}, want: []string{"completed 0", "completed 1", "completed 2", "panicked 2"}},
+		{timers: 2, args: []string{"-again", "-sleep"},
+			want: []string{"completed 0", "completed 1", "completed 2", "panicked 2"}},
 		{late: true, timers: 0, want: []string{"deadlock 0"}},
 		{late: true, timers: 1, want: []string{"deadlock 1"}},
 		{late: true, timers: 2, want: []string{"completed 2", "deadlock 2"}},
@@ -139,14 +141,17 @@ func TestKeepAlive(t *testing.T) {
 		if o.Strategy, err = strategy.ByName(name); err != nil {
 			t.Fatal(err)
 		}
-		o.Client, o.StrategyName, o.Violations, o.SelfCheck, o.World.PeerTimers = newClientBy(t, backend), name, 1000, 1, timers
+		o.Client, o.StrategyName, o.Violations, o.SelfCheck, o.World.PeerTimers = newClientBy(t, backend),
+			name, 1000, 1, timers
 		return o
 	}
-	if v := check(t, options(ckptd.BackendAuto, "after-io", 0)).Verdict; v.Kind != explore.Holds || v.Executions != 1 {
+	if v := check(t, options(ckptd.BackendAuto, "after-io", 0)).Verdict; v.Kind != explore.Holds ||
+		v.Executions != 1 {
 		t.Errorf("without timers of the peers: %+v", v)
 	}
 	var want map[explore.Outcome]int
-	for _, way := range [][2]string{{ckptd.BackendMemory, "always"}, {ckptd.BackendCRIU, "after-io"}, {ckptd.BackendAuto, "never"}} {
+	for _, way := range [][2]string{{ckptd.BackendMemory, "always"}, {ckptd.BackendCRIU, "after-io"},
+		{ckptd.BackendAuto, "never"}} {
 		result := check(t, options(way[0], way[1], 1))
 		if result.Verdict.Kind != explore.Violated || result.Verdict.Redundant != 0 {
 			t.Errorf("%v: %v, %v", way, result.Verdict, result.Outcomes)
@@ -175,7 +180,8 @@ func showsThatTimePasses(t *testing.T, o Options) {
 	o.Violations, o.Shrink = 1, 100
 	result := check(t, o)
 	shows(t, o.Program, result, 20,
-		"Schedule: 0 preemptions", "timers  the timers of the peers\n", "time passes for the peers", "-> peers: time passes until a timer is due",
+		"Schedule: 0 preemptions", "timers  the timers of the peers\n", "time passes for the peers",
+		"-> peers: time passes until a timer is due",
 		"<- connection 0: end of stream", "timers of the peers are due: at most 1 time in an execution",
 	)
 }
@@ -184,7 +190,8 @@ func showsThatTimePasses(t *testing.T, o Options) {
 func TestPeerTimersConcernAllConnections(t *testing.T) {
 	o := keepAlive.options(t)
 	o.Scope = iocache.Connection
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "use scope group") {
+	if _, err := Run(context.Background(), o); err == nil ||
+		!strings.Contains(err.Error(), "use scope group") {
 		t.Errorf("%v", err)
 	}
 }

@@ -77,7 +77,8 @@ const (
 )
 
 func newPool(r *run) *pool {
-	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, ahead: newSpeculation(), parts: newParts()}
+	p := &pool{run: r, ended: make(chan struct{}), seen: map[string]bool{}, ahead: newSpeculation(),
+		parts: newParts()}
 	p.work.L = &p.mu
 	return p
 }

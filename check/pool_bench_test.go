@@ -39,9 +39,15 @@ func BenchmarkWorkers(b *testing.B) {
 		"lastzero(15)/dpor":   {classic("lastzero", "15", 10_000), dporSearch},
 		"filesystem(26)/dpor": {classic("filesystem", "26", 10_000), dporSearch},
 		"readers(16)/dpor":    {classic("readers", "16", 10_000), dporSearch},
-		"lastzero(4)/dfs":     {classic("lastzero", "4", 10_000), func() *explore.Search { return maxExecutions(dfsSearch(), 600_000) }},
-		"filesystem/random":   {classic("filesystem", "19", 10_000), func() *explore.Search { return randomSearch(40_000, 1) }},
-		"httpget/dfs, peers":  {httpGet.options, func() *explore.Search { return maxExecutions(dfsSearch(), 200_000) }},
+		"lastzero(4)/dfs": {classic("lastzero", "4", 10_000), func() *explore.Search {
+			return maxExecutions(dfsSearch(), 600_000)
+		}},
+		"filesystem/random": {classic("filesystem", "19", 10_000), func() *explore.Search {
+			return randomSearch(40_000, 1)
+		}},
+		"httpget/dfs, peers": {httpGet.options, func() *explore.Search {
+			return maxExecutions(dfsSearch(), 200_000)
+		}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			ballast := make([]byte, 32<<20) // as tandem has,
@@ -113,7 +119,8 @@ func processorTime(b *testing.B) (t ticks) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]); err != nil {
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4],
+		&t[5], &t[6], &t[7]); err != nil {
 		b.Fatalf("/proc/stat begins with %.80q: %v", text, err)
 	}
 	return t
@@ -156,7 +163,8 @@ func startOther(b *testing.B, processor int) *other {
 	for part := range strings.SplitSeq(b.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^$", "-test.benchtime=1x", "-test.bench="+strings.Join(pattern, "/"))
+	cmd := exec.Command(os.Args[0], "-test.run=^$", "-test.benchtime=1x",
+		"-test.bench="+strings.Join(pattern, "/"))
 	cmd.Env = append(os.Environ(), inAnother+"=1")
 	cmd.Stdin, cmd.ExtraFiles = in, []*os.File{out}
 	if err := startOn(cmd, processor); err != nil {

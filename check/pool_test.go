@@ -112,22 +112,27 @@ func random(t *testing.T, flavour string, number uint64) Options {
 // TestAllWorkersFail: what was run before the last of them failed is reported, and may be a
 // violation; if not, the check ends with an error.
 func TestAllWorkersFail(t *testing.T) {
-	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated, explore.Completed: explore.Unknown} {
-		r := &run{search: untilViolation(randomSearch(10, 1)), outcomes: map[explore.Outcome]int{}, ctx: t.Context()}
+	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated,
+		explore.Completed: explore.Unknown} {
+		r := &run{search: untilViolation(randomSearch(10, 1)), outcomes: map[explore.Outcome]int{},
+			ctx: t.Context()}
 		p := newPool(r)
 		p.executors = []*executor{{run: r}, {run: r}}
 		if !p.ask() {
 			t.Fatal("there is nothing to do")
 		}
 		p.asked.state = finished
-		p.asked.execution = explore.Execution{Transitions: []explore.Transition{{Action: explore.Action{Goroutine: 1}, Choices: 1}}, Outcome: outcome}
+		p.asked.execution = explore.Execution{
+			Transitions: []explore.Transition{{Action: explore.Action{Goroutine: 1}, Choices: 1}},
+			Outcome:     outcome}
 		p.mu.Lock()
 		for _, x := range p.executors {
 			p.leave(x, errors.New("refused"))
 		}
 		p.mu.Unlock()
 		p.busy.Wait()
-		if got := r.search.Verdict().Kind; !p.over || got != want || (p.err != nil) != (want == explore.Unknown) {
+		if got := r.search.Verdict().Kind; !p.over || got != want ||
+			(p.err != nil) != (want == explore.Unknown) {
 			t.Errorf("after %v: %v, want %v; error %v, over: %v", outcome, got, want, p.err, p.over)
 		}
 	}
@@ -147,7 +152,8 @@ func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
 // as many as were looked for, each once.
 func TestRunAheadOfTheEnd(t *testing.T) {
 	a, b, c := &violation{}, &violation{}, &violation{}
-	ahead := []*result{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}}, {kind: "c", kept: c}}
+	ahead := []*result{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}},
+		{kind: "c", kept: c}}
 	for name, test := range map[string]struct {
 		most  int
 		found []*violation
@@ -159,7 +165,8 @@ func TestRunAheadOfTheEnd(t *testing.T) {
 		"all, one known": {10, []*violation{b}, []*violation{b, a, c}},
 		"two":            {2, []*violation{b}, []*violation{b, a}},
 	} {
-		r := &run{options: Options{Violations: test.most}, unclaimed: ahead, violations: test.found, distinct: map[string]*violation{}}
+		r := &run{options: Options{Violations: test.most}, unclaimed: ahead, violations: test.found,
+			distinct: map[string]*violation{}}
 		for _, v := range test.found {
 			r.distinct[map[*violation]string{b: "b", c: "c"}[v]] = v
 		}

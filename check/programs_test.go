@@ -26,22 +26,30 @@ type node struct {
 // flavours are the instructions that programs are made of, by what they are about.
 // "|" after a name stands for a body, and what follows closes it.
 var flavours = map[string][]string{
-	"channels":   {"send,c", "send,c", "recv,c", "recv,c", "close,c", "len,c", "select,s", "select,s", "select,s"},
-	"mutexes":    {"lock,m | unlock,m", "lock,m | unlock,m", "trylock,m | unlock,m", "load,x", "store,x,v"},
-	"misuses":    {"unlock,m", "lock,m | unlock,m", "lock,m | unlock,m", "close,c", "send,c", "recv,c", "load,x"},
-	"rwmutexes":  {"rlock | runlock", "wlock | wunlock", "rlock | runlock", "wlock | wunlock", "tryrlock | runlock", "trywlock | wunlock"},
+	"channels": {"send,c", "send,c", "recv,c", "recv,c", "close,c", "len,c", "select,s",
+		"select,s", "select,s"},
+	"mutexes": {"lock,m | unlock,m", "lock,m | unlock,m", "trylock,m | unlock,m", "load,x", "store,x,v"},
+	"misuses": {"unlock,m", "lock,m | unlock,m", "lock,m | unlock,m", "close,c", "send,c",
+		"recv,c", "load,x"},
+	"rwmutexes": {"rlock | runlock", "wlock | wunlock", "rlock | runlock", "wlock | wunlock",
+		"tryrlock | runlock", "trywlock | wunlock"},
 	"waitgroups": {"add,1", "add,-1", "add,2", "add,1 | add,-1", "wait", "load,x", "store,x,v"},
 	"reuse":      {"add,1 | add,-1", "add,1 | add,-1", "wait", "wait", "load,x"},
-	"conditions": {"lock,0 condwait unlock,0", "signal", "broadcast", "lock,0 | signal unlock,0", "load,x", "store,x,v"},
-	"once":       {"once |", "once |", "load,x", "store,x,v", "lock,m | unlock,m", "leave"},
-	"atomics":    {"load,x", "store,x,v", "addto,x,v", "swap,x,v", "cas,x,v,v", "and,x,v", "or,x,v", "point", "keep,x,v", "drop,x"},
-	"contexts":   {"cancel", "done", "err", "send,c", "recv,c", "select,t", "select,t"},
-	"everything": {"send,c", "recv,c", "close,c", "select,s", "select,t", "lock,m | unlock,m", "rlock | runlock", "wlock | wunlock",
-		"add,1", "add,-1", "wait", "lock,0 condwait unlock,0", "signal", "once |", "load,x", "addto,x,v", "cas,x,v,v", "keep,x,v",
+	"conditions": {"lock,0 condwait unlock,0", "signal", "broadcast", "lock,0 | signal unlock,0",
+		"load,x", "store,x,v"},
+	"once": {"once |", "once |", "load,x", "store,x,v", "lock,m | unlock,m", "leave"},
+	"atomics": {"load,x", "store,x,v", "addto,x,v", "swap,x,v", "cas,x,v,v", "and,x,v", "or,x,v", "point",
+		"keep,x,v", "drop,x"},
+	"contexts": {"cancel", "done", "err", "send,c", "recv,c", "select,t", "select,t"},
+	"everything": {"send,c", "recv,c", "close,c", "select,s", "select,t", "lock,m | unlock,m",
+		"rlock | runlock", "wlock | wunlock",
+		"add,1", "add,-1", "wait", "lock,0 condwait unlock,0", "signal", "once |", "load,x", "addto,x,v",
+		"cas,x,v,v", "keep,x,v",
 		"cancel", "err", "yield", "die", "leave", "trylock,m | unlock,m", "tryrlock | runlock"},
 }
 
-var flavourNames = []string{"channels", "mutexes", "rwmutexes", "waitgroups", "reuse", "conditions", "once", "atomics", "contexts", "misuses", "everything"}
+var flavourNames = []string{"channels", "mutexes", "rwmutexes", "waitgroups", "reuse", "conditions", "once",
+	"atomics", "contexts", "misuses", "everything"}
 
 // sample is a random program.
 type sample struct {
@@ -70,7 +78,8 @@ func drawProgram(flavour string, number uint64) *sample {
 	}
 	for i := 1; i < len(p.bodies); i++ {
 		at := g.IntN(1 + min(1, len(p.bodies[0])))
-		p.bodies[0] = append(p.bodies[0][:at:at], append([]*node{{name: start, args: []int{i}}}, p.bodies[0][at:]...)...)
+		p.bodies[0] = append(p.bodies[0][:at:at],
+			append([]*node{{name: start, args: []int{i}}}, p.bodies[0][at:]...)...)
 	}
 	return p
 }
@@ -115,7 +124,8 @@ func (g *generator) node(text string, mutex int) *node {
 		case "v":
 			n.args = append(n.args, 1+g.IntN(3))
 		case "s":
-			forms := [][]int{{0, 0, 0, 0, 1}, {1, 0, 0, 0, 1}, {0, 1, 0, 0, 1}, {1, 1, 1, 0, 0}, {0, 1, 0, 1, 1}, {1, 1, 0, 1, 1}, {1, 0, 0, 3, 0}, {1, 1, 1, 3, 0}, {0, 1, 1, 0, 1}}
+			forms := [][]int{{0, 0, 0, 0, 1}, {1, 0, 0, 0, 1}, {0, 1, 0, 0, 1}, {1, 1, 1, 0, 0},
+				{0, 1, 0, 1, 1}, {1, 1, 0, 1, 1}, {1, 0, 0, 3, 0}, {1, 1, 1, 3, 0}, {0, 1, 1, 0, 1}}
 			n.args = forms[g.IntN(len(forms))]
 		case "t":
 			forms := [][]int{{0, 0, 0, 2, 0}, {0, 1, 0, 2, 0}, {1, 1, 1, 2, 0}, {0, 1, 1, 2, 0}}
@@ -170,13 +180,14 @@ var errTooMany = fmt.Errorf("too many executions")
 // searchProgram returns the outcomes that a search finds, in the words of the machine.
 func searchProgram(p *sut.Program, text string, s *explore.Search, limit int) (map[string]bool, error) {
 	seen, executions := map[string]bool{}, 0
-	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
-		if x.Outcome != explore.Redundant {
-			seen[outcomeOf(log)] = true
-		}
-		executions++
-		return executions <= limit
-	})
+	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s,
+		func(log *sut.Log, x explore.Execution) bool {
+			if x.Outcome != explore.Redundant {
+				seen[outcomeOf(log)] = true
+			}
+			executions++
+			return executions <= limit
+		})
 	if err == nil && !ended {
 		err = errTooMany
 	}

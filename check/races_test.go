@@ -38,12 +38,14 @@ func TestReductionLosesNothing(t *testing.T) {
 }
 
 // outcomes are what a program prints, and how it ends, in any execution.
-func outcomes(t *testing.T, p *sut.Program, scenario string, s *explore.Search) (seen map[string]bool, executions int) {
+func outcomes(t *testing.T, p *sut.Program, scenario string, s *explore.Search) (seen map[string]bool,
+	executions int) {
 	t.Helper()
 	return outcomesWith(t, p, sut.Options{Args: []string{scenario}}, s)
 }
 
-func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s stepper) (seen map[string]bool, executions int) {
+func outcomesWith(t *testing.T, p *sut.Program, o sut.Options, s stepper) (seen map[string]bool,
+	executions int) {
 	t.Helper()
 	seen = map[string]bool{}
 	ended, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
@@ -87,7 +89,8 @@ func TestFirstExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, want := range map[string]string{
-		"many": "true2000 completed", "once functions": "no valueno value completed", "main leaves": "last deadlock", "threads": "1 completed",
+		"many": "true2000 completed", "once functions": "no valueno value completed",
+		"main leaves": "last deadlock", "threads": "1 completed",
 	} {
 		seen, _ := outcomes(t, p, scenario, maxExecutions(dporSearch(), 1))
 		if diff := cmp.Diff(map[string]bool{want: true}, seen); diff != "" {

@@ -50,7 +50,8 @@ func TestRareEventsComeAnywhere(t *testing.T) {
 			}
 			t.Logf("%s, %s: in %d of %d executions, late in %d", scenario, name, happened, executions, late)
 			if happened < executions/3 || late < executions/10 {
-				t.Errorf("%s, %s: it happens in %d of %d executions, late in %d", scenario, name, happened, executions, late)
+				t.Errorf("%s, %s: it happens in %d of %d executions, late in %d", scenario, name, happened,
+					executions, late)
 			}
 		}
 	}

@@ -137,25 +137,31 @@ func Assumptions(o Options) report.Assumptions {
 	}
 	if start := o.World.Start; start != 0 {
 		at := time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")
-		a.Other = append(a.Other, "the clocks start at "+at+": the program's, and those of peers that do not have the machine's")
+		a.Other = append(a.Other, "the clocks start at "+at+
+			": the program's, and those of peers that do not have the machine's")
 	}
 	if n := o.World.EarlyTimers; n > 0 {
-		a.Other = append(a.Other, fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
+		a.Other = append(a.Other,
+			fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s", textutil.CountOf(n, "time"), faultsIn(o.World)))
+		a.Other = append(a.Other,
+			fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s",
+				textutil.CountOf(n, "time"), faultsIn(o.World)))
 	}
 	if o.Group != nil {
 		a.Other = append(a.Other, o.assumedOfPeerTime())
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution", textutil.CountOf(n, "time")))
+		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution",
+			textutil.CountOf(n, "time")))
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if o.Group != nil {
 		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName
 		if o.Audited {
-			a.Scope = "auto: connection as long as other orders of the requests made no difference, then group"
+			a.Scope = "auto: connection as long as other orders of the requests made no difference, then " +
+				"group"
 		}
 		for _, m := range o.Masks {
 			a.Other = append(a.Other, fmt.Sprintf("answers may differ in what %q matches (mask)", m.Pattern))
@@ -163,7 +169,9 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, arrivals(o.Group)...)
 		for _, p := range o.Group.Peers {
 			if p.Choices > 0 {
-				a.Other = append(a.Other, fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name, textutil.CountOf(p.Choices, "way")))
+				a.Other = append(a.Other,
+					fmt.Sprintf("%s behaves in %s: its time and random numbers follow from which", p.Name,
+						textutil.CountOf(p.Choices, "way")))
 			}
 			if p.VirtualClock {
 				ends := ": none of its time-outs ends"
@@ -194,7 +202,8 @@ func (o *Options) assumedOfPeerTime() string {
 	if o.Scope != iocache.Group || patience == 0 {
 		return "timers of peers with the machine's clock are not waited for"
 	}
-	return fmt.Sprintf("timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
+	return fmt.Sprintf(
+		"timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
 }
 
 // recording is the counterexample as `tandem replay` needs it.
@@ -202,11 +211,13 @@ func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange)
 	p := r.options.Program
 	rec := &report.Recording{
 		Program: report.Program{
-			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: r.options.World, Directory: r.options.Dir,
-			Peers: r.peers != nil, Backend: Assumptions(r.options).Backend,
+			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: r.options.World,
+			Directory: r.options.Dir,
+			Peers:     r.peers != nil, Backend: Assumptions(r.options).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, GoVersion: p.Version, Build: p.Hash,
 		},
-		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events), Steps: narrate.StepsHash(p, log.Events)},
+		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events),
+			Steps: narrate.StepsHash(p, log.Events)},
 	}
 	for _, c := range v.prefix {
 		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: uint64(c.Goroutine), Choice: c.Choice})
@@ -257,21 +268,25 @@ func asRecorded(p *sut.Program, rec *report.Recording, log *sut.Log) error {
 func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
 	shown, err := replay(p, rec, times)
 	if err != nil && p.Hash != rec.Program.Build {
-		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by another Go than %s), and the recorded schedule does not lead to the same steps in it: check it again (%w)",
+		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by "+
+			"another Go than %s), and the recorded schedule does not lead to the same steps in it: check "+
+			"it again (%w)",
 			rec.Program.GoVersion, err)
 	}
 	return shown, err
 }
 
 func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
-	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env, Dir: rec.Program.Directory, Environment: rec.Program.World})
+	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env,
+		Dir: rec.Program.Directory, Environment: rec.Program.World})
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	schedule := sut.Schedule{WantLeaks: rec.Expect.Outcome == sut.Leaked.String()}
 	for _, c := range rec.Schedule {
-		schedule.Prefix = append(schedule.Prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
+		schedule.Prefix = append(schedule.Prefix,
+			model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
 	}
 	var exchanges []driver.Exchange
 	for _, e := range rec.Exchanges {
@@ -293,7 +308,9 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 		}
 		if shown == nil {
 			kept := keep(log)
-			preempting, err := preemptions(w, schedule, func() sut.Peers { return recorded(rec.Program.Peers, exchanges) }, kept.events)
+			preempting, err := preemptions(w, schedule, func() sut.Peers {
+				return recorded(rec.Program.Peers, exchanges)
+			}, kept.events)
 			if err != nil {
 				return nil, fmt.Errorf("run %d of %d, again: %w", i+1, times, err)
 			}
@@ -302,7 +319,8 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			}
 			shown = narrate.Counterexample(p, log, exchanges[:peers.given], preempting)
 			shown.Run = report.Run{
-				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated, Reason: "as recorded",
+				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated,
+				Reason:      "as recorded",
 				Assumptions: report.Assumptions{Preemptible: p.Open, Backend: rec.Program.Backend},
 			}
 		}

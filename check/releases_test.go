@@ -14,7 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var releases = flag.String("releases", "", "releases of Go that TestReleasesAgree builds its programs with, such as go1.25.0,go1.27.0; `make versions` has them")
+var releases = flag.String("releases", "",
+	"releases of Go that TestReleasesAgree builds its programs with, such as go1.25.0,go1.27.0; `make "+
+		"versions` has them")
 
 // TestReleasesAgree builds the same programs with several releases of Go, and
 // expects the same verdicts after as many executions.
@@ -46,7 +48,8 @@ func oldModule(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/programs\n\ngo 1.25\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/programs\n\ngo 1.25\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -70,15 +73,19 @@ func verdictsOf(t *testing.T, dir, release string) map[string]string {
 	}
 	verdicts := map[string]string{}
 	for name, scenarios := range map[string][]string{
-		"races":   {"select", "select over channels", "atomic.Value", "init", "timer", "signal", "sync.Map", "once", "cond", "exit", "rwmutex"},
-		"endings": {"send", "lock", "cond", "wait group go", "abandoned", "buffered", "may be woken", "of a library", "spin on an atomic", "gives up"},
+		"races": {"select", "select over channels", "atomic.Value", "init", "timer", "signal", "sync.Map",
+			"once", "cond", "exit", "rwmutex"},
+		"endings": {"send", "lock", "cond", "wait group go", "abandoned", "buffered", "may be woken",
+			"of a library", "spin on an atomic", "gives up"},
 	} {
-		p, err := toolchain.Build(ctx, sut.BuildOptions{Dir: dir, Package: "./" + name, Output: filepath.Join(dir, name+"-"+release)})
+		p, err := toolchain.Build(ctx,
+			sut.BuildOptions{Dir: dir, Package: "./" + name, Output: filepath.Join(dir, name+"-"+release)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, scenario := range scenarios {
-			o := Options{Program: p, Package: name, Args: []string{scenario}, Search: dporSearch(), Leaks: true, SelfCheck: 1}
+			o := Options{Program: p, Package: name, Args: []string{scenario}, Search: dporSearch(),
+				Leaks: true, SelfCheck: 1}
 			v := check(t, o).Verdict
 			verdicts[name+" "+scenario] = fmt.Sprintf("%v after %d executions", v.Kind, v.Executions)
 		}

@@ -16,7 +16,8 @@ func TestRendezvous(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, want := range map[string]struct{ executions, outcomes int }{
-		"ping-pong": {1, 1}, "two senders": {2, 2}, "three senders": {6, 6}, "pipeline": {1, 1}, "done": {1, 1},
+		"ping-pong": {1, 1}, "two senders": {2, 2}, "three senders": {6, 6}, "pipeline": {1, 1},
+		"done":    {1, 1},
 		"default": {3, 2}, "time-out": {1, 1},
 		// A send and a receive on a channel with a buffer depend on each other.
 		"buffer": {4, 2}, "either way": {8, 2},
@@ -26,7 +27,8 @@ func TestRendezvous(t *testing.T) {
 			reduced := observer{dporSearch(), func(x explore.Execution) { orders[explore.Fingerprint(x)]++ }}
 			seen, executions := outcomesWith(t, p, sut.Options{Args: []string{scenario}}, reduced)
 			if executions != want.executions || len(orders) != want.executions || len(seen) != want.outcomes {
-				t.Errorf("%d executions, %d partial orders, outcomes %v; want %+v", executions, len(orders), seen, want)
+				t.Errorf("%d executions, %d partial orders, outcomes %v; want %+v", executions, len(orders),
+					seen, want)
 			}
 			if scenario == "done" || scenario == "pipeline" {
 				return // too many schedules to enumerate
@@ -36,8 +38,10 @@ func TestRendezvous(t *testing.T) {
 					t.Error("a partial order was missed")
 				}
 			}}
-			if every, _ := outcomesWith(t, p, sut.Options{Args: []string{scenario}}, all); len(every) != len(seen) {
-				t.Errorf("the enumeration of all schedules has the outcomes %v, the reduced search %v", every, seen)
+			if every, _ := outcomesWith(t, p, sut.Options{Args: []string{scenario}}, all); len(every) != len(
+				seen) {
+				t.Errorf("the enumeration of all schedules has the outcomes %v, the reduced search %v", every,
+					seen)
 			}
 		})
 	}

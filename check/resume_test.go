@@ -46,7 +46,9 @@ func savingIn(t *testing.T, dir string, resume bool) *Saving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Saving{Run: run, Interval: time.Millisecond, Asked: func() ([]byte, error) { return []byte(`"test"`), nil },
+	return &Saving{Run: run, Interval: time.Millisecond, Asked: func() ([]byte, error) {
+		return []byte(`"test"`), nil
+	},
 		Failed: func(err error) { t.Error(err) }}
 }
 
@@ -68,7 +70,8 @@ func session(t *testing.T, o Options, interrupt time.Duration) *Result {
 
 // inSessions runs a check that is interrupted at random moments, so many times, and then goes
 // on to its end.
-func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times int, moment time.Duration) *Result {
+func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times int,
+	moment time.Duration) *Result {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	resume, interrupted := false, 0
@@ -81,8 +84,10 @@ func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times
 		result := session(t, o, interrupt)
 		if result.Verdict.Reason != "it was interrupted" {
 			_, err := os.Stat(dir)
-			if gone := errors.Is(err, os.ErrNotExist); gone != (result.Saved == "") || gone == (result.Verdict.Kind == explore.Unknown) {
-				t.Errorf("the verdict is %v, the check is saved in %q, and of the directory: %v", result.Verdict.Kind, result.Saved, err)
+			if gone := errors.Is(err, os.ErrNotExist); gone != (result.Saved == "") ||
+				gone == (result.Verdict.Kind == explore.Unknown) {
+				t.Errorf("the verdict is %v, the check is saved in %q, and of the directory: %v",
+					result.Verdict.Kind, result.Saved, err)
 			}
 			t.Logf("%d interruptions", interrupted)
 			return result
@@ -101,7 +106,8 @@ type conclusion struct {
 
 func conclusionOf(t *testing.T, r *Result) conclusion {
 	t.Helper()
-	o := conclusion{Verdict: r.Verdict, Hits: r.Counts.Hits, Misses: r.Counts.Misses, SelfChecked: r.Counts.SelfChecked, Found: len(r.Violations)}
+	o := conclusion{Verdict: r.Verdict, Hits: r.Counts.Hits, Misses: r.Counts.Misses,
+		SelfChecked: r.Counts.SelfChecked, Found: len(r.Violations)}
 	if r.Counterexample != nil {
 		shown := *r.Counterexample
 		shown.Run = report.Run{} // it says how long the search took
@@ -125,11 +131,13 @@ func TestResume(t *testing.T) {
 		newSearch func() *explore.Search
 	}{
 		{"dpor", func(t testing.TB) Options { return turnsOptions(t, "4", "2") }, dporSearch},
-		{"dpor, violated", func(t testing.TB) Options { return turnsOptions(t, "4", "2", "33221010") }, dporSearch},
+		{"dpor, violated", func(t testing.TB) Options { return turnsOptions(t, "4", "2", "33221010") },
+			dporSearch},
 		{"dfs", func(t testing.TB) Options { return turnsOptions(t, "2", "2") }, dfsSearch},
 		{"dfs, violated", func(t testing.TB) Options { return turnsOptions(t, "2", "2", "1100") }, dfsSearch},
 		{"random", func(t testing.TB) Options { return turnsOptions(t, "3", "2") }, random},
-		{"random, violated", func(t testing.TB) Options { return turnsOptions(t, "3", "2", "220011") }, random},
+		{"random, violated", func(t testing.TB) Options { return turnsOptions(t, "3", "2", "220011") },
+			random},
 		{"peers, dpor", letters.options, dporSearch},
 		{"peers, dfs", letters.options, func() *explore.Search { return maxExecutions(dfsSearch(), 500) }},
 		{"peers, random", letters.options, func() *explore.Search { return randomSearch(200, 5) }},
@@ -166,7 +174,9 @@ func TestResumeWorkers(t *testing.T) {
 		{"dfs, violated", []string{"3", "1", "210"}, dfs},
 		{"dfs, violations", []string{"2", "2", "1100"}, dfsSearch},
 		{"random", []string{"3", "2"}, func() *explore.Search { return randomSearch(4000, 5) }},
-		{"random, violated", []string{"3", "3", "221100210"}, func() *explore.Search { return randomSearch(4000, 5) }},
+		{"random, violated", []string{"3", "3", "221100210"}, func() *explore.Search {
+			return randomSearch(4000, 5)
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := turnsOptions(t, test.args...)
@@ -180,7 +190,8 @@ func TestResumeWorkers(t *testing.T) {
 			if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" {
 				t.Errorf("(-with one worker, uninterrupted +with three, resumed)\n%s", diff)
 			}
-			t.Logf("%v, %d executions, %v, %d run ahead", got.Verdict.Kind, got.Verdict.Executions, want.Counts.Elapsed, got.Counts.Ahead)
+			t.Logf("%v, %d executions, %v, %d run ahead", got.Verdict.Kind, got.Verdict.Executions,
+				want.Counts.Elapsed, got.Counts.Ahead)
 		})
 	}
 }
@@ -197,8 +208,10 @@ func TestRaisedBound(t *testing.T) {
 	o.Search, o.Saving = maxExecutions(dporSearch(), 1000), savingIn(t, dir, true)
 	second := session(t, o, 0)
 	o.Search, o.Saving = dporSearch(), nil
-	if want := check(t, o); second.Verdict != want.Verdict || second.Saved != "" || second.Counts.Elapsed <= first.Counts.Elapsed {
-		t.Errorf("saved in %q, %v after %v, %+v; want %+v", second.Saved, second.Counts.Elapsed, first.Counts.Elapsed, second.Verdict, want.Verdict)
+	if want := check(t, o); second.Verdict != want.Verdict || second.Saved != "" ||
+		second.Counts.Elapsed <= first.Counts.Elapsed {
+		t.Errorf("saved in %q, %v after %v, %+v; want %+v", second.Saved, second.Counts.Elapsed,
+			first.Counts.Elapsed, second.Verdict, want.Verdict)
 	}
 }
 
@@ -219,7 +232,8 @@ func TestResumeOther(t *testing.T) {
 		options Options
 		says    string
 	}{
-		{other, "the run cannot go on: the program alphabet is another one than that which it has checked so far"},
+		{other, "the run cannot go on: the program alphabet is another one than that which it has checked " +
+			"so far"},
 		{dfs, `it is that of a search "dpor", and this one is "dfs"`},
 		{arguments, "the schedule could not be followed"},
 	} {
@@ -243,7 +257,8 @@ func TestCannotSave(t *testing.T) {
 	var said []string
 	o.Saving.Failed = func(err error) { said = append(said, err.Error()) }
 	result := session(t, o, 0)
-	if result.Verdict.Kind != explore.Holds || len(said) != 1 || !strings.HasPrefix(said[0], "saving the check in /proc/run: ") {
+	if result.Verdict.Kind != explore.Holds || len(said) != 1 ||
+		!strings.HasPrefix(said[0], "saving the check in /proc/run: ") {
 		t.Errorf("%+v, %q", result.Verdict, said)
 	}
 }
@@ -259,7 +274,10 @@ func TestResumedPeersDiffer(t *testing.T) {
 	result, err := Run(context.Background(), o)
 	o.Saving.Run.Close()
 	var differs *iocache.Inconsistency
-	if !errors.As(err, &differs) || !strings.HasPrefix(err.Error(), "the cache has answers of an earlier process of the checker (the search was resumed)") || !strings.Contains(err.Error(), "read the time or random numbers: dropbear: getrandom") || result == nil || result.Saved != dir {
+	const resumed = "the cache has answers of an earlier process of the checker (the search was resumed)"
+	if !errors.As(err, &differs) || !strings.HasPrefix(err.Error(), resumed) ||
+		!strings.Contains(err.Error(), "read the time or random numbers: dropbear: getrandom") ||
+		result == nil || result.Saved != dir {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
@@ -277,8 +295,10 @@ func TestResumedChosenPeers(t *testing.T) {
 	session(t, o, 0)
 	o.Search, o.Saving = newSearch(12), savingIn(t, dir, true)
 	got := session(t, o, 0)
-	if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" || got.Counts.Replayed <= want.Counts.Replayed {
-		t.Errorf("%d inputs replayed, without the interruption %d (-uninterrupted +resumed)\n%s", got.Counts.Replayed, want.Counts.Replayed, diff)
+	if diff := cmp.Diff(conclusionOf(t, want), conclusionOf(t, got)); diff != "" ||
+		got.Counts.Replayed <= want.Counts.Replayed {
+		t.Errorf("%d inputs replayed, without the interruption %d (-uninterrupted +resumed)\n%s",
+			got.Counts.Replayed, want.Counts.Replayed, diff)
 	}
 }
 
@@ -292,14 +312,16 @@ func TestUnsaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &saver{Saving: Saving{Run: run, Failed: func(err error) { said = append(said, err.Error()) }}}
-	s.answers = make([]byte, maxUnsaved, maxUnsaved+1<<10) // with room: nothing of it has to be copied, or to be there at all
+	// With room: nothing of it has to be copied, or to be there at all
+	s.answers = make([]byte, maxUnsaved, maxUnsaved+1<<10)
 	s.record(connected)
 	s.record(connected)
 	if len(said) != 1 || s.answers != nil || !s.lost {
 		t.Errorf("%q, %d bytes kept", said, len(s.answers))
 	}
 
-	s = &saver{Saving: s.Saving, answers: make([]byte, maxUnsaved, maxUnsaved+1<<10), kept: maxUnsaved} // what was known before does not count
+	// What was known before does not count.
+	s = &saver{Saving: s.Saving, answers: make([]byte, maxUnsaved, maxUnsaved+1<<10), kept: maxUnsaved}
 	s.record(connected)
 	if len(said) != 1 || s.lost {
 		t.Errorf("with answers that were kept: %q", said)

@@ -62,11 +62,13 @@ func TestStorageFailsOnReturn(t *testing.T) {
 				}}
 				return r
 			})
-			if v := got.Verdict; v.Kind != want.Kind || v.Executions != want.Executions || v.Transitions != want.Transitions {
+			if v := got.Verdict; v.Kind != want.Kind || v.Executions != want.Executions ||
+				v.Transitions != want.Transitions {
 				t.Errorf("%+v\nundisturbed: %+v", v, want)
 			}
 			if c := got.Counts; r.returns < 6 || c.Unstored < 3 || c.Checkpoints < 3 || c.Restarts < 2 {
-				t.Errorf("%d returns, the damage or the lack of room was not noticed: %+v, %s", r.returns, c, got.Unstored)
+				t.Errorf("%d returns, the damage or the lack of room was not noticed: %+v, %s", r.returns, c,
+					got.Unstored)
 			}
 		})
 	}

@@ -16,8 +16,10 @@ import (
 
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
 type Saving struct {
-	Run      *saved.Run
-	Interval time.Duration // between saves, while they take less than a twentieth of the time; 0: only when the check is interrupted
+	Run *saved.Run
+	// Interval is the time between saves, while they take less than a twentieth of it. 0: the
+	// check is saved only when it is interrupted.
+	Interval time.Duration
 	// Asked says how the check was asked for, in JSON, for SavedRun.Asked. It is called once,
 	// before the first save.
 	Asked func() ([]byte, error)
@@ -78,7 +80,8 @@ func (s *saver) record(e iocache.Entry) {
 		return
 	}
 	if s.append(e); len(s.answers)-s.kept > maxUnsaved {
-		s.fail(fmt.Errorf("what the peers have answered since the last save takes more than %d bytes", maxUnsaved))
+		s.fail(fmt.Errorf("what the peers have answered since the last save takes more than %d bytes",
+			maxUnsaved))
 		s.answers, s.lost = nil, true
 	}
 }
@@ -155,12 +158,14 @@ func (r *run) save() bool {
 // state is what is saved of the check.
 func (r *run) state(search []byte) *saved.State {
 	state := &saved.State{
-		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts, Executions: r.search.Verdict().Executions,
-		Limited: r.limited, Contradiction: r.options.contradiction, Search: search,
+		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts,
+		Executions: r.search.Verdict().Executions,
+		Limited:    r.limited, Contradiction: r.options.contradiction, Search: search,
 	}
 	state.Counts.Elapsed = r.elapsed()
 	for _, v := range r.violations {
-		state.Violations = append(state.Violations, saved.Violation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
+		state.Violations = append(state.Violations,
+			saved.Violation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
 	}
 	if r.peers != nil {
 		state.Reads, state.Uninstrumented = r.peers.Known()
@@ -171,7 +176,8 @@ func (r *run) state(search []byte) *saved.State {
 // resume goes on with a saved run.
 func (r *run) resume(s *saved.State) error {
 	if s.Build != r.options.Program.Hash {
-		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has checked so far", r.options.Package)
+		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has "+
+			"checked so far", r.options.Package)
 	}
 	if err := r.search.Resume(s.Search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)

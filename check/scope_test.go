@@ -70,7 +70,8 @@ func TestAutoNoticesRareOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := auditing(&o)
-	if result := check(t, o); result.Verdict.Kind != explore.Violated || *why == nil || !strings.Contains((*why).Error(), "EXISTS x") {
+	if result := check(t, o); result.Verdict.Kind != explore.Violated || *why == nil ||
+		!strings.Contains((*why).Error(), "EXISTS x") {
 		t.Errorf("%v after %v", result.Verdict, *why)
 	}
 }
@@ -93,7 +94,8 @@ func TestAutoConfirmsViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.auditor.begun = true
-	if _, err = r.finish(context.Background()); !contradicts(err) || !strings.Contains(err.Error(), "INCR n") {
+	if _, err = r.finish(context.Background()); !contradicts(err) ||
+		!strings.Contains(err.Error(), "INCR n") {
 		t.Errorf("the error is %v", err)
 	}
 	if len(r.violations) == 0 {
@@ -113,7 +115,8 @@ func TestScopesAgree(t *testing.T) {
 			options := func() Options {
 				o := e.options(t)
 				if e.pkg == httpGet.pkg {
-					o.Group.Peers[0].Choices = 1 // the Date header would differ between two orders, now and then
+					// The Date header would differ between two orders, now and then.
+					o.Group.Peers[0].Choices = 1
 				}
 				return o
 			}
@@ -126,7 +129,8 @@ func TestScopesAgree(t *testing.T) {
 			auditing(&o)
 			auto, saidThen := outputs(t, o)
 			compareScopes(t, group, auto, said, saidThen)
-			if n := auto.Counts; e.pkg != scpToFixed.pkg && (n.Audits < firstAudits || n.Compared < n.Audits) {
+			if n := auto.Counts; e.pkg != scpToFixed.pkg &&
+				(n.Audits < firstAudits || n.Compared < n.Audits) {
 				t.Errorf("%d audits with %d answers that were compared", n.Audits, n.Compared)
 			}
 		})
@@ -139,9 +143,11 @@ func compareScopes(t *testing.T, group, other *Result, said, saidThen map[string
 		t.Errorf("%v in scope group, %v in scope %s", group.Verdict, other.Verdict, other.Scope)
 	}
 	if !maps.Equal(said, saidThen) {
-		t.Errorf("the outcomes differ: %q in scope group, %q in scope %s", slices.Collect(maps.Keys(said)), slices.Collect(maps.Keys(saidThen)), other.Scope)
+		t.Errorf("the outcomes differ: %q in scope group, %q in scope %s", slices.Collect(maps.Keys(said)),
+			slices.Collect(maps.Keys(saidThen)), other.Scope)
 	}
-	if a, b := group.Counts, other.Counts; b.Misses > a.Misses || other.Verdict.Executions > group.Verdict.Executions {
+	if a, b := group.Counts, other.Counts; b.Misses > a.Misses ||
+		other.Verdict.Executions > group.Verdict.Executions {
 		t.Errorf("scope %s: %d executions and %d answers of the peers; group scope: %d and %d",
 			other.Scope, other.Verdict.Executions, b.Misses, group.Verdict.Executions, a.Misses)
 	}
@@ -153,8 +159,10 @@ func TestAbstractServer(t *testing.T) {
 	o := example{"scpto/fixed", "scpto/fixed/abstract.yaml", nil}.options(t)
 	o.Scope, o.Strategy = iocache.Connection, strategy.Never{}
 	v, c := check(t, o), check(t, scpToFixed.options(t))
-	if v.Verdict.Kind != explore.Holds || v.Verdict.Executions != c.Verdict.Executions || v.Counts.Restarts == 0 {
-		t.Errorf("%v, %d executions, %d restarts; with Dropbear %d executions", v.Verdict, v.Verdict.Executions, v.Counts.Restarts, c.Verdict.Executions)
+	if v.Verdict.Kind != explore.Holds || v.Verdict.Executions != c.Verdict.Executions ||
+		v.Counts.Restarts == 0 {
+		t.Errorf("%v, %d executions, %d restarts; with Dropbear %d executions", v.Verdict,
+			v.Verdict.Executions, v.Counts.Restarts, c.Verdict.Executions)
 	}
 }
 
@@ -182,7 +190,8 @@ func TestAutoFallsBack(t *testing.T) {
 		why := auditing(&o)
 		result := check(t, o)
 		if result.Verdict.Kind != explore.Holds || *why == nil || result.Counts.Audits > 0 {
-			t.Errorf("%d workers: %v after %v, and then %d audits", workers, result.Verdict, *why, result.Counts.Audits)
+			t.Errorf("%d workers: %v after %v, and then %d audits", workers, result.Verdict, *why,
+				result.Counts.Audits)
 		}
 	}
 }
@@ -216,7 +225,8 @@ func TestMask(t *testing.T) {
 	o.Strategy = strategy.Never{}
 	o.Masks = []iocache.Mask{{Addr: "127.0.0.1:7000", Pattern: regexp.MustCompile("[A-Za-z]")}}
 	why := auditing(&o)
-	if result := check(t, o); result.Verdict.Kind != explore.Holds || *why != nil || result.Counts.Compared == 0 {
+	if result := check(t, o); result.Verdict.Kind != explore.Holds || *why != nil ||
+		result.Counts.Compared == 0 {
 		t.Errorf("%v, %d answers compared, contradiction %v", result.Verdict, result.Counts.Compared, *why)
 	}
 }

@@ -27,7 +27,8 @@ func buildSealing(t *testing.T, preemptIn ...string) *sut.Program {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"go.mod":                "module example.com/sealing\n\ngo 1.25\n\nrequire example.com/library v0.0.0\n\nreplace example.com/library => ./library\n",
+		"go.mod": "module example.com/sealing\n\ngo 1.25\n\nrequire example.com/library " +
+			"v0.0.0\n\nreplace example.com/library => ./library\n",
 		"library/go.mod":        "module example.com/library\n\ngo 1.25\n",
 		"library/operations.go": strings.Replace(string(operations), "package main", "package library", 1),
 	} {
@@ -39,7 +40,8 @@ func buildSealing(t *testing.T, preemptIn ...string) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(context.Background(), sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "sut"), PreemptIn: preemptIn})
+	p, err := toolchain.Build(context.Background(),
+		sut.BuildOptions{Dir: dir, Package: ".", Output: filepath.Join(dir, "sut"), PreemptIn: preemptIn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +53,10 @@ func buildSealing(t *testing.T, preemptIn ...string) *sut.Program {
 func drawSealing(number uint64) string {
 	r := rand.New(rand.NewPCG(number, 2))
 	blocks := []string{
-		"lock,m | unlock,m", "lock,m | unlock,m", "trylock,m", "both,m", "rlock,0 | runlock,0", "write,x", "add,0 | done,0", "wait,0",
-		"send,m", "recv,m", "send,m", "recv,m", "select,0", "poll,m", "load,x", "store,x", "increase,x", "move,x", "look,m",
+		"lock,m | unlock,m", "lock,m | unlock,m", "trylock,m", "both,m", "rlock,0 | runlock,0", "write,x",
+		"add,0 | done,0", "wait,0",
+		"send,m", "recv,m", "send,m", "recv,m", "select,0", "poll,m", "load,x", "store,x", "increase,x",
+		"move,x", "look,m",
 	}
 	var block func(depth int) string
 	block = func(depth int) string {
@@ -106,7 +110,8 @@ func TestReductionWithSealing(t *testing.T) {
 			t.Errorf("%s\noutcomes (-exist +found):\n%s", text, diff)
 		}
 		if len(reduced.orders) != len(all.orders) || len(reduced.orders) != reduced.complete {
-			t.Errorf("%s\n%d executions of %d partial orders; there are %d", text, reduced.complete, len(reduced.orders), len(all.orders))
+			t.Errorf("%s\n%d executions of %d partial orders; there are %d", text, reduced.complete,
+				len(reduced.orders), len(all.orders))
 		}
 		cut += all.complete - reduced.complete
 	}
@@ -129,7 +134,8 @@ func TestSealedOperations(t *testing.T) {
 		many, _ := explored(t, sealed, without, dfsSearch(), 1000)
 		again, _ := explored(t, opened, text, dfsSearch(), 1000)
 		if few.complete >= many.complete || many.complete != again.complete {
-			t.Errorf("%s: %d schedules with sealing, %d without, %d of the opened package", text, few.complete, many.complete, again.complete)
+			t.Errorf("%s: %d schedules with sealing, %d without, %d of the opened package", text,
+				few.complete, many.complete, again.complete)
 		}
 	}
 	for text, without := range map[string]string{
@@ -139,7 +145,8 @@ func TestSealedOperations(t *testing.T) {
 		some, _ := explored(t, sealed, text, dfsSearch(), 1000)
 		many, _ := explored(t, sealed, without, dfsSearch(), 1000)
 		if some.complete != many.complete {
-			t.Errorf("%s: %d schedules, though each operation is a call of its own: there are %d", text, some.complete, many.complete)
+			t.Errorf("%s: %d schedules, though each operation is a call of its own: there are %d", text,
+				some.complete, many.complete)
 		}
 	}
 }
@@ -152,17 +159,19 @@ type sealedSearch struct {
 }
 
 // explored is false if there are more executions than the limit.
-func explored(t *testing.T, p *sut.Program, text string, s *explore.Search, limit int) (f sealedSearch, ok bool) {
+func explored(t *testing.T, p *sut.Program, text string, s *explore.Search, limit int) (f sealedSearch,
+	ok bool) {
 	t.Helper()
 	f = sealedSearch{outcomes: map[string]bool{}, orders: map[uint64]bool{}}
-	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, x explore.Execution) bool {
-		if x.Outcome != explore.Redundant {
-			f.outcomes[outcomeOf(log)] = true
-			f.orders[explore.Fingerprint(x)] = true
-			f.complete++
-		}
-		return f.complete <= limit
-	})
+	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, s,
+		func(log *sut.Log, x explore.Execution) bool {
+			if x.Outcome != explore.Redundant {
+				f.outcomes[outcomeOf(log)] = true
+				f.orders[explore.Fingerprint(x)] = true
+				f.complete++
+			}
+			return f.complete <= limit
+		})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -29,7 +29,8 @@ func (x *executor) selfCheck(s sut.Schedule, first *sut.Log, answers []driver.Ex
 			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
 		}
 		if d := narrate.Difference(x.run.options.Program, &kept, log, err); d != "" {
-			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not controlled. "+
+			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not "+
+				"controlled. "+
 				"A schedule, run again in %s, differs: %s", again.where, d)
 		}
 	}
@@ -68,11 +69,13 @@ type recordedPeers struct {
 // Exchange implements sut.Peers.
 func (p *recordedPeers) Exchange(in model.Input) (model.Answer, error) {
 	if p.given == len(p.exchanges) {
-		return model.Answer{}, fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
+		return model.Answer{},
+			fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
 	}
 	x := &p.exchanges[p.given]
 	same := x.Input.Kind == in.Kind && string(x.Input.Data) == string(in.Data) &&
-		x.Input.Addr == in.Addr && x.Input.Behaviour == in.Behaviour && (in.Addr != "" || x.Input.Conn == in.Conn) && x.Input.Most == in.Most
+		x.Input.Addr == in.Addr && x.Input.Behaviour == in.Behaviour &&
+		(in.Addr != "" || x.Input.Conn == in.Conn) && x.Input.Most == in.Most
 	if !same {
 		return model.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
 	}

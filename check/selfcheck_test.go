@@ -19,7 +19,8 @@ func TestSelfCheck(t *testing.T) {
 		o.SelfCheck = every
 		got := check(t, o)
 		if got.Verdict != want.Verdict || got.Counts.SelfChecked != checked {
-			t.Errorf("one of %d: %+v with %d self-checks, want %+v with %d", every, got.Verdict, got.Counts.SelfChecked, want.Verdict, checked)
+			t.Errorf("one of %d: %+v with %d self-checks, want %+v with %d", every, got.Verdict,
+				got.Counts.SelfChecked, want.Verdict, checked)
 		}
 		if got.Counts.Hits != want.Counts.Hits || got.Counts.Misses != want.Counts.Misses {
 			t.Errorf("one of %d: %d and %d inputs, want %d and %d: the peers were asked again",
@@ -42,12 +43,14 @@ func nondeterministic(t *testing.T, scenario string) Options {
 	p := built["nondeterministic"]
 	if p == nil {
 		var err error
-		if p, err = buildProgram("testdata/nondeterministic", filepath.Join(tree, "nondeterministic")); err != nil {
+		if p, err = buildProgram("testdata/nondeterministic",
+			filepath.Join(tree, "nondeterministic")); err != nil {
 			t.Fatal(err)
 		}
 		built["nondeterministic"] = p
 	}
-	return Options{Program: p, Package: "nondeterministic", Args: []string{scenario}, Search: randomSearch(3, 1), SelfCheck: 1}
+	return Options{Program: p, Package: "nondeterministic", Args: []string{scenario},
+		Search: randomSearch(3, 1), SelfCheck: 1}
 }
 
 // TestSelfCheckNotices: whatever differs is named with its place, from both sides.
@@ -55,7 +58,8 @@ func nondeterministic(t *testing.T, scenario string) Options {
 // the execution in a process of its own that differs.
 func TestSelfCheckNotices(t *testing.T) {
 	for scenario, says := range map[string][]string{
-		"events":    {", differs: event ", "atomic", "nondeterministic/main.go:", "\n\tfirst: main", "\n\tagain: main"},
+		"events": {", differs: event ", "atomic", "nondeterministic/main.go:", "\n\tfirst: main",
+			"\n\tagain: main"},
 		"output":    {"in the same process, differs: its output at byte ", "\n\tfirst: \""},
 		"exit code": {", differs: its end\n\tfirst: exit, exit code "},
 		"thread":    {"in a process of its own, differs: its output at byte "},
@@ -97,7 +101,8 @@ func TestSelfCheckComparesInputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := r.executor.worker.Run(sut.Schedule{}, &recordedPeers{exchanges: []driver.Exchange{connect, send}})
+		log, err := r.executor.worker.Run(sut.Schedule{},
+			&recordedPeers{exchanges: []driver.Exchange{connect, send}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,8 @@ func (r *run) shrink(v *violation) {
 		before := shrink.CostOf(first)
 		looking := shrink.New(first, r.options.Shrink, s.execute)
 		err = looking.Run()
-		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before), After: sizeOf(looking.Cost)}
+		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before),
+			After: sizeOf(looking.Cost)}
 	}
 	if err != nil && err != errShrinkTime {
 		r.executor.renew()

@@ -30,7 +30,8 @@ type found struct {
 // the search finds no violation.
 func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search) *found {
 	t.Helper()
-	r, err := newRun(context.Background(), Options{Program: p, Package: "programs", Args: []string{text}, Search: s, Shrink: DefaultShrink, Depth: 1000})
+	r, err := newRun(context.Background(), Options{Program: p, Package: "programs", Args: []string{text},
+		Search: s, Shrink: DefaultShrink, Depth: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 		return nil
 	}
 	v, shrunk := r.violations[0], result.Counterexample.Shrunk
-	f := &found{signature: narrate.SignatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions, recording: result.Recording}
+	f := &found{signature: narrate.SignatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions,
+		recording: result.Recording}
 	f.before = shrink.Cost{shrunk.Before.Preemptions, shrunk.Before.Transitions}
 	f.after = shrink.Cost{shrunk.After.Preemptions, shrunk.After.Transitions}
 	return f
@@ -50,19 +52,22 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 
 // simplest is the least cost, without alternatives and switches, of all executions that
 // show a violation; false if there are too many executions.
-func simplest(t *testing.T, p *sut.Program, text string, want narrate.Signature, limit int) (least shrink.Cost, ok bool) {
+func simplest(t *testing.T, p *sut.Program, text string, want narrate.Signature, limit int) (
+	least shrink.Cost, ok bool) {
 	t.Helper()
 	least[0] = 1 << 30
 	executions := 0
-	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, dfsSearch(), func(log *sut.Log, x explore.Execution) bool {
-		if c := shrink.CostOf(translate.Steps(log.Events)); x.Outcome.Violation() && narrate.SignatureOf(p, log).Same(want) {
-			if c[2], c[3] = 0, 0; c.Less(least) {
-				least = c
+	ok, err := eachExecution(p, sut.Options{Args: []string{text}}, dfsSearch(),
+		func(log *sut.Log, x explore.Execution) bool {
+			if c := shrink.CostOf(translate.Steps(log.Events)); x.Outcome.Violation() &&
+				narrate.SignatureOf(p, log).Same(want) {
+				if c[2], c[3] = 0, 0; c.Less(least) {
+					least = c
+				}
 			}
-		}
-		executions++
-		return executions <= limit
-	})
+			executions++
+			return executions <= limit
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +117,8 @@ func TestShrinkingAgainstTwin(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d violations: %d have the fewest preemptions as found and %d when shrunk, %d also the fewest transitions then; %d executions each",
+	t.Logf("%d violations: %d have the fewest preemptions as found and %d when shrunk, %d also the fewest "+
+		"transitions then; %d executions each",
 		compared, asFound, fewest, shortest, executions/max(compared, 1))
 	if compared < programs || fewest*100 < compared*95 {
 		t.Errorf("%d of %d violations have the fewest preemptions", fewest, compared)
@@ -134,7 +140,8 @@ func TestShrinkingEnds(t *testing.T) {
 			continue
 		}
 		shrunk++
-		again := findAndShrink(t, p, text, mustSearch(explore.Config{Algorithm: explore.Replay, Prefix: actions(first.prefix)}))
+		again := findAndShrink(t, p, text,
+			mustSearch(explore.Config{Algorithm: explore.Replay, Prefix: actions(first.prefix)}))
 		if again == nil || again.before != first.after || !slices.Equal(again.prefix, first.prefix) {
 			t.Errorf("%s: shrunk to %v, then to %+v", text, first, again)
 			continue

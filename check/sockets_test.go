@@ -105,7 +105,8 @@ func TestSocketScripts(t *testing.T) {
 		for range 2 + random.IntN(2) {
 			text := ""
 			for range 1 + random.IntN(2) {
-				text += string(operations[random.IntN(len(operations))]) + string(rune('0'+random.IntN(2)/(1+random.IntN(2))))
+				text += string(operations[random.IntN(len(operations))]) +
+					string(rune('0'+random.IntN(2)/(1+random.IntN(2))))
 			}
 			args = append(args, text)
 		}
@@ -122,7 +123,8 @@ func compareScript(t *testing.T, p *sut.Program, args []string) {
 		maps.Copy(all, some)
 	}
 	if diff := cmp.Diff(all, some); diff != "" {
-		t.Errorf("%d executions, %d schedules; the reduced search finds other outcomes:\n%s", executions, schedules, diff)
+		t.Errorf("%d executions, %d schedules; the reduced search finds other outcomes:\n%s", executions,
+			schedules, diff)
 	}
 }
 

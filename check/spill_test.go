@@ -65,7 +65,8 @@ func TestLostAnswersAreAnError(t *testing.T) {
 	}
 	file.lost = true
 	var lost *iocache.SpillError
-	if _, err := r.executor.worker.Run(sut.Schedule{}, r.executor.answers()); !errors.As(err, &lost) || !strings.Contains(err.Error(), "cannot read back") {
+	if _, err := r.executor.worker.Run(sut.Schedule{}, r.executor.answers()); !errors.As(err, &lost) ||
+		!strings.Contains(err.Error(), "cannot read back") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -30,15 +30,18 @@ func TestLoopsThatWait(t *testing.T) {
 		o.Depth = 2000
 		result := check(t, o)
 		v := result.Verdict
-		if v.Kind != want.kind || v.Executions > want.most || v.Violations > 0 || !strings.Contains(result.CutOff, want.where) {
-			t.Errorf("%s: %+v, cut off at %q; want %v, at most %d executions, %q", scenario, v, result.CutOff, want.kind, want.most, want.where)
+		if v.Kind != want.kind || v.Executions > want.most || v.Violations > 0 ||
+			!strings.Contains(result.CutOff, want.where) {
+			t.Errorf("%s: %+v, cut off at %q; want %v, at most %d executions, %q", scenario, v, result.CutOff,
+				want.kind, want.most, want.where)
 		}
 	}
 }
 
 // TestTimePassesWhileLoopsSpin: a loop that waits for a timer comes to its end.
 func TestTimePassesWhileLoopsSpin(t *testing.T) {
-	for _, search := range []*explore.Search{dporSearch(), maxExecutions(dfsSearch(), 100), randomSearch(20, 1)} {
+	for _, search := range []*explore.Search{dporSearch(), maxExecutions(dfsSearch(), 100),
+		randomSearch(20, 1)} {
 		o := endings(t, "spin until a timer")
 		o.Depth, o.Search, o.SelfCheck = 2000, search, 1
 		if v := check(t, o).Verdict; v.Executions-v.Limited == 0 {
@@ -52,7 +55,8 @@ func TestNoVisibleOperations(t *testing.T) {
 	o := endings(t, "no visible operations")
 	o.Patience = 200 * time.Millisecond
 	_, err := Run(context.Background(), o)
-	if err == nil || !strings.Contains(err.Error(), "without a visible operation") || !strings.Contains(err.Error(), "in main.compute") {
+	if err == nil || !strings.Contains(err.Error(), "without a visible operation") ||
+		!strings.Contains(err.Error(), "in main.compute") {
 		t.Errorf("error %v, want one that names main.compute", err)
 	}
 }

@@ -70,16 +70,19 @@ func TestStorageFails(t *testing.T) {
 					}
 				case 50:
 					mountImages(t, func(images string) error {
-						return errors.Join(unix.Mount(images, images, "", unix.MS_BIND, ""), unix.Mount("", images, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+						return errors.Join(unix.Mount(images, images, "", unix.MS_BIND, ""),
+							unix.Mount("", images, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 					})
 				case 54:
 					mountImages(t, func(images string) error { return unix.Unmount(images, unix.MNT_DETACH) })
 				}
 			})
-			if got.Verdict.Executions != executions || got.Verdict.Transitions != undisturbed.Verdict.Transitions {
+			if got.Verdict.Executions != executions ||
+				got.Verdict.Transitions != undisturbed.Verdict.Transitions {
 				t.Errorf("%+v\nundisturbed: %+v", got.Verdict, undisturbed.Verdict)
 			}
-			if c := got.Counts; c.Restarts < 2 || c.Replayed <= undisturbed.Counts.Replayed || c.Unstored == 0 || !strings.Contains(got.Unstored, ckptd.ErrNotStored.Error()) {
+			if c := got.Counts; c.Restarts < 2 || c.Replayed <= undisturbed.Counts.Replayed ||
+				c.Unstored == 0 || !strings.Contains(got.Unstored, ckptd.ErrNotStored.Error()) {
 				t.Errorf("the damage or the lack of room was not noticed: %+v, %s", c, got.Unstored)
 			}
 		})
@@ -125,14 +128,16 @@ func TestLossIsNamed(t *testing.T) {
 				}}
 			})
 			if name == "no room" {
-				if err != nil || got.Verdict.Kind != explore.Unknown || !strings.Contains(got.Verdict.Reason, "do not fit in 1024 MiB") ||
+				if err != nil || got.Verdict.Kind != explore.Unknown ||
+					!strings.Contains(got.Verdict.Reason, "do not fit in 1024 MiB") ||
 					!strings.Contains(got.Verdict.Reason, "--checkpoint-mib") {
 					t.Errorf("%+v, %v", got, err)
 				}
 				return
 			}
 			var differs *iocache.Inconsistency
-			if !errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of the peers were lost") {
+			if !errors.As(err, &differs) ||
+				!strings.Contains(err.Error(), "checkpoints of the peers were lost") {
 				t.Error(err)
 			}
 		})
@@ -161,7 +166,8 @@ func TestPeersAreKilled(t *testing.T) {
 			if <-killed {
 				kills++
 			}
-			delay, command := time.Duration(random.IntN(5000))*time.Microsecond, []string{"tandem-proxy", "alphabet-server"}[random.IntN(2)]
+			delay, command := time.Duration(random.IntN(5000))*time.Microsecond,
+				[]string{"tandem-proxy", "alphabet-server"}[random.IntN(2)]
 			daemon := ownDaemon(t)
 			go func() {
 				time.Sleep(delay) // to kill at another moment, not to wait for anything
@@ -169,8 +175,11 @@ func TestPeersAreKilled(t *testing.T) {
 			}()
 		})
 		<-killed
-		if got.Verdict.Executions != executions || got.Verdict.Transitions != undisturbed.Verdict.Transitions || kills < 3 || got.Counts.Killed == 0 {
-			t.Errorf("%s: %+v; %d were killed, of which the check noticed %d", backend, got.Verdict, kills, got.Counts.Killed)
+		if got.Verdict.Executions != executions ||
+			got.Verdict.Transitions != undisturbed.Verdict.Transitions || kills < 3 ||
+			got.Counts.Killed == 0 {
+			t.Errorf("%s: %+v; %d were killed, of which the check noticed %d", backend, got.Verdict, kills,
+				got.Counts.Killed)
 		}
 	}
 }
@@ -201,7 +210,8 @@ func TestRefusedByTheDead(t *testing.T) {
 			}
 		}}
 	})
-	if got.Verdict.Kind != explore.Unknown || got.Verdict.Executions != 3 || got.Counts.Killed != driver.MaxAttempts-1 {
+	if got.Verdict.Kind != explore.Unknown || got.Verdict.Executions != 3 ||
+		got.Counts.Killed != driver.MaxAttempts-1 {
 		t.Errorf("%+v, %+v", got.Verdict, got.Counts)
 	}
 }
@@ -214,7 +224,8 @@ func killBelow(parent, word string) (killed bool) {
 		for child := range strings.FieldsSeq(string(children)) {
 			killed = killBelow(child, word) || killed
 			pid, err := strconv.Atoi(child)
-			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil && bytes.Contains(line, []byte(word)) {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil &&
+				bytes.Contains(line, []byte(word)) {
 				killed = unix.Kill(pid, unix.SIGKILL) == nil || killed
 			}
 		}
@@ -234,7 +245,8 @@ func sabotage(t *testing.T, backend string, executions int, harm func(input int,
 
 // sabotageBy runs a check with a daemon of its own, and a strategy that is told where its images
 // are.
-func sabotageBy(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) *Result {
+func sabotageBy(t *testing.T, backend string, executions int, o Options,
+	by func(images string) strategy.Strategy) *Result {
 	t.Helper()
 	result, err := trySabotage(t, backend, executions, o, by)
 	if err != nil {
@@ -244,13 +256,15 @@ func sabotageBy(t *testing.T, backend string, executions int, o Options, by func
 }
 
 // trySabotage is sabotageBy where it is an error that is expected.
-func trySabotage(t *testing.T, backend string, executions int, o Options, by func(images string) strategy.Strategy) (*Result, error) {
+func trySabotage(t *testing.T, backend string, executions int, o Options,
+	by func(images string) strategy.Strategy) (*Result, error) {
 	t.Helper()
 	o.Search = untilViolation(maxExecutions(dporSearch(), executions))
 	if err := o.Client.Close(); err != nil { // there is to be one daemon only
 		t.Fatal(err)
 	}
-	client, err := ckptd.Spawn(context.Background(), ckptd.Options{MaxBytes: 192 << 20, Backend: backend, Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy")})
+	client, err := ckptd.Spawn(context.Background(), ckptd.Options{MaxBytes: 192 << 20, Backend: backend,
+		Daemon: filepath.Join(tree, "bin/tandem-ckptd"), Proxy: filepath.Join(tree, "bin/tandem-proxy")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +305,8 @@ func ownDaemon(t *testing.T) string {
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task)
 		for child := range strings.FieldsSeq(string(children)) {
-			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.Contains(line, []byte("tandem-ckptd")) {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.Contains(line,
+				[]byte("tandem-ckptd")) {
 				return child
 			}
 		}
@@ -314,7 +329,8 @@ func damageAll(t *testing.T, images string, damage func(content []byte) []byte) 
 				return err
 			}
 			info, err := d.Info()
-			if ofMemory := strings.HasPrefix(d.Name(), "pages-"); err == nil && (ofMemory && info.Size() > 0 || info.Size() > size) {
+			if ofMemory := strings.HasPrefix(d.Name(), "pages-"); err == nil &&
+				(ofMemory && info.Size() > 0 || info.Size() > size) {
 				largest, size = path, info.Size()
 				if ofMemory {
 					return fs.SkipAll
@@ -374,7 +390,8 @@ func TestProxyIsKilled(t *testing.T) {
 			side := newDriver(client, *config.Group, strategy.Always{})
 			defer side.Close()
 			talk := side.NewSession(&PeerCounts{})
-			same := strings.Repeat("0\n", 32) // letters, small or capital at random: hardly ever the same ones again
+			// Letters are small or capital at random: hardly ever the same ones again.
+			same := strings.Repeat("0\n", 32)
 			if err := converse(talk, same, "1\n"); err != nil {
 				t.Fatal(err)
 			}
@@ -382,7 +399,8 @@ func TestProxyIsKilled(t *testing.T) {
 			err = converse(talk, same, "2\n")
 			var differs *iocache.Inconsistency
 			switch {
-			case c.differs && (!errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of the peers were lost (there is no such image (any more): group 1, image g1-")):
+			case c.differs && (!errors.As(err, &differs) || !strings.Contains(err.Error(), "checkpoints of "+
+				"the peers were lost (there is no such image (any more): group 1, image g1-")):
 				t.Errorf("error %v", err)
 			case !c.differs && err != nil:
 				t.Error(err)
@@ -404,7 +422,8 @@ func newDriver(c *ckptd.Client, spec peers.Group, s strategy.Strategy) *driver.D
 // converse is an execution in which a program connects to the peer and sends something.
 func converse(talk *driver.Session, sends ...string) error {
 	talk.Rewind()
-	if _, err := talk.Exchange(model.Input{Kind: model.Connect, Addr: "127.0.0.1:7000", Name: "1"}); err != nil {
+	if _, err := talk.Exchange(model.Input{Kind: model.Connect, Addr: "127.0.0.1:7000",
+		Name: "1"}); err != nil {
 		return err
 	}
 	for _, data := range sends {
@@ -424,7 +443,8 @@ func killProxy(t *testing.T, client *ckptd.Client) {
 		children, _ := os.ReadFile(list)
 		for child := range strings.FieldsSeq(string(children)) {
 			pid, err := strconv.Atoi(child)
-			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil && bytes.Contains(line, []byte("tandem-proxy")) && unix.Kill(pid, unix.SIGKILL) == nil {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); err == nil &&
+				bytes.Contains(line, []byte("tandem-proxy")) && unix.Kill(pid, unix.SIGKILL) == nil {
 				killed++
 			}
 		}
@@ -449,7 +469,8 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Group.Peers[0].Command = append(config.Group.Peers[0].Command, "-history") // each answer repeats all before it
+	// Each answer repeats all before it.
+	config.Group.Peers[0].Command = append(config.Group.Peers[0].Command, "-history")
 	answers := map[bool]model.Answer{}
 	for _, disturbed := range []bool{false, true} {
 		side := newDriver(newClientBy(t, ckptd.BackendMemory), *config.Group, strategy.Never{})
@@ -461,7 +482,8 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 		if disturbed {
 			side.Cache().Limit(1)
 			var full *iocache.LimitError
-			if _, err := talk.Exchange(model.Input{Kind: model.Send, Data: []byte("0\n")}); !errors.As(err, &full) {
+			if _, err := talk.Exchange(model.Input{Kind: model.Send, Data: []byte("0\n")}); !errors.As(err,
+				&full) {
 				t.Fatalf("a cache without room: %v", err)
 			}
 			side.Cache().Limit(1 << 30)
@@ -469,7 +491,8 @@ func TestAnswerThatFoundNoRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if answers[disturbed], err = talk.Exchange(model.Input{Kind: model.Send, Data: []byte("1\n")}); err != nil {
+		if answers[disturbed], err = talk.Exchange(
+			model.Input{Kind: model.Send, Data: []byte("1\n")}); err != nil {
 			t.Fatal(err)
 		}
 	}

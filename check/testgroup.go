@@ -41,7 +41,9 @@ func (g *testGroup) serialAfter(failure error) []string {
 		return nil
 	}
 	progress := readTests(refused.stdout)
-	return slices.DeleteFunc(progress.serialChildren(g.name), func(name string) bool { return slices.Contains(g.done, name) })
+	return slices.DeleteFunc(progress.serialChildren(g.name), func(name string) bool {
+		return slices.Contains(g.done, name)
+	})
 }
 
 // kind tells executions apart that say different things about the tests.
@@ -102,7 +104,9 @@ func (g *testGroup) blame(log *sut.Log) []string {
 func (g *testGroup) enough(explore.Verdict) string {
 	for _, name := range g.tests {
 		_, failed := g.failed[name]
-		if !failed && !slices.ContainsFunc(g.tests, func(t string) bool { return strings.HasPrefix(t, name+"/") }) {
+		if !failed && !slices.ContainsFunc(g.tests, func(t string) bool {
+			return strings.HasPrefix(t, name+"/")
+		}) {
 			return ""
 		}
 	}
@@ -115,7 +119,8 @@ func (g *testGroup) enough(explore.Verdict) string {
 // verdicts says what a finished search has found out, subtests before what they
 // are part of. failure is the error that it ended with, if any: there may be no result then.
 // serial is the worst verdict of the subtests that are done.
-func (g *testGroup) verdicts(result *Result, failure error, serial report.Verdict, elapsed time.Duration) []TestVerdict {
+func (g *testGroup) verdicts(result *Result, failure error, serial report.Verdict,
+	elapsed time.Duration) []TestVerdict {
 	if result == nil {
 		result = &Result{}
 	}
@@ -123,7 +128,9 @@ func (g *testGroup) verdicts(result *Result, failure error, serial report.Verdic
 	if !slices.Contains(names, g.name) {
 		names = append(names, g.name)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return strings.Count(b, "/") - strings.Count(a, "/")
+	})
 	var list []TestVerdict
 	for _, name := range names {
 		below := report.Holds
@@ -230,7 +237,9 @@ func (p *testProgress) parent(subtest string) string {
 
 // below lists the subtests of a test, and theirs.
 func (p *testProgress) below(test string) []string {
-	return slices.DeleteFunc(slices.Clone(p.names), func(name string) bool { return !strings.HasPrefix(name, test+"/") })
+	return slices.DeleteFunc(slices.Clone(p.names), func(name string) bool {
+		return !strings.HasPrefix(name, test+"/")
+	})
 }
 
 func (p *testProgress) serialChildren(test string) []string {

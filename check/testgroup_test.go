@@ -60,7 +60,8 @@ func TestPatternsSelect(t *testing.T) {
 		want := []string{"TestAwkward"}
 		var rest []string
 		for _, other := range all.names {
-			if other == name || strings.HasPrefix(name, other+"/") && other != "TestAwkward" || strings.HasPrefix(other, name+"/") {
+			if other == name || strings.HasPrefix(name, other+"/") && other != "TestAwkward" ||
+				strings.HasPrefix(other, name+"/") {
 				want = append(want, other)
 			}
 			if other != name && !strings.HasPrefix(other, name+"/") {
@@ -70,7 +71,8 @@ func TestPatternsSelect(t *testing.T) {
 		if diff := cmp.Diff(want, runAwkward(t, "-test.run="+exactly(name)).names); diff != "" {
 			t.Errorf("%q is run:\n%s", name, diff)
 		}
-		if diff := cmp.Diff(rest, runAwkward(t, "-test.run=TestAwkward", "-test.skip="+exactly(name)).names); diff != "" {
+		if diff := cmp.Diff(rest,
+			runAwkward(t, "-test.run=TestAwkward", "-test.skip="+exactly(name)).names); diff != "" {
 			t.Errorf("%q is skipped:\n%s", name, diff)
 		}
 	}
@@ -113,16 +115,24 @@ func TestBlamed(t *testing.T) {
 		output string
 		want   []string
 	}{
-		"nothing said":      {"", []string{"TestX"}},
-		"failed":            {"@=== RUN   TestX\n@--- FAIL: TestX (0.00s)\n", []string{"TestX"}},
-		"panic elsewhere":   {"@=== RUN   TestX\n@=== RUN   TestX/a\n", []string{"TestX/a"}},
-		"subtest failed":    {"@=== RUN   TestX\n@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n@--- FAIL: TestX (0.00s)\n", []string{"TestX/a"}},
-		"only that, so far": {"@=== RUN   TestX\n@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n@=== RUN   TestX/b\n", []string{"TestX/a"}},
-		"all passed":        {"@=== RUN   TestX\n@--- PASS: TestX (0.00s)\n", []string{"TestX"}},
-		"one waits its turn": {"@=== RUN   TestX\n@=== RUN   TestX/a\n@=== PAUSE TestX/a\n@=== RUN   TestX/b\n@=== PAUSE TestX/b\n@=== CONT  TestX/b\n",
+		"nothing said":    {"", []string{"TestX"}},
+		"failed":          {"@=== RUN   TestX\n@--- FAIL: TestX (0.00s)\n", []string{"TestX"}},
+		"panic elsewhere": {"@=== RUN   TestX\n@=== RUN   TestX/a\n", []string{"TestX/a"}},
+		"subtest failed": {
+			"@=== RUN   TestX\n@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n@--- FAIL: TestX (0.00s)\n",
+			[]string{"TestX/a"}},
+		"only that, so far": {
+			"@=== RUN   TestX\n@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n@=== RUN   TestX/b\n",
+			[]string{"TestX/a"}},
+		"all passed": {"@=== RUN   TestX\n@--- PASS: TestX (0.00s)\n", []string{"TestX"}},
+		"one waits its turn": {
+			"@=== RUN   TestX\n@=== RUN   TestX/a\n@=== PAUSE TestX/a\n@=== RUN   TestX/b\n@=== PAUSE " +
+				"TestX/b\n@=== CONT  TestX/b\n",
 			[]string{"TestX/b"}},
-		"not at the start of a line": {"@=== RUN   TestX\nwithout end@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n", []string{"TestX/a"}},
-		"output that looks like it":  {"@=== RUN   TestX\n--- FAIL: TestY (0.00s)\n", []string{"TestX"}},
+		"not at the start of a line": {
+			"@=== RUN   TestX\nwithout end@=== RUN   TestX/a\n@--- FAIL: TestX/a (0.00s)\n",
+			[]string{"TestX/a"}},
+		"output that looks like it": {"@=== RUN   TestX\n--- FAIL: TestY (0.00s)\n", []string{"TestX"}},
 	} {
 		p := readTests(output(test.output))
 		if diff := cmp.Diff(test.want, p.blamed("TestX")); diff != "" {
@@ -143,7 +153,8 @@ no line end@--- FAIL: TestX/a (0.00s)
 @=== NAME  
 @FAIL
 `))
-	want := "    x_test.go:1: said\nno line end\n--- FAIL: TestX/a (0.00s)\n    x_test.go:2: more\n--- FAIL: TestX (0.00s)\n"
+	want := "    x_test.go:1: said\nno line end\n--- FAIL: TestX/a (0.00s)\n    x_test.go:2: more\n--- " +
+		"FAIL: TestX (0.00s)\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

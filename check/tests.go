@@ -71,13 +71,15 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 			}
 		}
 		if ctx.Err() != nil && !t.told[name] {
-			if err := tell(TestVerdict{Test: report.Test{Name: name, Verdict: report.Unknown, Reason: "the check was interrupted before"}}); err != nil {
+			if err := tell(TestVerdict{Test: report.Test{Name: name, Verdict: report.Unknown,
+				Reason: "the check was interrupted before"}}); err != nil {
 				return err
 			}
 		}
 	}
 	if !matched {
-		return fmt.Errorf("%s: %w: %d test functions, none matches %q", o.Package, ErrNoMatch, len(names), o.Run)
+		return fmt.Errorf("%s: %w: %d test functions, none matches %q", o.Package, ErrNoMatch,
+			len(names), o.Run)
 	}
 	return nil
 }
@@ -186,7 +188,8 @@ func (t *testRun) flags() []string {
 
 // listTests asks a test binary for the names of its test functions.
 func listTests(o TestOptions) ([]string, error) {
-	w, err := sut.Start(o.Program, sut.Options{Args: []string{"-test.list=.*"}, Env: o.Env, Dir: o.Dir, HangTimeout: o.Patience})
+	w, err := sut.Start(o.Program, sut.Options{Args: []string{"-test.list=.*"}, Env: o.Env, Dir: o.Dir,
+		HangTimeout: o.Patience})
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +199,8 @@ func listTests(o TestOptions) ([]string, error) {
 		return nil, err
 	}
 	if log.Outcome != sut.Completed {
-		return nil, fmt.Errorf("asking %s for its tests: %v\n%s%s%s", o.Package, log.Outcome, log.Message, log.Stdout, log.Stderr)
+		return nil, fmt.Errorf("asking %s for its tests: %v\n%s%s%s", o.Package, log.Outcome, log.Message,
+			log.Stdout, log.Stderr)
 	}
 	return slices.DeleteFunc(strings.Fields(string(log.Stdout)), func(name string) bool {
 		return !strings.HasPrefix(name, "Test")

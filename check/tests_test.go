@@ -20,11 +20,13 @@ func testBinary(t *testing.T) TestOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: ".", Package: "./testdata/tests", Tests: true, Output: filepath.Join(t.TempDir(), "tests")})
+	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: ".", Package: "./testdata/tests",
+		Tests: true, Output: filepath.Join(t.TempDir(), "tests")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return TestOptions{Options: Options{Program: p, Package: "tests", Dir: p.Dir, Depth: 10_000}, NewSearch: dporSearch}
+	return TestOptions{Options: Options{Program: p, Package: "tests", Dir: p.Dir, Depth: 10_000},
+		NewSearch: dporSearch}
 }
 
 // TestTests: every test and subtest has the verdict of its own executions, those
@@ -102,7 +104,8 @@ func TestInterruptTests(t *testing.T) {
 	if err := Tests(ctx, o, func(v TestVerdict) error { got = append(got, v); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) < 2 || got[0].Name != "TestMany" || got[0].Verdict != report.Unknown || got[0].Reason != "it was interrupted" {
+	if len(got) < 2 || got[0].Name != "TestMany" || got[0].Verdict != report.Unknown ||
+		got[0].Reason != "it was interrupted" {
 		t.Fatalf("%+v, want TestMany, unknown since it was interrupted, and the others", got)
 	}
 	names, err := listTests(o)
@@ -110,7 +113,8 @@ func TestInterruptTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range got[1:] {
-		if v.Name != names[i+1] || v.Verdict != report.Unknown || v.Reason != "the check was interrupted before" || v.Executions > 0 {
+		if v.Name != names[i+1] || v.Verdict != report.Unknown ||
+			v.Reason != "the check was interrupted before" || v.Executions > 0 {
 			t.Errorf("%+v, want %s, unknown since it was not begun", v, names[i+1])
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var thingScripts = flag.Int("thing-scripts", 4, "number of random programs that share timers, contexts, files and maps, of each kind")
+var thingScripts = flag.Int("thing-scripts", 4,
+	"number of random programs that share timers, contexts, files and maps, of each kind")
 
 // things are operations of testdata/things, by what they are about.
 var things = map[string]string{
@@ -47,7 +48,8 @@ func TestThings(t *testing.T) {
 					var script []string
 					for range 1 + random.IntN(2) {
 						thing := random.IntN(3) / 2 // mostly the first one
-						script = append(script, fmt.Sprintf("%c%d", operations[random.IntN(len(operations))], thing))
+						script = append(script,
+							fmt.Sprintf("%c%d", operations[random.IntN(len(operations))], thing))
 					}
 					o.Args = append(o.Args, strings.Join(script, " "))
 				}
@@ -58,7 +60,8 @@ func TestThings(t *testing.T) {
 					whole++
 				}
 			}
-			if t.Logf("of %d programs %d have few enough schedules to run all", *thingScripts, whole); whole == 0 {
+			if t.Logf("of %d programs %d have few enough schedules to run all", *thingScripts,
+				whole); whole == 0 {
 				t.Error("nothing was compared that could show an outcome too many")
 			}
 		})
@@ -92,7 +95,8 @@ func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 		}
 	}
 	if diff := cmp.Diff(all, some); diff != "" {
-		t.Errorf("%q, %d early timers: %d executions, %d schedules; the reduced search finds other outcomes (-exist +found):\n%s",
+		t.Errorf("%q, %d early timers: %d executions, %d schedules; the reduced search finds other "+
+			"outcomes (-exist +found):\n%s",
 			o.Args, o.Environment.EarlyTimers, executions, schedules, diff)
 	}
 	return whole
@@ -100,13 +104,16 @@ func sameThings(t *testing.T, p *sut.Program, o sut.Options) (whole bool) {
 
 // sawThings is what the goroutines have seen in each execution, by goroutine: who printed first
 // makes no difference.
-func sawThings(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) (seen map[string]bool, executions int) {
+func sawThings(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) (seen map[string]bool,
+	executions int) {
 	t.Helper()
 	seen = map[string]bool{}
 	if _, err := eachExecution(p, o, s, func(log *sut.Log, x explore.Execution) bool {
 		if x.Outcome != explore.Redundant {
 			lines := strings.Split(strings.TrimSpace(string(log.Stdout)), "\n")
-			slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:min(1, len(a))], b[:min(1, len(b))]) })
+			slices.SortStableFunc(lines, func(a, b string) int {
+				return strings.Compare(a[:min(1, len(a))], b[:min(1, len(b))])
+			})
 			seen[strings.Join(lines, ", ")+" "+x.Outcome.String()] = true
 		}
 		executions++

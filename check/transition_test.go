@@ -37,7 +37,8 @@ func TestPreemptionsAsBounded(t *testing.T) {
 				}
 				bounded, _ := countPreemptions(t, p, text, bounded(explore.DFS, n))
 				if diff := cmp.Diff(within, bounded); diff != "" {
-					t.Errorf("%s: executions with at most %d preemptions (-of all +bounded):\n%s", text, n, diff)
+					t.Errorf("%s: executions with at most %d preemptions (-of all +bounded):\n%s", text, n,
+						diff)
 				}
 			}
 		}
@@ -48,15 +49,17 @@ func TestPreemptionsAsBounded(t *testing.T) {
 }
 
 // countPreemptions counts the executions of a search by their preemptions.
-func countPreemptions(t *testing.T, p *sut.Program, text string, s *explore.Search) (executions map[int]int, ended bool) {
+func countPreemptions(t *testing.T, p *sut.Program, text string, s *explore.Search) (executions map[int]int,
+	ended bool) {
 	t.Helper()
 	executions = map[int]int{}
 	count := 0
-	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s, func(log *sut.Log, _ explore.Execution) bool {
-		executions[shrink.CostOf(translate.Steps(log.Events))[0]]++
-		count++
-		return count <= 1000
-	})
+	ended, err := eachExecution(p, sut.Options{Args: []string{text}}, s,
+		func(log *sut.Log, _ explore.Execution) bool {
+			executions[shrink.CostOf(translate.Steps(log.Events))[0]]++
+			count++
+			return count <= 1000
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func TestDistinctViolations(t *testing.T) {
 		if !ok {
 			continue
 		}
-		result := check(t, Options{Program: p, Args: []string{text}, Search: dfsSearch(), Violations: MaxViolations, Shrink: 50, Depth: 1000})
+		result := check(t, Options{Program: p, Args: []string{text}, Search: dfsSearch(),
+			Violations: MaxViolations, Shrink: 50, Depth: 1000})
 		got := map[string]int{}
 		for _, v := range result.Violations {
 			got[fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places)] = v.Summary.Executions
@@ -73,7 +74,8 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 func TestViolationsAreBounded(t *testing.T) {
 	p := buildExample(t, "gallery")
 	o := Options{Program: p, Args: []string{"ab-ba"}, Search: dporSearch(), Violations: 2}
-	all := check(t, Options{Program: p, Args: []string{"ab-ba"}, Search: dporSearch(), Violations: MaxViolations})
+	all := check(t, Options{Program: p, Args: []string{"ab-ba"}, Search: dporSearch(),
+		Violations: MaxViolations})
 	if n := len(all.Violations); n < 1 || !all.Verdict.Complete {
 		t.Fatalf("%d violations, complete: %v", n, all.Verdict.Complete)
 	}
@@ -102,12 +104,14 @@ func fails(n int) func(explore.Execution) error {
 func TestViolationsSurviveErrors(t *testing.T) {
 	p := buildExample(t, "gallery")
 	for violations := 2; violations <= MaxViolations; violations += 49 {
-		o := Options{Program: p, Args: []string{"ab-ba"}, Search: dfsSearch(), observe: fails(3), Violations: violations, Shrink: 20}
+		o := Options{Program: p, Args: []string{"ab-ba"}, Search: dfsSearch(), observe: fails(3),
+			Violations: violations, Shrink: 20}
 		result, err := Run(t.Context(), o)
 		if !errors.Is(err, errForTest) {
 			t.Fatalf("the error is %v", err)
 		}
-		if result == nil || len(result.Violations) == 0 || result.Verdict.Kind != explore.Violated || result.Recording == nil {
+		if result == nil || len(result.Violations) == 0 || result.Verdict.Kind != explore.Violated ||
+			result.Recording == nil {
 			t.Errorf("the result is %+v", result)
 		}
 	}
@@ -117,7 +121,8 @@ func TestViolationsSurviveErrors(t *testing.T) {
 // gone, it is shown as it was found.
 func TestShrinkingFails(t *testing.T) {
 	p := buildExample(t, "gallery")
-	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: randomSearch(50, 1), Shrink: DefaultShrink})
+	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: randomSearch(50, 1),
+		Shrink: DefaultShrink})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +139,9 @@ func TestShrinkingFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(found, r.violations[0].prefix) || len(result.Recording.Schedule) != len(found) || result.Counterexample.Shrunk != nil {
-		t.Errorf("found %v, shown %v, shrunk: %v", found, r.violations[0].prefix, result.Counterexample.Shrunk)
+	if !slices.Equal(found, r.violations[0].prefix) || len(result.Recording.Schedule) != len(found) ||
+		result.Counterexample.Shrunk != nil {
+		t.Errorf("found %v, shown %v, shrunk: %v", found, r.violations[0].prefix,
+			result.Counterexample.Shrunk)
 	}
 }

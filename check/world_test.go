@@ -40,8 +40,10 @@ var worldTests = []worldTest{
 	{"notify context", nil, []string{"context canceled completed"}},
 	{"arrives", nil, []string{"done completed"}},
 	{"arrives", []syscall.Signal{syscall.SIGINT}, []string{"done completed", "interrupt completed"}},
-	{"arrives", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, []string{"done completed", "interrupt completed", "terminated completed"}},
-	{"arrives late", []syscall.Signal{syscall.SIGTERM}, []string{"after 0 completed", "after 1 completed", "after 2 completed", "never completed"}},
+	{"arrives", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM},
+		[]string{"done completed", "interrupt completed", "terminated completed"}},
+	{"arrives late", []syscall.Signal{syscall.SIGTERM},
+		[]string{"after 0 completed", "after 1 completed", "after 2 completed", "never completed"}},
 	{"none", []syscall.Signal{syscall.SIGTERM}, []string{"done completed"}},
 	{"shutdown", nil, []string{"A completed"}},
 	{"shutdown", []syscall.Signal{syscall.SIGTERM}, []string{"A completed", " panicked"}},
@@ -50,7 +52,8 @@ var worldTests = []worldTest{
 
 // isForked has those that are searched in forked executions too: it takes longer.
 var isForked = map[string]bool{
-	"replace": true, "locked": true, "closed": true, "full": true, "handled": true, "notify": true, "arrives": true, "arrives late": true,
+	"replace": true, "locked": true, "closed": true, "full": true, "handled": true, "notify": true,
+	"arrives": true, "arrives late": true,
 }
 
 // TestWorld compares the outcomes that the reduced search finds with those there
@@ -75,8 +78,10 @@ func TestWorld(t *testing.T) {
 			if isForked[test.scenario] {
 				o := o
 				o.Isolation = sut.Fork
-				if forked, n := outcomesWith(t, p, o, dporSearch()); n != executions || !cmp.Equal(forked, seen) {
-					t.Errorf("%d executions forked, with %v; in place %d, with %v", n, forked, executions, seen)
+				if forked, n := outcomesWith(t, p, o, dporSearch()); n != executions ||
+					!cmp.Equal(forked, seen) {
+					t.Errorf("%d executions forked, with %v; in place %d, with %v", n, forked, executions,
+						seen)
 				}
 			}
 			all, schedules := outcomesWith(t, p, o, maxExecutions(dfsSearch(), 2000))

@@ -15,13 +15,17 @@ import (
 func TestManyOwners(t *testing.T) {
 	h, lock := newLockOwners(), uint64(7)
 	for reader := range 6 {
-		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: lock}, fmt.Sprint("line ", reader))
+		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: lock},
+			fmt.Sprint("line ", reader))
 	}
 	h.take(9, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
 	h.take(2, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
 	h.take(9, &sut.Event{Operation: sut.TryReadLock, Access: model.Read, Subject: lock}, "") // fails
-	got := h.why(10, &sut.Event{Operation: sut.WriteWait, Object: lock}, func(goroutine int) string { return fmt.Sprint("g", goroutine) })
-	const want = "g1 has held it for reading since line 1, g3 has held it for reading since line 3, g4 has held it for reading since line 4, and 1 more"
+	got := h.why(10, &sut.Event{Operation: sut.WriteWait, Object: lock}, func(goroutine int) string {
+		return fmt.Sprint("g", goroutine)
+	})
+	const want = "g1 has held it for reading since line 1, g3 has held it for reading since line 3, g4 has " +
+		"held it for reading since line 4, and 1 more"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -49,7 +53,8 @@ func TestLooksHoldNothing(t *testing.T) {
 	}{
 		{2, sut.Event{Operation: sut.Lock, Object: mutex}, "g1 has held it since held"},
 		{2, sut.Event{Operation: sut.WriteWait, Object: rw}, "g1 has held it for reading since held"},
-		{3, sut.Event{Operation: sut.ReadLock, Object: rw}, "g1 has held it for reading since held, g2 has waited to write since claimed"},
+		{3, sut.Event{Operation: sut.ReadLock, Object: rw},
+			"g1 has held it for reading since held, g2 has waited to write since claimed"},
 	} {
 		if got := h.why(x.waiting, &x.event, name); got != x.want {
 			t.Errorf("%v: %q, want %q", x.event.Operation, got, x.want)
@@ -57,7 +62,8 @@ func TestLooksHoldNothing(t *testing.T) {
 	}
 	h.take(1, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: rw}, "")
 	h.take(2, &sut.Event{Operation: sut.WriteWait, Access: model.Read, Ready: sut.Free, Subject: rw}, "")
-	if got, want := h.why(3, &sut.Event{Operation: sut.ReadLock, Object: rw}, name), "g2 has held it since claimed"; got != want {
+	if got, want := h.why(3, &sut.Event{Operation: sut.ReadLock, Object: rw}, name),
+		"g2 has held it since claimed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -66,13 +72,15 @@ func TestLooksHoldNothing(t *testing.T) {
 // line.
 func TestCalledByGo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
-	text := "package x\n\nfunc f() {\n\tgo t.run() // G1\n\tgo dial(\"tcp/ip\")\n\tgo func(n int) { // G2\n\t\tgo g(n)\n\t}(1)\n" +
+	text := "package x\n\nfunc f() {\n\tgo t.run() // G1\n\tgo dial(\"tcp/ip\")\n\tgo func(n int) { // " +
+		"G2\n\t\tgo g(n)\n\t}(1)\n" +
 		"\tgo a(); go b()\n\tgo c(\n\t\t1,\n\t)\n\tgo h[int](2)\n\tgo s[\"a//b\"].run()\n}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[int]string{
-		3: " 0", 4: "t.run 0", 5: "dial 0", 6: " 6", 7: "g 0", 8: " 6", 9: " 0", 10: "c 0", 11: "c 0", 13: "h[int] 0", 14: `s["a//b"].run 0`,
+		3: " 0", 4: "t.run 0", 5: "dial 0", 6: " 6", 7: "g 0", 8: " 6", 9: " 0", 10: "c 0", 11: "c 0",
+		13: "h[int] 0", 14: `s["a//b"].run 0`,
 	} {
 		callee, literal := calledByGo(sut.Position{File: file, Line: line})
 		if got := fmt.Sprint(callee, " ", literal); got != want {

@@ -13,26 +13,33 @@ import (
 
 func TestTraceback(t *testing.T) {
 	p := &sut.Program{Open: []string{"main", "example.com/x/..."}}
-	const stack = "\n\ngoroutine 7 [running]:\nruntime.throw({0x1, 0x2})\n\t/go/src/runtime/panic.go:10 +0x1d\n" +
-		"sync.(*Mutex).Unlock(...)\n\t/go/src/sync/mutex.go:65\nexample.com/x/y.(*T).f(0xc000)\n\t/home/a b/x/y/t.go:12 +0x3\n" +
-		"main.main()\n\t/home/x/main.go:3\n\ngoroutine 1 [chan receive]:\nmain.other()\n\t/home/x/main.go:99\n"
+	const stack = "\n\ngoroutine 7 [running]:\nruntime.throw({0x1, 0x2})\n\t/go/src/runtime/panic.go:10 " +
+		"+0x1d\n" +
+		"sync.(*Mutex).Unlock(...)\n\t/go/src/sync/mutex.go:65\nexample.com/x/y.(*T).f(0xc000)\n\t/home/a " +
+		"b/x/y/t.go:12 +0x3\n" +
+		"main.main()\n\t/home/x/main.go:3\n\ngoroutine 1 [chan " +
+		"receive]:\nmain.other()\n\t/home/x/main.go:99\n"
 	for text, want := range map[string]string{
 		"panic: out" + stack: "panic: out",
-		"printed before\npanic: first [recovered]\n\tpanic: second\n[signal SIGSEGV: x addr=0x18]" + stack: "panic: first [recovered]\n\tpanic: second",
+		"printed before\npanic: first [recovered]\n\tpanic: second\n[signal SIGSEGV: x addr=0x18]" +
+			stack: "panic: first [recovered]\n\tpanic: second",
 		"fatal error: all asleep" + stack: "fatal error: all asleep",
-		"panic: handled\n\ngoroutine 7 [running]:\nmain.handle()\n\t/x.go:1\n\npanic: not handled" + stack: "panic: not handled",
-		"recovered panic: a\nworker B recovered panic: b\npanic: the real one" + stack:                     "panic: the real one",
-		"an unfinished linepanic: out" + stack:                                                             "panic: out",
-		"panic: cut off":                                                                                   "panic: cut off",
-		"panic: cut off\n\ngoroutine 1":                                                                    "panic: cut off",
-		"":                                                                                                 "",
+		"panic: handled\n\ngoroutine 7 [running]:\nmain.handle()\n\t/x.go:1\n\npanic: not handled" +
+			stack: "panic: not handled",
+		"recovered panic: a\nworker B recovered panic: b\npanic: the real one" + stack: "panic: the real one",
+		"an unfinished linepanic: out" + stack:                                         "panic: out",
+		"panic: cut off":                                                               "panic: cut off",
+		"panic: cut off\n\ngoroutine 1":                                                "panic: cut off",
+		"":                                                                             "",
 	} {
 		message, places := tracebackOf(p, text)
 		if message != want {
 			t.Errorf("%q: message %q, want %q", text, message, want)
 		}
 		isCut := len(text) < len(stack)
-		at := slices.IndexFunc(places, func(at place) bool { return at.Line == 12 && at.File == "/home/a b/x/y/t.go" })
+		at := slices.IndexFunc(places, func(at place) bool {
+			return at.Line == 12 && at.File == "/home/a b/x/y/t.go"
+		})
 		if isCut != (at < 0) {
 			t.Errorf("%q: places %v", text, places)
 		}
@@ -42,7 +49,8 @@ func TestTraceback(t *testing.T) {
 // TestSummary: of panics the last one is named, and what a program prints is none.
 func TestSummary(t *testing.T) {
 	for outcome, want := range map[sut.Outcome]string{sut.Panicked: "third", sut.Exited: "told"} {
-		s := Signature{outcome: outcome, message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
+		s := Signature{outcome: outcome,
+			message: "panic: first [recovered]\n\tpanic: second\n\tpanic: third\ntold"}
 		if got := s.Summary().Message; got != want {
 			t.Errorf("%v: %q, want %q", outcome, got, want)
 		}
@@ -69,7 +77,8 @@ func TestFailures(t *testing.T) {
 		{sut.Log{Outcome: sut.Exited, Message: "killed", Stderr: []byte("why\n")},
 			report.Failure{Kind: model.Exited, Message: "ended by signal killed", Printed: "why"}},
 		{sut.Log{Outcome: sut.AssertionFailed, Message: "seen 1", Stderr: []byte(printed)},
-			report.Failure{Kind: model.AssertionFailed, Message: "assertion failed: seen 1", Printed: trimmed}},
+			report.Failure{Kind: model.AssertionFailed, Message: "assertion failed: seen 1",
+				Printed: trimmed}},
 	} {
 		n := narrator{program: &sut.Program{}, log: &c.log}
 		if diff := cmp.Diff(c.want, n.failure()); diff != "" {
@@ -80,7 +89,8 @@ func TestFailures(t *testing.T) {
 
 // TestRounds: a round is the shortest sequence of operations that is repeated at the end.
 func TestRounds(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a": "a", "aa": "a", "xab": "b", "xabab": "ab", "abcabc": "abc", "cabab": "ab", "aabaab": "aab"} {
+	for text, want := range map[string]string{"": "", "a": "a", "aa": "a", "xab": "b", "xabab": "ab",
+		"abcabc": "abc", "cabab": "ab", "aabaab": "aab"} {
 		var operations []sut.Event
 		for _, r := range text {
 			operations = append(operations, sut.Event{Kind: sut.Accessed, PC: uint64(r)})

@@ -22,7 +22,7 @@ import (
 //	deadlock           where all goroutines are that are left, and at which operations
 //	livelock           the operations of the loops in which goroutines go round
 //	goroutine leak     where those are that are left
-//	exit               where tests say that they failed; else none, and the message is what was printed
+//	exit               where tests say that they failed; else none, and the message is the output
 type Signature struct {
 	outcome sut.Outcome
 	message string

@@ -31,7 +31,8 @@ type AnswerFile struct {
 // returned. Masks are the rules of the check; answers that others have let differ may contradict
 // each other. A record at the end that is not whole is cut off. Failed is told once if answers
 // cannot be kept any more.
-func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(description string) error, failed func(error)) (*AnswerFile, error) {
+func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(description string) error,
+	failed func(error)) (*AnswerFile, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
@@ -96,7 +97,8 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 	}
 	switch {
 	case restored != nil:
-		return fmt.Errorf("it is damaged, or was kept with other masks: %w: put back a copy, or name another file", restored)
+		return fmt.Errorf("it is damaged, or was kept with other masks: %w: put back a copy, or name "+
+			"another file", restored)
 	case wrong != nil:
 		return fmt.Errorf("%w: put back a copy, or name another file", err)
 	}
@@ -111,7 +113,8 @@ func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 		return err
 	}
 	if len(tail) > maxTail || iocache.HasRecord(tail) {
-		return fmt.Errorf("it is damaged: %w; what follows there would be lost: put back a copy, or name another file", wrong)
+		return fmt.Errorf("it is damaged: %w; what follows there would be lost: put back a copy, or name "+
+			"another file", wrong)
 	}
 	return k.file.Truncate(k.end)
 }

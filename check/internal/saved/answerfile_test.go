@@ -36,7 +36,9 @@ func isThese(description string) error {
 func TestAnswerFileOfAnotherRun(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	var said []string
-	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) { said = append(said, err.Error()) })
+	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) {
+		said = append(said, err.Error())
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,8 @@ func TestAnswerFileOfAnotherRun(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "the run that goes on has other answers than it") || !bytes.Equal(read(t, path), whole) {
+	if len(said) != 1 || !strings.Contains(said[0], "the run that goes on has other answers than it") ||
+		!bytes.Equal(read(t, path), whole) {
 		t.Errorf("%q, %d bytes of %d", said, len(read(t, path)), len(whole))
 	}
 }
@@ -105,7 +108,8 @@ func TestDamagedAnswerFile(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1 << (at % 8)
 		write(t, path, damaged)
-		if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+			!strings.Contains(err.Error(), path) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		if left := read(t, path); !bytes.Equal(left, damaged) {
@@ -118,12 +122,15 @@ func TestDamagedAnswerFile(t *testing.T) {
 func TestAnswerFileIsOfOneCheck(t *testing.T) {
 	path, _, _ := keptFile(t)
 	k := openKept(t, path)
-	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "another check uses it") {
+	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+		!strings.Contains(err.Error(), "another check uses it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	k.Close()
 	others := errors.New("these are others")
-	if _, err := OpenAnswerFile(path, "those peers", nil, func(string) error { return others }, nil); !errors.Is(err, others) {
+	if _, err := OpenAnswerFile(path, "those peers", nil, func(string) error {
+		return others
+	}, nil); !errors.Is(err, others) {
 		t.Errorf("opened for other peers: %v", err)
 	}
 	if _, err := OpenAnswerFile(t.TempDir(), "these peers", nil, isThese, nil); err == nil {
@@ -174,7 +181,8 @@ func TestKeptUnderMasks(t *testing.T) {
 		reactions := []model.Reaction{{}}
 		for _, said := range execution {
 			inputs = append(inputs, model.Input{Kind: model.Send, Data: []byte(said.request)})
-			reactions = append(reactions, model.Reaction{Deliveries: []model.Delivery{{Data: []byte(said.answer)}}})
+			reactions = append(reactions,
+				model.Reaction{Deliveries: []model.Delivery{{Data: []byte(said.answer)}}})
 		}
 		for i, in := range inputs {
 			_, rest, hit, err := x.Lookup(in)
@@ -203,7 +211,8 @@ func TestKeptUnderMasks(t *testing.T) {
 		t.Errorf("read back, the cache has %d places, and had %d", got, want)
 	}
 	again.Close()
-	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil || !strings.Contains(err.Error(), "other masks") {
+	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+		!strings.Contains(err.Error(), "other masks") {
 		t.Errorf("without the rules: %v", err)
 	}
 }

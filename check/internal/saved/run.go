@@ -74,7 +74,8 @@ func Open(dir string) (*Run, error) {
 	if err := r.load(); err != nil {
 		r.Close()
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("nothing was saved of it yet, or it has ended: check the program again (%w)", err)
+			err = fmt.Errorf("nothing was saved of it yet, or it has ended: check the program again (%w)",
+				err)
 		}
 		return nil, fmt.Errorf("opening the saved run %s: %w", dir, err)
 	}
@@ -181,7 +182,8 @@ func (r *Run) load() error {
 		if previousError != nil {
 			return errors.Join(err, previousError)
 		}
-		if err := os.Rename(filepath.Join(r.path, previousFile), filepath.Join(r.path, stateFile)); err != nil {
+		if err := os.Rename(filepath.Join(r.path, previousFile),
+			filepath.Join(r.path, stateFile)); err != nil {
 			return err
 		}
 	}
@@ -366,7 +368,8 @@ func (root Runs) New(name string) (*Run, error) {
 	}
 	name = strings.TrimLeft(strings.Map(letters, name), ".-")
 	id := time.Now().UTC().Format("20060102-150405")
-	r, err := New(filepath.Join(string(root), fmt.Sprintf("%s-%s-%d", name[:min(len(name), 100)], id, os.Getpid())))
+	name = fmt.Sprintf("%s-%s-%d", name[:min(len(name), 100)], id, os.Getpid())
+	r, err := New(filepath.Join(string(root), name))
 	if err == nil {
 		r.root = string(root)
 	}

@@ -20,9 +20,11 @@ import (
 // someState is a state whose fields all have a value, with a number to tell it apart.
 func someState(n int) *State {
 	return &State{
-		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{PeerCounts: PeerCounts{Hits: n}, Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
-		Violations: []Violation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}}, Hits: []bool{true, false}, Tests: []string{"TestA"}}},
-		Search:     []byte("state\nof the search\x00"),
+		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{PeerCounts: PeerCounts{Hits: n},
+			Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
+		Violations: []Violation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}},
+			Hits: []bool{true, false}, Tests: []string{"TestA"}}},
+		Search: []byte("state\nof the search\x00"),
 	}
 }
 
@@ -81,11 +83,13 @@ func TestSavedRun(t *testing.T) {
 	defer r.Close()
 	want := someState(2)
 	want.CacheBytes = int64(len(answers(true, connected, asked)))
-	if diff := cmp.Diff(want, r.state, cmp.AllowUnexported(State{})); diff != "" || string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
+	if diff := cmp.Diff(want, r.state, cmp.AllowUnexported(State{})); diff != "" ||
+		string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
 		t.Errorf("asked %s, elapsed %v, state (-saved +opened):\n%s", r.Asked(), r.Elapsed(), diff)
 	}
 	known := recalled(t, r)
-	if _, served, _, hit, _ := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit || string(served.Deliveries[0].Data) != "A" {
+	if _, served, _, hit, _ := known.Lookup(cursorAfter(t, known, connected), asked.Input); !hit ||
+		string(served.Deliveries[0].Data) != "A" {
 		t.Errorf("the cache answers %v, hit %v", served, hit)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
@@ -168,7 +172,8 @@ func TestDamagedCache(t *testing.T) {
 		write(t, cache, test.damage(read(t, cache)))
 		r, err := Open(dir)
 		switch {
-		case err != nil && test.state == 0 && strings.Contains(err.Error(), "cache, on which state rests: the file of the I/O cache, at byte "):
+		case err != nil && test.state == 0 && strings.Contains(err.Error(),
+			"cache, on which state rests: the file of the I/O cache, at byte "):
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
 		case r.state.Executions != test.state:
@@ -211,7 +216,8 @@ func TestNoRoom(t *testing.T) {
 	}
 	more := asked
 	more.At = 2
-	if err := r.Save(someState(3), answers(false, more)); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+	if err := r.Save(someState(3), answers(false, more)); err == nil ||
+		!strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("saved on a full disk: %v", err)
 	}
 	r.Close()
@@ -232,7 +238,9 @@ func TestNoRoom(t *testing.T) {
 // TestInterruptedSave: wherever the replacing of a state is interrupted, one is there.
 func TestInterruptedSave(t *testing.T) {
 	for name, interrupt := range map[string]func(dir string) error{
-		"before the new state is whole": func(dir string) error { return os.WriteFile(filepath.Join(dir, newFile), []byte("tandem"), 0o600) },
+		"before the new state is whole": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, newFile), []byte("tandem"), 0o600)
+		},
 		"before the new state is in place": func(dir string) error {
 			return os.Rename(filepath.Join(dir, stateFile), filepath.Join(dir, previousFile))
 		},
@@ -255,7 +263,8 @@ func TestInterruptedSave(t *testing.T) {
 // TestRuns: of the runs without a place of their own the newest are kept, and those in use.
 func TestRuns(t *testing.T) {
 	root := Runs(filepath.Join(t.TempDir(), "runs"))
-	if _, err := root.Open("nosuch"); err == nil || !strings.Contains(err.Error(), "there is no saved run nosuch in "+string(root)+", nor any other") {
+	if _, err := root.Open("nosuch"); err == nil ||
+		!strings.Contains(err.Error(), "there is no saved run nosuch in "+string(root)+", nor any other") {
 		t.Errorf("opened what is not there: %v", err)
 	}
 	used, err := root.New("./used program\n")
@@ -313,9 +322,10 @@ func TestStateErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, data := range map[string][]byte{
-		"this is no saved run":                                       []byte("#!/bin/sh\n"),
-		"it is of version 99, and this program reads version 2":      append([]byte(stateTitle+"99\n"), good...),
-		"it is cut off":                                              []byte(stateTitle + "2\n{}\n"),
+		"this is no saved run": []byte("#!/bin/sh\n"),
+		"it is of version 99, and this program reads version 2": append([]byte(stateTitle+"99\n"),
+			good...),
+		"it is cut off": []byte(stateTitle + "2\n{}\n"),
 		"it is cut off or damaged: its checksum is wrong":            append(bytes.Clone(good), 0),
 		"it cannot be read: json: unknown field \"Unknown\"":         sealed(`{"Unknown":1}`),
 		"it cannot be read: unexpected EOF":                          sealed(`{`),

@@ -27,8 +27,9 @@ type State struct {
 	Violations     []Violation `json:"violations,omitempty"`
 	Reads          []shim.Read `json:"reads,omitempty"` // of the time and of random numbers, by the peers
 	Uninstrumented []string    `json:"blind,omitempty"` // their processes of which that is not known
-	CacheBytes     int64       `json:"cache_bytes"`     // of the file of the I/O cache; what follows there was not saved
-	Search         []byte      `json:"-"`               // of explore.Search.Save
+	// CacheBytes is the length of the file of the I/O cache. What follows there was not saved.
+	CacheBytes int64  `json:"cache_bytes"`
+	Search     []byte `json:"-"` // of explore.Search.Save
 }
 
 // Violation is a violation that was kept: running its schedule again gives the rest.
@@ -54,7 +55,8 @@ func (s *State) encode() ([]byte, error) {
 	data := fmt.Appendf(nil, "%s%d\n%s\n", stateTitle, stateVersion, fields)
 	data = append(data, s.Search...)
 	if len(data) > maxState-sha256.Size {
-		return nil, fmt.Errorf("the state of the search has %d bytes, and at most %d can be saved", len(data), maxState)
+		return nil, fmt.Errorf("the state of the search has %d bytes, and at most %d can be saved",
+			len(data), maxState)
 	}
 	return seal(data), nil
 }
@@ -73,7 +75,8 @@ func decodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("this is no saved run")
 	}
 	if version, err := strconv.Atoi(number); err != nil || version != stateVersion {
-		return nil, fmt.Errorf("it is of version %.20s, and this program reads version %d", number, stateVersion)
+		return nil, fmt.Errorf("it is of version %.20s, and this program reads version %d", number,
+			stateVersion)
 	}
 	if len(rest) < sha256.Size {
 		return nil, fmt.Errorf("it is cut off")
