@@ -39,9 +39,7 @@ func cases(all, part int) int {
 var tree string
 
 func TestMain(m *testing.M) {
-	if flag.Parse(); *subtests { // a process of TestPatternsSelect needs nothing of what follows
-		os.Exit(m.Run())
-	}
+	flag.Parse()
 	awake.Keep()
 	var err error
 	tree, err = makeTree()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/gotest"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -390,7 +391,7 @@ func (n *narrator) failure() report.Failure {
 // printed is what the program has written to standard error, after what its tests say.
 func (n *narrator) printed() string {
 	if n.program.Tests {
-		return TestText(n.log.Stdout) + string(n.log.Stderr)
+		return gotest.Text(n.log.Stdout) + string(n.log.Stderr)
 	}
 	return string(n.log.Stderr)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/gotest"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -209,7 +210,7 @@ func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 	if !p.Tests {
 		return log.Message + "\n" + string(log.Stderr), nil
 	}
-	for _, match := range failures.FindAllStringSubmatch(TestText(log.Stdout), -1) {
+	for _, match := range failures.FindAllStringSubmatch(gotest.Text(log.Stdout), -1) {
 		at := sut.Position{File: match[1]}
 		if _, err := fmt.Sscan(match[2], &at.Line); err == nil {
 			places = append(places, place{"", at})
@@ -234,30 +235,4 @@ func (s Signature) Summary() report.Violation {
 		message = strings.TrimPrefix(message, prefix)
 	}
 	return report.Violation{Outcome: s.outcome.String(), Message: message, Places: s.places}
-}
-
-// TestMarker precedes what package testing itself says, in the output that is
-// meant for test2json.
-const TestMarker = "\x16"
-
-// TestText is the output of a test binary for people: without the lines that
-// say how far the tests are, and with their results.
-func TestText(stdout []byte) string {
-	var b strings.Builder
-	for i, part := range strings.Split(string(stdout), TestMarker) {
-		if i > 0 && strings.HasPrefix(part, "=== ") {
-			_, part, _ = strings.Cut(part, "\n")
-		} else if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
-			b.WriteByte('\n')
-		}
-		b.WriteString(part)
-	}
-	text := b.String()
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	for _, end := range []string{"FAIL\n", "PASS\n"} {
-		text = strings.TrimSuffix(text, end)
-	}
-	return text
 }

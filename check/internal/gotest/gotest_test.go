@@ -1,4 +1,4 @@
-package check
+package gotest
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/tandem-mc/tandem/check/internal/narrate"
 )
 
 func TestSplitPattern(t *testing.T) {
@@ -78,36 +76,37 @@ func TestPatternsSelect(t *testing.T) {
 	}
 }
 
-func runAwkward(t *testing.T, args ...string) testProgress {
+func runAwkward(t *testing.T, args ...string) progress {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append(args, "-subtests", "-test.v=test2json")...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
-	return readTests(out)
+	return readProgress(out)
 }
 
 func TestPatternsBelow(t *testing.T) {
-	alternatives := splitPattern("B/x|TestB/y/z|A")
-	patterns, ok := patternsBelow(alternatives, "TestB")
+	pattern := Pattern(splitPattern("B/x|TestB/y/z|A"))
+	patterns, ok := pattern.below("TestB")
 	if diff := cmp.Diff([]string{"^TestB$/x", "^TestB$/y/z"}, patterns); diff != "" || !ok {
 		t.Error(diff)
 	}
-	if _, ok := patternsBelow(alternatives, "TestC"); ok {
+	if _, ok := pattern.below("TestC"); ok {
 		t.Error("TestC is selected")
 	}
-	if diff := cmp.Diff([]string{"^TestB$/^y$/z"}, below(patterns, "TestB/y")); diff != "" {
+	if diff := cmp.Diff([]string{"^TestB$/^y$/z"}, narrow(patterns, "TestB/y")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"^TestB$/^xy$", "^TestB$/^xy$/z"}, below(patterns, "TestB/xy")); diff != "" {
+	if diff := cmp.Diff([]string{"^TestB$/^xy$", "^TestB$/^xy$/z"},
+		narrow(patterns, "TestB/xy")); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // output is what a test binary prints, with @ for the marker.
 func output(text string) []byte {
-	return bytes.ReplaceAll([]byte(strings.TrimPrefix(text, "\n")), []byte("@"), []byte(narrate.TestMarker))
+	return bytes.ReplaceAll([]byte(strings.TrimPrefix(text, "\n")), []byte("@"), []byte(marker))
 }
 
 func TestBlamed(t *testing.T) {
@@ -134,7 +133,7 @@ func TestBlamed(t *testing.T) {
 			[]string{"TestX/a"}},
 		"output that looks like it": {"@=== RUN   TestX\n--- FAIL: TestY (0.00s)\n", []string{"TestX"}},
 	} {
-		p := readTests(output(test.output))
+		p := readProgress(output(test.output))
 		if diff := cmp.Diff(test.want, p.blamed("TestX")); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -142,7 +141,7 @@ func TestBlamed(t *testing.T) {
 }
 
 func TestTestText(t *testing.T) {
-	got := narrate.TestText(output(`
+	got := Text(output(`
 @=== RUN   TestX
 @=== RUN   TestX/a
     x_test.go:1: said

@@ -1,9 +1,27 @@
-package check
+package gotest
 
 import (
 	"regexp"
 	"strings"
 )
+
+// Pattern is a pattern of go test -run: alternatives, and each of them in elements for the levels
+// of subtests.
+type Pattern [][]string
+
+// ParsePattern takes a pattern apart. Its error is that of an element that is no regular
+// expression.
+func ParsePattern(text string) (Pattern, error) {
+	alternatives := splitPattern(text)
+	for _, elements := range alternatives {
+		for _, element := range elements {
+			if _, err := regexp.Compile(element); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return alternatives, nil
+}
 
 // splitPattern takes a pattern of go test -run apart: into alternatives, and each
 // of them into the elements for the levels of subtests. As in package testing,
@@ -35,10 +53,10 @@ func splitPattern(pattern string) [][]string {
 	return alternatives
 }
 
-// patternsBelow turns the alternatives that a test matches into patterns for
+// below turns the alternatives that a test matches into patterns for
 // exactly this test and those of its subtests that they select.
-func patternsBelow(alternatives [][]string, test string) (patterns []string, ok bool) {
-	for _, elements := range alternatives {
+func (p Pattern) below(test string) (patterns []string, ok bool) {
+	for _, elements := range p {
 		matches, err := regexp.MatchString(elements[0], test)
 		if err == nil && matches {
 			patterns = append(patterns, strings.Join(append([]string{exactly(test)}, elements[1:]...), "/"))
@@ -47,8 +65,8 @@ func patternsBelow(alternatives [][]string, test string) (patterns []string, ok 
 	return patterns, len(patterns) > 0
 }
 
-// below narrows patterns that select a subtest to those for it and what is below.
-func below(patterns []string, subtest string) []string {
+// narrow narrows patterns that select a subtest to those for it and what is below.
+func narrow(patterns []string, subtest string) []string {
 	names := strings.Split(subtest, "/")
 	var narrowed []string
 	for _, pattern := range patterns {

@@ -1,0 +1,208 @@
+package gotest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// Found is what a search has found out about a group.
+type Found struct {
+	Verdict    explore.Verdict
+	CutOff     string // which limits cut executions off, a line each
+	Violations []Violation
+	// Refused is what an execution has printed that did what cannot be checked; nil if none did.
+	Refused []byte
+	// Interrupted: the search has ended with an error because the check is to end.
+	Interrupted bool
+}
+
+// Violation is an execution in which tests failed.
+type Violation struct {
+	Counterexample *report.Counterexample
+	Recording      *report.Recording
+}
+
+// Verdict is what was found out about a test function or a subtest.
+type Verdict struct {
+	report.Test
+	Recording *report.Recording // of a violation
+}
+
+// Group is a test and those of its subtests that are explored together with it: all but those
+// that have been checked. Its methods are not for concurrent use, but Kind and Blame are.
+type Group struct {
+	name   string
+	done   []string        // subtests that have been checked
+	tests  []string        // in the order in which they first started
+	serial []string        // children of name that are to be checked by themselves
+	skips  map[string]bool // tests that have ended by skipping themselves
+	failed map[string]int  // the violation that a test has, by its place in Found.Violations
+	kept   int             // violations so far
+}
+
+// errSerialSubtests ends a search at its first execution: the serial subtests
+// that it has shown are to be searched by themselves.
+var errSerialSubtests = errors.New("there are subtests to be checked first")
+
+// flags select the tests of the group among those that patterns select.
+func (g *Group) flags(patterns []string) []string {
+	flags := []string{"-test.run=" + strings.Join(patterns, "|")}
+	if len(g.done) > 0 {
+		flags = append(flags, "-test.skip="+exactly(g.done...))
+	}
+	return flags
+}
+
+// Reset makes the group as it was before it was searched.
+func (g *Group) Reset() { *g = Group{name: g.name, done: g.done} }
+
+// serialAfter lists the serial subtests to be searched by themselves first, after a search that
+// has ended with this error. An execution that did what cannot be checked shows some, too: it may
+// be one of them that did it.
+func (g *Group) serialAfter(found Found, failure error) []string {
+	switch {
+	case errors.Is(failure, errSerialSubtests):
+		return g.serial
+	case found.Refused == nil:
+		return nil
+	}
+	p := readProgress(found.Refused)
+	return slices.DeleteFunc(p.serialChildren(g.name), func(name string) bool {
+		return slices.Contains(g.done, name)
+	})
+}
+
+// Kind tells executions apart that say different things about the tests; "" for those that say
+// nothing. stdout is what the test binary has printed.
+func (g *Group) Kind(stdout []byte, outcome explore.Outcome) string {
+	if outcome == explore.Redundant {
+		return ""
+	}
+	p := readProgress(stdout)
+	kind := fmt.Sprint(outcome.Violation())
+	for _, name := range p.names {
+		kind += fmt.Sprintf(" %q %d %v", name, p.state[name], p.parallel[name])
+	}
+	return kind
+}
+
+// Judge looks at what an execution says about the tests. It returns new ones among those that the
+// violation is one of. An error ends the search.
+func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err error) {
+	p := readProgress(stdout)
+	if g.tests == nil {
+		g.skips, g.failed = map[string]bool{}, map[string]int{}
+		g.serial = p.serialChildren(g.name)
+		if len(g.serial) > 0 && len(p.below(g.name))+len(g.done) > 1 {
+			return nil, errSerialSubtests
+		}
+	}
+	for _, name := range p.names {
+		if name != g.name && !strings.HasPrefix(name, g.name+"/") {
+			continue // what this one is a part of
+		}
+		if !slices.Contains(g.tests, name) {
+			g.tests = append(g.tests, name)
+		}
+		g.skips[name] = g.skips[name] || p.state[name] == skipped
+	}
+	if !isViolation {
+		return nil, nil
+	}
+	for _, name := range p.blamed(g.name) {
+		if _, known := g.failed[name]; !known {
+			g.failed[name] = g.kept
+			tests = append(tests, name)
+		}
+	}
+	if len(tests) > 0 {
+		g.kept++
+	}
+	return tests, nil
+}
+
+// Blame lists the tests that a violation is one of, whose execution has printed this.
+func (g *Group) Blame(stdout []byte) []string {
+	p := readProgress(stdout)
+	return p.blamed(g.name)
+}
+
+// Enough says why to stop when nothing more can be found out about any test; else it is empty.
+func (g *Group) Enough(explore.Verdict) string {
+	for _, name := range g.tests {
+		_, failed := g.failed[name]
+		if !failed && !slices.ContainsFunc(g.tests, func(t string) bool {
+			return strings.HasPrefix(t, name+"/")
+		}) {
+			return ""
+		}
+	}
+	if len(g.tests) == 0 && len(g.failed) == 0 {
+		return ""
+	}
+	return "the search stopped at the first violation"
+}
+
+// verdicts says what a finished search has found out, subtests before what they
+// are part of. failure is the error that it ended with, if any: there may be no result then.
+// serial is the worst verdict of the subtests that are done.
+func (g *Group) verdicts(found Found, failure error, serial report.Verdict,
+	elapsed time.Duration) []Verdict {
+	names := slices.Clone(g.tests)
+	if !slices.Contains(names, g.name) {
+		names = append(names, g.name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return strings.Count(b, "/") - strings.Count(a, "/")
+	})
+	var list []Verdict
+	for _, name := range names {
+		below := report.Holds
+		if name == g.name {
+			below = serial
+		}
+		for _, v := range list {
+			if strings.HasPrefix(v.Name, name+"/") {
+				below = worse(below, v.Verdict)
+			}
+		}
+		v := g.verdict(name, found, failure, below)
+		v.Executions, v.Elapsed = found.Verdict.Executions, elapsed
+		list = append(list, v)
+	}
+	return list
+}
+
+// verdict says what is known of one test. below is the worst verdict of its subtests.
+func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
+	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
+	own, failed := g.failed[name]
+	switch {
+	case failed && own < len(found.Violations):
+		violation := found.Violations[own]
+		v.Verdict, v.Reason = report.Violated, found.Verdict.Reason
+		v.Counterexample, v.Recording = violation.Counterexample, violation.Recording
+	case below == report.Violated:
+		v.Verdict, v.Reason = report.Violated, "a subtest is violated"
+	case failure != nil:
+		v.Verdict, v.Reason = report.Errored, failure.Error()
+	case below == report.Errored:
+		v.Verdict, v.Reason = report.Errored, "a subtest could not be checked"
+	case !found.Verdict.Complete:
+		v.Verdict, v.Reason = report.Unknown, found.Verdict.Reason
+		if first, _, _ := strings.Cut(found.CutOff, "\n"); first != "" {
+			v.Reason += ": " + first
+		}
+	case below == report.Unknown:
+		v.Verdict, v.Reason = report.Unknown, "what a subtest does is unknown"
+	default:
+		v.Verdict, v.Reason = report.Holds, found.Verdict.Covered()
+	}
+	return v
+}

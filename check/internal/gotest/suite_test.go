@@ -1,0 +1,130 @@
+package gotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// TestSuite: serial subtests are searched before their parent, each by itself, and what a group
+// shows is told of each of its tests.
+func TestSuite(t *testing.T) {
+	executions := map[string]string{
+		"^TestA$": "@=== RUN   TestA\n@=== RUN   TestA/x\n@--- PASS: TestA/x (0.00s)\n" +
+			"@=== RUN   TestA/y\n@--- FAIL: TestA/y (0.00s)\n@--- FAIL: TestA (0.00s)\n",
+		"^TestA$/^x$": "@=== RUN   TestA\n@=== RUN   TestA/x\n@--- SKIP: TestA/x (0.00s)\n" +
+			"@--- PASS: TestA (0.00s)\n",
+		"^TestA$/^y$": "@=== RUN   TestA\n@=== RUN   TestA/y\n@--- FAIL: TestA/y (0.00s)\n" +
+			"@--- FAIL: TestA (0.00s)\n",
+		"^TestA$ but ^TestA$/^x$|^TestA$/^y$": "@=== RUN   TestA\n@--- PASS: TestA (0.00s)\n",
+		"^TestB$":                             "@=== RUN   TestB\n@--- PASS: TestB (0.00s)\n",
+	}
+	var searched, told []string
+	s := &Suite{
+		Search: func(_ context.Context, g *Group, flags []string) (Found, error) {
+			name := strings.TrimPrefix(strings.Join(flags, " but "), "-test.run=")
+			name = strings.Replace(name, "-test.skip=", "", 1)
+			searched = append(searched, name)
+			if name == "^TestC$" {
+				return Found{}, errors.New("it sends a signal")
+			}
+			stdout := output(executions[name])
+			isViolation := strings.Contains(executions[name], "FAIL")
+			failed, err := g.Judge(stdout, isViolation)
+			found := Found{Verdict: explore.Verdict{Executions: 1, Complete: !isViolation}}
+			for range min(len(failed), 1) {
+				found.Violations = append(found.Violations, Violation{&report.Counterexample{}, nil})
+			}
+			return found, err
+		},
+		Tell: func(v Verdict) error {
+			text := fmt.Sprintf("%s %s", v.Name, v.Verdict)
+			if v.Skipped {
+				text += ", skipped"
+			}
+			if v.Counterexample != nil {
+				text += ", shown"
+			}
+			told = append(told, text)
+			return nil
+		},
+	}
+	functions := []string{"TestA", "TestB", "TestC", "TestOther"}
+	matched, err := s.Check(t.Context(), functions, mustParse(t, "[ABC]$"))
+	if err != nil || !matched {
+		t.Errorf("matched %v, %v", matched, err)
+	}
+	want := []string{"^TestA$", "^TestA$/^x$", "^TestA$/^y$", "^TestA$ but ^TestA$/^x$|^TestA$/^y$",
+		"^TestB$", "^TestC$"}
+	if diff := cmp.Diff(want, searched); diff != "" {
+		t.Errorf("searched (-want +got):\n%s", diff)
+	}
+	want = []string{"TestA/x holds, skipped", "TestA/y violated, shown", "TestA violated",
+		"TestB holds", "TestC error"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestSuiteEnds: after an interrupt every test that matches is unknown, an error of Tell ends it
+// all, and the subtests that a refused execution has shown are searched by themselves.
+func TestSuiteEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var searched, told []string
+	s := &Suite{
+		Search: func(_ context.Context, g *Group, flags []string) (Found, error) {
+			searched = append(searched, flags...)
+			if len(searched) == 1 {
+				return Found{Refused: output("@=== RUN   TestA\n@=== RUN   TestA/x\n")}, errors.New("refused")
+			}
+			cancel()
+			return Found{Interrupted: true}, context.Canceled
+		},
+		Tell: func(v Verdict) error {
+			told = append(told, fmt.Sprintf("%s %s", v.Name, v.Verdict))
+			return nil
+		},
+	}
+	all := []string{"TestA", "TestB", "Other"}
+	if matched, err := s.Check(ctx, all, mustParse(t, "Test")); err != nil || !matched {
+		t.Errorf("matched %v, %v", matched, err)
+	}
+	if want := []string{"-test.run=^TestA$", "-test.run=^TestA$/^x$"}; !slices.Equal(searched, want) {
+		t.Errorf("searched %q, want %q", searched, want)
+	}
+	if want := []string{"TestA unknown", "TestB unknown"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if matched, err := s.Check(t.Context(), all, mustParse(t, "Nothing")); err != nil || matched {
+		t.Errorf("matched %v, %v", matched, err)
+	}
+	full := errors.New("the disk is full")
+	s.Tell = func(Verdict) error { return full }
+	if _, err := s.Check(ctx, all, mustParse(t, "")); !errors.Is(err, full) {
+		t.Errorf("%v, want %v", err, full)
+	}
+}
+
+func mustParse(t *testing.T, text string) Pattern {
+	t.Helper()
+	p, err := ParsePattern(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestParsePattern: what is no regular expression is an error.
+func TestParsePattern(t *testing.T) {
+	if _, err := ParsePattern("A/b|Test("); err == nil {
+		t.Error("an open parenthesis is no error")
+	}
+}
