@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,4 +45,19 @@ func TestResumedCalls(t *testing.T) {
 			t.Errorf("%s %v: system call %d, want %d", test.channel, test.arguments, got, test.want)
 		}
 	}
+}
+
+// FuzzTimerfd: what a timerfd is set to is read as the kernel writes it, and nothing breaks.
+func FuzzTimerfd(f *testing.F) {
+	f.Add("pos:\t0\nclockid: 1\nit_value: (1, 5)\nit_interval: (0, 7)\n", int64(3), uint32(4))
+	f.Add("it_value: (", int64(0), uint32(0))
+	f.Fuzz(func(t *testing.T, text string, seconds int64, nanoseconds uint32) {
+		parseTimerfd([]byte(text))
+		seconds = seconds & (1<<33 - 1)
+		text = fmt.Sprintf("pos:\t0\nit_value: (%d, %d)\nit_interval: (0, 0)\n", seconds, nanoseconds)
+		want := time.Duration(seconds)*time.Second + time.Duration(nanoseconds)
+		if value, interval, ok := parseTimerfd([]byte(text)); value != want || interval != 0 || !ok {
+			t.Errorf("%q: %v, %v, %t", text, value, interval, ok)
+		}
+	})
 }
