@@ -91,27 +91,31 @@ func New(c Config) (*Search, error) {
 	switch c.Algorithm {
 	case DPOR:
 		if c.Preemptions != nil {
-			s.setTree(dfs.NewBounded(b))
+			s.use(dfs.NewBounded(b))
 		} else {
-			s.setTree(dpor.New())
+			s.use(dpor.New())
 		}
 	case DFS:
-		s.setTree(dfs.New(b))
+		s.use(dfs.New(b))
 	case Random:
-		s.setDrawn(random.New(c.Executions, c.Seed, b))
+		s.use(random.New(c.Executions, c.Seed, b))
 	case PCT:
-		s.setDrawn(random.NewPCT(c.Executions, c.Depth, c.Seed, b))
+		s.use(random.NewPCT(c.Executions, c.Depth, c.Seed, b))
 	case Replay:
-		s.core = core.NewReplay(c.Prefix)
+		s.use(core.NewReplay(c.Prefix))
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}
 	return s, nil
 }
 
-func (s *Search) setTree(t core.Tree) { s.core, s.tree, s.saved = t, t, t }
-
-func (s *Search) setDrawn(d core.Drawn) { s.core, s.drawn, s.saved = d, d, d }
+// use takes a search, and notes what it can do besides.
+func (s *Search) use(c core.Search) {
+	s.core = c
+	s.tree, _ = c.(core.Tree)
+	s.drawn, _ = c.(core.Drawn)
+	s.saved, _ = c.(core.Saveable)
+}
 
 // bounds checks a configuration, and returns its bounds.
 func (c *Config) bounds() (core.Bounds, error) {

@@ -42,7 +42,7 @@ func until(s *Search, stop Stop) *Search {
 
 // wrongConfigs are configurations that New refuses, by what the error says.
 var wrongConfigs = map[string]Config{
-	"there is no search of the kind algorithm 5":   {Algorithm: algorithms},
+	"there is no search of the kind algorithm 200": {Algorithm: 200},
 	"a bound on preemptions or delays is negative": {Preemptions: new(-1)},
 	"a replay follows its schedule: it cannot be " +
 		"bounded": {Algorithm: Replay, Preemptions: new(1)},

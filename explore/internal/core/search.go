@@ -24,7 +24,6 @@ type Saveable interface {
 // may run them ahead of time. Prefetch lists the next ones, at most n.
 type Drawn interface {
 	Search
-	Saveable
 	Prefetch(n int) []Schedule
 }
 
