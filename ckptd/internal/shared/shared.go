@@ -29,8 +29,8 @@ import (
 // A shared daemon listens at a socket and starts a daemon of its own for each client that
 // comes: in namespaces of its own, with a store of its own. So no client sees anything of
 // another, none takes another's room, and a daemon that ends takes one client's groups
-// only. The client's end is the end of its daemon, as if it had started it itself. Should
-// the shared daemon end, those who are attached go on.
+// only. The client's end is the end of its daemon, as if it had started it itself. If
+// the shared daemon is killed, the clients go on. If it is told to stop, it ends their daemons.
 
 // shared is a daemon that starts daemons.
 type shared struct {
