@@ -1,10 +1,8 @@
 package ckptd
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"slices"
@@ -208,36 +206,6 @@ func TestLongLineOfForks(t *testing.T) {
 				t.Error("there is no answer any more")
 			}
 		})
-	}
-}
-
-// TestOwnRuns compares runs of pages with what each page says by itself.
-func TestOwnRuns(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		var entries []byte
-		var want, got []uint64
-		for n := range random.Uint64N(20) {
-			e := []uint64{0, memory.PagePresent, memory.PageSwapped, memory.PagePresent | memory.PageOfFile,
-				memory.PageOfFile}[random.IntN(5)]
-			if e == memory.PagePresent || e == memory.PageSwapped {
-				want = append(want, n)
-			}
-			entries = binary.NativeEndian.AppendUint64(entries, e)
-		}
-		last := uint64(0)
-		for first, run := range memory.OwnRuns(entries) {
-			if run == 0 || len(got) > 0 && first <= last {
-				t.Fatalf("a run of %d pages begins at %d, after one that ends before %d", run, first, last)
-			}
-			for n := range run {
-				got = append(got, first+n)
-			}
-			last = first + run
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
 	}
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
@@ -71,6 +74,31 @@ func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
 		err = c.checkPlan()
 	}
 	return &c, err
+}
+
+// inherited sees whether the copy of a process has what that has.
+func (p *process) inherited(copied *process) error {
+	sizes, err := pagemap.Sizes(p.pid)
+	if err != nil {
+		return err
+	}
+	if now, err := pagemap.Sizes(copied.pid); err != nil || now != sizes {
+		return errors.Join(err, incarnation.Refuse("memory of process %d is not inherited by a fork", p.pid))
+	}
+	if p.own == nil {
+		return nil
+	}
+	own, err := pagemap.OwnPages(copied.pid, p.calls())
+	if err != nil || slices.Equal(own, p.own) {
+		return err
+	}
+	// Some was wiped: which shows in the flags of mappings.
+	p.mappings, p.wiped = nil, nil
+	if err := p.examineFlags(); err != nil {
+		return err
+	}
+	copied.mappings, copied.wiped = p.mappings, p.wiped
+	return nil
 }
 
 // runAll has each thread carry out its list of a program, side by side.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -12,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // forked is how the memory of a process differs from that of its parent.
 type forked struct {
-	unmapped []region  // what the parent has mapped, and it has not as it is
-	remapped []remap   // what it has mapped, and the parent has not as it is
-	pages    []ownPage // those that it does not share with the parent, in their order
-	emptied  []region  // where the parent has pages, and it has none
+	unmapped []pagemap.Region // what the parent has mapped, and it has not as it is
+	remapped []remap          // what it has mapped, and the parent has not as it is
+	pages    []ownPage        // those that it does not share with the parent, in their order
+	emptied  []pagemap.Region // where the parent has pages, and it has none
 }
 
 // ownPage is a page with its content, which images share where it is the same.
 type ownPage struct {
 	address uint64
-	content *[pageSize]byte
+	content *[pagemap.PageSize]byte
 }
 
 // sameAs tells whether a fork of the one would have the other as it is.
@@ -50,7 +50,7 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 	n := 0
 	for _, m := range p.mappings {
 		for n < len(parents) && parents[n].from < m.from {
-			f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+			f.unmapped = append(f.unmapped, parents[n].region())
 			n++
 		}
 		if n < len(parents) && parents[n].sameAs(m) {
@@ -64,16 +64,16 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 		}
 		f.remapped = append(f.remapped, r)
 		for n < len(parents) && parents[n].from < m.end() {
-			f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+			f.unmapped = append(f.unmapped, parents[n].region())
 			n++
 		}
 	}
 	for ; n < len(parents); n++ {
-		f.unmapped = append(f.unmapped, region{parents[n].from, parents[n].end()})
+		f.unmapped = append(f.unmapped, parents[n].region())
 	}
 	for _, r := range f.unmapped {
 		for _, m := range p.parent.mappings {
-			if m.isKernels() && m.from < r.to && r.from < m.end() {
+			if m.isKernels() && m.from < r.To && r.From < m.end() {
 				return nil, incarnation.Refuse("process %d has unmapped %s", p.pid, m.name)
 			}
 		}
@@ -83,7 +83,8 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 
 // withHeapOf are the mappings as they are once brk(2) was called.
 func (p *process) withHeapOf(c *process) []*mapping {
-	whole := func(at uint64) uint64 { return (at + pageSize - 1) / pageSize * pageSize }
+	const size = pagemap.PageSize
+	whole := func(at uint64) uint64 { return (at + size - 1) / size * size }
 	all := slices.Clone(p.mappings)
 	is := func(m *mapping) bool { return m.name == "[heap]" }
 	n, k := slices.IndexFunc(all, is), slices.IndexFunc(c.mappings, is)
@@ -128,7 +129,7 @@ func (f *forked) open(r *Restore) (fds []int, err error) {
 		}
 		var fd int
 		if m.object != nil {
-			fd, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", m.object.fd), access|unix.O_CLOEXEC, 0)
+			fd, err = unix.Open(m.object.Path(), access|unix.O_CLOEXEC, 0)
 		} else {
 			fd, err = OpenBelow(r.root, m.name, access, 0, false)
 		}
@@ -146,125 +147,50 @@ func (f *forked) open(r *Restore) (fds []int, err error) {
 // savePages notes the pages that a frozen process does not share with its parent. Those that an
 // earlier image of it has with the same content are shared with that.
 func (p *process) savePages(common []*mapping, earlier []ownPage) (fresh int64, err error) {
-	own, err := ownPages(p.pid, p.injected)
-	if err != nil {
-		return 0, err
+	var regions []pagemap.Region
+	for _, m := range common {
+		regions = append(regions, m.region())
 	}
-	parents, err := ownPages(p.parent.pid, p.injected)
-	if err != nil {
-		return 0, err
-	}
-	c := comparison{process: p, common: common}
-	if c.pagemaps[0], err = openPagemap(p.pid); err != nil {
-		return 0, err
-	}
-	defer unix.Close(c.pagemaps[0])
-	if c.pagemaps[1], err = openPagemap(p.parent.pid); err != nil {
-		return 0, err
-	}
-	defer unix.Close(c.pagemaps[1])
-	different, err := c.runs(own, func(own, parents uint64) bool {
-		const number = 1<<55 - 1
-		return own&PagePresent == 0 || parents&PagePresent == 0 || own&number != parents&number ||
-			own&number == 0
-	}, true)
+	d, err := pagemap.Compare(p.pid, p.parent.pid, regions, p.calls())
 	if err != nil {
 		return 0, err
 	}
 	f := &p.descent.memory
-	if f.emptied, err = c.runs(parents, func(own,
-		_ uint64) bool {
-		return own&(PagePresent|PageSwapped) == 0 || own&PageOfFile != 0
-	},
-		false); err != nil {
-		return 0, err
-	}
-	return f.read(p.pid, different, earlier)
-}
-
-// comparison compares the pages of a process with those of its parent.
-type comparison struct {
-	process  *process
-	common   []*mapping
-	pagemaps [2]int // of the process, of its parent
-}
-
-// runs returns those pages of regions of which wanted tells by both entries of the page maps.
-// Outside of what both have mapped alike, all are wanted, or none.
-func (c *comparison) runs(all []region, wanted func(own, parents uint64) bool, outside bool) (found []region,
-	err error) {
-	const most = 1024 // pages at a time
-	var entries [2][8 * most]byte
-	next := 0
-	for _, r := range all {
-		for r.from < r.to {
-			for next < len(c.common) && c.common[next].end() <= r.from {
-				next++
-			}
-			if next == len(c.common) || r.from < c.common[next].from {
-				end := r.to
-				if next < len(c.common) {
-					end = min(end, c.common[next].from)
-				}
-				if outside {
-					found = appendRegion(found, region{r.from, end})
-				}
-				r.from = end
-				continue
-			}
-			end := min(r.to, c.common[next].end(), r.from+most*pageSize)
-			count := int(end-r.from) / pageSize
-			for n, fd := range c.pagemaps {
-				if got, err := unix.Pread(fd, entries[n][:8*count], int64(8*(r.from/pageSize))); err != nil ||
-					got != 8*count {
-					return nil, fmt.Errorf("compare pages of process %d with its parent's: %w", c.process.pid,
-						errors.Join(err, unix.EIO))
-				}
-			}
-			for n := range count {
-				if wanted(binary.NativeEndian.Uint64(entries[0][8*n:]),
-					binary.NativeEndian.Uint64(entries[1][8*n:])) {
-					at := r.from + uint64(n)*pageSize
-					found = appendRegion(found, region{at, at + pageSize})
-				}
-			}
-			r.from = end
-		}
-	}
-	return found, nil
+	f.emptied = d.Emptied
+	return f.read(p.pid, d.Own, earlier)
 }
 
 // read reads pages of a process.
-func (f *forked) read(pid int, all []region, earlier []ownPage) (fresh int64, err error) {
+func (f *forked) read(pid int, all []pagemap.Region, earlier []ownPage) (fresh int64, err error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid)) // may read where the process may not
 	if err != nil {
 		return 0, err
 	}
 	defer memory.Close()
-	const most = sys.BufferSize / pageSize // pages at a time
+	const most = sys.BufferSize / pagemap.PageSize // pages at a time
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
 	for _, r := range all {
-		for r.from < r.to {
-			part := buffer[:min(most*pageSize, r.to-r.from)]
-			if _, err := memory.ReadAt(part, int64(r.from)); err != nil {
+		for r.From < r.To {
+			part := buffer[:min(most*pagemap.PageSize, r.To-r.From)]
+			if _, err := memory.ReadAt(part, int64(r.From)); err != nil {
 				return 0, fmt.Errorf("read pages of process %d: %w", pid, err)
 			}
-			for ; len(part) > 0; part = part[pageSize:] {
-				for len(earlier) > 0 && earlier[0].address < r.from {
+			for ; len(part) > 0; part = part[pagemap.PageSize:] {
+				for len(earlier) > 0 && earlier[0].address < r.From {
 					earlier = earlier[1:]
 				}
-				page := ownPage{address: r.from}
-				if len(earlier) > 0 && earlier[0].address == r.from &&
-					bytes.Equal(earlier[0].content[:], part[:pageSize]) {
+				page := ownPage{address: r.From}
+				if len(earlier) > 0 && earlier[0].address == r.From &&
+					bytes.Equal(earlier[0].content[:], part[:pagemap.PageSize]) {
 					page.content = earlier[0].content
 				} else {
-					page.content = new([pageSize]byte)
+					page.content = new([pagemap.PageSize]byte)
 					copy(page.content[:], part)
-					fresh += pageSize
+					fresh += pagemap.PageSize
 				}
 				f.pages = append(f.pages, page)
-				r.from += pageSize
+				r.From += pagemap.PageSize
 			}
 		}
 	}
@@ -279,16 +205,16 @@ func (f *forked) write(pid int) error {
 		return err
 	}
 	defer memory.Close()
-	const most = sys.BufferSize / pageSize // pages at a time
+	const most = sys.BufferSize / pagemap.PageSize // pages at a time
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
 	for n := 0; n < len(f.pages); {
 		first, count := f.pages[n].address, 0
-		for n < len(f.pages) && count < most && f.pages[n].address == first+uint64(count)*pageSize {
-			copy(buffer[count*pageSize:], f.pages[n].content[:])
+		for n < len(f.pages) && count < most && f.pages[n].address == first+uint64(count)*pagemap.PageSize {
+			copy(buffer[count*pagemap.PageSize:], f.pages[n].content[:])
 			n, count = n+1, count+1
 		}
-		if _, err := memory.WriteAt(buffer[:count*pageSize], int64(first)); err != nil {
+		if _, err := memory.WriteAt(buffer[:count*pagemap.PageSize], int64(first)); err != nil {
 			return fmt.Errorf("write pages of process %d: %w", pid, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
@@ -29,9 +31,12 @@ type mapping struct {
 	shared                      bool
 	name                        string // of the file, or of what else it is
 	flags                       []string
-	touched                     bool    // it has pages of the process's own
-	object                      *object // of which it shows a part, if that has no name
+	touched                     bool            // it has pages of the process's own
+	object                      *objects.Object // of which it shows a part, if that has no name
 }
+
+// region is where it lies.
+func (m *mapping) region() pagemap.Region { return pagemap.Region{From: m.from, To: m.end()} }
 
 func (m *mapping) end() uint64 { return m.from + m.length }
 
@@ -53,16 +58,42 @@ func (m *mapping) isKernels() bool {
 // examineMemory reads the mappings of a frozen process and refuses those that a fork does
 // not carry over as they are.
 func (p *process) examineMemory() (err error) {
-	if p.sizes, err = memorySizes(p.pid); err != nil {
+	if p.sizes, err = pagemap.Sizes(p.pid); err != nil {
 		return err
 	}
 	// else memory is mapped anew, which takes the flags
 	if p.parent == nil && len(p.children) == 0 && p.generation+1 < MaxGeneration {
-		if err := p.examinePages(); !errors.Is(err, errNoScan) {
+		if err := p.examinePages(); !errors.Is(err, pagemap.ErrNoScan) {
 			return err
 		}
 	}
 	return p.examineFlags()
+}
+
+// examinePages is examineMemory without the flags of mappings, which take the kernel long to
+// list. Those that matter show elsewhere: see examineKinds.
+func (p *process) examinePages() (err error) {
+	if p.own, err = pagemap.OwnPages(p.pid, p.calls()); err != nil {
+		return err
+	}
+	if p.private, err = pagemap.ExclusiveBytes(p.pid, p.own); err != nil {
+		return err
+	}
+	if p.maps, err = mappingsOf(p.pid, 0); err != nil {
+		return err
+	}
+	for line := range strings.Lines(p.maps) {
+		m, err := parseMapping(line)
+		if err != nil {
+			return fmt.Errorf("process %d: %w", p.pid, err)
+		}
+		if err := p.examineMapping(m); err != nil {
+			return err
+		}
+		m.touched = pagemap.Touched(p.own, m.region())
+		p.mappings = append(p.mappings, m)
+	}
+	return nil
 }
 
 // examineFlags does so with all that the kernel tells.
@@ -225,7 +256,7 @@ func mappingsOf(pid int, injected uint64) (string, error) {
 // full where some of them were made anew, and else their sizes, since a fork has the same.
 func (p *process) checkMappings(renewed bool) error {
 	if !renewed {
-		sizes, err := memorySizes(p.pid)
+		sizes, err := pagemap.Sizes(p.pid)
 		if err == nil && sizes != p.sizes {
 			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, p.sizes)
 		}

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -41,7 +43,7 @@ type Group struct {
 	generations map[int]int     // of peers, by their pids: see process
 	restarts    restartSyscalls // of their threads
 	allocator   pidAllocator    // for copies
-	objects     objects         // that images hold
+	objects     objects.Table   // that images hold
 	// of processes that were forked, by their pids in the group, as they were last
 	pages   map[int][]ownPage
 	givenUp bool // what is brought back is for CRIU to save
@@ -376,7 +378,7 @@ func (m *Image) saveChild(p *process) error {
 	earlier := m.group.pages[p.inner]
 	m.mu.Unlock()
 	fresh, err := p.savePages(common, earlier)
-	if errors.Is(err, errNoScan) {
+	if errors.Is(err, pagemap.ErrNoScan) {
 		err = fmt.Errorf("%w: process %d was started by another one: %w", incarnation.ErrRefused, p.pid, err)
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
@@ -25,11 +26,11 @@ type process struct {
 	pid      int // as the daemon sees it
 	inner    int // in the group's pid namespace
 	threads  []*thread
-	maps     string    // the mappings, as /proc shows them
-	private  int64     // bytes of memory that it shares with no other process
-	own      []region  // its pages that are not a file's; nil: not known
-	sizes    [3]string // of its mappings
-	remapped bool      // some of its memory was mapped anew
+	maps     string           // the mappings, as /proc shows them
+	private  int64            // bytes of memory that it shares with no other process
+	own      []pagemap.Region // its pages that are not a file's; nil: not known
+	sizes    [3]string        // of its mappings
+	remapped bool             // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []ptrace.Piece
 	parent      *process   // nil: it is a peer
@@ -365,6 +366,11 @@ func (t *thread) seize(here *unix.CPUSet) error {
 		err = errors.Join(err, osthread.SetProcessors(t.tid, &t.processors))
 	}
 	return err
+}
+
+// calls is where the code and room for lists are, which are no memory of the program.
+func (p *process) calls() pagemap.Region {
+	return pagemap.Region{From: p.injected, To: p.injected + tracer.InjectionSize}
 }
 
 // inject maps the code and room for lists into a frozen process, at an address that is free; 0:

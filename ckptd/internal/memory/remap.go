@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys"
@@ -180,20 +180,13 @@ func mapAnew(b *tracer.Batch, m remap, fd uint64) {
 	}
 }
 
-// Bits of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst.
-const (
-	PagePresent = 1 << 63
-	PageSwapped = 1 << 62
-	PageOfFile  = 1 << 61
-)
-
 // copyOwn copies the pages of a mapping that are a process's own, and not a file's.
 func (m *mapping) copyOwn(from, to int) error {
-	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
+	table, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
 	if err != nil {
 		return err
 	}
-	defer pagemap.Close()
+	defer table.Close()
 	// may write where the process may not
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", to), os.O_RDWR, 0)
 	if err != nil {
@@ -205,10 +198,10 @@ func (m *mapping) copyOwn(from, to int) error {
 	buffer, entries := make([]byte, most*size), make([]byte, 8*most)
 	for at := m.from; at < m.end(); at += most * size {
 		count := min(most, (m.end()-at)/size)
-		if _, err := pagemap.ReadAt(entries[:8*count], int64(8*(at/size))); err != nil {
+		if _, err := table.ReadAt(entries[:8*count], int64(8*(at/size))); err != nil {
 			return err
 		}
-		for first, run := range OwnRuns(entries[:8*count]) {
+		for first, run := range pagemap.OwnRuns(entries[:8*count]) {
 			part, address := buffer[:run*size], at+first*size
 			if err := ptrace.ReadMemory(from, ptrace.Piece{Address: address, Content: part}); err != nil {
 				return err
@@ -219,26 +212,6 @@ func (m *mapping) copyOwn(from, to int) error {
 		}
 	}
 	return nil
-}
-
-// OwnRuns goes through runs of pages that are a process's own: the first one and how many.
-func OwnRuns(entries []byte) func(yield func(first, run uint64) bool) {
-	own := func(n uint64) bool {
-		e := binary.NativeEndian.Uint64(entries[8*n:])
-		return e&(PagePresent|PageSwapped) != 0 && e&PageOfFile == 0
-	}
-	count := uint64(len(entries) / 8)
-	return func(yield func(first, run uint64) bool) {
-		for n := uint64(0); n < count; n++ {
-			first := n
-			for n < count && own(n) {
-				n++
-			}
-			if n > first && !yield(first, n-first) {
-				return
-			}
-		}
-	}
 }
 
 // withoutRenewed leaves out of mappings the inodes of files that may have been renewed.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
@@ -154,8 +155,8 @@ func meetingPlace(all []*process) (uint64, error) {
 		taken := slices.ContainsFunc(all, func(p *process) bool {
 			return slices.ContainsFunc(p.mappings,
 				func(m *mapping) bool {
-					return m.from < at+tracer.InjectionSize+pageSize &&
-						at < m.end()+pageSize
+					return m.from < at+tracer.InjectionSize+pagemap.PageSize &&
+						at < m.end()+pagemap.PageSize
 				})
 		})
 		if !taken {
@@ -314,10 +315,10 @@ func (p *process) prepareMemory(b *tracer.Batch) {
 	}
 	b.Add("set the end of the heap", unix.SYS_BRK, d.brk)
 	for _, r := range d.memory.unmapped {
-		b.Add("unmap memory", unix.SYS_MUNMAP, r.from, r.to-r.from)
+		b.Add("unmap memory", unix.SYS_MUNMAP, r.From, r.To-r.From)
 	}
 	for _, r := range d.memory.emptied {
-		b.Add("empty memory", unix.SYS_MADVISE, r.from, r.to-r.from, unix.MADV_DONTNEED)
+		b.Add("empty memory", unix.SYS_MADVISE, r.From, r.To-r.From, unix.MADV_DONTNEED)
 	}
 }
 

@@ -1,0 +1,121 @@
+package memory
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+)
+
+// held is an object with the content that an image has of it.
+type held struct {
+	*objects.Object
+	contents *objects.Contents
+}
+
+// keep has the image hold the object that a path of /proc leads to.
+func (m *Image) keep(path string) (*objects.Object, error) {
+	o, err := m.group.objects.Take(path)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, known := range m.held {
+		if known.Object == o {
+			m.group.objects.Give(o)
+			return o, nil
+		}
+	}
+	m.held = append(m.held, held{Object: o})
+	return o, nil
+}
+
+// keepMapped has the image hold what processes have mapped and has no name.
+func (m *Image) keepMapped(frozen []*process) error {
+	for _, p := range frozen {
+		for _, k := range p.unnamed {
+			o, err := m.keep(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, k.from, k.end()))
+			if err != nil {
+				return incarnation.Refuse("shared memory of process %d at %#x %s: %w", p.pid, k.from, k.name,
+					err)
+			}
+			k.object = o
+		}
+	}
+	return nil
+}
+
+// saveObjects notes what the objects hold.
+func (m *Image) saveObjects() error {
+	for n := range m.held {
+		c, fresh, err := m.held[n].Save()
+		if err != nil {
+			return err
+		}
+		m.held[n].contents = c
+		m.mu.Lock()
+		m.fresh += fresh
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// putBackObjects gives all objects of the image the content that they had. Nobody runs who could
+// see it.
+func (m *Image) putBackObjects() error {
+	for _, h := range m.held {
+		if err := h.PutBack(h.contents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseObjects lets go of the objects of the image.
+func (m *Image) releaseObjects() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range m.held {
+		m.group.objects.Give(h.Object)
+	}
+	m.held = nil
+}
+
+// describeUnnamed describes a descriptor of a deleted file, or of memory (memfd_create).
+func (m *Image) describeUnnamed(d *descriptor, f openFile) error {
+	o, err := m.keep(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
+	if err != nil {
+		return incarnation.Refuse("descriptor %d of process %d, %s: %w", f.number, f.pid, f.link, err)
+	}
+	flags := d.flags &^ onlyAtOpen
+	if flags&flagTemporary != 0 { // it is open already
+		flags &^= unix.O_TMPFILE
+	}
+	d.make = func(*Restore) (int, error) {
+		fd, err := unix.Open(o.Path(), flags|unix.O_CLOEXEC, 0)
+		if err != nil || flags&unix.O_PATH != 0 {
+			return fd, err
+		}
+		if _, err := unix.Seek(fd, f.position, io.SeekStart); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+		return fd, nil
+	}
+	return nil
+}
+
+// isUnnamed tells memory, or a file, whose content an image has to hold, by the name that /proc
+// shows for what is mapped or open.
+func isUnnamed(name string) bool {
+	path, deleted := strings.CutSuffix(name, " (deleted)")
+	if !deleted || strings.HasPrefix(path, "/[") || strings.HasPrefix(path, "/anon_hugepage") {
+		return false
+	}
+	return path == "/dev/zero" || strings.HasPrefix(path, "/dev/shm/") || !strings.HasPrefix(path, "/dev/")
+}
