@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/ckptd/internal/memory"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -188,7 +188,7 @@ func insideRoot(root, path string) (string, error) {
 		return "", &fs.PathError{Op: "open", Path: root, Err: err}
 	}
 	defer unix.Close(top)
-	fd, err := memory.OpenBelow(top, path, unix.O_PATH, 0, false)
+	fd, err := openfiles.OpenBelow(top, path, unix.O_PATH, 0, false)
 	if err != nil {
 		return "", err
 	}

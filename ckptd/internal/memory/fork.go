@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
 	for n := range p.threads {
 		asked = append(asked, p.ask(s, n))
 	}
-	free := p.freeNumbers(3)
+	free := p.descriptors.FreeNumbers(3)
 	first := asked[0]
 	first.MakePair()
 	made := first.Clone("copy the process", tracer.CloneArguments{
@@ -117,16 +116,6 @@ func (p *process) runAll(s *tracer.Program, lists []questions) (arrived tracer.N
 		return arrived, err
 	}
 	return arrived, s.Fetch(p.pid)
-}
-
-// freeNumbers are the lowest numbers that no descriptor of the process has.
-func (p *process) freeNumbers(count int) (free []int) {
-	for number := 0; len(free) < count; number++ {
-		if !slices.ContainsFunc(p.descriptors, func(d descriptor) bool { return d.number == number }) {
-			free = append(free, number)
-		}
-	}
-	return free
 }
 
 // deliver sends descriptors over the end with this number of a pair that a process has
@@ -241,51 +230,28 @@ func (p *process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the namespaces to enter.
 func (r *Restore) open(p *process) (fds []int, remapped []remap, err error) {
-	if fds, err = r.openAll(p); err != nil {
+	if fds, err = r.files.Open(p.descriptors); err != nil {
 		return nil, nil, err
 	}
 	remapped, files, err := r.remaps(p)
-	r.keep(files...)
+	r.files.Keep(files...)
 	if err != nil {
 		return nil, nil, err
 	}
 	fds = append(fds, files...)
-	return append(fds, int(r.network.Fd()), int(r.clock.Fd())), remapped, nil
-}
-
-// openAll opens files like those that the process had, twins left out.
-func (r *Restore) openAll(p *process) (fds []int, err error) {
-	for _, d := range p.descriptors {
-		if d.twin >= 0 {
-			continue
-		}
-		fd, err := d.make(r)
-		if err != nil {
-			return nil, fmt.Errorf("descriptor %d: %w", d.number, err)
-		}
-		r.keep(fd)
-		fds = append(fds, fd)
-	}
-	return fds, nil
+	return append(fds, int(r.files.Network.Fd()), int(r.clock.Fd())), remapped, nil
 }
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them
 // their numbers.
 func (p *process) install(b *tracer.Batch, count int, remapped []remap) {
-	aside := uint64(count + 1)
-	var first []descriptor // of their descriptions, in the order of their numbers
-	for _, d := range p.descriptors {
-		aside = max(aside, uint64(d.number)+1)
-		if d.twin < 0 {
-			first = append(first, d)
-		}
-	}
+	aside := uint64(max(count+1, p.descriptors.Above()))
 	p.join(b)
 	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
 	b.Add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
 	b.Receive(aside, count) // as 0, 1, 2, ...
 	b.Add("close the socket", unix.SYS_CLOSE, aside)
-	file := uint64(len(first))
+	file := uint64(p.descriptors.Descriptions())
 	p.prepareMemory(b)
 	for _, m := range remapped {
 		mapAnew(b, m, file)
@@ -299,39 +265,7 @@ func (p *process) install(b *tracer.Batch, count int, remapped []remap) {
 		b.Add("close a namespace of the group", unix.SYS_CLOSE, file)
 		kind = unix.CLONE_NEWTIME
 	}
-	// Each has a number that is not below its place: from the last one on, none is in the
-	// way of another.
-	for n := len(first) - 1; n >= 0; n-- {
-		d := first[n]
-		if d.number != n {
-			b.Add("move a descriptor", unix.SYS_DUP3, uint64(n), uint64(d.number), closeOnExecFlag(d))
-			b.Add("close a descriptor", unix.SYS_CLOSE, uint64(n))
-		} else if !d.closeOnExec {
-			b.Add("keep a descriptor", unix.SYS_FCNTL, uint64(n), unix.F_SETFD, 0)
-		}
-	}
-	for _, d := range p.descriptors {
-		if d.twin >= 0 {
-			b.Add("duplicate a descriptor", unix.SYS_DUP3, uint64(p.descriptors[d.twin].number),
-				uint64(d.number), closeOnExecFlag(d))
-		}
-	}
-	defer p.lockFiles(b)
-	for _, d := range p.descriptors {
-		for _, w := range d.watched {
-			event := binary.NativeEndian.AppendUint32(nil, w.events)
-			event = binary.NativeEndian.AppendUint64(event, w.data)
-			b.Add("watch a descriptor", unix.SYS_EPOLL_CTL, uint64(d.number), unix.EPOLL_CTL_ADD,
-				uint64(w.number), b.Put(event))
-		}
-	}
-}
-
-func closeOnExecFlag(d descriptor) uint64 {
-	if d.closeOnExec {
-		return unix.O_CLOEXEC
-	}
-	return 0
+	p.descriptors.Place(b)
 }
 
 // resume adds the calls that give the process back what a fork does not inherit.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/internal/sys"
 )
@@ -131,7 +132,7 @@ func (f *forked) open(r *Restore) (fds []int, err error) {
 		if m.object != nil {
 			fd, err = unix.Open(m.object.Path(), access|unix.O_CLOEXEC, 0)
 		} else {
-			fd, err = OpenBelow(r.root, m.name, access, 0, false)
+			fd, err = openfiles.OpenBelow(r.files.Root, m.name, access, 0, false)
 		}
 		if err != nil {
 			return fds, fmt.Errorf("open %s to map it: %w", m.name, err)

@@ -2,10 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"io"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
@@ -84,38 +80,4 @@ func (m *Image) releaseObjects() {
 		m.group.objects.Give(h.Object)
 	}
 	m.held = nil
-}
-
-// describeUnnamed describes a descriptor of a deleted file, or of memory (memfd_create).
-func (m *Image) describeUnnamed(d *descriptor, f openFile) error {
-	o, err := m.keep(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
-	if err != nil {
-		return incarnation.Refuse("descriptor %d of process %d, %s: %w", f.number, f.pid, f.link, err)
-	}
-	flags := d.flags &^ onlyAtOpen
-	if flags&flagTemporary != 0 { // it is open already
-		flags &^= unix.O_TMPFILE
-	}
-	d.make = func(*Restore) (int, error) {
-		fd, err := unix.Open(o.Path(), flags|unix.O_CLOEXEC, 0)
-		if err != nil || flags&unix.O_PATH != 0 {
-			return fd, err
-		}
-		if _, err := unix.Seek(fd, f.position, io.SeekStart); err != nil {
-			unix.Close(fd)
-			return -1, err
-		}
-		return fd, nil
-	}
-	return nil
-}
-
-// isUnnamed tells memory, or a file, whose content an image has to hold, by the name that /proc
-// shows for what is mapped or open.
-func isUnnamed(name string) bool {
-	path, deleted := strings.CutSuffix(name, " (deleted)")
-	if !deleted || strings.HasPrefix(path, "/[") || strings.HasPrefix(path, "/anon_hugepage") {
-		return false
-	}
-	return path == "/dev/zero" || strings.HasPrefix(path, "/dev/shm/") || !strings.HasPrefix(path, "/dev/")
 }

@@ -186,7 +186,7 @@ func (p *process) examineMapping(m *mapping) error {
 	}
 	writable := m.protection&unix.PROT_WRITE != 0
 	switch {
-	case isUnnamed(m.name):
+	case objects.IsUnnamed(m.name):
 		p.unnamed = append(p.unnamed, m)
 	case m.shared && m.inGroup(): // the file goes back by itself
 	case m.shared && (writable || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
@@ -81,13 +82,12 @@ type Image struct {
 	in        *incarnation.Incarnation // while it is saved
 	tracer    *tracer.Tracer           // of the copies; the group may have none any more
 	processes []*process               // pid is that of the copy
-	sockets   []*socket
+	files     *openfiles.Record
 	owned     map[proxy.ID]int // sockets of the proxy, by index
 	last      int              // process ID that was given last
 	clock     time.Duration    // monotonic, as the peers saw it
 	offset    time.Duration    // of that to the machine's
 
-	makers   []opener   // of all descriptions of open files
 	mu       sync.Mutex // guards held and fresh while the group is looked at from several threads
 	held     []held     // what has no name, and what it held
 	fresh    int64      // bytes of that which no earlier image holds
@@ -202,15 +202,16 @@ func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
 }
 
 // visit describes the sockets of the proxy, and notes what the group's process IDs go on from.
-func (m *Image) visit() error {
+func (m *Image) visit(files *openfiles.Survey) error {
 	v, err := proxy.Visit(m.in.Channel)
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.addSockets(v), v.End())
+	return errors.Join(m.addSockets(files, v), v.End())
 }
 
-func (m *Image) addSockets(v *proxy.Visitor) error {
+// addSockets describes the sockets of the proxy.
+func (m *Image) addSockets(files *openfiles.Survey, v *proxy.Visitor) error {
 	sockets, last, err := v.Sockets()
 	if err != nil {
 		return err
@@ -219,53 +220,9 @@ func (m *Image) addSockets(v *proxy.Visitor) error {
 	for _, id := range slices.Sorted(maps.Keys(sockets)) {
 		fd := sockets[id]
 		if err == nil {
-			m.owned[id], err = m.addSocket(fd)
+			m.owned[id], err = files.AddSocket(fd)
 		}
 		unix.Close(fd)
-	}
-	return err
-}
-
-// addSocket describes a socket and returns its index.
-func (m *Image) addSocket(fd int) (int, error) {
-	s, err := describeTCP(fd)
-	if err != nil {
-		return -1, err
-	}
-	for n, known := range m.sockets {
-		if known.inode == s.inode {
-			return n, nil
-		}
-	}
-	m.sockets = append(m.sockets, s)
-	return len(m.sockets) - 1, nil
-}
-
-func (m *Image) describeSocket(d *descriptor, f openFile) error {
-	fd, err := f.duplicate()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
-		return err
-	}
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	switch {
-	case err != nil:
-		return err
-	case domain == unix.AF_UNIX:
-		return m.describeUnix(d, f, fd)
-	case domain == unix.AF_NETLINK:
-		return describeNetlink(d, f, fd, kind)
-	case kind == unix.SOCK_DGRAM:
-		return describeUDP(d, f, fd, domain)
-	}
-	n, err := m.addSocket(fd)
-	d.make = func(of *Restore) (int, error) {
-		return unix.FcntlInt(uintptr(of.sockets[n]),
-			unix.F_DUPFD_CLOEXEC, 0)
 	}
 	return err
 }
@@ -299,22 +256,18 @@ func (m *Image) nothingUnderWay() error {
 }
 
 // describeAll describes the files of the proxy and of frozen processes.
-func (m *Image) describeAll(frozen []*process) error {
-	if err := m.visit(); err != nil {
+func (m *Image) describeAll(frozen []*process) (err error) {
+	files := openfiles.NewSurvey(m.in.Outputs, m.in.Network, m.keep)
+	if err := m.visit(files); err != nil {
 		return err
 	}
-	var all []openFile
 	for _, p := range frozen {
-		files, err := m.describeFiles(p, all)
-		if err != nil {
+		if p.descriptors, err = files.Describe(p.pid); err != nil {
 			return err
 		}
-		all = append(all, files...)
 	}
-	if err := errors.Join(checkPairs(frozen), checkPipes(frozen)); err != nil {
-		return err
-	}
-	return connectEnds(m.sockets)
+	m.files, err = files.End()
+	return err
 }
 
 // capture copies processes that have been examined.

@@ -32,12 +32,7 @@ func (p *process) plan(descriptors int, remapped []remap) plan {
 
 // checkPlan refuses a copy of which no process could be made again.
 func (p *process) checkPlan() error {
-	remapped, sent := p.mayRemap(), 2 // the namespaces
-	for _, d := range p.descriptors {
-		if d.twin < 0 {
-			sent++
-		}
-	}
+	remapped, sent := p.mayRemap(), p.descriptors.Descriptions()+2 // the namespaces
 	for _, m := range remapped {
 		if m.fromFile {
 			sent++

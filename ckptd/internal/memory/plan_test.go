@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 )
@@ -17,7 +18,7 @@ func TestPlansThatDoNotFit(t *testing.T) {
 	made := func(generation, descriptors, mappings int, m mapping) *process {
 		p := &process{inner: 7, generation: generation, threads: []*thread{{}}}
 		for n := range descriptors {
-			p.descriptors = append(p.descriptors, descriptor{number: n, twin: -1})
+			p.descriptors = append(p.descriptors, openfiles.Descriptor{Number: n, Twin: -1})
 		}
 		for n := range mappings {
 			each := m
@@ -37,8 +38,8 @@ func TestPlansThatDoNotFit(t *testing.T) {
 		"too much of it": {made(MaxGeneration, 3, tracer.MaxCalls, own),
 			"process 7 of the group, with 1 threads, 3 descriptors and 5000 mappings, could not be made " +
 				"again"},
-		"files of the group": {made(0, maxDescriptorsHeld, 11, library), ""},
-		"too many to be sent": {made(0, maxDescriptorsHeld, 12, library),
+		"files of the group": {made(0, openfiles.MaxDescriptors, 11, library), ""},
+		"too many to be sent": {made(0, openfiles.MaxDescriptors, 12, library),
 			"has 252 open and mapped files to be opened again, more than 251"},
 	} {
 		err := test.p.checkPlan()

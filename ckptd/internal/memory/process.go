@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -39,7 +40,7 @@ type process struct {
 	unnamed     []*mapping // what it has mapped that is shared and has no name
 	mappings    []*mapping
 	generation  int // forks since it shared no page with another
-	descriptors []descriptor
+	descriptors openfiles.Descriptors
 	timers      [3]unix.Itimerval // real, virtual, profiling
 	subreaper   uint64
 	directory   string

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
@@ -36,7 +37,7 @@ func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
 	for n, m := range p.mappings {
 		replaced := false
 		if m.inGroup() {
-			if replaced, err = m.replaced(r.root); err != nil {
+			if replaced, err = m.replaced(r.files.Root); err != nil {
 				return list, fds, err
 			}
 		}
@@ -47,7 +48,7 @@ func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
 			if m.shared {
 				access = unix.O_RDWR
 			}
-			fd, err = OpenBelow(r.root, m.name, access, 0, false)
+			fd, err = openfiles.OpenBelow(r.files.Root, m.name, access, 0, false)
 		case !p.isRemapped(n):
 			continue
 		case m.inode != 0:
@@ -83,7 +84,7 @@ func (p *process) mayRemap() (list []remap) {
 
 // replaced tells whether the file at the path is another one since it was put back.
 func (m *mapping) replaced(root int) (bool, error) {
-	fd, err := OpenBelow(root, m.name, unix.O_PATH, 0, false)
+	fd, err := openfiles.OpenBelow(root, m.name, unix.O_PATH, 0, false)
 	if err != nil {
 		return false, err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
@@ -29,23 +30,17 @@ type Restore struct {
 	image   *Image
 	visitor *proxy.Visitor    // while the peers are taken back
 	next    *incarnation.Next // nil before it is made, and once it is handed over
-	network *os.File
-	clock   *os.File // time namespace to be in
-	sockets []int
-	pipes   map[string][2]int
-	made    map[int]int // descriptions of open files, by their index
-	root    int         // root directory of the group
-	opened  []int
-	entered func() error // waits for the proxy to have left the old network
-	here    *unix.CPUSet // where the peers run until they are released
+	files   *openfiles.Making // what the peers had open
+	clock   *os.File          // time namespace to be in
+	entered func() error      // waits for the proxy to have left the old network
+	here    *unix.CPUSet      // where the peers run until they are released
 }
-
-func (r *Restore) keep(fds ...int) { r.opened = append(r.opened, fds...) }
 
 // Prepare implements backend. All that takes time is done while the peers die.
 func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.Saved,
 	_ string) (incarnation.Restore, error) {
-	return &Restore{group: g, image: s.(*Image), pipes: map[string][2]int{}, made: map[int]int{}}, nil
+	image := s.(*Image)
+	return &Restore{group: g, image: image, files: image.files.Make()}, nil
 }
 
 // Abort implements restore. It closes what is still the restore's.
@@ -57,7 +52,7 @@ func (r *Restore) Abort() {
 	if r.entered != nil {
 		_ = r.entered() // whose error is known, or does not matter any more
 	}
-	sys.CloseAll(r.opened)
+	r.files.Close()
 	if r.next != nil {
 		r.next.Close()
 	}
@@ -172,15 +167,10 @@ func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
 // this pid.
 func (r *Restore) make(pid int) error {
 	var err error
-	r.next, err = r.group.makeNext(func() (err error) {
-		r.sockets, err = makeSockets(r.image.sockets)
-		return err
-	})
-	if err != nil {
+	if r.next, err = r.group.makeNext(r.files.MakeSockets); err != nil {
 		return err
 	}
-	r.keep(r.sockets...)
-	r.network = r.next.Network
+	r.files.Network = r.next.Network
 	return r.group.tracer.Do(func() (err error) {
 		if r.group.givenUp { // what comes of it is for CRIU to save
 			r.clock, err = timeOf(pid)
@@ -200,7 +190,7 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	}
 	s := &incarnation.Started{Next: r.next, Peers: pids, Sockets: map[proxy.ID]int{}}
 	for id, n := range r.image.owned {
-		fd, err := unix.FcntlInt(uintptr(r.sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
+		fd, err := unix.FcntlInt(uintptr(r.files.Sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			sys.CloseAll(slices.Collect(maps.Values(s.Sockets)))
 			return nil, err
@@ -217,9 +207,9 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 	owned := map[proxy.ID]int{}
 	for id, n := range r.image.owned {
-		owned[id] = r.sockets[n]
+		owned[id] = r.files.Sockets[n]
 	}
-	return visitor.Enter(int(r.network.Fd()), r.next.Group, owned)
+	return visitor.Enter(int(r.files.Network.Fd()), r.next.Group, owned)
 }
 
 // makePeers makes the peers and lets them run; it returns their pids and generations.
@@ -239,7 +229,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 		defer leave()
 		var revived, roots []*process
 		for _, p := range r.image.processes {
-			if r.root, err = rootOf(p.pid); err != nil {
+			if r.files.Root, err = rootOf(p.pid); err != nil {
 				return err
 			}
 			q, err := r.makePeer(p)
@@ -249,7 +239,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 				below, err = r.makeChildren(q, p.children)
 				revived = append(revived, below...)
 			}
-			unix.Close(r.root)
+			unix.Close(r.files.Root)
 			if err != nil {
 				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
 			}

@@ -230,12 +230,12 @@ func (r *Restore) makeChild(parent, c *process) (*process, error) {
 		return nil, err
 	}
 	q.threads[0].tid = q.pid
-	fds, err := r.openAll(&q)
+	fds, err := r.files.Open(q.descriptors)
 	if err != nil {
 		return nil, err
 	}
 	files, err := q.descent.memory.open(r)
-	r.keep(files...)
+	r.files.Keep(files...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -203,4 +204,14 @@ func (o *Object) PutBack(c *Contents) error {
 		o.last = c
 	}
 	return err
+}
+
+// IsUnnamed tells memory, or a file, whose content an image has to hold, by the name that /proc
+// shows for what is mapped or open.
+func IsUnnamed(name string) bool {
+	path, deleted := strings.CutSuffix(name, " (deleted)")
+	if !deleted || strings.HasPrefix(path, "/[") || strings.HasPrefix(path, "/anon_hugepage") {
+		return false
+	}
+	return path == "/dev/zero" || strings.HasPrefix(path, "/dev/shm/") || !strings.HasPrefix(path, "/dev/")
 }

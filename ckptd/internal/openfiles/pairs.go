@@ -1,7 +1,8 @@
-package memory
+package openfiles
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,7 @@ import (
 
 // describeUnix knows the ends of a socketpair(2) that is empty, and whose ends are both of
 // the peers: see checkPairs.
-func (m *Image) describeUnix(d *descriptor, f openFile, fd int) error {
+func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func (m *Image) describeUnix(d *descriptor, f openFile, fd int) error {
 		return err
 	}
 	if _, err := unix.Getpeername(fd); err == unix.ENOTCONN {
-		return m.describeLonely(d, f, fd, kind)
+		return describeLonely(network, d, f, fd, kind)
 	}
 	number, err := sys.Inode(fd)
 	if err != nil {
@@ -45,7 +46,7 @@ func (m *Image) describeUnix(d *descriptor, f openFile, fd int) error {
 			"descriptor %d of process %d is a Unix socket, and not an end of an empty pair of streams",
 			f.number, f.pid)
 	}
-	peer, err := sockdiag.UnixPeer(m.in.Network, number)
+	peer, err := sockdiag.UnixPeer(network, number)
 	if err != nil {
 		return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", incarnation.ErrRefused,
 			f.number, f.pid, err)
@@ -55,12 +56,12 @@ func (m *Image) describeUnix(d *descriptor, f openFile, fd int) error {
 	if number > peer {
 		end = 1
 	}
-	d.make = func(of *Restore) (int, error) { return of.pairEnd(key, end, f.flags) }
+	d.make = func(of *Making) (int, error) { return of.pairEnd(key, end, f.flags) }
 	return nil
 }
 
 // checkPairs refuses a pair of which somebody else may have an end.
-func checkPairs(all []*process) error {
+func checkPairs(all []surveyed) error {
 	own := map[uint64]bool{}
 	for _, p := range all {
 		for _, d := range p.descriptors {
@@ -72,7 +73,7 @@ func checkPairs(all []*process) error {
 			if d.pair[0] != 0 && !own[d.pair[1]] {
 				return incarnation.Refuse(
 					"descriptor %d of process %d is an end of a pair of Unix sockets whose other end no "+
-						"peer has", d.number, p.pid)
+						"peer has", d.Number, p.pid)
 			}
 		}
 	}
@@ -81,17 +82,17 @@ func checkPairs(all []*process) error {
 
 // pairEnd makes the pair at the first of its two ends, in the network of the group: there the next
 // checkpoint looks for it.
-func (of *Restore) pairEnd(key string, end, flags int) (int, error) {
+func (of *Making) pairEnd(key string, end, flags int) (int, error) {
 	ends, ok := of.pipes[key]
 	if !ok {
-		err := netns.InFile(of.network, func() (err error) {
+		err := netns.InFile(of.Network, func() (err error) {
 			ends, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 			return err
 		})
 		if err != nil {
 			return -1, err
 		}
-		of.keep(ends[0], ends[1])
+		of.Keep(ends[0], ends[1])
 		of.pipes[key] = ends
 	}
 	if _, err := unix.FcntlInt(uintptr(ends[end]), unix.F_SETFL, flags&unix.O_NONBLOCK); err != nil {

@@ -1,4 +1,4 @@
-package memory
+package openfiles
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ var carriedUnix = []int{unix.SO_PASSCRED, unix.SO_RCVLOWAT, unix.SO_RCVTIMEO, un
 	unix.SO_PRIORITY, unix.SO_TIMESTAMP}
 
 // describeLonely describes a Unix socket that is not connected, or refuses.
-func (m *Image) describeLonely(d *descriptor, f openFile, fd, kind int) error {
+func describeLonely(network *os.File, d *Descriptor, f openFile, fd, kind int) error {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err != nil || n > 0 &&
 		kind == unix.SOCK_DGRAM {
 		return errors.Join(err, incarnation.Refuse(
@@ -62,7 +62,7 @@ func (m *Image) describeLonely(d *descriptor, f openFile, fd, kind int) error {
 			return err
 		}
 		pending := uint32(0)
-		if pending, s.backlog, err = sockdiag.UnixQueue(m.in.Network, number); err != nil {
+		if pending, s.backlog, err = sockdiag.UnixQueue(network, number); err != nil {
 			return fmt.Errorf("%w: descriptor %d of process %d, a Unix socket: %w", incarnation.ErrRefused,
 				f.number, f.pid, err)
 		}
@@ -110,8 +110,8 @@ func (s *unixSocket) describeFile(pid int) (err error) {
 }
 
 // make makes a socket like it, in the network of the group.
-func (s *unixSocket) make(of *Restore) (fd int, err error) {
-	err = netns.InFile(of.network, func() (err error) {
+func (s *unixSocket) make(of *Making) (fd int, err error) {
+	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(unix.AF_UNIX, s.kind|unix.SOCK_CLOEXEC, 0)
 		return err
 	})
@@ -142,7 +142,7 @@ func (s *unixSocket) make(of *Restore) (fd int, err error) {
 
 // bind binds a socket as one in the group would. Its file, and the directory of that, look as they
 // did.
-func (s *unixSocket) bind(of *Restore, fd int) error {
+func (s *unixSocket) bind(of *Making, fd int) error {
 	if s.name[0] == '@' {
 		return unix.Bind(fd, &unix.SockaddrUnix{Name: s.name})
 	}
@@ -150,7 +150,7 @@ func (s *unixSocket) bind(of *Restore, fd int) error {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}
-		if err := errors.Join(unix.Fchdir(of.root), unix.Chroot("."), unix.Chdir(s.directory)); err != nil {
+		if err := errors.Join(unix.Fchdir(of.Root), unix.Chroot("."), unix.Chdir(s.directory)); err != nil {
 			return err
 		}
 		if err := unix.Unlink(s.name); err != nil && err != unix.ENOENT {

@@ -1,4 +1,4 @@
-package memory
+package openfiles
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ type netlinkSocket struct {
 }
 
 // describeUDP describes a socket of UDP, or refuses.
-func describeUDP(d *descriptor, f openFile, fd, domain int) error {
+func describeUDP(d *Descriptor, f openFile, fd, domain int) error {
 	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ var carriedUDP = [][2]int{
 }
 
 // makeUDP makes a socket like it, in the network of the group.
-func (s *socket) makeUDP(of *Restore) (fd int, err error) {
-	err = netns.InFile(of.network, func() (err error) {
+func (s *socket) makeUDP(of *Making) (fd int, err error) {
+	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(s.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 		return err
 	})
@@ -104,7 +104,7 @@ func (s *socket) makeUDP(of *Restore) (fd int, err error) {
 }
 
 // describeNetlink describes a socket by which a process asks the kernel, or is told, or refuses.
-func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
+func describeNetlink(d *Descriptor, f openFile, fd, kind int) error {
 	s := &netlinkSocket{domain: unix.AF_NETLINK, kind: kind, flags: f.flags}
 	var err error
 	if s.protocol, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL); err != nil {
@@ -158,8 +158,8 @@ func describeNetlink(d *descriptor, f openFile, fd, kind int) error {
 }
 
 // makeNetlink makes a socket like it, in the network of the group.
-func (s *netlinkSocket) makeNetlink(of *Restore) (fd int, err error) {
-	err = netns.InFile(of.network, func() (err error) {
+func (s *netlinkSocket) makeNetlink(of *Making) (fd int, err error) {
+	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC, s.protocol)
 		return err
 	})

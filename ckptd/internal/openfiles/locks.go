@@ -1,14 +1,11 @@
-package memory
+package openfiles
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 )
 
 // lock is a lock on a file, as /proc/PID/fdinfo shows it.
@@ -69,38 +66,4 @@ func (l lock) lockDescription(fd int) (err error) {
 		return fmt.Errorf("take the lock on a file: %w", err)
 	}
 	return nil
-}
-
-// locking has a description locked as soon as it is made.
-func (f openFile) locking(make opener) opener {
-	if len(f.locks) == 0 {
-		return make
-	}
-	return func(of *Restore) (int, error) {
-		fd, err := make(of)
-		for _, l := range f.locks {
-			if err == nil {
-				err = l.lockDescription(fd)
-			}
-		}
-		if err != nil && fd >= 0 {
-			unix.Close(fd)
-		}
-		return fd, err
-	}
-}
-
-// lockFiles adds the calls that take the locks which belong to the process. It would lose those on
-// a file when it closes any descriptor of that, so they come last.
-func (p *process) lockFiles(b *tracer.Batch) {
-	for _, d := range p.descriptors {
-		for _, l := range d.locks {
-			if l.class != "POSIX" {
-				continue
-			}
-			r := l.ranged()
-			text := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r))
-			b.Add("take the lock on a file", unix.SYS_FCNTL, uint64(d.number), unix.F_SETLK, b.Put(text))
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package memory
+package openfiles
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // describePipe knows the outputs of the group, and pipes of the process to itself.
-func (p *process) describePipe(outputs []*os.File, d *descriptor, f openFile) error {
+func describePipe(outputs []*os.File, d *Descriptor, f openFile) error {
 	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))
 		if err != nil {
@@ -41,7 +41,7 @@ func (p *process) describePipe(outputs []*os.File, d *descriptor, f openFile) er
 		end = 1
 	}
 	d.pipe = f.link
-	d.make = func(of *Restore) (int, error) { return of.pipeEnd(f.link, end, f.flags) }
+	d.make = func(of *Making) (int, error) { return of.pipeEnd(f.link, end, f.flags) }
 	return nil
 }
 
@@ -55,7 +55,7 @@ func (f openFile) makeOutput(output int) (opener, error) {
 	}
 	if n < 0 {
 		path := fmt.Sprintf("/proc/self/fd/%d", output)
-		return func(*Restore) (int, error) {
+		return func(*Making) (int, error) {
 			// Not blocking: whoever reads it may have ended.
 			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 			if err != nil {
@@ -65,7 +65,7 @@ func (f openFile) makeOutput(output int) (opener, error) {
 			return fd, err
 		}, nil
 	}
-	return func(*Restore) (int, error) { // which may have other flags by now
+	return func(*Making) (int, error) { // which may have other flags by now
 		if _, err := unix.FcntlInt(uintptr(output), unix.F_SETFL, f.flags&settable); err != nil {
 			return -1, err
 		}
@@ -74,11 +74,11 @@ func (f openFile) makeOutput(output int) (opener, error) {
 }
 
 // checkPipes refuses a pipe of which somebody else may have an end.
-func checkPipes(all []*process) error {
+func checkPipes(all []surveyed) error {
 	ends := map[string][3]int{}
 	for _, p := range all {
 		for _, d := range p.descriptors {
-			if d.pipe != "" && d.twin < 0 && !d.inherited {
+			if d.pipe != "" && d.Twin < 0 && !d.inherited {
 				count := ends[d.pipe]
 				count[d.flags&unix.O_ACCMODE]++
 				ends[d.pipe] = count
@@ -94,14 +94,14 @@ func checkPipes(all []*process) error {
 }
 
 // pipeEnd makes the pipe at the first of its two ends.
-func (of *Restore) pipeEnd(key string, end, flags int) (int, error) {
+func (of *Making) pipeEnd(key string, end, flags int) (int, error) {
 	ends, ok := of.pipes[key]
 	if !ok {
 		var pair [2]int
 		if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
 			return -1, err
 		}
-		of.keep(pair[0], pair[1])
+		of.Keep(pair[0], pair[1])
 		ends = pair
 		of.pipes[key] = ends
 	}

@@ -1,0 +1,135 @@
+package openfiles
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+)
+
+// Files that have no path are made by a call of their own. Their state stands in fdinfo.
+
+// registration is a descriptor that an epoll instance watches.
+type registration struct {
+	number int
+	events uint32
+	data   uint64
+}
+
+// describeEpoll describes an epoll instance. What it watches stands in lines such as "tfd: 5
+// events: 1 data: 5 pos:0 ino:8 sdev:9".
+func describeEpoll(d *Descriptor, f openFile) error {
+	for _, line := range f.info {
+		fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
+		if len(fields) == 0 || fields[0] != "tfd" {
+			return fmt.Errorf("descriptor %d of process %d, an epoll instance, has %q", f.number, f.pid, line)
+		}
+		values := map[string]uint64{}
+		for n := 0; n+1 < len(fields); n += 2 {
+			base := 16
+			if fields[n] == "tfd" {
+				base = 10
+			}
+			values[fields[n]], _ = strconv.ParseUint(fields[n+1], base, 64)
+		}
+		r := registration{number: int(values["tfd"]), events: uint32(values["events"]), data: values["data"]}
+		var st unix.Stat_t
+		if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, r.number), &st); err != nil ||
+			st.Ino != values["ino"] {
+			return incarnation.Refuse(
+				"the epoll instance %d of process %d watches a file that descriptor %d is no more", f.number,
+				f.pid, r.number)
+		}
+		if link, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", f.pid, r.number)); link == f.link {
+			return incarnation.Refuse("the epoll instance %d of process %d watches another one", f.number,
+				f.pid)
+		}
+		d.watched = append(d.watched, r)
+	}
+	d.make = func(*Making) (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }
+	return nil
+}
+
+// describeEventfd describes a counter by its count.
+func describeEventfd(d *Descriptor, f openFile) error {
+	count, ok := f.value("eventfd-count", 16)
+	semaphore, _ := f.value("eventfd-semaphore", 10)
+	if !ok {
+		return incarnation.Refuse(
+			"descriptor %d of process %d: this Linux does not tell the count of an eventfd", f.number, f.pid)
+	}
+	flags := d.flags&unix.O_NONBLOCK | unix.EFD_CLOEXEC
+	if semaphore != 0 {
+		flags |= unix.EFD_SEMAPHORE
+	}
+	d.make = func(*Making) (int, error) {
+		fd, err := unix.Eventfd(0, flags)
+		if err == nil && count > 0 {
+			err = writeCount(fd, count)
+		}
+		return fd, err
+	}
+	return nil
+}
+
+// describeSignalfd describes a descriptor for signals by the set of these.
+func describeSignalfd(d *Descriptor, f openFile) error {
+	mask, ok := f.value("sigmask", 16)
+	if !ok {
+		return incarnation.Refuse(
+			"descriptor %d of process %d: this Linux does not tell the signals of a signalfd", f.number,
+			f.pid)
+	}
+	d.make = func(*Making) (int, error) {
+		return unix.Signalfd(-1, &unix.Sigset_t{Val: [16]uint64{mask}},
+			d.flags&unix.O_NONBLOCK|unix.SFD_CLOEXEC)
+	}
+	return nil
+}
+
+// describeTimerfd describes a timer that has not expired, by the time that is left.
+func describeTimerfd(d *Descriptor, f openFile) error {
+	clock, ok := f.value("clockid", 10)
+	ticks, known := f.value("ticks", 10)
+	if !ok || !known {
+		return incarnation.Refuse(
+			"descriptor %d of process %d: this Linux does not tell the time of a timerfd", f.number, f.pid)
+	}
+	if ticks > 0 {
+		return incarnation.Refuse("descriptor %d of process %d is a timer that has expired and was not read",
+			f.number, f.pid)
+	}
+	var setting unix.ItimerSpec
+	for _, line := range f.info {
+		name, value, _ := strings.Cut(line, ":")
+		var s, ns int64
+		if _, err := fmt.Sscanf(strings.TrimSpace(value), "(%d, %d)", &s, &ns); err != nil {
+			continue
+		}
+		switch name {
+		case "it_value":
+			setting.Value = unix.Timespec{Sec: s, Nsec: ns}
+		case "it_interval":
+			setting.Interval = unix.Timespec{Sec: s, Nsec: ns}
+		}
+	}
+	d.make = func(*Making) (int, error) {
+		fd, err := unix.TimerfdCreate(int(clock), d.flags&unix.O_NONBLOCK|unix.TFD_CLOEXEC)
+		if err == nil {
+			err = unix.TimerfdSettime(fd, 0, &setting, nil)
+		}
+		return fd, err
+	}
+	return nil
+}
+
+// writeCount adds to the counter of an eventfd.
+func writeCount(fd int, count uint64) error {
+	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, count))
+	return err
+}
