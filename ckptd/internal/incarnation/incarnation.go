@@ -55,9 +55,6 @@ func MakeNext(network *os.File, inside func() error) (*Next, error) {
 	return n, nil
 }
 
-// maker makes the next incarnation's things, with what is to be carried out in its network.
-type maker func(inside func() error) (*Next, error)
-
 // Incarnation is what runs of a group, as backends see it.
 type Incarnation struct {
 	PID          int      // of pid 1 of the group, the proxy; 0: there is none
