@@ -233,7 +233,7 @@ func (c *Client) readReplies() {
 func (c *Client) failAll(err error) {
 	died := fmt.Errorf("%w: %w", ErrDaemonDied, err)
 	if err == io.EOF {
-		died = fmt.Errorf("%w: %s", ErrDaemonDied, c.obituary())
+		died = fmt.Errorf("%w: %s", ErrDaemonDied, c.exitReason())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,8 +254,8 @@ const (
 	killedTimeout = 100 * time.Millisecond
 )
 
-// obituary says how the daemon ended, whose end of the channel is closed.
-func (c *Client) obituary() string {
+// exitReason says how the daemon ended, whose end of the channel is closed.
+func (c *Client) exitReason() string {
 	select {
 	case <-c.exited:
 	case <-time.After(closeTimeout):

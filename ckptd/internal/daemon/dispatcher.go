@@ -117,7 +117,7 @@ func (d *daemon) inTime(r wire.Request, handle func() (wire.Response, []int),
 		if answered.CompareAndSwap(false, true) {
 			answer(wire.ErrorResponse(fmt.Errorf(
 				"the checkpoint daemon gives up after %v (%s of group %d); it is in %s", patience,
-				r.Operation, r.Group, whereabouts())), nil)
+				r.Operation, r.Group, goroutineDump())), nil)
 		}
 	})
 	defer late.Stop()
@@ -134,17 +134,17 @@ func (d *daemon) inTime(r wire.Request, handle func() (wire.Response, []int),
 	}
 }
 
-// maxWhereabouts bounds the goroutines that an error speaks of.
-const maxWhereabouts = 32
+// maxGoroutines bounds the goroutines that an error speaks of.
+const maxGoroutines = 32
 
 var (
 	goroutineState = regexp.MustCompile(`^goroutine \d+ \[(.*)\]:`)
 	ownFunction    = regexp.MustCompile(`tandem/(?:\w+/)*(\w+)\.(\S+)\(`)
 )
 
-// whereabouts is what goroutines of this program wait for, and in which functions, the innermost
+// goroutineDump is what goroutines of this program wait for, and in which functions, the innermost
 // first.
-func whereabouts() string {
+func goroutineDump() string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
 	var all []string
@@ -158,12 +158,12 @@ func whereabouts() string {
 			}
 			functions = append(functions, f[2])
 		}
-		if state != nil && len(functions) > 0 && !strings.HasPrefix(functions[0], "whereabouts") {
+		if state != nil && len(functions) > 0 && !strings.HasPrefix(functions[0], "goroutineDump") {
 			all = append(all, strings.Join(functions, " < ")+" ["+state[1]+"]")
 		}
 	}
-	if more := len(all) - maxWhereabouts; more > 0 {
-		all = append(all[:maxWhereabouts], fmt.Sprintf("%d more", more))
+	if more := len(all) - maxGoroutines; more > 0 {
+		all = append(all[:maxGoroutines], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(all, "; ")
 }
