@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/ckptd"
@@ -152,7 +153,7 @@ type Violation struct {
 // Violated if there are violations.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	result, err := runIn(ctx, o)
-	if !o.Audited || !contradicts(err) {
+	if !o.Audited || !audit.Contradicts(err) {
 		return result, err
 	}
 	if o.Saving != nil {
@@ -295,7 +296,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	if r.peers != nil {
 		closeError := r.peers.Close()
 		if r.auditor != nil {
-			closeError = errors.Join(closeError, r.auditor.side.Close())
+			closeError = errors.Join(closeError, r.auditor.Close())
 		}
 		if err == nil && closeError != nil {
 			err = fmt.Errorf("ending the peers: %w", closeError)
@@ -315,9 +316,9 @@ type run struct {
 	verdict    explore.Verdict // of the search, when it has ended
 	outcomes   map[explore.Outcome]int
 	peers      *driver.Driver
-	auditor    *auditor // of scope auto; else nil
-	counts     Counts   // of what was reported to the search
-	vain       Counts   // of what was run and never was: it is not saved, since it is run again
+	auditor    *audit.Auditor // of scope auto; else nil
+	counts     Counts         // of what was reported to the search
+	vain       Counts         // of what was run and never was: it is not saved, since it is run again
 	started    time.Time
 	told       time.Time // when Progress last was
 	violations []*violation

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/peers"
@@ -118,7 +119,7 @@ func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) find
 	found, err := v.check(o)
 	// Delays go by the machine's clock. Where that goes on while inputs are given again, the check
 	// ends with an error, and no verdict.
-	for try := 1; try < 5 && contradicts(err) && d.server != "virtual"; try++ {
+	for try := 1; try < 5 && audit.Contradicts(err) && d.server != "virtual"; try++ {
 		t.Logf("%+v: a timer of the server has ended too early: again", d)
 		found, err = v.check(o)
 	}

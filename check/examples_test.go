@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/strategy"
@@ -91,7 +92,7 @@ func TestExamplesInAllWays(t *testing.T) {
 				o.Client = clients[v.backend]
 				begin := time.Now()
 				got, err := v.check(o)
-				if e.random && v.strategy == "never" && contradicts(err) {
+				if e.random && v.strategy == "never" && audit.Contradicts(err) {
 					continue
 				}
 				if same := got.equal(want) || e.varies && got.kind == want.kind; err != nil || !same {

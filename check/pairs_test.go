@@ -18,6 +18,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -191,7 +192,7 @@ func (v variant) check(o Options) (findings, error) {
 		return findings{}, err
 	}
 	found, err := findAll(o)
-	if contradicts(err) && o.Audited {
+	if audit.Contradicts(err) && o.Audited {
 		found, err = findAll(o.inGroupScope(err))
 	}
 	return found, err

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/explore"
 )
 
@@ -70,7 +71,7 @@ func (t *part) explore(x *executor, p *pool) {
 		execution, f, err := x.execute(schedule, false, p.known)
 		if err == nil {
 			err = t.Report(execution)
-		} else if x.broken = err; x.run.auditor != nil && contradicts(err) {
+		} else if x.broken = err; x.run.auditor != nil && audit.Contradicts(err) {
 			// Audits are samples: if another executor explores the part anew, this one may not
 			// be taken again.
 			p.stop(err)

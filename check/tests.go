@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/gotest"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
@@ -67,7 +68,7 @@ func (o *TestOptions) search(ctx context.Context, g *gotest.Group, flags []strin
 	search.Args = slices.Concat(o.flags(), flags, o.Args)
 	search.Search = o.NewSearch()
 	found, err := searchGroup(ctx, search, g)
-	if !search.Audited || !contradicts(err) {
+	if !search.Audited || !audit.Contradicts(err) {
 		return found, err
 	}
 	if search.Contradicted != nil {
