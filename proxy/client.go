@@ -20,7 +20,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
-// SocketError is what the kernel answered to a socket operation inside the group.
+// SocketError is what the kernel answered to a socket operation inside the group. The program under
+// test is to see the same error.
 type SocketError struct {
 	Command string
 	ID      ID
@@ -28,6 +29,7 @@ type SocketError struct {
 	Errno   syscall.Errno
 }
 
+// Error says which operation failed, on which socket, and why.
 func (e *SocketError) Error() string {
 	if e.Address != (Address{}) {
 		return fmt.Sprintf("%s of socket %d, %v: %v", e.Command, e.ID, e.Address, e.Errno)
@@ -35,6 +37,7 @@ func (e *SocketError) Error() string {
 	return fmt.Sprintf("%s of socket %d: %v", e.Command, e.ID, e.Errno)
 }
 
+// Unwrap returns the number of the error, for errors.Is.
 func (e *SocketError) Unwrap() error { return e.Errno }
 
 // Client sends commands to one incarnation of a proxy; a restore makes another.
@@ -294,7 +297,7 @@ func (c *Client) when(ctx context.Context, ready int16, call func() error) error
 	}
 }
 
-// receive waits for the next reply, with its descriptor or -1.
+// receive waits for the next reply, with its descriptor or -1. After an error none is open.
 func (c *Client) receive(ctx context.Context) (protocol.Reply, int, error) {
 	buffer := make([]byte, protocol.MaxMessage+1) // one more, to see that a message is too long
 	var n int
@@ -325,7 +328,8 @@ func (c *Client) receive(ctx context.Context) (protocol.Reply, int, error) {
 	return r, fd, err
 }
 
-// explain turns an error of the channel into one that names its cause.
+// explain turns an error of the channel into one that names its cause. It wraps ErrDied if the
+// proxy is gone, however that has shown.
 func (c *Client) explain(ctx context.Context, m protocol.Request, err error) error {
 	gone := errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||

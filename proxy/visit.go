@@ -14,13 +14,14 @@ import (
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
-// visitPatience bounds how long either side waits for the other.
+// visitTimeout bounds how long either side waits for the other.
 const visitTimeout = 10 * time.Second
 
 // Visitor is the daemon's side of a visit.
 type Visitor struct{ socket int }
 
-// Visit begins a visit over a descriptor of the checker's end of the command channel.
+// Visit begins a visit over a descriptor of the checker's end of the command channel. Until it
+// ends, the proxy carries out no commands.
 func Visit(channel int) (*Visitor, error) {
 	pair, err := seqpacket.Pair()
 	if err != nil {

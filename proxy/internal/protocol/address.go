@@ -27,6 +27,7 @@ const (
 
 var networkNames = [NetworkCount]string{"tcp", "udp", "unix", "unixgram", "unixpacket"}
 
+// String is the name; that of an unknown network has its number.
 func (n Network) String() string {
 	if n >= NetworkCount {
 		return fmt.Sprintf("network %d", uint8(n))
@@ -84,7 +85,7 @@ func (a Address) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Text is the address without its network.
+// Text is the address without its network, for messages that tell what a socket is anyway.
 func (a Address) Text() string {
 	if a.Network.IsUnix() && a.Path != "" {
 		return pathText(a.Path)
@@ -175,7 +176,7 @@ func (a *Address) parse(text string, at *netip.AddrPort, path *string) (err erro
 	return nil
 }
 
-// Check says what is wrong with an address.
+// Check says what is wrong with an address. It is nil if nothing is.
 func (a Address) Check() error {
 	own, other := a.From.IsValid() || a.FromPath != "", a.At.IsValid() || a.Path != ""
 	switch {
@@ -201,7 +202,8 @@ func isNetwork(name string) bool {
 	return n < NetworkCount
 }
 
-// networkOf finds a network by its name; networks if there is none.
+// networkOf finds a network by its name, and tells whether that ends with a 6. It is NetworkCount
+// where there is none of this name.
 func networkOf(name string) (n Network, six bool) {
 	name, six = strings.CutSuffix(name, "6")
 	for n = range NetworkCount {
@@ -212,7 +214,7 @@ func networkOf(name string) (n Network, six bool) {
 	return NetworkCount, false
 }
 
-// Other is what a socket talks to, by itself.
+// Other is what a socket talks to, by itself: the side that is for connect.
 func (a Address) Other() Address {
 	a.From, a.FromPath = netip.AddrPort{}, ""
 	a.At = unmapped(a.At)
@@ -251,7 +253,8 @@ const (
 	addressFlags
 )
 
-// appendTo writes an address with one side, At or Path.
+// appendTo writes an address with one side, At or Path. At is all zeros where there is a
+// Path.
 func (a Address) appendTo(b []byte) []byte {
 	flags := byte(0)
 	var ip [16]byte
@@ -269,7 +272,8 @@ func (a Address) appendTo(b []byte) []byte {
 	return append(b, a.Path...)
 }
 
-// readAddress reads what appendTo has written.
+// readAddress reads what appendTo has written. It takes an address in one form only, so that what
+// is read and written again is the same.
 func readAddress(b []byte) (Address, error) {
 	if len(b) < addressSize || len(b) > addressSize+MaxPath {
 		return Address{}, fmt.Errorf("an address of %d bytes", len(b))

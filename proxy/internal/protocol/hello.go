@@ -18,7 +18,8 @@ type Hello struct {
 	Error string `json:",omitempty"`
 }
 
-// EncodeHello has so much of an error as a message takes: of a byte, up to six may be made.
+// EncodeHello writes the first message. It has so much of an error as a message takes: of a byte,
+// up to six may be made.
 func EncodeHello(h Hello) ([]byte, error) {
 	for {
 		b, err := json.Marshal(h)

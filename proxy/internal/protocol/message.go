@@ -30,6 +30,8 @@ const (
 // Operation is what the proxy is to do.
 type Operation uint8
 
+// The operations. Those on sockets are like the system calls of like names, but bind also has
+// the socket listen, and accept waits.
 const (
 	OpCreateSocket Operation = iota + 1
 	OpConnect
@@ -41,6 +43,7 @@ const (
 	OpEnd
 )
 
+// String is the name of the operation in messages for people.
 func (op Operation) String() string {
 	if op == 0 || op >= OpEnd {
 		return fmt.Sprintf("operation %d", uint8(op))
@@ -64,6 +67,7 @@ const (
 	RefusalEnd
 )
 
+// String says why, and what to do about it where that can be said.
 func (r Refusal) String() string {
 	if r >= RefusalEnd {
 		return fmt.Sprintf("refusal %d", uint32(r))
@@ -84,8 +88,8 @@ func (r Refusal) String() string {
 // Request is a command, decoded.
 type Request struct {
 	Op        Operation
-	Sequence  uint32
-	ID, NewID ID
+	Sequence  uint32 // it tells a late reply from that which is waited for
+	ID, NewID ID     // NewID is for accept
 	Address   Address
 }
 
@@ -100,10 +104,10 @@ func (c Request) String() string {
 // Reply is the answer to a command, decoded.
 type Reply struct {
 	Op       Operation
-	Sequence uint32
-	Errno    syscall.Errno
+	Sequence uint32        // of the command
+	Errno    syscall.Errno // of the system call; 0: it has succeeded, or was not made
 	Refusal  Refusal
-	Address  Address
+	Address  Address // of accept: where the connection comes from
 }
 
 // encode writes a message: its header, and an address if there is one.
@@ -146,7 +150,7 @@ func (c Request) Encode() []byte {
 	return encode(uint8(c.Op), [3]uint32{c.Sequence, uint32(c.ID), uint32(c.NewID)}, c.Address)
 }
 
-// DecodeRequest reads the message of a command.
+// DecodeRequest reads the message of a command. It takes what Encode writes, and nothing else.
 func DecodeRequest(b []byte) (Request, error) {
 	op, w, address, err := decode(b)
 	if err != nil {
@@ -163,7 +167,7 @@ func (r Reply) Encode() []byte {
 	return encode(uint8(r.Op)|replyBit, [3]uint32{r.Sequence, uint32(r.Errno), uint32(r.Refusal)}, r.Address)
 }
 
-// DecodeReply reads the message of a reply.
+// DecodeReply reads the message of a reply. It takes what Encode writes, and nothing else.
 func DecodeReply(b []byte) (Reply, error) {
 	op, w, address, err := decode(b)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // sockets travel beside them, or a process ID (as long).
 const (
 	VisitLook = 'L' // -> VisitLast, then VisitDone
-	VisitShow = 'S' // -> visitLast, VisitSockets any number of times, then VisitDone
+	VisitShow = 'S' // -> VisitLast, VisitSockets any number of times, then VisitDone
 	VisitReap = 'R' // the peers are dead or dying; and as VisitFrom
 	VisitFrom = 'F' // with the process ID after which others are to be given, or 0
 	// With a network namespace, a channel in it, and sockets: leave what there is.
@@ -35,9 +35,9 @@ const MaxRights = 250
 type VisitMessage struct {
 	Kind byte
 	IDs  []ID
-	PID  int    // of visitLast, VisitReap and VisitFrom
+	PID  int    // of VisitLast, VisitReap and VisitFrom
 	Text string // of VisitDone
-	FDs  []int
+	FDs  []int  // which came beside it, and belong to whoever has received it
 }
 
 // Outcome is what a VisitDone says.
@@ -100,7 +100,8 @@ func ReceiveVisit(socket int) (VisitMessage, error) {
 	return m, nil
 }
 
-// receiveRights receives one message of a SEQPACKET socket, with its descriptors.
+// ReceiveMessage receives one message of a SEQPACKET socket, with at most so many descriptors. It
+// may be one byte longer than size: whoever decodes it says then what is wrong.
 func ReceiveMessage(socket, size, most int) ([]byte, []int, error) {
 	b := make([]byte, size+1) // one more, to see that a message is too long
 	n, fds, err := seqpacket.Receive(socket, b, most, 0)

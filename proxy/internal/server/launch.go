@@ -24,11 +24,12 @@ import (
 // parent of orphans alone, which are thus found without looking at copies.
 type launcher struct {
 	config   protocol.Config
-	wanted   chan func() error
-	outcomes chan error
+	wanted   chan func() error // what the thread is to do next
+	outcomes chan error        // of what it has done, in the same order
 }
 
-// launch starts the peers that are to run from the beginning. It returns the pids of all.
+// launch starts the peers that are to run from the beginning. It returns the pids of all, of those
+// on demand in advance.
 func launch(config protocol.Config) (*launcher, []int, error) {
 	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
 	makeThreads()
@@ -69,7 +70,7 @@ func makeThreads() {
 	released.Wait()
 }
 
-// do has the thread do something.
+// do has the thread do something, and waits for the outcome.
 func (l *launcher) do(f func() error) error {
 	l.wanted <- f
 	return <-l.outcomes
@@ -92,7 +93,7 @@ func (l *launcher) startFirst() error {
 		}
 		started[i] = pid
 	}
-	for i, p := range l.config.Peers {
+	for i, p := range l.config.Peers { // all are there: now they may run, one after the other
 		if started[i] == 0 {
 			continue
 		}
@@ -133,7 +134,8 @@ func (l *launcher) start(i int) error {
 	return nil
 }
 
-// execute has a peer stand at its first instruction.
+// execute has a peer stand at its first instruction, traced by this thread, with its own user, its
+// output and nothing else open.
 func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 	file, err := lookPath(p)
 	if err != nil {
@@ -147,6 +149,7 @@ func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 		return 0, fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
+	// Standard input is empty. The output is kept with that of the proxy, or by itself.
 	files := []uintptr{uintptr(null), 1, 2}
 	if p.Output != 0 {
 		files = []uintptr{uintptr(null), uintptr(p.Output), uintptr(p.Output)}
@@ -211,6 +214,7 @@ func executeAs(want int, file string, p protocol.Command, a *syscall.ProcAttr) (
 		if _, err := sys.Retry(func() (int, error) { return unix.Wait4(pid, &status, 0, nil) }); err != nil {
 			return 0, fmt.Errorf("wait for the program to be executed: %w", err)
 		}
+		// It was started with another ID if somebody else has this one: then it has to go again.
 		switch {
 		case !status.Stopped():
 			return 0, fmt.Errorf("the program ended at once: %v", status)
@@ -286,7 +290,8 @@ func setLastGiven(pid int) error {
 	return nil
 }
 
-// lookPath finds the file to execute by the PATH that the peer itself will see.
+// lookPath finds the file to execute by the PATH that the peer itself will see. A name with a slash
+// is left as it is, for the kernel to find from the directory that the peer runs in.
 func lookPath(c protocol.Command) (string, error) {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return "", errors.New("it has no command")
@@ -302,7 +307,7 @@ func lookPath(c protocol.Command) (string, error) {
 		}
 		return name, nil
 	}
-	path := ""
+	path := "" // the last one counts
 	for _, e := range c.Env {
 		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			path = v
@@ -310,7 +315,7 @@ func lookPath(c protocol.Command) (string, error) {
 	}
 	for dir := range strings.SplitSeq(path, ":") {
 		file := dir + "/" + name
-		var st unix.Stat_t
+		var st unix.Stat_t // a directory may be executed, too
 		if dir != "" && unix.Access(file, unix.X_OK) == nil &&
 			unix.Stat(file, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
 			return file, nil

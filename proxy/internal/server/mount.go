@@ -10,11 +10,14 @@ import (
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
-// enter mounts the group's tree, makes it the root directory and executes the proxy again.
+// enter mounts the group's tree, makes it the root directory and executes the proxy again. It
+// returns only if that has failed. The group has a /proc of its own, which shows its processes by
+// the IDs that they have in its namespace.
 func enter(c protocol.Config) error {
 	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
 		return fmt.Errorf("set the host name of the group: %w", err)
 	}
+	// From here on, mounts of the group are not seen outside, nor the other way round.
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE); err != nil {
 		return err
 	}
@@ -56,7 +59,8 @@ func mount(source, target, kind string, flags uintptr) error {
 	return nil
 }
 
-// pivot makes root, a mount point, the root directory and lets go of the old one.
+// pivot makes root, a mount point, the root directory and lets go of the old one. Unlike after
+// chroot(2) there is no way back.
 func pivot(root string) error {
 	if err := unix.Chdir(root); err != nil {
 		return fmt.Errorf("enter %s: %w", root, err)
@@ -74,7 +78,8 @@ func pivot(root string) error {
 	return nil
 }
 
-// standardInput replaces descriptor 0, which belongs to the old tree.
+// standardInput replaces descriptor 0, which belongs to the old tree. As long as it was open, a
+// checkpoint of the proxy would have a file that is not in the group.
 func standardInput() error {
 	fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

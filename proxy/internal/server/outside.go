@@ -31,7 +31,8 @@ const (
 	unixDiagVFS     = 1
 )
 
-// boundInodes lists the files that the Unix sockets of the network namespace are bound to.
+// boundInodes asks sock_diag(7) for the files that the Unix sockets of the network namespace are
+// bound to.
 func boundInodes() ([]uint32, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
@@ -63,7 +64,8 @@ func boundInodes() ([]uint32, error) {
 	}
 }
 
-// parseBoundInodes reads one datagram of the answer; done means that it was the last one.
+// parseBoundInodes reads one datagram of the answer; done means that it was the last one. A socket
+// without such a file has no attribute that says so: sock_diag(7), UNIX_DIAG_VFS.
 func parseBoundInodes(b []byte) (inodes []uint32, done bool, err error) {
 	for len(b) >= unix.SizeofNlMsghdr {
 		length, kind := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint16(b[4:])

@@ -42,6 +42,7 @@ func refused(getrandom bool) []unix.SockFilter {
 	if getrandom {
 		second = unix.SYS_GETRANDOM
 	}
+	// A jump passes over so many instructions: Jt if its condition holds, else Jf.
 	return []unix.SockFilter{
 		{Code: load, K: number},
 		{Code: greater, K: ioUringRegister, Jt: 6}, // allow
@@ -56,9 +57,9 @@ func refused(getrandom bool) []unix.SockFilter {
 	}
 }
 
-// refuse filters the system calls of the program. A program that is not for 64 bits is left alone,
-// and so is one whose file gives it other capabilities than those of the proxy, so that it may not
-// have a filter.
+// refuse filters the system calls of the program, for good: what it executes, and what it forks,
+// has the same filter. A program that is not for 64 bits is left alone, and so is one whose file
+// gives it other capabilities than those of the proxy, so that it may not have a filter.
 func (t *tracee) refuse(getrandom bool) {
 	if t.start.Cs == code32 || t.err != nil {
 		return

@@ -24,8 +24,8 @@ const Channel = 3
 
 // Arguments of the two stages that the proxy runs through; see Run.
 const (
-	StageMount = "mount"
-	StageServe = "serve"
+	StageMount = "mount" // in the file tree of the machine
+	StageServe = "serve" // in that of the group
 )
 
 // maxConfig is how many bytes a configuration has at most.
@@ -60,7 +60,7 @@ func Run(stage, file string) error {
 	return reportError(err)
 }
 
-// tellError returns nil if err could be told.
+// reportError tells the checker why there are no peers. It returns nil if that could be told.
 func reportError(err error) error {
 	if untold := sendHello(protocol.Hello{Error: err.Error()}); untold != nil {
 		return errors.Join(err, untold)
@@ -68,7 +68,8 @@ func reportError(err error) error {
 	return nil
 }
 
-// serve is the second stage: it starts the peers, says so, and serves.
+// serve is the second stage: it starts the peers, says so, and serves. Orphans are reaped meanwhile
+// on another thread.
 func serve(config protocol.Config) error {
 	l, peers, err := launch(config)
 	if err != nil {
@@ -83,7 +84,8 @@ func serve(config protocol.Config) error {
 	return s.Serve()
 }
 
-// readConfig avoids package os, whose files bring an epoll instance into the image.
+// readConfig reads the configuration, and checks what depends on nothing else. It avoids package
+// os, whose files bring an epoll instance into the image.
 func readConfig(file string) (protocol.Config, error) {
 	var c protocol.Config
 	b, err := readAll(file, maxConfig)
@@ -100,7 +102,8 @@ func readConfig(file string) (protocol.Config, error) {
 	return c, nil
 }
 
-// readAll reads a file of at most limit bytes.
+// readAll reads a file of at most limit bytes. It does not ask for the size: files in /proc have
+// none.
 func readAll(file string, limit int) ([]byte, error) {
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -123,7 +126,7 @@ func readAll(file string, limit int) ([]byte, error) {
 	}
 }
 
-// sendHello sends the first message.
+// sendHello sends the first message, which the checker waits for.
 func sendHello(h protocol.Hello) error {
 	b, err := protocol.EncodeHello(h)
 	if err != nil {
@@ -185,9 +188,10 @@ func reapOne(keep map[int]bool) bool {
 // maxChildren bounds the list of the proxy's children, in bytes.
 const maxChildren = 16 << 20
 
-// deadChild returns the pid of a child that has died and was not waited for, or 0.
+// deadChild returns the pid of a child that has died and was not waited for, or 0. It leaves the
+// child as it is: whether to wait for it depends on who it is.
 func deadChild() int {
-	var info struct {
+	var info struct { // siginfo_t, as waitid(2) fills it in
 		signal, errno, code, _, pid int32
 		_                           [108]byte
 	}

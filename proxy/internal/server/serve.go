@@ -17,20 +17,23 @@ import (
 
 // Server carries out commands, one after the other, with blocking system calls on one
 // thread: the fewer threads and descriptors the proxy has, the smaller every image is.
+//
+// The sockets stay open in the proxy, which is part of a checkpoint. The checker has only copies of
+// their descriptors. So a restore brings a connection back on both of its ends.
 type Server struct {
 	channel  int
-	sockets  map[protocol.ID]int
-	peers    []int // pids
-	launcher *launcher
-	reaping  sync.Mutex // held while children are waited for
+	sockets  map[protocol.ID]int // descriptors
+	peers    []int               // pids
+	launcher *launcher           // nil in a group without peers
+	reaping  sync.Mutex          // held while children are waited for
 }
 
-// New returns a server of a channel for a group without peers.
+// New returns a server of a channel for a group without peers. The channel stays the caller's.
 func New(channel int) *Server {
 	return &Server{channel: channel, sockets: map[protocol.ID]int{}}
 }
 
-// Close closes all sockets.
+// Close closes all sockets. Copies of them, which the checker has, stay open.
 func (s *Server) Close() {
 	for id, fd := range s.sockets {
 		unix.Close(fd)
@@ -38,7 +41,9 @@ func (s *Server) Close() {
 	}
 }
 
-// Serve returns nil when the checker has closed its end of the channel.
+// Serve receives commands and answers each, until the checker has closed its end of the channel:
+// then it returns nil. After a message that is no command it returns an error: whoever has sent it
+// is of another build, or not the checker.
 func (s *Server) Serve() error {
 	for {
 		b, fds, err := protocol.ReceiveMessage(s.channel, protocol.MaxMessage, 1)
@@ -85,14 +90,15 @@ func (s *Server) send(r protocol.Reply, fd int) error {
 	return nil
 }
 
-// execute carries out a command; fd is the descriptor to hand out, or -1.
+// execute carries out a command; fd is the descriptor to hand out, or -1. What the command is
+// about may fail, or the proxy may refuse it: both are in the reply.
 func (s *Server) execute(c protocol.Request) (r protocol.Reply, fd int) {
-	if c.Op == protocol.OpStart {
+	if c.Op == protocol.OpStart { // the only one whose ID is not that of a socket
 		return protocol.Reply{Refusal: s.start(int(c.ID))}, -1
 	}
 	socket, known := s.sockets[c.ID]
 	if c.Op == protocol.OpCreateSocket {
-		if !known {
+		if !known { // else it is handed out again, as after a restore
 			socket, r = s.create(c.ID, c.Address)
 		}
 		return r, socket
@@ -115,12 +121,14 @@ func (s *Server) execute(c protocol.Request) (r protocol.Reply, fd int) {
 	}
 }
 
-// start starts a peer on demand.
+// start starts a peer on demand. Why one could not be started goes to the output of the proxy,
+// which the checker reads: a reply has no room for a text. One that has ended still has its process
+// ID, so that it runs once only between two restores.
 func (s *Server) start(i int) protocol.Refusal {
 	if s.launcher == nil || i < 0 || i >= len(s.peers) || !s.launcher.config.Peers[i].OnDemand {
 		return protocol.RefusedNotOnDemand
 	}
-	if unix.Kill(s.peers[i], 0) == nil {
+	if unix.Kill(s.peers[i], 0) == nil { // also if it is a zombie
 		return protocol.RefusedRuns
 	}
 	if err := s.launcher.do(func() error { return s.launcher.start(i) }); err != nil {
@@ -156,7 +164,8 @@ func (s *Server) create(id protocol.ID, of protocol.Address) (int, protocol.Repl
 	return fd, protocol.Reply{}
 }
 
-// connect connects a socket and waits for the outcome. A socket of TCP or UDP is bound before.
+// connect connects a socket and waits for the outcome. A socket of TCP or UDP is bound before, so
+// that the kernel does not choose its port.
 func (s *Server) connect(id protocol.ID, fd int, to protocol.Address) protocol.Reply {
 	if !to.Network.IsUnix() {
 		if err := bindLocalPort(fd, id); err != nil {
@@ -172,11 +181,13 @@ func (s *Server) connect(id protocol.ID, fd int, to protocol.Address) protocol.R
 	if r := s.wait(fd, unix.POLLOUT); r != (protocol.Reply{}) {
 		return r
 	}
-	// Asking again, rather than for SO_ERROR, also lets the socket connect anew if it failed.
+	// It is writable once that is decided. Asking again, rather than for SO_ERROR, also lets the
+	// socket connect anew if it failed.
 	return protocol.Reply{Errno: errnoOf(unix.Connect(fd, to.Sockaddr()))}
 }
 
-// Local ports lie above the range from which the kernel gives ports to the peers.
+// Local ports lie above the range from which the kernel gives ports to the peers, so that these do
+// not take one before it is needed.
 const (
 	firstLocalPort = 61000
 	localPorts     = 65536 - firstLocalPort
@@ -200,6 +211,7 @@ func bindPortOf(fd int, id protocol.ID, at protocol.Address) error {
 		return nil // bound by an earlier attempt to connect, or as the program has asked for
 	}
 	err := error(unix.EADDRINUSE)
+	// With the same ID, and the same ports taken, it is the same port.
 	for attempt := uint64(0); attempt < portAttempts && err == unix.EADDRINUSE; attempt++ {
 		port := firstLocalPort + (uint64(id)+attempt*portStride)%localPorts
 		err = bindTo(fd, at.At.Addr(), uint16(port))
@@ -207,7 +219,8 @@ func bindPortOf(fd int, id protocol.ID, at protocol.Address) error {
 	return err
 }
 
-// bindTo binds a socket, which may be one of IPv6, to an address.
+// bindTo binds a socket to an address. One of IPv6 may be bound to IPv4, as package net does it
+// with a socket for both.
 func bindTo(fd int, ip netip.Addr, port uint16) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -219,7 +232,9 @@ func bindTo(fd int, ip netip.Addr, port uint16) error {
 	return unix.Bind(fd, &unix.SockaddrInet6{Addr: ip.As16(), Port: int(port)})
 }
 
-// bind binds a socket, and has it listen if it is one for connections.
+// bind binds a socket, and has it listen if it is one for connections. Port 0 of UDP stands for one
+// that follows from the ID, as with connect. A port of TCP can be had although earlier connections
+// are in TIME_WAIT there.
 func bind(fd int, id protocol.ID, at protocol.Address) error {
 	switch {
 	case at.Network == protocol.UDP:
@@ -240,7 +255,7 @@ func bind(fd int, id protocol.ID, at protocol.Address) error {
 	return unix.Listen(fd, unix.SOMAXCONN)
 }
 
-// accept waits for a connection and gives it an ID.
+// accept waits for a connection and gives it an ID. The reply says where it comes from.
 func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 	if _, exists := s.sockets[newID]; exists {
 		return protocol.Reply{Refusal: protocol.RefusedDuplicateID}, -1
@@ -260,15 +275,16 @@ func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 			if r := s.wait(listener, unix.POLLIN); r != (protocol.Reply{}) {
 				return r, -1
 			}
-		case unix.EINTR, unix.ECONNABORTED:
+		case unix.EINTR, unix.ECONNABORTED: // who connected gave up: wait for the next
 		default:
 			return protocol.Reply{Errno: errnoOf(err)}, -1
 		}
 	}
 }
 
-// wait waits for a socket. A new command, or the end of the channel, interrupts it: the
-// sender of the current one has given up, and a proxy that waits on must not outlive it.
+// wait waits for a socket, as long as it takes. A new command, or the end of the channel,
+// interrupts it: the sender of the current one has given up, and a proxy that waits on must not
+// outlive it.
 func (s *Server) wait(fd int, events int16) protocol.Reply {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
 	_, err := sys.Retry(func() (int, error) { return unix.Poll(set, -1) })
@@ -282,7 +298,7 @@ func (s *Server) wait(fd int, events int16) protocol.Reply {
 	}
 }
 
-// number is the errno in an error of a system call; 0 for nil.
+// errnoOf is the errno in an error of a system call; 0 for nil.
 func errnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0

@@ -13,14 +13,16 @@ import (
 
 const page = 4096
 
-// tracee is a process that stands at its first instruction.
+// tracee is a process that stands at its first instruction. The proxy changes it before it runs:
+// it writes a system call over that instruction, has the process step over it as often as it takes,
+// with other registers each time, and puts everything back.
 type tracee struct {
 	pid   int
 	start unix.PtraceRegs
 	err   error // the first one: what follows does nothing
 }
 
-// begin lets a program go that stands at its first instruction and is traced by this thread.
+// letGo lets a program go that stands at its first instruction and is traced by this thread.
 // Before, it maps the VDSO that the program is to find, if there is one, and has system calls
 // refused to it.
 func letGo(pid int, p protocol.Command) error {
@@ -28,7 +30,7 @@ func letGo(pid int, p protocol.Command) error {
 	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))
 	pc := uintptr(t.start.Rip)
 	code := t.peek(pc, 8)
-	t.poke(pc, []byte{0x0f, 0x05}) // a system call
+	t.poke(pc, []byte{0x0f, 0x05}) // the instruction SYSCALL
 	if p.VDSO != nil {
 		base := t.mapVDSO(p.VDSO)
 		t.replaceAuxiliary(base, p.VDSO.Key)
@@ -50,7 +52,7 @@ func (t *tracee) check(what string, err error) {
 	}
 }
 
-// peek reads the memory of the process.
+// peek reads the memory of the process. After an error it returns zeros.
 func (t *tracee) peek(at uintptr, n int) []byte {
 	b := make([]byte, n)
 	if t.err == nil {
@@ -71,13 +73,14 @@ func (t *tracee) poke(at uintptr, b []byte) {
 // word reads 8 bytes of the memory of the process.
 func (t *tracee) word(at uintptr) uint64 { return binary.NativeEndian.Uint64(t.peek(at, 8)) }
 
-// call makes the program do a system call.
+// call makes the program do a system call, and returns its result. What is for the error message.
 func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
 	if t.err != nil {
 		return 0
 	}
 	regs := t.start
 	regs.Rax, regs.Orig_rax = number, ^uint64(0)
+	// In the order of the arguments of a system call: syscall(2).
 	for i, to := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.R10, &regs.R8, &regs.R9} {
 		if i < len(a) {
 			*to = a[i]
@@ -90,13 +93,17 @@ func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
 		t.check("wait for its step", err)
 	}
 	t.check("read its registers", unix.PtraceGetRegs(t.pid, &regs))
+	// Results that are negative, and small enough to be no address, are errors.
 	if e := -int64(regs.Rax); t.err == nil && e > 0 && e < page {
 		t.check(what, syscall.Errno(e))
 	}
 	return regs.Rax
 }
 
-// mapVDSO returns where it is mapped.
+// mapVDSO maps a library into the process, each of its segments, and returns where. First it gets
+// as much memory as the library takes, so that no part of it can meet another mapping. A page
+// behind that holds the name of the file as long as it is needed. At last the library gets what its
+// time and its random numbers follow from.
 func (t *tracee) mapVDSO(v *protocol.VDSO) uint64 {
 	const private, anonymous, fixed = unix.MAP_PRIVATE, unix.MAP_ANONYMOUS, unix.MAP_FIXED
 	base := t.call("map memory", unix.SYS_MMAP, 0, v.Size+page, unix.PROT_READ|unix.PROT_WRITE,
@@ -126,7 +133,8 @@ const (
 )
 
 // replaceAuxiliary changes what the kernel has left on the stack: the number of arguments,
-// the arguments, 0, the environment, 0, and the auxiliary vector.
+// the arguments, 0, the environment, 0, and the auxiliary vector. A program without the C library
+// finds the VDSO there, and the random bytes that Go, for one, starts its generators with.
 func (t *tracee) replaceAuxiliary(vdso, key uint64) {
 	const maxWords = 1 << 20
 	at := uintptr(t.start.Rsp)
@@ -134,7 +142,7 @@ func (t *tracee) replaceAuxiliary(vdso, key uint64) {
 	for n := 0; t.err == nil && n < maxWords && t.word(at) != 0; n++ {
 		at += 8
 	}
-	for at += 8; t.err == nil; at += 16 {
+	for at += 8; t.err == nil; at += 16 { // a pair of words each: what it is, and its value
 		switch t.word(at) {
 		case auxiliaryEnd:
 			return

@@ -13,7 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
-// receiveVisitor serves a visit to its end; what goes wrong is told to the visitor.
+// receiveVisitor serves a visit to its end; what goes wrong is told to the visitor. It holds up
+// commands: during a visit the daemon replaces the peers, and the checker waits for that.
 func (s *Server) receiveVisitor(socket int) error {
 	defer unix.Close(socket)
 	s.reaping.Lock() // the peers may be dead for a while
@@ -26,7 +27,7 @@ func (s *Server) receiveVisitor(socket int) error {
 		if err != nil {
 			return fmt.Errorf("a visit of the daemon: %w", err)
 		}
-		text := ""
+		text := "" // of an error, as much as a message takes
 		if err := s.obey(socket, m); err != nil {
 			text = err.Error()[:min(len(err.Error()), protocol.MaxVisitMessage-1)]
 		}
@@ -37,7 +38,8 @@ func (s *Server) receiveVisitor(socket int) error {
 	}
 }
 
-// obey carries out one message of a visit. It takes over the descriptors, or closes them.
+// obey carries out one message of a visit. It takes over the descriptors, or closes them. See
+// package protocol for what the messages mean, and their order.
 func (s *Server) obey(socket int, m protocol.VisitMessage) error {
 	switch {
 	case m.Kind == protocol.VisitLook:
@@ -70,7 +72,8 @@ func (s *Server) obey(socket int, m protocol.VisitMessage) error {
 	return fmt.Errorf("a message of kind %q with %d descriptors", m.Kind, len(m.FDs))
 }
 
-// adopt takes over sockets, and closes those that it does not take.
+// adopt takes over sockets, and closes those that it does not take. They are those of a checkpoint,
+// with the IDs that they had.
 func (s *Server) adopt(ids []protocol.ID, fds []int) error {
 	for n, id := range ids {
 		if _, exists := s.sockets[id]; exists || len(s.sockets) >= protocol.MaxSockets {
@@ -102,12 +105,13 @@ func giveAfter(last int) error {
 	return setLastGiven(last)
 }
 
-// show sends all sockets, in as many messages as they need.
+// show sends all sockets, in as many messages as they need. The daemon reads the state of each
+// connection from them, and keeps that with the checkpoint.
 func (s *Server) show(socket int) error {
 	message, fds := []byte{protocol.VisitSockets}, []int(nil)
 	for id, fd := range s.sockets {
 		message, fds = binary.BigEndian.AppendUint32(message, uint32(id)), append(fds, fd)
-		if len(fds) == protocol.MaxRights {
+		if len(fds) == protocol.MaxRights { // the message is full
 			if err := seqpacket.Send(socket, message, fds); err != nil {
 				return err
 			}
@@ -120,7 +124,8 @@ func (s *Server) show(socket int) error {
 	return seqpacket.Send(socket, message, fds)
 }
 
-// reapAll waits for the end of the peers, whose pids will be needed.
+// reapAll waits for the end of the peers, whose pids will be needed. The daemon has
+// killed them before.
 func (s *Server) reapAll() error {
 	for _, pid := range s.peers {
 		if _, err := sys.Retry(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) }); err != nil &&
@@ -135,7 +140,9 @@ func (s *Server) reapAll() error {
 	}
 }
 
-// enter leaves everything behind that belongs to what ended with the peers.
+// enter leaves everything behind that belongs to what ended with the peers: it closes the sockets,
+// enters another network, and takes another channel in the place of its own. The launcher enters
+// the network, too, since it starts peers there.
 func (s *Server) enter(network, channel int) error {
 	s.Close()
 	enter := func() error { return unix.Setns(network, unix.CLONE_NEWNET) }
