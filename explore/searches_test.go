@@ -77,3 +77,28 @@ func TestAlgorithmNames(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestWhatSearchesCanDo: New asks a search for what it can do, so a method that is missing by
+// mistake would make checks slower, and say nothing.
+func TestWhatSearchesCanDo(t *testing.T) {
+	for _, c := range []struct {
+		config            Config
+		tree, drawn, save bool
+	}{
+		{Config{Algorithm: DPOR}, true, false, true},
+		{Config{Algorithm: DPOR, Preemptions: new(1)}, true, false, true},
+		{Config{Algorithm: DFS}, true, false, true},
+		{Config{Algorithm: Random, Executions: 1}, false, true, true},
+		{Config{Algorithm: PCT, Executions: 1, Depth: 1}, false, true, true},
+		{Config{Algorithm: Replay}, false, false, false},
+	} {
+		s, err := New(c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.tree != nil != c.tree || s.drawn != nil != c.drawn || s.saved != nil != c.save {
+			t.Errorf("%v: a tree: %v, drawn: %v, can be saved: %v",
+				c.config.Algorithm, s.tree != nil, s.drawn != nil, s.saved != nil)
+		}
+	}
+}
