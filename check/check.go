@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
@@ -65,7 +66,7 @@ type Options struct {
 	observe func(explore.Execution) error
 	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are
 	// not looked for.
-	Modules *Modules
+	Modules *modules.Set
 
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
@@ -108,6 +109,12 @@ type Options struct {
 
 	haste bool // all workers are there before the search begins
 }
+
+// PeerCounts says how much work with the peers was done.
+type PeerCounts = driver.Counts
+
+// Counts says how much work was done beside the search itself.
+type Counts = saved.Counts
 
 // Result is what a check found.
 type Result struct {

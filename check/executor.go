@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
@@ -19,7 +20,7 @@ type executor struct {
 	worker     *sut.Worker
 	twin       *sut.Worker // for self-checks; nil until the first
 	translator *translate.Translator
-	modules    moduleFinder
+	modules    modules.Finder
 	talk       *driver.Session // with the peers; nil if there are none
 	counts     Counts          // of the execution under way
 	unwatch    []func() bool   // of the context
@@ -108,7 +109,7 @@ func (x *executor) execute(schedule explore.Schedule, first bool, known func(kin
 	if checked {
 		from = translate.Source{} // a copy of an earlier log
 	}
-	x.modules.note(x.run.options.Program, x.run.options.Modules, log.Events[from.Same:])
+	x.modules.Note(x.run.options.Program, x.run.options.Modules, log.Events[from.Same:])
 	execution, err := x.translator.Log(log, from)
 	if err == nil {
 		err = x.auditSample(schedule, len(execution.Transitions))

@@ -122,7 +122,7 @@ func faultsIn(w sut.Environment) string {
 // Assumptions is what the verdict of a check rests on, for a report.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
-	if line := o.Modules.say(); line != "" {
+	if line := o.Modules.Line(); line != "" {
 		a.Other = append(a.Other, line)
 	}
 	if len(o.Program.Races) > 0 {

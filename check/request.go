@@ -3,12 +3,15 @@ package check
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/fingerprint"
+	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
@@ -58,8 +61,9 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	config := r.Config
 	o := Options{
-		Modules: new(Modules), Package: r.Package, Args: config.Args, Env: config.Env, World: config.World,
-		Dir: dir, Depth: config.Bounds.Depth, Group: config.Group, Leaks: config.Leaks,
+		Modules: new(modules.Set), Package: r.Package, Args: config.Args, Env: config.Env,
+		World: config.World,
+		Dir:   dir, Depth: config.Bounds.Depth, Group: config.Group, Leaks: config.Leaks,
 		SelfCheck: config.SelfCheck, StrategyName: config.Strategy, BackendName: config.Backend,
 		Workers:      cmp.Or(config.Workers, usefulWorkers(config)),
 		PeerPatience: cmp.Or(config.PeerPatience, -1), // 0 would be the default
@@ -113,7 +117,7 @@ func StartDate(config configs.Config, cache string, now time.Time) time.Time {
 		return config.Date
 	}
 	if cache != "" {
-		was := &keptPeers{}
+		was := &fingerprint.Peers{}
 		text, err := saved.DescriptionOf(cache)
 		if err == nil && json.Unmarshal([]byte(text), was) == nil && was.Date != "" {
 			if date, err := configs.ParseDate(was.Date, now); err == nil {
@@ -122,4 +126,28 @@ func StartDate(config configs.Config, cache string, now time.Time) time.Time {
 		} // what is wrong with the file is said when it is opened
 	}
 	return configs.DefaultDate(now)
+}
+
+// openKept opens the cache that is kept; nil if there is none.
+func (r Request) openKept(
+	masks []iocache.Mask, say func(format string, a ...any),
+) (*saved.AnswerFile, error) {
+	file, config := r.Cache, r.Config
+	switch {
+	case file == "":
+		return nil, nil
+	case config.Group == nil:
+		return nil, errors.New("--cache keeps the answers of peers, and none are configured: " +
+			"name them under peers: in the configuration")
+	}
+	d, err := fingerprint.DescribePeers(config)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	failed := func(err error) { say("%v; the check goes on", err) }
+	return saved.OpenAnswerFile(file, string(text), masks, d.Same, failed)
 }

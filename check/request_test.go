@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/fingerprint"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/iocache"
@@ -203,7 +204,7 @@ func TestKeptPeers(t *testing.T) {
 	config.Date = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 	config.Group = &peers.Group{Peers: []peers.Peer{{Name: "a", Command: []string{"sh"},
 		Listen: "127.0.0.1:80"}}}
-	d, err := describePeers(config)
+	d, err := fingerprint.DescribePeers(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,17 +212,17 @@ func TestKeptPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.same(string(text)); err != nil {
+	if err := d.Same(string(text)); err != nil {
 		t.Errorf("the same peers: %v", err)
 	}
 	config.Date = config.Date.AddDate(0, 0, 1)
 	config.PeerPatience = time.Second
 	config.Group.Peers[0].Listen = "127.0.0.1:81"
-	later, err := describePeers(config)
+	later, err := fingerprint.DescribePeers(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = later.same(string(text))
+	err = later.Same(string(text))
 	for _, want := range []string{
 		"date: it was 2026-01-31T00:00:00Z, and is 2026-02-01T00:00:00Z",
 		`peers[0].listen: it was "127.0.0.1:80", and is "127.0.0.1:81"`,
@@ -232,7 +233,7 @@ func TestKeptPeers(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "x", "{}", "[1]"} {
-		if err := d.same(wrong); err == nil || !strings.Contains(err.Error(), "no cache that was kept") {
+		if err := d.Same(wrong); err == nil || !strings.Contains(err.Error(), "no cache that was kept") {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
@@ -320,8 +321,8 @@ func FuzzDescriptions(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		now := &keptPeers{Programs: map[string]string{"a\x00": "b"}, Date: "2026-01-31"}
-		if err := now.same(text); err == nil {
+		now := &fingerprint.Peers{Programs: map[string]string{"a\x00": "b"}, Date: "2026-01-31"}
+		if err := now.Same(text); err == nil {
 			t.Errorf("%q is of the same peers", text)
 		}
 		saved := &savedRequest{}

@@ -1,4 +1,6 @@
-package check
+// Package modules finds the modules whose goroutines a check does not preempt, though it might
+// matter.
+package modules
 
 import (
 	"fmt"
@@ -10,15 +12,15 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Modules collects the modules in which goroutines of the executions synchronised, or were
+// Set collects the modules in which goroutines of the executions synchronised, or were
 // started, though they are not preempted there. It is safe for concurrent use; nil collects
 // nothing.
-type Modules struct {
+type Set struct {
 	mu   sync.Mutex
 	list map[string]bool
 }
 
-func (m *Modules) add(module string) {
+func (m *Set) add(module string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.list == nil {
@@ -27,8 +29,8 @@ func (m *Modules) add(module string) {
 	m.list[module] = true
 }
 
-// say is a line of the report that names them and what opens them; empty if there are none.
-func (m *Modules) say() string {
+// Line is a line of the report that names them and what opens them; empty if there are none.
+func (m *Set) Line() string {
 	if m == nil {
 		return ""
 	}
@@ -49,12 +51,12 @@ func (m *Modules) say() string {
 		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
 }
 
-// moduleFinder notes the modules of one executor's executions. It remembers the places that it
+// Finder notes the modules of one executor's executions. It remembers the places that it
 // has looked up.
-type moduleFinder [1 << 10]uint64
+type Finder [1 << 10]uint64
 
-// note looks at events that have not been looked at.
-func (f *moduleFinder) note(p *sut.Program, m *Modules, events []sut.Event) {
+// Note looks at events that have not been looked at.
+func (f *Finder) Note(p *sut.Program, m *Set, events []sut.Event) {
 	if m == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package check
+package modules
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 // TestModulesAreNamed: the line names the first modules, in order, and what opens them.
 func TestModulesAreNamed(t *testing.T) {
-	var none *Modules
-	if none.say() != "" || new(Modules).say() != "" {
+	var none *Set
+	if none.Line() != "" || new(Set).Line() != "" {
 		t.Error("modules are named though there are none")
 	}
-	m := new(Modules)
+	m := new(Set)
 	for i := range 7 {
 		m.add(fmt.Sprint("example.com/", 7-i))
 		m.add("example.com/7")
@@ -21,7 +21,7 @@ func TestModulesAreNamed(t *testing.T) {
 		"example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more: " +
 		"--preempt-in example.com/1/...,example.com/2/...,example.com/3/...,example.com/4/...," +
 		"example.com/5/... is for that"
-	if got := m.say(); got != want {
+	if got := m.Line(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
