@@ -253,8 +253,8 @@ const (
 	addressFlags
 )
 
-// appendTo writes an address with one side, At or Path. At is all zeros where there is a
-// Path.
+// appendTo writes an address with one side, At or Path. At is zeros where
+// there is a Path.
 func (a Address) appendTo(b []byte) []byte {
 	flags := byte(0)
 	var ip [16]byte
@@ -333,7 +333,8 @@ func (a Address) Sockaddr() unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.At.Addr().As16(), Port: port}
 }
 
-// AddressOf is where a socket is, as a system call tells it: At or Path.
+// AddressOf is where a socket is, as a system call tells it: At or Path. A Unix socket that is not
+// bound has neither.
 func AddressOf(n Network, from unix.Sockaddr) Address {
 	a := Address{Network: n}
 	switch from := from.(type) {

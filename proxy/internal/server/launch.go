@@ -118,7 +118,8 @@ func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 // as what is started by those that do.
 func (l *launcher) reserve() error { return setLastGiven(pidOf(len(l.config.Peers)) - 1) }
 
-// start starts a peer, with the process ID that is its own.
+// start starts a peer, with the process ID that is its own. The group runs already: what its peers
+// start afterwards gets IDs behind those of all peers again.
 func (l *launcher) start(i int) error {
 	p := l.config.Peers[i]
 	pid, err := l.execute(i, p)
@@ -246,7 +247,7 @@ func chooseAddresses(c protocol.Command) error {
 	return nil
 }
 
-// holderOf says who has an ID, of a process or a thread.
+// holderOf says who has an ID, of a process or a thread, for an error message.
 func holderOf(id int) string {
 	if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", id)); err == nil {
 		return "a thread of the proxy"
@@ -262,7 +263,8 @@ func holderOf(id int) string {
 // the first one after it that is free.
 const lastPID = "/proc/sys/kernel/ns_last_pid"
 
-// lastGiven is the process ID that was given last.
+// lastGiven is the process ID that was given last in the group: the kernel looks for a free one
+// from there on.
 func lastGiven() (int, error) {
 	fd, err := unix.Open(lastPID, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -277,7 +279,8 @@ func lastGiven() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text[:n])))
 }
 
-// setLastGiven has the next process get an ID as if this one had been given last.
+// setLastGiven has the next process get an ID as if this one had been given last. So a group gives
+// the same IDs after a restore as it did before.
 func setLastGiven(pid int) error {
 	fd, err := unix.Open(lastPID, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err == nil {

@@ -126,7 +126,8 @@ func readAll(file string, limit int) ([]byte, error) {
 	}
 }
 
-// sendHello sends the first message, which the checker waits for.
+// sendHello sends the first message, which the checker waits for. It does not need a server: there
+// is none if the peers could not be started.
 func sendHello(h protocol.Hello) error {
 	b, err := protocol.EncodeHello(h)
 	if err != nil {

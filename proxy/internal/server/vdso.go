@@ -45,7 +45,8 @@ func letGo(pid int, p protocol.Command) error {
 	return nil
 }
 
-// check notes the first error.
+// check notes the first error. So a row of steps can be written down without asking after each, and
+// the steps after one that has failed do nothing.
 func (t *tracee) check(what string, err error) {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("prepare process %d: %s: %w", t.pid, what, err)
@@ -62,7 +63,8 @@ func (t *tracee) peek(at uintptr, n int) []byte {
 	return b
 }
 
-// poke writes to the memory of the process.
+// poke writes to the memory of the process, also where the process itself may only read, such as
+// its code. After an error it does nothing.
 func (t *tracee) poke(at uintptr, b []byte) {
 	if t.err == nil {
 		_, err := unix.PtracePokeData(t.pid, at, b)

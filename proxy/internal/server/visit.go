@@ -86,7 +86,7 @@ func (s *Server) adopt(ids []protocol.ID, fds []int) error {
 	return nil
 }
 
-// tellLast says which process ID was given last.
+// tellLast says which process ID was given last. It is a part of every checkpoint: see giveAfter.
 func tellLast(socket int) error {
 	last, err := lastGiven()
 	if err != nil {
