@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/ckptd/internal/memory"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/ckptd/internal/verify"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
@@ -186,7 +186,7 @@ func TestLongLineOfForks(t *testing.T) {
 			talk.listen()
 			talk.ask(d.requests[0])
 			before := visible(t, g)
-			for range memory.MaxGeneration {
+			for range process.MaxGeneration {
 				image, err := g.Checkpoint(ctx)
 				if err != nil {
 					t.Fatal(err)

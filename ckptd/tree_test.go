@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/tandem-mc/tandem/ckptd/internal/memory"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -25,7 +25,7 @@ func TestLongLineOfTrees(t *testing.T) {
 	g := start(t, spawn(t, Options{Backend: BackendMemory}), ownProgram(t, "forks"))
 	talk := connectTo(t, g, ownAddress)
 	talk.ask("change\n")
-	for range memory.MaxGeneration + 2 {
+	for range process.MaxGeneration + 2 {
 		if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 			t.Fatal(err)
 		}

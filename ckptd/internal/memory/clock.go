@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,14 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
-	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
-	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
-	"github.com/tandem-mc/tandem/internal/sys/ptrace"
-	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
 // Restored processes have a time namespace of their own, in which the monotonic clock goes
@@ -86,7 +82,7 @@ func (g *Group) JoinClocks(in *incarnation.Incarnation) error {
 		if err != nil {
 			return err
 		}
-		if err := mayJoinClock(pid, procfs.Status(text)); err != nil {
+		if err := process.MayJoinClock(pid, procfs.Status(text)); err != nil {
 			return fmt.Errorf(
 				"%w: its clock was turned back by a restore in memory, and CRIU needs it to be the group's "+
 					"again: %w",
@@ -101,25 +97,12 @@ func (g *Group) JoinClocks(in *incarnation.Incarnation) error {
 	return nil
 }
 
-// mayJoinClock says why a process cannot enter another time namespace: it has filters of its own,
-// which may end it for a call that it never makes, no right to, or several threads.
-func mayJoinClock(pid int, s procfs.Status) error {
-	p := &process{pid: pid, common: s}
-	if err := p.examineRights(); err != nil {
-		return err
-	}
-	if threads := s.Field("Threads:"); threads != "1" {
-		return fmt.Errorf("process %d has %s threads", pid, threads)
-	}
-	return nil
-}
-
 // joinQuietly is joinClock, again where the process has not come back to its system call yet
 // since the memory backend let go of it.
 func (g *Group) joinQuietly(pid int, clock *os.File) error {
 	const attempts, pause = 20, time.Millisecond
 	for attempt := 1; ; attempt++ {
-		err := g.tracer.Do(func() error { return joinClock(pid, clock) })
+		err := g.tracer.Do(func() error { return process.JoinClock(pid, clock) })
 		if !errors.Is(err, wire.ErrNotQuiescent) || attempt == attempts {
 			return err
 		}
@@ -152,69 +135,6 @@ func turnedBack(clock time.Duration) (*os.File, error) {
 
 // timeOf opens the time namespace of a process.
 func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/time", pid)) }
-
-// joinClock has a process enter a time namespace, which the kernel allows with one thread.
-func joinClock(pid int, clock *os.File) error {
-	here, leave, err := osthread.Stay()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	p, err := freeze(pid, here)
-	if err == nil && len(p.threads) > 1 {
-		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
-	}
-	if err == nil {
-		err = p.threads[0].examine(pid, make([]byte, ptrace.MaxXstate))
-	}
-	if err == nil {
-		err = p.enterTime(clock)
-	}
-	if e := p.thaw(); err == nil {
-		err = e
-	}
-	return err
-}
-
-func (p *process) enterTime(clock *os.File) (err error) {
-	if err := p.inject(0); err != nil {
-		return err
-	}
-	b := tracer.NewProgram(p.injected).Batch()
-	pair := b.Put(make([]byte, 8))
-	b.Add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0,
-		pair)
-	if err := b.Run(p.pid, p.pid); err != nil {
-		return err
-	}
-	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.Program.Read(at, 4))) }
-	ends := [2]uint64{number(pair), number(pair + 4)}
-	pidfd, err := unix.PidfdOpen(p.pid, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pidfd)
-	ours, err := unix.PidfdGetfd(pidfd, int(ends[1]), 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(ours)
-	if err := seqpacket.Send(ours, []byte{0}, []int{int(clock.Fd())}); err != nil {
-		return err
-	}
-	b = tracer.NewProgram(p.injected).Batch()
-	control := b.Receive(ends[0], 1)
-	if err := b.Run(p.pid, p.pid); err != nil {
-		return err
-	}
-	received := number(control + unix.SizeofCmsghdr)
-	b = tracer.NewProgram(p.injected).Batch()
-	b.Add("enter the time namespace of the group", unix.SYS_SETNS, received, unix.CLONE_NEWTIME)
-	for _, fd := range []uint64{received, ends[0], ends[1]} {
-		b.Add("close a descriptor", unix.SYS_CLOSE, fd)
-	}
-	return b.Run(p.pid, p.pid)
-}
 
 // readClock notes the monotonic time, which is to go on from there after a restore.
 func (m *Image) readClock(pid int) error {

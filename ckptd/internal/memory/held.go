@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
 // held is an object with the content that an image has of it.
@@ -32,15 +33,15 @@ func (m *Image) keep(path string) (*objects.Object, error) {
 }
 
 // keepMapped has the image hold what processes have mapped and has no name.
-func (m *Image) keepMapped(frozen []*process) error {
+func (m *Image) keepMapped(frozen []*process.Process) error {
 	for _, p := range frozen {
-		for _, k := range p.unnamed {
-			o, err := m.keep(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, k.from, k.end()))
+		for _, k := range p.Unnamed {
+			o, err := m.keep(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.PID, k.From, k.End()))
 			if err != nil {
-				return incarnation.Refuse("shared memory of process %d at %#x %s: %w", p.pid, k.from, k.name,
+				return incarnation.Refuse("shared memory of process %d at %#x %s: %w", p.PID, k.From, k.Name,
 					err)
 			}
-			k.object = o
+			k.Object = o
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -40,13 +41,13 @@ type Group struct {
 	ends      tracer.Ends
 	makeNext  func(inside func() error) (*incarnation.Next, error)
 
-	tracer      *tracer.Tracer  // nil while nothing is traced
-	generations map[int]int     // of peers, by their pids: see process
-	restarts    restartSyscalls // of their threads
-	allocator   pidAllocator    // for copies
-	objects     objects.Table   // that images hold
+	tracer      *tracer.Tracer          // nil while nothing is traced
+	generations map[int]int             // of peers, by their pids: see process
+	restarts    process.RestartSyscalls // of their threads
+	allocator   pidAllocator            // for copies
+	objects     objects.Table           // that images hold
 	// of processes that were forked, by their pids in the group, as they were last
-	pages   map[int][]ownPage
+	pages   map[int][]process.OwnPage
 	givenUp bool // what is brought back is for CRIU to save
 }
 
@@ -81,7 +82,7 @@ type Image struct {
 	group     *Group
 	in        *incarnation.Incarnation // while it is saved
 	tracer    *tracer.Tracer           // of the copies; the group may have none any more
-	processes []*process               // pid is that of the copy
+	processes []*process.Process       // pid is that of the copy
 	files     *openfiles.Record
 	owned     map[proxy.ID]int // sockets of the proxy, by index
 	last      int              // process ID that was given last
@@ -112,9 +113,9 @@ func (g *Group) Save(
 		}
 		defer leave()
 		frozen, err := freezeAll(in.Peers, here)
-		g.restarts = g.restarts.note(frozen)
+		g.restarts = g.restarts.Note(frozen)
 		for _, p := range frozen {
-			p.generation = g.generations[p.pid]
+			p.Generation = g.generations[p.PID]
 		}
 		if err == nil {
 			err = m.saveFrozen(frozen, files)
@@ -124,8 +125,8 @@ func (g *Group) Save(
 			err = whyNot(err)
 		}
 		for _, p := range frozen {
-			if e := p.thaw(); e != nil {
-				err = fmt.Errorf("let peer process %d go on after a checkpoint: %w", p.pid,
+			if e := p.Thaw(); e != nil {
+				err = fmt.Errorf("let peer process %d go on after a checkpoint: %w", p.PID,
 					errors.Join(e, wire.TextOf(err)))
 			}
 		}
@@ -152,10 +153,10 @@ func whyNot(err error) error {
 }
 
 // saveFrozen looks at frozen processes, and copies them.
-func (m *Image) saveFrozen(frozen []*process, files func(store.MappedFiles) error) error {
+func (m *Image) saveFrozen(frozen []*process.Process, files func(store.MappedFiles) error) error {
 	err := sideBySide(
 		func() error { return m.examineAll(frozen) }, // on this thread
-		func() error { return ofEach(frozen, (*process).examineMemory) },
+		func() error { return ofEach(frozen, (*process.Process).ExamineMemory) },
 		func() error { return m.describeAll(frozen) },
 		m.nothingUnderWay)
 	if err == nil {
@@ -167,7 +168,7 @@ func (m *Image) saveFrozen(frozen []*process, files func(store.MappedFiles) erro
 	if err != nil {
 		return err
 	}
-	mapped := mappedFilesOf(frozen)
+	mapped := process.MappedFilesOf(frozen)
 	return sideBySide(func() error { return m.capture(frozen) }, func() error { return files(mapped) },
 		m.saveObjects)
 }
@@ -190,9 +191,9 @@ func (g *Group) trace(pid int) error {
 	return nil
 }
 
-func freezeAll(pids []int, here *unix.CPUSet) (all []*process, err error) {
+func freezeAll(pids []int, here *unix.CPUSet) (all []*process.Process, err error) {
 	for _, pid := range pids {
-		tree, err := freezeTree(pid, nil, here)
+		tree, err := process.FreezeTree(pid, nil, here)
 		all = append(all, tree...)
 		if err != nil {
 			return all, err
@@ -228,7 +229,7 @@ func (m *Image) addSockets(files *openfiles.Survey, v *proxy.Visitor) error {
 }
 
 // examineAll is called on the tracer's thread.
-func (m *Image) examineAll(frozen []*process) error {
+func (m *Image) examineAll(frozen []*process.Process) error {
 	if err := m.tracer.RefuseIPC(); err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (m *Image) examineAll(frozen []*process) error {
 		return err
 	}
 	for _, p := range frozen {
-		if err := p.examine(); err != nil {
+		if err := p.Examine(); err != nil {
 			return err
 		}
 	}
@@ -256,13 +257,13 @@ func (m *Image) nothingUnderWay() error {
 }
 
 // describeAll describes the files of the proxy and of frozen processes.
-func (m *Image) describeAll(frozen []*process) (err error) {
+func (m *Image) describeAll(frozen []*process.Process) (err error) {
 	files := openfiles.NewSurvey(m.in.Outputs, m.in.Network, m.keep)
 	if err := m.visit(files); err != nil {
 		return err
 	}
 	for _, p := range frozen {
-		if p.descriptors, err = files.Describe(p.pid); err != nil {
+		if p.Descriptors, err = files.Describe(p.PID); err != nil {
 			return err
 		}
 	}
@@ -271,28 +272,28 @@ func (m *Image) describeAll(frozen []*process) (err error) {
 }
 
 // capture copies processes that have been examined.
-func (m *Image) capture(frozen []*process) error {
+func (m *Image) capture(frozen []*process.Process) error {
 	clock := m.in.PID // where no peer lives, it goes on in any time namespace
 	if len(frozen) > 0 {
-		clock = frozen[0].pid
+		clock = frozen[0].PID
 	}
 	if err := m.readClock(clock); err != nil {
 		return err
 	}
 	at := uint64(0)
-	if slices.ContainsFunc(frozen, func(p *process) bool { return p.parent != nil }) {
+	if slices.ContainsFunc(frozen, func(p *process.Process) bool { return p.Parent != nil }) {
 		var err error
-		if at, err = meetingPlace(frozen); err != nil {
+		if at, err = process.MeetingPlace(frozen); err != nil {
 			return err
 		}
 	}
-	var children []*process
+	var children []*process.Process
 	for _, p := range frozen {
-		if err := p.inject(at); err != nil {
+		if err := p.Inject(at); err != nil {
 			return err
 		}
-		if p.parent != nil {
-			if err := p.interrogate(); err != nil {
+		if p.Parent != nil {
+			if err := p.Interrogate(); err != nil {
 				return err
 			}
 			children = append(children, p)
@@ -305,7 +306,7 @@ func (m *Image) capture(frozen []*process) error {
 		if err != nil {
 			return err
 		}
-		if err := p.disturbed(); err != nil {
+		if err := p.Disturbed(); err != nil {
 			return err
 		}
 	}
@@ -313,7 +314,7 @@ func (m *Image) capture(frozen []*process) error {
 		return err
 	}
 	for _, p := range children {
-		if err := p.disturbed(); err != nil {
+		if err := p.Disturbed(); err != nil {
 			return err
 		}
 	}
@@ -322,40 +323,40 @@ func (m *Image) capture(frozen []*process) error {
 
 // saveChild notes how a process that another one has forked differs from that. Several may be saved
 // at a time.
-func (m *Image) saveChild(p *process) error {
-	common, err := p.compareMappings()
+func (m *Image) saveChild(p *process.Process) error {
+	common, err := p.CompareMappings()
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	earlier := m.group.pages[p.inner]
+	earlier := m.group.pages[p.Inner]
 	m.mu.Unlock()
-	fresh, err := p.savePages(common, earlier)
+	fresh, err := p.SavePages(common, earlier)
 	if errors.Is(err, pagemap.ErrNoScan) {
-		err = fmt.Errorf("%w: process %d was started by another one: %w", incarnation.ErrRefused, p.pid, err)
+		err = fmt.Errorf("%w: process %d was started by another one: %w", incarnation.ErrRefused, p.PID, err)
 	}
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	if m.group.pages == nil {
-		m.group.pages = map[int][]ownPage{}
+		m.group.pages = map[int][]process.OwnPage{}
 	}
-	m.group.pages[p.inner] = p.descent.memory.pages
+	m.group.pages[p.Inner] = p.OwnPages()
 	m.fresh += fresh
 	m.mu.Unlock()
 	return nil
 }
 
 // copy forks a process. The ID that is chosen for the copy may be in use.
-func (m *Image) copy(p *process) (*process, error) {
+func (m *Image) copy(p *process.Process) (*process.Process, error) {
 	const attempts = 100
 	for attempt := 1; ; attempt++ {
 		number, err := m.group.allocator.choose()
 		if err != nil {
 			return nil, err
 		}
-		copied, err := p.fork(m.group.copyNetns, number)
+		copied, err := p.Fork(m.group.copyNetns, number)
 		if copied != nil || !errors.Is(err, unix.EEXIST) || attempt == attempts {
 			return copied, err
 		}
@@ -369,7 +370,7 @@ const copyOverhead = 48 << 10
 func (m *Image) Bytes() int64 {
 	total := m.Fixed()
 	for _, p := range m.processes {
-		total += p.private
+		total += p.Private
 	}
 	return total
 }
@@ -378,7 +379,7 @@ func (m *Image) Bytes() int64 {
 func (m *Image) Fixed() (total int64) {
 	total = m.fresh
 	for _, p := range m.processes {
-		total += copyOverhead + p.tables
+		total += copyOverhead + p.Tables
 	}
 	return total
 }
@@ -388,16 +389,19 @@ func (m *Image) Weigh() int64 {
 	total := m.Fixed()
 	for _, p := range m.processes {
 		// Of one that has ended nothing can be read, and it holds nothing.
-		text, _ := procfs.Read(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		text, _ := procfs.Read(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
 		total += procfs.Status(text).Bytes("Pss_Anon:")
 	}
 	return total
 }
 
+// Mapped implements saved.
+func (m *Image) Mapped() store.MappedFiles { return process.MappedFilesOf(m.processes) }
+
 // pids are those of the copies.
 func (m *Image) PIDs() (all []int) {
 	for _, p := range m.processes {
-		all = append(all, p.pid)
+		all = append(all, p.PID)
 	}
 	return all
 }
@@ -405,7 +409,7 @@ func (m *Image) PIDs() (all []int) {
 // Alive tells whether the copies are there, stopped.
 func (m *Image) Alive() bool {
 	for _, p := range m.processes {
-		if state, _ := procfs.State(strconv.Itoa(p.pid)); state != 't' {
+		if state, _ := procfs.State(strconv.Itoa(p.PID)); state != 't' {
 			return false
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
-	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
@@ -30,17 +29,15 @@ type Restore struct {
 	image   *Image
 	visitor *proxy.Visitor    // while the peers are taken back
 	next    *incarnation.Next // nil before it is made, and once it is handed over
-	files   *openfiles.Making // what the peers had open
-	clock   *os.File          // time namespace to be in
+	peers   process.Revival   // how the peers are made again
 	entered func() error      // waits for the proxy to have left the old network
-	here    *unix.CPUSet      // where the peers run until they are released
 }
 
 // Prepare implements backend. All that takes time is done while the peers die.
 func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.Saved,
 	_ string) (incarnation.Restore, error) {
 	image := s.(*Image)
-	return &Restore{group: g, image: image, files: image.files.Make()}, nil
+	return &Restore{group: g, image: image, peers: process.Revival{Files: image.files.Make()}}, nil
 }
 
 // Abort implements restore. It closes what is still the restore's.
@@ -52,12 +49,12 @@ func (r *Restore) Abort() {
 	if r.entered != nil {
 		_ = r.entered() // whose error is known, or does not matter any more
 	}
-	r.files.Close()
+	r.peers.Files.Close()
 	if r.next != nil {
 		r.next.Close()
 	}
-	if r.clock != nil {
-		r.clock.Close()
+	if r.peers.Clock != nil {
+		r.peers.Clock.Close()
 	}
 }
 
@@ -167,15 +164,15 @@ func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
 // this pid.
 func (r *Restore) make(pid int) error {
 	var err error
-	if r.next, err = r.group.makeNext(r.files.MakeSockets); err != nil {
+	if r.next, err = r.group.makeNext(r.peers.Files.MakeSockets); err != nil {
 		return err
 	}
-	r.files.Network = r.next.Network
+	r.peers.Files.Network = r.next.Network
 	return r.group.tracer.Do(func() (err error) {
 		if r.group.givenUp { // what comes of it is for CRIU to save
-			r.clock, err = timeOf(pid)
+			r.peers.Clock, err = timeOf(pid)
 		} else {
-			r.clock, err = turnedBack(r.image.clock)
+			r.peers.Clock, err = turnedBack(r.image.clock)
 		}
 		return err
 	})
@@ -190,7 +187,7 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	}
 	s := &incarnation.Started{Next: r.next, Peers: pids, Sockets: map[proxy.ID]int{}}
 	for id, n := range r.image.owned {
-		fd, err := unix.FcntlInt(uintptr(r.files.Sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
+		fd, err := unix.FcntlInt(uintptr(r.peers.Files.Sockets[n]), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			sys.CloseAll(slices.Collect(maps.Values(s.Sockets)))
 			return nil, err
@@ -207,9 +204,9 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 	owned := map[proxy.ID]int{}
 	for id, n := range r.image.owned {
-		owned[id] = r.files.Sockets[n]
+		owned[id] = r.peers.Files.Sockets[n]
 	}
-	return visitor.Enter(int(r.files.Network.Fd()), r.next.Group, owned)
+	return visitor.Enter(int(r.peers.Files.Network.Fd()), r.next.Group, owned)
 }
 
 // makePeers makes the peers and lets them run; it returns their pids and generations.
@@ -223,35 +220,35 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 			return err
 		}
 		var leave func()
-		if r.here, leave, err = osthread.Stay(); err != nil {
+		if r.peers.Here, leave, err = osthread.Stay(); err != nil {
 			return err
 		}
 		defer leave()
-		var revived, roots []*process
+		var revived, roots []*process.Process
 		for _, p := range r.image.processes {
-			if r.files.Root, err = rootOf(p.pid); err != nil {
+			if r.peers.Files.Root, err = rootOf(p.PID); err != nil {
 				return err
 			}
-			q, err := r.makePeer(p)
+			q, err := r.peers.MakePeer(p)
 			if err == nil {
 				roots, revived = append(roots, q), append(revived, q)
-				var below []*process
-				below, err = r.makeChildren(q, p.children)
+				var below []*process.Process
+				below, err = r.peers.MakeChildren(q, p.Children)
 				revived = append(revived, below...)
 			}
-			unix.Close(r.files.Root)
+			unix.Close(r.peers.Files.Root)
 			if err != nil {
-				return fmt.Errorf("make peer process %d again: %w", p.inner, err)
+				return fmt.Errorf("make peer process %d again: %w", p.Inner, err)
 			}
 		}
 		for _, q := range revived {
-			if err := q.release(); err != nil {
-				return fmt.Errorf("let peer process %d go on: %w", q.inner, err)
+			if err := q.Release(); err != nil {
+				return fmt.Errorf("let peer process %d go on: %w", q.Inner, err)
 			}
 		}
 		for _, q := range roots {
-			pids = append(pids, q.pid)
-			generations[q.pid] = q.generation
+			pids = append(pids, q.PID)
+			generations[q.PID] = q.Generation
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
 // segment is a piece of System V shared memory. Copies are attached to it, so that it lives on
@@ -62,14 +63,14 @@ func listSegments() (all []segment, err error) {
 }
 
 // checkSegments refuses memory to which nobody is attached: no image would hold its content.
-func (m *Image) checkSegments(frozen []*process) error {
+func (m *Image) checkSegments(frozen []*process.Process) error {
 	for _, s := range m.segments {
-		attached := func(k *mapping) bool {
-			return k.inode == s.id && len(k.name) > 5 &&
-				k.name[:5] == "/SYSV"
+		attached := func(k *process.Mapping) bool {
+			return k.Inode == s.id && len(k.Name) > 5 &&
+				k.Name[:5] == "/SYSV"
 		}
-		if !slices.ContainsFunc(frozen, func(p *process) bool {
-			return slices.ContainsFunc(p.unnamed,
+		if !slices.ContainsFunc(frozen, func(p *process.Process) bool {
+			return slices.ContainsFunc(p.Unnamed,
 				attached)
 		}) {
 			return incarnation.Refuse(

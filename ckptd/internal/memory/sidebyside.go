@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
 // Begin runs f beside the caller, and returns what waits for its result.
@@ -33,7 +35,7 @@ func sideBySide(first func() error, others ...func() error) error {
 }
 
 // ofEach calls f for each process, for some at a time, and returns the first error in their order.
-func ofEach(all []*process, f func(*process) error) error {
+func ofEach(all []*process.Process, f func(*process.Process) error) error {
 	results := make([]error, len(all))
 	var next atomic.Int64
 	work := func() error {

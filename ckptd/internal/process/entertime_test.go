@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"strconv"
@@ -30,7 +30,7 @@ func TestMayJoinClock(t *testing.T) {
 		{lines(none, "0", "1"), "CAP_SYS_ADMIN"},
 		{lines(all, "0", "3"), "3 threads"},
 	} {
-		err := mayJoinClock(7, test.status)
+		err := MayJoinClock(7, test.status)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %q", test.status, err, test.want)
 		}

@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"bytes"
@@ -24,45 +24,46 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// mapping is a piece of a process's address space, as /proc/PID/smaps describes it.
-type mapping struct {
-	from, length, offset, inode uint64
+// Mapping is a piece of a process's address space, as /proc/PID/smaps describes it.
+type Mapping struct {
+	From, length, offset, Inode uint64
 	protection                  uint64
 	shared                      bool
-	name                        string // of the file, or of what else it is
+	Name                        string // of the file, or of what else it is
 	flags                       []string
 	touched                     bool            // it has pages of the process's own
-	object                      *objects.Object // of which it shows a part, if that has no name
+	Object                      *objects.Object // of which it shows a part, if that has no name
 }
 
 // region is where it lies.
-func (m *mapping) region() pagemap.Region { return pagemap.Region{From: m.from, To: m.end()} }
+func (m *Mapping) region() pagemap.Region { return pagemap.Region{From: m.From, To: m.End()} }
 
-func (m *mapping) end() uint64 { return m.from + m.length }
+// End is the address behind it.
+func (m *Mapping) End() uint64 { return m.From + m.length }
 
 // inGroup tells a file that changes with the group. What the proxy's directory holds is no
 // part of a checkpoint, and stays.
-func (m *mapping) inGroup() bool {
-	return strings.HasPrefix(m.name, paths.Run+"/") && !m.isProxys()
+func (m *Mapping) inGroup() bool {
+	return strings.HasPrefix(m.Name, paths.Run+"/") && !m.isProxys()
 }
 
-func (m *mapping) isProxys() bool {
-	return strings.HasPrefix(m.name, paths.Run+"/"+paths.ProxyDirectory+"/")
+func (m *Mapping) isProxys() bool {
+	return strings.HasPrefix(m.Name, paths.Run+"/"+paths.ProxyDirectory+"/")
 }
 
 // isKernels tells memory that the kernel gives to every process.
-func (m *mapping) isKernels() bool {
-	return strings.HasPrefix(m.name, "[vvar") || m.name == "[vdso]" || m.name == "[vsyscall]"
+func (m *Mapping) isKernels() bool {
+	return strings.HasPrefix(m.Name, "[vvar") || m.Name == "[vdso]" || m.Name == "[vsyscall]"
 }
 
-// examineMemory reads the mappings of a frozen process and refuses those that a fork does
+// ExamineMemory reads the mappings of a frozen process and refuses those that a fork does
 // not carry over as they are.
-func (p *process) examineMemory() (err error) {
-	if p.sizes, err = pagemap.Sizes(p.pid); err != nil {
+func (p *Process) ExamineMemory() (err error) {
+	if p.sizes, err = pagemap.Sizes(p.PID); err != nil {
 		return err
 	}
 	// else memory is mapped anew, which takes the flags
-	if p.parent == nil && len(p.children) == 0 && p.generation+1 < MaxGeneration {
+	if p.Parent == nil && len(p.Children) == 0 && p.Generation+1 < MaxGeneration {
 		if err := p.examinePages(); !errors.Is(err, pagemap.ErrNoScan) {
 			return err
 		}
@@ -72,20 +73,20 @@ func (p *process) examineMemory() (err error) {
 
 // examinePages is examineMemory without the flags of mappings, which take the kernel long to
 // list. Those that matter show elsewhere: see examineKinds.
-func (p *process) examinePages() (err error) {
-	if p.own, err = pagemap.OwnPages(p.pid, p.calls()); err != nil {
+func (p *Process) examinePages() (err error) {
+	if p.own, err = pagemap.OwnPages(p.PID, p.calls()); err != nil {
 		return err
 	}
-	if p.private, err = pagemap.ExclusiveBytes(p.pid, p.own); err != nil {
+	if p.Private, err = pagemap.ExclusiveBytes(p.PID, p.own); err != nil {
 		return err
 	}
-	if p.maps, err = mappingsOf(p.pid, 0); err != nil {
+	if p.maps, err = mappingsOf(p.PID, 0); err != nil {
 		return err
 	}
 	for line := range strings.Lines(p.maps) {
 		m, err := parseMapping(line)
 		if err != nil {
-			return fmt.Errorf("process %d: %w", p.pid, err)
+			return fmt.Errorf("process %d: %w", p.PID, err)
 		}
 		if err := p.examineMapping(m); err != nil {
 			return err
@@ -97,9 +98,9 @@ func (p *process) examinePages() (err error) {
 }
 
 // examineFlags does so with all that the kernel tells.
-func (p *process) examineFlags() error {
-	p.private, p.unnamed = 0, nil
-	path := fmt.Sprintf("/proc/%d/smaps", p.pid)
+func (p *Process) examineFlags() error {
+	p.Private, p.Unnamed = 0, nil
+	path := fmt.Sprintf("/proc/%d/smaps", p.PID)
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
@@ -112,19 +113,19 @@ func (p *process) examineFlags() error {
 		return &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	var lines strings.Builder
-	var m *mapping
+	var m *Mapping
 	for line := range bytes.Lines(text) {
 		if isMapping(line) {
 			lines.Write(line)
 			if m, err = parseMapping(string(line)); err != nil {
-				return fmt.Errorf("process %d: %w", p.pid, err)
+				return fmt.Errorf("process %d: %w", p.PID, err)
 			}
 			p.mappings = append(p.mappings, m)
 			continue
 		}
 		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
 		case "Private_Dirty", "Private_Hugetlb":
-			p.private += procfs.ParseKibibytes(string(value))
+			p.Private += procfs.ParseKibibytes(string(value))
 		case "Anonymous":
 			m.touched = procfs.ParseKibibytes(string(value)) > 0
 		case "VmFlags":
@@ -141,13 +142,13 @@ func (p *process) examineFlags() error {
 }
 
 // isMapping tells the first line about a mapping, "FROM-TO FLAGS OFFSET DEVICE INODE NAME",
-// from the others, "Name: value".
+// From the others, "Name: value".
 func isMapping(line []byte) bool {
 	first := line[0] // of a name it is a capital letter
 	return first >= '0' && first <= '9' || first >= 'a' && first <= 'f'
 }
 
-func parseMapping(line string) (*mapping, error) {
+func parseMapping(line string) (*Mapping, error) {
 	from, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "-")
 	to, rest, _ := strings.Cut(rest, " ")
 	flags, rest, _ := strings.Cut(rest, " ")
@@ -157,19 +158,19 @@ func parseMapping(line string) (*mapping, error) {
 	if len(flags) != 4 {
 		return nil, fmt.Errorf("a mapping reads %q", line)
 	}
-	m := &mapping{name: strings.TrimLeft(rest, " "), shared: flags[3] == 's'}
+	m := &Mapping{Name: strings.TrimLeft(rest, " "), shared: flags[3] == 's'}
 	end := uint64(0)
 	for _, n := range [...]struct {
 		to   *uint64
 		text string
 		base int
-	}{{&m.from, from, 16}, {&end, to, 16}, {&m.offset, offset, 16}, {&m.inode, inode, 10}} {
+	}{{&m.From, from, 16}, {&end, to, 16}, {&m.offset, offset, 16}, {&m.Inode, inode, 10}} {
 		var err error
 		if *n.to, err = strconv.ParseUint(n.text, n.base, 64); err != nil {
 			return nil, fmt.Errorf("a mapping reads %q: %w", line, err)
 		}
 	}
-	m.length = end - m.from
+	m.length = end - m.From
 	for n, bit := range [...]uint64{unix.PROT_READ, unix.PROT_WRITE, unix.PROT_EXEC} {
 		if flags[n] != '-' {
 			m.protection |= bit
@@ -180,26 +181,26 @@ func parseMapping(line string) (*mapping, error) {
 
 // examineMapping refuses memory that is shared with others, or that a fork does not carry
 // over.
-func (p *process) examineMapping(m *mapping) error {
+func (p *Process) examineMapping(m *Mapping) error {
 	if m.isKernels() || m.isProxys() {
 		return nil
 	}
 	writable := m.protection&unix.PROT_WRITE != 0
 	switch {
-	case objects.IsUnnamed(m.name):
-		p.unnamed = append(p.unnamed, m)
+	case objects.IsUnnamed(m.Name):
+		p.Unnamed = append(p.Unnamed, m)
 	case m.shared && m.inGroup(): // the file goes back by itself
-	case m.shared && (writable || !strings.HasPrefix(m.name, "/") || strings.HasPrefix(m.name, "/dev/")):
-		return incarnation.Refuse("process %d has shared memory at %#x %s", p.pid, m.from, m.name)
-	case m.name != "/dev/zero" && strings.HasPrefix(m.name, "/dev/"):
-		return incarnation.Refuse("memory of process %d at %#x is that of a device, %s", p.pid, m.from,
-			m.name)
-	case strings.HasSuffix(m.name, " (deleted)"):
-		return incarnation.Refuse("process %d has mapped %s, which was deleted", p.pid, m.name)
+	case m.shared && (writable || !strings.HasPrefix(m.Name, "/") || strings.HasPrefix(m.Name, "/dev/")):
+		return incarnation.Refuse("process %d has shared memory at %#x %s", p.PID, m.From, m.Name)
+	case m.Name != "/dev/zero" && strings.HasPrefix(m.Name, "/dev/"):
+		return incarnation.Refuse("memory of process %d at %#x is that of a device, %s", p.PID, m.From,
+			m.Name)
+	case strings.HasSuffix(m.Name, " (deleted)"):
+		return incarnation.Refuse("process %d has mapped %s, which was deleted", p.PID, m.Name)
 	}
 	for _, flag := range m.flags {
 		if why, ok := flagsRefused[flag]; ok {
-			return incarnation.Refuse("memory of process %d at %#x %s", p.pid, m.from, why)
+			return incarnation.Refuse("memory of process %d at %#x %s", p.PID, m.From, why)
 		}
 		if flag == "wf" {
 			if err := p.keepWiped(m); err != nil {
@@ -221,12 +222,12 @@ var flagsRefused = map[string]string{
 const maxWiped = 1 << 20
 
 // keepWiped reads memory that a fork would find wiped.
-func (p *process) keepWiped(m *mapping) error {
+func (p *Process) keepWiped(m *Mapping) error {
 	if m.length > maxWiped {
-		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.pid)
+		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.length, p.PID)
 	}
-	w := ptrace.Piece{Address: m.from, Content: make([]byte, m.length)}
-	if err := ptrace.ReadMemory(p.pid, w); err != nil {
+	w := ptrace.Piece{Address: m.From, Content: make([]byte, m.length)}
+	if err := ptrace.ReadMemory(p.PID, w); err != nil {
 		return err
 	}
 	p.wiped = append(p.wiped, w)
@@ -254,21 +255,21 @@ func mappingsOf(pid int, injected uint64) (string, error) {
 
 // checkMappings compares the mappings of a restored process with those at the checkpoint: in
 // full where some of them were made anew, and else their sizes, since a fork has the same.
-func (p *process) checkMappings(renewed bool) error {
+func (p *Process) checkMappings(renewed bool) error {
 	if !renewed {
-		sizes, err := pagemap.Sizes(p.pid)
+		sizes, err := pagemap.Sizes(p.PID)
 		if err == nil && sizes != p.sizes {
 			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, p.sizes)
 		}
 		return err
 	}
-	now, err := mappingsOf(p.pid, 0)
+	now, err := mappingsOf(p.PID, 0)
 	if err != nil || withoutRenewed(now) == withoutRenewed(p.maps) {
 		return err
 	}
 	// In a fork the kernel may have joined some that it has kept apart in the process that there
 	// was.
-	if p.parent != nil && slices.Equal(joined(now), joined(p.maps)) {
+	if p.Parent != nil && slices.Equal(joined(now), joined(p.maps)) {
 		return nil
 	}
 	return fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
@@ -283,22 +284,19 @@ func joined(maps string) []string {
 	return verify.JoinMappings(lines)
 }
 
-// mappedFilesOf are the files that processes have mapped and do not copy when they write.
-func mappedFilesOf(all []*process) store.MappedFiles {
+// MappedFilesOf are the files that processes have mapped and do not copy when they write.
+func MappedFilesOf(all []*Process) store.MappedFiles {
 	f := store.MappedFiles{Inodes: map[uint64]bool{}, Names: map[string]bool{}}
 	for _, p := range all {
 		for _, m := range p.mappings {
-			if m.shared && m.inode != 0 {
-				f.Inodes[m.inode] = true
-				f.Names[strings.TrimPrefix(m.name, paths.Run+"/")] = true
+			if m.shared && m.Inode != 0 {
+				f.Inodes[m.Inode] = true
+				f.Names[strings.TrimPrefix(m.Name, paths.Run+"/")] = true
 			}
 		}
-		below := mappedFilesOf(p.children)
+		below := MappedFilesOf(p.Children)
 		maps.Copy(f.Inodes, below.Inodes)
 		maps.Copy(f.Names, below.Names)
 	}
 	return f
 }
-
-// Mapped implements saved.
-func (m *Image) Mapped() store.MappedFiles { return mappedFilesOf(m.processes) }

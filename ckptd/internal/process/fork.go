@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"errors"
@@ -18,15 +18,15 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
-// fork asks a frozen process what only it can tell, and makes the copy of it that an image
+// Fork asks a frozen process what only it can tell, and makes the copy of it that an image
 // is, with this number in the group. Where there is an error, there may be a copy.
-func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
+func (p *Process) Fork(copyNetns *os.File, number int) (*Process, error) {
 	s := tracer.NewProgram(p.injected)
 	var asked []questions
 	for n := range p.threads {
 		asked = append(asked, p.ask(s, n))
 	}
-	free := p.descriptors.FreeNumbers(3)
+	free := p.Descriptors.FreeNumbers(3)
 	first := asked[0]
 	first.MakePair()
 	made := first.Clone("copy the process", tracer.CloneArguments{
@@ -50,21 +50,21 @@ func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
 		born, err = arrived.Await(1, p.lost(first.Result(made)))
 	}
 	if len(born) == 0 {
-		return nil, fmt.Errorf("copy process %d: %w", p.pid, err)
+		return nil, fmt.Errorf("copy process %d: %w", p.PID, err)
 	}
 	c := *p
-	c.pid, c.generation = born[0], p.generation+1
+	c.PID, c.Generation = born[0], p.Generation+1
 	if err == nil {
 		err = c.deliver(strip, free[1], []int{int(copyNetns.Fd())})
 	}
 	if err == nil {
-		_, err = tracer.AwaitTraps(c.pid)
+		_, err = tracer.AwaitTraps(c.PID)
 	}
 	if err == nil {
 		err = p.inherited(&c)
 	}
 	if err == nil {
-		err = s.Fetch(c.pid)
+		err = s.Fetch(c.PID)
 	}
 	if err == nil {
 		err = strip.Check()
@@ -76,18 +76,18 @@ func (p *process) fork(copyNetns *os.File, number int) (*process, error) {
 }
 
 // inherited sees whether the copy of a process has what that has.
-func (p *process) inherited(copied *process) error {
-	sizes, err := pagemap.Sizes(p.pid)
+func (p *Process) inherited(copied *Process) error {
+	sizes, err := pagemap.Sizes(p.PID)
 	if err != nil {
 		return err
 	}
-	if now, err := pagemap.Sizes(copied.pid); err != nil || now != sizes {
-		return errors.Join(err, incarnation.Refuse("memory of process %d is not inherited by a fork", p.pid))
+	if now, err := pagemap.Sizes(copied.PID); err != nil || now != sizes {
+		return errors.Join(err, incarnation.Refuse("memory of process %d is not inherited by a fork", p.PID))
 	}
 	if p.own == nil {
 		return nil
 	}
-	own, err := pagemap.OwnPages(copied.pid, p.calls())
+	own, err := pagemap.OwnPages(copied.PID, p.calls())
 	if err != nil || slices.Equal(own, p.own) {
 		return err
 	}
@@ -101,8 +101,8 @@ func (p *process) inherited(copied *process) error {
 }
 
 // runAll has each thread carry out its list of a program, side by side.
-func (p *process) runAll(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
-	if err := s.Load(p.pid); err != nil {
+func (p *Process) runAll(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
+	if err := s.Load(p.PID); err != nil {
 		return arrived, err
 	}
 	var tids []int
@@ -115,13 +115,13 @@ func (p *process) runAll(s *tracer.Program, lists []questions) (arrived tracer.N
 	if arrived, err = tracer.AwaitTraps(tids...); err != nil {
 		return arrived, err
 	}
-	return arrived, s.Fetch(p.pid)
+	return arrived, s.Fetch(p.PID)
 }
 
 // deliver sends descriptors over the end with this number of a pair that a process has
 // inherited, and has the process begin with a batch that receives them.
-func (p *process) deliver(b *tracer.Batch, end int, fds []int) error {
-	pidfd, err := unix.PidfdOpen(p.pid, 0)
+func (p *Process) deliver(b *tracer.Batch, end int, fds []int) error {
+	pidfd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
 		return err
 	}
@@ -132,13 +132,13 @@ func (p *process) deliver(b *tracer.Batch, end int, fds []int) error {
 	}
 	defer unix.Close(ours)
 	if err := seqpacket.Send(ours, []byte{0}, fds); err != nil {
-		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.pid, err)
+		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.PID, err)
 	}
-	return b.Start(p.pid, p.threads[0].registers)
+	return b.Start(p.PID, p.threads[0].registers)
 }
 
-// makePeer makes a process like the one that the copy p is of; it does not run yet.
-func (r *Restore) makePeer(p *process) (*process, error) {
+// MakePeer makes a process like the one that the copy p is of; it does not run yet.
+func (r *Revival) MakePeer(p *Process) (*Process, error) {
 	q := *p
 	q.threads, q.remapped = nil, false
 	for _, t := range p.threads {
@@ -151,42 +151,42 @@ func (r *Restore) makePeer(p *process) (*process, error) {
 	}
 	q.remapped = len(remapped) > 0
 	s := q.plan(len(fds), remapped)
-	if err := osthread.SetProcessors(p.pid, r.here); err != nil {
+	if err := osthread.SetProcessors(p.PID, r.Here); err != nil {
 		return nil, err
 	}
-	if q.pid, err = p.forkAgain(s.fork, s.made); err != nil {
+	if q.PID, err = p.forkAgain(s.fork, s.made); err != nil {
 		return nil, err
 	}
-	q.threads[0].tid = q.pid
+	q.threads[0].tid = q.PID
 	if err := q.deliver(s.main, 1, fds); err != nil {
 		return nil, err
 	}
-	arrived, err := tracer.AwaitTraps(q.pid)
+	arrived, err := tracer.AwaitTraps(q.PID)
 	if err == nil {
 		err = q.bringUp(s.main, s.threads, arrived)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if q.generation++; p.generation >= MaxGeneration {
-		q.generation = 0
+	if q.Generation++; p.Generation >= MaxGeneration {
+		q.Generation = 0
 	}
 	for _, m := range remapped {
 		if m.shared {
 			continue
 		}
-		if err := m.copyOwn(p.pid, q.pid); err != nil {
+		if err := m.copyOwn(p.PID, q.PID); err != nil {
 			return nil, err
 		}
 	}
-	return &q, ptrace.WriteMemory(q.pid, q.wiped...)
+	return &q, ptrace.WriteMemory(q.PID, q.wiped...)
 }
 
 // lost tells, of a process that this one has made, with this pid in their namespace, whether it has
 // ended.
-func (p *process) lost(inner int64) func() bool {
+func (p *Process) lost(inner int64) func() bool {
 	return func() bool {
-		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", p.pid))
+		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", p.PID))
 		if err != nil {
 			return true
 		}
@@ -203,16 +203,16 @@ func (p *process) lost(inner int64) func() bool {
 }
 
 // forkAgain has the copy fork.
-func (p *process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
-	if err := fork.Program.Load(p.pid); err != nil {
+func (p *Process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
+	if err := fork.Program.Load(p.PID); err != nil {
 		return 0, err
 	}
-	if err := fork.Start(p.pid, p.threads[0].registers); err != nil {
+	if err := fork.Start(p.PID, p.threads[0].registers); err != nil {
 		return 0, err
 	}
-	arrived, err := tracer.AwaitTraps(p.pid)
+	arrived, err := tracer.AwaitTraps(p.PID)
 	if err == nil {
-		err = fork.Program.Fetch(p.pid)
+		err = fork.Program.Fetch(p.PID)
 	}
 	if err == nil {
 		err = fork.Check()
@@ -229,29 +229,29 @@ func (p *process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
 
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the namespaces to enter.
-func (r *Restore) open(p *process) (fds []int, remapped []remap, err error) {
-	if fds, err = r.files.Open(p.descriptors); err != nil {
+func (r *Revival) open(p *Process) (fds []int, remapped []remap, err error) {
+	if fds, err = r.Files.Open(p.Descriptors); err != nil {
 		return nil, nil, err
 	}
 	remapped, files, err := r.remaps(p)
-	r.files.Keep(files...)
+	r.Files.Keep(files...)
 	if err != nil {
 		return nil, nil, err
 	}
 	fds = append(fds, files...)
-	return append(fds, int(r.files.Network.Fd()), int(r.clock.Fd())), remapped, nil
+	return append(fds, int(r.Files.Network.Fd()), int(r.Clock.Fd())), remapped, nil
 }
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them
 // their numbers.
-func (p *process) install(b *tracer.Batch, count int, remapped []remap) {
-	aside := uint64(max(count+1, p.descriptors.Above()))
+func (p *Process) install(b *tracer.Batch, count int, remapped []remap) {
+	aside := uint64(max(count+1, p.Descriptors.Above()))
 	p.join(b)
 	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
 	b.Add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
 	b.Receive(aside, count) // as 0, 1, 2, ...
 	b.Add("close the socket", unix.SYS_CLOSE, aside)
-	file := uint64(p.descriptors.Descriptions())
+	file := uint64(p.Descriptors.Descriptions())
 	p.prepareMemory(b)
 	for _, m := range remapped {
 		mapAnew(b, m, file)
@@ -265,11 +265,11 @@ func (p *process) install(b *tracer.Batch, count int, remapped []remap) {
 		b.Add("close a namespace of the group", unix.SYS_CLOSE, file)
 		kind = unix.CLONE_NEWTIME
 	}
-	p.descriptors.Place(b)
+	p.Descriptors.Place(b)
 }
 
 // resume adds the calls that give the process back what a fork does not inherit.
-func (p *process) resume(b *tracer.Batch) {
+func (p *Process) resume(b *tracer.Batch) {
 	first := p.threads[0]
 	directory := b.Put(append([]byte(p.directory), 0))
 	b.Add("enter the directory", unix.SYS_CHDIR, directory)
@@ -287,9 +287,9 @@ func (p *process) resume(b *tracer.Batch) {
 	}
 }
 
-// release removes the mapping for calls and lets all threads go on, in the calls that they
+// Release removes the mapping for calls and lets all threads go on, in the calls that they
 // waited in.
-func (p *process) release() error {
+func (p *Process) Release() error {
 	first := p.threads[0]
 	if err := tracer.Withdraw(first.tid, first.registers, p.injected); err != nil {
 		return err

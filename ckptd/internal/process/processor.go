@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"fmt"

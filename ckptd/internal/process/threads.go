@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"fmt"
@@ -57,10 +57,10 @@ func (t *thread) equip(b *tracer.Batch) {
 // bringUp goes on when a batch that makes threads has come to its end: they carry out their
 // lists. The numbers of threads that were killed may be in use a moment longer than their
 // process; those that could not be made are made then.
-func (p *process) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) error {
+func (p *Process) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) error {
 	const attempts, pause = 2000, 50 * time.Microsecond
 	for attempt := 1; ; attempt++ {
-		if err := b.Program.Fetch(p.pid); err != nil {
+		if err := b.Program.Fetch(p.PID); err != nil {
 			return err
 		}
 		if err := b.Check(); err != nil {
@@ -76,13 +76,13 @@ func (p *process) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewTa
 		time.Sleep(pause)
 		b = tracer.NewProgram(p.injected).Batch()
 		all = makeThreads(b, missing)
-		if err := b.Program.Load(p.pid); err != nil {
+		if err := b.Program.Load(p.PID); err != nil {
 			return err
 		}
-		if err := b.Start(p.pid, p.threads[0].registers); err != nil {
+		if err := b.Start(p.PID, p.threads[0].registers); err != nil {
 			return err
 		}
-		if arrived, err = tracer.AwaitTraps(p.pid); err != nil {
+		if arrived, err = tracer.AwaitTraps(p.PID); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (p *process) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewTa
 
 // equipThreads has the threads that could be made carry out their lists, side by side, and
 // returns the others.
-func (p *process) equipThreads(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) (missing []*thread,
+func (p *Process) equipThreads(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) (missing []*thread,
 	err error) {
 	byStack := map[uint64]newThread{}
 	for _, t := range all {
@@ -103,7 +103,7 @@ func (p *process) equipThreads(b *tracer.Batch, all []newThread, arrived tracer.
 			byStack[t.stack] = t
 		}
 	}
-	born, err := arrived.Await(len(byStack), func() bool { return !procfs.IsAlive(p.pid) })
+	born, err := arrived.Await(len(byStack), func() bool { return !procfs.IsAlive(p.PID) })
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (p *process) equipThreads(b *tracer.Batch, all []newThread, arrived tracer.
 	if _, err := tracer.AwaitTraps(born...); err != nil {
 		return nil, err
 	}
-	if err := b.Program.Fetch(p.pid); err != nil {
+	if err := b.Program.Fetch(p.PID); err != nil {
 		return nil, err
 	}
 	for _, t := range byStack {

@@ -1,21 +1,21 @@
-package memory
+package process
 
 import "golang.org/x/sys/unix"
 
-// restartSyscalls remembers in which system calls threads wait that a checkpoint has interrupted,
+// RestartSyscalls remembers in which system calls threads wait that a checkpoint has interrupted,
 // by their ids: the registers, with the number of the call as Orig_rax. The kernel goes on with
 // some of these calls by another one, restart_syscall(2), from what it has noted of them: so that
 // is what the next checkpoint finds. A restored thread cannot make it: what is noted for it is the
 // call of the thread that made it.
-type restartSyscalls map[int]unix.PtraceRegs
+type RestartSyscalls map[int]unix.PtraceRegs
 
 // noCall is the number of a call that is not known.
 const noCall = ^uint64(0)
 
-// note finds out in which calls the threads of frozen processes wait, and returns what is to be
+// Note finds out in which calls the threads of frozen processes wait, and returns what is to be
 // remembered of them.
-func (w restartSyscalls) note(frozen []*process) restartSyscalls {
-	now := restartSyscalls{}
+func (w RestartSyscalls) Note(frozen []*Process) RestartSyscalls {
+	now := RestartSyscalls{}
 	for _, p := range frozen {
 		for _, t := range p.threads {
 			if t.call == unix.SYS_RESTART_SYSCALL {
@@ -32,7 +32,7 @@ func (w restartSyscalls) note(frozen []*process) restartSyscalls {
 }
 
 // callOf is the number of the call that a thread goes on with by restart_syscall(2).
-func (w restartSyscalls) callOf(t *thread) uint64 {
+func (w RestartSyscalls) callOf(t *thread) uint64 {
 	was, known := w[t.tid]
 	now := t.registers
 	// as if it had not been woken since: everything else is as it was

@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"golang.org/x/sys/unix"
@@ -17,12 +17,12 @@ type plan struct {
 }
 
 // plan makes it for a process that is sent so many descriptors and has this memory mapped anew.
-func (p *process) plan(descriptors int, remapped []remap) plan {
+func (p *Process) plan(descriptors int, remapped []remap) plan {
 	s := tracer.NewProgram(p.injected)
 	fork := s.Batch()
 	fork.MakePair()
 	made := fork.Clone("copy the copy", tracer.CloneArguments{Flags: unix.CLONE_PARENT | unix.CLONE_PTRACE},
-		p.inner)
+		p.Inner)
 	fork.Add("close all files", unix.SYS_CLOSE_RANGE, 0, 1<<32-1, 0)
 	main := s.Batch()
 	p.install(main, descriptors, remapped)
@@ -31,8 +31,8 @@ func (p *process) plan(descriptors int, remapped []remap) plan {
 }
 
 // checkPlan refuses a copy of which no process could be made again.
-func (p *process) checkPlan() error {
-	remapped, sent := p.mayRemap(), p.descriptors.Descriptions()+2 // the namespaces
+func (p *Process) checkPlan() error {
+	remapped, sent := p.mayRemap(), p.Descriptors.Descriptions()+2 // the namespaces
 	for _, m := range remapped {
 		if m.fromFile {
 			sent++
@@ -40,14 +40,14 @@ func (p *process) checkPlan() error {
 	}
 	if sent > seqpacket.MaxDescriptors {
 		return incarnation.Refuse(
-			"process %d of the group has %d open and mapped files to be opened again, more than %d", p.inner,
+			"process %d of the group has %d open and mapped files to be opened again, more than %d", p.Inner,
 			sent-2, seqpacket.MaxDescriptors-2)
 	}
 	if err := p.plan(sent, remapped).main.Program.Fit(); err != nil {
 		return incarnation.Refuse(
 			"process %d of the group, with %d threads, %d descriptors and %d mappings, could not be made "+
 				"again: %w",
-			p.inner, len(p.threads), len(p.descriptors), len(p.mappings), err)
+			p.Inner, len(p.threads), len(p.Descriptors), len(p.mappings), err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"bytes"
@@ -20,37 +20,40 @@ import (
 type forked struct {
 	unmapped []pagemap.Region // what the parent has mapped, and it has not as it is
 	remapped []remap          // what it has mapped, and the parent has not as it is
-	pages    []ownPage        // those that it does not share with the parent, in their order
+	pages    []OwnPage        // those that it does not share with the parent, in their order
 	emptied  []pagemap.Region // where the parent has pages, and it has none
 }
 
-// ownPage is a page with its content, which images share where it is the same.
-type ownPage struct {
+// OwnPage is a page with its content, which images share where it is the same.
+type OwnPage struct {
 	address uint64
 	content *[pagemap.PageSize]byte
 }
 
+// OwnPages are the pages that a process does not share with its parent, once they are saved.
+func (p *Process) OwnPages() []OwnPage { return p.descent.memory.pages }
+
 // sameAs tells whether a fork of the one would have the other as it is.
-func (m *mapping) sameAs(o *mapping) bool {
-	return m.from == o.from && m.length == o.length && m.offset == o.offset && m.inode == o.inode &&
-		m.protection == o.protection && m.shared == o.shared && m.name == o.name &&
+func (m *Mapping) sameAs(o *Mapping) bool {
+	return m.From == o.From && m.length == o.length && m.offset == o.offset && m.Inode == o.Inode &&
+		m.protection == o.protection && m.shared == o.shared && m.Name == o.Name &&
 		slices.Equal(m.lastingFlags(), o.lastingFlags())
 }
 
 // lastingFlags leaves out what changes as memory is written.
-func (m *mapping) lastingFlags() []string {
+func (m *Mapping) lastingFlags() []string {
 	return slices.DeleteFunc(slices.Clone(m.flags), func(flag string) bool { return flag == "sd" })
 }
 
-// compareMappings finds out what a fork of the parent would have to unmap and to map anew. It
+// CompareMappings finds out what a fork of the parent would have to unmap and to map anew. It
 // returns what both have.
-func (p *process) compareMappings() (common []*mapping, err error) {
+func (p *Process) CompareMappings() (common []*Mapping, err error) {
 	f := &p.descent.memory
 	*f = forked{}
-	parents := p.parent.withHeapOf(p)
+	parents := p.Parent.withHeapOf(p)
 	n := 0
 	for _, m := range p.mappings {
-		for n < len(parents) && parents[n].from < m.from {
+		for n < len(parents) && parents[n].From < m.From {
 			f.unmapped = append(f.unmapped, parents[n].region())
 			n++
 		}
@@ -64,7 +67,7 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 			return nil, err
 		}
 		f.remapped = append(f.remapped, r)
-		for n < len(parents) && parents[n].from < m.end() {
+		for n < len(parents) && parents[n].From < m.End() {
 			f.unmapped = append(f.unmapped, parents[n].region())
 			n++
 		}
@@ -73,9 +76,9 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 		f.unmapped = append(f.unmapped, parents[n].region())
 	}
 	for _, r := range f.unmapped {
-		for _, m := range p.parent.mappings {
-			if m.isKernels() && m.from < r.To && r.From < m.end() {
-				return nil, incarnation.Refuse("process %d has unmapped %s", p.pid, m.name)
+		for _, m := range p.Parent.mappings {
+			if m.isKernels() && m.From < r.To && r.From < m.End() {
+				return nil, incarnation.Refuse("process %d has unmapped %s", p.PID, m.Name)
 			}
 		}
 	}
@@ -83,13 +86,13 @@ func (p *process) compareMappings() (common []*mapping, err error) {
 }
 
 // withHeapOf are the mappings as they are once brk(2) was called.
-func (p *process) withHeapOf(c *process) []*mapping {
+func (p *Process) withHeapOf(c *Process) []*Mapping {
 	const size = pagemap.PageSize
 	whole := func(at uint64) uint64 { return (at + size - 1) / size * size }
 	all := slices.Clone(p.mappings)
-	is := func(m *mapping) bool { return m.name == "[heap]" }
+	is := func(m *Mapping) bool { return m.Name == "[heap]" }
 	n, k := slices.IndexFunc(all, is), slices.IndexFunc(c.mappings, is)
-	if n >= 0 && k >= 0 && all[n].from == c.mappings[k].from && c.mappings[k].end() == whole(c.descent.brk) {
+	if n >= 0 && k >= 0 && all[n].From == c.mappings[k].From && c.mappings[k].End() == whole(c.descent.brk) {
 		heap := *all[n]
 		heap.length = c.mappings[k].length
 		all[n] = &heap
@@ -98,71 +101,71 @@ func (p *process) withHeapOf(c *process) []*mapping {
 }
 
 // remapOf tells how a mapping is made anew, or refuses.
-func (p *process) remapOf(m *mapping) (remap, error) {
+func (p *Process) remapOf(m *Mapping) (remap, error) {
 	for _, flag := range m.flags {
 		_, advised := advice[flag]
 		if !advised && !slices.Contains(plain, flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
 			return remap{}, incarnation.Refuse(
-				"memory of process %d at %#x %s has the flag %s, which its parent's has not", p.pid, m.from,
-				m.name, flag)
+				"memory of process %d at %#x %s has the flag %s, which its parent's has not", p.PID, m.From,
+				m.Name, flag)
 		}
 	}
-	anonymous := m.name == "" || m.name == "[heap]" || m.name == "[stack]" || m.givenName() != ""
+	anonymous := m.Name == "" || m.Name == "[heap]" || m.Name == "[stack]" || m.givenName() != ""
 	switch {
-	case m.object != nil, strings.HasPrefix(m.name, "/") && m.inode != 0:
+	case m.Object != nil, strings.HasPrefix(m.Name, "/") && m.Inode != 0:
 		return remap{m, true}, nil
 	case anonymous && !m.shared:
 		return remap{m, false}, nil
 	}
-	return remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not", p.pid,
-		m.from, m.name)
+	return remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not", p.PID,
+		m.From, m.Name)
 }
 
 // open opens the files of what is to be mapped anew.
-func (f *forked) open(r *Restore) (fds []int, err error) {
+func (f *forked) open(r *Revival) (fds []int, err error) {
 	for _, m := range f.remapped {
 		if !m.fromFile {
 			continue
 		}
 		access := unix.O_RDONLY
-		if m.shared && (m.inGroup() || m.object != nil) {
+		if m.shared && (m.inGroup() || m.Object != nil) {
 			access = unix.O_RDWR
 		}
 		var fd int
-		if m.object != nil {
-			fd, err = unix.Open(m.object.Path(), access|unix.O_CLOEXEC, 0)
+		if m.Object != nil {
+			fd, err = unix.Open(m.Object.Path(), access|unix.O_CLOEXEC, 0)
 		} else {
-			fd, err = openfiles.OpenBelow(r.files.Root, m.name, access, 0, false)
+			fd, err = openfiles.OpenBelow(r.Files.Root, m.Name, access, 0, false)
 		}
 		if err != nil {
-			return fds, fmt.Errorf("open %s to map it: %w", m.name, err)
+			return fds, fmt.Errorf("open %s to map it: %w", m.Name, err)
 		}
 		fds = append(fds, fd)
-		if now, err := sys.Inode(fd); err != nil || now != m.inode && !m.inGroup() {
-			return fds, errors.Join(err, fmt.Errorf("%s is another file than it was", m.name))
+		if now, err := sys.Inode(fd); err != nil || now != m.Inode && !m.inGroup() {
+			return fds, errors.Join(err, fmt.Errorf("%s is another file than it was", m.Name))
 		}
 	}
 	return fds, nil
 }
 
-// savePages notes the pages that a frozen process does not share with its parent. Those that an
+// SavePages notes the pages that a frozen process does not share with its parent. Those that an
 // earlier image of it has with the same content are shared with that.
-func (p *process) savePages(common []*mapping, earlier []ownPage) (fresh int64, err error) {
+func (p *Process) SavePages(common []*Mapping, earlier []OwnPage) (fresh int64, err error) {
 	var regions []pagemap.Region
 	for _, m := range common {
 		regions = append(regions, m.region())
 	}
-	d, err := pagemap.Compare(p.pid, p.parent.pid, regions, p.calls())
+	d, err := pagemap.Compare(p.PID, p.Parent.PID, regions, p.calls())
 	if err != nil {
 		return 0, err
 	}
 	f := &p.descent.memory
 	f.emptied = d.Emptied
-	return f.read(p.pid, d.Own, earlier)
+	return f.read(p.PID, d.Own, earlier)
 }
 
 // read reads pages of a process.
-func (f *forked) read(pid int, all []pagemap.Region, earlier []ownPage) (fresh int64, err error) {
+func (f *forked) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh int64, err error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid)) // may read where the process may not
 	if err != nil {
 		return 0, err
@@ -181,7 +184,7 @@ func (f *forked) read(pid int, all []pagemap.Region, earlier []ownPage) (fresh i
 				for len(earlier) > 0 && earlier[0].address < r.From {
 					earlier = earlier[1:]
 				}
-				page := ownPage{address: r.From}
+				page := OwnPage{address: r.From}
 				if len(earlier) > 0 && earlier[0].address == r.From &&
 					bytes.Equal(earlier[0].content[:], part[:pagemap.PageSize]) {
 					page.content = earlier[0].content

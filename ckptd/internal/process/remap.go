@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"fmt"
@@ -28,16 +28,16 @@ const MaxGeneration = 32
 
 // remap is a mapping to be made anew.
 type remap struct {
-	*mapping
+	*Mapping
 	fromFile bool
 }
 
 // remaps lists the mappings to be made anew, and opens their files.
-func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
+func (r *Revival) remaps(p *Process) (list []remap, fds []int, err error) {
 	for n, m := range p.mappings {
 		replaced := false
 		if m.inGroup() {
-			if replaced, err = m.replaced(r.files.Root); err != nil {
+			if replaced, err = m.replaced(r.Files.Root); err != nil {
 				return list, fds, err
 			}
 		}
@@ -48,15 +48,15 @@ func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
 			if m.shared {
 				access = unix.O_RDWR
 			}
-			fd, err = openfiles.OpenBelow(r.files.Root, m.name, access, 0, false)
+			fd, err = openfiles.OpenBelow(r.Files.Root, m.Name, access, 0, false)
 		case !p.isRemapped(n):
 			continue
-		case m.inode != 0:
-			fd, err = unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.pid, m.from, m.end()),
+		case m.Inode != 0:
+			fd, err = unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.PID, m.From, m.End()),
 				unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		}
 		if err != nil {
-			return list, fds, fmt.Errorf("open %s to map it anew: %w", m.name, err)
+			return list, fds, fmt.Errorf("open %s to map it anew: %w", m.Name, err)
 		}
 		if fd >= 0 {
 			fds = append(fds, fd)
@@ -67,30 +67,30 @@ func (r *Restore) remaps(p *process) (list []remap, fds []int, err error) {
 }
 
 // isRemapped tells whether mapping n is made anew since the line of forks is long.
-func (p *process) isRemapped(n int) bool {
-	return p.generation >= MaxGeneration && p.mappings[n].renewable() && !p.mergeable(n) && !p.mergeable(n+1)
+func (p *Process) isRemapped(n int) bool {
+	return p.Generation >= MaxGeneration && p.mappings[n].renewable() && !p.mergeable(n) && !p.mergeable(n+1)
 }
 
 // mayRemap lists what a restore of a copy may make anew: all files of the group may be other files
 // by then.
-func (p *process) mayRemap() (list []remap) {
+func (p *Process) mayRemap() (list []remap) {
 	for n, m := range p.mappings {
 		if m.inGroup() || p.isRemapped(n) {
-			list = append(list, remap{m, m.inGroup() || m.inode != 0})
+			list = append(list, remap{m, m.inGroup() || m.Inode != 0})
 		}
 	}
 	return list
 }
 
 // replaced tells whether the file at the path is another one since it was put back.
-func (m *mapping) replaced(root int) (bool, error) {
-	fd, err := openfiles.OpenBelow(root, m.name, unix.O_PATH, 0, false)
+func (m *Mapping) replaced(root int) (bool, error) {
+	fd, err := openfiles.OpenBelow(root, m.Name, unix.O_PATH, 0, false)
 	if err != nil {
 		return false, err
 	}
 	defer unix.Close(fd)
 	now, err := sys.Inode(fd)
-	return now != m.inode, err
+	return now != m.Inode, err
 }
 
 // advice are the flags of a mapping that madvise(2) sets.
@@ -104,7 +104,7 @@ var plain = []string{"rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "gd", "sd"}
 
 // renewable tells whether a mapping just like this one can be made, and whether that is of
 // any use.
-func (m *mapping) renewable() bool {
+func (m *Mapping) renewable() bool {
 	if m.shared || !m.touched || m.isKernels() {
 		return false
 	}
@@ -113,39 +113,39 @@ func (m *mapping) renewable() bool {
 			return false
 		}
 	}
-	return m.inode != 0 || m.name == "" || m.name == "[heap]" || m.name == "[stack]" || m.givenName() != ""
+	return m.Inode != 0 || m.Name == "" || m.Name == "[heap]" || m.Name == "[stack]" || m.givenName() != ""
 }
 
 // givenName is the name that a program has given to memory.
-func (m *mapping) givenName() string {
-	name, ok := strings.CutPrefix(m.name, "[anon:")
+func (m *Mapping) givenName() string {
+	name, ok := strings.CutPrefix(m.Name, "[anon:")
 	if !ok {
 		return ""
 	}
 	return strings.TrimSuffix(name, "]")
 }
 
-func (m *mapping) has(flag string) bool { return slices.Contains(m.flags, flag) }
+func (m *Mapping) has(flag string) bool { return slices.Contains(m.flags, flag) }
 
 // mergeable tells whether the kernel might make one mapping of number n and the one before
 // it if they were new.
-func (p *process) mergeable(n int) bool {
+func (p *Process) mergeable(n int) bool {
 	if n == 0 || n == len(p.mappings) {
 		return false
 	}
 	a, b := p.mappings[n-1], p.mappings[n]
-	return a.end() == b.from && a.protection == b.protection && a.shared == b.shared &&
+	return a.End() == b.From && a.protection == b.protection && a.shared == b.shared &&
 		slices.Equal(a.flags, b.flags) && a.lastingName() == b.lastingName() &&
-		a.inode == b.inode && (a.inode == 0 || a.offset+a.length == b.offset)
+		a.Inode == b.Inode && (a.Inode == 0 || a.offset+a.length == b.offset)
 }
 
 // lastingName is the name of a mapping without what the kernel calls memory after its place, such
 // as [heap], which keeps nothing apart.
-func (m *mapping) lastingName() string {
-	if m.inode == 0 {
+func (m *Mapping) lastingName() string {
+	if m.Inode == 0 {
 		return m.givenName()
 	}
-	return m.name
+	return m.Name
 }
 
 // mapAnew adds the calls that make a mapping anew.
@@ -166,23 +166,23 @@ func mapAnew(b *tracer.Batch, m remap, fd uint64) {
 	if m.has("ac") { // it could be written to once, if not now
 		protection |= unix.PROT_WRITE
 	}
-	b.Add("map memory anew", unix.SYS_MMAP, m.from, m.length, protection, flags, fd, m.offset)
+	b.Add("map memory anew", unix.SYS_MMAP, m.From, m.length, protection, flags, fd, m.offset)
 	if protection != m.protection {
-		b.Add("protect memory", unix.SYS_MPROTECT, m.from, m.length, m.protection)
+		b.Add("protect memory", unix.SYS_MPROTECT, m.From, m.length, m.protection)
 	}
 	for flag, a := range advice {
 		if m.has(flag) {
-			b.Add("advise on memory", unix.SYS_MADVISE, m.from, m.length, a)
+			b.Add("advise on memory", unix.SYS_MADVISE, m.From, m.length, a)
 		}
 	}
 	if name := m.givenName(); name != "" {
-		b.Add("name memory", unix.SYS_PRCTL, unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, m.from, m.length,
+		b.Add("name memory", unix.SYS_PRCTL, unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, m.From, m.length,
 			b.Put(append([]byte(name), 0)))
 	}
 }
 
 // copyOwn copies the pages of a mapping that are a process's own, and not a file's.
-func (m *mapping) copyOwn(from, to int) error {
+func (m *Mapping) copyOwn(from, to int) error {
 	table, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
 	if err != nil {
 		return err
@@ -197,8 +197,8 @@ func (m *mapping) copyOwn(from, to int) error {
 	size := uint64(os.Getpagesize())
 	most := min(m.length/size, 64) // pages at a time
 	buffer, entries := make([]byte, most*size), make([]byte, 8*most)
-	for at := m.from; at < m.end(); at += most * size {
-		count := min(most, (m.end()-at)/size)
+	for at := m.From; at < m.End(); at += most * size {
+		count := min(most, (m.End()-at)/size)
 		if _, err := table.ReadAt(entries[:8*count], int64(8*(at/size))); err != nil {
 			return err
 		}

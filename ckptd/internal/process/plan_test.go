@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"errors"
@@ -15,22 +15,22 @@ import (
 
 // TestPlansThatDoNotFit are those in which memory is mapped anew, too.
 func TestPlansThatDoNotFit(t *testing.T) {
-	made := func(generation, descriptors, mappings int, m mapping) *process {
-		p := &process{inner: 7, generation: generation, threads: []*thread{{}}}
+	made := func(generation, descriptors, mappings int, m Mapping) *Process {
+		p := &Process{Inner: 7, Generation: generation, threads: []*thread{{}}}
 		for n := range descriptors {
-			p.descriptors = append(p.descriptors, openfiles.Descriptor{Number: n, Twin: -1})
+			p.Descriptors = append(p.Descriptors, openfiles.Descriptor{Number: n, Twin: -1})
 		}
 		for n := range mappings {
 			each := m
-			each.from, each.length = uint64(2*n)<<12, 1<<12
+			each.From, each.length = uint64(2*n)<<12, 1<<12
 			p.mappings = append(p.mappings, &each)
 		}
 		return p
 	}
-	own := mapping{touched: true, protection: unix.PROT_READ, flags: []string{"rd"}}
-	library := mapping{inode: 1, name: paths.Run + "/library.so"}
+	own := Mapping{touched: true, protection: unix.PROT_READ, flags: []string{"rd"}}
+	library := Mapping{Inode: 1, Name: paths.Run + "/library.so"}
 	for name, test := range map[string]struct {
-		p    *process
+		p    *Process
 		want string
 	}{
 		"memory that is not mapped anew": {made(MaxGeneration-1, 3, tracer.MaxCalls, own), ""},

@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"errors"
@@ -40,16 +40,16 @@ type descent struct {
 // kindsOfSharing are what processes may share and these must not: kcmp(2).
 var kindsOfSharing = map[uintptr]string{1: "memory", 2: "open files", 3: "directories", 4: "signal handlers"}
 
-// freezeTree stops a process and all that it has forked, parents first, and returns also those that
+// FreezeTree stops a process and all that it has forked, parents first, and returns also those that
 // it has stopped before an error.
-func freezeTree(pid int, parent *process, here *unix.CPUSet) (all []*process, err error) {
+func FreezeTree(pid int, parent *Process, here *unix.CPUSet) (all []*Process, err error) {
 	p, err := freeze(pid, here)
-	all = []*process{p}
+	all = []*Process{p}
 	if err != nil {
 		return all, err
 	}
-	if p.parent = parent; parent != nil {
-		parent.children = append(parent.children, p)
+	if p.Parent = parent; parent != nil {
+		parent.Children = append(parent.Children, p)
 	}
 	for _, t := range p.threads {
 		children, err := procfs.Children(pid, t.tid)
@@ -61,7 +61,7 @@ func freezeTree(pid int, parent *process, here *unix.CPUSet) (all []*process, er
 				return all, fmt.Errorf("%w: process %d has not waited for a child that has ended",
 					wire.ErrNotQuiescent, pid)
 			}
-			below, err := freezeTree(child, p, here)
+			below, err := FreezeTree(child, p, here)
 			all = append(all, below...)
 			if err != nil {
 				return all, err
@@ -73,45 +73,45 @@ func freezeTree(pid int, parent *process, here *unix.CPUSet) (all []*process, er
 
 // examineDescent reads what there is to know from outside of a process that another one has forked,
 // or refuses.
-func (p *process) examineDescent() error {
+func (p *Process) examineDescent() error {
 	for kind, what := range kindsOfSharing {
-		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(p.parent.pid), kind, 0, 0, 0)
+		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.PID), uintptr(p.Parent.PID), kind, 0, 0, 0)
 		if errno != 0 {
-			return fmt.Errorf("compare processes %d and %d: %w", p.pid, p.parent.pid, errno)
+			return fmt.Errorf("compare processes %d and %d: %w", p.PID, p.Parent.PID, errno)
 		}
 		if r == 0 {
-			return incarnation.Refuse("process %d shares its %s with its parent", p.pid, what)
+			return incarnation.Refuse("process %d shares its %s with its parent", p.PID, what)
 		}
 	}
-	d := &descent{forker: p.parent.threads[0].rseq}
+	d := &descent{forker: p.Parent.threads[0].rseq}
 	p.descent = d
-	own, err := procfs.StatFields(p.pid)
+	own, err := procfs.StatFields(p.PID)
 	if err != nil {
 		return err
 	}
-	parents, err := procfs.StatFields(p.parent.pid)
+	parents, err := procfs.StatFields(p.Parent.PID)
 	if err != nil {
 		return err
 	}
 	const nice, exitSignal, startData, envEnd = 16, 35, 42, 48 // 3 less than in proc(5)
 	if d.exitSignal, err = strconv.ParseUint(own[exitSignal], 10, 8); err != nil {
-		return fmt.Errorf("the signal that tells of the end of process %d: %w", p.pid, err)
+		return fmt.Errorf("the signal that tells of the end of process %d: %w", p.PID, err)
 	}
 	var programs [2]string
-	for n, pid := range []int{p.pid, p.parent.pid} {
+	for n, pid := range []int{p.PID, p.Parent.PID} {
 		if programs[n], err = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
 			return err
 		}
 	}
 	if programs[0] != programs[1] || !slices.Equal(own[startData:envEnd+1], parents[startData:envEnd+1]) {
-		return incarnation.Refuse("process %d, which a peer has started, has executed a program, %s", p.pid,
+		return incarnation.Refuse("process %d, which a peer has started, has executed a program, %s", p.PID,
 			programs[0])
 	}
 	if own[nice] != parents[nice] {
-		return incarnation.Refuse("process %d has another priority than its parent", p.pid)
+		return incarnation.Refuse("process %d has another priority than its parent", p.PID)
 	}
 	var limits [2]string
-	for n, pid := range []int{p.pid, p.parent.pid} {
+	for n, pid := range []int{p.PID, p.Parent.PID} {
 		text, err := procfs.Read(fmt.Sprintf("/proc/%d/limits", pid))
 		if err != nil {
 			return err
@@ -119,44 +119,44 @@ func (p *process) examineDescent() error {
 		limits[n] = string(text)
 	}
 	if limits[0] != limits[1] {
-		return incarnation.Refuse("process %d has other limits than its parent", p.pid)
+		return incarnation.Refuse("process %d has other limits than its parent", p.PID)
 	}
 	return p.examineHeritage()
 }
 
 // examineHeritage compares the status with that of the parent.
-func (p *process) examineHeritage() (err error) {
+func (p *Process) examineHeritage() (err error) {
 	d := p.descent
 	for _, field := range append([]string{"Seccomp_filters:"}, statusOfAll...) {
-		if field != "Umask:" && p.common.Field(field) != p.parent.common.Field(field) {
-			return incarnation.Refuse("process %d has another %s than its parent", p.pid,
+		if field != "Umask:" && p.common.Field(field) != p.Parent.common.Field(field) {
+			return incarnation.Refuse("process %d has another %s than its parent", p.PID,
 				strings.TrimSuffix(field, ":"))
 		}
 	}
 	if d.umask, err = strconv.ParseUint(p.common.Field("Umask:"), 8, 32); err != nil {
-		return fmt.Errorf("the umask of process %d: %w", p.pid, err)
+		return fmt.Errorf("the umask of process %d: %w", p.PID, err)
 	}
 	d.session, d.group = p.common.Innermost("NSsid:"), p.common.Innermost("NSpgid:")
-	leads := d.session == p.inner && d.group == p.inner
-	follows := d.session == p.parent.common.Innermost("NSsid:") &&
-		(d.group == p.inner || d.group == p.parent.common.Innermost("NSpgid:"))
+	leads := d.session == p.Inner && d.group == p.Inner
+	follows := d.session == p.Parent.common.Innermost("NSsid:") &&
+		(d.group == p.Inner || d.group == p.Parent.common.Innermost("NSpgid:"))
 	if !leads && !follows {
 		return incarnation.Refuse(
-			"process %d is in a session or a process group that is neither its own nor its parent's", p.pid)
+			"process %d is in a session or a process group that is neither its own nor its parent's", p.PID)
 	}
 	return nil
 }
 
-// meetingPlace is an address where none of these processes has memory: a process that one of them
+// MeetingPlace is an address where none of these processes has memory: a process that one of them
 // forks has the calls where it has them.
-func meetingPlace(all []*process) (uint64, error) {
+func MeetingPlace(all []*Process) (uint64, error) {
 	const first, step, last = 0x100000000000, 1 << 30, 0x400000000000
 	for at := uint64(first); at < last; at += step {
-		taken := slices.ContainsFunc(all, func(p *process) bool {
+		taken := slices.ContainsFunc(all, func(p *Process) bool {
 			return slices.ContainsFunc(p.mappings,
-				func(m *mapping) bool {
-					return m.from < at+tracer.InjectionSize+pagemap.PageSize &&
-						at < m.end()+pagemap.PageSize
+				func(m *Mapping) bool {
+					return m.From < at+tracer.InjectionSize+pagemap.PageSize &&
+						at < m.End()+pagemap.PageSize
 				})
 		})
 		if !taken {
@@ -173,8 +173,8 @@ const (
 	maskBytes   = 8
 )
 
-// interrogate asks a frozen process that another one has forked what only it can tell.
-func (p *process) interrogate() error {
+// Interrogate asks a frozen process that another one has forked what only it can tell.
+func (p *Process) Interrogate() error {
 	s := tracer.NewProgram(p.injected)
 	var asked []questions
 	for n := range p.threads {
@@ -201,15 +201,15 @@ func (p *process) interrogate() error {
 	return nil
 }
 
-// makeChildren has a restored process, which does not run yet, fork those that it had forked.
-func (r *Restore) makeChildren(parent *process, children []*process) (all []*process, err error) {
+// MakeChildren has a restored process, which does not run yet, fork those that it had forked.
+func (r *Revival) MakeChildren(parent *Process, children []*Process) (all []*Process, err error) {
 	for _, c := range children {
 		q, err := r.makeChild(parent, c)
 		if err != nil {
-			return all, fmt.Errorf("make process %d again: %w", c.inner, err)
+			return all, fmt.Errorf("make process %d again: %w", c.Inner, err)
 		}
 		all = append(all, q)
-		below, err := r.makeChildren(q, c.children)
+		below, err := r.MakeChildren(q, c.Children)
 		all = append(all, below...)
 		if err != nil {
 			return all, err
@@ -218,24 +218,24 @@ func (r *Restore) makeChildren(parent *process, children []*process) (all []*pro
 	return all, nil
 }
 
-func (r *Restore) makeChild(parent, c *process) (*process, error) {
+func (r *Revival) makeChild(parent, c *Process) (*Process, error) {
 	q := *c
-	q.threads, q.remapped, q.injected, q.parent = nil, true, parent.injected, parent
+	q.threads, q.remapped, q.injected, q.Parent = nil, true, parent.injected, parent
 	for _, t := range c.threads {
 		u := *t
 		q.threads = append(q.threads, &u)
 	}
 	var err error
-	if q.pid, err = parent.forkChild(&q); err != nil {
+	if q.PID, err = parent.forkChild(&q); err != nil {
 		return nil, err
 	}
-	q.threads[0].tid = q.pid
-	fds, err := r.files.Open(q.descriptors)
+	q.threads[0].tid = q.PID
+	fds, err := r.Files.Open(q.Descriptors)
 	if err != nil {
 		return nil, err
 	}
 	files, err := q.descent.memory.open(r)
-	r.files.Keep(files...)
+	r.Files.Keep(files...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,16 +248,16 @@ func (r *Restore) makeChild(parent, c *process) (*process, error) {
 	q.resume(main)
 	q.inheritNot(main)
 	threads := makeThreads(main, q.threads[1:])
-	if err := s.Load(q.pid); err != nil {
+	if err := s.Load(q.PID); err != nil {
 		return nil, err
 	}
-	if err := begin.Start(q.pid, q.threads[0].registers); err != nil {
+	if err := begin.Start(q.PID, q.threads[0].registers); err != nil {
 		return nil, err
 	}
-	if _, err := tracer.AwaitTraps(q.pid); err != nil {
+	if _, err := tracer.AwaitTraps(q.PID); err != nil {
 		return nil, err
 	}
-	if err := s.Fetch(q.pid); err != nil {
+	if err := s.Fetch(q.PID); err != nil {
 		return nil, err
 	}
 	if err := begin.Check(); err != nil {
@@ -266,23 +266,23 @@ func (r *Restore) makeChild(parent, c *process) (*process, error) {
 	if err := q.deliver(main, 1, fds); err != nil {
 		return nil, err
 	}
-	arrived, err := tracer.AwaitTraps(q.pid)
+	arrived, err := tracer.AwaitTraps(q.PID)
 	if err == nil {
 		err = q.bringUp(main, threads, arrived)
 	}
 	if err == nil {
-		err = q.descent.memory.write(q.pid)
+		err = q.descent.memory.write(q.PID)
 	}
 	return &q, err
 }
 
 // forkChild has a process that is stopped fork one with the number of another.
-func (p *process) forkChild(c *process) (pid int, err error) {
+func (p *Process) forkChild(c *Process) (pid int, err error) {
 	const attempts, pause = 2000, 50 * time.Microsecond
 	for attempt := 1; ; attempt++ {
 		b := tracer.NewProgram(p.injected).Batch()
 		made := b.Clone("fork a process", tracer.CloneArguments{Flags: unix.CLONE_PTRACE,
-			ExitSignal: c.descent.exitSignal}, c.inner)
+			ExitSignal: c.descent.exitSignal}, c.Inner)
 		if pid, err = p.forkAgain(b, made); !errors.Is(err, unix.EEXIST) || attempt == attempts {
 			return pid, err
 		}
@@ -291,19 +291,19 @@ func (p *process) forkChild(c *process) (pid int, err error) {
 }
 
 // join adds the calls that bring a process to its session and process group.
-func (p *process) join(b *tracer.Batch) {
+func (p *Process) join(b *tracer.Batch) {
 	d := p.descent
 	switch {
-	case d == nil || d.session == p.inner:
+	case d == nil || d.session == p.Inner:
 		b.Add("begin a session", unix.SYS_SETSID)
-	case d.group == p.inner:
+	case d.group == p.Inner:
 		b.Add("begin a process group", unix.SYS_SETPGID, 0, 0)
 	}
 }
 
 // prepareMemory adds the calls that free the memory which the process has from its parent, and had
 // not, before other memory is mapped.
-func (p *process) prepareMemory(b *tracer.Batch) {
+func (p *Process) prepareMemory(b *tracer.Batch) {
 	d := p.descent
 	if d == nil {
 		return
@@ -323,7 +323,7 @@ func (p *process) prepareMemory(b *tracer.Batch) {
 }
 
 // inheritNot adds the calls that give a process back what it would otherwise have from its parent.
-func (p *process) inheritNot(b *tracer.Batch) {
+func (p *Process) inheritNot(b *tracer.Batch) {
 	first := p.threads[0]
 	actions := b.Put(p.descent.actions)
 	for n := range uint64(signals) {

@@ -1,4 +1,14 @@
-package memory
+// Package process has what an image knows of one process, and what is done with one: it is stopped,
+// looked at, copied by a fork, and made again by a fork of the copy.
+//
+// FreezeTree stops processes. Examine and ExamineMemory read what /proc tells, and refuse what
+// could not be made again. Inject gives a process room for system calls that the daemon has it
+// carry out; Fork, or Interrogate for one that a peer has forked, asks by these what only the
+// process can tell. Thaw lets it go on. A Revival makes processes like the copies; Release lets
+// these run.
+//
+// All of it is for the tracer's goroutine, but for ExamineMemory, CompareMappings and SavePages.
+package process
 
 import (
 	"encoding/binary"
@@ -22,31 +32,31 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// process is one peer: what a checkpoint has to know of it beside its memory.
-type process struct {
-	pid      int // as the daemon sees it
-	inner    int // in the group's pid namespace
+// Process is a peer, or what one has forked: what a checkpoint has to know of it beside its memory.
+type Process struct {
+	PID      int // as the daemon sees it
+	Inner    int // in the group's pid namespace
 	threads  []*thread
 	maps     string           // the mappings, as /proc shows them
-	private  int64            // bytes of memory that it shares with no other process
+	Private  int64            // bytes of memory that it shares with no other process
 	own      []pagemap.Region // its pages that are not a file's; nil: not known
 	sizes    [3]string        // of its mappings
 	remapped bool             // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []ptrace.Piece
-	parent      *process   // nil: it is a peer
-	children    []*process // that it has forked, in their order
+	Parent      *Process   // nil: it is a peer
+	Children    []*Process // that it has forked, in their order
 	descent     *descent   // nil: it is a peer
-	unnamed     []*mapping // what it has mapped that is shared and has no name
-	mappings    []*mapping
-	generation  int // forks since it shared no page with another
-	descriptors openfiles.Descriptors
+	Unnamed     []*Mapping // what it has mapped that is shared and has no name
+	mappings    []*Mapping
+	Generation  int // forks since it shared no page with another
+	Descriptors openfiles.Descriptors
 	timers      [3]unix.Itimerval // real, virtual, profiling
 	subreaper   uint64
 	directory   string
 	injected    uint64        // address of the mapping for calls, 0 if there is none
 	common      procfs.Status // of the first thread
-	tables      int64         // bytes of page tables
+	Tables      int64         // bytes of page tables
 }
 
 // thread is one of its threads, the first one being the process's own.
@@ -67,8 +77,8 @@ type thread struct {
 
 // freeze stops all threads of a process that waits for input. They run on these processors
 // until the process is thawed.
-func freeze(pid int, here *unix.CPUSet) (*process, error) {
-	p := &process{pid: pid}
+func freeze(pid int, here *unix.CPUSet) (*Process, error) {
+	p := &Process{PID: pid}
 	tids, err := procfs.Threads(pid)
 	if err != nil {
 		return p, err
@@ -98,8 +108,8 @@ func freeze(pid int, here *unix.CPUSet) (*process, error) {
 	return p, err
 }
 
-// thaw lets the threads go on as if nothing had happened.
-func (p *process) thaw() error {
+// Thaw lets the threads go on as if nothing had happened.
+func (p *Process) Thaw() error {
 	var errs []error
 	if p.injected != 0 {
 		first := p.threads[0]
@@ -156,36 +166,36 @@ func (t *thread) repeat() unix.PtraceRegs {
 	return r
 }
 
-// examine reads what there is to know from outside of a frozen process, but for its memory and its
+// Examine reads what there is to know from outside of a frozen process, but for its memory and its
 // files.
-func (p *process) examine() error {
+func (p *Process) Examine() error {
 	vector := make([]byte, ptrace.MaxXstate)
 	for n, t := range p.threads {
-		if err := t.examine(p.pid, vector); err != nil {
+		if err := t.examine(p.PID, vector); err != nil {
 			return err
 		}
 		if err := p.examineStatus(t, n == 0); err != nil {
 			return err
 		}
 	}
-	if timers, err := procfs.Read(fmt.Sprintf("/proc/%d/timers", p.pid)); err == nil && len(timers) > 0 {
-		return incarnation.Refuse("process %d has POSIX timers (timer_create)", p.pid)
+	if timers, err := procfs.Read(fmt.Sprintf("/proc/%d/timers", p.PID)); err == nil && len(timers) > 0 {
+		return incarnation.Refuse("process %d has POSIX timers (timer_create)", p.PID)
 	}
 	var err error
-	if p.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid)); err != nil {
+	if p.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.PID)); err != nil {
 		return err
 	}
 	if strings.HasSuffix(p.directory, " (deleted)") {
-		return incarnation.Refuse("the directory of process %d was deleted", p.pid)
+		return incarnation.Refuse("the directory of process %d was deleted", p.PID)
 	}
-	if root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.pid)); err != nil || root != "/" {
+	if root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.PID)); err != nil || root != "/" {
 		return errors.Join(err, incarnation.Refuse("process %d has a root directory of its own, %s (chroot)",
-			p.pid, root))
+			p.PID, root))
 	}
 	return nil
 }
 
-// examine uses a buffer, which has room for the vector registers.
+// Examine uses a buffer, which has room for the vector registers.
 func (t *thread) examine(pid int, vector []byte) (err error) {
 	var instruction [2]byte
 	if err := ptrace.ReadMemory(pid, ptrace.Piece{Address: t.registers.Rip - 2,
@@ -223,8 +233,8 @@ var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "Cap
 	"NoNewPrivs:", "Seccomp:", "Umask:"}
 
 // examineStatus reads what there is in /proc/PID/status.
-func (p *process) examineStatus(t *thread, first bool) error {
-	text, err := procfs.Read(fmt.Sprintf("/proc/%d/task/%d/status", p.pid, t.tid))
+func (p *Process) examineStatus(t *thread, first bool) error {
+	text, err := procfs.Read(fmt.Sprintf("/proc/%d/task/%d/status", p.PID, t.tid))
 	if err != nil {
 		return err
 	}
@@ -233,19 +243,19 @@ func (p *process) examineStatus(t *thread, first bool) error {
 	inner := func(field string) int { return lines.Innermost(field) }
 	t.inner = inner("NSpid:")
 	if trap, _ := strconv.ParseUint(lines.Field("SigIgn:"), 16, 64); trap&^tracer.BlockAll != 0 {
-		return incarnation.Refuse("process %d ignores the signal SIGTRAP", p.pid)
+		return incarnation.Refuse("process %d ignores the signal SIGTRAP", p.PID)
 	}
 	if first {
-		p.inner = t.inner
+		p.Inner = t.inner
 		p.common = lines
-		if p.parent != nil {
+		if p.Parent != nil {
 			if err := p.examineDescent(); err != nil {
 				return err
 			}
-		} else if inner("NSsid:") != p.inner || inner("NSpgid:") != p.inner {
-			return incarnation.Refuse("process %d is not the leader of its session", p.pid)
+		} else if inner("NSsid:") != p.Inner || inner("NSpgid:") != p.Inner {
+			return incarnation.Refuse("process %d is not the leader of its session", p.PID)
 		}
-		p.tables = lines.Bytes("VmPTE:")
+		p.Tables = lines.Bytes("VmPTE:")
 		if err := p.examineRights(); err != nil {
 			return err
 		}
@@ -253,7 +263,7 @@ func (p *process) examineStatus(t *thread, first bool) error {
 	}
 	for _, field := range statusOfAll {
 		if lines.Field(field) != p.common.Field(field) {
-			return incarnation.Refuse("thread %d of process %d has a %s of its own", t.tid, p.pid,
+			return incarnation.Refuse("thread %d of process %d has a %s of its own", t.tid, p.PID,
 				strings.TrimSuffix(field, ":"))
 		}
 	}
@@ -261,28 +271,28 @@ func (p *process) examineStatus(t *thread, first bool) error {
 }
 
 // examineRights refuses a process that may not carry out the calls that a restore takes.
-func (p *process) examineRights() error {
+func (p *Process) examineRights() error {
 	const admin = 1 << unix.CAP_SYS_ADMIN
 	if effective, err := strconv.ParseUint(p.common.Field("CapEff:"), 16, 64); err != nil ||
 		effective&admin == 0 {
-		return incarnation.Refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.pid)
+		return incarnation.Refuse("process %d has dropped the capability CAP_SYS_ADMIN", p.PID)
 	}
 	if p.common.Field("Seccomp:") != "0" && p.common.Field("Seccomp_filters:") != strconv.Itoa(
 		proxy.Filters) {
-		return incarnation.Refuse("process %d has its system calls filtered (seccomp)", p.pid)
+		return incarnation.Refuse("process %d has its system calls filtered (seccomp)", p.PID)
 	}
 	return nil
 }
 
 // examineKinds refuses a process with memory of a kind that a fork does not carry over.
-func (p *process) examineKinds() error {
+func (p *Process) examineKinds() error {
 	for name, what := range map[string]string{"VmLck:": "is locked", "HugetlbPages:": "has huge pages"} {
 		if p.common.Bytes(name) > 0 {
-			return incarnation.Refuse("memory of process %d %s", p.pid, what)
+			return incarnation.Refuse("memory of process %d %s", p.PID, what)
 		}
 	}
 	if strings.Contains(p.common.Field("x86_Thread_features:"), "shstk") {
-		return incarnation.Refuse("memory of process %d is a shadow stack", p.pid)
+		return incarnation.Refuse("memory of process %d is a shadow stack", p.PID)
 	}
 	return nil
 }
@@ -295,7 +305,7 @@ type questions struct {
 }
 
 // ask adds the questions for thread n.
-func (p *process) ask(s *tracer.Program, n int) questions {
+func (p *Process) ask(s *tracer.Program, n int) questions {
 	q := questions{Batch: s.Batch()}
 	q.stack, q.clearTID, q.deathSignal = q.Put(make([]byte, len(thread{}.stack))), q.Put(make([]byte, 8)),
 		q.Put(make([]byte, 4))
@@ -312,8 +322,8 @@ func (p *process) ask(s *tracer.Program, n int) questions {
 	return q
 }
 
-// note notes the answers of thread n.
-func (p *process) note(q questions, n int) {
+// Note notes the answers of thread n.
+func (p *Process) note(q questions, n int) {
 	t, s := p.threads[n], q.Program
 	copy(t.stack[:], s.Read(q.stack, len(t.stack)))
 	t.clearTID = binary.NativeEndian.Uint64(s.Read(q.clearTID, 8))
@@ -342,16 +352,16 @@ func encodeTimer(t unix.Itimerval) (b []byte) {
 	return b
 }
 
-// disturbed tells whether a signal has come since the process was frozen, which a fork
+// Disturbed tells whether a signal has come since the process was frozen, which a fork
 // would not have.
-func (p *process) disturbed() error {
+func (p *Process) Disturbed() error {
 	for _, t := range p.threads {
 		pending, err := ptrace.HasPendingSignals(t.tid)
 		if err != nil {
 			return err
 		}
 		if pending {
-			return fmt.Errorf("%w: a signal for process %d is pending", wire.ErrNotQuiescent, p.pid)
+			return fmt.Errorf("%w: a signal for process %d is pending", wire.ErrNotQuiescent, p.PID)
 		}
 	}
 	return nil
@@ -370,13 +380,13 @@ func (t *thread) seize(here *unix.CPUSet) error {
 }
 
 // calls is where the code and room for lists are, which are no memory of the program.
-func (p *process) calls() pagemap.Region {
+func (p *Process) calls() pagemap.Region {
 	return pagemap.Region{From: p.injected, To: p.injected + tracer.InjectionSize}
 }
 
-// inject maps the code and room for lists into a frozen process, at an address that is free; 0:
+// Inject maps the code and room for lists into a frozen process, at an address that is free; 0:
 // where the kernel likes it.
-func (p *process) inject(at uint64) error {
+func (p *Process) Inject(at uint64) error {
 	first := p.threads[0]
 	flags := uint64(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS)
 	if at != 0 {
@@ -389,5 +399,5 @@ func (p *process) inject(at uint64) error {
 		return err
 	}
 	p.injected = address
-	return ptrace.WriteMemory(p.pid, ptrace.Piece{Address: address, Content: tracer.InjectionCode})
+	return ptrace.WriteMemory(p.PID, ptrace.Piece{Address: address, Content: tracer.InjectionCode})
 }

@@ -1,0 +1,92 @@
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+)
+
+// MayJoinClock says why a process cannot enter another time namespace: it has filters of its own,
+// which may end it for a call that it never makes, no right to, or several threads.
+func MayJoinClock(pid int, s procfs.Status) error {
+	p := &Process{PID: pid, common: s}
+	if err := p.examineRights(); err != nil {
+		return err
+	}
+	if threads := s.Field("Threads:"); threads != "1" {
+		return fmt.Errorf("process %d has %s threads", pid, threads)
+	}
+	return nil
+}
+
+// JoinClock has a process enter a time namespace, which the kernel allows with one thread.
+func JoinClock(pid int, clock *os.File) error {
+	here, leave, err := osthread.Stay()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, err := freeze(pid, here)
+	if err == nil && len(p.threads) > 1 {
+		err = fmt.Errorf("it has %d threads: use the backend criu from the beginning", len(p.threads))
+	}
+	if err == nil {
+		err = p.threads[0].examine(pid, make([]byte, ptrace.MaxXstate))
+	}
+	if err == nil {
+		err = p.enterTime(clock)
+	}
+	if e := p.Thaw(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// enterTime sends a stopped process the time namespace, and has it enter that.
+func (p *Process) enterTime(clock *os.File) (err error) {
+	if err := p.Inject(0); err != nil {
+		return err
+	}
+	b := tracer.NewProgram(p.injected).Batch()
+	pair := b.Put(make([]byte, 8))
+	b.Add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0,
+		pair)
+	if err := b.Run(p.PID, p.PID); err != nil {
+		return err
+	}
+	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.Program.Read(at, 4))) }
+	ends := [2]uint64{number(pair), number(pair + 4)}
+	pidfd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	ours, err := unix.PidfdGetfd(pidfd, int(ends[1]), 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ours)
+	if err := seqpacket.Send(ours, []byte{0}, []int{int(clock.Fd())}); err != nil {
+		return err
+	}
+	b = tracer.NewProgram(p.injected).Batch()
+	control := b.Receive(ends[0], 1)
+	if err := b.Run(p.PID, p.PID); err != nil {
+		return err
+	}
+	received := number(control + unix.SizeofCmsghdr)
+	b = tracer.NewProgram(p.injected).Batch()
+	b.Add("enter the time namespace of the group", unix.SYS_SETNS, received, unix.CLONE_NEWTIME)
+	for _, fd := range []uint64{received, ends[0], ends[1]} {
+		b.Add("close a descriptor", unix.SYS_CLOSE, fd)
+	}
+	return b.Run(p.PID, p.PID)
+}
