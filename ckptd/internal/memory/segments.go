@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
@@ -65,7 +66,7 @@ func listSegments() (all []segment, err error) {
 // checkSegments refuses memory to which nobody is attached: no image would hold its content.
 func (m *Image) checkSegments(frozen []*process.Process) error {
 	for _, s := range m.segments {
-		attached := func(k *process.Mapping) bool {
+		attached := func(k *mappings.Mapping) bool {
 			return k.Inode == s.id && len(k.Name) > 5 &&
 				k.Name[:5] == "/SYSV"
 		}

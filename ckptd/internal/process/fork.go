@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
@@ -172,10 +173,10 @@ func (r *Revival) MakePeer(p *Process) (*Process, error) {
 		q.Generation = 0
 	}
 	for _, m := range remapped {
-		if m.shared {
+		if m.Shared {
 			continue
 		}
-		if err := m.copyOwn(p.PID, q.PID); err != nil {
+		if err := m.CopyOwn(p.PID, q.PID); err != nil {
 			return nil, err
 		}
 	}
@@ -229,7 +230,7 @@ func (p *Process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
 
 // open opens files like those that the process had, twins left out, then those to be
 // mapped again, and last the namespaces to enter.
-func (r *Revival) open(p *Process) (fds []int, remapped []remap, err error) {
+func (r *Revival) open(p *Process) (fds []int, remapped []mappings.Remap, err error) {
 	if fds, err = r.Files.Open(p.Descriptors); err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +245,7 @@ func (r *Revival) open(p *Process) (fds []int, remapped []remap, err error) {
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them
 // their numbers.
-func (p *Process) install(b *tracer.Batch, count int, remapped []remap) {
+func (p *Process) install(b *tracer.Batch, count int, remapped []mappings.Remap) {
 	aside := uint64(max(count+1, p.Descriptors.Above()))
 	p.join(b)
 	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
@@ -254,8 +255,8 @@ func (p *Process) install(b *tracer.Batch, count int, remapped []remap) {
 	file := uint64(p.Descriptors.Descriptions())
 	p.prepareMemory(b)
 	for _, m := range remapped {
-		mapAnew(b, m, file)
-		if m.fromFile {
+		mappings.MapAnew(b, m, file)
+		if m.FromFile {
 			b.Add("close a mapped file", unix.SYS_CLOSE, file)
 			file++
 		}

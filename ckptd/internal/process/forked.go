@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/internal/sys"
@@ -19,7 +20,7 @@ import (
 // forked is how the memory of a process differs from that of its parent.
 type forked struct {
 	unmapped []pagemap.Region // what the parent has mapped, and it has not as it is
-	remapped []remap          // what it has mapped, and the parent has not as it is
+	remapped []mappings.Remap // what it has mapped, and the parent has not as it is
 	pages    []OwnPage        // those that it does not share with the parent, in their order
 	emptied  []pagemap.Region // where the parent has pages, and it has none
 }
@@ -33,31 +34,19 @@ type OwnPage struct {
 // OwnPages are the pages that a process does not share with its parent, once they are saved.
 func (p *Process) OwnPages() []OwnPage { return p.descent.memory.pages }
 
-// sameAs tells whether a fork of the one would have the other as it is.
-func (m *Mapping) sameAs(o *Mapping) bool {
-	return m.From == o.From && m.length == o.length && m.offset == o.offset && m.Inode == o.Inode &&
-		m.protection == o.protection && m.shared == o.shared && m.Name == o.Name &&
-		slices.Equal(m.lastingFlags(), o.lastingFlags())
-}
-
-// lastingFlags leaves out what changes as memory is written.
-func (m *Mapping) lastingFlags() []string {
-	return slices.DeleteFunc(slices.Clone(m.flags), func(flag string) bool { return flag == "sd" })
-}
-
 // CompareMappings finds out what a fork of the parent would have to unmap and to map anew. It
 // returns what both have.
-func (p *Process) CompareMappings() (common []*Mapping, err error) {
+func (p *Process) CompareMappings() (common []*mappings.Mapping, err error) {
 	f := &p.descent.memory
 	*f = forked{}
 	parents := p.Parent.withHeapOf(p)
 	n := 0
 	for _, m := range p.mappings {
 		for n < len(parents) && parents[n].From < m.From {
-			f.unmapped = append(f.unmapped, parents[n].region())
+			f.unmapped = append(f.unmapped, parents[n].Region())
 			n++
 		}
-		if n < len(parents) && parents[n].sameAs(m) {
+		if n < len(parents) && parents[n].SameAs(m) {
 			common = append(common, m)
 			n++
 			continue
@@ -68,16 +57,16 @@ func (p *Process) CompareMappings() (common []*Mapping, err error) {
 		}
 		f.remapped = append(f.remapped, r)
 		for n < len(parents) && parents[n].From < m.End() {
-			f.unmapped = append(f.unmapped, parents[n].region())
+			f.unmapped = append(f.unmapped, parents[n].Region())
 			n++
 		}
 	}
 	for ; n < len(parents); n++ {
-		f.unmapped = append(f.unmapped, parents[n].region())
+		f.unmapped = append(f.unmapped, parents[n].Region())
 	}
 	for _, r := range f.unmapped {
 		for _, m := range p.Parent.mappings {
-			if m.isKernels() && m.From < r.To && r.From < m.End() {
+			if m.IsKernels() && m.From < r.To && r.From < m.End() {
 				return nil, incarnation.Refuse("process %d has unmapped %s", p.PID, m.Name)
 			}
 		}
@@ -86,49 +75,48 @@ func (p *Process) CompareMappings() (common []*Mapping, err error) {
 }
 
 // withHeapOf are the mappings as they are once brk(2) was called.
-func (p *Process) withHeapOf(c *Process) []*Mapping {
+func (p *Process) withHeapOf(c *Process) []*mappings.Mapping {
 	const size = pagemap.PageSize
 	whole := func(at uint64) uint64 { return (at + size - 1) / size * size }
 	all := slices.Clone(p.mappings)
-	is := func(m *Mapping) bool { return m.Name == "[heap]" }
+	is := func(m *mappings.Mapping) bool { return m.Name == "[heap]" }
 	n, k := slices.IndexFunc(all, is), slices.IndexFunc(c.mappings, is)
 	if n >= 0 && k >= 0 && all[n].From == c.mappings[k].From && c.mappings[k].End() == whole(c.descent.brk) {
 		heap := *all[n]
-		heap.length = c.mappings[k].length
+		heap.Length = c.mappings[k].Length
 		all[n] = &heap
 	}
 	return all
 }
 
 // remapOf tells how a mapping is made anew, or refuses.
-func (p *Process) remapOf(m *Mapping) (remap, error) {
-	for _, flag := range m.flags {
-		_, advised := advice[flag]
-		if !advised && !slices.Contains(plain, flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
-			return remap{}, incarnation.Refuse(
+func (p *Process) remapOf(m *mappings.Mapping) (mappings.Remap, error) {
+	for _, flag := range m.Flags {
+		if !mappings.IsRenewable(flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
+			return mappings.Remap{}, incarnation.Refuse(
 				"memory of process %d at %#x %s has the flag %s, which its parent's has not", p.PID, m.From,
 				m.Name, flag)
 		}
 	}
-	anonymous := m.Name == "" || m.Name == "[heap]" || m.Name == "[stack]" || m.givenName() != ""
+	anonymous := m.Name == "" || m.Name == "[heap]" || m.Name == "[stack]" || m.GivenName() != ""
 	switch {
 	case m.Object != nil, strings.HasPrefix(m.Name, "/") && m.Inode != 0:
-		return remap{m, true}, nil
-	case anonymous && !m.shared:
-		return remap{m, false}, nil
+		return mappings.Remap{Mapping: m, FromFile: true}, nil
+	case anonymous && !m.Shared:
+		return mappings.Remap{Mapping: m, FromFile: false}, nil
 	}
-	return remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not", p.PID,
-		m.From, m.Name)
+	return mappings.Remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not",
+		p.PID, m.From, m.Name)
 }
 
 // open opens the files of what is to be mapped anew.
 func (f *forked) open(r *Revival) (fds []int, err error) {
 	for _, m := range f.remapped {
-		if !m.fromFile {
+		if !m.FromFile {
 			continue
 		}
 		access := unix.O_RDONLY
-		if m.shared && (m.inGroup() || m.Object != nil) {
+		if m.Shared && (m.InGroup() || m.Object != nil) {
 			access = unix.O_RDWR
 		}
 		var fd int
@@ -141,7 +129,7 @@ func (f *forked) open(r *Revival) (fds []int, err error) {
 			return fds, fmt.Errorf("open %s to map it: %w", m.Name, err)
 		}
 		fds = append(fds, fd)
-		if now, err := sys.Inode(fd); err != nil || now != m.Inode && !m.inGroup() {
+		if now, err := sys.Inode(fd); err != nil || now != m.Inode && !m.InGroup() {
 			return fds, errors.Join(err, fmt.Errorf("%s is another file than it was", m.Name))
 		}
 	}
@@ -150,10 +138,10 @@ func (f *forked) open(r *Revival) (fds []int, err error) {
 
 // SavePages notes the pages that a frozen process does not share with its parent. Those that an
 // earlier image of it has with the same content are shared with that.
-func (p *Process) SavePages(common []*Mapping, earlier []OwnPage) (fresh int64, err error) {
+func (p *Process) SavePages(common []*mappings.Mapping, earlier []OwnPage) (fresh int64, err error) {
 	var regions []pagemap.Region
 	for _, m := range common {
-		regions = append(regions, m.region())
+		regions = append(regions, m.Region())
 	}
 	d, err := pagemap.Compare(p.PID, p.Parent.PID, regions, p.calls())
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
@@ -17,7 +18,7 @@ type plan struct {
 }
 
 // plan makes it for a process that is sent so many descriptors and has this memory mapped anew.
-func (p *Process) plan(descriptors int, remapped []remap) plan {
+func (p *Process) plan(descriptors int, remapped []mappings.Remap) plan {
 	s := tracer.NewProgram(p.injected)
 	fork := s.Batch()
 	fork.MakePair()
@@ -34,7 +35,7 @@ func (p *Process) plan(descriptors int, remapped []remap) plan {
 func (p *Process) checkPlan() error {
 	remapped, sent := p.mayRemap(), p.Descriptors.Descriptions()+2 // the namespaces
 	for _, m := range remapped {
-		if m.fromFile {
+		if m.FromFile {
 			sent++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
@@ -15,20 +16,20 @@ import (
 
 // TestPlansThatDoNotFit are those in which memory is mapped anew, too.
 func TestPlansThatDoNotFit(t *testing.T) {
-	made := func(generation, descriptors, mappings int, m Mapping) *Process {
+	made := func(generation, descriptors, mappings int, m mappings.Mapping) *Process {
 		p := &Process{Inner: 7, Generation: generation, threads: []*thread{{}}}
 		for n := range descriptors {
 			p.Descriptors = append(p.Descriptors, openfiles.Descriptor{Number: n, Twin: -1})
 		}
 		for n := range mappings {
 			each := m
-			each.From, each.length = uint64(2*n)<<12, 1<<12
+			each.From, each.Length = uint64(2*n)<<12, 1<<12
 			p.mappings = append(p.mappings, &each)
 		}
 		return p
 	}
-	own := Mapping{touched: true, protection: unix.PROT_READ, flags: []string{"rd"}}
-	library := Mapping{Inode: 1, Name: paths.Run + "/library.so"}
+	own := mappings.Mapping{Touched: true, Protection: unix.PROT_READ, Flags: []string{"rd"}}
+	library := mappings.Mapping{Inode: 1, Name: paths.Run + "/library.so"}
 	for name, test := range map[string]struct {
 		p    *Process
 		want string

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
@@ -44,11 +45,11 @@ type Process struct {
 	remapped bool             // some of its memory was mapped anew
 	// wiped are pages whose content a fork does not inherit.
 	wiped       []ptrace.Piece
-	Parent      *Process   // nil: it is a peer
-	Children    []*Process // that it has forked, in their order
-	descent     *descent   // nil: it is a peer
-	Unnamed     []*Mapping // what it has mapped that is shared and has no name
-	mappings    []*Mapping
+	Parent      *Process            // nil: it is a peer
+	Children    []*Process          // that it has forked, in their order
+	descent     *descent            // nil: it is a peer
+	Unnamed     []*mappings.Mapping // what it has mapped that is shared and has no name
+	mappings    []*mappings.Mapping
 	Generation  int // forks since it shared no page with another
 	Descriptors openfiles.Descriptors
 	timers      [3]unix.Itimerval // real, virtual, profiling
@@ -365,6 +366,16 @@ func (p *Process) Disturbed() error {
 		}
 	}
 	return nil
+}
+
+// fetchTo has a thread run on these processors, and notes on which it may otherwise. The tracer and
+// what it traces take turns, at each stop. On one processor that is a switch between two threads;
+// on two, one is idle each time, and takes long to be woken up.
+func (t *thread) fetchTo(here *unix.CPUSet) error {
+	if err := unix.SchedGetaffinity(t.tid, &t.processors); err != nil {
+		return fmt.Errorf("ask for the processors of thread %d: %w", t.tid, err)
+	}
+	return osthread.SetProcessors(t.tid, here)
 }
 
 // seize attaches to a thread, and has it stop. It runs on these processors from then on.

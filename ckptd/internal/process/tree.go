@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -154,7 +155,7 @@ func MeetingPlace(all []*Process) (uint64, error) {
 	for at := uint64(first); at < last; at += step {
 		taken := slices.ContainsFunc(all, func(p *Process) bool {
 			return slices.ContainsFunc(p.mappings,
-				func(m *Mapping) bool {
+				func(m *mappings.Mapping) bool {
 					return m.From < at+tracer.InjectionSize+pagemap.PageSize &&
 						at < m.End()+pagemap.PageSize
 				})
