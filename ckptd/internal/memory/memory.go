@@ -98,7 +98,10 @@ type Image struct {
 // InMemory implements store.Saved.
 func (*Image) InMemory() bool { return true }
 
-// Save implements backend.
+// Save makes an image of a group, whose files are saved by the function at the same time. The peers
+// stand still until it returns. Errors are ErrRefused where another backend may do, ErrNotQuiescent
+// where the group is busy, and ErrCopyKilled where a copy was killed; the group goes on after
+// these.
 func (g *Group) Save(
 	_ context.Context, in *incarnation.Incarnation, _ string, files func(store.MappedFiles) error,
 ) (store.Saved, error) {
@@ -152,7 +155,9 @@ func whyNot(err error) error {
 	return fmt.Errorf("%w: %w", incarnation.ErrRefused, err)
 }
 
-// saveFrozen looks at frozen processes, and copies them.
+// saveFrozen looks at frozen processes, and copies them. Looking is done side by side, as is
+// copying: the peers stand still meanwhile. Nothing is copied before all was looked at, so that a
+// refusal costs no fork.
 func (m *Image) saveFrozen(frozen []*process.Process, files func(store.MappedFiles) error) error {
 	err := sideBySide(
 		func() error { return m.examineAll(frozen) }, // on this thread
@@ -191,6 +196,8 @@ func (g *Group) trace(pid int) error {
 	return nil
 }
 
+// freezeAll stops peers and all that they have forked. After an error it returns also those that it
+// has stopped, which have to be thawed.
 func freezeAll(pids []int, here *unix.CPUSet) (all []*process.Process, err error) {
 	for _, pid := range pids {
 		tree, err := process.FreezeTree(pid, nil, here)
@@ -348,7 +355,8 @@ func (m *Image) saveChild(p *process.Process) error {
 	return nil
 }
 
-// copy forks a process. The ID that is chosen for the copy may be in use.
+// copy forks a process. The ID that is chosen for the copy may be in use; then another one is
+// tried.
 func (m *Image) copy(p *process.Process) (*process.Process, error) {
 	const attempts = 100
 	for attempt := 1; ; attempt++ {
@@ -366,7 +374,7 @@ func (m *Image) copy(p *process.Process) (*process.Process, error) {
 // copyOverhead is about what the kernel takes for a process with one thread, in bytes.
 const copyOverhead = 48 << 10
 
-// bytes is the memory that the copies keep from being free.
+// Bytes is the memory that the copies keep from being free.
 func (m *Image) Bytes() int64 {
 	total := m.Fixed()
 	for _, p := range m.processes {
@@ -375,7 +383,7 @@ func (m *Image) Bytes() int64 {
 	return total
 }
 
-// fixed is the part of bytes, and of weigh, that no other image can share.
+// Fixed is the part of Bytes, and of Weigh, that no other image can share.
 func (m *Image) Fixed() (total int64) {
 	total = m.fresh
 	for _, p := range m.processes {
@@ -384,7 +392,7 @@ func (m *Image) Fixed() (total int64) {
 	return total
 }
 
-// weigh is what the copies hold now, with their shares of pages that others have, too.
+// Weigh is what the copies hold now, with their shares of pages that others have, too.
 func (m *Image) Weigh() int64 {
 	total := m.Fixed()
 	for _, p := range m.processes {
@@ -398,7 +406,7 @@ func (m *Image) Weigh() int64 {
 // Mapped implements saved.
 func (m *Image) Mapped() store.MappedFiles { return process.MappedFilesOf(m.processes) }
 
-// pids are those of the copies.
+// PIDs are those of the copies.
 func (m *Image) PIDs() (all []int) {
 	for _, p := range m.processes {
 		all = append(all, p.PID)
@@ -416,7 +424,7 @@ func (m *Image) Alive() bool {
 	return true
 }
 
-// end drops the image. Of the group it uses nothing: whoever needs room for another one does not
+// End drops the image. Of the group it uses nothing: whoever needs room for another one does not
 // hold its lock.
 func (m *Image) End() {
 	// It fails where the group has ended, and all copies with it.

@@ -60,7 +60,8 @@ func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 	return nil
 }
 
-// checkPairs refuses a pair of which somebody else may have an end.
+// checkPairs, which needs the descriptors of all processes, refuses a pair of which somebody else
+// may have an end.
 func checkPairs(all []surveyed) error {
 	own := map[uint64]bool{}
 	for _, p := range all {

@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// describePipe knows the outputs of the group, and pipes of the process to itself.
+// describePipe knows the outputs of the group, and empty pipes among the peers. What is in a pipe
+// cannot be read without taking it out, so a pipe that holds bytes is refused.
 func describePipe(outputs []*os.File, d *Descriptor, f openFile) error {
 	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))

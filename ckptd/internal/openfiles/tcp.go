@@ -112,6 +112,8 @@ func describeTCP(fd int) (*socket, error) {
 	return s, s.describeOptions(fd)
 }
 
+// describeNames notes the addresses of both ends. It refuses states of TCP that do not last, and a
+// connection that has ended with an error that the program has not seen.
 func (s *socket) describeNames(fd int) error {
 	local, err := unix.Getsockname(fd)
 	if err != nil {
@@ -198,7 +200,8 @@ func (s *socket) setOptions(fd int) error {
 	return err
 }
 
-// connectEnds finds out which sockets are the two ends of a connection.
+// connectEnds finds out which sockets are the two ends of a connection, by their addresses. It
+// refuses a connection of which nobody in the group has the other end.
 func connectEnds(all []*socket) error {
 	plain := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 	for n, s := range all {
@@ -216,7 +219,8 @@ func connectEnds(all []*socket) error {
 	return nil
 }
 
-// makeSockets makes sockets like those described, in the network namespace of the thread.
+// makeSockets makes sockets like those described, in the network namespace of the thread, and
+// returns their descriptors in the same order.
 func makeSockets(all []*socket) (fds []int, err error) {
 	fds = make([]int, len(all))
 	for n := range fds {
@@ -271,6 +275,7 @@ func (s *socket) otherEnd(all []*socket) *socket {
 	return o
 }
 
+// makeUnconnected makes a socket that listens, or that was not connected yet.
 func (s *socket) makeUnconnected() (fd int, err error) {
 	fd, err = unix.Socket(s.domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -324,6 +329,7 @@ func (s *socket) end(remote netip.AddrPort) *tcprepair.End {
 		Scales: s.scales}
 }
 
+// endRepair lets a socket take part in TCP again. Options come after that: some are cleared by it.
 func (s *socket) endRepair(fd int) error {
 	if err := tcprepair.Finish(fd); err != nil {
 		return err
@@ -334,7 +340,8 @@ func (s *socket) endRepair(fd int) error {
 	return s.setOptions(fd)
 }
 
-// awaitStates waits for the ends of connections to arrive, which takes some microseconds.
+// awaitStates waits for the ends of connections to arrive, which takes some microseconds. It reads
+// them, since the programs had done so before the checkpoint.
 func awaitStates(all []*socket, fds []int) error {
 	const patience = 5 * time.Second
 	begin := time.Now()

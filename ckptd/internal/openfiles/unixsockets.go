@@ -168,6 +168,7 @@ func (s *unixSocket) bind(of *Making, fd int) error {
 	})
 }
 
+// setTimes gives a file the times that it had: programs can see when a directory was changed.
 func setTimes(path string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 }

@@ -76,7 +76,8 @@ func (p *Process) Fork(copyNetns *os.File, number int) (*Process, error) {
 	return &c, err
 }
 
-// inherited sees whether the copy of a process has what that has.
+// inherited sees whether the copy of a process has the memory that the process has. If the kernel
+// has wiped some, that is read from the process, so that a restore can write it.
 func (p *Process) inherited(copied *Process) error {
 	sizes, err := pagemap.Sizes(p.PID)
 	if err != nil {
@@ -183,7 +184,8 @@ func (r *Revival) MakePeer(p *Process) (*Process, error) {
 	return &q, ptrace.WriteMemory(q.PID, q.wiped...)
 }
 
-// lost tells, of a process that this one has made, with this pid in their namespace, whether it has
+// lost is for who waits for a new process to stop: one that was killed before never does. It tells,
+// of a process that this one has made, with this pid in their namespace, whether it has
 // ended.
 func (p *Process) lost(inner int64) func() bool {
 	return func() bool {
@@ -203,7 +205,8 @@ func (p *Process) lost(inner int64) func() bool {
 	}
 }
 
-// forkAgain has the copy fork.
+// forkAgain has a stopped process carry out a batch in which it forks, and returns the new one,
+// which is stopped, too.
 func (p *Process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
 	if err := fork.Program.Load(p.PID); err != nil {
 		return 0, err

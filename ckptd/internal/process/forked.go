@@ -109,7 +109,8 @@ func (p *Process) remapOf(m *mappings.Mapping) (mappings.Remap, error) {
 		p.PID, m.From, m.Name)
 }
 
-// open opens the files of what is to be mapped anew.
+// open opens the files of what is to be mapped anew, as the group has them now. A library that is
+// another file than it was is an error: the child would run other code.
 func (f *forked) open(r *Revival) (fds []int, err error) {
 	for _, m := range f.remapped {
 		if !m.FromFile {
@@ -189,7 +190,7 @@ func (f *forked) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh i
 	return fresh, nil
 }
 
-// write writes the pages into a stopped process.
+// write writes the pages into a stopped process, runs of neighbours at once.
 func (f *forked) write(pid int) error {
 	// may write where the process may not
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)

@@ -64,7 +64,8 @@ func (p *Process) examinePages() (err error) {
 	return nil
 }
 
-// examineFlags does so with all that the kernel tells.
+// examineFlags does so with all that the kernel tells. That takes long: the kernel goes through
+// every page to count, so examinePages is used where nothing depends on flags.
 func (p *Process) examineFlags() error {
 	p.Private, p.Unnamed = 0, nil
 	path := fmt.Sprintf("/proc/%d/smaps", p.PID)
@@ -150,7 +151,8 @@ var flagsRefused = map[string]string{
 // maxWiped bounds the memory that a fork does not inherit: state of random generators.
 const maxWiped = 1 << 20
 
-// keepWiped reads memory that a fork would find wiped.
+// keepWiped reads memory that a fork would find wiped, and that a restore writes: the state of
+// random generators, whose next numbers must be those that followed the checkpoint.
 func (p *Process) keepWiped(m *mappings.Mapping) error {
 	if m.Length > maxWiped {
 		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.Length, p.PID)

@@ -109,7 +109,8 @@ func freeze(pid int, here *unix.CPUSet) (*Process, error) {
 	return p, err
 }
 
-// Thaw lets the threads go on as if nothing had happened.
+// Thaw lets the threads go on as if nothing had happened. It tries everything, also after an error:
+// a thread that stays stopped would be seen by the peers.
 func (p *Process) Thaw() error {
 	var errs []error
 	if p.injected != 0 {
@@ -168,7 +169,7 @@ func (t *thread) repeat() unix.PtraceRegs {
 }
 
 // Examine reads what there is to know from outside of a frozen process, but for its memory and its
-// files.
+// files. It refuses timers, directories and signals that could not be given to another process.
 func (p *Process) Examine() error {
 	vector := make([]byte, ptrace.MaxXstate)
 	for n, t := range p.threads {
@@ -233,7 +234,8 @@ func (t *thread) examine(pid int, vector []byte) (err error) {
 var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:",
 	"NoNewPrivs:", "Seccomp:", "Umask:"}
 
-// examineStatus reads what there is in /proc/PID/status.
+// examineStatus reads what there is in /proc/PID/status of a thread, and refuses what a new process
+// would not have. The threads of a process must agree, since a new one gets all from its maker.
 func (p *Process) examineStatus(t *thread, first bool) error {
 	text, err := procfs.Read(fmt.Sprintf("/proc/%d/task/%d/status", p.PID, t.tid))
 	if err != nil {
@@ -305,7 +307,7 @@ type questions struct {
 	timers, subreaper            uint64 // of the first thread
 }
 
-// ask adds the questions for thread n.
+// ask adds the questions for thread n: calls that change nothing, with room for the answers.
 func (p *Process) ask(s *tracer.Program, n int) questions {
 	q := questions{Batch: s.Batch()}
 	q.stack, q.clearTID, q.deathSignal = q.Put(make([]byte, len(thread{}.stack))), q.Put(make([]byte, 8)),
@@ -339,6 +341,7 @@ func (p *Process) note(q questions, n int) {
 
 const timerBytes = 32 // struct itimerval
 
+// decodeTimer reads a struct itimerval of the kernel.
 func decodeTimer(b []byte) (t unix.Itimerval) {
 	word := func(n int) int64 { return int64(binary.NativeEndian.Uint64(b[8*n:])) }
 	t.Interval = unix.Timeval{Sec: word(0), Usec: word(1)}
@@ -346,6 +349,7 @@ func decodeTimer(b []byte) (t unix.Itimerval) {
 	return t
 }
 
+// encodeTimer writes one, the interval first.
 func encodeTimer(t unix.Itimerval) (b []byte) {
 	for _, word := range []int64{t.Interval.Sec, t.Interval.Usec, t.Value.Sec, t.Value.Usec} {
 		b = binary.NativeEndian.AppendUint64(b, uint64(word))
@@ -353,8 +357,8 @@ func encodeTimer(t unix.Itimerval) (b []byte) {
 	return b
 }
 
-// Disturbed tells whether a signal has come since the process was frozen, which a fork
-// would not have.
+// Disturbed returns ErrNotQuiescent if a signal has come since the process was frozen. A fork would
+// not have it, so the image would lack what the process is about to do.
 func (p *Process) Disturbed() error {
 	for _, t := range p.threads {
 		pending, err := ptrace.HasPendingSignals(t.tid)

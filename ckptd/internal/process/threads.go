@@ -11,7 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// newThread is a thread to be made.
+// newThread is a thread to be made, by the first thread of its process.
 type newThread struct {
 	*thread
 	made  int           // index of the call that makes it

@@ -125,7 +125,8 @@ func (p *Process) examineDescent() error {
 	return p.examineHeritage()
 }
 
-// examineHeritage compares the status with that of the parent.
+// examineHeritage compares the status with that of the parent. What a fork inherits cannot be given
+// to the child later, so both must have the same.
 func (p *Process) examineHeritage() (err error) {
 	d := p.descent
 	for _, field := range append([]string{"Seccomp_filters:"}, statusOfAll...) {
@@ -219,6 +220,8 @@ func (r *Revival) MakeChildren(parent *Process, children []*Process) (all []*Pro
 	return all, nil
 }
 
+// makeChild has a restored parent fork one child, and makes that what it was. Its parts are those
+// of MakePeer, but memory is made the child's instead of the parent's.
 func (r *Revival) makeChild(parent, c *Process) (*Process, error) {
 	q := *c
 	q.threads, q.remapped, q.injected, q.Parent = nil, true, parent.injected, parent
