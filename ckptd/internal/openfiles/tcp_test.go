@@ -23,11 +23,11 @@ func TestConnectEnds(t *testing.T) {
 		"nobody is connected": {[]*socket{listening()}, []int{-1}},
 		"a connection": {[]*socket{end(tcpEstablished, client, server), listening(),
 			end(tcpEstablished, server, client)}, []int{2, -1, 0}},
-		"an end with an address of version 6": {[]*socket{end(tcpEstablished, mapped, server),
+		"an end in version 6": {[]*socket{end(tcpEstablished, mapped, server),
 			end(tcpEstablished, server, client)}, []int{1, 0}},
-		"one end has gone":                            {[]*socket{end(tcpCloseWait, server, client)}, []int{-1}},
-		"one end is elsewhere":                        {[]*socket{end(tcpEstablished, server, client)}, nil},
-		"half closed, and the other end is elsewhere": {[]*socket{end(tcpFinWait2, server, client)}, nil},
+		"one end has gone":        {[]*socket{end(tcpCloseWait, server, client)}, []int{-1}},
+		"one end is elsewhere":    {[]*socket{end(tcpEstablished, server, client)}, nil},
+		"half of it is elsewhere": {[]*socket{end(tcpFinWait2, server, client)}, nil},
 	} {
 		err := connectEnds(test.all)
 		if test.want == nil {
