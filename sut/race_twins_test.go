@@ -56,6 +56,9 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// nativeTries is how many executions the native detector has to find a race in.
+const nativeTries = 10
+
 // compareTwins asks both detectors about a group of programs, and adds what they say to n.
 func compareTwins(t *testing.T, p *sut.Program, native string, group []twin, n *counts) {
 	t.Helper()
@@ -63,7 +66,12 @@ func compareTwins(t *testing.T, p *sut.Program, native string, group []twin, n *
 	found := runTwins(t, p, group)
 	said := false
 	if native != "" {
+		// The native detector sees one real execution. It misses a race whose accesses happen to be
+		// ordered in that one, so it has several.
 		said = runNative(t, native, group)
+		for try := 1; racy && !said && try < nativeTries; try++ {
+			said = runNative(t, native, group)
+		}
 	}
 	if racy {
 		n.racy++
