@@ -26,6 +26,12 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// DefaultShrink is a limit on executions that suffices for schedules of some hundred transitions.
+const DefaultShrink = 400
+
+// MaxViolations is the greatest number of distinct violations that a search keeps.
+const MaxViolations = 100
+
 // Options say what to check and how.
 type Options struct {
 	Program  *sut.Program

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -57,28 +56,5 @@ func recorded(peers bool, exchanges []driver.Exchange) sut.Peers {
 	if !peers {
 		return nil
 	}
-	return &recordedPeers{exchanges: exchanges}
-}
-
-// recordedPeers answer as they did when an execution was first run.
-type recordedPeers struct {
-	exchanges []driver.Exchange
-	given     int // of the exchanges, so far
-}
-
-// Exchange implements sut.Peers.
-func (p *recordedPeers) Exchange(in model.Input) (model.Answer, error) {
-	if p.given == len(p.exchanges) {
-		return model.Answer{},
-			fmt.Errorf("the program made more than the %d recorded inputs to its peers", p.given)
-	}
-	x := &p.exchanges[p.given]
-	same := x.Input.Kind == in.Kind && string(x.Input.Data) == string(in.Data) &&
-		x.Input.Addr == in.Addr && x.Input.Behaviour == in.Behaviour &&
-		(in.Addr != "" || x.Input.Conn == in.Conn) && x.Input.Most == in.Most
-	if !same {
-		return model.Answer{}, fmt.Errorf("input %d to the peers differs from the one recorded", p.given+1)
-	}
-	p.given++
-	return x.Answer, nil
+	return driver.NewRecorded(exchanges)
 }

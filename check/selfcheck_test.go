@@ -102,7 +102,7 @@ func TestSelfCheckComparesInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		log, err := r.executor.worker.Run(sut.Schedule{},
-			&recordedPeers{exchanges: []driver.Exchange{connect, send}})
+			driver.NewRecorded([]driver.Exchange{connect, send}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// DefaultShrink is a limit on executions that suffices for schedules of some hundred transitions.
-const DefaultShrink = 400
-
 var errShrinkTime = errors.New("the time for shrinking is over")
 
 // shrinkTime bounds how long a violation is shrunk. It is for executions that take

@@ -10,9 +10,6 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// MaxViolations is the greatest number of distinct violations that a search keeps.
-const MaxViolations = 100
-
 // foundEnough is the reason to stop when as many violations are found as are looked for.
 func (r *run) foundEnough(v explore.Verdict) string {
 	if r.options.Violations <= 1 {

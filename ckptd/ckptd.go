@@ -130,12 +130,6 @@ func Serve(limits Limits) error { return daemon.Serve(limits) }
 // ServeShared is the whole life of a shared daemon. It returns when it has been told to stop.
 func ServeShared(o SharedOptions) error { return shared.Serve(o) }
 
-// How to run a shared daemon, and what it has.
-type (
-	SharedOptions = shared.Options
-	SharedStatus  = shared.Status
-)
-
 // Wait says how time is to pass for a group: see Group.Pass.
 type Wait struct {
 	// Most is how long it is until the program's next timer. 0: it has none, and time passes to the

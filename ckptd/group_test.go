@@ -208,7 +208,8 @@ func TestGroupThatCannotStart(t *testing.T) {
 			g := shell("while :; do :; done")
 			g.ReadyTimeout = 200 * time.Millisecond
 			return g
-		}(), `do not become quiescent \(peer shell: thread \d+ \(sh\) is in state R, wchan 0; in the last \d+ms it ran \d+ times, for .* \(user .*, system .*\)\): context deadline exceeded`},
+		}(), `do not become quiescent \(peer shell: thread \d+ \(sh\) is in state R, wchan 0; ` +
+			`in the last \d+ms it ran \d+ times, for .* \(user .*, system .*\)\): context deadline exceeded`},
 		"bind over nothing": {changed(func(g *peers.Group) {
 			g.Binds = map[string]string{
 				"/no/such/place": "{scratch}/x"}

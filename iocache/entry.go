@@ -38,3 +38,11 @@ func HasRecord(data []byte) bool { return codec.HasRecord(data) }
 
 // ParseText reads a line that Entry.AppendText has written.
 func ParseText(line string) (Entry, error) { return codec.ParseText(line) }
+
+// FileToText writes a file of answers as text: a line for the description of the file, quoted, then
+// one for each answer. The text of an answer is that of Entry.AppendText.
+func FileToText(out io.Writer, in io.Reader) error { return codec.FileToText(out, in) }
+
+// FileFromText writes a file of answers from the text that FileToText has made of it. An error
+// names the line.
+func FileFromText(out io.Writer, in io.Reader) error { return codec.FileFromText(out, in) }

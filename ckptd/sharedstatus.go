@@ -6,8 +6,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/ckptd/internal/shared"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
+)
+
+// How to run a shared daemon, and what it has.
+type (
+	SharedOptions = shared.Options
+	SharedStatus  = shared.Status
 )
 
 // DefaultSocket is where a shared daemon listens if it is not told otherwise.

@@ -294,7 +294,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	}
 	var shown *report.Counterexample
 	for i := range times {
-		peers := &recordedPeers{exchanges: exchanges}
+		peers := driver.NewRecorded(exchanges)
 		answers := sut.Peers(peers)
 		if !rec.Program.Peers {
 			answers = nil
@@ -317,7 +317,7 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			if log, err = explained(w, schedule, &kept.log, exchanges); err != nil {
 				return nil, err
 			}
-			shown = narrate.Counterexample(p, log, exchanges[:peers.given], preempting)
+			shown = narrate.Counterexample(p, log, peers.Given(), preempting)
 			shown.Run = report.Run{
 				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated,
 				Reason:      "as recorded",
@@ -335,7 +335,7 @@ func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []driver.E
 		return log, nil
 	}
 	s.Watch = log.Race.First()
-	return w.Run(s, &recordedPeers{exchanges: exchanges})
+	return w.Run(s, driver.NewRecorded(exchanges))
 }
 
 func recordedExchange(e report.Exchange) driver.Exchange {
