@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -112,6 +113,9 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 		struck.Store(true)
 		kinds := map[string][]int{}
 		for _, pid := range descendants(daemon) {
+			if isStartedByPeer(pid, daemon) {
+				continue // its parent is told, and answers accordingly: nobody is to notice more
+			}
 			kinds[kindOf(commandLine(pid))] = append(kinds[kindOf(commandLine(pid))], pid)
 		}
 		if names := slices.Sorted(maps.Keys(kinds)); len(names) > 0 {
@@ -135,6 +139,16 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 		}
 	}
 	return victim
+}
+
+// isStartedByPeer tells whether a process below a daemon is the child of a peer.
+func isStartedByPeer(pid, daemon int) bool {
+	fields := statOf(pid)
+	if fields == nil {
+		return true // it has ended
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent != daemon && kindOf(commandLine(parent)) == "peer or copy"
 }
 
 func kindOf(command string) string {
