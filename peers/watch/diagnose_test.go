@@ -47,7 +47,7 @@ func TestUsageOfAThread(t *testing.T) {
 // TestTimersOfAProcess: only timers that come back are named, and not all where there are many.
 func TestTimersOfAProcess(t *testing.T) {
 	if got := timersOf(os.Getpid()); got != "" {
-		t.Skipf("this process has timers already: %s", got)
+		t.Fatalf("this process has timers already: %s", got)
 	}
 	set := func(interval time.Duration) {
 		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)

@@ -16,7 +16,7 @@ func connection(t *testing.T, windows [2]uint32) (pair [2]int) {
 	t.Helper()
 	network, err := netns.New()
 	if err != nil {
-		t.Skip("this takes root: ", err)
+		t.Fatal("this takes root: ", err)
 	}
 	defer network.Close()
 	at := [2]netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:2000"),
