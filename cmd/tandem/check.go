@@ -28,8 +28,9 @@ func checkCommand() *cobra.Command {
 		Short: "Explore the schedules of a program",
 		Long: `Builds the program and runs it again and again, each time with another schedule of its
 goroutines, until one run fails or every schedule is covered. A run fails if the program panics,
-exits with an error, deadlocks, violates an assertion, or has a data race. Such a run is made
-simpler, shown step by step, and kept in a file that tandem replay runs again.`,
+ends with a fatal error of the runtime or an exit code other than zero, deadlocks, loops for ever
+(livelock), violates an assertion, or has a data race. Such a run is made simpler, shown step by
+step, and kept in a file that tandem replay runs again.`,
 		Example: "  tandem check ./examples/scpto -c examples/scpto/tandem.yaml\n" +
 			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080\n" +
 			"  tandem check --resume client-20260102-150405-4711",

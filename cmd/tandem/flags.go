@@ -75,7 +75,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot (the "+
 		"memory is put back), "+
 		"fork (each has a process of its own)")
-	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a random search")
+	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a search by random or pct")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
 		"for pct: the depth of the bugs to look for, that is how many orders of two operations they need")
 	f.registerBounds(p)
