@@ -104,7 +104,7 @@ var (
 	ErrGroupDown    = wire.ErrGroupDown
 	ErrDiffers      = wire.ErrDiffers // see Options.Verify
 	ErrImageGone    = wire.ErrImageGone
-	ErrNotStored    = wire.ErrNotStored // no budget, no room, or no writing
+	ErrNotStored    = wire.ErrNotStored // no budget, room or writing, or a copy was killed
 	ErrNoRoom       = wire.ErrNoRoom    // within Options.MaxBytes and MaxImages
 	ErrInvalid      = wire.ErrInvalid
 	ErrNoCRIU       = wire.ErrNoCRIU

@@ -214,7 +214,7 @@ func (c *Client) readReplies() {
 			c.failAll(err)
 			return
 		}
-		a.Given = given[sequence]
+		a.SocketFDs = given[sequence]
 		delete(given, sequence)
 		c.mu.Lock()
 		if waiter := c.pending[sequence]; waiter != nil {
@@ -290,7 +290,11 @@ func (c *Client) call(ctx context.Context, r wire.Request, descriptors []int) (w
 		if !ok {
 			return wire.Answer{}, c.Err()
 		}
-		return a, a.AsError()
+		if err := a.AsError(); err != nil {
+			a.Close() // sockets may have come before it was found that the rest cannot be sent
+			return wire.Answer{}, err
+		}
+		return a, nil
 	case <-ctx.Done():
 		c.forget(sequence, waiter)
 		return wire.Answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w; %s", r.Operation,

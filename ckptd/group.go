@@ -297,19 +297,19 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		return err
 	}
 	g.steps, g.unrepeatable = 0, false
-	if n := len(a.Descriptors); n != 2 && n != 2+len(g.processes) || len(a.Given) != len(a.Sockets) {
+	if n := len(a.Descriptors); n != 2 && n != 2+len(g.processes) || len(a.SocketFDs) != len(a.Sockets) {
 		a.Close()
 		return fmt.Errorf(
 			"the checkpoint daemon gave %d of %d descriptors, and %d of %d sockets, for a restored group",
-			n, 2+len(g.processes), len(a.Given), len(a.Sockets))
+			n, 2+len(g.processes), len(a.SocketFDs), len(a.Sockets))
 	}
 	g.Written() // by what has ended
 	if err := g.adopt(a.Descriptors[0], a.Descriptors[1], a.Descriptors[2:]); err != nil {
-		sys.CloseAll(a.Given)
+		sys.CloseAll(a.SocketFDs)
 		return err
 	}
 	for n, id := range a.Sockets {
-		g.Proxy().Know(id, a.Given[n])
+		g.Proxy().Know(id, a.SocketFDs[n])
 	}
 	w, err := g.watch()
 	if err == nil {

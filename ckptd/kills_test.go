@@ -113,15 +113,15 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 		struck.Store(true)
 		kinds := map[string][]int{}
 		for _, pid := range descendants(daemon) {
-			if isStartedByPeer(pid, daemon) {
-				continue // its parent is told, and answers accordingly: nobody is to notice more
-			}
-			kinds[kindOf(commandLine(pid))] = append(kinds[kindOf(commandLine(pid))], pid)
+			kind := kindOf(pid, daemon)
+			kinds[kind] = append(kinds[kind], pid)
 		}
 		if names := slices.Sorted(maps.Keys(kinds)); len(names) > 0 {
 			victim = names[choice%len(names)]
+			w.hurt.Store(victim == childOfPeer)
 			if unix.Kill(kinds[victim][choice%len(kinds[victim])], unix.SIGKILL) != nil {
 				victim = ""
+				w.hurt.Store(false)
 			}
 		}
 	}()
@@ -132,7 +132,8 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 		default:
 		}
 		early := !struck.Load()
-		if err := w.tryCycle(random); err != nil && (!isDeath(err) || early && !struck.Load()) {
+		err := w.tryCycle(random)
+		if err != nil && !w.hurt.Load() && (!isDeath(err) || early && !struck.Load()) {
 			t.Errorf("before or after a process was killed: %v", err)
 			<-done
 			return victim
@@ -141,33 +142,34 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 	return victim
 }
 
-// isStartedByPeer tells whether a process below a daemon is the child of a peer.
-func isStartedByPeer(pid, daemon int) bool {
-	fields := statOf(pid)
-	if fields == nil {
-		return true // it has ended
-	}
-	parent, _ := strconv.Atoi(fields[1])
-	return parent != daemon && kindOf(commandLine(parent)) == "peer or copy"
-}
+// childOfPeer is a process that a peer has started. If it is killed, the peer is told, and may answer
+// otherwise, or be refused a checkpoint: nobody else has to notice, until the group is restored.
+const childOfPeer = "child of a peer"
 
-func kindOf(command string) string {
-	for _, kind := range []string{"criu", "tandem-proxy"} {
-		if strings.Contains(command, kind) {
-			return kind
+func kindOf(pid, daemon int) string {
+	kind := func(pid int) string {
+		for _, kind := range []string{"criu", "tandem-proxy"} {
+			if strings.Contains(commandLine(pid), kind) {
+				return kind
+			}
+		}
+		return "peer or copy"
+	}
+	if fields := statOf(pid); fields != nil {
+		parent, _ := strconv.Atoi(fields[1])
+		if parent != daemon && kind(parent) == "peer or copy" {
+			return childOfPeer
 		}
 	}
-	return "peer or copy"
+	return kind(pid)
 }
 
 // isDeath tells whether an error is one that a death may be the cause of.
 func isDeath(err error) bool {
 	var died *watch.Died
-	// A process of a group may have been killed whose parent has not waited for it yet.
-	unwaited := errors.Is(err, ErrNotQuiescent) && strings.Contains(err.Error(), "has not waited for a child")
-	return unwaited || errors.As(err, &died) || errors.Is(err, ErrGroupDown) ||
-		errors.Is(err, ErrImageGone) || errors.Is(err, ErrNotStored) ||
-		errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied)
+	noCopy := errors.Is(err, ErrNotStored) && strings.Contains(err.Error(), "was killed while it was made")
+	return noCopy || errors.As(err, &died) || errors.Is(err, ErrGroupDown) ||
+		errors.Is(err, ErrImageGone) || errors.Is(err, ErrDaemonDied) || errors.Is(err, proxy.ErrDied)
 }
 
 var errNoImages = errors.New("there are no images")
@@ -198,7 +200,7 @@ func (w *walker) tryFrom(place int) error {
 			return err
 		}
 		if withoutDate(got) != f.response {
-			if err := w.group.Check(); err != nil {
+			if err := w.group.Check(); err != nil || w.hurt.Load() {
 				return err
 			}
 			w.talk.t.Errorf("from place %d: %.80q, not %.80q", place, got, f.response)
@@ -232,6 +234,7 @@ func (w *walker) tryObtain() error {
 // wholeOrGone goes through all images that were acknowledged, after a process was killed.
 func (w *walker) wholeOrGone(t *testing.T, victim string) {
 	t.Helper()
+	w.hurt.Store(false) // what runs is restored first
 	for place := len(w.images) - 1; place >= 0; place-- {
 		switch err := w.tryFrom(place); {
 		case errors.Is(err, ErrImageGone):

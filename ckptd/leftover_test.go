@@ -33,7 +33,7 @@ func watchLeftovers(t testing.TB) *leftovers {
 	return l
 }
 
-// Note records the namespaces of everything that runs below the test, now.
+// note records the namespaces of everything that runs below the test, now.
 func (l *leftovers) note(t testing.TB) (pids []int) {
 	t.Helper()
 	pids = descendants(os.Getpid())
@@ -57,7 +57,7 @@ func (l *leftovers) note(t testing.TB) (pids []int) {
 	return pids
 }
 
-// Check fails the test where anything is left.
+// check fails the test where anything is left.
 func (l *leftovers) check(t testing.TB) {
 	t.Helper()
 	if len(l.namespaces) < 3 {

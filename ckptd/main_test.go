@@ -95,7 +95,7 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// Spawn starts a daemon for a test, which must not be able to end without it. In tests it
+// spawn starts a daemon for a test, which must not be able to end without it. In tests it
 // compares every restored group with its image; benchmarks measure what users have.
 func spawn(t testing.TB, o Options) *Client {
 	t.Helper()

@@ -28,7 +28,7 @@ func TestNoPacketFilter(t *testing.T) {
 	}
 }
 
-// Script makes an executable shell script.
+// script makes an executable shell script.
 func script(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "criu")

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
@@ -134,7 +135,8 @@ type walker struct {
 	flights []flight
 	// images before each flight, and after the last; the line of each begins with it
 	golden []string
-	images []string // the youngest of each line
+	images []string    // the youngest of each line
+	hurt   atomic.Bool // a process has been killed that a peer had started
 	cycles int
 	random *rand.Rand
 }

@@ -142,6 +142,9 @@ func (c *Client) CreateSocket(ctx context.Context, id ID) (int, error) {
 
 // CreateSocketFor implements Commands.
 func (c *Client) CreateSocketFor(ctx context.Context, id ID, of Address) (int, error) {
+	if err := context.Cause(ctx); err != nil {
+		return -1, err
+	}
 	if fd, ok := c.takeKnown(id); ok {
 		return fd, nil
 	}

@@ -15,14 +15,8 @@ import (
 func TestKnownSockets(t *testing.T) {
 	before := testkit.OpenFiles(t)
 	ours, theirs := testkit.SocketPair(t)
-	duplicate := func() int {
-		fd, err := unix.FcntlInt(uintptr(theirs), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fd
-	}
-	c, err := NewClient(os.NewFile(uintptr(mustDuplicate(t, ours)), "channel"), nil)
+	duplicate := func() int { return testkit.Duplicate(t, theirs) }
+	c, err := NewClient(os.NewFile(uintptr(testkit.Duplicate(t, ours)), "channel"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +41,4 @@ func TestKnownSockets(t *testing.T) {
 	if after := testkit.OpenFiles(t); after != before+2 {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
-}
-
-func mustDuplicate(t *testing.T, fd int) int {
-	t.Helper()
-	d, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 	"github.com/tandem-mc/tandem/proxy/internal/server"
 )
@@ -395,24 +396,15 @@ func TestClientRefusesForeignReplies(t *testing.T) {
 			if err := unix.Sendmsg(theirs, answer.reply, rights, nil, 0); err != nil {
 				t.Fatal(err)
 			}
-			before := openFiles(t)
+			before := testkit.OpenFiles(t)
 			if err := c.Close(testContext(t), 1); err == nil || !strings.Contains(err.Error(), answer.want) {
 				t.Errorf("%v", err)
 			}
-			if after := openFiles(t); after != before {
+			if after := testkit.OpenFiles(t); after != before {
 				t.Errorf("%d descriptors are open, before there were %d", after, before)
 			}
 		})
 	}
-}
-
-func openFiles(t testing.TB) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
 
 func TestClientNeedsASocket(t *testing.T) {

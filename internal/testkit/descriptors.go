@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
@@ -16,6 +18,16 @@ func OpenFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(entries)
+}
+
+// Duplicate makes a copy of a descriptor, which the test closes or hands on.
+func Duplicate(t testing.TB, fd int) int {
+	t.Helper()
+	d, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // SocketPair makes a pair of sockets that keep the bounds of messages, for the time of the test.

@@ -295,25 +295,16 @@ func deathBesideAPeerThatRuns(t *testing.T, run runner) {
 func TestQuiesceForASingleUse(t *testing.T) {
 	w, c := run(t, "answer")
 	fd := connect(t, w, c)
-	before := openFiles(t)
+	before := testkit.OpenFiles(t)
 	var got strings.Builder
 	send(t, fd, 9)
 	if err := Quiesce(testContext(t), w.group.proxy, w.group.peers, drainer(fd, &got)); err != nil ||
 		got.String() != "9;" {
 		t.Errorf("%q, %v", got.String(), err)
 	}
-	if after := openFiles(t); after != before {
+	if after := testkit.OpenFiles(t); after != before {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
-}
-
-func openFiles(t testing.TB) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
 
 func BenchmarkQuiesce(b *testing.B) {

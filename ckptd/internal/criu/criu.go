@@ -169,10 +169,13 @@ func (r *Restore) Abort() {
 	}
 }
 
-// clean ends whatever CRIU has left.
+// clean ends whatever CRIU has left. Peers of which nobody would know any more must not go on.
 func (r *Restore) clean() error {
 	r.cancel()
 	err := netns.KillAll(r.next.Inode, 0)
+	if err != nil && r.entered {
+		panic(fmt.Sprintf("ckptd: what CRIU has brought back cannot be ended: %v", err))
+	}
 	r.next.Close()
 	return err
 }

@@ -123,13 +123,13 @@ func (h *groupHost) putBackFiles(i *store.Image) error {
 // backend is a way to save the incarnations of one group and to bring them back. Its methods are
 // called with the group's lock held.
 type backend interface {
-	// save saves an incarnation, which goes on, to a directory if it needs one. It calls files
+	// Save saves an incarnation, which goes on, to a directory if it needs one. It calls files
 	// once, while everything stands still, with what the peers have mapped. An error that wraps
 	// ErrRefused says that the backend cannot hold the group, which goes on as if nothing had
 	// happened. So it does after ErrCopyKilled. After any other one it may be in any state.
 	Save(ctx context.Context, in *incarnation.Incarnation, directory string,
 		files func(store.MappedFiles) error) (store.Saved, error)
-	// prepare begins to bring back what was saved, as far as that can be done beside an incarnation
+	// Prepare begins to bring back what was saved, as far as that can be done beside an incarnation
 	// that runs.
 	Prepare(ctx context.Context, in *incarnation.Incarnation, s store.Saved,
 		directory string) (incarnation.Restore, error)

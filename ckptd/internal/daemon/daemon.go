@@ -158,7 +158,7 @@ func (d *daemon) closeGroup(h *groupHost) error {
 	return h.close()
 }
 
-// GiveUp closes a group of which the checker was not told that it was started: nobody else would.
+// giveUp closes a group of which the checker was not told that it was started: nobody else would.
 func (d *daemon) giveUp(id uint64) {
 	h, err := d.find(id)
 	if err == nil {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/criu"
-	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/memory"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/reaper"
@@ -48,11 +47,10 @@ type groupHost struct {
 	channelInode uint64 // of the proxy's end of the command channel
 	channel      int    // the checker's end of it, a copy, for visits; -1: there is none
 
-	criu      *criu.Group
-	memory    *memory.Group       // nil where every group is saved by CRIU
-	refusal   error               // why the memory backend does not hold the group
-	restoring incarnation.Restore // while one is under way
-	parked    *parked             // holds the copies once CRIU has brought back another incarnation
+	criu    *criu.Group
+	memory  *memory.Group // nil where every group is saved by CRIU
+	refusal error         // why the memory backend does not hold the group
+	parked  *parked       // holds the copies once CRIU has brought back another incarnation
 
 	innerPeers []int        // pids of the peers in the group's pid namespace
 	clients    map[int]bool // which of them may be absent

@@ -66,6 +66,10 @@ type restored struct {
 	sockets     []proxy.ID // whose descriptors these are, in this order
 }
 
+// maxAhead is how many sockets are sent with the reply to a restore. The checker asks the proxy for
+// others when it needs them, so that none of both runs out of descriptors for what nobody uses.
+const maxAhead = 1000
+
 // restore ends the running incarnation, if any, and starts one from the image.
 func (h *groupHost) restore(ctx context.Context, id string) (r restored, err error) {
 	h.mu.Lock()
@@ -86,17 +90,15 @@ func (h *groupHost) restore(ctx context.Context, id string) (r restored, err err
 		return r, errors.Join(err, h.daemon.store.Remove(i))
 	}
 	if err == nil {
-		err = h.takeOver(s)
-	}
-	if err == nil {
-		if r.descriptors, err = h.handOver(s.Next.Checker); err != nil {
+		if err = h.takeOver(s); err == nil {
+			r.descriptors, err = h.handOver(s.Next.Checker)
+		}
+		if err != nil {
 			unix.Close(s.Next.Checker)
+			sys.CloseAll(slices.Collect(maps.Values(s.Sockets)))
 		}
 	}
 	if err != nil {
-		if s != nil {
-			sys.CloseAll(slices.Collect(maps.Values(s.Sockets)))
-		}
 		h.fail(fmt.Errorf("restore of image %s: %w", id, err))
 		return r, h.orGone(i, h.down)
 	}
@@ -111,7 +113,11 @@ func (h *groupHost) restore(ctx context.Context, id string) (r restored, err err
 	h.down, h.from = nil, i
 	h.daemon.store.Restored(i)
 	r.descriptors = h.withPeers(r.descriptors)
-	for _, id := range slices.Sorted(maps.Keys(s.Sockets)) {
+	for n, id := range slices.Sorted(maps.Keys(s.Sockets)) {
+		if n >= maxAhead {
+			unix.Close(s.Sockets[id])
+			continue
+		}
 		r.descriptors, r.sockets = append(r.descriptors, s.Sockets[id]), append(r.sockets, id)
 	}
 	return r, nil
@@ -131,19 +137,17 @@ func (h *groupHost) bringBack(ctx context.Context, i *store.Image) (*incarnation
 	if err != nil {
 		return nil, errors.Join(err, h.damage(i))
 	}
-	h.restoring = r
-	defer func() { h.restoring = nil }()
 	if err := h.damage(i); err != nil {
 		r.Abort()
 		return nil, err
 	}
 	if err := h.stop(i, r); err != nil {
-		h.abort()
+		h.abort(r)
 		return nil, fmt.Errorf("end the peers: %w", err)
 	}
 	h.down = fmt.Errorf("%w: a restore of %s was not completed", wire.ErrGroupDown, i.ID)
 	if err := h.putBackFiles(i); err != nil {
-		h.abort()
+		h.abort(r)
 		return nil, fmt.Errorf("put back the files: %w", err)
 	}
 	h.base = i.Tree
@@ -174,15 +178,11 @@ func (h *groupHost) stop(i *store.Image, r incarnation.Restore) error {
 
 // abort gives up a restore that is under way. Whoever waits for the proxy does not once that is
 // killed.
-func (h *groupHost) abort() {
-	if h.restoring == nil {
-		return
-	}
+func (h *groupHost) abort(r incarnation.Restore) {
 	if h.process != nil {
 		h.process.Signal()
 	}
-	h.restoring.Abort()
-	h.restoring = nil
+	r.Abort()
 }
 
 // takeOver makes what was started the incarnation that runs.

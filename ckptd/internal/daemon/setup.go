@@ -63,7 +63,7 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	return nil
 }
 
-// MakeNext makes what the next incarnation of a group needs. Unless it is nil, inside is carried
+// newNext makes what the next incarnation of a group needs. Unless it is nil, inside is carried
 // out in its network.
 func (d *daemon) newNext(inside func() error) (*incarnation.Next, error) {
 	network, err := d.takeNetwork()

@@ -2,13 +2,14 @@ package incarnation
 
 import "github.com/tandem-mc/tandem/proxy"
 
-// Restore is an incarnation that is about to be brought back. Either start or abort ends it.
+// Restore is an incarnation that is about to be brought back. Either Start or Abort ends it.
 type Restore interface {
-	// stop ends what runs of the group, as far as it is not needed any more. Peers that have ended
+	// Stop ends what runs of the group, as far as it is not needed any more. Peers that have ended
 	// are nobody's.
 	Stop(in *Incarnation, ended bool) error
-	// start starts the incarnation as it was when it was saved. The files are in place by then.
+	// Start starts the incarnation as it was when it was saved. The files are in place by then.
 	Start() (*Started, error)
+	// Abort gives it up, and ends what has been made of it.
 	Abort()
 }
 

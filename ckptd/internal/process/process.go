@@ -197,7 +197,7 @@ func (p *Process) Examine() error {
 	return nil
 }
 
-// Examine uses a buffer, which has room for the vector registers.
+// examine uses a buffer, which has room for the vector registers.
 func (t *thread) examine(pid int, vector []byte) (err error) {
 	var instruction [2]byte
 	if err := ptrace.ReadMemory(pid, ptrace.Piece{Address: t.registers.Rip - 2,
@@ -325,7 +325,7 @@ func (p *Process) ask(s *tracer.Program, n int) questions {
 	return q
 }
 
-// Note notes the answers of thread n.
+// note notes the answers of thread n.
 func (p *Process) note(q questions, n int) {
 	t, s := p.threads[n], q.Program
 	copy(t.stack[:], s.Read(q.stack, len(t.stack)))

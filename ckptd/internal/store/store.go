@@ -183,7 +183,7 @@ func (s *Store) Settle(i *Image) (dropped []string, err error) {
 
 var errNoneToDrop = errors.New("all are in use or the first ones of their groups")
 
-// InMemory is at least the number of bytes that images hold outside of the directory. It
+// inMemory is at least the number of bytes that images hold outside of the directory. It
 // needs the lock.
 func (s *Store) inMemory() int64 {
 	total := s.owed

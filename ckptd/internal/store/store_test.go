@@ -65,7 +65,7 @@ func (w *twin) worth(m *twinImage) (unrepeatable bool, worth float64) {
 	return unrepeatable, m.base + float64(1+m.uses)*float64(steps)/max(4096, float64(m.bytes))
 }
 
-// MakeRoom drops images from the model while it is too full; false if it stays so.
+// makeRoom drops images from the model while it is too full; false if it stays so.
 func (w *twin) makeRoom(except string, tooFull func() bool) (dropped []string, ok bool) {
 	for tooFull() {
 		candidates := slices.DeleteFunc(slices.Clone(w.model),

@@ -54,13 +54,13 @@ func Ask(connection int, sequence uint32, r Request, descriptors []int) (a Answe
 type Answer struct {
 	Response
 	Descriptors []int
-	Given       []int // of Sockets
+	SocketFDs   []int // of Response.Sockets, in their order
 }
 
 // Close closes all descriptors.
 func (a *Answer) Close() {
 	sys.CloseAll(a.Descriptors)
-	sys.CloseAll(a.Given)
+	sys.CloseAll(a.SocketFDs)
 }
 
 // Patience is how long a client, or the daemon of one, may take to say something.
@@ -99,7 +99,7 @@ func SetPatience(connection int, d time.Duration) error {
 }
 
 // Reply answers; when that fails the checker is gone, and the reader of requests sees it. If it is
-// the reply or its descriptors that cannot be sent, that is the answer, and send returns false.
+// the reply or its descriptors that cannot be sent, that is the answer, and Reply returns false.
 func Reply(channel int, sequence uint32, r Response, descriptors []int) bool {
 	message, err := Encode(ReplyKind, sequence, r)
 	if err != nil {
@@ -132,8 +132,8 @@ func ReplyWithSockets(channel int, sequence uint32, r Response, descriptors []in
 			err = seqpacket.Send(channel, message, part)
 		}
 		if err != nil && err != unix.EPIPE {
-			return Reply(channel, sequence, ErrorResponse(fmt.Errorf("send %d sockets: %w", len(part), err)),
-				nil) && false
+			Reply(channel, sequence, ErrorResponse(fmt.Errorf("send %d sockets: %w", len(part), err)), nil)
+			return false
 		}
 		sys.CloseAll(part)
 		for n := range part {

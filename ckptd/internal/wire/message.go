@@ -21,11 +21,14 @@ import (
 // endian), then a JSON body. Descriptors travel beside it (SCM_RIGHTS).
 const (
 	protocolMagic   = "TCKD"
-	protocolVersion = 1
+	protocolVersion = 2
 	headerSize      = 12
 	MaxMessage      = 64 << 10
-	MaxDescriptors  = 250 // the kernel sends three more
+	MaxDescriptors  = seqpacket.MaxSent
 )
+
+// The reply to OpStart has a descriptor for each peer, and four more.
+const _ = uint(MaxDescriptors - (4 + proxy.MaxPeers))
 
 type messageKind uint8
 
@@ -54,7 +57,7 @@ type Request struct {
 	Setup         *Setup   `json:",omitempty"`
 	Dir           string   `json:",omitempty"` // of the client: what relative paths are relative to
 	Force         bool     `json:",omitempty"`
-	Steps         int      `json:",omitempty"` // of a checkpoint, as Unrepeatable: see history
+	Steps         int      `json:",omitempty"` // of a checkpoint, as Unrepeatable: see store.History
 	Unrepeatable  bool     `json:",omitempty"`
 	_             struct{} // keyed literals only
 }
@@ -149,7 +152,7 @@ func Cut(text string, most int) string {
 	return valid(over - 1)
 }
 
-// CutList is cut for a list, which loses its end.
+// CutList is Cut for a list, which loses its end.
 func CutList(list []string, most int) []string {
 	size := 0
 	for n, text := range list {

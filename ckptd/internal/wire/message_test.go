@@ -52,7 +52,7 @@ func TestBadMessages(t *testing.T) {
 		"a message of 65537 bytes": append(bytes.Clone(good),
 			make([]byte, MaxMessage+1-len(good))...),
 		`it begins with "XCKD"`:                    change(0, 'X'),
-		"version 9 of the protocol, not 1: tandem": change(4, 9),
+		"version 9 of the protocol, not 2: tandem": change(4, 9),
 		"a message of kind 2, not 1":               change(5, 2),
 		"body of a message":                        good[:len(good)-1],
 	} {

@@ -15,10 +15,10 @@ func TestSocketsComeAhead(t *testing.T) {
 	const count = MaxDescriptors + 10 // more than one message holds
 	a, b := testkit.SocketPair(t)
 	before := testkit.OpenFiles(t)
-	sent := []int{duplicate(t, a), duplicate(t, a)} // that belong to the reply itself
+	sent := []int{testkit.Duplicate(t, a), testkit.Duplicate(t, a)} // that belong to the reply itself
 	r := Response{Image: "i"}
 	for n := range count {
-		sent, r.Sockets = append(sent, duplicate(t, a)), append(r.Sockets, proxy.ID(n))
+		sent, r.Sockets = append(sent, testkit.Duplicate(t, a)), append(r.Sockets, proxy.ID(n))
 	}
 	if !ReplyWithSockets(a, 7, r, sent) {
 		t.Fatal("the reply was not sent")
@@ -41,11 +41,11 @@ func TestSocketsComeAhead(t *testing.T) {
 			sockets = append(sockets, descriptors...)
 			continue
 		}
-		answer := Answer{Descriptors: descriptors, Given: sockets}
+		answer := Answer{Descriptors: descriptors, SocketFDs: sockets}
 		if _, err := Decode(message, ReplyKind, &answer.Response); err != nil || answer.Image != "i" {
 			t.Errorf("%+v, %v", answer.Response, err)
 		}
-		if len(answer.Given) != len(answer.Sockets) || len(answer.Descriptors) != 2 {
+		if len(answer.SocketFDs) != len(answer.Sockets) || len(answer.Descriptors) != 2 {
 			t.Errorf("%d of %d sockets, and %d descriptors", len(sockets), count, len(descriptors))
 		}
 		answer.Close()
@@ -56,13 +56,4 @@ func TestSocketsComeAhead(t *testing.T) {
 	if after := testkit.OpenFiles(t); after != before {
 		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
-}
-
-func duplicate(t *testing.T, fd int) int {
-	t.Helper()
-	d, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

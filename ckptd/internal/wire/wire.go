@@ -30,7 +30,8 @@ var (
 	// see Options.Verify
 	ErrDiffers   = errors.New("the peer group differs from how it was saved")
 	ErrImageGone = errors.New("there is no such image (any more)")
-	ErrNotStored = errors.New("the image cannot be stored") // no budget, no room, or no writing
+	// no budget, no room, no writing, or a copy that was killed while it was made
+	ErrNotStored = errors.New("the image cannot be stored")
 	// within Options.MaxBytes and MaxImages
 	ErrNoRoom       = fmt.Errorf("%w: there is no room for it", ErrNotStored)
 	ErrInvalid      = errors.New("invalid request")

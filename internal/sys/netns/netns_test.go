@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -62,7 +63,7 @@ func TestNewNetwork(t *testing.T) {
 		c.Close()
 		routes, err := exec.Command("ip", "route", "show", "table", "local").CombinedOutput()
 		if err != nil {
-			t.Fatalf("ip: %v: %s", err, routes)
+			return fmt.Errorf("ip: %w: %s", err, routes)
 		}
 		for _, destination := range []string{"local 127.0.0.0/8 ", "local 127.0.0.1 "} {
 			if _, route, ok := strings.Cut(string(routes), destination); !ok ||

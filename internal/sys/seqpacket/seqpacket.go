@@ -16,6 +16,10 @@ import (
 // MaxDescriptors is how many descriptors the kernel sends in one message: SCM_MAX_FD in net/scm.h.
 const MaxDescriptors = 253
 
+// MaxSent is how many descriptors a message of Tandem's protocols carries: a round number below
+// MaxDescriptors.
+const MaxSent = 250
+
 // Errors of Receive. Where there is one, no descriptor is left open.
 var (
 	ErrTooLong = errors.New("a message is longer than it may be")

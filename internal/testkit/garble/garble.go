@@ -6,9 +6,10 @@ package garble
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
 	"runtime/metrics"
 	"testing"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // Executions is how many messages a decoder is given; `make fuzz` has a million for each.
@@ -24,7 +25,7 @@ func Run(t *testing.T, good [][]byte, allocation int, decode func(t testing.TB, 
 	t.Helper()
 	const seed1, seed2 = 1, 2
 	g := New(good, seed1, seed2)
-	files, allocated := openFiles(t), allocations()
+	files, allocated := testkit.OpenFiles(t), allocations()
 	for n := 1; n <= Executions; n++ {
 		message := g.Next()
 		if decode(t, message); t.Failed() {
@@ -38,21 +39,12 @@ func Run(t *testing.T, good [][]byte, allocation int, decode func(t testing.TB, 
 			t.Fatalf("seed %d, %d: messages up to %d, the last of which is %q, had %d bytes allocated on "+
 				"average, allowed are %d", seed1, seed2, n, message, mean, allocation)
 		}
-		if now := openFiles(t); now > files {
+		if now := testkit.OpenFiles(t); now > files {
 			t.Fatalf("seed %d, %d: after message %d %d descriptors are open, before there were %d", seed1,
 				seed2, n, now, files)
 		}
 		allocated = now
 	}
-}
-
-func openFiles(t testing.TB) int {
-	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all)
 }
 
 // allocations are the bytes that this process has ever allocated.

@@ -28,8 +28,8 @@ const (
 	VisitDone    = 'd' // and, if it failed, the reason
 )
 
-// MaxRights is how many descriptors one message carries: the kernel's limit is 253.
-const MaxRights = 250
+// MaxRights is how many descriptors one message carries.
+const MaxRights = seqpacket.MaxSent
 
 // VisitMessage is a message of a visit, decoded.
 type VisitMessage struct {
