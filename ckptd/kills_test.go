@@ -142,8 +142,9 @@ func disturb(t *testing.T, w *walker, random *rand.Rand, daemon int) (victim str
 	return victim
 }
 
-// childOfPeer is a process that a peer has started. If it is killed, the peer is told, and may answer
-// otherwise, or be refused a checkpoint: nobody else has to notice, until the group is restored.
+// childOfPeer is a process that a peer has started. If it is killed, the peer is told, and may
+// answer otherwise, or be refused a checkpoint: nobody else has to notice, until the group is
+// restored.
 const childOfPeer = "child of a peer"
 
 func kindOf(pid, daemon int) string {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,6 +88,11 @@ func (s *source) room() string {
 		return "."
 	}
 	return first
+}
+
+// isPure says whether a file is of a pure room, or of a package that pure rooms import.
+func (s *source) isPure() bool {
+	return slices.Contains(pure, s.room()) || slices.Contains(common, module+"/"+path.Dir(s.path))
 }
 
 func (s *source) position(n ast.Node) string {
@@ -171,7 +177,7 @@ func forbidden(s *source, name string) string {
 	}
 	if !within(name, module) {
 		isImpure := slices.ContainsFunc(impure, func(i string) bool { return within(name, i) })
-		if slices.Contains(pure, s.room()) && !s.test && isImpure {
+		if s.isPure() && !s.test && isImpure {
 			return "a pure room does no I/O and starts nothing"
 		}
 		return ""
@@ -190,7 +196,7 @@ func forbidden(s *source, name string) string {
 	case s.room() == "doctor" && target == "scripts":
 		return "" // embedded for tandem doctor
 	case slices.Contains(pure, s.room()):
-		if s.test || slices.Contains(common, name) {
+		if slices.Contains(common, name) {
 			return ""
 		}
 		return "a pure room imports only " + strings.Join(common, ", ")
@@ -207,7 +213,7 @@ func within(name, root string) bool {
 
 func TestPureRooms(t *testing.T) {
 	for _, s := range own(t) {
-		if s.test || !slices.Contains(pure, s.room()) {
+		if s.test || !s.isPure() {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

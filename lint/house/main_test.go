@@ -12,7 +12,7 @@ func TestPrint(t *testing.T) {
 	var out strings.Builder
 	h := &house.House{Packages: []*house.Package{
 		{Dir: "peers", Files: 2, Lines: 100, Functions: []int{3, 5}, TestLines: 30},
-		{Dir: "internal/testkit", Files: 1, Lines: 20},
+		{Dir: "internal/testkit", Files: 1, TestLines: 20},
 	}}
 	if err := print(&out, h); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"go/types"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,8 +37,14 @@ const (
 	TabWidth         = 4
 )
 
-// testKit is the name of packages that only tests import: their lines count as those of tests.
-const testKit = "testkit"
+// testKits are the names of directories whose packages only tests import: their lines count as
+// those of tests.
+var testKits = []string{"testkit", "reporttest"}
+
+func isForTests(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, "/"),
+		func(name string) bool { return slices.Contains(testKits, name) })
+}
 
 // House is the whole project.
 type House struct {
@@ -63,7 +68,6 @@ type Package struct {
 	Outside   []string // exported names that are declared outside the face
 	Sentences []int    // words of each sentence of the comments
 	Imports   []string // packages of the module that it imports, from the root
-	support   int      // of a sum: lines of packages that only tests use
 }
 
 // Type is a type of a package.
@@ -152,7 +156,7 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 		}
 		p.TestLines += len(text.lines)
 	}
-	if path.Base(dir) == testKit {
+	if isForTests(dir) {
 		p.TestLines += p.Lines
 		p.Lines, p.Comments = 0, 0
 	}

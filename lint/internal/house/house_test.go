@@ -71,7 +71,7 @@ func TestMeasure(t *testing.T) {
 	if len(p.Circle) != 2 || !slices.Equal(p.Outside, []string{"peers/other.go: Start"}) {
 		t.Errorf("circle %v, outside %v", p.Circle, p.Outside)
 	}
-	want := []Finding{{"imports", "cmd", "cmd/x: peers"}, {"face", "peers", "peers/other.go: Start"}}
+	want := []Finding{{"imports", "cmd", "cmd/x: peers", 1}, {"face", "peers", "peers/other.go: Start", 1}}
 	if got := h.Findings(); !slices.Equal(got, want) {
 		t.Errorf("findings %v, want %v", got, want)
 	}

@@ -2,6 +2,7 @@ package house
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"strings"
 )
@@ -11,6 +12,7 @@ type Finding struct {
 	Rule string // see Rules
 	Room string // the top-level directory
 	What string
+	Size int // by how much the rule is not kept, in its own unit; at least 1
 }
 
 // Rules has the rules by name: what each of them wants.
@@ -34,17 +36,19 @@ func (h *House) Findings() (all []Finding) {
 		all = append(all, p.findings()...)
 	}
 	for _, place := range h.Wide {
-		all = append(all, Finding{"columns", roomOf(place), place})
+		all = append(all, Finding{"columns", roomOf(place), place, 1})
 	}
 	for _, place := range h.Far {
-		all = append(all, Finding{"comments", roomOf(place), place})
+		all = append(all, Finding{"comments", roomOf(place), place, 1})
 	}
 	for room, sum := range h.rooms() {
 		if share := sum.commentShare(); share < MinComments && sum.Lines >= smallRoom {
-			all = append(all, Finding{"share", room, fmt.Sprintf("%s has %.1f %%", room, share)})
+			missing := int(math.Ceil(MinComments - share)) // percent
+			all = append(all, Finding{"share", room, fmt.Sprintf("%s has %.1f %%", room, share), missing})
 		}
 		if words := quantile(sum.Sentences, 50); words > MaxWords {
-			all = append(all, Finding{"sentences", room, fmt.Sprintf("%s has %d in the median", room, words)})
+			all = append(all, Finding{"sentences", room, fmt.Sprintf("%s has %d in the median", room, words),
+				words - MaxWords})
 		}
 	}
 	return all
@@ -54,34 +58,35 @@ func (h *House) Findings() (all []Finding) {
 const smallRoom = 1000
 
 func (p *Package) findings() (all []Finding) {
-	add := func(rule, format string, args ...any) {
-		all = append(all, Finding{rule, p.Room(), fmt.Sprintf(format, args...)})
+	add := func(size int, rule, format string, args ...any) {
+		all = append(all, Finding{rule, p.Room(), fmt.Sprintf(format, args...), size})
 	}
 	if p.Lines > MaxLines {
-		add("lines", "%s has %d", p.Dir, p.Lines)
+		add(p.Lines-MaxLines, "lines", "%s has %d", p.Dir, p.Lines)
 	}
 	if p.Files > MaxFiles {
-		add("files", "%s has %d", p.Dir, p.Files)
+		add(p.Files-MaxFiles, "files", "%s has %d", p.Dir, p.Files)
 	}
 	if len(p.Circle) > MaxCircle {
-		add("circle", "%s has %d: %s", p.Dir, len(p.Circle), strings.Join(p.Circle, " "))
+		add(len(p.Circle)-MaxCircle, "circle", "%s has %d: %s", p.Dir, len(p.Circle),
+			strings.Join(p.Circle, " "))
 	}
 	for _, t := range p.Types {
 		if t.Files > MaxSpread {
-			add("spread", "%s.%s: %d files", p.Dir, t.Name, t.Files)
+			add(t.Files-MaxSpread, "spread", "%s.%s: %d files", p.Dir, t.Name, t.Files)
 		}
 	}
 	for _, t := range p.Structs {
 		if t.Fields > MaxFields {
-			add("fields", "%s.%s: %d fields", p.Dir, t.Name, t.Fields)
+			add(t.Fields-MaxFields, "fields", "%s.%s: %d fields", p.Dir, t.Name, t.Fields)
 		}
 	}
 	for _, name := range p.Outside {
-		add("face", "%s", name)
+		add(1, "face", "%s", name)
 	}
 	for _, name := range p.Imports {
 		if !commandMayImport(p.Dir, name) {
-			add("imports", "%s: %s", p.Dir, name)
+			add(1, "imports", "%s: %s", p.Dir, name)
 		}
 	}
 	return all

@@ -15,9 +15,6 @@ func (h *House) Summary() map[string]string {
 	files := &Package{}
 	for _, p := range h.Packages {
 		all.add(p)
-		if p.isForTests() {
-			all.support += p.Lines
-		}
 		lines = append(lines, p.Lines)
 		if len(p.Circle) > MaxCircle {
 			circles = append(circles, fmt.Sprintf("%s %d/%d", p.Dir, len(p.Circle), p.Files))
@@ -93,18 +90,8 @@ func (p *Package) functionSizes() string {
 
 func (p *Package) commentShare() float64 { return 100 * float64(p.Comments) / float64(max(p.Lines, 1)) }
 
-// testShare is how many lines of tests there are for each line of code. What only tests import is a
-// part of them.
-func (p *Package) testShare() float64 {
-	return float64(p.TestLines+p.support) / float64(max(p.Lines-p.support, 1))
-}
-
-// isForTests says whether only tests use a package: its directory, or one above, is a kit for them.
-func (p *Package) isForTests() bool {
-	return slices.ContainsFunc(strings.Split(p.Dir, "/"), func(name string) bool {
-		return name == "testkit" || len(name) > len("test") && strings.HasSuffix(name, "test")
-	})
-}
+// testShare is how many lines of tests there are for each line of code.
+func (p *Package) testShare() float64 { return float64(p.TestLines) / float64(max(p.Lines, 1)) }
 
 func (p *Package) spread() (n int) {
 	for _, t := range p.Types {
