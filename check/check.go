@@ -13,6 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/modules"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/explore"
@@ -398,12 +399,11 @@ const maxRounds = 32
 
 // place is the innermost call in a stack that is not in the standard library.
 func (r *run) place(stack []uint64) string {
-	for _, pc := range stack {
-		if at, ok := r.options.Program.Position(pc); ok && r.options.Program.IsOwn(at) {
-			return fmt.Sprintf("\n\tat %v, in %s", at, at.Function)
-		}
+	at, ok := narrate.Innermost(r.options.Program, stack)
+	if !ok || !r.options.Program.IsOwn(at) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("\n\tat %v, in %s", at, at.Function)
 }
 
 // How often what happens now and then happens, and when the workers after the first

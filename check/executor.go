@@ -90,8 +90,9 @@ type result struct {
 	counts      Counts // of work with the peers
 }
 
-// execute runs a schedule of the search. The execution is in the memory of the translator. Findings
-// of known kinds need not be kept. The first of a check is one of those that are run twice more.
+// execute runs a schedule of the search. The execution is in the memory of the translator.
+// Violations of known kinds need not be kept. The first of a check is one of those that are run
+// twice more.
 func (x *executor) execute(schedule explore.Schedule, first bool, known func(kind string) bool) (
 	explore.Execution, *result, error) {
 	x.counts = Counts{}

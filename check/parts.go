@@ -45,6 +45,9 @@ const (
 
 // newPart makes a part of the search; nil if there is nothing to take. Nobody may be advancing it.
 func (r *run) newPart() *part {
+	if r.options.observe != nil {
+		return nil // it is to see every execution, and those of parts are reported to the part
+	}
 	p := r.search.Split(partSize)
 	if p == nil {
 		return nil

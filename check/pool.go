@@ -394,7 +394,7 @@ func (p *pool) report(j *job) bool {
 	return true
 }
 
-// account takes a result over into the result.
+// account takes what was found in an execution over into the result of the check.
 func (p *pool) account(f *result) error {
 	if f == nil {
 		return nil

@@ -40,11 +40,12 @@ type Request struct {
 	Cache string
 }
 
-// Listener is told what happens while a job runs. One goroutine at a time calls its functions.
+// Listener is told what happens while a job runs.
 type Listener struct {
-	Say      func(format string, a ...any) // a message for the user, without a line feed
-	Progress func(Progress)                // several times a second; may be nil
-	Log      io.Writer                     // what the checkpoint daemon and CRIU say; may be nil
+	// Say is given messages for the user, without a line feed. Several goroutines may call it.
+	Say      func(format string, a ...any)
+	Progress func(Progress) // several times a second; may be nil
+	Log      io.Writer      // what the checkpoint daemon and CRIU say; may be nil
 }
 
 // Progress is how far a check is.

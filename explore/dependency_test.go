@@ -119,7 +119,7 @@ func TestConflict(t *testing.T) {
 		{write(1), []Access{{Object: 1, Kind: Read}}, true},
 		{[]Access{{Object: 1, Kind: Read}}, []Access{{Object: 1, Kind: Read}}, false},
 	} {
-		if got := Conflict(test.a, test.b); got != test.want {
+		if got := core.Conflict(test.a, test.b); got != test.want {
 			t.Errorf("Conflict(%v, %v) = %v", test.a, test.b, got)
 		}
 	}
@@ -189,7 +189,7 @@ func orderedPairs(transitions []Transition) string {
 }
 
 func dependent(a, b Transition) bool {
-	if a.Goroutine == b.Goroutine || a.Barrier || b.Barrier || Conflict(a.Accesses, b.Accesses) {
+	if a.Goroutine == b.Goroutine || a.Barrier || b.Barrier || core.Conflict(a.Accesses, b.Accesses) {
 		return true
 	}
 	for _, id := range a.Starts {

@@ -57,9 +57,6 @@ type (
 	LogError        = core.LogError
 )
 
-// Conflict reports whether two transitions of different goroutines are dependent by their accesses.
-func Conflict(a, b []Access) bool { return core.Conflict(a, b) }
-
 // Fingerprint returns a hash of the partial order (Mazurkiewicz trace) that an
 // execution is a linearization of: the same for executions that differ only in
 // the order of independent transitions, and (but for collisions) different for

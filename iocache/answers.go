@@ -38,7 +38,7 @@ type answer struct {
 	deliveries []Delivery
 	rest       *Reaction // what else is in it; nil: nothing
 	nodes      int32     // that have it; 0: it is free
-	used       bool      // looked up since the hand has passed it, see spill.go
+	used       bool      // looked up since the hand has passed it, see makeRoom
 	spilled    bool      // it is in the store
 }
 

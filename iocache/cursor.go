@@ -198,7 +198,7 @@ func shifted(r Reaction, by int) Reaction {
 	return r
 }
 
-// globalise is the inverse of Reaction.Own: it gives the connections of a reaction the numbers
+// globalise is the inverse of Own: it gives the connections of a reaction the numbers
 // that they have in the execution.
 func (x *Cursor) globalise(r Reaction, in Input) Reaction {
 	if x.scope == Group || in.Conn == 0 || len(r.Deliveries)+len(r.Opened) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,8 +16,9 @@ import (
 )
 
 // progress tells how far a check is: in a live view on a terminal, else in plain lines that become
-// rarer. One goroutine uses it.
+// rarer. Executors may say something while it is told how far the check is.
 type progress struct {
+	mu      sync.Mutex // guards out, view and next
 	out     io.Writer
 	title   string // what is checked
 	bounds  configs.Bounds
@@ -29,7 +31,13 @@ type progress struct {
 
 // say prints a line.
 func (p *progress) say(format string, a ...any) {
-	p.pause()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(format, a...)
+}
+
+func (p *progress) print(format string, a ...any) {
+	p.clear()
 	fmt.Fprintf(p.out, "tandem: "+format+"\n", a...)
 }
 
@@ -40,6 +48,8 @@ func (p *progress) listener(log *zap.Logger) check.Listener {
 
 // tell shows how far the check is, or prints it if a line is due.
 func (p *progress) tell(now check.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	s := snapshot{Progress: now, title: p.title, bounds: p.bounds, peers: p.peers, workers: p.workers}
 	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
 		if p.view == nil {
@@ -53,12 +63,18 @@ func (p *progress) tell(now check.Progress) {
 		return
 	}
 	p.next = nextLine(elapsed)
-	p.say("%s", s.line())
+	p.print("%s", s.line())
 }
 
 // pause clears the live view, so that something else can be printed. The next call of tell begins
 // another one.
 func (p *progress) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *progress) clear() {
 	if p.view != nil {
 		p.view.close()
 		p.view = nil

@@ -1,5 +1,5 @@
-// Package textutil writes numbers for people. All of Tandem's output and messages write them in
-// the same way.
+// Package textutil writes numbers for people, in reports and in the messages of all rooms but the
+// pure ones.
 package textutil
 
 import "strconv"

@@ -36,7 +36,7 @@ func compare(out io.Writer, before, after string) error {
 	return stat.Run()
 }
 
-// ratios prints a line for each benchmark that both have.
+// ratios prints a line for each benchmark that both have. One that is missing now is an error.
 func ratios(out io.Writer, old, now []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "benchmark\tunit\tbefore\tnow\tnow/before")
@@ -51,7 +51,16 @@ func ratios(out io.Writer, old, now []series) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%.4g\t%.4g\t%.3f\n", s.name, s.unit, before, after, after/before)
 	}
-	return w.Flush()
+	var gone []string
+	for _, o := range old {
+		if !slices.ContainsFunc(now, func(s series) bool { return o.name == s.name && o.unit == s.unit }) {
+			gone = append(gone, o.name+" in "+o.unit)
+		}
+	}
+	if err := w.Flush(); err != nil || len(gone) == 0 {
+		return err
+	}
+	return fmt.Errorf("measured before, and not now: %s", strings.Join(gone, ", "))
 }
 
 func read(name string) ([]series, error) {

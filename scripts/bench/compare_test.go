@@ -1,9 +1,13 @@
 package main
 
 import (
+	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/scripts/internal/tests"
 )
 
 const file = `commit: 1234567
@@ -40,6 +44,26 @@ func TestRatios(t *testing.T) {
 	}
 	if got := strings.Join(strings.Fields(lines[1]), " "); got != "BenchmarkHit/depth-1-2 ns/op 60 45 0.750" {
 		t.Error(got)
+	}
+}
+
+// TestMissing: a benchmark that is gone is an error, in the list of the hot ones and in a
+// comparison.
+func TestMissing(t *testing.T) {
+	found, err := tests.Find("../..", "Benchmark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone := missing(found); gone != nil {
+		t.Errorf("there is no %v", gone)
+	}
+	if gone := missing(nil); !slices.Equal(gone, hot) {
+		t.Errorf("without any, only %v are missing", gone)
+	}
+	now := strings.ReplaceAll(file, "BenchmarkOther", "BenchmarkRenamed")
+	err = ratios(io.Discard, parse(file), parse(now))
+	if err == nil || !strings.Contains(err.Error(), "BenchmarkOther in ns/op") {
+		t.Errorf("BenchmarkOther is gone: error %v", err)
 	}
 }
 

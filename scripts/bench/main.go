@@ -31,10 +31,11 @@ const (
 )
 
 // hot are the benchmarks of what every check does all the time: executions in a second of the bench
-// program, an exchange with the program, a hit of the cache, a dump and a restore.
+// program, what the search itself takes, an exchange with the program, a hit of the cache, a dump
+// and a restore.
 var hot = []string{
 	"BenchmarkLastZero", "BenchmarkExchange", "BenchmarkCacheHit", "BenchmarkHit", "BenchmarkDump",
-	"BenchmarkRestore",
+	"BenchmarkRestore", "BenchmarkReport",
 }
 
 func main() {
@@ -115,6 +116,16 @@ func measure(trees map[string]string, all bool, rounds int) error {
 	return nil
 }
 
+// missing lists the hot benchmarks that a tree does not have.
+func missing(found []tests.Function) (gone []string) {
+	for _, name := range hot {
+		if !slices.ContainsFunc(found, func(f tests.Function) bool { return f.Name == name }) {
+			gone = append(gone, name)
+		}
+	}
+	return gone
+}
+
 func write(name, text string, more bool) error {
 	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if more {
@@ -133,6 +144,10 @@ func benchmarks(directory string, all bool) (string, error) {
 	found, err := tests.Find(directory, "Benchmark")
 	if err != nil {
 		return "", err
+	}
+	if gone := missing(found); directory == "." && len(gone) > 0 { // an older tree may have others
+		return "", fmt.Errorf("there is no %s any more: mend the list of what is measured",
+			strings.Join(gone, ", "))
 	}
 	names := map[string][]string{}
 	for _, f := range found {

@@ -31,7 +31,7 @@ const (
 	const want = `// Package p has A.
 package runtime
 
-// shared has a Kind.
+// Shared has a Kind.
 type shared struct {
 	ip, from [size]byte
 	kind     uint8

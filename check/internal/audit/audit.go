@@ -130,7 +130,9 @@ func (t *comparison) Exchange(in model.Input) (model.Answer, error) {
 	}
 	if !t.chosen {
 		t.chosen = true
-		t.mirror.Choose(in.Behaviour)
+		if err := t.mirror.Choose(in.Behaviour); err != nil {
+			return answer, err
+		}
 	}
 	seen.Input.Name = in.Name
 	known, err := t.mirror.Compare(seen.Input, seen.Answer.Reaction)

@@ -34,7 +34,7 @@ type Config struct {
 }
 
 // Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
-// OnRecord and Cache.
+// Recall, Standing, Close, OnRecord and Cache.
 type Driver struct {
 	ctx    context.Context
 	config Config
@@ -91,8 +91,8 @@ func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
 func (d *Driver) Cache() *iocache.Cache { return d.cache }
 
-// Standing is where the group that was needed last stands; nil: nowhere. It is for strategies,
-// which are asked while the driver is in use.
+// Standing is where the group that was needed last stands; nil: nowhere. Tests compare it with what
+// a strategy was told.
 func (d *Driver) Standing() iocache.Position {
 	if len(d.groups) == 0 {
 		return nil

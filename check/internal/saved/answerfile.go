@@ -173,7 +173,10 @@ func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 		return
 	}
 	here, isNew, err := k.cache.Follow(other, e)
+	var lost *iocache.SpillError
 	switch {
+	case errors.As(err, &lost):
+		k.fail(fmt.Errorf("what it has cannot be read again: %w", err))
 	case err != nil:
 		k.fail(fmt.Errorf("the run that goes on has other answers than it: %w", err))
 	case isNew:

@@ -1,5 +1,5 @@
 // Package saved keeps what is needed to go on with a check: runs, with the state of the search
-// and the Answers of the peers, and files of answers that several checks share.
+// and the answers of the peers, and files of answers that several checks share.
 package saved
 
 import (
@@ -27,7 +27,7 @@ import (
 //	state.previous  the same, from the time before: should the first be damaged
 //	cache           what the peers have answered, appended to
 //
-// The directory is locked while there is a SavedRun of it, which is used by one check.
+// The directory is locked while there is a Run of it, which is used by one check.
 type Run struct {
 	path  string
 	root  string   // of the runs that are kept, if it is one of these

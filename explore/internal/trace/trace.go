@@ -8,10 +8,9 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 )
 
-// Limits on what one execution may take. Reaching one is a LogError.
-const (
-	maxClockEntries = 1 << 28 // transitions x goroutines, and races x goroutines, 4 bytes each
-)
+// maxClockEntries bounds what one execution may take: transitions x goroutines, and races x
+// goroutines, 4 bytes each. Reaching it is a LogError, as with core.MaxTransitions.
+const maxClockEntries = 1 << 28
 
 // Trace holds the executed events in order and the happens-before relation
 // between them: the transitive closure of program order, creation and waking,
@@ -97,7 +96,8 @@ type use struct {
 	Ready  uint8 // as count
 }
 
-// Counts reports whether it changes a counter that must not get below zero (dpor.overdraws).
+// Counts reports whether it changes a counter that must not get below zero: see overdraws
+// in package dpor.
 func (u use) Counts() bool { return u.Kinds == 1<<core.Commute && u.Ready&core.CountsWaiting == 0 }
 
 // meets reports whether it is of a counter of goroutines that wait for partners.

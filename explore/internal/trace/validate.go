@@ -63,7 +63,7 @@ func (t *Trace) CheckReplay(e int32, x *core.Transition) error {
 	case !slices.Equal(needs, x.Needs):
 		return diverged(needs, x.Needs)
 	case event.Barrier != x.Barrier || event.forced != x.Forced || event.SingleAccess != x.SingleAccess:
-		return diverged(fmt.Sprintf("barrier %v, forced %v, settled "+
+		return diverged(fmt.Sprintf("barrier %v, forced %v, single access "+
 			"%v", event.Barrier, event.forced, event.SingleAccess),
 			fmt.Sprintf("%v, %v, %v", x.Barrier, x.Forced, x.SingleAccess))
 	case !slices.Equal(accesses, x.Accesses):

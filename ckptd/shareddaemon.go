@@ -1,0 +1,111 @@
+package ckptd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// SharedDaemon is a checkpoint daemon that several checks use at the same time.
+type SharedDaemon struct {
+	Socket     string // where it listens: path of a Unix socket
+	MaxClients int
+	MaxBytes   int64  // in the images of a client
+	MaxImages  int    // of a client
+	Log        string // file to which its messages are appended; empty: nobody sees them
+}
+
+// DefaultDaemon is the shared daemon that is meant where nothing is said.
+func DefaultDaemon() SharedDaemon {
+	return SharedDaemon{
+		Socket: DefaultSocket, MaxClients: DefaultMaxClients,
+		MaxBytes: DefaultMaxBytes, MaxImages: DefaultMaxImages,
+	}
+}
+
+// command starts the daemon, which is installed beside this program.
+func (d SharedDaemon) command() (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(filepath.Join(filepath.Dir(self), "tandem-ckptd"), "--listen", d.Socket,
+		"--max-clients", strconv.Itoa(d.MaxClients), "--max-bytes", strconv.FormatInt(d.MaxBytes, 10),
+		"--max-images", strconv.Itoa(d.MaxImages)), nil
+}
+
+// Become replaces this process by the daemon. It returns only if that fails.
+func (d SharedDaemon) Become() error {
+	c, err := d.command()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(c.Path, c.Args, os.Environ())
+}
+
+// Start starts the daemon, and returns its process ID when it listens. The daemon goes on when this
+// process ends.
+func (d SharedDaemon) Start() (pid int, err error) {
+	c, err := d.command()
+	if err != nil {
+		return 0, err
+	}
+	log, err := openLog(d.Log)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	begin, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	c.Stderr = log
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	const patience, interval = 10 * time.Second, 2 * time.Millisecond
+	for deadline := time.Now().Add(patience); ; {
+		if status, err := d.Status(); err == nil && status.PID == c.Process.Pid {
+			return status.PID, nil
+		}
+		select {
+		case <-ended:
+			text, _ := io.ReadAll(io.NewSectionReader(log, begin, 1<<20))
+			return 0, errors.New(strings.TrimSpace(string(text)))
+		case <-time.After(interval):
+		}
+		if time.Now().After(deadline) {
+			c.Process.Kill()
+			return 0, fmt.Errorf("the daemon did not listen at %s within %v, and was stopped",
+				d.Socket, patience)
+		}
+	}
+}
+
+// openLog opens the file, or else one without a name.
+func openLog(file string) (*os.File, error) {
+	if file != "" {
+		return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	}
+	f, err := os.CreateTemp("", "tandem-ckptd-")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// Status asks the daemon for its clients and what it has for each.
+func (d SharedDaemon) Status() (SharedStatus, error) { return AskShared(d.Socket) }
+
+// Stop stops the daemon. With force it does so even if it has clients, whose peers end then.
+func (d SharedDaemon) Stop(force bool) error { return StopShared(d.Socket, force) }
