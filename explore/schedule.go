@@ -8,6 +8,9 @@ type (
 	Sleeper    = core.Sleeper
 	Priorities = core.Priorities
 	Limits     = core.Limits
+	Hold       = core.Hold
+	Order      = core.Order
+	Weight     = core.Weight
 	Rare       = core.Rare
 	RareKind   = core.RareKind
 )
@@ -21,4 +24,19 @@ const (
 	SignalArrival = core.SignalArrival
 	RareKinds     = core.RareKinds
 	MaxRare       = core.MaxRare // in one schedule
+)
+
+// The orders.
+const (
+	Uniform      = core.Uniform
+	PartialOrder = core.PartialOrder
+	Walk         = core.Walk
+	Orders       = core.Orders
+)
+
+// The greatest lengths of lists of a schedule.
+const (
+	MaxHolds   = core.MaxHolds
+	MaxWeights = core.MaxWeights
+	MaxObjects = core.MaxObjects
 )

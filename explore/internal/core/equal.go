@@ -8,7 +8,9 @@ import (
 // Equal reports whether two schedules ask a worker for the same execution.
 func (s *Schedule) Equal(t *Schedule) bool {
 	return s.Seed == t.Seed && s.SleepFrom == t.SleepFrom && s.Tentative == t.Tentative &&
-		s.WantEnabled == t.WantEnabled &&
+		s.WantEnabled == t.WantEnabled && s.Order == t.Order && s.EarlyTimers == t.EarlyTimers &&
+		slices.Equal(s.Holds, t.Holds) && slices.Equal(s.Weights, t.Weights) &&
+		slices.Equal(s.Objects, t.Objects) &&
 		slices.Equal(s.Prefix, t.Prefix) && slices.Equal(s.Rare, t.Rare) &&
 		slices.EqualFunc(s.Sleep, t.Sleep, (*Sleeper).alike) &&
 		s.Priorities.equal(t.Priorities) && s.Limits.equal(t.Limits)
@@ -38,6 +40,9 @@ func (s *Schedule) Hash() uint64 {
 	h := Mix(s.Seed ^ uint64(len(s.Prefix))<<32)
 	for _, a := range s.Prefix {
 		h = Mix(h ^ uint64(a.Goroutine) + uint64(a.Choice))
+	}
+	for _, hold := range s.Holds {
+		h = Mix(h ^ uint64(hold.Goroutine) + uint64(hold.Nth))
 	}
 	return h
 }

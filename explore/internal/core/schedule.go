@@ -16,12 +16,66 @@ type Schedule struct {
 	// order yet. If one of them cannot be, Prefix ends before it.
 	Tentative   bool
 	WantEnabled bool   // fill Transition.Enabled
+	Holds       []Hold // beyond Prefix, with a Seed or without
 	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly, from this seed
 	Priorities  *Priorities
+	Order       Order      // with a Seed and without Priorities
+	Weights     []Weight   // with Order Walk: each goroutine at most once
+	Objects     []ObjectID // with Order Walk: accesses to them are what is ordered
 	// with a Seed: the rare events, in no order; at other points none happens, if anything else can
 	Rare   []Rare
 	Limits Limits
+	// EarlyTimers is how often the clock may advance although goroutines can go on. Where the
+	// worker allows that for every execution, the greater number holds. Without a Seed it does so
+	// only where Prefix has it, or when nothing else that is awake can go on.
+	EarlyTimers int
 }
+
+// Hold keeps a goroutine back before its Nth transition, counted from 1 and with those of Prefix:
+// it is not picked as long as a goroutine that is not held can be. If only held goroutines can be
+// picked, the first Hold in the list of which that is true is released for good. So are those that
+// others wait for in a loop. Time does not pass, and no signal arrives, before that: the clock and
+// the senders of signals are no goroutines here. What can be picked is what is enabled, within the
+// Limits and, without a Seed, not asleep.
+type Hold struct {
+	Goroutine GoroutineID
+	Nth       int
+}
+
+// Order is how goroutines are picked at random. Alternatives of an operation are picked uniformly.
+type Order uint8
+
+const (
+	// Uniform picks each goroutine that can be picked with the same probability.
+	Uniform Order = iota
+	// PartialOrder gives each pending operation a random priority when its goroutine arrives there,
+	// and picks the highest. After a transition the pending operations that conflict with it get
+	// new ones (POS: Yuan, Yang, Gu: Partial Order Aware Concurrency Sampling, CAV 2018).
+	PartialOrder
+	// Walk orders the transitions that access one of Objects, the interesting ones, uniformly
+	// (SURW: Zhao, Wolff, Mathur, Roychoudhury: Selectively Uniform Concurrency Testing, ASPLOS
+	// 2025). One goroutine is intended to execute the next of them. It is drawn by how many of them
+	// are left to it, and redrawn when it has executed one. If it starts a goroutine, the intention
+	// passes to that in proportion to what is left to it. Goroutines at other interesting
+	// operations are not picked. The others are, with the same probability for each. If nobody else
+	// can be picked, the intention is redrawn among those that can.
+	Walk
+	Orders // their number
+)
+
+// Weight is how many interesting transitions a goroutine and its descendants are expected to have.
+// A goroutine without one has none.
+type Weight struct {
+	Goroutine GoroutineID
+	Events    int
+}
+
+// The greatest lengths of lists of a schedule.
+const (
+	MaxHolds   = 64
+	MaxWeights = 1024
+	MaxObjects = 64
+)
 
 // Priorities has goroutines picked by priority, the highest first: beginning with a random
 // order, which follows from Schedule.Seed, until changes put a goroutine behind it.

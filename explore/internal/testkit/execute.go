@@ -60,11 +60,18 @@ func (w *Worker) finish() {
 		}
 		w.Log.Pending = append(w.Log.Pending, w.pendingOf(g))
 	}
+	if w.early > 0 {
+		a := w.clockAccess()
+		w.Log.Pending = append(w.Log.Pending, core.Pending{Goroutine: EarlyClock, Needs: clockNeeds,
+			Accesses: []core.Access{a}, Enabled: a.Ready != 0})
+	}
 }
 
 func (w *Worker) pendingOf(g *simGoroutine) core.Pending {
 	p := core.Pending{Goroutine: g.id, Needs: w.needs(g), Enabled: w.holds(g)}
-	if in, ok := w.pending(g); ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
+	if in, ok := w.pending(g); ok && in.op == opSleep && w.schedule.EarlyTimers > 0 {
+		p.Accesses = []core.Access{w.clockAccess()}
+	} else if ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
 		p.Accesses = w.firstAccesses(g, in)
 	}
 	return p
@@ -179,44 +186,6 @@ func (w *Worker) affordable(a core.Alternative, enabled []core.Alternative) bool
 	c, l := w.spent.Plus(w.cost(a, enabled)), w.schedule.Limits
 	return (l.Preemptions == nil || c.Preemptions <= *l.Preemptions) &&
 		(l.Delays == nil || c.Delays <= *l.Delays)
-}
-
-// draw is a pseudo-random number below n.
-func (w *Worker) draw(n int) int {
-	w.random = core.Mix(w.random + 1)
-	return int(w.random % uint64(n))
-}
-
-// pickRandomly picks a goroutine, and then one of its alternatives.
-func (w *Worker) pickRandomly(list []core.Alternative) core.Action {
-	a := list[w.draw(len(list))]
-	w.Log.Weight *= float64(len(list) * a.Choices)
-	return core.Action{Goroutine: a.Goroutine, Choice: w.draw(a.Choices)}
-}
-
-// pickByPriority is for transition n, counted from 0.
-func (w *Worker) pickByPriority(n int, list []core.Alternative) core.Action {
-	priority := func(a core.Alternative) uint64 {
-		if w.priorities[a.Goroutine] == 0 {
-			w.priorities[a.Goroutine] = core.Mix(w.schedule.Seed+core.Mix(uint64(a.Goroutine))) | 1<<63
-		}
-		return w.priorities[a.Goroutine]
-	}
-	best := slices.MaxFunc(list, func(a, b core.Alternative) int {
-		if priority(a) > priority(b) {
-			return 1
-		}
-		return -1
-	})
-	for _, t := range w.Log.Transitions {
-		if t.Goroutine == 0 {
-			n--
-		}
-	}
-	if i := slices.Index(w.schedule.Priorities.Changes, n+1); i >= 0 {
-		w.priorities[best.Goroutine] = uint64(i + 1)
-	}
-	return core.Action{Goroutine: best.Goroutine, Choice: w.draw(best.Choices)}
 }
 
 // Path lists what was executed; "|" is where the given prefix ends.

@@ -25,11 +25,11 @@ type Worker struct {
 	running    *simGoroutine    // executed last
 	last       *simGoroutine    // the same; nil when the clock has advanced since
 	spent      SimCost
-	priorities map[core.GoroutineID]uint64
+	picker     *picker
 	now        int    // virtual time
+	early      int    // how often the clock may still advance early
 	Ended      bool   // by an operation of the program
 	message    string // what it ended with
-	random     uint64 // state, when picking randomly
 }
 
 type simGoroutine struct {
@@ -64,8 +64,9 @@ func Run(p *Program, s core.Schedule, limit int) *Worker {
 
 // RunNaming is Run with other names for objects.
 func RunNaming(p *Program, s core.Schedule, limit int, objectID func(int) core.ObjectID) *Worker {
-	w := &Worker{program: p, schedule: s, limit: limit, objectID: objectID, random: s.Seed}
-	w.Log.Weight, w.priorities = 1, map[core.GoroutineID]uint64{}
+	w := &Worker{program: p, schedule: s, limit: limit, objectID: objectID, early: s.EarlyTimers}
+	w.picker = newPicker(w)
+	w.Log.Weight = 1
 	w.objects = make([]simObject, len(p.objects))
 	for i, name := range p.objects {
 		w.objects[i].capacity = int(name[len(name)-1]-'0') * btoi(name[len(name)-1] <= '9')
@@ -79,6 +80,9 @@ func RunNaming(p *Program, s core.Schedule, limit int, objectID func(int) core.O
 
 // ClockObject is the virtual time.
 const ClockObject = core.ObjectID(1 << 40)
+
+// EarlyClock is the clock where it advances early: it then counts as a goroutine.
+const EarlyClock = core.GoroutineID(2)
 
 func btoi(b bool) int {
 	if b {
@@ -139,13 +143,12 @@ func (w *Worker) step() bool {
 	return !w.Ended
 }
 
-// Enabled lists what can be picked: goroutines; if there are none, the return of
-// main; and if that is not pending, the clock.
+// Enabled lists what can be picked: goroutines, and the clock if it may advance early; if there are
+// none, the return of main; and if that is not pending, the clock.
 func (w *Worker) Enabled() []core.Alternative {
 	var list []core.Alternative
-	var returning, sleeping bool
+	var returning bool
 	for _, g := range w.goroutines {
-		sleeping = sleeping || g.blocked && g.wake > 0
 		switch {
 		case g.blocked || g.returned:
 		case w.returning(g):
@@ -155,11 +158,14 @@ func (w *Worker) Enabled() []core.Alternative {
 				Rests: g == w.last && g.continuing})
 		}
 	}
+	if w.early > 0 && w.sleepers() {
+		list = append(list, core.Alternative{Goroutine: EarlyClock, Choices: 1})
+	}
 	switch {
 	case len(list) > 0:
 	case returning:
 		list = []core.Alternative{{Goroutine: w.goroutines[0].id, Choices: 1}}
-	case sleeping:
+	case w.sleepers():
 		list = []core.Alternative{{Choices: 1}}
 	}
 	return list
@@ -264,17 +270,13 @@ func (w *Worker) pick(n int, enabled, affordable []core.Alternative) (core.Actio
 		}
 		panic(fmt.Sprintf("step %d: %s is not enabled, only %v\n%v", n, a, enabled, w.program))
 	}
-	switch {
-	case w.schedule.Priorities != nil:
-		return w.pickByPriority(n, affordable), true
-	case w.schedule.Seed != 0:
-		return w.pickRandomly(affordable), true
+	if w.schedule.Seed != 0 {
+		return w.picker.random(n, w.picker.notHeld(affordable)), true
 	}
 	var awake []core.Action
-	for _, e := range affordable {
+	for _, e := range w.picker.notHeld(w.awake(affordable)) {
 		for choice := range e.Choices {
-			a := core.Action{Goroutine: e.Goroutine, Choice: choice}
-			if !slices.ContainsFunc(w.sleep, func(s *core.Sleeper) bool { return s.Action == a }) {
+			if a := (core.Action{Goroutine: e.Goroutine, Choice: choice}); !w.asleep(a) {
 				awake = append(awake, a)
 			}
 		}
@@ -290,10 +292,26 @@ func (w *Worker) pick(n int, enabled, affordable []core.Alternative) (core.Actio
 	return awake[0], true
 }
 
+func (w *Worker) asleep(a core.Action) bool {
+	return slices.ContainsFunc(w.sleep, func(s *core.Sleeper) bool { return s.Action == a })
+}
+
+// awake leaves out goroutines of which all alternatives are asleep.
+func (w *Worker) awake(list []core.Alternative) []core.Alternative {
+	return slices.DeleteFunc(slices.Clone(list), func(e core.Alternative) bool {
+		for choice := range e.Choices {
+			if !w.asleep(core.Action{Goroutine: e.Goroutine, Choice: choice}) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // execute runs one transition.
 func (w *Worker) execute(a core.Action) {
-	if a.Goroutine == 0 {
-		w.tick()
+	if a.Goroutine == 0 || a.Goroutine == EarlyClock {
+		w.tick(a.Goroutine == EarlyClock)
 		return
 	}
 	i := slices.IndexFunc(w.goroutines, func(g *simGoroutine) bool { return g.id == a.Goroutine })
@@ -348,10 +366,34 @@ func (g *simGoroutine) goesOn(pc int) bool {
 	return g.body[pc].sealed
 }
 
+// clockNeeds is what the clock waits for where it advances early: a sleeper.
+var clockNeeds = []core.Need{{Object: ClockObject, Mask: core.ReadyExclusive}}
+
+// clockAccess is that of an operation that sets a timer.
+func (w *Worker) clockAccess() core.Access {
+	if w.schedule.EarlyTimers == 0 {
+		return core.Access{Object: ClockObject, Kind: core.Read}
+	}
+	a := core.Access{Object: ClockObject, Kind: core.Write}
+	if w.sleepers() {
+		a.Ready = core.ReadyExclusive
+	}
+	return a
+}
+
+func (w *Worker) sleepers() bool {
+	return slices.ContainsFunc(w.goroutines, func(g *simGoroutine) bool { return g.blocked && g.wake > 0 })
+}
+
 // tick advances the clock to the next time at which a goroutine is to wake.
-func (w *Worker) tick() {
-	w.current.Barrier = true
+func (w *Worker) tick(early bool) {
+	w.current.Barrier = !early
 	w.current.Accesses = []core.Access{{Object: ClockObject, Kind: core.Write}}
+	if early {
+		w.early--
+		w.current.Needs = clockNeeds
+		w.current.Accesses[0].Ready = core.ReadyExclusive
+	}
 	next := 0
 	for _, g := range w.goroutines {
 		if g.blocked && g.wake > 0 && (next == 0 || g.wake < next) {
@@ -380,7 +422,7 @@ func (w *Worker) operate(g *simGoroutine, choice int) {
 	case opChoose:
 		g.regs[in.reg] = choice
 	case opSleep:
-		w.current.Accesses = append(w.current.Accesses, core.Access{Object: ClockObject, Kind: core.Read})
+		w.current.Accesses = append(w.current.Accesses, w.clockAccess())
 		g.blocked, g.wake = true, w.now+in.value
 	case opExit:
 		outcome := core.Completed
