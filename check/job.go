@@ -111,6 +111,7 @@ func (j *Job) buildOptions() sut.BuildOptions {
 	r := j.request
 	return sut.BuildOptions{
 		Dir: j.options.Dir, Package: r.Package, PreemptIn: r.Config.PreemptIn, Races: r.Config.Races,
+		Tags: r.Tags,
 	}
 }
 
@@ -160,11 +161,11 @@ func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Clie
 
 // PackageDirectory is the directory of a package, which the user names by a directory, by its
 // import path or by its files. What is wrong with the name is left for the build to say.
-func PackageDirectory(ctx context.Context, pkg string) string {
+func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		return pkg
 	}
-	list, err := Packages(ctx, pkg)
+	list, err := Packages(ctx, tags, pkg)
 	if err != nil {
 		return pkg
 	}
@@ -180,7 +181,7 @@ func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int)
 	there.Program.Directory = dir
 	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
 		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
-		Races: r.Program.Races,
+		Races: r.Program.Races, Tags: r.Program.Tags,
 	})
 	if err != nil {
 		return nil, false, err

@@ -22,8 +22,8 @@ type Package struct {
 }
 
 // Packages returns the packages that patterns, such as ./..., match in the working directory. There
-// is at least one.
-func Packages(ctx context.Context, patterns ...string) ([]Package, error) {
+// is at least one. Tags are build tags; without any, those of GOFLAGS hold.
+func Packages(ctx context.Context, tags []string, patterns ...string) ([]Package, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func Packages(ctx context.Context, patterns ...string) ([]Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := toolchain.Packages(ctx, dir, patterns...)
+	found, err := toolchain.Packages(ctx, dir, tags, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,10 @@ func shortName(path string, among []sut.Package) (name string) {
 // TestSelection says which tests of a package are run, and how.
 type TestSelection struct {
 	Run   string // as go test -run takes it; empty: all
+	Skip  string // as go test -skip takes it; empty: none
 	Short bool   // go test -short
+	// Together: parallel subtests are explored together, and not each by itself.
+	Together bool
 }
 
 // Tests builds the tests of a package, which the request names by its import path, and checks each
@@ -84,7 +87,8 @@ func (j *Job) Tests(
 	o.Program = program
 	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
 		o.Client = client
-		tests := TestOptions{Options: o, Run: which.Run, Short: which.Short, NewSearch: o.Again}
+		tests := TestOptions{Options: o, NewSearch: o.Again,
+			Run: which.Run, Skip: which.Skip, Short: which.Short, Together: which.Together}
 		return Tests(ctx, tests, tell)
 	})
 	return Assumptions(o), err

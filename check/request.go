@@ -25,6 +25,7 @@ type Request struct {
 	Package    string   // a directory, an import path or files, as the go command takes them
 	Args       []string // of the program, in place of those of the configuration; nil: those
 	Config     configs.Config
+	Tags       []string // of the build; empty: those of GOFLAGS
 	Search     SearchRequest
 	Isolation  string // snapshot or fork
 	Shrink     int    // see Options

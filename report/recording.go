@@ -50,6 +50,7 @@ type Program struct {
 	Backend     string   `json:"backend,omitempty"`     // what took checkpoints of the peers
 	Preemptible []string `json:"preemptible,omitempty"` // packages in which goroutines were preempted
 	Races       []string `json:"races,omitempty"`       // packages in which data races were looked for
+	Tags        []string `json:"tags,omitempty"`        // of the build
 	GoVersion   string   `json:"go_version"`
 	Build       string   `json:"build"` // hash of the binary; another binary may take another path
 }
@@ -310,7 +311,7 @@ func (r *Recording) validate() error {
 		return fmt.Errorf("package %q, want one that does not begin with a dash", r.Program.Package)
 	}
 	for _, text := range slices.Concat(r.Program.Args, r.Program.Env, r.Program.Preemptible,
-		r.Program.Races) {
+		r.Program.Races, r.Program.Tags) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
 		}

@@ -25,6 +25,7 @@ type checkFlags struct {
 	shrink    string
 	unfold    bool
 	verbose   bool
+	tags      []string
 }
 
 // configFlags are flags that are keys of the configuration, too. A flag that is given wins.
@@ -101,6 +102,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"greatest `number` of executions at the same time (default: one for each processor; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", fmt.Sprintf(
 		"which executions to run again and compare: all, off, or one of `n` (default %d)", d.SelfCheck))
+	p.StringSliceVar(&f.tags, "tags", nil,
+		"build with these `tags`, as go build takes them (default: those of GOFLAGS)")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
 }
 
@@ -126,7 +129,7 @@ func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 	if f.file != "" {
 		return ""
 	}
-	return check.PackageDirectory(ctx, pkg)
+	return check.PackageDirectory(ctx, f.tags, pkg)
 }
 
 // load reads the configuration, by default that in a directory, and applies the flags.
@@ -218,6 +221,7 @@ func (f *configFlags) dateOf(config configs.Config, cache string) (time.Time, er
 func (f *checkFlags) request(pkg string, args []string, config configs.Config) (r check.Request, err error) {
 	r = check.Request{
 		Package: pkg, Args: args, Config: config, Search: f.search, Isolation: f.isolation, Daemon: f.ckptd,
+		Tags: f.tags,
 	}
 	r.Shrink, err = parseShrink(f.shrink)
 	return r, err

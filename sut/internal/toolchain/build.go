@@ -31,6 +31,8 @@ type BuildOptions struct {
 	// Races says in which packages accesses to memory are watched for data races:
 	// PATH, PATH/..., RacesMain, RacesDirect or RacesAll. Empty: nowhere.
 	Races []string
+	// Tags are build tags; empty: those of GOFLAGS.
+	Tags []string
 }
 
 // Patterns of packages in BuildOptions.Races.
@@ -53,6 +55,7 @@ type Program struct {
 	Open       []string // package patterns in which goroutines may be preempted
 	Races      []string // as in BuildOptions
 	Direct     []string // modules that are watched as direct dependencies, sorted
+	Tags       []string // of the build, without those that Tandem adds
 	symbols    *symbols
 	// Of packages that are neither of the standard library nor of a main module.
 	modules map[string]string
@@ -136,13 +139,13 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	p := &Program{
 		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
 		Open: openPatterns(packages, o.PreemptIn), Races: o.Races, Direct: directModules(packages, o.Races),
-		modules: modulesOf(packages),
+		Tags: t.userTags(o), modules: modulesOf(packages),
 	}
 	command := []string{"build", "-buildvcs=false"}
 	if o.Tests {
 		command = []string{"test", "-c", "-vet=off"}
 	}
-	args := append(command, tags(o)...)
+	args := append(command, t.tags(o)...)
 	instances, err := atomicInstances(packages)
 	if err != nil {
 		return nil, err
@@ -166,12 +169,12 @@ type Package struct {
 }
 
 // Packages returns the packages that patterns, such as ./..., match when the go
-// command runs in dir.
+// command runs in dir, with build tags as in BuildOptions.
 func (t *Toolchain) Packages(
-	ctx context.Context, dir string, patterns ...string,
+	ctx context.Context, dir string, tags []string, patterns ...string,
 ) (list []Package, err error) {
-	out, err := t.goCommand(ctx, dir, append([]string{"list", "-f", "{{.ImportPath}}\t{{.Dir}}", "--"},
-		patterns...)...)
+	args := append([]string{"list", "-f", "{{.ImportPath}}\t{{.Dir}}"}, t.tags(BuildOptions{Tags: tags})...)
+	out, err := t.goCommand(ctx, dir, append(append(args, "--"), patterns...)...)
 	for line := range strings.Lines(string(out)) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		list = append(list, Package{path, dir})
@@ -213,7 +216,7 @@ func (p listedPackage) mayUseCgo() bool {
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
 	args := []string{"list", "-deps", "-e",
 		"-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
-	args = append(args, tags(o)...)
+	args = append(args, t.tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")
 	}

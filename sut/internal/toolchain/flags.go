@@ -5,13 +5,36 @@ import (
 	"strings"
 )
 
-// tags are the build tags: race makes the standard library tell the detector how
-// it synchronises.
-func tags(o BuildOptions) []string {
-	if len(o.Races) == 0 {
+// userTags are the build tags that are asked for, else those of GOFLAGS.
+func (t *Toolchain) userTags(o BuildOptions) []string {
+	if len(o.Tags) > 0 {
+		return o.Tags
+	}
+	return tagsIn(t.goFlags)
+}
+
+// tags are all build tags, as a flag. They take the place of those of GOFLAGS. Race makes the
+// standard library tell the detector how it synchronises.
+func (t *Toolchain) tags(o BuildOptions) []string {
+	list := t.userTags(o)
+	if len(o.Races) > 0 {
+		list = append(slices.Clone(list), "race")
+	}
+	if len(list) == 0 {
 		return nil
 	}
-	return []string{"-tags=race"}
+	return []string{"-tags=" + strings.Join(list, ",")}
+}
+
+// tagsIn are the build tags that GOFLAGS name: the last of several flags counts.
+func tagsIn(goFlags string) (list []string) {
+	for _, flag := range strings.Fields(goFlags) {
+		flag = strings.Trim(flag, `'"`)
+		if tags, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "tags="); ok {
+			list = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' })
+		}
+	}
+	return list
 }
 
 // isOwn reports whether a package is in the main module.
