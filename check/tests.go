@@ -17,11 +17,13 @@ import (
 // TestOptions say which test functions to check and how.
 type TestOptions struct {
 	Options // of every search; its Program is a test binary, Args are flag.Args of it, and Search is not used
-	// NewSearch is called for every search: each top-level test and each subtest
-	// that is not parallel has one of its own.
+	// NewSearch is called for every search: each top-level test and each subtest has one of its
+	// own, but for parallel subtests that are explored together.
 	NewSearch func() *explore.Search
 	Run       string // which tests, as go test -run takes it; empty: all
+	Skip      string // which not, as go test -skip takes it; empty: none
 	Short     bool   // go test -short
+	Together  bool   // explore parallel subtests together, and not each by itself
 }
 
 // TestVerdict is what was found out about a test function or a subtest.
@@ -33,10 +35,9 @@ type TestVerdict struct {
 // ErrNoMatch is the error of a pattern that no test matches.
 var ErrNoMatch = errors.New("no tests to run")
 
-// Tests checks each test function by itself and calls tell with every verdict as
-// soon as it is known. A subtest that does not call t.Parallel has a search of
-// its own, since an order of it and of its siblings does not exist. Parallel
-// siblings are explored together; each has the verdict of its own failures.
+// Tests checks each test function by itself and calls tell with every verdict as soon as it is
+// known. Each subtest has a search of its own, too. With Together, parallel siblings are explored
+// together, in all orders; each has the verdict of its own failures.
 // A test that cannot be checked, for a reason that would be an error of Run, has
 // the verdict Errored, and the others are checked. When ctx ends, the verdict of what
 // is under way is Unknown, and so is that of each test function after it. Errors are
@@ -51,8 +52,8 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 		return err
 	}
 	suite := &gotest.Suite{
-		Search: o.search,
-		Tell:   func(v gotest.Verdict) error { return tell(TestVerdict(v)) },
+		Search: o.search, Together: o.Together, Skip: o.Skip,
+		Tell: func(v gotest.Verdict) error { return tell(TestVerdict(v)) },
 	}
 	matched, err := suite.Check(ctx, names, pattern)
 	if err == nil && !matched {

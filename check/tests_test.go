@@ -47,7 +47,7 @@ func TestTests(t *testing.T) {
 		got = append(got, line)
 		return nil
 	}
-	o.Run = "Table|Blocked"
+	o.Run, o.Together = "Table|Blocked", true
 	if err := Tests(t.Context(), o, tell); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -112,6 +113,7 @@ type Failure struct {
 	Message string // several lines: a panic with its stack, or who is deadlocked
 	Status  int    // of an exit; 0 if a signal ended the program
 	Printed string // by the program before it ended; lines, without the end of the last one
+	Said    string // the line of an exit's Printed that says most; "": the first one
 }
 
 // String is the failure in lines, with what was printed before.
@@ -125,11 +127,10 @@ func (f Failure) String() string {
 	return f.Message + "\n\nprinted before:\n" + f.Printed
 }
 
-// Headline is what is wrong, in a line. Of an exit, what was printed first says more than its
-// status.
+// Headline is what is wrong, in a line. Of an exit, what was printed says more than its status.
 func (f Failure) Headline() string {
 	line, _, _ := strings.Cut(f.Message, "\n")
-	said, _, _ := strings.Cut(strings.TrimLeft(f.Printed, " \t\n"), "\n")
+	said, _, _ := strings.Cut(strings.TrimLeft(cmp.Or(f.Said, f.Printed), " \t\n"), "\n")
 	if said != "" && f.Status != 0 {
 		line += ": " + said
 	}

@@ -29,6 +29,8 @@ func TestFailureInWords(t *testing.T) {
 		{report.Failure{}, "", ""},
 		{report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2, Printed: "\n  why\nmore"},
 			"exit status 2: why", "exit status 2\n\n  why\nmore"},
+		{report.Failure{Kind: model.Exited, Message: "exit status 1", Status: 1, Printed: "passed\n  why",
+			Said: "  why"}, "exit status 1: why", "exit status 1\npassed\n  why"},
 		{report.Failure{Kind: model.Exited, Message: "exit status 2", Status: 2},
 			"exit status 2", "exit status 2"},
 		{report.Failure{Kind: model.Exited, Message: "ended by signal killed", Printed: "why"},

@@ -93,9 +93,12 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 
 // run runs a command to its end and returns the exit code.
 func run(ctx context.Context, args []string) int {
-	root := rootCommand()
-	root.SetArgs(likeGoTest(args))
-	err := root.ExecuteContext(ctx)
+	args, err := likeGoTest(args)
+	if err == nil {
+		root := rootCommand()
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
+	}
 	var verdict verdictError
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tandem-mc/tandem/report"
 )
@@ -32,6 +33,41 @@ func writable(files ...string) error {
 		os.Remove(probe.Name())
 	}
 	return nil
+}
+
+// counterexampleSuffix ends the names of files with counterexamples.
+const counterexampleSuffix = ".counterexample"
+
+// counterexampleFile is a file for a counterexample: NAME.counterexample, or, where that is taken
+// or holds something else, NAME.2.counterexample and so on. An earlier counterexample of the same
+// program with the same arguments gives way, and that is said.
+func counterexampleFile(
+	warn io.Writer, name string, r *report.Recording, taken func(file string) bool,
+) string {
+	file := name + counterexampleSuffix
+	for n := 2; ; n++ {
+		if !taken(file) {
+			switch info, err := os.Lstat(file); {
+			case err != nil:
+				return file
+			case info.Mode().IsRegular() && isOfSame(file, r):
+				fmt.Fprintf(warn, "tandem: %s: the counterexample of an earlier check is replaced\n", file)
+				return file
+			}
+		}
+		file = fmt.Sprintf("%s.%d%s", name, n, counterexampleSuffix)
+	}
+}
+
+// isOfSame reports whether a file has a counterexample of the same program, run in the same way.
+func isOfSame(file string, r *report.Recording) bool {
+	earlier, err := report.Load(file)
+	if err != nil {
+		return false
+	}
+	a, b := earlier.Program, r.Program
+	return a.Package == b.Package && a.Directory == b.Directory && a.Tests == b.Tests &&
+		slices.Equal(a.Args, b.Args)
 }
 
 // keepRecording saves a counterexample and returns the name of its file. If that cannot be written,

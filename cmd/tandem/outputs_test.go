@@ -65,3 +65,46 @@ func TestKeepRecording(t *testing.T) {
 		t.Errorf("%v, want that it is nowhere", err)
 	}
 }
+
+// TestCounterexampleFile: only a counterexample of the same program, run in the same way, gives
+// way, and that is said.
+func TestCounterexampleFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	recording := func(pkg string, args ...string) *report.Recording {
+		return &report.Recording{
+			Program: report.Program{Package: pkg, Args: args, Build: "abc", GoVersion: "go1.26"},
+			Expect:  report.Expectation{Outcome: "panic", EventLog: "0123"},
+		}
+	}
+	if err := os.WriteFile("x.3.counterexample", []byte("notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free := func(string) bool { return false }
+	for _, c := range []struct {
+		recording *report.Recording
+		taken     func(string) bool
+		want      string
+		replaces  bool
+	}{
+		{recording("./a/x"), free, "x.counterexample", false},
+		{recording("./a/x"), free, "x.counterexample", true},
+		{recording("./b/x"), free, "x.2.counterexample", false},
+		{recording("./b/x"), free, "x.2.counterexample", true},
+		{recording("./a/x", "-again"), free, "x.4.counterexample", false},
+		{recording("./a/x"), free, "x.counterexample", true},
+		{recording("./a/x"), func(file string) bool { return file == "x.counterexample" },
+			"x.5.counterexample", false},
+	} {
+		var warnings bytes.Buffer
+		file := counterexampleFile(&warnings, "x", c.recording, c.taken)
+		if file != c.want || (warnings.Len() > 0) != c.replaces {
+			t.Errorf("%+v: %s, %q, want %s", c.recording.Program, file, &warnings, c.want)
+		}
+		if err := report.Save(file, c.recording); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, _ := os.ReadFile("x.3.counterexample"); string(text) != "notes" {
+		t.Errorf("what is no counterexample was changed: %q", text)
+	}
+}

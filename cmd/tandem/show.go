@@ -47,19 +47,25 @@ func (f *oneCheck) print(out io.Writer, result *check.Result) error {
 }
 
 // saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is
-// named; else they are NAME.1.counterexample and so on.
+// named; else they are NAME.1.counterexample and so on. A file that the user has not named takes
+// the place of no other counterexample.
 func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
-	const suffix = ".counterexample"
-	name := f.out
-	if name == "" {
-		name = path.Base(result.ImportPath) + suffix
+	base := strings.TrimSuffix(f.out, counterexampleSuffix)
+	if f.out == "" {
+		base = path.Base(result.ImportPath)
 	}
 	several, _ := parseViolations(f.violations) // there was no error before
+	taken := map[string]bool{}
 	for i := range result.Violations {
 		v := &result.Violations[i]
-		file := name
+		name, file := base, f.out
 		if several > 1 {
-			file = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, suffix), i+1, suffix)
+			name = fmt.Sprintf("%s.%d", base, i+1)
+			file = name + counterexampleSuffix
+		}
+		if f.out == "" { // else the user has named it
+			file = counterexampleFile(warn, name, v.Recording, func(file string) bool { return taken[file] })
+			taken[file] = true
 		}
 		file, err := keepRecording(warn, file, v.Recording)
 		if err != nil {

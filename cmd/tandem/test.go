@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,9 +20,11 @@ import (
 // testFlags are the flags of tandem test.
 type testFlags struct {
 	checkFlags
-	pattern string
-	short   bool
-	junit   string
+	pattern  string
+	skip     string
+	short    bool
+	together bool
+	junit    string
 
 	files map[string]bool // with counterexamples of this run
 }
@@ -35,8 +36,9 @@ func testCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test PACKAGES [-run REGEXP] [-- ARGS]",
 		Short: "Explore the schedules of test functions, each by itself",
-		Long: `Checks each test function of the packages as tandem check does with a program. Subtests
-that do not call t.Parallel are checked by themselves; parallel ones are explored together.`,
+		Long: `Checks each test function of the packages as tandem check does with a program. Each subtest,
+such as a row of a table, is checked by itself. With --together, those that call t.Parallel are
+explored together, which also finds what goes wrong between them.`,
 		Example: "  tandem test ./...\n" +
 			"  tandem test ./queue -run 'TestQueue/empty' --junit results.xml",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,26 +56,13 @@ that do not call t.Parallel are checked by themselves; parallel ones are explore
 	f.register(p)
 	p.StringVar(&f.pattern, "run", "",
 		"check the tests and subtests that `regexp` matches, as go test does; default: all")
+	p.StringVar(&f.skip, "skip", "",
+		"leave out the tests and subtests that this `regexp` matches, as go test does")
 	p.BoolVar(&f.short, "short", false, "have the tests run in their short mode")
+	p.BoolVar(&f.together, "together", false,
+		"explore subtests that call t.Parallel together, in all orders, and not each by itself")
 	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	return c
-}
-
-// likeGoTest takes the flags of go test with one dash, as people are used to.
-func likeGoTest(args []string) []string {
-	if len(args) == 0 || args[0] != "test" {
-		return args
-	}
-	args = slices.Clone(args)
-	for i, arg := range args {
-		if arg == "--" {
-			break
-		}
-		if name, _, _ := strings.Cut(arg, "="); name == "-run" || name == "-short" {
-			args[i] = "-" + arg
-		}
-	}
-	return args
 }
 
 // run checks one package after the other. One that cannot be checked does not keep the others
@@ -82,7 +71,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err := writable(f.junit); err != nil {
 		return err
 	}
-	packages, err := check.Packages(c.Context(), patterns...)
+	packages, err := check.Packages(c.Context(), f.tags, patterns...)
 	if err != nil {
 		return err
 	}
@@ -116,11 +105,21 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	}
 	switch {
 	case !tested:
-		return fmt.Errorf("%s: there are no test files", strings.Join(patterns, " "))
+		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: %s: there are no test files\n",
+			strings.Join(patterns, " "))
 	case !matched:
-		return fmt.Errorf("no test matches -run %s", f.pattern)
+		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: no test is selected by --run %q%s\n",
+			f.pattern, f.skipping())
 	}
 	return exitOf(results, c.Context().Err() != nil)
+}
+
+// skipping is what else selects tests; it may be nothing.
+func (f *testFlags) skipping() string {
+	if f.skip == "" {
+		return ""
+	}
+	return fmt.Sprintf(" --skip %q", f.skip)
 }
 
 // notReached says which packages an interrupted run has not come to.
@@ -211,7 +210,9 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 		workers: job.Workers(), plain: f.verbose,
 	}
 	defer status.pause()
-	which := check.TestSelection{Run: f.pattern, Short: f.short}
+	which := check.TestSelection{
+		Run: f.pattern, Skip: f.skip, Short: f.short, Together: f.together,
+	}
 	tell := func(v check.TestVerdict) error {
 		if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
 			return output(err)
@@ -247,10 +248,7 @@ func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) 
 	}
 	name := strings.Map(letterOfFile, p.ShortName+"."+v.Name)
 	name = name[:min(len(name), 200)]
-	file := name + ".counterexample"
-	for n := 2; f.files[file]; n++ {
-		file = fmt.Sprintf("%s.%d.counterexample", name, n) // another test's name has become the same
-	}
+	file := counterexampleFile(warn, name, v.Recording, func(file string) bool { return f.files[file] })
 	f.files[file] = true
 	file, err := keepRecording(warn, file, v.Recording)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,22 +14,66 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
+// TestLikeGoTest: flags are taken with one dash, those of go test as far as they mean something
+// here.
 func TestLikeGoTest(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                               "",
 		"check -run x":                   "check -run x",
 		"test ./... -run X -short":       "test ./... --run X --short",
-		"test -run=X -- -run Y -short":   "test --run=X -- -run Y -short",
-		"test --run X -v":                "test --run X -v",
+		"test -run=X -- -run Y -count=5": "test --run=X -- -run Y -count=5",
+		"test --run X -v -c F":           "test --run X -v -c F",
+		"test -run -short x":             "test --run -short x",
 		"test ./... -short -running far": "test ./... --short -running far",
+		"test -race -count=1 -count 1 .": "test .",
+		"test -timeout 30s ./x":          "test --time=30s ./x",
+		"test -tags a,b -skip=S -leaks":  "test --tags a,b --skip=S --leaks",
+		"test -vet=off -shuffle off":     "test",
+		"test -cover=false -x=false":     "test",
+		"test ./... -count=2":            "-count=2 of go test is not a flag of tandem test: a schedule",
+		"test --count 2":                 "-count=2 of go test is not a flag",
+		"test -bench . ./x":              "-bench=. of go test is not a flag of tandem test: benchmarks",
+		"test -json":                     "-json of go test is not a flag of tandem test: --junit",
+		"test -fuzz":                     "-fuzz of go test is not a flag",
+		"test -ldflags=-w":               "GOFLAGS",
 	} {
 		before := strings.Fields(args)
 		kept := slices.Clone(before)
-		if got := strings.Join(likeGoTest(before), " "); got != want {
-			t.Errorf("%s: %q, want %q", args, got, want)
+		list, err := likeGoTest(before)
+		got := strings.Join(list, " ")
+		if err != nil && strings.Contains(err.Error(), want) && !strings.HasPrefix(want, "test") {
+			got = want
+		}
+		if got != want {
+			t.Errorf("%s: %q, %v, want %q", args, got, err, want)
 		}
 		if !slices.Equal(before, kept) {
 			t.Errorf("%q: the arguments were changed to %q", kept, before)
+		}
+	}
+}
+
+// TestFlagsOfGoTest: each flag that the go command has for tests is taken, or refused by name, and
+// none of those refused is one that tandem test has.
+func TestFlagsOfGoTest(t *testing.T) {
+	own := testCommand().Flags()
+	for name := range goFlags {
+		if own.Lookup(name) != nil || len(name) == 1 && own.ShorthandLookup(name) != nil {
+			t.Errorf("-%s is a flag of tandem test, too", name)
+		}
+	}
+	out, err := exec.Command("go", "help", "testflag").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?m)^\t-([a-z]+)( |$)`).FindAllStringSubmatch(string(out), -1)
+	if len(listed) < 25 {
+		t.Fatalf("go help testflag lists %d flags", len(listed))
+	}
+	for _, match := range listed {
+		name := match[1]
+		if _, ok := goFlags[name]; !ok && own.Lookup(name) == nil && name != "v" {
+			t.Errorf("nothing is said of -%s", name)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestPatternsSelect(t *testing.T) {
 	if len(all.names) != 1+2*len(awkward) {
 		t.Fatalf("%d tests, want %d: %q", len(all.names), 1+2*len(awkward), all.names)
 	}
-	for _, name := range all.serialChildren("TestAwkward") {
+	for _, name := range all.children("TestAwkward", true) {
 		want := []string{"TestAwkward"}
 		var rest []string
 		for _, other := range all.names {
@@ -156,5 +156,50 @@ no line end@--- FAIL: TestX/a (0.00s)
 		"FAIL: TestX (0.00s)\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFailures: the lines of failing tests are told from those of others, which may come between
+// them.
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		output string
+		want   []string
+	}{
+		"nothing": {"", nil},
+		"a row": {`
+@=== RUN   TestX
+@=== RUN   TestX/good
+@=== RUN   TestX/bad
+@=== CONT  TestX/good
+    x_test.go:1: fine
+@--- PASS: TestX/good (0.00s)
+@=== CONT  TestX/bad
+    x_test.go:2: wrong
+@=== NAME  TestX/good
+    x_test.go:3: late
+@=== NAME  TestX/bad
+    x_test.go:4: more
+        of it
+@--- FAIL: TestX/bad (0.00s)
+@=== NAME  TestX
+    x_test.go:5: the whole
+@--- FAIL: TestX (0.00s)
+`, []string{"    x_test.go:2: wrong", "    x_test.go:4: more", "        of it"}},
+		"without a word": {`
+@=== RUN   TestX
+said by nobody
+@=== RUN   TestX/a b (c)
+@--- FAIL: TestX/a b (c) (0.00s)
+@--- FAIL: TestX (0.00s)
+`, []string{"--- FAIL: TestX/a b (c) (0.00s)"}},
+		"still running": {`
+@=== RUN   TestX
+    x_test.go:1: so far
+`, []string{"    x_test.go:1: so far"}},
+	} {
+		if diff := cmp.Diff(c.want, Failures(output(c.output))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
 	}
 }

@@ -37,43 +37,49 @@ type Verdict struct {
 // Group is a test and those of its subtests that are explored together with it: all but those
 // that have been checked. Its methods are not for concurrent use, but Kind and Blame are.
 type Group struct {
-	name   string
-	done   []string        // subtests that have been checked
-	tests  []string        // in the order in which they first started
-	serial []string        // children of name that are to be checked by themselves
-	skips  map[string]bool // tests that have ended by skipping themselves
-	failed map[string]int  // the violation that a test has, by its place in Found.Violations
-	kept   int             // violations so far
+	name     string
+	together bool            // parallel subtests are explored with the test
+	done     []string        // subtests that have been checked
+	tests    []string        // in the order in which they first started
+	apart    []string        // children of name that are to be checked by themselves
+	skips    map[string]bool // tests that have ended by skipping themselves
+	failed   map[string]int  // the violation that a test has, by its place in Found.Violations
+	kept     int             // violations so far
 }
 
-// errSerialSubtests ends a search at its first execution: the serial subtests
-// that it has shown are to be searched by themselves.
-var errSerialSubtests = errors.New("there are subtests to be checked first")
+// errSubtestsFirst ends a search at its first execution: subtests that it has shown are to be
+// searched by themselves.
+var errSubtestsFirst = errors.New("there are subtests to be checked first")
 
-// flags select the tests of the group among those that patterns select.
-func (g *Group) flags(patterns []string) []string {
+// flags select the tests of the group among those that patterns select, and skip does not.
+func (g *Group) flags(patterns []string, skip string) []string {
 	flags := []string{"-test.run=" + strings.Join(patterns, "|")}
-	if len(g.done) > 0 {
-		flags = append(flags, "-test.skip="+exactly(g.done...))
+	if done := exactly(g.done...); done != "" && skip != "" {
+		skip += "|" + done
+	} else if done != "" {
+		skip = done
+	}
+	if skip != "" {
+		flags = append(flags, "-test.skip="+skip)
 	}
 	return flags
 }
 
 // Reset makes the group as it was before it was searched.
-func (g *Group) Reset() { *g = Group{name: g.name, done: g.done} }
+func (g *Group) Reset() { *g = Group{name: g.name, together: g.together, done: g.done} }
 
-// serialAfter lists the serial subtests to be searched by themselves first, after a search that
-// has ended with this error. An execution that did what cannot be checked shows some, too: it may
-// be one of them that did it.
-func (g *Group) serialAfter(found Found, failure error) []string {
+// apartAfter lists the subtests to be searched by themselves first, after a search that has ended
+// with this error. An execution that did what cannot be checked shows some, too: it may be one of
+// them that did it.
+func (g *Group) apartAfter(found Found, failure error) []string {
 	switch {
-	case errors.Is(failure, errSerialSubtests):
-		return g.serial
+	case errors.Is(failure, errSubtestsFirst):
+		return g.apart
 	case found.Refused == nil:
 		return nil
 	}
 	p := readProgress(found.Refused)
-	return slices.DeleteFunc(p.serialChildren(g.name), func(name string) bool {
+	return slices.DeleteFunc(p.children(g.name, g.together), func(name string) bool {
 		return slices.Contains(g.done, name)
 	})
 }
@@ -98,9 +104,9 @@ func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err erro
 	p := readProgress(stdout)
 	if g.tests == nil {
 		g.skips, g.failed = map[string]bool{}, map[string]int{}
-		g.serial = p.serialChildren(g.name)
-		if len(g.serial) > 0 && len(p.below(g.name))+len(g.done) > 1 {
-			return nil, errSerialSubtests
+		g.apart = p.children(g.name, g.together)
+		if len(g.apart) > 0 && len(p.below(g.name))+len(g.done) > 1 {
+			return nil, errSubtestsFirst
 		}
 	}
 	for _, name := range p.names {
@@ -151,8 +157,8 @@ func (g *Group) Enough(explore.Verdict) string {
 
 // verdicts says what a finished search has found out, subtests before what they
 // are part of. failure is the error that it ended with, if any: there may be no result then.
-// serial is the worst verdict of the subtests that are done.
-func (g *Group) verdicts(found Found, failure error, serial report.Verdict,
+// done is the worst verdict of the subtests that are done.
+func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 	elapsed time.Duration) []Verdict {
 	names := slices.Clone(g.tests)
 	if !slices.Contains(names, g.name) {
@@ -165,7 +171,7 @@ func (g *Group) verdicts(found Found, failure error, serial report.Verdict,
 	for _, name := range names {
 		below := report.Holds
 		if name == g.name {
-			below = serial
+			below = done
 		}
 		for _, v := range list {
 			if strings.HasPrefix(v.Name, name+"/") {

@@ -27,3 +27,56 @@ func Text(stdout []byte) string {
 	}
 	return text
 }
+
+// Failures are the lines that failing tests have printed, in their order; without any, those that
+// say which tests fail. Of what fails only since a subtest has, nothing is among them.
+func Failures(stdout []byte) (lines []string) {
+	p := readProgress(stdout)
+	failing := map[string]bool{}
+	for _, name := range p.blamed("") {
+		failing[name] = true
+	}
+	printing, marks := "", []string(nil)
+	for i, part := range strings.Split(string(stdout), marker) {
+		first, rest, _ := strings.Cut(part, "\n")
+		if name, ok := printer(first); i > 0 && ok {
+			printing = name
+		} else if i == 0 {
+			rest = part
+		} else if name, ok := strings.CutPrefix(first, "--- FAIL: "); ok && failing[withoutTime(name)] {
+			marks = append(marks, first)
+		}
+		if failing[printing] {
+			lines = append(lines, nonEmpty(rest)...)
+		}
+	}
+	if len(lines) == 0 {
+		return marks
+	}
+	return lines
+}
+
+// printer is the test that prints what follows a line of package testing; false if that does not
+// say.
+func printer(line string) (test string, ok bool) {
+	for _, prefix := range []string{"=== RUN   ", "=== CONT  ", "=== NAME  "} {
+		if test, ok = strings.CutPrefix(line, prefix); ok {
+			return test, true
+		}
+	}
+	return "", false
+}
+
+// withoutTime is the name in NAME (0.00s).
+func withoutTime(result string) string {
+	return result[:max(strings.LastIndex(result, " ("), 0)]
+}
+
+func nonEmpty(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

@@ -53,6 +53,18 @@ func splitPattern(pattern string) [][]string {
 	return alternatives
 }
 
+// matches reports whether a test is one of those that go test would skip by the pattern, whatever
+// its subtests are.
+func (p Pattern) matches(test string) bool {
+	for _, elements := range p {
+		matches, err := regexp.MatchString(elements[0], test)
+		if len(elements) == 1 && err == nil && matches {
+			return true
+		}
+	}
+	return false
+}
+
 // below turns the alternatives that a test matches into patterns for
 // exactly this test and those of its subtests that they select.
 func (p Pattern) below(test string) (patterns []string, ok bool) {

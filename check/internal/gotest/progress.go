@@ -39,8 +39,8 @@ func readProgress(stdout []byte) progress {
 			if !ok {
 				continue
 			}
-			if s.state >= passed { // NAME (0.00s)
-				name = name[:max(strings.LastIndex(name, " ("), 0)]
+			if s.state >= passed {
+				name = withoutTime(name)
 			}
 			if p.state[name] == 0 {
 				p.names = append(p.names, name)
@@ -71,10 +71,12 @@ func (p *progress) below(test string) []string {
 	})
 }
 
-func (p *progress) serialChildren(test string) []string {
+// children are the subtests that a test consists of: all of them, or only those that are not
+// parallel.
+func (p *progress) children(test string, onlySerial bool) []string {
 	var list []string
 	for _, name := range p.names {
-		if !p.parallel[name] && p.parent(name) == test {
+		if !(onlySerial && p.parallel[name]) && p.parent(name) == test {
 			list = append(list, name)
 		}
 	}

@@ -13,25 +13,37 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// maxSubtests bounds how many serial subtests one test may have.
+// maxSubtests bounds how many subtests of one test are searched by themselves.
 const maxSubtests = 10_000
 
 // Suite checks the tests of one package. It is for one goroutine.
 type Suite struct {
 	// Search explores the executions of a group with flags of the test binary that select it.
 	Search func(ctx context.Context, g *Group, flags []string) (Found, error)
+	// Together: subtests that call t.Parallel are explored together with the test that they are
+	// part of. Else each is explored by itself, like those that do not.
+	Together bool
+	// Skip is a pattern of go test -skip: tests and subtests that are left out; "": none are.
+	Skip string
 	// Tell is called with every verdict as soon as it is known. Its errors end the check.
 	Tell func(Verdict) error
 	told map[string]bool // the verdicts on these tests
 }
 
 // Check checks those test functions that a pattern selects, and reports whether there are any. When
-// ctx ends, the verdict of what is under way is Unknown, and so is that of each after it.
+// ctx ends, the verdict of what is under way is Unknown, and so is that of each after it. The error
+// of a pattern in Skip is that of ParsePattern.
 func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) (matched bool, err error) {
 	s.told = map[string]bool{}
+	var skipped Pattern
+	if s.Skip != "" {
+		if skipped, err = ParsePattern(s.Skip); err != nil {
+			return false, fmt.Errorf("the pattern %q of the tests to skip: %w", s.Skip, err)
+		}
+	}
 	for _, name := range functions {
 		below, ok := pattern.below(name)
-		if !ok {
+		if !ok || skipped.matches(name) {
 			continue
 		}
 		matched = true
@@ -51,29 +63,29 @@ func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) 
 	return matched, nil
 }
 
-// check checks a test or subtest: first its serial subtests, one by one, then
-// what is left of it. Which subtests it has shows when it runs. Patterns select
+// check checks a test or subtest: first the subtests that are searched by themselves, then what is
+// left of it. Which subtests it has shows when it runs. Patterns select
 // among its subtests; it returns the worst verdict. Errors are those of Tell.
 func (s *Suite) check(ctx context.Context, name string, patterns []string) (report.Verdict, error) {
 	started := time.Now()
 	worst := report.Holds
 	var done []string
 	for {
-		g := &Group{name: name, done: done}
-		found, failure := s.Search(ctx, g, g.flags(patterns))
-		if serial := g.serialAfter(found, failure); len(serial) > 0 && len(done) < maxSubtests {
-			verdict, err := s.checkSubtests(ctx, serial, patterns)
+		g := &Group{name: name, together: s.Together, done: done}
+		found, failure := s.Search(ctx, g, g.flags(patterns, s.Skip))
+		if apart := g.apartAfter(found, failure); len(apart) > 0 && len(done) < maxSubtests {
+			verdict, err := s.checkSubtests(ctx, apart, patterns)
 			worst = worse(worst, verdict)
 			if err != nil || ctx.Err() != nil {
 				return worst, err
 			}
-			done = append(done, serial...)
+			done = append(done, apart...)
 			continue
 		}
 		if failure != nil && found.Interrupted {
 			return worst, nil
 		}
-		if errors.Is(failure, errSerialSubtests) {
+		if errors.Is(failure, errSubtestsFirst) {
 			failure = fmt.Errorf("there are more than %d subtests", maxSubtests)
 		}
 		for _, v := range g.verdicts(found, failure, worst, time.Since(started)) {
@@ -87,7 +99,7 @@ func (s *Suite) check(ctx context.Context, name string, patterns []string) (repo
 	}
 }
 
-// checkSubtests checks serial subtests, one after the other, and returns the worst verdict.
+// checkSubtests checks subtests by themselves, one after the other, and returns the worst verdict.
 func (s *Suite) checkSubtests(ctx context.Context, names, patterns []string) (report.Verdict, error) {
 	worst := report.Holds
 	for _, name := range names {

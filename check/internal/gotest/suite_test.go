@@ -113,6 +113,53 @@ func TestSuiteEnds(t *testing.T) {
 	}
 }
 
+// TestSuiteParallel: parallel subtests are searched by themselves, unless they are to be together.
+// Tests that are to be skipped are not searched, and their subtests are left to the test binary.
+func TestSuiteParallel(t *testing.T) {
+	const one = "@=== RUN   TestA/x\n@=== PAUSE TestA/x\n@=== CONT  TestA/x\n@--- PASS: TestA/x (0.00s)\n"
+	const two = "@=== RUN   TestA/y\n@=== PAUSE TestA/y\n@=== CONT  TestA/y\n@--- PASS: TestA/y (0.00s)\n"
+	const begin, end = "@=== RUN   TestA\n", "@--- PASS: TestA (0.00s)\n"
+	executions := map[string]string{
+		"^TestA$ but B|A/z":                         begin + one + two + end,
+		"^TestA$/^x$ but B|A/z":                     begin + one + end,
+		"^TestA$/^y$ but B|A/z":                     begin + two + end,
+		"^TestA$ but B|A/z|^TestA$/^x$|^TestA$/^y$": begin + end,
+	}
+	for _, together := range []bool{false, true} {
+		var searched, told []string
+		s := &Suite{
+			Together: together, Skip: "B|A/z",
+			Search: func(_ context.Context, g *Group, flags []string) (Found, error) {
+				name := strings.ReplaceAll(strings.Join(flags, " but "), "-test.run=", "")
+				name = strings.ReplaceAll(name, "-test.skip=", "")
+				searched = append(searched, name)
+				_, err := g.Judge(output(executions[name]), false)
+				return Found{Verdict: explore.Verdict{Executions: 1, Complete: true}}, err
+			},
+			Tell: func(v Verdict) error {
+				told = append(told, fmt.Sprintf("%s %s", v.Name, v.Verdict))
+				return nil
+			},
+		}
+		matched, err := s.Check(t.Context(), []string{"TestA", "TestB"}, mustParse(t, ""))
+		if err != nil || !matched {
+			t.Errorf("matched %v, %v", matched, err)
+		}
+		want := []string{"^TestA$ but B|A/z"}
+		if !together {
+			want = append(want, "^TestA$/^x$ but B|A/z", "^TestA$/^y$ but B|A/z",
+				"^TestA$ but B|A/z|^TestA$/^x$|^TestA$/^y$")
+		}
+		if diff := cmp.Diff(want, searched); diff != "" {
+			t.Errorf("together %v, searched (-want +got):\n%s", together, diff)
+		}
+		want = []string{"TestA/x holds", "TestA/y holds", "TestA holds"}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("together %v, told (-want +got):\n%s", together, diff)
+		}
+	}
+}
+
 func mustParse(t *testing.T, text string) Pattern {
 	t.Helper()
 	p, err := ParsePattern(text)

@@ -381,6 +381,9 @@ func (n *narrator) failure() report.Failure {
 		if f.Message = "ended by signal " + l.Message; l.Message == "" {
 			f.Message, f.Status = fmt.Sprintf("exit status %d", l.ExitCode), l.ExitCode
 		}
+		if n.program.Tests {
+			f.Said = failingLine(n.program.Dir, gotest.Failures(l.Stdout))
+		}
 	default:
 		before, crash := crashOutput(n.printed())
 		f.Kind, f.Message, f.Printed = model.Panicked, strings.TrimSpace(crash), strings.TrimSpace(before)

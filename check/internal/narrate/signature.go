@@ -203,20 +203,30 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 	return list
 }
 
-// failures are the lines in which tests say why they fail.
-var failures = regexp.MustCompile(`(?m)^ +([^ :\n]+\.go):([0-9]+): `)
+// located is a line that a test has printed, such as the one in which it says why it fails.
+var located = regexp.MustCompile(`^ +([^ :\n]+\.go):([0-9]+): `)
 
 func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 	if !p.Tests {
 		return log.Message + "\n" + string(log.Stderr), nil
 	}
-	for _, match := range failures.FindAllStringSubmatch(gotest.Text(log.Stdout), -1) {
-		at := sut.Position{File: match[1]}
-		if _, err := fmt.Sscan(match[2], &at.Line); err == nil {
+	for _, line := range gotest.Failures(log.Stdout) {
+		if at, ok := locate(line); ok {
 			places = append(places, place{"", at})
 		}
 	}
 	return log.Message, places
+}
+
+// locate is where a line comes from that a test has printed: the name of the file, and the line.
+func locate(line string) (at sut.Position, ok bool) {
+	match := located.FindStringSubmatch(line)
+	if match == nil {
+		return at, false
+	}
+	at.File = match[1]
+	_, err := fmt.Sscan(match[2], &at.Line)
+	return at, err == nil
 }
 
 // Summary is the signature in the words of a report.
