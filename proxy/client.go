@@ -356,17 +356,15 @@ func (c *Client) explain(ctx context.Context, m protocol.Request, err error) err
 // freshly started proxy to say that it has started the peers, and returns their pids in
 // the group's pid namespace. The wait is cut at the deadline of ctx, if it has one.
 func ReceiveHello(ctx context.Context, channel int) ([]int, error) {
-	timeout := -1
+	patience := time.Duration(-1)
 	if deadline, ok := ctx.Deadline(); ok {
-		timeout = int(max(time.Until(deadline), 0).Milliseconds())
+		patience = max(time.Until(deadline), 0)
 	}
-	ready, err := sys.Retry(func() (int, error) {
-		return unix.Poll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, timeout)
-	})
+	ready, err := sys.AwaitReadable(channel, patience)
 	if err != nil {
 		return nil, fmt.Errorf("wait for the proxy: %w", err)
 	}
-	if ready == 0 {
+	if !ready {
 		return nil, fmt.Errorf("wait for the proxy to start the peers: %w", context.DeadlineExceeded)
 	}
 	b := make([]byte, protocol.MaxHello)

@@ -38,20 +38,23 @@ func Retry(call func() (int, error)) (int, error) {
 // AwaitExit waits for the end of a process, of which it gets a pidfd, and tells whether it has
 // ended. A negative time is for ever.
 func AwaitExit(pidfd int, most time.Duration) bool {
+	ended, err := AwaitReadable(pidfd, most)
+	return ended || err != nil
+}
+
+// AwaitReadable waits until a descriptor can be read, or its other end is closed, and tells whether
+// that is so. A negative time is for ever. Signals do not make it longer or shorter.
+func AwaitReadable(fd int, most time.Duration) (bool, error) {
 	deadline := time.Now().Add(most)
-	for {
+	n, err := Retry(func() (int, error) {
 		left := -1
 		if most >= 0 {
-			left = max(0, int(time.Until(deadline).Milliseconds()))
+			const roundUp = time.Millisecond - 1 // poll counts in milliseconds
+			left = max(0, int((time.Until(deadline) + roundUp).Milliseconds()))
 		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, left)
-		if n > 0 || err != nil && err != unix.EINTR {
-			return true
-		}
-		if n == 0 && err == nil {
-			return false
-		}
-	}
+		return unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, left)
+	})
+	return n > 0, err
 }
 
 // MemoryFile makes a file in memory that holds pieces, one after the other. It has no place in any
