@@ -55,6 +55,10 @@ type Progress struct {
 	Counts  Counts
 }
 
+// Options are those that the request stands for, for Run. The caller adds what is built and
+// started: the program, and the daemon if there are peers.
+func (r Request) Options() (Options, error) { return r.options(0) }
+
 // options are those that the request stands for, but for what is built and started.
 func (r Request) options(before time.Duration) (Options, error) {
 	dir, err := os.Getwd()

@@ -330,3 +330,13 @@ func FuzzDescriptions(f *testing.F) {
 		}
 	})
 }
+
+// TestSearches: each name that is listed makes a search.
+func TestSearches(t *testing.T) {
+	for _, name := range Searches() {
+		q := SearchRequest{Name: name, PCTDepth: 3}
+		if _, err := q.newSearch(configs.Default().Bounds, 0); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

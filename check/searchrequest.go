@@ -10,9 +10,12 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
+// Searches are the names of the searches that a request can ask for.
+func Searches() []string { return []string{"dpor", "dfs", "random", "pct"} }
+
 // SearchRequest names a search.
 type SearchRequest struct {
-	Name     string // dpor, dfs, random or pct
+	Name     string // one of Searches
 	Seed     uint64 // of random and pct
 	PCTDepth int    // of pct: how many orders of two operations the bugs need that it looks for
 }
@@ -40,8 +43,9 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 		}
 		c.Algorithm = explore.PCT
 	default:
-		return nil, fmt.Errorf("--search %s: there is no such search: choose dpor, dfs, random or pct",
-			q.Name)
+		last := len(Searches()) - 1
+		return nil, fmt.Errorf("--search %s: there is no such search: choose %s or %s",
+			q.Name, strings.Join(Searches()[:last], ", "), Searches()[last])
 	}
 	s, err := explore.New(c)
 	if err != nil {
