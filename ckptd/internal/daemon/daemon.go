@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +24,6 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/proxy"
 )
 
 // Descriptors of a daemon: the channel to the checker, and the one to a shared daemon.
@@ -36,24 +34,16 @@ const (
 
 // daemon serves one checker.
 type daemon struct {
-	reaper    *reaper.Reaper
-	criu      *criu.Runner
-	memory    bool     // whether groups are saved in memory, where they can be
-	copyNetns *os.File // network namespace of copies, and of who holds them
-	always    bool     // memory must do: CRIU does not stand in for it
-	verify    bool     // compare restored groups with their images
-	store     *store.Store
-	dumps     criu.FailedDumps // of all groups, by CRIU
-	hasShim   bool
-	vdso      *proxy.VDSO   // how to map that of the shim
-	spare     chan *os.File // network namespaces made ahead
+	policy // how groups are saved
 
-	limits wire.Limits
-	ready  chan struct{} // closed when it is set up
-
-	mu     sync.Mutex
-	groups map[uint64]*groupHost
-	next   uint64
+	reaper   *reaper.Reaper
+	networks networks
+	store    *store.Store // nil until it is set up
+	shim     shimFiles
+	verify   bool          // compare restored groups with their images
+	limits   wire.Limits   // of a client of a shared daemon
+	ready    chan struct{} // closed when it is set up
+	groups   *groups
 }
 
 // Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in
@@ -67,7 +57,7 @@ func Serve(limits wire.Limits) error {
 		return fmt.Errorf("keep descriptors from children: %w", err)
 	}
 	defer awake.Keep()()
-	d := &daemon{reaper: reaper.New(), groups: map[uint64]*groupHost{}, spare: make(chan *os.File, 1),
+	d := &daemon{reaper: reaper.New(), groups: newGroups(), networks: newNetworks(),
 		limits: limits, ready: make(chan struct{})}
 	if limits != (wire.Limits{}) {
 		go d.answerStatus(Control)
@@ -96,7 +86,7 @@ func (d *daemon) handle(r wire.Request, given []int) (wire.Response, []int) {
 		answer, descriptors, err = d.start(ctx, given)
 	default:
 		var h *groupHost
-		if h, err = d.find(r.Group); err == nil {
+		if h, err = d.groups.find(r.Group); err == nil {
 			answer, descriptors, err = d.handleGroup(ctx, h, r)
 		}
 	}
@@ -108,20 +98,20 @@ func (d *daemon) handle(r wire.Request, given []int) (wire.Response, []int) {
 
 func (d *daemon) handleGroup(ctx context.Context, h *groupHost, r wire.Request) (answer wire.Response,
 	descriptors []int, err error) {
-	begin := time.Now()
+	began := time.Now()
 	switch r.Operation {
 	case wire.OpCheckpoint:
 		i, dropped, err := h.checkpoint(ctx, r.Steps, r.Unrepeatable)
 		if err != nil {
 			return answer, nil, err
 		}
-		took := time.Since(begin)
-		h.done.add(&h.done.checkpoints, took)
-		return checkpointReply(i, took, dropped, h.refusal), nil, nil
+		took := time.Since(began)
+		h.done.addCheckpoint(took)
+		return checkpointReply(i, took, dropped, h.saves.refusal), nil, nil
 	case wire.OpRestore:
 		back, err := h.restore(ctx, r.Image)
 		if err == nil {
-			h.done.add(&h.done.restores, time.Since(begin))
+			h.done.addRestore(time.Since(began))
 		}
 		return wire.Response{Sockets: back.sockets}, back.descriptors, err
 	case wire.OpDrop:
@@ -132,7 +122,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *groupHost, r wire.Request) 
 	case wire.OpCause:
 		err = h.awaitEnd(ctx)
 	case wire.OpClose:
-		err = d.closeGroup(h)
+		err = d.groups.close(h)
 	default:
 		err = fmt.Errorf("%w: no operation %.64q", wire.ErrInvalid, r.Operation)
 	}
@@ -150,44 +140,15 @@ func checkpointReply(i *store.Image, took time.Duration, dropped []string, refus
 	return r
 }
 
-// closeGroup ends a group for good.
-func (d *daemon) closeGroup(h *groupHost) error {
-	d.mu.Lock()
-	delete(d.groups, h.id)
-	d.mu.Unlock()
-	return h.close()
-}
-
 // giveUp closes a group of which the checker was not told that it was started: nobody else would.
 func (d *daemon) giveUp(id uint64) {
-	h, err := d.find(id)
+	h, err := d.groups.find(id)
 	if err == nil {
-		err = d.closeGroup(h)
+		err = d.groups.close(h)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tandem-ckptd: close group %d, whose start was given up: %v\n", id, err)
 	}
-}
-
-func (d *daemon) find(id uint64) (*groupHost, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h, ok := d.groups[id]; ok {
-		return h, nil
-	}
-	return nil, fmt.Errorf("%w: there is no group %d (any more)", wire.ErrGroupDown, id)
-}
-
-// BindReadOnly makes a read-only view of a directory or file at another place.
-func BindReadOnly(source, place string) error {
-	if err := unix.Mount(source, place, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("bind %s to %s: %w", source, place, err)
-	}
-	if err := unix.Mount("", place, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		err = fmt.Errorf("make the view of %s for the groups read-only: %w", source, err)
-		return errors.Join(err, unix.Unmount(place, unix.MNT_DETACH))
-	}
-	return nil
 }
 
 // start makes a group from the description in the memfd that came with the request.
@@ -200,25 +161,31 @@ func (d *daemon) start(ctx context.Context, given []int) (wire.Response, []int, 
 	if err != nil {
 		return wire.Response{}, nil, err
 	}
-	d.mu.Lock()
-	if len(d.groups) >= wire.MaxGroups {
-		d.mu.Unlock()
-		return wire.Response{}, nil, fmt.Errorf("%d groups run already: close some", wire.MaxGroups)
+	h, err := d.groups.add(func(id uint64) *groupHost { return d.newGroupHost(id, names(g)) })
+	if err != nil {
+		return wire.Response{}, nil, err
 	}
-	d.next++
-	h := &groupHost{daemon: d, id: d.next, channel: -1, names: names(g),
-		directory: filepath.Join(paths.Groups, strconv.FormatUint(d.next, 10))}
-	h.criu = &criu.Group{Runner: d.criu, MakeNext: d.newNext}
-	if d.memory {
-		h.memory = memory.NewGroup(d.copyNetns, d.reaper, d.newNext)
-	}
-	d.groups[h.id] = h
-	d.mu.Unlock()
 	pids, descriptors, err := h.start(ctx, g)
 	if err != nil {
-		return wire.Response{}, nil, errors.Join(err, d.closeGroup(h))
+		return wire.Response{}, nil, errors.Join(err, d.groups.close(h))
 	}
 	return wire.Response{Group: h.id, Peers: pids}, descriptors, nil
+}
+
+// newGroupHost is for a group that is not started yet.
+func (d *daemon) newGroupHost(id uint64, names []string) *groupHost {
+	directory := filepath.Join(paths.Groups, strconv.FormatUint(id, 10))
+	h := &groupHost{id: id, names: names, verify: d.verify,
+		layout: layout{directory: directory, shim: &d.shim}}
+	h.files = &groupFiles{directory: directory, store: d.store}
+	h.saves = &backends{policy: &d.policy, host: h,
+		criu: &criu.Group{Runner: d.policy.criu, MakeNext: d.networks.makeNext}}
+	if d.inMemory {
+		h.saves.memory = memory.NewGroup(d.copies, d.reaper, d.networks.makeNext)
+	}
+	h.runs = &incarnationHost{id: id, reaper: d.reaper, networks: d.networks, store: d.store,
+		memory: h.saves.memory, channel: -1}
+	return h
 }
 
 // names are those of the peers of a group.

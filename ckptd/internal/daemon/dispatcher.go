@@ -51,7 +51,7 @@ func (d *dispatcher) receive() {
 			continue
 		}
 		d.slots <- struct{}{}
-		turn, after := d.queue.join(r)
+		turn, after := d.queue.enqueue(r)
 		go d.receive()
 		d.serve(r, sequence, descriptors, turn)
 		close(after)
@@ -62,22 +62,22 @@ func (d *dispatcher) receive() {
 
 // serve serves a request when its turn has come.
 func (d *dispatcher) serve(r wire.Request, sequence uint32, descriptors []int, turn <-chan struct{}) {
-	d.daemon.inTime(r, func() (wire.Response, []int) {
+	d.inTime(r, func() (wire.Response, []int) {
 		<-turn
 		defer sys.CloseAll(descriptors)
 		return d.daemon.handle(r, descriptors)
 	}, func(answer wire.Response, given []int) bool {
 		return wire.ReplyWithSockets(Channel, sequence, answer, given)
 	})
-	go d.daemon.prepareNetwork()
+	go d.daemon.networks.makeSpare()
 }
 
 // queues keep the requests for each group in their order: a checker that has given up
 // waiting for one may send the next.
 type queues map[uint64]chan struct{}
 
-// join returns what to wait for before a request is served and what to close after it.
-func (q queues) join(r wire.Request) (before <-chan struct{}, after chan<- struct{}) {
+// enqueue returns what to wait for before a request is served and what to close after it.
+func (q queues) enqueue(r wire.Request) (before <-chan struct{}, after chan<- struct{}) {
 	last, turn := q[r.Group], make(chan struct{})
 	switch {
 	case r.Group == 0 || r.Operation == wire.OpCause: // waits for what others do
@@ -109,7 +109,7 @@ const Grace = time.Second
 // inTime calls answer once: with what handle returns or, where that takes too long, with an error
 // that says where it is. What comes of it then is dropped, as it is where answer returns false: a
 // group that was started is closed.
-func (d *daemon) inTime(r wire.Request, handle func() (wire.Response, []int),
+func (d *dispatcher) inTime(r wire.Request, handle func() (wire.Response, []int),
 	answer func(wire.Response, []int) bool) {
 	patience := wire.Deadline(r)
 	var answered atomic.Bool
@@ -130,7 +130,7 @@ func (d *daemon) inTime(r wire.Request, handle func() (wire.Response, []int),
 		return
 	}
 	if a.Group != 0 {
-		d.giveUp(a.Group)
+		d.daemon.giveUp(a.Group)
 	}
 }
 

@@ -13,23 +13,23 @@ import (
 // it waits for.
 func TestDaemonGivesUpFirst(t *testing.T) {
 	nothing := func() (int64, error) { return 0, nil }
-	d := &daemon{store: &store.Store{Used: nothing, Free: nothing}, groups: map[uint64]*groupHost{}}
-	d.mu.Lock()
+	d := &daemon{store: &store.Store{Used: nothing, Free: nothing}, groups: newGroups()}
+	d.groups.mu.Lock()
 	replies, ended := make(chan wire.Response, 2), make(chan struct{})
 	r := wire.Request{Operation: wire.OpStatus, TimeoutMillis: 1}
 	go func() {
 		defer close(ended)
-		d.inTime(r, func() (wire.Response, []int) { return d.handle(r, nil) },
+		(&dispatcher{daemon: d}).inTime(r, func() (wire.Response, []int) { return d.handle(r, nil) },
 			func(answer wire.Response, _ []int) bool { replies <- answer; return true })
 	}()
 	got := (<-replies).Error
 	for _, want := range []string{"gives up after 1ms (status of group 0)",
-		"(*daemon).status < (*daemon).handle", "sync.Mutex.Lock"} {
+		"(*groups).status < (*daemon).status < (*daemon).handle", "sync.Mutex.Lock"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	d.mu.Unlock()
+	d.groups.mu.Unlock()
 	<-ended
 	if len(replies) > 0 {
 		t.Errorf("it is answered again: %+v", <-replies)
@@ -44,7 +44,7 @@ func TestAnswerInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int
-	new(daemon).inTime(wire.Request{Operation: wire.OpStatus},
+	new(dispatcher).inTime(wire.Request{Operation: wire.OpStatus},
 		func() (wire.Response, []int) { return wire.Response{Image: "i"}, []int{file} },
 		func(r wire.Response, given []int) bool {
 			if got = given; r.Image != "i" {
@@ -95,12 +95,17 @@ func checkReplaced(t *testing.T, r wire.Response, descriptors []int, want string
 func TestStartThatNobodyWaitsFor(t *testing.T) {
 	for name, late := range map[string]bool{"given up": true, "not sent": false} {
 		t.Run(name, func(t *testing.T) {
-			d := &daemon{store: &store.Store{}, groups: map[uint64]*groupHost{}}
-			h := &groupHost{daemon: d, id: 7, channel: -1, directory: t.TempDir()}
-			d.groups[h.id] = h
+			d := &daemon{store: &store.Store{}, groups: newGroups()}
+			d.groups.last = 6
+			h, err := d.groups.add(func(id uint64) *groupHost { return d.newGroupHost(id, nil) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.layout.directory = t.TempDir()
 			given := make(chan bool)
 			answers := 0
-			d.inTime(wire.Request{Operation: wire.OpStart, TimeoutMillis: 1}, func() (wire.Response, []int) {
+			r := wire.Request{Operation: wire.OpStart, TimeoutMillis: 1}
+			(&dispatcher{daemon: d}).inTime(r, func() (wire.Response, []int) {
 				if late {
 					<-given // up
 				}
@@ -111,9 +116,9 @@ func TestStartThatNobodyWaitsFor(t *testing.T) {
 				}
 				return false
 			})
-			if answers != 1 || len(d.groups) != 0 || h.down == nil {
+			if answers != 1 || len(d.groups.all) != 0 || h.runs.down == nil {
 				t.Errorf("after %d answers there are %d groups, and this one is down: %v", answers,
-					len(d.groups), h.down)
+					len(d.groups.all), h.runs.down)
 			}
 		})
 	}
@@ -131,12 +136,12 @@ func TestRequestsForAGroupKeepTheirOrder(t *testing.T) {
 			return true
 		}
 	}
-	before1, after1 := q.join(first)
-	before2, after2 := q.join(second)
-	cause, _ := q.join(wire.Request{Group: 1, Operation: wire.OpCause})
-	other, _ := q.join(wire.Request{Group: 2, Operation: wire.OpRestore})
-	none, _ := q.join(wire.Request{Operation: wire.OpStart})
-	last, _ := q.join(wire.Request{Group: 1, Operation: wire.OpClose})
+	before1, after1 := q.enqueue(first)
+	before2, after2 := q.enqueue(second)
+	cause, _ := q.enqueue(wire.Request{Group: 1, Operation: wire.OpCause})
+	other, _ := q.enqueue(wire.Request{Group: 2, Operation: wire.OpRestore})
+	none, _ := q.enqueue(wire.Request{Operation: wire.OpStart})
+	last, _ := q.enqueue(wire.Request{Group: 1, Operation: wire.OpClose})
 	if waits(before1) || !waits(before2) || waits(cause) || waits(other) || waits(none) || !waits(last) {
 		t.Error("not the second and the last one, and only they, wait at first")
 	}

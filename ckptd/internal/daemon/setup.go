@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/criu"
-	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
@@ -37,16 +36,16 @@ func (d *daemon) setUp(s *wire.Setup) error {
 		return err
 	}
 	if s.Shim != (shim.Libraries{}) {
-		if err := d.takeShim(s.Shim); err != nil {
+		if err := d.shim.copyFrom(s.Shim); err != nil {
 			return fmt.Errorf("copy the shim of the peers: %w", err)
 		}
 	}
 	d.verify = s.Verify
-	d.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
+	d.policy.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
 	if s.Backend != wire.BackendCRIU {
 		var err error
-		d.copyNetns, err = netns.New()
-		d.memory = err == nil
+		d.copies, err = netns.New()
+		d.inMemory = err == nil
 		d.always = s.Backend == wire.BackendMemory
 		if err != nil && d.always {
 			return fmt.Errorf("prepare the memory backend: %w", err)
@@ -61,43 +60,6 @@ func (d *daemon) setUp(s *wire.Setup) error {
 		Free: func() (int64, error) { return store.BytesFree(paths.Images) },
 	}
 	return nil
-}
-
-// newNext makes what the next incarnation of a group needs. Unless it is nil, inside is carried
-// out in its network.
-func (d *daemon) newNext(inside func() error) (*incarnation.Next, error) {
-	network, err := d.takeNetwork()
-	if err != nil {
-		return nil, err
-	}
-	return incarnation.MakeNext(network, inside)
-}
-
-// takeNetwork returns a fresh network namespace, one that was made ahead if there is one.
-func (d *daemon) takeNetwork() (*os.File, error) {
-	select {
-	case network := <-d.spare:
-		return network, nil
-	default:
-		return netns.New()
-	}
-}
-
-// prepareNetwork makes one ahead if there is none: between requests, since it takes about
-// as long as all the rest of a restore in memory.
-func (d *daemon) prepareNetwork() {
-	if len(d.spare) > 0 {
-		return
-	}
-	next, err := netns.New()
-	if err != nil {
-		return // whoever needs one finds out
-	}
-	select {
-	case d.spare <- next:
-	default:
-		next.Close()
-	}
 }
 
 // mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of

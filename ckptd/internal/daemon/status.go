@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,11 +44,14 @@ func (d *daemon) answerStatus(channel int) {
 	}
 }
 
-// counters are what a group has done.
+// counters are what a group has done. They may be read while an operation is under way.
 type counters struct {
 	mu                    sync.Mutex
 	checkpoints, restores wire.Operations
 }
+
+func (c *counters) addCheckpoint(took time.Duration) { c.add(&c.checkpoints, took) }
+func (c *counters) addRestore(took time.Duration)    { c.add(&c.restores, took) }
 
 func (c *counters) add(to *wire.Operations, took time.Duration) {
 	c.mu.Lock()
@@ -58,18 +60,18 @@ func (c *counters) add(to *wire.Operations, took time.Duration) {
 	to.Took += took
 }
 
+func (c *counters) get() (checkpoints, restores wire.Operations) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checkpoints, c.restores
+}
+
 // status is a file in memory with the daemon's status.
 func (d *daemon) status() ([]int, error) {
 	if d.store == nil {
 		return nil, fmt.Errorf("%w: a status before a set-up", wire.ErrInvalid)
 	}
-	s := wire.Status{MaxBytes: d.store.MaxBytes, MaxImages: d.store.MaxImages, Groups: []wire.GroupStatus{}}
-	d.mu.Lock()
-	for _, h := range d.groups {
-		s.Groups = append(s.Groups, h.status())
-	}
-	d.mu.Unlock()
-	slices.SortFunc(s.Groups, func(a, b wire.GroupStatus) int { return int(a.ID) - int(b.ID) })
+	s := wire.Status{MaxBytes: d.store.MaxBytes, MaxImages: d.store.MaxImages, Groups: d.groups.status()}
 	images := d.store.Status(&s)
 	for n := range s.Groups {
 		s.Groups[n].Images = images[s.Groups[n].ID]
@@ -80,25 +82,6 @@ func (d *daemon) status() ([]int, error) {
 	}
 	file, err := wire.MemoryJSON(s)
 	return []int{file}, err
-}
-
-// status does not wait for an operation that is under way.
-func (h *groupHost) status() wire.GroupStatus {
-	s := wire.GroupStatus{ID: h.id, Peers: h.names, State: "at work", Images: []wire.ImageStatus{}}
-	if h.mu.TryLock() {
-		s.State = "runs"
-		if err := h.cause(); err != nil {
-			s.State = err.Error()
-		}
-		if h.refusal != nil {
-			s.Refusal = h.refusal.Error()
-		}
-		h.mu.Unlock()
-	}
-	h.done.mu.Lock()
-	defer h.done.mu.Unlock()
-	s.Checkpoints, s.Restores = h.done.checkpoints, h.done.restores
-	return s
 }
 
 // ownSize is what this process takes: bytes of memory, and descriptors.

@@ -65,10 +65,10 @@ func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, 
 	return pids, clock, nil
 }
 
-// JoinClocks has all processes of the group's network enter the proxy's time namespace. If one of
+// EnterClocks has all processes of the group's network enter the proxy's time namespace. If one of
 // them cannot, none does, and the error is ErrUnsavable: an incarnation that is restored later has
 // the proxy's clock from the beginning (see prepare).
-func (g *Group) JoinClocks(in *incarnation.Incarnation) error {
+func (g *Group) EnterClocks(in *incarnation.Incarnation) error {
 	if g.tracer == nil { // nothing was turned back here
 		return nil
 	}
@@ -82,7 +82,7 @@ func (g *Group) JoinClocks(in *incarnation.Incarnation) error {
 		if err != nil {
 			return err
 		}
-		if err := process.MayJoinClock(pid, procfs.Status(text)); err != nil {
+		if err := process.MayEnterClock(pid, procfs.Status(text)); err != nil {
 			return fmt.Errorf(
 				"%w: its clock was turned back by a restore in memory, and CRIU needs it to be the group's "+
 					"again: %w",
@@ -90,19 +90,19 @@ func (g *Group) JoinClocks(in *incarnation.Incarnation) error {
 		}
 	}
 	for _, pid := range pids {
-		if err := g.joinQuietly(pid, clock); err != nil {
+		if err := g.enterQuietly(pid, clock); err != nil {
 			return fmt.Errorf("let CRIU save process %d, whose clock was turned back: %w", pid, err)
 		}
 	}
 	return nil
 }
 
-// joinQuietly is joinClock, again where the process has not come back to its system call yet
-// since the memory backend let go of it.
-func (g *Group) joinQuietly(pid int, clock *os.File) error {
+// enterQuietly is process.EnterClock, again where the process has not come back to its system call
+// yet since the memory backend let go of it.
+func (g *Group) enterQuietly(pid int, clock *os.File) error {
 	const attempts, pause = 20, time.Millisecond
 	for attempt := 1; ; attempt++ {
-		err := g.tracer.Do(func() error { return process.JoinClock(pid, clock) })
+		err := g.tracer.Do(func() error { return process.EnterClock(pid, clock) })
 		if !errors.Is(err, wire.ErrNotQuiescent) || attempt == attempts {
 			return err
 		}
@@ -120,14 +120,8 @@ func turnedBack(clock time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	offset := clock - now
-	s := offset / time.Second
-	if offset%time.Second < 0 {
-		s--
-	}
-	text := fmt.Sprintf("monotonic %d %d\nboottime %d %d\n", s, offset-s*time.Second, s, offset-s*time.Second)
 	thread := fmt.Sprintf("/proc/%d/", unix.Gettid())
-	if err := os.WriteFile(thread+"timens_offsets", []byte(text), 0); err != nil {
+	if err := os.WriteFile(thread+"timens_offsets", []byte(formatOffsets(clock-now)), 0); err != nil {
 		return nil, err
 	}
 	return os.Open(thread + "ns/time_for_children")
@@ -136,28 +130,49 @@ func turnedBack(clock time.Duration) (*os.File, error) {
 // timeOf opens the time namespace of a process.
 func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/time", pid)) }
 
-// readClock notes the monotonic time, which is to go on from there after a restore.
-func (m *Image) readClock(pid int) error {
+// clockOf is the monotonic time as a process sees it. Time goes on from there after a restore.
+func clockOf(pid int) (time.Duration, error) {
 	text, err := procfs.Read(fmt.Sprintf("/proc/%d/timens_offsets", pid))
 	if errors.Is(err, os.ErrNotExist) {
-		return incarnation.Refuse("this Linux has no time namespaces")
+		return 0, incarnation.Refuse("this Linux has no time namespaces")
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
+	offset, err := parseOffset(string(text))
+	if err != nil {
+		return 0, fmt.Errorf("the time namespace of process %d %w", pid, err)
+	}
+	now, err := monotonic()
+	return now + offset, err
+}
+
+// parseOffset reads from /proc/PID/timens_offsets how far the monotonic clock of a process is
+// before the machine's: a line for each clock, with seconds, which may be negative, and
+// nanoseconds.
+func parseOffset(text string) (offset time.Duration, err error) {
+	for line := range strings.Lines(text) {
 		var clock string
 		var s, ns int64
 		if _, err := fmt.Sscan(line, &clock, &s, &ns); err != nil {
-			return fmt.Errorf("the time namespace of process %d has %q", pid, line)
+			return 0, fmt.Errorf("has %q", line)
 		}
 		if clock == "monotonic" {
-			m.offset = time.Duration(s)*time.Second + time.Duration(ns)
+			offset = time.Duration(s)*time.Second + time.Duration(ns)
 		}
 	}
-	now, err := monotonic()
-	m.clock = now + m.offset
-	return err
+	return offset, nil
+}
+
+// formatOffsets is what parseOffset reads, for both clocks that a namespace has. The kernel wants
+// nanoseconds that are not negative, so seconds are rounded down.
+func formatOffsets(offset time.Duration) string {
+	s := offset / time.Second
+	if offset%time.Second < 0 {
+		s--
+	}
+	ns := offset - s*time.Second
+	return fmt.Sprintf("monotonic %d %d\nboottime %d %d\n", s, ns, s, ns)
 }
 
 // monotonic is the machine's monotonic time.

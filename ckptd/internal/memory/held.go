@@ -2,83 +2,91 @@ package memory
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
-// held is an object with the content that an image has of it.
-type held struct {
-	*objects.Object
-	contents *objects.Contents
+// heldObjects are what the processes of an image share, or have open, and what has no name: memory
+// and deleted files. Neither a fork nor the tree of files has their content.
+type heldObjects struct {
+	table *objects.Table // of the group
+	fresh int64          // bytes of the contents that no earlier image holds; set by save
+
+	mu  sync.Mutex // files and mappings are looked at side by side
+	all []heldObject
 }
 
-// keep has the image hold the object that a path of /proc leads to.
-func (m *Image) keep(path string) (*objects.Object, error) {
-	o, err := m.group.objects.Take(path)
+// heldObject is an object with the content that an image has of it.
+type heldObject struct {
+	*objects.Object
+	contents *objects.Contents // nil until it is saved
+}
+
+// hold holds the object that a path of /proc leads to, once, however many paths there are.
+func (h *heldObjects) hold(path string) (*objects.Object, error) {
+	o, err := h.table.Acquire(path)
 	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, known := range m.held {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, known := range h.all {
 		if known.Object == o {
-			m.group.objects.Give(o)
+			h.table.Release(o)
 			return o, nil
 		}
 	}
-	m.held = append(m.held, held{Object: o})
+	h.all = append(h.all, heldObject{Object: o})
 	return o, nil
 }
 
-// keepMapped has the image hold what processes have mapped and has no name.
-func (m *Image) keepMapped(frozen []*process.Process) error {
+// holdMapped holds what processes have mapped and has no name.
+func (h *heldObjects) holdMapped(frozen []*process.Frozen) error {
 	for _, p := range frozen {
-		for _, k := range p.Unnamed {
-			o, err := m.keep(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.PID, k.From, k.End()))
+		for _, m := range p.Memory.Unnamed {
+			o, err := h.hold(fmt.Sprintf("/proc/%d/map_files/%x-%x", p.PID, m.From, m.End()))
 			if err != nil {
-				return incarnation.Refuse("shared memory of process %d at %#x %s: %w", p.PID, k.From, k.Name,
+				return incarnation.Refuse("shared memory of process %d at %#x %s: %w", p.PID, m.From, m.Name,
 					err)
 			}
-			k.Object = o
+			m.Object = o
 		}
 	}
 	return nil
 }
 
-// saveObjects notes what the objects hold.
-func (m *Image) saveObjects() error {
-	for n := range m.held {
-		c, fresh, err := m.held[n].Save()
+// save notes what the objects hold, while nobody writes to them.
+func (h *heldObjects) save() error {
+	for n := range h.all {
+		c, fresh, err := h.all[n].Save()
 		if err != nil {
 			return err
 		}
-		m.held[n].contents = c
-		m.mu.Lock()
-		m.fresh += fresh
-		m.mu.Unlock()
+		h.all[n].contents = c
+		h.fresh += fresh
 	}
 	return nil
 }
 
-// putBackObjects gives all objects of the image the content that they had. Nobody runs who could
-// see it.
-func (m *Image) putBackObjects() error {
-	for _, h := range m.held {
-		if err := h.PutBack(h.contents); err != nil {
+// putBack gives all objects the content that they had. Nobody runs who could see it.
+func (h *heldObjects) putBack() error {
+	for _, o := range h.all {
+		if err := o.PutBack(o.contents); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// releaseObjects lets go of the objects of the image.
-func (m *Image) releaseObjects() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, h := range m.held {
-		m.group.objects.Give(h.Object)
+// release lets go of the objects. Those that no other image holds end, once no process has them.
+func (h *heldObjects) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.all {
+		h.table.Release(o.Object)
 	}
-	m.held = nil
+	h.all = nil
 }

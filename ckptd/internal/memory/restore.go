@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
-	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
@@ -31,13 +29,6 @@ type Restore struct {
 	next    *incarnation.Next // nil before it is made, and once it is handed over
 	peers   process.Revival   // how the peers are made again
 	entered func() error      // waits for the proxy to have left the old network
-}
-
-// Prepare implements backend. All that takes time is done while the peers die.
-func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.Saved,
-	_ string) (incarnation.Restore, error) {
-	image := s.(*Image)
-	return &Restore{group: g, image: image, peers: process.Revival{Files: image.files.Make()}}, nil
 }
 
 // Abort implements restore. It closes what is still the restore's.
@@ -79,7 +70,7 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 		}
 	}
 	last := r.image.last
-	reaped := Begin(func() error { return v.Reap(last) })
+	reaped := inBackground(func() error { return v.Reap(last) })
 	err = r.make(in.PID)
 	if err := errors.Join(reaped(), err); err != nil {
 		return err
@@ -98,7 +89,7 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 		return err
 	}
 	// While files are put back, and peers made again, it goes over to where the group will be.
-	r.entered = Begin(func() error { return r.moveProxy(v) })
+	r.entered = inBackground(func() error { return r.moveProxy(v) })
 	return nil
 }
 
@@ -213,10 +204,10 @@ func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
 	err = r.group.tracer.Do(func() (err error) {
-		if err := r.image.putBackSegments(); err != nil {
+		if err := r.image.segments.putBack(); err != nil {
 			return err
 		}
-		if err := r.image.putBackObjects(); err != nil {
+		if err := r.image.held.putBack(); err != nil {
 			return err
 		}
 		var leave func()
@@ -224,7 +215,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 			return err
 		}
 		defer leave()
-		var revived, roots []*process.Process
+		var revived, roots []*process.Restored
 		for _, p := range r.image.processes {
 			if r.peers.Files.Root, err = rootOf(p.PID); err != nil {
 				return err
@@ -232,7 +223,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 			q, err := r.peers.MakePeer(p)
 			if err == nil {
 				roots, revived = append(roots, q), append(revived, q)
-				var below []*process.Process
+				var below []*process.Restored
 				below, err = r.peers.MakeChildren(q, p.Children)
 				revived = append(revived, below...)
 			}

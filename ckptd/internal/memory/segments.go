@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,10 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
+
+// segments are the System V shared memory of a group. Their content is held as that of any shared
+// memory; what there is beside that is which ones there are.
+type segments []segment
 
 // segment is a piece of System V shared memory. Copies are attached to it, so that it lives on
 // while they do.
@@ -36,7 +41,7 @@ func shmctl(id uint64, command uintptr, buffer *[112]byte) (uint64, unix.Errno) 
 }
 
 // listSegments lists those in the namespace of the calling thread, in the order of their ids.
-func listSegments() (all []segment, err error) {
+func listSegments() (all segments, err error) {
 	var buffer [112]byte // struct shmid_ds, and more than struct shm_info
 	last, errno := shmctl(0, shmInfo, &buffer)
 	if errno == unix.ENOSYS {
@@ -63,17 +68,14 @@ func listSegments() (all []segment, err error) {
 	return all, nil
 }
 
-// checkSegments refuses memory to which nobody is attached: no image would hold its content.
-func (m *Image) checkSegments(frozen []*process.Process) error {
-	for _, s := range m.segments {
-		attached := func(k *mappings.Mapping) bool {
-			return k.Inode == s.id && len(k.Name) > 5 &&
-				k.Name[:5] == "/SYSV"
+// check refuses memory to which nobody is attached: no image would hold its content.
+func (all segments) check(frozen []*process.Frozen) error {
+	for _, s := range all {
+		shows := func(m *mappings.Mapping) bool {
+			return m.Inode == s.id && strings.HasPrefix(m.Name, "/SYSV")
 		}
-		if !slices.ContainsFunc(frozen, func(p *process.Process) bool {
-			return slices.ContainsFunc(p.Unnamed,
-				attached)
-		}) {
+		attached := func(p *process.Frozen) bool { return slices.ContainsFunc(p.Memory.Unnamed, shows) }
+		if !slices.ContainsFunc(frozen, attached) {
 			return incarnation.Refuse(
 				"the group has System V shared memory (%d), to which no process is attached", s.id)
 		}
@@ -81,21 +83,22 @@ func (m *Image) checkSegments(frozen []*process.Process) error {
 	return nil
 }
 
-// putBackSegments removes segments that were made since. It is called on the tracer's thread.
-func (m *Image) putBackSegments() error {
+// putBack removes segments that were made since. One that was removed since cannot be made again,
+// since its number could not be chosen. It is called on the tracer's thread.
+func (all segments) putBack() error {
 	now, err := listSegments()
 	if err != nil {
 		return err
 	}
 	for _, s := range now {
-		if slices.ContainsFunc(m.segments, func(was segment) bool { return was.id == s.id }) {
+		if slices.ContainsFunc(all, func(was segment) bool { return was.id == s.id }) {
 			continue
 		}
 		if _, errno := shmctl(s.id, shmRemove, nil); errno != 0 {
 			return fmt.Errorf("remove System V shared memory: %w", errno)
 		}
 	}
-	for _, was := range m.segments {
+	for _, was := range all {
 		if !slices.Contains(now, was) {
 			return errors.New(
 				"a segment of System V shared memory was removed, or is another's, since the checkpoint")

@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
-// Begin runs f beside the caller, and returns what waits for its result.
-func Begin(f func() error) (wait func() error) {
+// inBackground runs f beside the caller, and returns what waits for its result.
+func inBackground(f func() error) (wait func() error) {
 	result := make(chan error, 1)
 	go func() { result <- f() }()
 	return sync.OnceValue(func() error { return <-result })
@@ -35,7 +35,7 @@ func sideBySide(first func() error, others ...func() error) error {
 }
 
 // ofEach calls f for each process, for some at a time, and returns the first error in their order.
-func ofEach(all []*process.Process, f func(*process.Process) error) error {
+func ofEach(all []*process.Frozen, f func(*process.Frozen) error) error {
 	results := make([]error, len(all))
 	var next atomic.Int64
 	work := func() error {

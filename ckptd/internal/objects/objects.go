@@ -47,9 +47,9 @@ type Contents struct {
 	pages []*[pagemap.PageSize]byte
 }
 
-// Take returns the object at a path of /proc that leads to it, the same one for all paths of it.
+// Acquire returns the object at a path of /proc that leads to it, the same one for all paths of it.
 // The caller gives it back.
-func (a *Table) Take(path string) (*Object, error) {
+func (a *Table) Acquire(path string) (*Object, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
@@ -76,8 +76,8 @@ func (a *Table) Take(path string) (*Object, error) {
 	return o, nil
 }
 
-// Give gives an object back, which ends with its last user.
-func (a *Table) Give(o *Object) {
+// Release gives an object back, which ends with its last user.
+func (a *Table) Release(o *Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o.users--; o.users > 0 {

@@ -52,7 +52,7 @@ func TestPutBack(t *testing.T) {
 	} {
 		fd, path := memfd(t)
 		var table Table
-		o, err := table.Take(path)
+		o, err := table.Acquire(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestPutBack(t *testing.T) {
 		if got := content(t, fd); !bytes.Equal(got, want) {
 			t.Errorf("%s: the content is another one, of %d bytes", name, len(got))
 		}
-		table.Give(o)
+		table.Release(o)
 	}
 }
 
@@ -94,23 +94,23 @@ func TestTable(t *testing.T) {
 	}
 	defer unix.Close(second)
 	var table Table
-	a, err := table.Take(path)
+	a, err := table.Acquire(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := table.Take(fmt.Sprintf("/proc/self/fd/%d", second))
+	b, err := table.Acquire(fmt.Sprintf("/proc/self/fd/%d", second))
 	if err != nil || a != b {
 		t.Fatalf("the same memory is two objects: %v", err)
 	}
-	table.Give(a)
+	table.Release(a)
 	if len(table.all) != 1 {
 		t.Error("the object ended with the first user")
 	}
-	table.Give(b)
+	table.Release(b)
 	if len(table.all) != 0 {
 		t.Error("the object outlives its users")
 	}
-	if _, err := table.Take("/dev/null"); err == nil {
+	if _, err := table.Acquire("/dev/null"); err == nil {
 		t.Error("a device is taken for an object")
 	}
 }

@@ -31,13 +31,13 @@ func (r *Record) Make() *Making {
 func (of *Making) MakeSockets() (err error) {
 	of.Sockets, err = makeSockets(of.record.sockets)
 	if err == nil {
-		of.Keep(of.Sockets...)
+		of.CloseLater(of.Sockets...)
 	}
 	return err
 }
 
-// Keep has descriptors closed at the end of the making.
-func (of *Making) Keep(fds ...int) { of.opened = append(of.opened, fds...) }
+// CloseLater has descriptors closed at the end of the making.
+func (of *Making) CloseLater(fds ...int) { of.opened = append(of.opened, fds...) }
 
 // Close closes all that was opened. The processes have descriptors of their own.
 func (of *Making) Close() { sys.CloseAll(of.opened) }
@@ -52,7 +52,7 @@ func (of *Making) Open(all Descriptors) (fds []int, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("descriptor %d: %w", d.Number, err)
 		}
-		of.Keep(fd)
+		of.CloseLater(fd)
 		fds = append(fds, fd)
 	}
 	return fds, nil

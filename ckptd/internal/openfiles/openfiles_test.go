@@ -122,7 +122,7 @@ func TestOwnFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of.Keep(made)
+		of.CloseLater(made)
 		return made
 	}
 	file, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC, 0)

@@ -93,7 +93,7 @@ func (of *Making) pairEnd(key string, end, flags int) (int, error) {
 		if err != nil {
 			return -1, err
 		}
-		of.Keep(ends[0], ends[1])
+		of.CloseLater(ends[0], ends[1])
 		of.pipes[key] = ends
 	}
 	if _, err := unix.FcntlInt(uintptr(ends[end]), unix.F_SETFL, flags&unix.O_NONBLOCK); err != nil {

@@ -102,7 +102,7 @@ func (of *Making) pipeEnd(key string, end, flags int) (int, error) {
 		if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
 			return -1, err
 		}
-		of.Keep(pair[0], pair[1])
+		of.CloseLater(pair[0], pair[1])
 		ends = pair
 		of.pipes[key] = ends
 	}

@@ -1,109 +1,69 @@
 package process
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
-	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
-	"github.com/tandem-mc/tandem/internal/sys/osthread"
-	"github.com/tandem-mc/tandem/internal/sys/procfs"
-	"github.com/tandem-mc/tandem/internal/sys/ptrace"
-	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
-// Fork asks a frozen process what only it can tell, and makes the copy of it that an image
-// is, with this number in the group. Where there is an error, there may be a copy.
-func (p *Process) Fork(copyNetns *os.File, number int) (*Process, error) {
-	s := tracer.NewProgram(p.injected)
-	var asked []questions
+// questions are what only a thread itself can tell, and where in a program the answers are.
+type questions struct {
+	*tracer.Batch
+	stack, clearTID, deathSignal uint64
+	timers, subreaper            uint64 // of the first thread
+}
+
+// ask adds the questions for a thread: calls that change nothing, with room for the answers. The
+// first one is asked for the process, too.
+func ask(s *tracer.Program, first bool) questions {
+	q := questions{Batch: s.Batch()}
+	q.stack, q.clearTID, q.deathSignal = q.Put(make([]byte, len(thread{}.stack))), q.Put(make([]byte, 8)),
+		q.Put(make([]byte, 4))
+	q.Add("ask for the alternate signal stack", unix.SYS_SIGALTSTACK, 0, q.stack)
+	q.Add("ask for the address of the thread id", unix.SYS_PRCTL, unix.PR_GET_TID_ADDRESS, q.clearTID)
+	q.Add("ask for the signal of the parent's death", unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, q.deathSignal)
+	if first {
+		q.timers, q.subreaper = q.Put(make([]byte, 3*timerBytes)), q.Put(make([]byte, 4))
+		for which := range uint64(3) {
+			q.Add("ask for a timer", unix.SYS_GETITIMER, which, q.timers+timerBytes*which)
+		}
+		q.Add("ask whether it adopts orphans", unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, q.subreaper)
+	}
+	return q
+}
+
+// note notes the answers of a thread, and those of the first one about the process.
+func (q questions) note(t *thread, a *attributes) {
+	s := q.Program
+	copy(t.stack[:], s.Read(q.stack, len(t.stack)))
+	t.clearTID = binary.NativeEndian.Uint64(s.Read(q.clearTID, 8))
+	t.deathSignal = binary.NativeEndian.Uint32(s.Read(q.deathSignal, 4))
+	if q.timers != 0 {
+		for which := range a.timers {
+			a.timers[which] = decodeTimer(s.Read(q.timers+timerBytes*uint64(which), timerBytes))
+		}
+		a.subreaper = uint64(binary.NativeEndian.Uint32(s.Read(q.subreaper, 4)))
+	}
+}
+
+// askAll adds the questions for each thread.
+func (p *Frozen) askAll(s *tracer.Program) (asked []questions) {
 	for n := range p.threads {
-		asked = append(asked, p.ask(s, n))
+		asked = append(asked, ask(s, n == 0))
 	}
-	free := p.Descriptors.FreeNumbers(3)
-	first := asked[0]
-	first.MakePair()
-	made := first.Clone("copy the process", tracer.CloneArguments{
-		Flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, number)
-	for _, end := range free[:2] {
-		first.Add("close a socket", unix.SYS_CLOSE, uint64(end))
-	}
-	strip := s.Batch()
-	strip.Strip(free)
-	arrived, err := p.runAll(s, asked)
-	for n, q := range asked {
-		if err == nil {
-			err = q.Check()
-		}
-		if err == nil {
-			p.note(q, n)
-		}
-	}
-	born := arrived.Stopped
-	if err == nil && first.Result(made) > 0 {
-		born, err = arrived.Await(1, p.lost(first.Result(made)))
-	}
-	if len(born) == 0 {
-		return nil, fmt.Errorf("copy process %d: %w", p.PID, err)
-	}
-	c := *p
-	c.PID, c.Generation = born[0], p.Generation+1
-	if err == nil {
-		err = c.deliver(strip, free[1], []int{int(copyNetns.Fd())})
-	}
-	if err == nil {
-		_, err = tracer.AwaitTraps(c.PID)
-	}
-	if err == nil {
-		err = p.inherited(&c)
-	}
-	if err == nil {
-		err = s.Fetch(c.PID)
-	}
-	if err == nil {
-		err = strip.Check()
-	}
-	if err == nil {
-		err = c.checkPlan()
-	}
-	return &c, err
+	return asked
 }
 
-// inherited sees whether the copy of a process has the memory that the process has. If the kernel
-// has wiped some, that is read from the process, so that a restore can write it.
-func (p *Process) inherited(copied *Process) error {
-	sizes, err := pagemap.Sizes(p.PID)
-	if err != nil {
-		return err
-	}
-	if now, err := pagemap.Sizes(copied.PID); err != nil || now != sizes {
-		return errors.Join(err, incarnation.Refuse("memory of process %d is not inherited by a fork", p.PID))
-	}
-	if p.own == nil {
-		return nil
-	}
-	own, err := pagemap.OwnPages(copied.PID, p.calls())
-	if err != nil || slices.Equal(own, p.own) {
-		return err
-	}
-	// Some was wiped: which shows in the flags of mappings.
-	p.mappings, p.wiped = nil, nil
-	if err := p.examineFlags(); err != nil {
-		return err
-	}
-	copied.mappings, copied.wiped = p.mappings, p.wiped
-	return nil
-}
-
-// runAll has each thread carry out its list of a program, side by side.
-func (p *Process) runAll(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
+// carryOut has each thread carry out its list of a program, side by side.
+func (p *Frozen) carryOut(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
 	if err := s.Load(p.PID); err != nil {
 		return arrived, err
 	}
@@ -120,205 +80,143 @@ func (p *Process) runAll(s *tracer.Program, lists []questions) (arrived tracer.N
 	return arrived, s.Fetch(p.PID)
 }
 
-// deliver sends descriptors over the end with this number of a pair that a process has
-// inherited, and has the process begin with a batch that receives them.
-func (p *Process) deliver(b *tracer.Batch, end int, fds []int) error {
-	pidfd, err := unix.PidfdOpen(p.PID, 0)
-	if err != nil {
-		return err
+// Fork asks a frozen process what only it can tell, and makes the copy of it that an image is, with
+// this number in the group. Where there is an error, there may be a copy.
+//
+// The copy must not be seen by anybody: it loses its session, so that the pid of the original can
+// be used again, its files, so that connections end with the original, and its network. It goes
+// over to copyNetns, whose descriptor it is sent through a pair that it inherits.
+func (p *Frozen) Fork(copyNetns *os.File, number int) (*Saved, error) {
+	s := p.tracee().program()
+	asked := p.askAll(s)
+	free := p.Descriptors.FreeNumbers(3)
+	first := asked[0]
+	first.MakePair()
+	made := first.Clone("copy the process", tracer.CloneArguments{
+		Flags: unix.CLONE_PARENT | unix.CLONE_PTRACE}, number)
+	for _, end := range free[:2] {
+		first.Add("close a socket", unix.SYS_CLOSE, uint64(end))
 	}
-	defer unix.Close(pidfd)
-	ours, err := unix.PidfdGetfd(pidfd, end, 0)
-	if err != nil {
-		return err
+	strip := s.Batch()
+	strip.Strip(free)
+	arrived, err := p.carryOut(s, asked)
+	for n, q := range asked {
+		if err == nil {
+			err = q.Check()
+		}
+		if err == nil {
+			q.note(p.threads[n], &p.attributes)
+		}
 	}
-	defer unix.Close(ours)
-	if err := seqpacket.Send(ours, []byte{0}, fds); err != nil {
-		return fmt.Errorf("send %d descriptors to process %d: %w", len(fds), p.PID, err)
+	born := arrived.Stopped
+	if err == nil && first.Result(made) > 0 {
+		born, err = arrived.Await(1, p.tracee().lost(first.Result(made)))
 	}
-	return b.Start(p.PID, p.threads[0].registers)
-}
-
-// MakePeer makes a process like the one that the copy p is of; it does not run yet.
-func (r *Revival) MakePeer(p *Process) (*Process, error) {
-	q := *p
-	q.threads, q.remapped = nil, false
-	for _, t := range p.threads {
-		u := *t
-		q.threads = append(q.threads, &u)
+	if len(born) == 0 {
+		return nil, fmt.Errorf("copy process %d: %w", p.PID, err)
 	}
-	fds, remapped, err := r.open(&q)
-	if err != nil {
-		return nil, err
-	}
-	q.remapped = len(remapped) > 0
-	s := q.plan(len(fds), remapped)
-	if err := osthread.SetProcessors(p.PID, r.Here); err != nil {
-		return nil, err
-	}
-	if q.PID, err = p.forkAgain(s.fork, s.made); err != nil {
-		return nil, err
-	}
-	q.threads[0].tid = q.PID
-	if err := q.deliver(s.main, 1, fds); err != nil {
-		return nil, err
-	}
-	arrived, err := tracer.AwaitTraps(q.PID)
+	c := *p.Saved
+	c.PID, c.Memory.Generation = born[0], p.Memory.Generation+1
 	if err == nil {
-		err = q.bringUp(s.main, s.threads, arrived)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if q.Generation++; p.Generation >= MaxGeneration {
-		q.Generation = 0
-	}
-	for _, m := range remapped {
-		if m.Shared {
-			continue
-		}
-		if err := m.CopyOwn(p.PID, q.PID); err != nil {
-			return nil, err
-		}
-	}
-	return &q, ptrace.WriteMemory(q.PID, q.wiped...)
-}
-
-// lost is for who waits for a new process to stop: one that was killed before never does. It tells,
-// of a process that this one has made, with this pid in their namespace, whether it has
-// ended.
-func (p *Process) lost(inner int64) func() bool {
-	return func() bool {
-		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", p.PID))
-		if err != nil {
-			return true
-		}
-		parent, err := strconv.Atoi(procfs.Status(text).Field("PPid:"))
-		if err != nil {
-			return true
-		}
-		siblings, _ := procfs.AllChildren(parent)
-		return !slices.ContainsFunc(siblings, func(pid int) bool {
-			n, err := procfs.InnerPID(pid)
-			return err == nil && int64(n) == inner && procfs.IsAlive(pid)
-		})
-	}
-}
-
-// forkAgain has a stopped process carry out a batch in which it forks, and returns the new one,
-// which is stopped, too.
-func (p *Process) forkAgain(fork *tracer.Batch, made int) (pid int, err error) {
-	if err := fork.Program.Load(p.PID); err != nil {
-		return 0, err
-	}
-	if err := fork.Start(p.PID, p.threads[0].registers); err != nil {
-		return 0, err
-	}
-	arrived, err := tracer.AwaitTraps(p.PID)
-	if err == nil {
-		err = fork.Program.Fetch(p.PID)
+		err = c.tracee().deliver(strip, free[1], []int{int(copyNetns.Fd())})
 	}
 	if err == nil {
-		err = fork.Check()
+		_, err = tracer.AwaitTraps(c.PID)
 	}
+	if err == nil {
+		err = p.checkInherited(&c)
+	}
+	if err == nil {
+		err = s.Fetch(c.PID)
+	}
+	if err == nil {
+		err = strip.Check()
+	}
+	if err == nil {
+		err = c.checkPlan()
+	}
+	return &c, err
+}
+
+// checkInherited sees whether the copy of a process has the memory that the process has. If the
+// kernel has wiped some, that is read from the process, so that a restore can write it.
+func (p *Frozen) checkInherited(copied *Saved) error {
+	sizes, err := pagemap.Sizes(p.PID)
 	if err != nil {
-		return 0, err
-	}
-	born, err := arrived.Await(1, p.lost(fork.Result(made)))
-	if err != nil {
-		return 0, err
-	}
-	return born[0], nil
-}
-
-// open opens files like those that the process had, twins left out, then those to be
-// mapped again, and last the namespaces to enter.
-func (r *Revival) open(p *Process) (fds []int, remapped []mappings.Remap, err error) {
-	if fds, err = r.Files.Open(p.Descriptors); err != nil {
-		return nil, nil, err
-	}
-	remapped, files, err := r.remaps(p)
-	r.Files.Keep(files...)
-	if err != nil {
-		return nil, nil, err
-	}
-	fds = append(fds, files...)
-	return append(fds, int(r.Files.Network.Fd()), int(r.Clock.Fd())), remapped, nil
-}
-
-// install adds the calls that receive count descriptors, over descriptor 0, and give them
-// their numbers.
-func (p *Process) install(b *tracer.Batch, count int, remapped []mappings.Remap) {
-	aside := uint64(max(count+1, p.Descriptors.Above()))
-	p.join(b)
-	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)
-	b.Add("close the socket pair", unix.SYS_CLOSE_RANGE, 0, 1, 0)
-	b.Receive(aside, count) // as 0, 1, 2, ...
-	b.Add("close the socket", unix.SYS_CLOSE, aside)
-	file := uint64(p.Descriptors.Descriptions())
-	p.prepareMemory(b)
-	for _, m := range remapped {
-		mappings.MapAnew(b, m, file)
-		if m.FromFile {
-			b.Add("close a mapped file", unix.SYS_CLOSE, file)
-			file++
-		}
-	}
-	for kind := uint64(unix.CLONE_NEWNET); file < uint64(count); file++ {
-		b.Add("enter a namespace of the group", unix.SYS_SETNS, file, kind)
-		b.Add("close a namespace of the group", unix.SYS_CLOSE, file)
-		kind = unix.CLONE_NEWTIME
-	}
-	p.Descriptors.Place(b)
-}
-
-// resume adds the calls that give the process back what a fork does not inherit.
-func (p *Process) resume(b *tracer.Batch) {
-	first := p.threads[0]
-	directory := b.Put(append([]byte(p.directory), 0))
-	b.Add("enter the directory", unix.SYS_CHDIR, directory)
-	for which, t := range p.timers {
-		if t != (unix.Itimerval{}) {
-			b.Add("set a timer", unix.SYS_SETITIMER, uint64(which), b.Put(encodeTimer(t)), 0)
-		}
-	}
-	b.Add("set whether it adopts orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, p.subreaper)
-	b.Add("set the signal of the parent's death", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG,
-		uint64(first.deathSignal))
-	b.Add("set the address of the thread id", unix.SYS_SET_TID_ADDRESS, first.clearTID)
-	if first.robust[0] != 0 {
-		b.Add("set the list of robust mutexes", unix.SYS_SET_ROBUST_LIST, first.robust[0], first.robust[1])
-	}
-}
-
-// Release removes the mapping for calls and lets all threads go on, in the calls that they
-// waited in.
-func (p *Process) Release() error {
-	first := p.threads[0]
-	if err := tracer.Withdraw(first.tid, first.registers, p.injected); err != nil {
 		return err
 	}
-	if err := p.checkMappings(p.remapped); err != nil {
+	if now, err := pagemap.Sizes(copied.PID); err != nil || now != sizes {
+		return errors.Join(err, incarnation.Refuse("memory of process %d is not inherited by a fork", p.PID))
+	}
+	if p.own == nil { // then the flags were read, and what is wiped is known
+		return nil
+	}
+	own, err := pagemap.OwnPages(copied.PID, callsOf(p.calls))
+	if err != nil || slices.Equal(own, p.own) {
 		return err
 	}
-	for _, t := range p.threads {
-		if err := ptrace.SetRegisters(t.tid, t.repeat()); err != nil {
-			return err
-		}
-		if err := ptrace.SetRegisterSet(t.tid, ptrace.NtX86Xstate, t.vector); err != nil {
-			return err
-		}
-		if err := ptrace.SetSignalMask(t.tid, t.mask); err != nil {
-			return err
-		}
-		if err := osthread.SetProcessors(t.tid, &t.processors); err != nil {
-			return err
-		}
+	// Some was wiped: which shows in the flags of mappings.
+	p.Memory.mappings, p.Memory.wiped = nil, nil
+	if err := p.Memory.readFlags(p.PID); err != nil {
+		return err
 	}
-	for _, t := range p.threads {
-		if err := ptrace.Detach(t.tid); err != nil {
-			return err
-		}
-	}
+	copied.Memory.mappings, copied.Memory.wiped = p.Memory.mappings, p.Memory.wiped
 	return nil
+}
+
+// Of rt_sigaction(2).
+const (
+	signals     = 64
+	actionBytes = 32 // of the kernel's struct sigaction
+	maskBytes   = 8
+)
+
+// Interrogate asks a frozen process that another one has forked what only it can tell. It is not
+// copied: see descent.
+func (p *Frozen) Interrogate() error {
+	s := p.tracee().program()
+	asked := p.askAll(s)
+	first := asked[0]
+	actions := first.Put(make([]byte, signals*actionBytes))
+	for n := range uint64(signals) {
+		first.Add("ask for the action on a signal", unix.SYS_RT_SIGACTION, n+1, 0, actions+n*actionBytes,
+			maskBytes)
+	}
+	heap := first.Add("ask for the end of the heap", unix.SYS_BRK, 0)
+	if _, err := p.carryOut(s, asked); err != nil {
+		return err
+	}
+	for n, q := range asked {
+		if err := q.Check(); err != nil {
+			return err
+		}
+		q.note(p.threads[n], &p.attributes)
+	}
+	p.descent.actions = slices.Clone(s.Read(actions, signals*actionBytes))
+	p.descent.brk = uint64(first.Result(heap))
+	return nil
+}
+
+// SaveDifference notes how the memory of a process that another one has forked differs from that of
+// its parent. Pages that an earlier image of it has with the same content are shared with that. It
+// returns the pages, for the next image, and how many bytes of them are new.
+func (p *Frozen) SaveDifference(earlier []OwnPage) (pages []OwnPage, fresh int64, err error) {
+	parents := withHeapOf(p.Parent.Memory.mappings, p.Memory.mappings, p.descent.brk)
+	d, common, err := compareMappings(p.PID, parents, p.Memory.mappings)
+	if err == nil {
+		err = d.refuseKernels(p.PID, p.Parent.Memory.mappings)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	pagesOf, err := pagemap.Compare(p.PID, p.Parent.PID, common, callsOf(p.calls))
+	if err != nil {
+		return nil, 0, err
+	}
+	d.emptied = pagesOf.Emptied
+	if fresh, err = d.read(p.PID, pagesOf.Own, earlier); err != nil {
+		return nil, 0, err
+	}
+	p.descent.memory = d
+	return d.pages, fresh, nil
 }

@@ -2,10 +2,8 @@ package process
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,60 +13,49 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/mappings"
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
-	"github.com/tandem-mc/tandem/ckptd/internal/paths"
-	"github.com/tandem-mc/tandem/ckptd/internal/store"
-	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// ExamineMemory reads the mappings of a frozen process and refuses those that a fork does
-// not carry over as they are.
-func (p *Process) ExamineMemory() (err error) {
-	if p.sizes, err = pagemap.Sizes(p.PID); err != nil {
-		return err
-	}
-	// else memory is mapped anew, which takes the flags
-	if p.Parent == nil && len(p.Children) == 0 && p.Generation+1 < MaxGeneration {
-		if err := p.examinePages(); !errors.Is(err, pagemap.ErrNoScan) {
-			return err
-		}
-	}
-	return p.examineFlags()
+// AddressSpace is what an image knows of the memory of a process: where it is, and of what kind.
+type AddressSpace struct {
+	Private    int64               // bytes that it shares with no other process
+	Unnamed    []*mappings.Mapping // what is shared and has no name
+	Generation int                 // forks since the process shared no page with another
+
+	mappings []*mappings.Mapping
+	maps     string         // the mappings, as /proc shows them
+	sizes    [3]string      // of the mappings, see pagemap.Sizes
+	wiped    []ptrace.Piece // pages whose content a fork does not inherit
 }
 
-// examinePages is examineMemory without the flags of mappings, which take the kernel long to
-// list. Those that matter show elsewhere: see examineKinds.
-func (p *Process) examinePages() (err error) {
-	if p.own, err = pagemap.OwnPages(p.PID, p.calls()); err != nil {
+// readMappings reads the mappings of a stopped process without their flags. These are its own
+// pages.
+func (a *AddressSpace) readMappings(pid int, own []pagemap.Region) (err error) {
+	if a.maps, err = mapsOf(pid); err != nil {
 		return err
 	}
-	if p.Private, err = pagemap.ExclusiveBytes(p.PID, p.own); err != nil {
-		return err
-	}
-	if p.maps, err = mappingsOf(p.PID, 0); err != nil {
-		return err
-	}
-	for line := range strings.Lines(p.maps) {
+	for line := range strings.Lines(a.maps) {
 		m, err := mappings.Parse(line)
 		if err != nil {
-			return fmt.Errorf("process %d: %w", p.PID, err)
+			return fmt.Errorf("process %d: %w", pid, err)
 		}
-		if err := p.examineMapping(m); err != nil {
+		if err := a.admit(pid, m); err != nil {
 			return err
 		}
-		m.Touched = pagemap.Touched(p.own, m.Region())
-		p.mappings = append(p.mappings, m)
+		m.Touched = pagemap.Touched(own, m.Region())
+		a.mappings = append(a.mappings, m)
 	}
 	return nil
 }
 
-// examineFlags does so with all that the kernel tells. That takes long: the kernel goes through
-// every page to count, so examinePages is used where nothing depends on flags.
-func (p *Process) examineFlags() error {
-	p.Private, p.Unnamed = 0, nil
-	path := fmt.Sprintf("/proc/%d/smaps", p.PID)
+// readFlags reads the mappings of a stopped process with all that the kernel tells. That takes
+// long: the kernel goes through every page to count, so readMappings is used where nothing depends
+// on flags.
+func (a *AddressSpace) readFlags(pid int) error {
+	a.Private, a.Unnamed = 0, nil
+	path := fmt.Sprintf("/proc/%d/smaps", pid)
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
@@ -80,60 +67,71 @@ func (p *Process) examineFlags() error {
 	if err != nil {
 		return &fs.PathError{Op: "read", Path: path, Err: err}
 	}
-	var lines strings.Builder
-	var m *mappings.Mapping
-	for line := range bytes.Lines(text) {
-		if mappings.IsFirstLine(line) {
-			lines.Write(line)
-			if m, err = mappings.Parse(string(line)); err != nil {
-				return fmt.Errorf("process %d: %w", p.PID, err)
-			}
-			p.mappings = append(p.mappings, m)
-			continue
-		}
-		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
-		case "Private_Dirty", "Private_Hugetlb":
-			p.Private += procfs.ParseKibibytes(string(value))
-		case "Anonymous":
-			m.Touched = procfs.ParseKibibytes(string(value)) > 0
-		case "VmFlags":
-			m.Flags = strings.Fields(string(value))
-		}
+	if err := a.parseFlags(text); err != nil {
+		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	p.maps = lines.String()
-	for _, m := range p.mappings {
-		if err := p.examineMapping(m); err != nil {
+	for _, m := range a.mappings {
+		if err := a.admit(pid, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// examineMapping refuses memory that is shared with others, or that a fork does not carry
-// over.
-func (p *Process) examineMapping(m *mappings.Mapping) error {
+// parseFlags reads /proc/PID/smaps: for each mapping a line as in maps, and then lines of names and
+// values.
+func (a *AddressSpace) parseFlags(smaps []byte) (err error) {
+	var lines strings.Builder
+	var m *mappings.Mapping
+	for line := range bytes.Lines(smaps) {
+		if mappings.IsFirstLine(line) {
+			lines.Write(line)
+			if m, err = mappings.Parse(string(line)); err != nil {
+				return err
+			}
+			a.mappings = append(a.mappings, m)
+			continue
+		}
+		if m == nil {
+			return fmt.Errorf("%q is about no mapping", line)
+		}
+		switch name, value, _ := bytes.Cut(line, []byte(":")); string(name) {
+		case "Private_Dirty", "Private_Hugetlb":
+			a.Private += procfs.ParseKibibytes(string(value))
+		case "Anonymous":
+			m.Touched = procfs.ParseKibibytes(string(value)) > 0
+		case "VmFlags":
+			m.Flags = strings.Fields(string(value))
+		}
+	}
+	a.maps = lines.String()
+	return nil
+}
+
+// admit refuses memory that is shared with others, or that a fork does not carry over. It notes
+// what is shared among the peers and has no name, and what a fork would wipe.
+func (a *AddressSpace) admit(pid int, m *mappings.Mapping) error {
 	if m.IsKernels() || m.IsProxys() {
 		return nil
 	}
 	writable := m.Protection&unix.PROT_WRITE != 0
 	switch {
 	case objects.IsUnnamed(m.Name):
-		p.Unnamed = append(p.Unnamed, m)
+		a.Unnamed = append(a.Unnamed, m)
 	case m.Shared && m.InGroup(): // the file goes back by itself
 	case m.Shared && (writable || !strings.HasPrefix(m.Name, "/") || strings.HasPrefix(m.Name, "/dev/")):
-		return incarnation.Refuse("process %d has shared memory at %#x %s", p.PID, m.From, m.Name)
+		return incarnation.Refuse("process %d has shared memory at %#x %s", pid, m.From, m.Name)
 	case m.Name != "/dev/zero" && strings.HasPrefix(m.Name, "/dev/"):
-		return incarnation.Refuse("memory of process %d at %#x is that of a device, %s", p.PID, m.From,
-			m.Name)
+		return incarnation.Refuse("memory of process %d at %#x is that of a device, %s", pid, m.From, m.Name)
 	case strings.HasSuffix(m.Name, " (deleted)"):
-		return incarnation.Refuse("process %d has mapped %s, which was deleted", p.PID, m.Name)
+		return incarnation.Refuse("process %d has mapped %s, which was deleted", pid, m.Name)
 	}
 	for _, flag := range m.Flags {
 		if why, ok := flagsRefused[flag]; ok {
-			return incarnation.Refuse("memory of process %d at %#x %s", p.PID, m.From, why)
+			return incarnation.Refuse("memory of process %d at %#x %s", pid, m.From, why)
 		}
 		if flag == "wf" {
-			if err := p.keepWiped(m); err != nil {
+			if err := a.saveWiped(pid, m); err != nil {
 				return err
 			}
 		}
@@ -141,7 +139,7 @@ func (p *Process) examineMapping(m *mappings.Mapping) error {
 	return nil
 }
 
-// Flags of mappings, as /proc/PID/smaps has them, that a fork does not carry over.
+// flagsRefused are flags of mappings, as /proc/PID/smaps has them, that a fork does not carry over.
 var flagsRefused = map[string]string{
 	"dc": "is not inherited by a fork", "io": "is that of a device", "pf": "is that of a device",
 	"um": "is watched by userfaultfd", "uw": "is watched by userfaultfd", "ui": "is watched by userfaultfd",
@@ -151,74 +149,70 @@ var flagsRefused = map[string]string{
 // maxWiped bounds the memory that a fork does not inherit: state of random generators.
 const maxWiped = 1 << 20
 
-// keepWiped reads memory that a fork would find wiped, and that a restore writes: the state of
+// saveWiped reads memory that a fork would find wiped, and that a restore writes: the state of
 // random generators, whose next numbers must be those that followed the checkpoint.
-func (p *Process) keepWiped(m *mappings.Mapping) error {
+func (a *AddressSpace) saveWiped(pid int, m *mappings.Mapping) error {
 	if m.Length > maxWiped {
-		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.Length, p.PID)
+		return incarnation.Refuse("%d bytes of memory of process %d are wiped by a fork", m.Length, pid)
 	}
 	w := ptrace.Piece{Address: m.From, Content: make([]byte, m.Length)}
-	if err := ptrace.ReadMemory(p.PID, w); err != nil {
+	if err := ptrace.ReadMemory(pid, w); err != nil {
 		return err
 	}
-	p.wiped = append(p.wiped, w)
+	a.wiped = append(a.wiped, w)
 	return nil
+}
+
+// isRemapped tells whether mapping n is made anew since the line of forks is long. The kernel would
+// join new mappings that it keeps apart now, and the process would show others than it had: such
+// mappings stay.
+func (a *AddressSpace) isRemapped(n int) bool {
+	return a.Generation >= MaxGeneration && a.mappings[n].Renewable() && !mappings.Mergeable(a.mappings, n) &&
+		!mappings.Mergeable(a.mappings, n+1)
+}
+
+// mayRemap lists what a restore of a copy may make anew: all files of the group may be other files
+// by then.
+func (a *AddressSpace) mayRemap() (list []mappings.Remap) {
+	for n, m := range a.mappings {
+		if m.InGroup() || a.isRemapped(n) {
+			list = append(list, mappings.Remap{Mapping: m, FromFile: m.InGroup() || m.Inode != 0})
+		}
+	}
+	return list
+}
+
+// check compares the mappings of a restored process with those at the checkpoint: in full where
+// some of them were made anew, and else their sizes, since a fork has the same.
+func (a *AddressSpace) check(pid int, remapped, isChild bool) error {
+	if !remapped {
+		sizes, err := pagemap.Sizes(pid)
+		if err == nil && sizes != a.sizes {
+			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, a.sizes)
+		}
+		return err
+	}
+	now, err := mapsOf(pid)
+	if err != nil || mappings.WithoutRenewed(now) == mappings.WithoutRenewed(a.maps) {
+		return err
+	}
+	// In a fork the kernel may have joined some that it has kept apart in the process that there
+	// was.
+	if isChild && slices.Equal(mappings.Joined(now), mappings.Joined(a.maps)) {
+		return nil
+	}
+	return fmt.Errorf("its mappings are\n%sand not\n%s", now, a.maps)
 }
 
 // roomForMaps is enough for the list of a few hundred mappings.
 const roomForMaps = 32 << 10
 
-// mappingsOf is what p.maps is for another process, without the mapping for calls.
-func mappingsOf(pid int, injected uint64) (string, error) {
+// mapsOf is /proc/PID/maps of a process that has no mapping for calls.
+func mapsOf(pid int) (string, error) {
 	text, err := procfs.ReadSized(fmt.Sprintf("/proc/%d/maps", pid), roomForMaps)
-	if err != nil || injected == 0 {
-		return string(text), err
-	}
-	var out strings.Builder
-	own := fmt.Sprintf("%x-%x ", injected, injected+tracer.InjectionSize)
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, own) {
-			out.WriteString(line)
-		}
-	}
-	return out.String(), nil
+	return string(text), err
 }
 
-// checkMappings compares the mappings of a restored process with those at the checkpoint: in
-// full where some of them were made anew, and else their sizes, since a fork has the same.
-func (p *Process) checkMappings(renewed bool) error {
-	if !renewed {
-		sizes, err := pagemap.Sizes(p.PID)
-		if err == nil && sizes != p.sizes {
-			err = fmt.Errorf("its mappings have %s pages, and not %s", sizes, p.sizes)
-		}
-		return err
-	}
-	now, err := mappingsOf(p.PID, 0)
-	if err != nil || mappings.WithoutRenewed(now) == mappings.WithoutRenewed(p.maps) {
-		return err
-	}
-	// In a fork the kernel may have joined some that it has kept apart in the process that there
-	// was.
-	if p.Parent != nil && slices.Equal(mappings.Joined(now), mappings.Joined(p.maps)) {
-		return nil
-	}
-	return fmt.Errorf("its mappings are\n%sand not\n%s", now, p.maps)
-}
-
-// MappedFilesOf are the files that processes have mapped and do not copy when they write.
-func MappedFilesOf(all []*Process) store.MappedFiles {
-	f := store.MappedFiles{Inodes: map[uint64]bool{}, Names: map[string]bool{}}
-	for _, p := range all {
-		for _, m := range p.mappings {
-			if m.Shared && m.Inode != 0 {
-				f.Inodes[m.Inode] = true
-				f.Names[strings.TrimPrefix(m.Name, paths.Run+"/")] = true
-			}
-		}
-		below := MappedFilesOf(p.Children)
-		maps.Copy(f.Inodes, below.Inodes)
-		maps.Copy(f.Names, below.Names)
-	}
-	return f
-}
+// MaxGeneration is how many forks may lie between a process and one that shares no page with
+// others.
+const MaxGeneration = 32

@@ -16,22 +16,22 @@ import (
 
 // TestPlansThatDoNotFit are those in which memory is mapped anew, too.
 func TestPlansThatDoNotFit(t *testing.T) {
-	made := func(generation, descriptors, mappings int, m mappings.Mapping) *Process {
-		p := &Process{Inner: 7, Generation: generation, threads: []*thread{{}}}
+	made := func(generation, descriptors, mappings int, m mappings.Mapping) *Saved {
+		p := &Saved{Inner: 7, Memory: AddressSpace{Generation: generation}, threads: []*thread{{}}}
 		for n := range descriptors {
 			p.Descriptors = append(p.Descriptors, openfiles.Descriptor{Number: n, Twin: -1})
 		}
 		for n := range mappings {
 			each := m
 			each.From, each.Length = uint64(2*n)<<12, 1<<12
-			p.mappings = append(p.mappings, &each)
+			p.Memory.mappings = append(p.Memory.mappings, &each)
 		}
 		return p
 	}
 	own := mappings.Mapping{Touched: true, Protection: unix.PROT_READ, Flags: []string{"rd"}}
 	library := mappings.Mapping{Inode: 1, Name: paths.Run + "/library.so"}
 	for name, test := range map[string]struct {
-		p    *Process
+		p    *Saved
 		want string
 	}{
 		"memory that is not mapped anew": {made(MaxGeneration-1, 3, tracer.MaxCalls, own), ""},

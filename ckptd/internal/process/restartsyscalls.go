@@ -9,12 +9,9 @@ import "golang.org/x/sys/unix"
 // call of the thread that made it.
 type RestartSyscalls map[int]unix.PtraceRegs
 
-// noCall is the number of a call that is not known.
-const noCall = ^uint64(0)
-
 // Note finds out in which calls the threads of frozen processes wait, and returns what is to be
 // remembered of them.
-func (w RestartSyscalls) Note(frozen []*Process) RestartSyscalls {
+func (w RestartSyscalls) Note(frozen []*Frozen) RestartSyscalls {
 	now := RestartSyscalls{}
 	for _, p := range frozen {
 		for _, t := range p.threads {

@@ -83,7 +83,7 @@ func (s *Store) ReleaseFiles(i *Image) error {
 	return s.Contents().release(used)
 }
 
-// Create makes room for one more image, which is in use until settle or remove. Its parent
+// Create makes room for one more image, which is in use until Commit or Remove. Its parent
 // may be gone.
 func (s *Store) Create(group uint64, from History) (*Image, []string, error) {
 	s.mu.Lock()
@@ -142,8 +142,8 @@ func (s *Store) Hold(i *Image, by Saved) {
 	i.held, i.Saved = by.Bytes(), by
 }
 
-// Settle ends the use of a finished image and drops older ones if it is over the budget.
-func (s *Store) Settle(i *Image) (dropped []string, err error) {
+// Commit ends the use of a finished image and drops older ones if it is over the budget.
+func (s *Store) Commit(i *Image) (dropped []string, err error) {
 	if i.Bytes, err = OwnBytes(i.Directory); err != nil {
 		return nil, errors.Join(err, s.Remove(i))
 	}

@@ -114,7 +114,7 @@ func (w *twin) add(group uint64, m *twinImage) {
 	if !fits {
 		w.model = w.model[:len(w.model)-1]
 	}
-	got, err := w.store.Settle(i)
+	got, err := w.store.Commit(i)
 	if fits != (err == nil) || fits == errors.Is(err, wire.ErrNotStored) {
 		w.t.Fatalf("settle: %v, want success: %t", err, fits)
 	}
@@ -234,7 +234,7 @@ func TestImageInUseIsNotDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Settle(i); err != nil {
+		if _, err := s.Commit(i); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, i.ID)
@@ -265,7 +265,7 @@ func TestPeakOfTheStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Settle(i); err != nil {
+		if _, err := s.Commit(i); err != nil {
 			t.Fatal(err)
 		}
 		if s.peak != want {

@@ -120,8 +120,8 @@ func (t *Tracer) Kill(pids []int) {
 	}
 }
 
-// Settle returns when all that was killed has ended.
-func (t *Tracer) Settle() error {
+// AwaitKilled returns when all that was killed has ended.
+func (t *Tracer) AwaitKilled() error {
 	return t.Do(func() error { t.awaitDying(); return nil })
 }
 

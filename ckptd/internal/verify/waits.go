@@ -42,10 +42,10 @@ func visibleCall(pid int, line string) (string, error) {
 	return text, nil
 }
 
-// SettleTimed prepares two descriptions for a comparison: that of a checkpoint, and that of the
+// WithoutTimed prepares two descriptions for a comparison: that of a checkpoint, and that of the
 // group so long after its restore. Both lose the lines about threads that waited with a time-out,
 // once these may have gone on.
-func SettleTimed(want, now []string, after time.Duration) (_, _ []string) {
+func WithoutTimed(want, now []string, after time.Duration) (_, _ []string) {
 	moved := map[string]bool{} // threads, by the beginnings of their lines
 	for _, line := range want {
 		if thread, _, found := strings.Cut(line, inCall); found && strings.HasSuffix(line, timed) &&
@@ -53,7 +53,7 @@ func SettleTimed(want, now []string, after time.Duration) (_, _ []string) {
 			moved[thread] = true
 		}
 	}
-	settle := func(state []string) []string {
+	strip := func(state []string) []string {
 		state = slices.DeleteFunc(slices.Clone(state), func(line string) bool {
 			thread, _, found := strings.Cut(line, inCall)
 			return found && moved[thread]
@@ -63,5 +63,5 @@ func SettleTimed(want, now []string, after time.Duration) (_, _ []string) {
 		}
 		return state
 	}
-	return settle(want), settle(now)
+	return strip(want), strip(now)
 }

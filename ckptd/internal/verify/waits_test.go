@@ -61,7 +61,7 @@ func TestTimedThreadsMayMove(t *testing.T) {
 		{moved, 0, false}, {moved, 2 * time.Second, true},
 		{other, 0, false}, {other, 2 * time.Second, false},
 	} {
-		a, b := SettleTimed(want, c.now, c.after)
+		a, b := WithoutTimed(want, c.now, c.after)
 		if d := Differences(a, b); (len(d) == 0) != c.same {
 			t.Errorf("after %v: %q differ", c.after, d)
 		}

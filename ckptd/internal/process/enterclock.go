@@ -7,18 +7,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
-// MayJoinClock says why a process cannot enter another time namespace: it has filters of its own,
+// MayEnterClock says why a process cannot enter another time namespace: it has filters of its own,
 // which may end it for a call that it never makes, no right to, or several threads.
-func MayJoinClock(pid int, s procfs.Status) error {
-	p := &Process{PID: pid, common: s}
-	if err := p.examineRights(); err != nil {
+func MayEnterClock(pid int, s procfs.Status) error {
+	if err := examineRights(pid, s); err != nil {
 		return err
 	}
 	if threads := s.Field("Threads:"); threads != "1" {
@@ -27,8 +25,8 @@ func MayJoinClock(pid int, s procfs.Status) error {
 	return nil
 }
 
-// JoinClock has a process enter a time namespace, which the kernel allows with one thread.
-func JoinClock(pid int, clock *os.File) error {
+// EnterClock has a process enter a time namespace, which the kernel allows with one thread.
+func EnterClock(pid int, clock *os.File) error {
 	here, leave, err := osthread.Stay()
 	if err != nil {
 		return err
@@ -42,7 +40,7 @@ func JoinClock(pid int, clock *os.File) error {
 		err = p.threads[0].examine(pid, make([]byte, ptrace.MaxXstate))
 	}
 	if err == nil {
-		err = p.enterTime(clock)
+		err = enterClock(p, clock)
 	}
 	if e := p.Thaw(); err == nil {
 		err = e
@@ -50,12 +48,13 @@ func JoinClock(pid int, clock *os.File) error {
 	return err
 }
 
-// enterTime sends a stopped process the time namespace, and has it enter that.
-func (p *Process) enterTime(clock *os.File) (err error) {
+// enterClock sends a stopped process the time namespace, through a pair that it makes for that, and
+// has it enter the namespace and close all three descriptors.
+func enterClock(p *Frozen, clock *os.File) (err error) {
 	if err := p.Inject(0); err != nil {
 		return err
 	}
-	b := tracer.NewProgram(p.injected).Batch()
+	b := p.tracee().program().Batch()
 	pair := b.Put(make([]byte, 8))
 	b.Add("make a socket pair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0,
 		pair)
@@ -77,13 +76,13 @@ func (p *Process) enterTime(clock *os.File) (err error) {
 	if err := seqpacket.Send(ours, []byte{0}, []int{int(clock.Fd())}); err != nil {
 		return err
 	}
-	b = tracer.NewProgram(p.injected).Batch()
+	b = p.tracee().program().Batch()
 	control := b.Receive(ends[0], 1)
 	if err := b.Run(p.PID, p.PID); err != nil {
 		return err
 	}
 	received := number(control + unix.SizeofCmsghdr)
-	b = tracer.NewProgram(p.injected).Batch()
+	b = p.tracee().program().Batch()
 	b.Add("enter the time namespace of the group", unix.SYS_SETNS, received, unix.CLONE_NEWTIME)
 	for _, fd := range []uint64{received, ends[0], ends[1]} {
 		b.Add("close a descriptor", unix.SYS_CLOSE, fd)

@@ -17,8 +17,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// forked is how the memory of a process differs from that of its parent.
-type forked struct {
+// difference is how the memory of a process differs from that of its parent: what has to be done to
+// a fork of the parent so that it has the memory of the process.
+type difference struct {
 	unmapped []pagemap.Region // what the parent has mapped, and it has not as it is
 	remapped []mappings.Remap // what it has mapped, and the parent has not as it is
 	pages    []OwnPage        // those that it does not share with the parent, in their order
@@ -31,70 +32,74 @@ type OwnPage struct {
 	content *[pagemap.PageSize]byte
 }
 
-// OwnPages are the pages that a process does not share with its parent, once they are saved.
-func (p *Process) OwnPages() []OwnPage { return p.descent.memory.pages }
-
-// CompareMappings finds out what a fork of the parent would have to unmap and to map anew. It
-// returns what both have.
-func (p *Process) CompareMappings() (common []*mappings.Mapping, err error) {
-	f := &p.descent.memory
-	*f = forked{}
-	parents := p.Parent.withHeapOf(p)
+// compareMappings finds out what a fork of a parent would have to unmap and to map anew, from the
+// mappings of both in the order of their addresses, and which ones both have. One pass goes through
+// both lists, as in a merge: what lies before a mapping of the process, or overlaps one that the
+// parent has not, is unmapped.
+func compareMappings(pid int, parents, own []*mappings.Mapping) (
+	d difference, common []pagemap.Region, err error,
+) {
 	n := 0
-	for _, m := range p.mappings {
-		for n < len(parents) && parents[n].From < m.From {
-			f.unmapped = append(f.unmapped, parents[n].Region())
+	unmapBefore := func(end uint64) {
+		for n < len(parents) && parents[n].From < end {
+			d.unmapped = append(d.unmapped, parents[n].Region())
 			n++
 		}
+	}
+	for _, m := range own {
+		unmapBefore(m.From)
 		if n < len(parents) && parents[n].SameAs(m) {
-			common = append(common, m)
+			common = append(common, m.Region())
 			n++
 			continue
 		}
-		r, err := p.remapOf(m)
+		r, err := remapOf(pid, m)
 		if err != nil {
-			return nil, err
+			return d, nil, err
 		}
-		f.remapped = append(f.remapped, r)
-		for n < len(parents) && parents[n].From < m.End() {
-			f.unmapped = append(f.unmapped, parents[n].Region())
-			n++
-		}
+		d.remapped = append(d.remapped, r)
+		unmapBefore(m.End())
 	}
-	for ; n < len(parents); n++ {
-		f.unmapped = append(f.unmapped, parents[n].Region())
-	}
-	for _, r := range f.unmapped {
-		for _, m := range p.Parent.mappings {
+	unmapBefore(^uint64(0))
+	return d, common, nil
+}
+
+// refuseKernels refuses a process that has unmapped what the kernel gives to every process, such as
+// the vDSO: no restore takes that away from a fork.
+func (d *difference) refuseKernels(pid int, parents []*mappings.Mapping) error {
+	for _, r := range d.unmapped {
+		for _, m := range parents {
 			if m.IsKernels() && m.From < r.To && r.From < m.End() {
-				return nil, incarnation.Refuse("process %d has unmapped %s", p.PID, m.Name)
+				return incarnation.Refuse("process %d has unmapped %s", pid, m.Name)
 			}
 		}
 	}
-	return common, nil
+	return nil
 }
 
-// withHeapOf are the mappings as they are once brk(2) was called.
-func (p *Process) withHeapOf(c *Process) []*mappings.Mapping {
+// withHeapOf are the mappings of a parent as they are once brk(2) was called in a fork of it: its
+// heap is as long as the child's then, if the child has not mapped anything else there.
+func withHeapOf(parents, own []*mappings.Mapping, brk uint64) []*mappings.Mapping {
 	const size = pagemap.PageSize
 	whole := func(at uint64) uint64 { return (at + size - 1) / size * size }
-	all := slices.Clone(p.mappings)
+	all := slices.Clone(parents)
 	is := func(m *mappings.Mapping) bool { return m.Name == "[heap]" }
-	n, k := slices.IndexFunc(all, is), slices.IndexFunc(c.mappings, is)
-	if n >= 0 && k >= 0 && all[n].From == c.mappings[k].From && c.mappings[k].End() == whole(c.descent.brk) {
+	n, k := slices.IndexFunc(all, is), slices.IndexFunc(own, is)
+	if n >= 0 && k >= 0 && all[n].From == own[k].From && own[k].End() == whole(brk) {
 		heap := *all[n]
-		heap.Length = c.mappings[k].Length
+		heap.Length = own[k].Length
 		all[n] = &heap
 	}
 	return all
 }
 
-// remapOf tells how a mapping is made anew, or refuses.
-func (p *Process) remapOf(m *mappings.Mapping) (mappings.Remap, error) {
+// remapOf tells how a mapping of a process is made anew, or refuses. It may have no flag that a new
+// mapping could not be given, and be of a file that can be opened, or of nothing.
+func remapOf(pid int, m *mappings.Mapping) (mappings.Remap, error) {
 	for _, flag := range m.Flags {
 		if !mappings.IsRenewable(flag) && !slices.Contains([]string{"sh", "ms", "dw"}, flag) {
 			return mappings.Remap{}, incarnation.Refuse(
-				"memory of process %d at %#x %s has the flag %s, which its parent's has not", p.PID, m.From,
+				"memory of process %d at %#x %s has the flag %s, which its parent's has not", pid, m.From,
 				m.Name, flag)
 		}
 	}
@@ -106,13 +111,14 @@ func (p *Process) remapOf(m *mappings.Mapping) (mappings.Remap, error) {
 		return mappings.Remap{Mapping: m, FromFile: false}, nil
 	}
 	return mappings.Remap{}, incarnation.Refuse("memory of process %d at %#x is %s, which its parent has not",
-		p.PID, m.From, m.Name)
+		pid, m.From, m.Name)
 }
 
 // open opens the files of what is to be mapped anew, as the group has them now. A library that is
-// another file than it was is an error: the child would run other code.
-func (f *forked) open(r *Revival) (fds []int, err error) {
-	for _, m := range f.remapped {
+// another file than it was is an error: the child would run other code. Also after an error the
+// descriptors are the caller's.
+func (d *difference) open(root int) (fds []int, err error) {
+	for _, m := range d.remapped {
 		if !m.FromFile {
 			continue
 		}
@@ -124,7 +130,7 @@ func (f *forked) open(r *Revival) (fds []int, err error) {
 		if m.Object != nil {
 			fd, err = unix.Open(m.Object.Path(), access|unix.O_CLOEXEC, 0)
 		} else {
-			fd, err = openfiles.OpenBelow(r.Files.Root, m.Name, access, 0, false)
+			fd, err = openfiles.OpenBelow(root, m.Name, access, 0, false)
 		}
 		if err != nil {
 			return fds, fmt.Errorf("open %s to map it: %w", m.Name, err)
@@ -137,30 +143,18 @@ func (f *forked) open(r *Revival) (fds []int, err error) {
 	return fds, nil
 }
 
-// SavePages notes the pages that a frozen process does not share with its parent. Those that an
-// earlier image of it has with the same content are shared with that.
-func (p *Process) SavePages(common []*mappings.Mapping, earlier []OwnPage) (fresh int64, err error) {
-	var regions []pagemap.Region
-	for _, m := range common {
-		regions = append(regions, m.Region())
-	}
-	d, err := pagemap.Compare(p.PID, p.Parent.PID, regions, p.calls())
-	if err != nil {
-		return 0, err
-	}
-	f := &p.descent.memory
-	f.emptied = d.Emptied
-	return f.read(p.PID, d.Own, earlier)
-}
+// most is how many pages are read or written at a time.
+const most = sys.BufferSize / pagemap.PageSize
 
-// read reads pages of a process.
-func (f *forked) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh int64, err error) {
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid)) // may read where the process may not
+// read reads pages of a process, and counts the bytes that no earlier image of it has. Earlier
+// pages are in the order of their addresses, too, so that one pass finds those at the same address.
+func (d *difference) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh int64, err error) {
+	// The daemon may read where the process itself may not.
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
 		return 0, err
 	}
 	defer memory.Close()
-	const most = sys.BufferSize / pagemap.PageSize // pages at a time
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
 	for _, r := range all {
@@ -182,7 +176,7 @@ func (f *forked) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh i
 					copy(page.content[:], part)
 					fresh += pagemap.PageSize
 				}
-				f.pages = append(f.pages, page)
+				d.pages = append(d.pages, page)
 				r.From += pagemap.PageSize
 			}
 		}
@@ -191,20 +185,19 @@ func (f *forked) read(pid int, all []pagemap.Region, earlier []OwnPage) (fresh i
 }
 
 // write writes the pages into a stopped process, runs of neighbours at once.
-func (f *forked) write(pid int) error {
-	// may write where the process may not
+func (d *difference) write(pid int) error {
+	// The daemon may write where the process itself may not.
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer memory.Close()
-	const most = sys.BufferSize / pagemap.PageSize // pages at a time
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
-	for n := 0; n < len(f.pages); {
-		first, count := f.pages[n].address, 0
-		for n < len(f.pages) && count < most && f.pages[n].address == first+uint64(count)*pagemap.PageSize {
-			copy(buffer[count*pagemap.PageSize:], f.pages[n].content[:])
+	for n := 0; n < len(d.pages); {
+		first, count := d.pages[n].address, 0
+		for n < len(d.pages) && count < most && d.pages[n].address == first+uint64(count)*pagemap.PageSize {
+			copy(buffer[count*pagemap.PageSize:], d.pages[n].content[:])
 			n, count = n+1, count+1
 		}
 		if _, err := memory.WriteAt(buffer[:count*pagemap.PageSize], int64(first)); err != nil {

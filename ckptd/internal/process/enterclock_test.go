@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// TestMayJoinClock: who cannot enter another time namespace is found before it is tried.
-func TestMayJoinClock(t *testing.T) {
+// TestMayEnterClock: who cannot enter another time namespace is found before it is tried.
+func TestMayEnterClock(t *testing.T) {
 	lines := func(capabilities, filters, threads string) procfs.Status {
 		mode := "2"
 		if filters == "0" {
@@ -30,7 +30,7 @@ func TestMayJoinClock(t *testing.T) {
 		{lines(none, "0", "1"), "CAP_SYS_ADMIN"},
 		{lines(all, "0", "3"), "3 threads"},
 	} {
-		err := MayJoinClock(7, test.status)
+		err := MayEnterClock(7, test.status)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %q", test.status, err, test.want)
 		}

@@ -1,0 +1,58 @@
+package process
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
+	"github.com/tandem-mc/tandem/internal/sys/ptrace"
+)
+
+// Processes that a peer has forked go back with it. A copy of a child would be of no use, since
+// what it forks is never a child of the restored parent. So the image of a child is what its
+// parent's copy does not have: the pages of memory that differ, which in servers that fork are few.
+// A restored parent forks a process, whose memory is then made the child's. What a process gets
+// when it executes a program is not made again: a child that has executed another one is refused.
+
+// descent is what there is to know of a process that a peer has forked, beside what there is of
+// any.
+type descent struct {
+	exitSignal uint64 // that its parent gets when it ends
+	session    int    // of the parent's, or its own; in the group's pid namespace
+	group      int
+	umask      uint64
+	brk        uint64          // end of the heap
+	actions    []byte          // of all signals
+	memory     difference      // from the parent's
+	forker     ptrace.RseqArea // of the parent, which a fork inherits
+}
+
+// examineStatus compares the status of a process with that of its parent, and notes the umask,
+// which the child can be given, and its place among sessions and process groups. It can be brought
+// to a session or a process group of its own, and to those of its parent, but to no others.
+func (d *descent) examineStatus(pid, inner int, own, parents procfs.Status) (err error) {
+	for _, field := range append([]string{"Seccomp_filters:"}, statusOfAll...) {
+		if field != "Umask:" && own.Field(field) != parents.Field(field) {
+			return incarnation.Refuse("process %d has another %s than its parent", pid,
+				strings.TrimSuffix(field, ":"))
+		}
+	}
+	if d.umask, err = strconv.ParseUint(own.Field("Umask:"), 8, 32); err != nil {
+		return fmt.Errorf("the umask of process %d: %w", pid, err)
+	}
+	d.session, d.group = own.Innermost("NSsid:"), own.Innermost("NSpgid:")
+	leads := d.session == inner && d.group == inner
+	follows := d.session == parents.Innermost("NSsid:") &&
+		(d.group == inner || d.group == parents.Innermost("NSpgid:"))
+	if !leads && !follows {
+		return incarnation.Refuse(
+			"process %d is in a session or a process group that is neither its own nor its parent's", pid)
+	}
+	return nil
+}
+
+// statusOfAll are the lines of /proc/PID/status that all threads must have in common.
+var statusOfAll = []string{"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:",
+	"NoNewPrivs:", "Seccomp:", "Umask:"}
