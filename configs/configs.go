@@ -77,11 +77,25 @@ const maxMasks = 100
 // Bounds end a search, whose verdict is then unknown, or leave executions out, and the verdict
 // says so.
 type Bounds struct {
-	Executions  int           // 1 to MaxExecutions
+	Executions  int           // 1 to MaxExecutions, which is as good as none
 	Depth       int           // transitions in one execution, 1 to MaxDepth
 	Time        time.Duration // of the whole search, up to MaxTime
 	Preemptions *int          // in one execution, 0 to MaxDepth; nil: any number
 	Delays      *int          // in one execution, 0 to MaxDepth; nil: any number
+
+	// Executions was asked for, and is not the default.
+	ExecutionsAsked bool `json:"-" mapstructure:"-"`
+}
+
+// SetExecutions bounds the number of executions.
+func (b *Bounds) SetExecutions(n int) { b.Executions, b.ExecutionsAsked = n, true }
+
+// SetTime bounds the time. A time that is asked for is to be used: the default number of executions
+// does not end the search before it.
+func (b *Bounds) SetTime(most time.Duration) {
+	if b.Time = most; !b.ExecutionsAsked {
+		b.Executions = MaxExecutions
+	}
 }
 
 // The greatest bounds, and the greatest size of a file. A number beyond these is taken for a typing

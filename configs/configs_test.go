@@ -99,7 +99,7 @@ func exampleConfig(example []byte, cache peers.Group) Config {
 		CacheMib: 1024, CheckpointMib: 1024,
 		Masks: []Mask{{"merecat", "Date: [^\r\n]*"}},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2),
-			Delays: new(100)},
+			Delays: new(100), ExecutionsAsked: true},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
 		Races:     []string{"direct"},
 		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
@@ -136,7 +136,7 @@ func TestExampleShowsEveryKey(t *testing.T) {
 		*m != 100 {
 		t.Errorf("example.yaml bounds what is picked by %v and %v, and is to show 2 and 100", n, m)
 	}
-	example.Bounds.Preemptions, example.Bounds.Delays = nil, nil
+	example.Bounds.Preemptions, example.Bounds.Delays, example.Bounds.ExecutionsAsked = nil, nil, false
 	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
 	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy ||
 		example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
@@ -186,6 +186,23 @@ func TestDefaults(t *testing.T) {
 	want.Bounds.Depth = 7
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("one bound given: %v (-want +got)\n%s", err, diff)
+	}
+}
+
+// TestTimeLiftsExecutions: the default number of executions is no bound where a time was asked for.
+func TestTimeLiftsExecutions(t *testing.T) {
+	for text, want := range map[string]int{
+		"bounds: {}":                            Default().Bounds.Executions,
+		"bounds: {depth: 7}":                    Default().Bounds.Executions,
+		"bounds: {time: 1h}":                    MaxExecutions,
+		"bounds: {executions: 7, time: 1h}":     7,
+		"bounds: {time: 1h, executions: 7}":     7,
+		"bounds: {executions: 10000, time: 1h}": 10_000,
+	} {
+		got, err := parse("x.yaml", []byte(text), beside{})
+		if err != nil || got.Bounds.Executions != want {
+			t.Errorf("%s: %d executions, error %v; want %d", text, got.Bounds.Executions, err, want)
+		}
 	}
 }
 

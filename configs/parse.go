@@ -172,7 +172,15 @@ func decode(values map[string]any) (document, error) {
 		return document{}, err
 	}
 	var doc document
-	return doc, v.UnmarshalExact(&doc)
+	err := v.UnmarshalExact(&doc)
+	bounds, _ := values["bounds"].(map[string]any)
+	if _, given := bounds["executions"]; given {
+		doc.Bounds.SetExecutions(doc.Bounds.Executions)
+	}
+	if _, given := bounds["time"]; given {
+		doc.Bounds.SetTime(doc.Bounds.Time)
+	}
+	return doc, err
 }
 
 // lineOf is the line of a key or of the nearest key around it.

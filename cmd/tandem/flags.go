@@ -111,7 +111,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	d := configs.Default().Bounds
 	p.IntVar(&f.bounds.Executions, "executions", 0,
-		fmt.Sprintf("greatest number of executions (default %d)", d.Executions))
+		fmt.Sprintf("greatest number of executions (default %d; with --time as many as there is time for)",
+			d.Executions))
 	p.IntVar(&f.bounds.Depth, "depth", 0,
 		fmt.Sprintf("greatest number of transitions in an execution (default %d)", d.Depth))
 	p.DurationVar(&f.bounds.Time, "time", 0,
@@ -166,9 +167,13 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	set(given("strategy"), &config.Strategy, f.strategy)
 	set(given("backend"), &config.Backend, f.backend)
 	set(given("scope"), &config.Scope, f.scope)
-	set(given("executions"), &config.Bounds.Executions, f.bounds.Executions)
 	set(given("depth"), &config.Bounds.Depth, f.bounds.Depth)
-	set(given("time"), &config.Bounds.Time, f.bounds.Time)
+	if given("executions") {
+		config.Bounds.SetExecutions(f.bounds.Executions)
+	}
+	if given("time") {
+		config.Bounds.SetTime(f.bounds.Time)
+	}
 	set(given("preemptions"), &config.Bounds.Preemptions, &f.preemptions)
 	set(given("delays"), &config.Bounds.Delays, &f.delays)
 	set(given("early-timers"), &config.World.EarlyTimers, f.early)

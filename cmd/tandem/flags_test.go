@@ -28,6 +28,23 @@ func parsed(t *testing.T, args ...string) (*checkFlags, *pflag.FlagSet) {
 	return f, p
 }
 
+// TestTimeLiftsExecutions: with --time alone as many executions are run as there is time for.
+func TestTimeLiftsExecutions(t *testing.T) {
+	for args, want := range map[string]int{
+		"":                           configs.Default().Bounds.Executions,
+		"--time 1h":                  configs.MaxExecutions,
+		"--time 1h --executions 7":   7,
+		"--executions 7 --time 1h":   7,
+		"--depth 70 --preemptions 1": configs.Default().Bounds.Executions,
+	} {
+		f, p := parsed(t, strings.Fields(args)...)
+		got, err := f.load("", p.Changed)
+		if err != nil || got.Bounds.Executions != want {
+			t.Errorf("%s: %d executions, error %v; want %d", args, got.Bounds.Executions, err, want)
+		}
+	}
+}
+
 // TestFlagsWin: a flag that is given takes the place of what the file has, and no other value
 // changes.
 func TestFlagsWin(t *testing.T) {
@@ -40,7 +57,7 @@ func TestFlagsWin(t *testing.T) {
 		{"--strategy never", func(c *configs.Config) { c.Strategy = "never" }},
 		{"--backend criu", func(c *configs.Config) { c.Backend = "criu" }},
 		{"--scope connection", func(c *configs.Config) { c.Scope = "connection" }},
-		{"--executions 7", func(c *configs.Config) { c.Bounds.Executions = 7 }},
+		{"--executions 7", func(c *configs.Config) { c.Bounds.SetExecutions(7) }},
 		{"--depth 8", func(c *configs.Config) { c.Bounds.Depth = 8 }},
 		{"--time 9s", func(c *configs.Config) { c.Bounds.Time = 9 * time.Second }},
 		{"--preemptions 2", func(c *configs.Config) { c.Bounds.Preemptions = &two }},
@@ -73,6 +90,9 @@ func TestFlagsWin(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(&want)
+		if want.Bounds.Executions > 11 {
+			t.Errorf("%s: the file's number of executions is lifted", c.args)
+		}
 		f, p := parsed(t, strings.Fields(c.args)...)
 		got, err := f.load(filepath.Dir(file), p.Changed)
 		if err != nil {

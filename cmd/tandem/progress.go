@@ -167,8 +167,11 @@ func (s snapshot) checkpoints() string {
 // left is how much there may still be to do: as far as that can be estimated, and by the bounds.
 func (s snapshot) left() string {
 	v, elapsed := s.Verdict, s.Counts.Elapsed
-	bound := fmt.Sprintf("at most %v and %s left", max(s.bounds.Time-elapsed, 0).Round(time.Second),
-		textutil.CountOf(max(s.bounds.Executions-v.Executions, 0), "execution"))
+	bound := fmt.Sprintf("at most %v", max(s.bounds.Time-elapsed, 0).Round(time.Second))
+	if most := s.bounds.Executions; most < configs.MaxExecutions {
+		bound += " and " + textutil.CountOf(max(most-v.Executions, 0), "execution")
+	}
+	bound += " left"
 	seen := v.Estimate.Seen(v.Executions)
 	if seen <= 0 {
 		return bound

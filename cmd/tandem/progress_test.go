@@ -166,4 +166,9 @@ func TestLeft(t *testing.T) {
 			t.Errorf("%v executions: %q, want %q", executions, got, want)
 		}
 	}
+	s := someProgress(1234)
+	s.bounds.SetTime(time.Hour)
+	if got, want := s.left(), "at most 59m18s left"; got != want {
+		t.Errorf("with a time that was asked for: %q, want %q", got, want)
+	}
 }
