@@ -18,7 +18,7 @@ func (r *run) explain(v *violation, result *Result) error {
 		x.talk.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
 		defer func() { x.talk.Watch(nil) }()
 	}
-	schedule := r.violating(v.prefix)
+	schedule := r.violating(v.prefix, v.log.EarlyTimers)
 	if err := x.audit(schedule); err != nil {
 		return err
 	}

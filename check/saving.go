@@ -165,7 +165,8 @@ func (r *run) state(search []byte) *saved.State {
 	state.Counts.Elapsed = r.elapsed()
 	for _, v := range r.violations {
 		state.Violations = append(state.Violations,
-			saved.Violation{Schedule: v.prefix, Hits: v.hits, Tests: v.tests, Executions: v.executions})
+			saved.Violation{Schedule: v.prefix, EarlyTimers: v.log.EarlyTimers, Hits: v.hits, Tests: v.tests,
+				Executions: v.executions})
 	}
 	if r.peers != nil {
 		state.Reads, state.Uninstrumented = r.peers.Known()
@@ -234,7 +235,7 @@ func (r *run) recall(saved saved.Violation) error {
 
 // recallViolation runs a violation that was kept, for its log.
 func (r *run) recallViolation(saved *saved.Violation) (*violation, error) {
-	log, err := r.executor.worker.Run(r.violating(saved.Schedule), r.executor.answers())
+	log, err := r.executor.worker.Run(r.violating(saved.Schedule, saved.EarlyTimers), r.executor.answers())
 	if err != nil {
 		return nil, fmt.Errorf("running a violation that was saved: %w", err)
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ func (r *run) shrink(v *violation) {
 	if r.options.Shrink <= 0 || r.ctx.Err() != nil {
 		return
 	}
-	s := &shrinking{run: r, best: v, deadline: time.Now().Add(shrinkTime)}
+	s := &shrinking{run: r, best: v, early: v.log.EarlyTimers, deadline: time.Now().Add(shrinkTime)}
 	first, err := s.begin()
 	if err == nil && first != nil {
 		before := shrink.CostOf(first)
@@ -46,6 +47,7 @@ type shrinking struct {
 	run       *run
 	best      *violation
 	signature narrate.Signature
+	early     int // how often the clock may advance early
 	deadline  time.Time
 }
 
@@ -57,13 +59,31 @@ func (s *shrinking) begin() ([]translate.Step, error) {
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
-	s.signature, err = s.run.executor.signature(log)
-	return steps, err
+	if s.signature, err = s.run.executor.signature(log); err != nil {
+		return nil, err
+	}
+	return s.withoutEarlyTimers(steps)
+}
+
+// withoutEarlyTimers takes back what the schedule has allowed beyond what the check allows, if the
+// violation shows all the same.
+func (s *shrinking) withoutEarlyTimers(steps []translate.Step) ([]translate.Step, error) {
+	allowed := s.run.options.World.EarlyTimers
+	if s.early <= allowed {
+		return steps, nil
+	}
+	s.early = allowed
+	without, err := s.execute(s.best.prefix, shrink.Cost{math.MaxInt})
+	if without == nil {
+		s.early = s.best.log.EarlyTimers
+		return steps, err
+	}
+	return without, nil
 }
 
 // log runs a schedule.
 func (s *shrinking) log(prefix []model.Action, lenient bool) (*sut.Log, error) {
-	schedule := s.run.violating(prefix)
+	schedule := s.run.violating(prefix, s.early)
 	schedule.Lenient, schedule.WantEnabled = lenient, true
 	if lenient {
 		schedule.Rounds = maxRounds
@@ -104,7 +124,8 @@ func (r *run) blames(log *sut.Log, tests []string) bool {
 	return !slices.ContainsFunc(tests, func(name string) bool { return !slices.Contains(blamed, name) })
 }
 
-// violating is the schedule of a violation that is run again.
-func (r *run) violating(prefix []model.Action) sut.Schedule {
-	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth}
+// violating is the schedule of a violation that is run again, with early timers as it had them.
+func (r *run) violating(prefix []model.Action, earlyTimers int) sut.Schedule {
+	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth,
+		EarlyTimers: earlyTimers}
 }

@@ -208,10 +208,11 @@ func (o *Options) assumedOfPeerTime() string {
 
 // recording is the counterexample as `tandem replay` needs it.
 func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
-	p := r.options.Program
+	p, world := r.options.Program, r.options.World
+	world.EarlyTimers = log.EarlyTimers
 	rec := &report.Recording{
 		Program: report.Program{
-			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: r.options.World,
+			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: world,
 			Directory: r.options.Dir,
 			Peers:     r.peers != nil, Backend: Assumptions(r.options).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, Tags: p.Tags,

@@ -71,7 +71,7 @@ func (x *executor) signature(log *sut.Log) (narrate.Signature, error) {
 	}
 	counts := x.counts
 	defer func() { x.counts = counts }()
-	schedule := x.run.violating(choices(log.Events))
+	schedule := x.run.violating(choices(log.Events), log.EarlyTimers)
 	schedule.Watch = log.Race.First()
 	watched, err := x.worker.Run(schedule, x.answers())
 	if err != nil {

@@ -55,6 +55,8 @@ type Config struct {
 	Seed       uint64   // Random and PCT: equal seeds give equal schedules
 	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
 	Prefix     []Action // Replay: with what the execution begins
+	// EarlyTimers is how often the clock may advance early in the execution of Replay.
+	EarlyTimers int
 	// Preemptions bounds how often a goroutine that could go on is taken off in one execution
 	// (Musuvathi and Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded
 	// Programs, PLDI 2007). Nil is no bound. A replay cannot be bounded.
@@ -102,7 +104,7 @@ func New(c Config) (*Search, error) {
 	case PCT:
 		s.use(random.NewPCT(c.Executions, c.Depth, c.Seed, b))
 	case Replay:
-		s.use(core.NewReplay(c.Prefix))
+		s.use(core.NewReplay(c.Prefix, c.EarlyTimers))
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}

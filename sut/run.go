@@ -3,7 +3,6 @@ package sut
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 	"github.com/tandem-mc/tandem/sut/internal/process"
@@ -89,7 +88,7 @@ func (w *Worker) load(s Schedule) error {
 	}
 	sh.WantEnabled = flag(s.WantEnabled)
 	sh.WantLeaks, sh.Lenient, sh.Tentative = flag(s.WantLeaks), flag(s.Lenient), flag(s.Tentative)
-	if err := guide(sh, s); err != nil {
+	if err := guide(&sh.Guide, s); err != nil {
 		return err
 	}
 	sh.RoundLimit = uint32(max(s.Rounds, 0))
@@ -105,6 +104,7 @@ func (w *Worker) load(s Schedule) error {
 		sh.StepLimit = 1<<32 - 1
 	}
 	sh.RecordLimit = uint32(s.MaxEvents())
+	sh.RarePoints = [abi.RareKinds]uint32{}
 	sh.Records, sh.Steps, sh.Outcome, sh.ExitCode, sh.Position = 0, 0, abi.OutcomeRunning, 0, 0
 	sh.MessageLength, sh.StackLength = 0, 0
 	return nil
@@ -123,36 +123,6 @@ func (s *Schedule) MaxEvents() int {
 	default:
 		return most
 	}
-}
-
-// guide says how goroutines are picked beyond the prefix.
-func guide(sh *abi.Shared, s Schedule) error {
-	sh.Seed, sh.ByPriority, sh.Changes = s.Seed, flag(s.Priorities != nil), 0
-	if p := s.Priorities; p != nil {
-		if len(p.Changes) > abi.MaxChanges {
-			return fmt.Errorf("the schedule has %d changes of priorities; the limit is %d", len(p.Changes),
-				abi.MaxChanges)
-		}
-		for i, at := range p.Changes {
-			sh.Change[i] = uint32(at)
-		}
-		sh.Changes = uint32(len(p.Changes))
-	}
-	if len(s.Rare) > abi.MaxRare {
-		return fmt.Errorf("the schedule has %d rare events; the limit is %d", len(s.Rare), abi.MaxRare)
-	}
-	for i, r := range s.Rare {
-		sh.Rare[i] = abi.SharedRare{Kind: uint32(r.Kind), At: uint32(r.At)}
-	}
-	sh.Rares, sh.RarePoints = uint32(len(s.Rare)), [abi.RareKinds]uint32{}
-	limit := func(n *int) uint32 {
-		if n == nil || uint64(*n) > math.MaxUint32 {
-			return math.MaxUint32
-		}
-		return uint32(*n)
-	}
-	sh.PreemptionLimit, sh.DelayLimit = limit(s.Preemptions), limit(s.Delays)
-	return nil
 }
 
 // flag is a truth value as the shared memory has it.
@@ -185,6 +155,7 @@ func (w *Worker) log() (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.EarlyTimers = int(max(w.environment.EarlyTimers, uint64(w.process.Shared.Guide.EarlyTimers)))
 	l.Stdout, l.Stderr, err = w.process.TakeOutput()
 	return l, err
 }

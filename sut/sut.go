@@ -28,15 +28,23 @@ type Schedule struct {
 	WantEnabled bool // log every goroutine that could have been picked
 	WantLeaks   bool // end as Leaked when the program ends and leaves goroutines blocked for ever
 	// Pass over what Prefix asks for and cannot be done; else the execution ends as Diverged.
-	Lenient     bool
-	Seed        uint64 // non-zero: after Prefix pick pseudo-randomly
-	Priorities  *Priorities
-	Rare        []Rare // with a Seed: rare events, in no order
-	Preemptions *int   // greatest number beyond Prefix; nil: any
-	Delays      *int   // likewise
-	Rounds      int    // limit on rounds of a loop that waits while others can go on; 0: none
-	Steps       int    // limit on transitions; 0: the greatest that there is
-	OnlyEnd     bool   // however long the execution is, keep an end of its log, and set no limit
+	Lenient    bool
+	Holds      []Hold
+	Seed       uint64 // non-zero: after Prefix pick pseudo-randomly
+	Priorities *Priorities
+	// PartialOrder has, with a Seed, pending operations ordered by random priorities. An operation
+	// gets a new one when something has happened that conflicts with it.
+	PartialOrder bool
+	Walk         *Walk
+	Rare         []Rare // with a Seed: rare events, in no order
+	// EarlyTimers is how often the clock may advance although goroutines can go on, if that is more
+	// often than the Environment allows.
+	EarlyTimers int
+	Preemptions *int // greatest number beyond Prefix; nil: any
+	Delays      *int // likewise
+	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
+	Steps       int  // limit on transitions; 0: the greatest that there is
+	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
 	// Watch is the earlier access of a data race that the same choices led to: its
 	// stack is noted this time.
 	Watch *MemoryAccess
@@ -50,6 +58,36 @@ type Priorities struct {
 	// them then has priority i, which is less than that of any that has executed none.
 	Changes []int
 }
+
+// Hold keeps a goroutine back, beyond Prefix, before its Nth transition, counted from 1: it is not
+// picked as long as another one can be. If only held goroutines can be picked, or the others only
+// go round in loops that wait, the first Hold of which that is true is released for good. That is
+// done before time passes or a signal arrives.
+type Hold struct {
+	Goroutine model.GoroutineID
+	Nth       int
+}
+
+// Walk has, with a Seed, the interesting transitions ordered uniformly: those that access one of
+// Objects. Weights is how many of them goroutines and their descendants have; those that are not
+// listed have none.
+type Walk struct {
+	Weights []Weight // each goroutine at most once
+	Objects []model.ObjectID
+}
+
+// Weight is how many interesting transitions a goroutine and its descendants have.
+type Weight struct {
+	Goroutine model.GoroutineID
+	Events    int
+}
+
+// The greatest lengths of lists in a Schedule.
+const (
+	MaxHolds   = abi.MaxHolds
+	MaxWeights = abi.MaxWeights
+	MaxObjects = abi.MaxObjects
+)
 
 // Rare has an event happen at a point where it can, if those of its kind are counted from 1. Faults
 // of the network and short reads and writes happen nowhere else where alternatives are picked at
@@ -105,13 +143,16 @@ type Log struct {
 	// Refused, AssertionFailed, OtherLimit: program counters of the calls that led there.
 	Stack []uint64
 	Race  *Race // DataRace
-	// Weight is, if there was a Seed and no Priorities, one over the probability of the execution;
-	// +Inf if it is too large.
+	// Weight is, if there was a Seed and goroutines were picked uniformly, one over the probability
+	// of the execution; +Inf if it is too large.
 	Weight float64
 	// RarePoints is, if there was a Seed, how many points there were for each kind of rare event.
 	RarePoints [RareKinds]int
-	Stdout     []byte
-	Stderr     []byte
+	// EarlyTimers is how often the clock could advance although goroutines could go on. An
+	// execution of the same schedule is the same only if it is as often.
+	EarlyTimers int
+	Stdout      []byte
+	Stderr      []byte
 }
 
 // Outcome is how an execution ended.

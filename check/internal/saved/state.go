@@ -35,8 +35,10 @@ type State struct {
 // Violation is a violation that was kept: running its schedule again gives the rest.
 type Violation struct {
 	Schedule []model.Action `json:"schedule"`
-	Hits     []bool         `json:"hits,omitempty"`
-	Tests    []string       `json:"tests,omitempty"`
+	// EarlyTimers is how often the clock could advance early in it.
+	EarlyTimers int      `json:"early_timers,omitempty"`
+	Hits        []bool   `json:"hits,omitempty"`
+	Tests       []string `json:"tests,omitempty"`
 	// Executions that ended with it, if several violations are looked for.
 	Executions int `json:"executions,omitempty"`
 }

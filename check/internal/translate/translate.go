@@ -84,21 +84,37 @@ func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	}
 	out := sut.Schedule{
 		Prefix: t.prefix, SleepFrom: sleepFrom, Tentative: s.Tentative,
-		WantEnabled: s.WantEnabled, Seed: s.Seed,
+		WantEnabled: s.WantEnabled, Seed: s.Seed, EarlyTimers: s.EarlyTimers,
 		Preemptions: s.Limits.Preemptions, Delays: s.Limits.Delays,
 	}
-	if s.Priorities != nil {
-		out.Priorities = &sut.Priorities{Changes: s.Priorities.Changes}
-	}
-	for _, r := range s.Rare {
-		out.Rare = append(out.Rare, sut.Rare{Kind: rareKinds[r.Kind], At: r.At})
-	}
+	guide(&out, s)
 	t.sleep = t.sleep[:0]
 	for _, sleeper := range s.Sleep {
 		t.sleep = append(t.sleep, sut.Sleeper{Action: sleeper.Action, Accesses: sleeper.Accesses})
 	}
 	out.Sleep = t.sleep
 	return out
+}
+
+// guide says how goroutines are picked beyond the prefix.
+func guide(out *sut.Schedule, s explore.Schedule) {
+	for _, h := range s.Holds {
+		out.Holds = append(out.Holds, sut.Hold(h))
+	}
+	for _, r := range s.Rare {
+		out.Rare = append(out.Rare, sut.Rare{Kind: rareKinds[r.Kind], At: r.At})
+	}
+	switch {
+	case s.Priorities != nil:
+		out.Priorities = &sut.Priorities{Changes: s.Priorities.Changes}
+	case s.Order == explore.PartialOrder:
+		out.PartialOrder = true
+	case s.Order == explore.Walk:
+		out.Walk = &sut.Walk{Objects: s.Objects}
+		for _, w := range s.Weights {
+			out.Walk.Weights = append(out.Walk.Weights, sut.Weight(w))
+		}
+	}
 }
 
 var rareKinds = [explore.RareKinds]sut.RareKind{

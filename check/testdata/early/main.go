@@ -68,6 +68,29 @@ var scenarios = map[string]func(){
 		time.NewTicker(time.Hour)
 		select {}
 	},
+	"overtaken": func() { // fails if main is slower than a second
+		var done atomic.Bool
+		go func() {
+			time.Sleep(time.Second)
+			if !done.Load() {
+				panic("main is late")
+			}
+		}()
+		var x atomic.Int32
+		x.Store(1)
+		x.Store(2)
+		done.Store(true)
+		time.Sleep(2 * time.Second)
+	},
+	"broken": func() { // fails whatever the timer does
+		var x, y atomic.Int32
+		go func() { time.Sleep(time.Second); y.Store(1) }()
+		go func() { x.Store(1) }()
+		if x.Load() == 1 {
+			panic("main is late")
+		}
+		time.Sleep(2 * time.Second)
+	},
 	"net": func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -6,11 +6,15 @@ import "slices"
 type replay struct {
 	Tally
 	prefix []Action
+	early  int
 	asked  bool
 }
 
-// NewReplay returns a search that runs one execution, which begins with a prefix.
-func NewReplay(prefix []Action) *replay { return &replay{prefix: slices.Clone(prefix)} }
+// NewReplay returns a search that runs one execution, which begins with a prefix, and in which the
+// clock may advance early so many times.
+func NewReplay(prefix []Action, early int) *replay {
+	return &replay{prefix: slices.Clone(prefix), early: early}
+}
 
 func (r *replay) Next() (Schedule, bool) {
 	r.Expect()
@@ -18,7 +22,7 @@ func (r *replay) Next() (Schedule, bool) {
 		return r.End()
 	}
 	r.asked = true
-	return Schedule{Prefix: r.prefix}, true
+	return Schedule{Prefix: r.prefix, EarlyTimers: r.early}, true
 }
 
 func (r *replay) Report(e Execution) error {

@@ -1,9 +1,9 @@
 // Package abi is the binary interface between the checker and the programs that it controls: the
 // memory that both map, and the bytes that they exchange through two pipes.
 //
-// shared.go and environment.go are compiled three times: here, for the checker, and into packages
-// runtime and syscall of the patched distribution, where all names begin with a small letter (see
-// package overlay). They must import nothing and hold plain data only.
+// shared.go, guide.go and environment.go are compiled three times: here, for the checker, and into
+// packages runtime and syscall of the patched distribution, where all names begin with a small
+// letter (see package overlay). They must import nothing and hold plain data only.
 package abi
 
 // Limits of one execution. A worker that reaches one ends the execution with
@@ -23,8 +23,6 @@ const (
 	HostnameBytes    = 64
 	MaxSignals       = 16      // kinds of signals that can arrive
 	HostsBytes       = 1 << 14 // of names that can be looked up
-	MaxChanges       = 1 << 6  // transitions at which priorities change
-	MaxRare          = 1 << 8  // rare events of a schedule
 )
 
 // OutputNotice takes the place of what is printed beyond outputBytes.
@@ -82,22 +80,6 @@ type SharedWeight struct {
 	Exponent uint32
 	_        uint32
 }
-
-// SharedRare has a rare event happen at a point; those of each kind are counted from 1.
-type SharedRare struct {
-	Kind uint32
-	At   uint32
-}
-
-// Kinds of rare events.
-const (
-	RareFault = iota // of the network
-	RareShortRead
-	RareShortWrite
-	RareEarlyTimer
-	RareSignal
-	RareKinds
-)
 
 // SharedAccess is an access of a sleeper.
 type SharedAccess struct {
@@ -340,36 +322,29 @@ const (
 // Shared is the memory that the checker and one worker share.
 type Shared struct {
 	// Set by the checker before an execution.
-	PrefixLength    uint32
-	SleepFrom       uint32 // the prefix position from which the sleepers count
-	SleepLength     uint32
-	WantEnabled     uint32
-	WantLeaks       uint32
-	Lenient         uint32 // what the prefix asks for and cannot be done is passed over
-	Tentative       uint32 // the prefix ends before what cannot be done from sleepFrom on
-	Peers           uint32 // somebody answers for connections that leave the program
-	RecordLimit     uint32
-	OnlyEnd         uint32
-	StepLimit       uint32
-	RoundLimit      uint32 // of a loop that waits; 0: none
-	Seed            uint64
-	ByPriority      uint32 // pick by priority
-	Changes         uint32
-	Change          [MaxChanges]uint32 // transitions, counted from 1, at which priorities change
-	Rares           uint32
-	Rare            [MaxRare]SharedRare
-	PreemptionLimit uint32 // 1<<32-1: none
-	DelayLimit      uint32
-	RaceWatch       uint32 // note the stack of raceEarlier when it happens
-	Backup          uint64 // where the worker has mapped the area for saved pages
-	BackupBytes     uint64
-	OwnCode         uint64 // the worker is to have code and constants of its own; before it starts
-	Taken           uint64 // the snapshot has been
-	Regions         uint64
-	Region          [MaxRegions]Region
-	Prefix          [MaxPrefix]SharedAction
-	Sleeper         [MaxSleepers]SharedSleeper
-	SleepAccesses   [MaxSleepAccesses]SharedAccess
+	PrefixLength  uint32
+	SleepFrom     uint32 // the prefix position from which the sleepers count
+	SleepLength   uint32
+	WantEnabled   uint32
+	WantLeaks     uint32
+	Lenient       uint32 // what the prefix asks for and cannot be done is passed over
+	Tentative     uint32 // the prefix ends before what cannot be done from sleepFrom on
+	Peers         uint32 // somebody answers for connections that leave the program
+	RecordLimit   uint32
+	OnlyEnd       uint32
+	StepLimit     uint32
+	RoundLimit    uint32 // of a loop that waits; 0: none
+	Guide         SharedGuide
+	RaceWatch     uint32 // note the stack of raceEarlier when it happens
+	Backup        uint64 // where the worker has mapped the area for saved pages
+	BackupBytes   uint64
+	OwnCode       uint64 // the worker is to have code and constants of its own; before it starts
+	Taken         uint64 // the snapshot has been
+	Regions       uint64
+	Region        [MaxRegions]Region
+	Prefix        [MaxPrefix]SharedAction
+	Sleeper       [MaxSleepers]SharedSleeper
+	SleepAccesses [MaxSleepAccesses]SharedAccess
 
 	Environment SharedEnvironment // before the worker starts
 

@@ -56,15 +56,18 @@ type tandemG struct {
 	passive   bool    // it is to wait for its partner
 	meets     bool    // its partner runs first
 	// Its transition is an operation with several alternatives, or a connect to a peer.
-	chose    bool
-	rests    bool    // and ends before this operation
-	begun    uint8   // what has had its point already, or 0: tandemSocketBefore
-	begunOn  uintptr // the descriptor of that
-	turn     uint32  // its last transition, as shared.steps counts
-	uses     uint32  // of descriptors, since its last operation
-	vain     uint32  // operations of its own since the last that had an effect
-	priority uint64  // where goroutines are picked by priority; 0: it has none yet
-	overtime uint32  // transitions in overtime
+	chose   bool
+	rests   bool    // and ends before this operation
+	begun   uint8   // what has had its point already, or 0: tandemSocketBefore
+	begunOn uintptr // the descriptor of that
+	turn    uint32  // its last transition, as shared.steps counts
+	held    bool    // it is not to be picked
+	// So far, the present one included.
+	transitions uint32
+	uses        uint32 // of descriptors, since its last operation
+	vain        uint32 // operations of its own since the last that had an effect
+	priority    uint64 // of the goroutine or of its pending operation; 0: it has none yet
+	overtime    uint32 // transitions in overtime
 }
 
 const tandemMaxGoroutines = 4096
@@ -249,6 +252,9 @@ func tandemNext(pp *p) *g {
 			t.op = opResume
 		}
 		t.object, t.state, t.choices, t.guarded, t.passive = 0, 0, 1, false, false
+		if tandem.sh.guide.picks == picksPartialOrder {
+			t.priority = 0 // that of the operation which is over
+		}
 		tandemEnqueue(gp)
 	}
 }
@@ -377,6 +383,7 @@ func tandemBeginTransition(gp *g) {
 		r.flag = stepForced
 	}
 	t.turn = tandem.sh.steps
+	t.transitions++
 	if t.op == opFault {
 		r.b = uint64(t.faults)
 	}

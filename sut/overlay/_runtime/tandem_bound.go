@@ -23,8 +23,8 @@ type tandemSpent struct {
 }
 
 func tandemBounded() bool {
-	sh := tandem.sh
-	return sh.preemptionLimit != tandemUnbounded || sh.delayLimit != tandemUnbounded
+	guide := &tandem.sh.guide
+	return guide.preemptionLimit != tandemUnbounded || guide.delayLimit != tandemUnbounded
 }
 
 // tandemAffordable reports whether an enabled goroutine can be picked within the bounds.
@@ -33,9 +33,9 @@ func tandemAffordable(gp *g) bool {
 	if !tandemBounded() {
 		return true
 	}
-	cost, sh := tandemCost(gp), tandem.sh
-	return tandem.spent.preemptions+cost.preemptions <= sh.preemptionLimit &&
-		tandem.spent.delays+cost.delays <= sh.delayLimit
+	cost, guide := tandemCost(gp), &tandem.sh.guide
+	return tandem.spent.preemptions+cost.preemptions <= guide.preemptionLimit &&
+		tandem.spent.delays+cost.delays <= guide.delayLimit
 }
 
 // tandemSpend counts what it costs that an enabled goroutine is picked.

@@ -36,13 +36,14 @@ func tandemDecide(enabled int, exits *g) *g {
 	if enabled == 0 {
 		return tandemAwake(exits)
 	}
-	switch {
-	case sh.byPriority != 0:
+	tandemKeepBack()
+	switch sh.guide.picks {
+	case picksNext:
+		return tandemAwake(nil)
+	case picksByPriority:
 		return tandemPriorityPick()
-	case sh.seed != 0:
-		return tandemRandomPick()
 	}
-	return tandemAwake(nil)
+	return tandemRandomPick()
 }
 
 // tandemFallAsleep has the sleep set count from its position on.
@@ -84,7 +85,7 @@ func tandemAwake(only *g) *g {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
-		if t.op == opExit || !tandemEnabled(t) || !tandemFirstAwake(t) {
+		if t.op == opExit || t.held || !tandemEnabled(t) || !tandemFirstAwake(t) {
 			continue
 		}
 		if t.op == opAdvance && best != nil {

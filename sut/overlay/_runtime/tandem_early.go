@@ -13,17 +13,20 @@ import (
 
 // tandemClock is also the object in the log.
 var tandemClock struct {
-	g    g      // stands for the clock among the goroutines that can be scheduled
-	left uint64 // how often it may still advance early
+	g g // stands for the clock among the goroutines that can be scheduled
+	// How often it may advance early in this execution, and still may.
+	allowed, left uint64
 	// How often it was looked at since the last operation.
 	reads uint32
 }
 
 func tandemStartClock() {
-	if tandem.sh.environment.earlyTimers == 0 {
+	sh := tandem.sh
+	tandemClock.allowed = max(sh.environment.earlyTimers, uint64(sh.guide.earlyTimers))
+	if tandemClock.allowed == 0 {
 		return
 	}
-	tandemClock.left = tandem.sh.environment.earlyTimers
+	tandemClock.left = tandemClock.allowed
 	t := &tandemClock.g.tandem
 	t.id, t.order, t.choices = clockGoroutine, 1<<31-1, 1
 	tandemParkClock()
@@ -66,7 +69,7 @@ func tandemReadClock() {
 	tandem.quiet = tandemQuiet{} // a loop may end by the time
 	switch {
 	case !tandem.on:
-	case tandem.sh.environment.earlyTimers != 0:
+	case tandemClock.allowed != 0:
 		tandemPoint(opReadClock, unsafe.Pointer(&tandemClock), unsafe.Pointer(&tandemClock))
 	default:
 		if tandemClock.reads++; tandemClock.reads > tandemClockPatience {
@@ -112,7 +115,7 @@ func tandemSetTimer(t *timer) {
 		tandemRecord(record{kind: recordAccess, op: opTimer, flag: kind, ready: tandemChannelReady(c),
 			a: tandemChannelObject(c)})
 	}
-	if tandem.sh.environment.earlyTimers != 0 {
+	if tandemClock.allowed != 0 {
 		tandemRecord(record{kind: recordAccess, op: opSetTimer, flag: accessWrite,
 			ready: tandemClockReady(), a: uint64(uintptr(unsafe.Pointer(&tandemClock)))})
 	}
@@ -121,7 +124,7 @@ func tandemSetTimer(t *timer) {
 // tandemDeadline records that the deadline of a descriptor passes: operations that
 // wait for it can go on, to fail.
 func tandemDeadline(pd *pollDesc) {
-	if !tandem.on || tandem.sh.environment.earlyTimers == 0 {
+	if !tandem.on || tandemClock.allowed == 0 {
 		return
 	}
 	for i := range tandemSockets {
@@ -136,7 +139,7 @@ func tandemDeadline(pd *pollDesc) {
 
 // tandemKeepsTimer reports whether a timer is in the heap although nobody waits for
 // its channel, since somebody may look at it.
-func tandemKeepsTimer() bool { return tandem.on && tandem.sh.environment.earlyTimers != 0 }
+func tandemKeepsTimer() bool { return tandem.on && tandemClock.allowed != 0 }
 
 // tandemAwaited reports whether any timer is set that can wake somebody.
 func tandemAwaited(pp *p) bool { return tandemFirstAwaited(pp) != 0 }

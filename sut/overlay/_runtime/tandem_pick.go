@@ -37,7 +37,7 @@ func tandemForeseeable() bool {
 	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit &&
 		tandem.barren < tandemBarren && tandem.quiet.steps < tandemBarren &&
 		(sh.roundLimit == 0 || tandem.fair.rounds <= sh.roundLimit) &&
-		(tandem.position < sh.prefixLength || sh.seed == 0 && sh.byPriority == 0)
+		(tandem.position < sh.prefixLength || sh.guide.picks|sh.guide.holds == 0)
 }
 
 // tandemForeseen is the goroutine that is to be picked, if that can be told.

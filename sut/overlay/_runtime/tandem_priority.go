@@ -31,7 +31,7 @@ func tandemWeigh(n uint32) {
 func tandemRandomPick() *g {
 	candidates, sources := uint32(0), uint32(0)
 	for i := range tandem.nparked {
-		if gp := tandem.parked[i].ptr(); tandemCandidate(gp) {
+		if gp := tandem.parked[i].ptr(); tandemPickable(gp) {
 			if tandemRareSource(gp) != rareKinds {
 				sources++
 			} else {
@@ -44,14 +44,29 @@ func tandemRandomPick() *g {
 			return gp
 		}
 	}
-	fromSources := candidates == 0
-	if fromSources {
-		candidates = sources
+	gp := (*g)(nil)
+	switch picks := tandem.sh.guide.picks; {
+	case candidates > 0 && picks == picksPartialOrder:
+		gp = tandemPartialOrderPick()
+		tandemRandomChoice(&gp.tandem)
+	case candidates > 0 && picks == picksWalk:
+		gp = tandemWalkPick()
+		tandemRandomChoice(&gp.tandem)
+	case candidates > 0:
+		gp = tandemUniformPick(candidates, false)
+	default:
+		gp = tandemUniformPick(sources, true)
 	}
-	n := uint32(tandemMix(tandem.sh.seed+uint64(tandem.position)) % uint64(candidates))
+	return gp
+}
+
+// tandemUniformPick draws one of the goroutines that can be picked, which are so many: of those for
+// which that is a rare event, or of the others.
+func tandemUniformPick(candidates uint32, sources bool) *g {
+	n := uint32(tandemMix(tandem.sh.guide.seed+uint64(tandem.position)) % uint64(candidates))
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
-		if !tandemCandidate(gp) || tandemRareSource(gp) != rareKinds != fromSources {
+		if !tandemPickable(gp) || tandemRareSource(gp) != rareKinds != sources {
 			continue
 		}
 		if n == 0 {
@@ -67,7 +82,7 @@ func tandemRandomPick() *g {
 }
 
 func tandemRandomChoice(t *tandemG) {
-	random := tandemMix(tandem.sh.seed ^ tandemMix(uint64(tandem.position)))
+	random := tandemMix(tandem.sh.guide.seed ^ tandemMix(uint64(tandem.position)))
 	kind := tandemRareChoice(t)
 	switch {
 	case kind == rareKinds:
@@ -108,8 +123,9 @@ func tandemRareSource(gp *g) uint32 {
 func tandemRareNow(kind uint32) bool {
 	sh := tandem.sh
 	sh.rarePoints[kind]++
-	for i := range sh.rares {
-		if sh.rare[i].kind == kind && sh.rare[i].at == sh.rarePoints[kind] {
+	guide := &sh.guide
+	for i := range guide.rares {
+		if guide.rare[i].kind == kind && guide.rare[i].at == sh.rarePoints[kind] {
 			return true
 		}
 	}
@@ -121,13 +137,13 @@ func tandemRareNow(kind uint32) bool {
 func tandemRareArrival() (now *g) {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
-		if kind := tandemRareSource(gp); kind != rareKinds && tandemCandidate(gp) && tandemRareNow(kind) &&
+		if kind := tandemRareSource(gp); kind != rareKinds && tandemPickable(gp) && tandemRareNow(kind) &&
 			now == nil {
 			now = gp
 		}
 	}
 	if now != nil && now.tandem.op == opSignalArrive { // one of the signals, and not none
-		random := tandemMix(tandem.sh.seed ^ tandemMix(uint64(tandem.position)))
+		random := tandemMix(tandem.sh.guide.seed ^ tandemMix(uint64(tandem.position)))
 		now.tandem.choice = uint32(random % uint64(max(now.tandem.choices, 2)-1))
 	} else if now != nil {
 		now.tandem.choice = 0
@@ -140,13 +156,16 @@ func tandemCandidate(gp *g) bool {
 	return gp.tandem.op != opExit && tandemEnabled(&gp.tandem) && tandemAffordable(gp)
 }
 
+// tandemPickable reports the same of one that may be held.
+func tandemPickable(gp *g) bool { return !gp.tandem.held && tandemCandidate(gp) }
+
 // tandemPriorityPick takes the goroutine of the highest priority. Its alternative is random.
 func tandemPriorityPick() *g {
 	tandemYieldTurn()
 	best := (*g)(nil)
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
-		if tandemCandidate(gp) && (best == nil || tandemPriority(&gp.tandem) > tandemPriority(&best.tandem)) {
+		if tandemPickable(gp) && (best == nil || tandemPriority(&gp.tandem) > tandemPriority(&best.tandem)) {
 			best = gp
 		}
 	}
@@ -159,7 +178,7 @@ func tandemPriorityPick() *g {
 // any order of any goroutines is as likely as any other.
 func tandemPriority(t *tandemG) uint64 {
 	if t.priority == 0 {
-		t.priority = tandemMix(tandem.sh.seed^tandemMix(t.id)) | tandemFirstPriority
+		t.priority = tandemMix(tandem.sh.guide.seed^tandemMix(t.id)) | tandemFirstPriority
 	}
 	return t.priority
 }
@@ -167,9 +186,9 @@ func tandemPriority(t *tandemG) uint64 {
 // tandemChangeAt lowers the priority of the goroutine that has been picked for the
 // present transition, if it is one at which priorities change.
 func tandemChangeAt(t *tandemG) {
-	sh := tandem.sh
-	for i := range sh.changes {
-		if sh.change[i] == tandem.position {
+	guide := &tandem.sh.guide
+	for i := range guide.changes {
+		if guide.change[i] == tandem.position {
 			t.priority = tandemChangePriority + uint64(i)
 		}
 	}

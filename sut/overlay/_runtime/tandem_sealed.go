@@ -24,7 +24,7 @@ func tandemIsSingleAccess(gp *g) bool {
 	if t.op == opAdd && t.delta > 0 { // it may have alternatives: see tandemCountLate
 		return false
 	}
-	return t.direct && tandemSingleAccess.has(t.op) && tandem.sh.environment.earlyTimers == 0
+	return t.direct && tandemSingleAccess.has(t.op) && tandemClock.allowed == 0
 }
 
 // tandemEndSingleAccess ends a transition of a single access, before what may access something

@@ -110,7 +110,7 @@ func tandemStart() {
 		systemstack(func() { tandemEnd(outcomeDiverged) })
 	}
 	tandem.position = 1
-	main.tandem.choices = 1
+	main.tandem.choices, main.tandem.transitions = 1, 1
 	sh.weight = sharedWeight{mantissa: 1}
 	tandemChangeAt(&main.tandem)
 	tandemRecordEnabled(&main.tandem)

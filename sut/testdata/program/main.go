@@ -55,6 +55,7 @@ var scenarios = map[string]func(){
 	"memory":       memory,
 	"counter":      counter,
 	"spinlock":     spinlock,
+	"walk":         walk,
 	"files":        files,
 	"one file":     oneFile,
 	"surroundings": surroundings,
@@ -308,6 +309,33 @@ func spinlock() {
 	}
 	for done.Load() != 2 {
 	}
+}
+
+// walk has three goroutines that store into the same variable, four times and twice and once. One
+// starts another in between, and each does something else, too.
+func walk() {
+	var shared, other atomic.Int32
+	var wg sync.WaitGroup
+	order := ""
+	note := func(name string) { shared.Store(1); order += name }
+	wg.Go(func() {
+		for i := range 4 {
+			if i == 2 {
+				wg.Go(func() { other.Load(); note("c") })
+			}
+			note("a")
+		}
+	})
+	wg.Go(func() {
+		for range 2 {
+			for range 5 {
+				other.Store(2)
+			}
+			note("b")
+		}
+	})
+	wg.Wait()
+	fmt.Print(order)
 }
 
 // sealed locks in the standard library, where goroutines are not preempted.

@@ -1,0 +1,78 @@
+package check
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestEarlyTimersOfAnExecution: a program that fails only if a timer fires early fails in an
+// execution that allows one. What is found is shrunk and replayed with as many early timers as it
+// needs, though the check allows none elsewhere.
+func TestEarlyTimersOfAnExecution(t *testing.T) {
+	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, needed := range map[string]int{"overtaken": 2, "broken": 0} {
+		o := sut.Options{Args: []string{scenario}}
+		if without := failing(t, p, o, randomSearch(200, 1), 0); without != nil && needed > 0 {
+			t.Errorf("%s: it fails without early timers: %v", scenario, without)
+		}
+		prefix := failing(t, p, o, randomSearch(200, 1), 2)
+		if prefix == nil {
+			t.Fatalf("%s: it never fails with early timers", scenario)
+		}
+		search := mustSearch(explore.Config{Algorithm: explore.Replay, Prefix: prefix, EarlyTimers: 2})
+		result := check(t, Options{Program: p, Package: "early", Args: o.Args, Search: search,
+			Shrink: DefaultShrink, SelfCheck: 1})
+		if len(result.Violations) != 1 {
+			t.Fatalf("%s: %+v", scenario, result.Verdict)
+		}
+		v := result.Violations[0]
+		if got := v.Recording.Program.World.EarlyTimers; got != needed {
+			t.Errorf("%s: recorded with %d early timers, want %d", scenario, got, needed)
+		}
+		if before, after := v.Counterexample.Shrunk.Before, v.Counterexample.Shrunk.After; after.Transitions >
+			before.Transitions {
+			t.Errorf("%s: shrunk from %+v to %+v", scenario, before, after)
+		}
+		shown, err := Replay(p, v.Recording, 3)
+		if err != nil || len(shown.Steps) != len(v.Counterexample.Steps) {
+			t.Errorf("%s: replayed: %v, %v", scenario, shown, err)
+		}
+	}
+}
+
+// failing is the first failing execution of a search whose schedules allow early timers; nil if
+// none fails.
+func failing(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search,
+	early int) (prefix []explore.Action) {
+	t.Helper()
+	_, err := eachExecution(p, o, allowing{s, early}, func(_ *sut.Log, x explore.Execution) bool {
+		if x.Outcome.Violation() {
+			for _, transition := range x.Transitions {
+				prefix = append(prefix, transition.Action)
+			}
+		}
+		return prefix == nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prefix
+}
+
+// allowing has the schedules of a search allow early timers.
+type allowing struct {
+	*explore.Search
+	early int
+}
+
+func (a allowing) Next() (explore.Schedule, bool) {
+	s, more := a.Search.Next()
+	s.EarlyTimers = a.early
+	return s, more
+}

@@ -1,0 +1,69 @@
+package abi
+
+// Limits of the lists of a SharedGuide.
+const (
+	MaxChanges = 1 << 6  // transitions at which priorities change
+	MaxRare    = 1 << 8  // rare events of a schedule
+	MaxHolds   = 1 << 6  // goroutines that are kept back, each before one transition
+	MaxWeights = 1 << 10 // goroutines with interesting transitions
+	MaxObjects = 1 << 6  // whose accesses are interesting
+)
+
+// SharedGuide says how goroutines are picked beyond what the prefix of a schedule prescribes.
+type SharedGuide struct {
+	Picks           uint32
+	Holds           uint32
+	Seed            uint64
+	PreemptionLimit uint32 // 1<<32-1: none
+	DelayLimit      uint32
+	EarlyTimers     uint32 // how often the clock may advance early; see SharedEnvironment
+	Changes         uint32
+	Rares           uint32
+	Weights         uint32
+	Objects         uint32
+	_               uint32
+	Hold            [MaxHolds]SharedHold
+	Change          [MaxChanges]uint32 // transitions, counted from 1, at which priorities change
+	Rare            [MaxRare]SharedRare
+	Weight          [MaxWeights]SharedEvents
+	Object          [MaxObjects]uint64
+}
+
+// How goroutines are picked.
+const (
+	PicksNext         = iota // the running one goes on, then comes the next in order
+	PicksUniformly           // from here on at random
+	PicksByPriority          // of goroutines, with changes
+	PicksPartialOrder        // by priority of pending operations
+	PicksWalk                // by what is left of the interesting transitions
+)
+
+// SharedHold keeps a goroutine back before its nth transition.
+type SharedHold struct {
+	Goroutine uint64
+	Nth       uint32
+	Released  uint32 // by the worker
+}
+
+// SharedEvents is how many interesting transitions a goroutine and its descendants have.
+type SharedEvents struct {
+	Goroutine uint64
+	Events    uint32
+	Left      uint32 // known to the worker; 0 before the goroutine begins and after it has ended
+}
+
+// SharedRare has a rare event happen at a point; those of each kind are counted from 1.
+type SharedRare struct {
+	Kind uint32
+	At   uint32
+}
+
+// Kinds of rare events.
+const (
+	RareFault = iota // of the network
+	RareShortRead
+	RareShortWrite
+	RareEarlyTimer
+	RareSignal
+	RareKinds
+)
