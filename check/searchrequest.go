@@ -11,12 +11,12 @@ import (
 )
 
 // Searches are the names of the searches that a request can ask for.
-func Searches() []string { return []string{"dpor", "dfs", "random", "pct"} }
+func Searches() []string { return []string{"dpor", "dfs", "random", "pct", "pos", "surw"} }
 
 // SearchRequest names a search.
 type SearchRequest struct {
 	Name     string // one of Searches
-	Seed     uint64 // of random and pct
+	Seed     uint64 // of random, pct, pos and surw
 	PCTDepth int    // of pct: how many orders of two operations the bugs need that it looks for
 }
 
@@ -42,6 +42,10 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 				q.PCTDepth, explore.MaxDepth)
 		}
 		c.Algorithm = explore.PCT
+	case "pos":
+		c.Algorithm = explore.POS
+	case "surw":
+		c.Algorithm = explore.SURW
 	default:
 		last := len(Searches()) - 1
 		return nil, fmt.Errorf("--search %s: there is no such search: choose %s or %s",

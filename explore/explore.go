@@ -33,13 +33,19 @@ const (
 	// PCT runs a number of executions with random priorities, and states with which probability
 	// they show a bug (Guarantee).
 	PCT
+	// POS runs a number of executions by partial order sampling: with random priorities of pending
+	// operations, which change where operations conflict.
+	POS
+	// SURW runs a number of executions by selectively uniform random walks: each has all orders of
+	// the accesses to some objects equally likely.
+	SURW
 	// Replay runs one execution, which begins with given actions.
 	Replay
 	algorithms // their number
 )
 
 var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct",
-	Replay: "replay"}
+	POS: "pos", SURW: "surw", Replay: "replay"}
 
 func (a Algorithm) String() string {
 	if a >= algorithms {
@@ -51,8 +57,8 @@ func (a Algorithm) String() string {
 // Config says which executions a search runs. The zero value is DPOR without bounds.
 type Config struct {
 	Algorithm  Algorithm
-	Executions int      // Random and PCT: how many
-	Seed       uint64   // Random and PCT: equal seeds give equal schedules
+	Executions int      // Random, PCT, POS and SURW: how many
+	Seed       uint64   // of the same: equal seeds give equal schedules
 	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
 	Prefix     []Action // Replay: with what the execution begins
 	// EarlyTimers is how often the clock may advance early in the execution of Replay.
@@ -103,6 +109,10 @@ func New(c Config) (*Search, error) {
 		s.use(random.New(c.Executions, c.Seed, b))
 	case PCT:
 		s.use(random.NewPCT(c.Executions, c.Depth, c.Seed, b))
+	case POS:
+		s.use(random.NewPOS(c.Executions, c.Seed, b))
+	case SURW:
+		s.use(random.NewSURW(c.Executions, c.Seed, b))
 	case Replay:
 		s.use(core.NewReplay(c.Prefix, c.EarlyTimers))
 	default:

@@ -161,6 +161,8 @@ func TestRandomKeepsToLimits(t *testing.T) {
 			"random": mustNew(Config{Algorithm: Random, Executions: 4000, Seed: 1, Preemptions: &n}),
 			"pct": mustNew(Config{Algorithm: PCT, Executions: 4000, Depth: n + 2, Seed: 1,
 				Preemptions: &n}),
+			"pos":  mustNew(Config{Algorithm: POS, Executions: 4000, Seed: 1, Preemptions: &n}),
+			"surw": mustNew(Config{Algorithm: SURW, Executions: 4000, Seed: 1, Preemptions: &n}),
 		} {
 			f, err := testkit.SearchAll(s, p, 0)
 			if err != nil {

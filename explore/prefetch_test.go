@@ -42,7 +42,7 @@ func (f *foreseeing) Next() (Schedule, bool) {
 func TestAhead(t *testing.T) {
 	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
 		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
-	for _, name := range []string{"random", "pct", "limited random"} {
+	for _, name := range []string{"random", "pct", "pos", "surw", "limited random"} {
 		newSearch := saveables[name]
 		if newSearch == nil {
 			newSearch = func() *Search {
@@ -97,6 +97,9 @@ func TestScheduleEqual(t *testing.T) {
 		{Priorities: &Priorities{}}, {Priorities: &Priorities{Changes: []int{1}}},
 		{Limits: Limits{Preemptions: &one}}, {Limits: Limits{Preemptions: &two}},
 		{Limits: Limits{Delays: &one}},
+		{Holds: []Hold{{Goroutine: 1, Nth: 1}}}, {Holds: []Hold{{Goroutine: 1, Nth: 2}}},
+		{EarlyTimers: 1}, {Order: PartialOrder}, {Order: Walk},
+		{Weights: []Weight{{Goroutine: 1, Events: 1}}}, {Objects: []ObjectID{1}},
 	}
 	for i := range list {
 		for j := range list {

@@ -21,7 +21,8 @@ func points(s Schedule, all int) Execution {
 // TestRare: about one fault comes in an execution, as often late as early, though faults make
 // executions shorter, and one execution may have been a hundred times as long as the others.
 func TestRare(t *testing.T) {
-	for name, s := range map[string]*Search{"random": randomSearch(4000, 5), "pct": pctSearch(4000, 2, 5)} {
+	for name, s := range map[string]*Search{"random": randomSearch(4000, 5), "pct": pctSearch(4000, 2, 5),
+		"pos": posSearch(4000, 5), "surw": surwSearch(4000, 5)} {
 		const length = 200
 		calm, faults, quarters := 0, 0, [4]int{}
 		for i := 0; ; i++ {
@@ -67,6 +68,8 @@ func TestRareIsKnownAhead(t *testing.T) {
 	for name, newSearch := range map[string]func() *Search{
 		"random": func() *Search { return randomSearch(executions, 9) },
 		"pct":    func() *Search { return pctSearch(executions, 3, 9) },
+		"pos":    func() *Search { return posSearch(executions, 9) },
+		"surw":   func() *Search { return surwSearch(executions, 9) },
 	} {
 		list := func(s *Search, from []Schedule) (all []Schedule) {
 			all = from

@@ -19,6 +19,8 @@ var saveables = map[string]func() *Search{
 	"dpor":    dporSearch,
 	"random":  func() *Search { return randomSearch(60, 7) },
 	"pct":     func() *Search { return pctSearch(60, 3, 7) },
+	"pos":     func() *Search { return posSearch(60, 7) },
+	"surw":    func() *Search { return surwSearch(60, 7) },
 	"bounded": func() *Search { return until(maxExecutions(dfsSearch(), 40), AtViolation) },
 	"bpor":    func() *Search { return within(DPOR, 2) },
 	"limited": func() *Search { return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)}) },
@@ -97,6 +99,8 @@ func TestRaisedBound(t *testing.T) {
 		"dpor":   func(n int) *Search { return maxExecutions(dporSearch(), n) },
 		"random": func(n int) *Search { return maxExecutions(randomSearch(n, 3), n) },
 		"pct":    func(n int) *Search { return maxExecutions(pctSearch(n, 3, 3), n) },
+		"pos":    func(n int) *Search { return maxExecutions(posSearch(n, 3), n) },
+		"surw":   func(n int) *Search { return maxExecutions(surwSearch(n, 3), n) },
 	} {
 		s := make(4)
 		first := testkit.MustSearch(t, s, threeWriters)
@@ -118,7 +122,7 @@ func TestRaisedBound(t *testing.T) {
 // TestResumeOtherProgram: the next execution shows that the program is another one.
 func TestResumeOtherProgram(t *testing.T) {
 	for name, make := range saveables {
-		if name == "random" || name == "pct" {
+		if slices.Contains([]string{"random", "pct", "pos", "surw"}, name) {
 			continue // its schedules hold for every program
 		}
 		s := saved(t, partly(t, make(), threeWriters, 3), make())

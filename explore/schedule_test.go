@@ -122,7 +122,7 @@ func TestEarlyTimers(t *testing.T) {
 	for timers := range 3 {
 		for name, s := range map[string]*Search{
 			"dpor": dporSearch(), "dfs": dfsSearch(), "random": randomSearch(300, 1),
-			"pct": pctSearch(300, 2, 1),
+			"pct": pctSearch(300, 2, 1), "pos": posSearch(300, 1), "surw": surwSearch(300, 1),
 		} {
 			f, err := testkit.SearchAll(early{s, timers}, p, 0)
 			if err != nil {

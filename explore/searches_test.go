@@ -25,6 +25,14 @@ func pctSearch(n, depth int, seed uint64) *Search {
 	return mustNew(Config{Algorithm: PCT, Executions: n, Depth: depth, Seed: seed})
 }
 
+func posSearch(n int, seed uint64) *Search {
+	return mustNew(Config{Algorithm: POS, Executions: n, Seed: seed})
+}
+
+func surwSearch(n int, seed uint64) *Search {
+	return mustNew(Config{Algorithm: SURW, Executions: n, Seed: seed})
+}
+
 func replaySearch(prefix []Action) *Search { return mustNew(Config{Algorithm: Replay, Prefix: prefix}) }
 
 // within is a search within a bound on preemptions.
@@ -90,6 +98,8 @@ func TestWhatSearchesCanDo(t *testing.T) {
 		{Config{Algorithm: DFS}, true, false, true},
 		{Config{Algorithm: Random, Executions: 1}, false, true, true},
 		{Config{Algorithm: PCT, Executions: 1, Depth: 1}, false, true, true},
+		{Config{Algorithm: POS, Executions: 1}, false, true, true},
+		{Config{Algorithm: SURW, Executions: 1}, false, true, true},
 		{Config{Algorithm: Replay}, false, false, false},
 	} {
 		s, err := New(c.config)

@@ -20,7 +20,7 @@ import (
 func TestKilledAndResumed(t *testing.T) {
 	times, executions := 1, "5000" // of each of six checks
 	if *deep {
-		times, executions = 3, "10000" // of each of eight
+		times, executions = 3, "10000" // of each of nine
 	}
 	turns := func(args ...string) []string {
 		return append([]string{"./check/testdata/turns", "--executions", "40000", "--workers", "2"}, args...)
@@ -37,11 +37,12 @@ func TestKilledAndResumed(t *testing.T) {
 		"dfs":            turns("--search", "dfs", "--", "3", "1"),
 		"random":         turns("--search", "random", "--executions", executions, "--", "3", "2"),
 		"pct":            turns("--search", "pct", "--executions", executions, "--", "3", "2"),
+		"surw":           turns("--search", "surw", "--executions", executions, "--", "3", "2"),
 		"peers, dpor":    letters("dpor"),
 		"peers, dfs":     letters("dfs"),
 		"peers, random":  letters("random"),
 	} {
-		if !*deep && (name == "dpor" || name == "peers, random") {
+		if !*deep && (name == "dpor" || name == "peers, random" || name == "surw") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

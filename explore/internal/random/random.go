@@ -27,6 +27,8 @@ type Search struct {
 	sizes  maxima // before the leg
 	drawn  int    // executions of earlier legs with the same number of transitions
 	rare   rare
+	events *events // of interest; nil if none are
+	order  core.Order
 	probes Probes
 	biased bool // probes are not known: alternatives were not picked uniformly
 }
@@ -76,12 +78,14 @@ func (s *Search) goOn() {
 		s.length = min(4*s.length, lastLeg)
 	}
 	s.rare.goOn()
+	s.events.goOn()
 	s.begin(by)
 }
 
 func (s *Search) begin(by *priorities) {
 	n := min(s.length, s.rest.left)
-	s.leg = &leg{all: n, stretch: s.rest.split(n), by: by, rare: &s.rare, limits: s.Bounds.Limits}
+	s.leg = &leg{all: n, stretch: s.rest.split(n), by: by, order: s.order, events: s.events, rare: &s.rare,
+		limits: s.Bounds.Limits}
 }
 
 // Report implements core.Search.
@@ -94,6 +98,7 @@ func (s *Search) Report(e core.Execution) error {
 	}
 	s.leg.by.measure(e)
 	s.rare.measure(&s.leg.last, e)
+	s.events.measure(e)
 	return nil
 }
 
@@ -104,7 +109,8 @@ func (s *Search) Prefetch(n int) []core.Schedule { return s.leg.prefetch(n) }
 func (s *Search) Verdict() core.Verdict {
 	by := s.leg.by
 	if by == nil {
-		v := s.Conclude(fmt.Sprintf("%d random schedules show nothing about the others", s.Counts.Executions))
+		v := s.Conclude(fmt.Sprintf("%d %s show nothing about the others", s.Counts.Executions,
+			drawnBy[s.order]))
 		if !s.biased {
 			v.Estimate = s.probes.Estimate()
 		}
@@ -129,6 +135,11 @@ func (s *Search) Verdict() core.Verdict {
 	return v
 }
 
+// drawnBy says in words how schedules were drawn.
+var drawnBy = [core.Orders]string{
+	core.Uniform: "random schedules", core.PartialOrder: "schedules of POS", core.Walk: "schedules of SURW",
+}
+
 // leg is a number of consecutive schedules that are all known when it begins.
 type leg struct {
 	all int // schedules
@@ -137,7 +148,9 @@ type leg struct {
 	listed   int   // by prefetch, of those that come next
 	foreseen Seeds // after them
 
-	by     *priorities // nil: whatever can be picked is as likely as anything else
+	by     *priorities // nil: goroutines are picked in the order
+	order  core.Order
+	events *events
 	rare   *rare
 	limits core.Limits
 	drawn  core.Priorities // of the last schedule
@@ -174,9 +187,16 @@ func (l *leg) next() (core.Schedule, bool) {
 	l.listed = max(l.listed-1, 0)
 	l.before = l.Seeds
 	seed := l.Seed()
-	l.last = core.Schedule{Seed: seed, Priorities: l.by.draw(seed, &l.drawn),
-		Rare: l.rare.draw(seed, l.last.Rare[:0]), Limits: l.limits}
+	l.last = l.schedule(seed, &l.drawn, l.last.Rare[:0])
 	return l.last, true
+}
+
+// schedule is that with a seed. It uses the memory of priorities and rare events.
+func (l *leg) schedule(seed uint64, priorities *core.Priorities, rare []core.Rare) core.Schedule {
+	s := core.Schedule{Seed: seed, Priorities: l.by.draw(seed, priorities), Order: l.order,
+		Rare: l.rare.draw(seed, rare), Limits: l.limits}
+	l.events.draw(seed, &s)
+	return s
 }
 
 // prefetch lists what comes next: it does not depend on what is reported.
@@ -186,8 +206,7 @@ func (l *leg) prefetch(n int) (list []core.Schedule) {
 	}
 	for ; len(list) < n && l.listed < l.left; l.listed++ {
 		seed := l.foreseen.Seed()
-		list = append(list, core.Schedule{Seed: seed, Priorities: l.by.draw(seed, &core.Priorities{}),
-			Rare: l.rare.draw(seed, nil), Limits: l.limits})
+		list = append(list, l.schedule(seed, &core.Priorities{}, nil))
 	}
 	return list
 }

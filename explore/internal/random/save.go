@@ -15,6 +15,7 @@ func (s *Search) Save(e *codec.Encoder) {
 	e.Fixed(s.rest.state)
 	s.sizes.save(e)
 	s.rare.save(e)
+	s.events.save(e)
 	s.probes.save(e)
 	e.Truth(s.biased)
 	s.leg.save(e, s.Waiting)
@@ -31,6 +32,7 @@ func (s *Search) Resume(d *codec.Decoder) {
 	s.rest = stretch{Seeds: Seeds{d.Fixed()}, left: s.rest.left + more}
 	s.sizes.resume(d)
 	s.rare.resume(d)
+	s.events.resume(d)
 	s.probes.resume(d)
 	s.biased = d.Truth()
 	s.all += more
