@@ -21,7 +21,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	}
 	var r *run
 	o.Search, o.observe = dporSearch(), seeing(func(explore.Execution) {
-		p := r.executor.talk
+		p := r.executor.Session()
 		var b strings.Builder
 		at, behaviour := p.At()
 		steps, err := r.peers.Cache().Missing(iocache.Position{iocache.Root}, at)
@@ -37,7 +37,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 		}
 		said[behaviour][b.String()] = true
 	})
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}

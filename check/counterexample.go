@@ -1,55 +1,79 @@
 package check
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// explainer makes violations simpler, and shows what happens in them.
+type explainer struct {
+	ctx      context.Context
+	options  *Options
+	config   *executor.Config
+	executor *executor.Executor
+	blame    func(log *sut.Log) (tests []string) // that a violation is one of
+}
+
+// explainAll adds violations to a result.
+func (e *explainer) explainAll(violations []*violation, result *Result) error {
+	for _, v := range violations {
+		e.shrink(v)
+		if err := e.explain(v, result); err != nil {
+			return err
+		}
+	}
+	if len(result.Violations) > 0 {
+		result.Counterexample, result.Recording = result.Violations[0].Counterexample,
+			result.Violations[0].Recording
+	}
+	return nil
+}
+
 // explain runs the violating schedule once more, with everything noted that
 // people want to see, and makes a counterexample and a recording of it.
-func (r *run) explain(v *violation, result *Result) error {
+func (e *explainer) explain(v *violation, result *Result) error {
 	var exchanges []driver.Exchange
-	x := r.executor
-	if x.talk != nil {
-		x.talk.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
-		defer func() { x.talk.Watch(nil) }()
-	}
-	schedule := r.violating(v.prefix, v.log.EarlyTimers)
-	if err := x.audit(schedule); err != nil {
+	x := e.executor
+	defer x.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })()
+	schedule := e.config.Violating(v.Prefix, v.Log.EarlyTimers)
+	if err := x.Audit(schedule); err != nil {
 		return err
 	}
-	schedule.Watch = v.log.Race.First()
-	preempting, err := preemptions(x.worker, schedule, x.answers, v.events)
+	schedule.Watch = v.Log.Race.First()
+	preempting, err := preemptions(x.Worker(), schedule, x.Answers, v.Events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
 	exchanges = nil
-	log, err := x.worker.Run(schedule, x.answers())
+	log, err := x.Run(schedule)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
-	if at := narrate.FirstDifference(v.events, log.Events); at >= 0 {
+	if at := narrate.FirstDifference(v.Events, log.Events); at >= 0 {
 		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at "+
 			"event %d of %d%s%s",
-			at+1, len(v.events), narrate.EventPlace(r.options.Program, log.Events, at),
-			narrate.DifferingFields(v.events, log.Events, at))
+			at+1, len(v.Events), narrate.EventPlace(e.options.Program, log.Events, at),
+			narrate.DifferingFields(v.Events, log.Events, at))
 	}
 	for i := range exchanges {
-		exchanges[i].Cached = v.hits[i] // in the second run, all are
+		exchanges[i].Cached = v.Hits[i] // in the second run, all are
 	}
-	shown := narrate.Counterexample(r.options.Program, log, exchanges, preempting)
-	shown.Run, shown.Shrunk = r.summary(result), v.shrunk
+	shown := narrate.Counterexample(e.options.Program, log, exchanges, preempting)
+	shown.Run, shown.Shrunk = Summary(*e.options, result), v.shrunk
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
-	summary := narrate.SignatureOf(r.options.Program, log).Summary()
+	summary := narrate.SignatureOf(e.options.Program, log).Summary()
 	summary.Executions, summary.Size = v.executions, shown.Size()
 	result.Violations = append(result.Violations, Violation{
-		Tests: v.tests, Summary: summary, Counterexample: shown, Recording: r.recording(v, log, exchanges),
+		Tests: v.tests, Summary: summary, Counterexample: shown,
+		Recording: recording(e.options, v, log, exchanges),
 	})
 	return nil
 }

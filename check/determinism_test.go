@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/strategy"
@@ -18,21 +19,21 @@ func TestDeterminism(t *testing.T) {
 	const schedules, repetitions = 50, 20
 	for _, e := range []example{alphabet, randomAlphabet, httpGet, scpTo, scpToFixed} {
 		t.Run(e.pkg+" "+e.config, func(t *testing.T) {
-			r, err := newRun(context.Background(), e.options(t))
+			r, err := newRun(context.Background(), e.options(t), interest{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.executor.close()
+			defer r.executor.Close()
 			defer r.peers.Close()
 			events := 0
 			for seed := range uint64(schedules) {
 				s := sut.Schedule{Seed: seed + 1}
-				first := keep(runOnce(t, r, s))
-				events += len(first.events)
+				first := executor.Keep(runOnce(t, r, s))
+				events += len(first.Events)
 				for i := 1; i < repetitions; i++ {
 					log := runOnce(t, r, s)
-					if at := narrate.FirstDifference(first.events, log.Events); at >= 0 ||
-						log.Outcome != first.log.Outcome {
+					if at := narrate.FirstDifference(first.Events, log.Events); at >= 0 ||
+						log.Outcome != first.Log.Outcome {
 						t.Fatalf("schedule %d, repetition %d: another log from event %d on%s", seed+1, i, at,
 							narrate.EventPlace(r.options.Program, log.Events, at))
 					}
@@ -46,7 +47,7 @@ func TestDeterminism(t *testing.T) {
 
 func runOnce(t testing.TB, r *run, s sut.Schedule) *sut.Log {
 	t.Helper()
-	log, err := r.executor.worker.Run(s, r.executor.answers())
+	log, err := r.executor.Run(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,23 +82,23 @@ func executeCached(b *testing.B, requests int, in *timedPeers) func() time.Durat
 	o := example{alphabet.pkg, alphabet.config,
 		[]string{"-connections", "1", "-requests", fmt.Sprint(requests)}}.options(b)
 	o.Strategy = strategy.Never{}
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		r.executor.close()
+		r.executor.Close()
 		r.peers.Close()
 	})
 	runOnce(b, r, sut.Schedule{})
-	misses := r.executor.counts.Misses
+	misses := r.executor.Session().Counts.Misses
 	return func() time.Duration {
-		in.peers = r.executor.answers()
+		in.peers = r.executor.Answers()
 		started := time.Now()
-		log, err := r.executor.worker.Run(sut.Schedule{}, in)
+		log, err := r.executor.Worker().Run(sut.Schedule{}, in)
 		took := time.Since(started)
-		if err != nil || log.Outcome != sut.Completed || r.executor.counts.Misses != misses {
-			b.Fatalf("%v, error %v, %d misses", log.Outcome, err, r.executor.counts.Misses-misses)
+		if err != nil || log.Outcome != sut.Completed || r.executor.Session().Counts.Misses != misses {
+			b.Fatalf("%v, error %v, %d misses", log.Outcome, err, r.executor.Session().Counts.Misses-misses)
 		}
 		return took
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
@@ -54,28 +55,28 @@ func TestEncryptedReplays(t *testing.T) {
 // again and again with their answers.
 func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	t.Helper()
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.executor.close()
+	defer r.executor.Close()
 	defer r.peers.Close()
 	var exchanges []driver.Exchange
-	r.executor.talk.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
+	r.executor.Session().Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })
 	log := runOnce(t, r, s)
 	if log.Outcome != sut.Completed {
 		t.Fatalf("schedule %d: %v: %s%s", s.Seed, log.Outcome, log.Stderr, log.Message)
 	}
-	first, want, misses := keep(log), exchanges, r.executor.counts.Misses
+	first, want, misses := executor.Keep(log), exchanges, r.executor.Session().Counts.Misses
 	for i := range repetitions {
 		exchanges = nil
 		log := runOnce(t, r, s)
-		if at := narrate.FirstDifference(first.events, log.Events); at >= 0 || log.Outcome != sut.Completed {
+		if at := narrate.FirstDifference(first.Events, log.Events); at >= 0 || log.Outcome != sut.Completed {
 			t.Fatalf("schedule %d, repetition %d: %v, another log from event %d on%s", s.Seed, i, log.Outcome,
 				at, narrate.EventPlace(r.options.Program, log.Events, at))
 		}
 		if diff := cmp.Diff(inputs(want), inputs(exchanges)); diff != "" ||
-			r.executor.counts.Misses != misses {
+			r.executor.Session().Counts.Misses != misses {
 			t.Fatalf("schedule %d, repetition %d: other bytes were sent:\n%s", s.Seed, i, diff)
 		}
 	}
@@ -83,7 +84,7 @@ func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	for _, x := range want {
 		sent += len(x.Input.Data)
 	}
-	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.events),
+	t.Logf("schedule %d: %d events, %d inputs with %d bytes, %d times the same", s.Seed, len(first.Events),
 		len(want), sent, repetitions)
 }
 

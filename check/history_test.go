@@ -35,7 +35,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 	o.Search = untilViolation(o.Search)
 	m := &mixer{images: map[int]string{}}
 	o.Strategy = m
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,29 +68,3 @@ func TestInterruptHidesNothing(t *testing.T) {
 		t.Errorf("%+v, %v, want the contradiction", result, err)
 	}
 }
-
-// TestContradictionAfterInterrupt: the same if the interrupt is the first to end the search.
-func TestContradictionAfterInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	contradiction, other := &explore.DivergenceError{}, errors.New("the worker has ended")
-	for _, c := range []struct {
-		name string
-		errs []error
-		want error
-	}{
-		{"a contradiction", []error{ctx.Err(), contradiction}, contradiction},
-		{"a contradiction first", []error{contradiction, ctx.Err()}, contradiction},
-		{"another error, which the interrupt may have made", []error{ctx.Err(), other}, ctx.Err()},
-		{"the end of the search", []error{ctx.Err(), nil}, ctx.Err()},
-		{"nothing: the search had ended", []error{nil, contradiction}, nil},
-	} {
-		p := newPool(&run{ctx: ctx})
-		for _, err := range c.errs {
-			p.stop(err)
-		}
-		if !errors.Is(p.err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, p.err, c.want)
-		}
-	}
-}

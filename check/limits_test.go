@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -147,7 +148,7 @@ func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search)
 	list := map[string][2]int{}
 	ended, err := eachExecution(p, o, s, func(log *sut.Log, _ explore.Execution) bool {
 		preemptions, delays := departures(log.Events)
-		list[fmt.Sprint(choices(log.Events))] = [2]int{preemptions, delays}
+		list[fmt.Sprint(executor.Keep(log).Prefix)] = [2]int{preemptions, delays}
 		return len(list) <= 300
 	})
 	if err != nil {

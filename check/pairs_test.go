@@ -200,11 +200,6 @@ func (v variant) check(o Options) (findings, error) {
 
 // findAll goes on when a violation is found.
 func findAll(o Options) (findings, error) {
-	r, err := newRun(context.Background(), o)
-	if err != nil {
-		return findings{}, err
-	}
-	r.enough = never
 	seen := make(chan string, 100)
 	all := map[string]bool{}
 	done := make(chan bool)
@@ -214,13 +209,17 @@ func findAll(o Options) (findings, error) {
 		}
 		close(done)
 	}()
-	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
+	kind := func(log *sut.Log, outcome explore.Outcome) string {
 		if outcome != explore.Redundant {
 			seen <- fmt.Sprintf("%s%v%s", log.Stdout, outcome, faultsOf(log))
 		}
 		return ""
 	}
-	result, err := r.finish(context.Background())
+	var result *Result
+	r, err := newRun(context.Background(), o, interest{enough: never, kind: kind})
+	if err == nil {
+		result, err = r.finish(context.Background())
+	}
 	close(seen)
 	<-done
 	if err != nil {

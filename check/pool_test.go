@@ -2,13 +2,13 @@ package check
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/text"
@@ -109,68 +109,36 @@ func random(t *testing.T, flavour string, number uint64) Options {
 	return Options{Program: p, Package: "programs", Args: []string{drawProgram(flavour, number).String()}}
 }
 
-// TestAllWorkersFail: what was run before the last of them failed is reported, and may be a
-// violation; if not, the check ends with an error.
-func TestAllWorkersFail(t *testing.T) {
-	for outcome, want := range map[explore.Outcome]explore.VerdictKind{explore.Panicked: explore.Violated,
-		explore.Completed: explore.Unknown} {
-		r := &run{search: untilViolation(randomSearch(10, 1)), outcomes: map[explore.Outcome]int{},
-			ctx: t.Context()}
-		p := newPool(r)
-		p.executors = []*executor{{run: r}, {run: r}}
-		if !p.ask() {
-			t.Fatal("there is nothing to do")
-		}
-		p.asked.state = finished
-		p.asked.execution = explore.Execution{
-			Transitions: []explore.Transition{{Action: explore.Action{Goroutine: 1}, Choices: 1}},
-			Outcome:     outcome}
-		p.mu.Lock()
-		for _, x := range p.executors {
-			p.leave(x, errors.New("refused"))
-		}
-		p.mu.Unlock()
-		p.busy.Wait()
-		if got := r.search.Verdict().Kind; !p.over || got != want ||
-			(p.err != nil) != (want == explore.Unknown) {
-			t.Errorf("after %v: %v, want %v; error %v, over: %v", outcome, got, want, p.err, p.over)
-		}
-	}
-}
-
-// TestNobodyIsAddedAfterTheEnd: no worker is started that nobody will need.
-func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
-	p := newPool(&run{options: Options{Workers: 64}}) // which could start none: it has no program
-	p.finish(nil)
-	p.fill()
-	if len(p.executors) > 0 || p.err != nil {
-		t.Errorf("%d executors, error %v", len(p.executors), p.err)
-	}
-}
-
 // TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are
 // as many as were looked for, each once.
 func TestRunAheadOfTheEnd(t *testing.T) {
-	a, b, c := &violation{}, &violation{}, &violation{}
-	ahead := []*result{{kind: "a", kept: a}, {kind: "b", kept: b}, {kind: "a", kept: &violation{}},
-		{kind: "c", kept: c}}
+	a, b, c := &execution.Kept{}, &execution.Kept{}, &execution.Kept{}
+	ahead := []*execution.Result{{Kind: "a", Kept: a}, {Kind: "b", Kept: b},
+		{Kind: "a", Kept: &execution.Kept{}}, {Kind: "c", Kept: c}}
 	for name, test := range map[string]struct {
 		most  int
-		found []*violation
-		want  []*violation
+		found []*execution.Kept
+		want  []*execution.Kept
 	}{
-		"one":            {1, nil, []*violation{a}},
-		"one, found":     {1, []*violation{c}, []*violation{c}},
-		"all":            {10, nil, []*violation{a, b, c}},
-		"all, one known": {10, []*violation{b}, []*violation{b, a, c}},
-		"two":            {2, []*violation{b}, []*violation{b, a}},
+		"one":            {1, nil, []*execution.Kept{a}},
+		"one, found":     {1, []*execution.Kept{c}, []*execution.Kept{c}},
+		"all":            {10, nil, []*execution.Kept{a, b, c}},
+		"all, one known": {10, []*execution.Kept{b}, []*execution.Kept{b, a, c}},
+		"two":            {2, []*execution.Kept{b}, []*execution.Kept{b, a}},
 	} {
-		r := &run{options: Options{Violations: test.most}, unclaimed: ahead, violations: test.found,
-			distinct: map[string]*violation{}}
-		for _, v := range test.found {
-			r.distinct[map[*violation]string{b: "b", c: "c"}[v]] = v
+		f := collector{most: test.most}
+		for _, kept := range test.found {
+			f.collect(map[*execution.Kept]string{b: "b", c: "c"}[kept], kept, 1)
 		}
-		if got := r.withUnclaimed(); !slices.Equal(got, test.want) {
+		for _, r := range ahead {
+			r.Violation = true
+		}
+		f.keepUnclaimed(ahead)
+		var got []*execution.Kept
+		for _, v := range f.withUnclaimed() {
+			got = append(got, v.Kept)
+		}
+		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %d violations, want %d", name, len(got), len(test.want))
 		}
 	}

@@ -1,15 +1,12 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
-	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/saved"
-	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -46,30 +43,6 @@ type saver struct {
 	settled int        // bytes of them that were there when an execution was last reported
 	failed  bool       // Failed was told
 	lost    bool       // answers were dropped, so that nothing can be saved any more
-}
-
-// startSaving goes on with a saved run, if it is one, and saves from now on.
-func (r *run) startSaving(saving Saving) error {
-	s := &saver{Saving: saving, next: time.Now().Add(saving.Interval)}
-	if state := saving.Run.State(); state != nil {
-		if err := r.resume(state); err != nil {
-			return err
-		}
-	}
-	r.saver = s
-	if r.peers != nil {
-		r.peers.OnRecord(s.record)
-	}
-	switch kept := r.options.Kept; {
-	case kept == nil:
-	case saving.Run.State() != nil:
-		return keepOn(r.peers, kept, &r.options)
-	default:
-		err := kept.Each(func(e iocache.Entry) error { s.append(e); return nil })
-		s.kept = len(s.answers)
-		return err
-	}
-	return nil
 }
 
 // record notes an answer of the peers.
@@ -116,28 +89,23 @@ func (s *saver) due(now time.Time) bool {
 }
 
 // saveOnTime saves the check, and decides when it is time again.
-func (r *run) saveOnTime(now time.Time) {
-	s := r.saver
-	r.save()
+func (s *saver) saveOnTime(now time.Time, search *explore.Search, state *saved.State) {
+	s.save(search, state)
 	took := time.Since(now)
 	s.next = now.Add(took + max(s.Interval, saveShare*took))
 }
 
-// save saves the check, and reports whether there is something to go on with. Nobody
-// may be advancing the search.
-func (r *run) save() bool {
-	s := r.saver
-	if s == nil {
-		return false
-	}
-	search, err := r.search.Save()
-	if err == nil && search == nil {
+// save saves the state of a check, with that of its search, and reports whether there is something
+// to go on with. Nobody may be advancing the search.
+func (s *saver) save(search *explore.Search, state *saved.State) bool {
+	encoded, err := search.Save()
+	if err == nil && encoded == nil {
 		return false
 	}
 	if err == nil && s.asked == nil {
 		s.asked, err = s.Asked()
 	}
-	state := r.state(search)
+	state.Asked, state.Search = s.asked, encoded
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost {
@@ -153,129 +121,6 @@ func (r *run) save() bool {
 	s.answers, s.kept = s.answers[:copy(s.answers, s.answers[s.settled:])], max(0, s.kept-s.settled)
 	s.settled = 0
 	return true
-}
-
-// state is what is saved of the check.
-func (r *run) state(search []byte) *saved.State {
-	state := &saved.State{
-		Asked: r.saver.asked, Build: r.options.Program.Hash, Counts: r.counts,
-		Executions: r.search.Verdict().Executions,
-		Limited:    r.limited, Contradiction: r.options.contradiction, Search: search,
-	}
-	state.Counts.Elapsed = r.elapsed()
-	for _, v := range r.violations {
-		state.Violations = append(state.Violations,
-			saved.Violation{Schedule: v.prefix, EarlyTimers: v.log.EarlyTimers, Hits: v.hits, Tests: v.tests,
-				Executions: v.executions})
-	}
-	if r.peers != nil {
-		state.Reads, state.Uninstrumented = r.peers.Known()
-	}
-	return state
-}
-
-// resume goes on with a saved run.
-func (r *run) resume(s *saved.State) error {
-	if s.Build != r.options.Program.Hash {
-		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has "+
-			"checked so far", r.options.Package)
-	}
-	if err := r.search.Resume(s.Search); err != nil {
-		return fmt.Errorf("the run cannot go on: %w", err)
-	}
-	if r.peers != nil {
-		if err := resumePeers(r.peers, s, &r.options); err != nil {
-			return err
-		}
-	}
-	for _, v := range s.Violations {
-		err := r.recall(v)
-		if err != nil && r.ctx.Err() != nil { // the check was interrupted, and the worker with it
-			r.executor.renew()
-			err = r.recall(v)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	r.counts, r.begun, r.limited, r.before = s.Counts, s.Executions > 0, s.Limited, s.Counts.Elapsed
-	return nil
-}
-
-// resumePeers takes over what was saved of the peers' side.
-func resumePeers(d *driver.Driver, s *saved.State, o *Options) error {
-	if s.CacheBytes > 0 {
-		d.Adopt(driver.RoomyCache(o.Masks), "the search was resumed")
-		if err := o.Saving.Run.Recall(d.Cache()); err != nil {
-			return err
-		}
-		o.limit(d.Cache())
-	}
-	d.Recall(s.Reads, s.Uninstrumented)
-	return nil
-}
-
-// recall takes a violation over that was kept.
-func (r *run) recall(saved saved.Violation) error {
-	v, err := r.recallViolation(&saved)
-	if err != nil {
-		return err
-	}
-	f := &result{kept: v}
-	if r.options.Violations > 1 {
-		var s narrate.Signature
-		if s, err = r.executor.signature(&v.log); err != nil {
-			return err
-		}
-		f.kind = s.Key
-	}
-	r.collect(f, saved.Executions)
-	return nil
-}
-
-// recallViolation runs a violation that was kept, for its log.
-func (r *run) recallViolation(saved *saved.Violation) (*violation, error) {
-	log, err := r.executor.worker.Run(r.violating(saved.Schedule, saved.EarlyTimers), r.executor.answers())
-	if err != nil {
-		return nil, fmt.Errorf("running a violation that was saved: %w", err)
-	}
-	outcome, err := translate.Outcome(log)
-	if err == nil && !outcome.Violation() {
-		err = fmt.Errorf("this time it ended as %q", outcome)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("running a violation that was saved: %w", err)
-	}
-	v := keep(log)
-	v.hits, v.tests = saved.Hits, saved.Tests
-	return v, nil
-}
-
-// elapsed is how long the check has taken, before it was resumed included.
-func (r *run) elapsed() time.Duration { return r.before + time.Since(r.started) }
-
-// stopSaving ends the saving. What is needed to go on stays where there is something to go on with.
-func (r *run) stopSaving(result *Result, err error) *Result {
-	s := r.saver
-	if s == nil {
-		return result
-	}
-	if result == nil {
-		result = &Result{}
-	}
-	switch {
-	case err != nil:
-		if s.Run.State() != nil { // what was saved last stays
-			result.Saved = s.Run.Path()
-		}
-	case (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) && r.save():
-		result.Saved = s.Run.Path()
-	default:
-		if err := s.Run.Remove(); err != nil {
-			s.fail(err)
-		}
-	}
-	return result
 }
 
 // keepAnswers has a driver begin with the answers that are kept, and keep others.
@@ -296,11 +141,4 @@ func keepOn(d *driver.Driver, k *saved.AnswerFile, o *Options) error {
 		k.Follow(asItWas, e)
 		return err
 	})
-}
-
-// limit sets what a cache may take, and what may differ in its answers.
-func (o *Options) limit(c *iocache.Cache) {
-	const unlessSaid = 1 << 30
-	c.SetMasks(o.Masks)
-	c.Limit(cmp.Or(o.CacheBytes, unlessSaid))
 }

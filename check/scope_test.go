@@ -90,16 +90,16 @@ func TestAutoConfirmsViolations(t *testing.T) {
 	}
 	o.Search, o.Client = dporSearch(), newClient(t)
 	auditing(&o)
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.auditor.Schedules(explore.Schedule{}, 0, 2, false) // those of the first execution
+	r.config.Auditor.Schedules(explore.Schedule{}, 0, 2, false) // those of the first execution
 	if _, err = r.finish(context.Background()); !audit.Contradicts(err) ||
 		!strings.Contains(err.Error(), "INCR n") {
 		t.Errorf("the error is %v", err)
 	}
-	if len(r.violations) == 0 {
+	if len(r.found.list) == 0 {
 		t.Error("it is not that a violation was found")
 	}
 }
@@ -200,16 +200,16 @@ func TestAutoFallsBack(t *testing.T) {
 // outputs are what a program with peers prints, and how it ends, in any execution.
 func outputs(t *testing.T, o Options) (*Result, map[string]bool) {
 	t.Helper()
-	r, err := newRun(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]bool{}
-	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
+	kind := func(log *sut.Log, outcome explore.Outcome) string {
 		if outcome != explore.Redundant {
 			seen[fmt.Sprintf("%s%s: %v", log.Stdout, log.Stderr, outcome)] = true
 		}
 		return ""
+	}
+	r, err := newRun(context.Background(), o, interest{kind: kind})
+	if err != nil {
+		t.Fatal(err)
 	}
 	result, err := r.finish(context.Background())
 	if err != nil {

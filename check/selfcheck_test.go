@@ -97,20 +97,20 @@ func TestSelfCheckComparesInputs(t *testing.T) {
 		"again: the program made more":    {connect},
 		"again: input 1 to the peers dif": {send, connect},
 	} {
-		r, err := newRun(context.Background(), nondeterministic(t, "input"))
+		r, err := newRun(context.Background(), nondeterministic(t, "input"), interest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := r.executor.worker.Run(sut.Schedule{},
+		log, err := r.executor.Worker().Run(sut.Schedule{},
 			driver.NewRecorded([]driver.Exchange{connect, send}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.executor.talk = (&driver.Driver{}).NewSession(nil) // it has some, though they are not asked
-		_, err = r.executor.selfCheck(sut.Schedule{}, log, answers)
+		_, err = r.executor.SelfCheck(sut.Schedule{}, log,
+			func() sut.Peers { return driver.NewRecorded(answers) })
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want one that says %q", err, says)
 		}
-		r.executor.close()
+		r.executor.Close()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/shrink"
 	"github.com/tandem-mc/tandem/check/internal/translate"
@@ -22,21 +23,21 @@ const shrinkTime = 30 * time.Second
 
 // shrink replaces a violation by a simpler one that shows the same, if it finds one.
 // Whatever goes wrong while it looks, what has been found so far is left.
-func (r *run) shrink(v *violation) {
-	if r.options.Shrink <= 0 || r.ctx.Err() != nil {
+func (e *explainer) shrink(v *violation) {
+	if e.options.Shrink <= 0 || e.ctx.Err() != nil {
 		return
 	}
-	s := &shrinking{run: r, best: v, early: v.log.EarlyTimers, deadline: time.Now().Add(shrinkTime)}
+	s := &shrinking{explainer: e, best: v, early: v.Log.EarlyTimers, deadline: time.Now().Add(shrinkTime)}
 	first, err := s.begin()
 	if err == nil && first != nil {
 		before := shrink.CostOf(first)
-		looking := shrink.New(first, r.options.Shrink, s.execute)
+		looking := shrink.New(first, e.options.Shrink, s.execute)
 		err = looking.Run()
 		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before),
 			After: sizeOf(looking.Cost)}
 	}
 	if err != nil && err != errShrinkTime {
-		r.executor.renew()
+		e.executor.Renew()
 	}
 }
 
@@ -44,7 +45,7 @@ func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], T
 
 // shrinking connects a shrinker with the worker.
 type shrinking struct {
-	run       *run
+	*explainer
 	best      *violation
 	signature narrate.Signature
 	early     int // how often the clock may advance early
@@ -54,12 +55,12 @@ type shrinking struct {
 // begin runs the violation as it was found. There are no transitions if its log is
 // too long to say what could have been picked.
 func (s *shrinking) begin() ([]translate.Step, error) {
-	log, err := s.log(s.best.prefix, false)
-	if err != nil || narrate.FirstDifference(s.best.events, narrate.WithoutEnabled(log.Events)) >= 0 {
+	log, err := s.log(s.best.Prefix, false)
+	if err != nil || narrate.FirstDifference(s.best.Events, narrate.WithoutEnabled(log.Events)) >= 0 {
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
-	if s.signature, err = s.run.executor.signature(log); err != nil {
+	if s.signature, err = s.executor.Signature(log); err != nil {
 		return nil, err
 	}
 	return s.withoutEarlyTimers(steps)
@@ -68,14 +69,14 @@ func (s *shrinking) begin() ([]translate.Step, error) {
 // withoutEarlyTimers takes back what the schedule has allowed beyond what the check allows, if the
 // violation shows all the same.
 func (s *shrinking) withoutEarlyTimers(steps []translate.Step) ([]translate.Step, error) {
-	allowed := s.run.options.World.EarlyTimers
+	allowed := s.options.World.EarlyTimers
 	if s.early <= allowed {
 		return steps, nil
 	}
 	s.early = allowed
-	without, err := s.execute(s.best.prefix, shrink.Cost{math.MaxInt})
+	without, err := s.execute(s.best.Prefix, shrink.Cost{math.MaxInt})
 	if without == nil {
-		s.early = s.best.log.EarlyTimers
+		s.early = s.best.Log.EarlyTimers
 		return steps, err
 	}
 	return without, nil
@@ -83,49 +84,43 @@ func (s *shrinking) withoutEarlyTimers(steps []translate.Step) ([]translate.Step
 
 // log runs a schedule.
 func (s *shrinking) log(prefix []model.Action, lenient bool) (*sut.Log, error) {
-	schedule := s.run.violating(prefix, s.early)
+	schedule := s.config.Violating(prefix, s.early)
 	schedule.Lenient, schedule.WantEnabled = lenient, true
 	if lenient {
-		schedule.Rounds = maxRounds
+		schedule.Rounds = executor.MaxRounds
 	}
-	return s.run.executor.worker.Run(schedule, s.run.executor.answers())
+	return s.executor.Run(schedule)
 }
 
 // execute runs a candidate, as shrink.New asks for it.
 func (s *shrinking) execute(candidate []model.Action, below shrink.Cost) ([]translate.Step, error) {
-	if err := s.run.ctx.Err(); err != nil {
+	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if time.Now().After(s.deadline) {
 		return nil, errShrinkTime
 	}
 	log, err := s.log(candidate, true)
-	if err != nil || log.Outcome != s.best.log.Outcome {
+	if err != nil || log.Outcome != s.best.Log.Outcome {
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
-	if !shrink.CostOf(steps).Less(below) || !s.run.blames(log, s.best.tests) {
+	if !shrink.CostOf(steps).Less(below) || !s.blames(log, s.best.tests) {
 		return nil, nil
 	}
-	found := s.run.executor.keep(log) // signature may need the worker
-	if got, err := s.run.executor.signature(&found.log); err != nil || !got.Same(s.signature) {
+	found := s.executor.Keep(log) // signature may need the worker
+	if got, err := s.executor.Signature(&found.Log); err != nil || !got.Same(s.signature) {
 		return nil, err
 	}
-	s.best.prefix, s.best.events, s.best.log, s.best.hits = found.prefix, found.events, found.log, found.hits
+	*s.best.Kept = *found
 	return steps, nil
 }
 
 // blames reports whether the tests fail in an execution.
-func (r *run) blames(log *sut.Log, tests []string) bool {
+func (e *explainer) blames(log *sut.Log, tests []string) bool {
 	if tests == nil {
 		return true
 	}
-	blamed := r.blame(log)
+	blamed := e.blame(log)
 	return !slices.ContainsFunc(tests, func(name string) bool { return !slices.Contains(blamed, name) })
-}
-
-// violating is the schedule of a violation that is run again, with early timers as it had them.
-func (r *run) violating(prefix []model.Action, earlyTimers int) sut.Schedule {
-	return sut.Schedule{Prefix: prefix, WantLeaks: r.options.Leaks, Steps: r.options.Depth,
-		EarlyTimers: earlyTimers}
 }

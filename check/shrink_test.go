@@ -31,7 +31,7 @@ type found struct {
 func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search) *found {
 	t.Helper()
 	r, err := newRun(context.Background(), Options{Program: p, Package: "programs", Args: []string{text},
-		Search: s, Shrink: DefaultShrink, Depth: 1000})
+		Search: s, Shrink: DefaultShrink, Depth: 1000}, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if len(r.violations) == 0 {
+	if len(r.found.list) == 0 {
 		return nil
 	}
-	v, shrunk := r.violations[0], result.Counterexample.Shrunk
-	f := &found{signature: narrate.SignatureOf(p, &v.log), prefix: v.prefix, executions: shrunk.Executions,
+	v, shrunk := r.found.list[0], result.Counterexample.Shrunk
+	f := &found{signature: narrate.SignatureOf(p, &v.Log), prefix: v.Prefix, executions: shrunk.Executions,
 		recording: result.Recording}
 	f.before = shrink.Cost{shrunk.Before.Preemptions, shrunk.Before.Transitions}
 	f.after = shrink.Cost{shrunk.After.Preemptions, shrunk.After.Transitions}

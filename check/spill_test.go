@@ -28,11 +28,11 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 	o := httpGet.options(t)
 	o.CacheBytes = limit
 	o.Group.Peers[0].Choices = 1 // always the same dates, so always as many different answers
-	r, err := newRun(context.Background(), o)
+	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.kind = func(*sut.Log, explore.Outcome) string {
+	r.config.Kind = func(*sut.Log, explore.Outcome) string {
 		stats = r.peers.Cache().Stats()
 		return ""
 	}
@@ -44,11 +44,11 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 }
 
 func TestLostAnswersAreAnError(t *testing.T) {
-	r, err := newRun(context.Background(), httpGet.options(t))
+	r, err := newRun(context.Background(), httpGet.options(t), interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.executor.close()
+	defer r.executor.Close()
 	defer r.peers.Close()
 	runOnce(t, r, sut.Schedule{})
 	file := &lossyStore{}
@@ -57,7 +57,7 @@ func TestLostAnswersAreAnError(t *testing.T) {
 	}
 	r.peers.Cache().SpillTo(file)
 	r.peers.Cache().Limit(1)
-	conn := r.executor.talk
+	conn := r.executor.Session()
 	conn.Rewind()
 	in := model.Input{Kind: model.Connect, Addr: "127.0.0.1:1", Name: "1"}
 	if _, err := conn.Exchange(in); err == nil { // no room, so all is spilled
@@ -65,7 +65,7 @@ func TestLostAnswersAreAnError(t *testing.T) {
 	}
 	file.lost = true
 	var lost *iocache.SpillError
-	if _, err := r.executor.worker.Run(sut.Schedule{}, r.executor.answers()); !errors.As(err, &lost) ||
+	if _, err := r.executor.Run(sut.Schedule{}); !errors.As(err, &lost) ||
 		!strings.Contains(err.Error(), "cannot read back") {
 		t.Errorf("the error is %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -22,9 +23,6 @@ import (
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
-
-// summary is the run in the words of a report.
-func (r *run) summary(result *Result) report.Run { return Summary(r.options, result) }
 
 // Summary describes a finished check for a report.
 func Summary(o Options, result *Result) report.Run {
@@ -207,21 +205,21 @@ func (o *Options) assumedOfPeerTime() string {
 }
 
 // recording is the counterexample as `tandem replay` needs it.
-func (r *run) recording(v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
-	p, world := r.options.Program, r.options.World
+func recording(o *Options, v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
+	p, world := o.Program, o.World
 	world.EarlyTimers = log.EarlyTimers
 	rec := &report.Recording{
 		Program: report.Program{
-			Package: r.options.Package, Args: r.options.Args, Env: r.options.Env, World: world,
-			Directory: r.options.Dir,
-			Peers:     r.peers != nil, Backend: Assumptions(r.options).Backend,
+			Package: o.Package, Args: o.Args, Env: o.Env, World: world,
+			Directory: o.Dir,
+			Peers:     o.Group != nil, Backend: Assumptions(*o).Backend,
 			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, Tags: p.Tags,
 			GoVersion: p.Version, Build: p.Hash,
 		},
 		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events),
 			Steps: narrate.StepsHash(p, log.Events)},
 	}
-	for _, c := range v.prefix {
+	for _, c := range v.Prefix {
 		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: uint64(c.Goroutine), Choice: c.Choice})
 	}
 	for _, x := range exchanges {
@@ -309,14 +307,14 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
 		}
 		if shown == nil {
-			kept := keep(log)
+			kept := executor.Keep(log)
 			preempting, err := preemptions(w, schedule, func() sut.Peers {
-				return recorded(rec.Program.Peers, exchanges)
-			}, kept.events)
+				return executor.Recorded(rec.Program.Peers, exchanges)
+			}, kept.Events)
 			if err != nil {
 				return nil, fmt.Errorf("run %d of %d, again: %w", i+1, times, err)
 			}
-			if log, err = explained(w, schedule, &kept.log, exchanges); err != nil {
+			if log, err = explained(w, schedule, &kept.Log, exchanges); err != nil {
 				return nil, err
 			}
 			shown = narrate.Counterexample(p, log, peers.Given(), preempting)

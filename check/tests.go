@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/gotest"
+	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -82,20 +84,21 @@ func (o *TestOptions) search(ctx context.Context, g *gotest.Group, flags []strin
 
 // searchGroup runs one search, whose executions the group judges.
 func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found, error) {
-	r, err := newRun(ctx, o)
+	r, err := newRun(ctx, o, interest{
+		enough: g.Enough,
+		kind:   func(log *sut.Log, outcome explore.Outcome) string { return g.Kind(log.Stdout, outcome) },
+		judge: func(log *sut.Log, isViolation bool) ([]string, error) {
+			return g.Judge(log.Stdout, isViolation)
+		},
+		blame: func(log *sut.Log) []string { return g.Blame(log.Stdout) },
+	})
 	if err != nil {
-		return gotest.Found{Interrupted: interrupted(ctx, err)}, err
+		return gotest.Found{Interrupted: pool.Interrupted(ctx, err)}, err
 	}
-	r.enough = g.Enough
-	r.kind = func(log *sut.Log, outcome explore.Outcome) string { return g.Kind(log.Stdout, outcome) }
-	r.judge = func(log *sut.Log, isViolation bool) ([]string, error) {
-		return g.Judge(log.Stdout, isViolation)
-	}
-	r.blame = func(log *sut.Log) []string { return g.Blame(log.Stdout) }
 	result, err := r.finish(ctx)
-	found := gotest.Found{Interrupted: err != nil && interrupted(ctx, err)}
-	if refused := (*refusalError)(nil); errors.As(err, &refused) {
-		found.Refused = refused.stdout
+	found := gotest.Found{Interrupted: err != nil && pool.Interrupted(ctx, err)}
+	if refused := (*executor.Refusal)(nil); errors.As(err, &refused) {
+		found.Refused = refused.Stdout
 	}
 	if result != nil {
 		found.Verdict, found.CutOff = result.Verdict, result.CutOff

@@ -3,96 +3,131 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// foundEnough is the reason to stop when as many violations are found as are looked for.
-func (r *run) foundEnough(v explore.Verdict) string {
-	if r.options.Violations <= 1 {
+// interest says which executions somebody wants to see.
+type interest struct {
+	// enough ends the search although there is more to explore. With nil, as many violations as
+	// are looked for do.
+	enough explore.Stop
+	// kind says which executions are alike: the first of each kind is judged, those of kind ""
+	// are not. With nil, violations are told apart as far as they are looked for.
+	kind func(*sut.Log, explore.Outcome) string
+	// judge returns the tests that a violation is one of, if it is to be kept. With nil
+	// distinct violations are, as many as are looked for.
+	judge func(log *sut.Log, isViolation bool) (tests []string, err error)
+	blame func(log *sut.Log) (tests []string) // that a violation is one of
+}
+
+// violation is an execution that should not be.
+type violation struct {
+	*execution.Kept
+	tests []string
+	// executions: how many ended with it; known only if several violations are looked for.
+	executions int
+	shrunk     *report.Shrinking // nil if it was not
+}
+
+// collector has what a check has found so far, in the order of the search.
+type collector struct {
+	most      int // how many distinct violations are looked for; 0 and 1 are the same
+	judge     func(log *sut.Log, isViolation bool) (tests []string, err error)
+	blame     func(log *sut.Log) (tests []string)
+	list      []*violation
+	distinct  map[string]*violation // by kind, if several are looked for
+	unclaimed []*execution.Result   // violations that were run ahead of the search
+	limited   string                // Result.CutOff
+}
+
+// enough is the reason to stop when as many violations are found as are looked for.
+func (f *collector) enough(v explore.Verdict) string {
+	if f.most <= 1 {
 		return explore.AtViolation(v)
 	}
-	limit := min(r.options.Violations, MaxViolations)
-	if len(r.violations) < limit {
+	limit := min(f.most, MaxViolations)
+	if len(f.list) < limit {
 		return ""
 	}
 	return fmt.Sprintf("the search stopped at %d distinct violations", limit)
 }
 
-// report reports an execution to the search.
-func (r *run) report(x explore.Execution) error {
-	if r.options.observe != nil {
-		if err := r.options.observe(x); err != nil {
+// account takes an execution over into the result, in the order of the search.
+func (f *collector) account(r *execution.Result) error {
+	f.noteLimit(r)
+	switch {
+	case r.Kind == "":
+	case f.judge == nil:
+		f.collect(r.Kind, r.Kept, 1)
+	case r.Kept != nil:
+		tests, err := f.judge(&r.Kept.Log, r.Violation)
+		if err != nil || len(tests) == 0 {
 			return err
 		}
+		f.list = append(f.list, &violation{Kept: r.Kept, tests: tests})
 	}
-	return r.search.Report(x)
+	return nil
 }
 
-// collect keeps a violation, if none of its kind has been.
-func (r *run) collect(f *result, executions int) {
-	if r.options.Violations <= 1 {
-		if len(r.violations) == 0 {
-			r.violations = append(r.violations, f.kept)
-		}
+// noteLimit takes over which limit cut an execution off, unless one of the same kind has.
+func (f *collector) noteLimit(r *execution.Result) {
+	if r.Limit == "" || strings.Contains(f.limited, r.Limit) {
 		return
 	}
-	known := r.distinct[f.kind]
-	if known == nil {
-		if r.distinct == nil {
-			r.distinct = map[string]*violation{}
-		}
-		known, r.distinct[f.kind] = f.kept, f.kept
-		r.violations = append(r.violations, f.kept)
+	if f.limited != "" {
+		f.limited += "\n"
 	}
-	known.executions += executions
+	f.limited += r.Limited
+}
+
+// collect keeps a violation, if none of its kind has been; then it returns it.
+func (f *collector) collect(kind string, kept *execution.Kept, executions int) *violation {
+	if f.most <= 1 {
+		if len(f.list) > 0 {
+			return nil
+		}
+		return f.add(kept)
+	}
+	known := f.distinct[kind]
+	if known != nil {
+		known.executions += executions
+		return nil
+	}
+	if f.distinct == nil {
+		f.distinct = map[string]*violation{}
+	}
+	added := f.add(kept)
+	f.distinct[kind], added.executions = added, executions
+	return added
+}
+
+func (f *collector) add(kept *execution.Kept) *violation {
+	v := &violation{Kept: kept}
+	f.list = append(f.list, v)
+	return v
+}
+
+// keepUnclaimed takes what was run ahead of the search, when it was interrupted.
+func (f *collector) keepUnclaimed(left []*execution.Result) {
+	for _, r := range left {
+		if r.Violation && r.Kept != nil && f.judge == nil {
+			f.unclaimed = append(f.unclaimed, r)
+		}
+	}
 }
 
 // withUnclaimed are the violations of the search and, as far as others are looked for, those that
 // were run ahead of it.
-func (r *run) withUnclaimed() []*violation {
-	list, known := slices.Clone(r.violations), map[string]bool{}
-	for _, f := range r.unclaimed {
-		if len(list) < max(r.options.Violations, 1) && !known[f.kind] && r.distinct[f.kind] == nil {
-			list, known[f.kind] = append(list, f.kept), true
-		}
-	}
-	return list
-}
-
-// signature tells what violation an execution is. A data race takes another run, in which the
-// earlier access is watched; the log is not valid any more after it.
-func (x *executor) signature(log *sut.Log) (narrate.Signature, error) {
-	if log.Race == nil || len(log.Race.Earlier.Stack) > 0 {
-		return narrate.SignatureOf(x.run.options.Program, log), nil
-	}
-	counts := x.counts
-	defer func() { x.counts = counts }()
-	schedule := x.run.violating(choices(log.Events), log.EarlyTimers)
-	schedule.Watch = log.Race.First()
-	watched, err := x.worker.Run(schedule, x.answers())
-	if err != nil {
-		return narrate.Signature{}, fmt.Errorf("telling violations apart: %w", err)
-	}
-	return narrate.SignatureOf(x.run.options.Program, watched), nil
-}
-
-func keep(log *sut.Log) *violation {
-	v := &violation{log: *log, events: narrate.WithoutEnabled(log.Events)}
-	v.log.Events = v.events
-	v.prefix = choices(v.events)
-	return v
-}
-
-// choices is the schedule that an execution followed, written out.
-func choices(events []sut.Event) []model.Action {
-	var list []model.Action
-	for i := range events {
-		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, e.Action())
+func (f *collector) withUnclaimed() []*violation {
+	list, known := slices.Clone(f.list), map[string]bool{}
+	for _, r := range f.unclaimed {
+		if len(list) < max(f.most, 1) && !known[r.Kind] && f.distinct[r.Kind] == nil {
+			list, known[r.Kind] = append(list, &violation{Kept: r.Kept}), true
 		}
 	}
 	return list

@@ -51,17 +51,16 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 	t.Helper()
 	all = map[string]int{}
 	o := Options{Program: p, Args: []string{text}, Search: maxExecutions(dfsSearch(), limit), Depth: 1000}
-	r, err := newRun(t.Context(), o)
+	r, err := newRun(t.Context(), o, interest{enough: never,
+		kind: func(log *sut.Log, outcome explore.Outcome) string {
+			if outcome.Violation() {
+				s := narrate.SignatureOf(p, log).Summary()
+				all[fmt.Sprint(s.Outcome, s.Message, s.Places)]++
+			}
+			return ""
+		}})
 	if err != nil {
 		t.Fatal(err)
-	}
-	r.enough = never
-	r.kind = func(log *sut.Log, outcome explore.Outcome) string {
-		if outcome.Violation() {
-			s := narrate.SignatureOf(p, log).Summary()
-			all[fmt.Sprint(s.Outcome, s.Message, s.Places)]++
-		}
-		return ""
 	}
 	result, err := r.finish(t.Context())
 	if err != nil {
@@ -122,26 +121,26 @@ func TestViolationsSurviveErrors(t *testing.T) {
 func TestShrinkingFails(t *testing.T) {
 	p := buildExample(t, "gallery")
 	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: randomSearch(50, 1),
-		Shrink: DefaultShrink})
+		Shrink: DefaultShrink}, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { r.executor.close() }()
+	defer func() { r.executor.Close() }()
 	if err := r.loop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.violations) != 1 {
-		t.Fatalf("%d violations", len(r.violations))
+	if len(r.found.list) != 1 {
+		t.Fatalf("%d violations", len(r.found.list))
 	}
-	found := slices.Clone(r.violations[0].prefix)
-	r.executor.worker.Interrupt()
+	found := slices.Clone(r.found.list[0].Prefix)
+	r.executor.Interrupt()
 	result, err := r.result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(found, r.violations[0].prefix) || len(result.Recording.Schedule) != len(found) ||
+	if !slices.Equal(found, r.found.list[0].Prefix) || len(result.Recording.Schedule) != len(found) ||
 		result.Counterexample.Shrunk != nil {
-		t.Errorf("found %v, shown %v, shrunk: %v", found, r.violations[0].prefix,
+		t.Errorf("found %v, shown %v, shrunk: %v", found, r.found.list[0].Prefix,
 			result.Counterexample.Shrunk)
 	}
 }

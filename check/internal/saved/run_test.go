@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -20,7 +21,8 @@ import (
 // someState is a state whose fields all have a value, with a number to tell it apart.
 func someState(n int) *State {
 	return &State{
-		Asked: []byte(`{"package":"./x"}`), Build: "b1", Counts: Counts{PeerCounts: PeerCounts{Hits: n},
+		Asked: []byte(`{"package":"./x"}`), Build: "b1",
+		Counts: execution.Counts{PeerCounts: execution.PeerCounts{Hits: n},
 			Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
 		Violations: []Violation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}},
 			Hits: []bool{true, false}, Tests: []string{"TestA"}}},

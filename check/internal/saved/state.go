@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers/shim"
 )
@@ -17,11 +18,11 @@ import (
 // version, a line of JSON with the fields, the state of the search, and the SHA-256 sum
 // of all before it.
 type State struct {
-	Asked      json.RawMessage `json:"asked"` // how the check was asked for, in the words of who asked
-	Build      string          `json:"build"` // hash of the program
-	Counts     Counts          `json:"counts"`
-	Executions int             `json:"executions"`
-	Limited    string          `json:"limited,omitempty"`
+	Asked      json.RawMessage  `json:"asked"` // how the check was asked for, in the words of who asked
+	Build      string           `json:"build"` // hash of the program
+	Counts     execution.Counts `json:"counts"`
+	Executions int              `json:"executions"`
+	Limited    string           `json:"limited,omitempty"`
 	// Contradiction is what ended scope auto: the check has started over in group scope.
 	Contradiction  string      `json:"contradiction,omitempty"`
 	Violations     []Violation `json:"violations,omitempty"`

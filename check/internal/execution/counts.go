@@ -1,4 +1,4 @@
-package saved
+package execution
 
 import (
 	"time"

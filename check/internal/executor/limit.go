@@ -1,8 +1,7 @@
-package check
+package executor
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -11,45 +10,34 @@ import (
 
 // limit says which limit cut an execution off, and where it was then. The limit alone tells kinds
 // of limits apart: the whole begins with it.
-func (r *run) limit(log *sut.Log) (limit, whole string) {
+func (c *Config) limit(log *sut.Log) (limit, whole string) {
 	switch log.Outcome {
 	case sut.RoundLimit:
 		limit = "a loop that waits"
 	case sut.StepLimit:
-		limit = fmt.Sprintf("the limit of %s (--depth)", textutil.CountOf(r.options.Depth, "transition"))
+		limit = fmt.Sprintf("the limit of %s (--depth)", textutil.CountOf(c.Depth, "transition"))
 	case sut.LogLimit:
-		limit = r.logLimit()
+		limit = c.logLimit()
 	default:
 		limit = log.Message
-		at, ok := narrate.Innermost(r.options.Program, log.Stack)
-		if ok && r.options.Program.IsOwn(at) {
+		at, ok := narrate.Innermost(c.Program, log.Stack)
+		if ok && c.Program.IsOwn(at) {
 			return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
 		}
 	}
-	if at, ok := narrate.LastPlace(r.options.Program, log.Events); ok {
+	if at, ok := narrate.LastPlace(c.Program, log.Events); ok {
 		return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
 	}
 	return limit, limit
 }
 
 // logLimit says how long a log can be, and what makes room for a longer one.
-func (r *run) logLimit() string {
+func (c *Config) logLimit() string {
 	room := func(depth int) int { return (&sut.Schedule{Steps: depth}).MaxEvents() }
-	most := room(r.options.Depth)
+	most := room(c.Depth)
 	limit := fmt.Sprintf("the length of its log (%s", textutil.CountOf(most, "event"))
 	if most < room(sut.MaxSteps) {
 		return limit + "; a greater --depth makes room for more)"
 	}
 	return limit + ", which cannot be raised)"
-}
-
-// noteLimit takes over which limit cut an execution off, unless one of the same kind has.
-func (r *run) noteLimit(f *result) {
-	if f.limit == "" || strings.Contains(r.limited, f.limit) {
-		return
-	}
-	if r.limited != "" {
-		r.limited += "\n"
-	}
-	r.limited += f.limited
 }

@@ -1,8 +1,9 @@
-package check
+package pool
 
 import (
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
 )
 
@@ -10,17 +11,18 @@ import (
 // order, and the part rests where that may end the search.
 func TestPartNotes(t *testing.T) {
 	p := &part{outcomes: map[explore.Outcome]int{}}
-	for i, f := range []*result{
-		nil, {checked: true, counts: Counts{PeerCounts: PeerCounts{Hits: 2}}},
-		{limit: "depth", limited: "depth, here"},
-		{limit: "depth", limited: "depth, there", counts: Counts{PeerCounts: PeerCounts{Misses: 3}}},
-		{kind: "known", isViolation: true},
+	for i, f := range []*execution.Result{
+		nil, {Checked: true, Counts: execution.Counts{PeerCounts: execution.PeerCounts{Hits: 2}}},
+		{Limit: "depth", Limited: "depth, here"},
+		{Limit: "depth", Limited: "depth, there",
+			Counts: execution.Counts{PeerCounts: execution.PeerCounts{Misses: 3}}},
+		{Kind: "known", Violation: true},
 	} {
 		if p.note(explore.Completed, f) {
 			t.Errorf("the part rests after result %d", i)
 		}
 	}
-	if !p.note(explore.Deadlock, &result{kind: "new", kept: &violation{}}) {
+	if !p.note(explore.Deadlock, &execution.Result{Kind: "new", Kept: &execution.Kept{}}) {
 		t.Error("the part goes on after a violation that nobody knew")
 	}
 	if p.executions != 6 || p.outcomes[explore.Completed] != 5 || p.outcomes[explore.Deadlock] != 1 {
@@ -29,8 +31,8 @@ func TestPartNotes(t *testing.T) {
 	if p.counts.Hits != 2 || p.counts.SelfChecked != 1 || p.counts.Misses != 3 {
 		t.Errorf("%+v is counted", p.counts)
 	}
-	if len(p.results) != 3 || p.results[0].limited != "depth, here" || p.results[1].kind != "known" ||
-		p.results[2].kind != "new" {
+	if len(p.results) != 3 || p.results[0].Limited != "depth, here" || p.results[1].Kind != "known" ||
+		p.results[2].Kind != "new" {
 		t.Errorf("%d results are kept", len(p.results))
 	}
 }
@@ -43,7 +45,8 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	var all []*part
 	for range 4 {
 		t := &part{Subtree: &explore.Subtree{}, executions: 1,
-			results: []*result{{counts: Counts{PeerCounts: PeerCounts{Hits: 1}}}}}
+			results: []*execution.Result{{}}}
+		t.results[0].Counts.Hits = 1
 		p.add(t)
 		all = append(all, t)
 	}

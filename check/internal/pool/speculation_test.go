@@ -1,25 +1,42 @@
-package check
+package pool
 
 import (
 	"testing"
 
-	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 )
+
+// sized is memory of so many bytes, and its holder an executor that has nothing else.
+type sized struct{ bytes int }
+
+func (m *sized) Size() int { return m.bytes }
+
+type holder struct {
+	Executor
+	memory Memory
+}
+
+func (h *holder) Detach(spare Memory) Memory {
+	mine := h.memory
+	if h.memory = spare; spare == nil {
+		h.memory = &sized{}
+	}
+	return mine
+}
 
 // TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
 // was reported is used again.
 func TestEarlyMemory(t *testing.T) {
 	e := newSpeculation()
-	x := &executor{translator: &translate.Translator{}}
-	mine := x.translator
+	x := &holder{memory: &sized{}}
+	mine := x.memory
 	j := &job{}
 	e.keep(j, x)
-	if j.memory != mine || x.translator == mine || x.translator == nil {
+	if j.memory != mine || x.memory == mine || x.memory == nil {
 		t.Fatal("the executor keeps the memory of what it has run")
 	}
 	e.recycle(j)
-	if e.keep(&job{}, x); x.translator != mine {
+	if e.keep(&job{}, x); x.memory != mine {
 		t.Error("memory is not used again")
 	}
 }
@@ -67,13 +84,7 @@ func TestEarlyIsBounded(t *testing.T) {
 	if one, two := e.missing(1), e.missing(2); one != 0 || two == 0 {
 		t.Errorf("with %d kept for one executor, %d more are missing, and %d for two", farAhead, one, two)
 	}
-	large := &translate.Translator{}
-	actions := make([]explore.Action, 2*cached/16)
-	for i := range actions {
-		actions[i].Goroutine = 1
-	}
-	large.Schedule(explore.Schedule{Prefix: actions})
-	e.keep(&job{}, &executor{translator: large})
+	e.keep(&job{}, &holder{memory: &sized{2 * cached}})
 	if got := e.missing(2); got != 0 {
 		t.Errorf("with %d bytes kept %d are missing", e.bytes, got)
 	}

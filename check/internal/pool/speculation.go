@@ -1,17 +1,14 @@
-package check
+package pool
 
-import (
-	"github.com/tandem-mc/tandem/check/internal/translate"
-	"github.com/tandem-mc/tandem/explore"
-)
+import "github.com/tandem-mc/tandem/explore"
 
-// speculation holds the executions that a search will ask for, before it does. The pool's mu
-// guards it.
+// speculation holds the executions that a search will ask for, before it does. The
+// coordinator guards it.
 type speculation struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one first; others may be among them
 	bytes int             // of what is kept
-	free  []*translate.Translator
+	free  []Memory
 }
 
 // How far ahead of the search executions are run, for each executor. What is run earlier is in
@@ -85,11 +82,12 @@ func (s *speculation) remove(schedule *explore.Schedule) *job {
 }
 
 // keep keeps what an executor has run, which gets other memory for what it runs next.
-func (s *speculation) keep(j *job, x *executor) {
-	j.memory, x.translator = x.translator, &translate.Translator{}
+func (s *speculation) keep(j *job, x Executor) {
+	var spare Memory
 	if last := len(s.free) - 1; last >= 0 {
-		s.free, x.translator = s.free[:last], s.free[last]
+		s.free, spare = s.free[:last], s.free[last]
 	}
+	j.memory = x.Detach(spare)
 	if j.asked {
 		return // it has been taken out
 	}

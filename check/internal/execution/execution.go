@@ -1,0 +1,31 @@
+// Package execution has what outlives an execution: what there is to know of it, what it has
+// counted, and what is kept of one that somebody may want to see.
+package execution
+
+import (
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Result is what somebody may want to know of an execution, beside that it was.
+type Result struct {
+	Kind      string // what is to be judged; "" if nothing is
+	Kept      *Kept  // the execution, unless one of its kind has been reported
+	Violation bool   // it is one
+	Limit     string // that cut it off, unless another was reported that it had cut off
+	Limited   string // the same, and where it was then
+	Checked   bool   // it was run twice more
+	Counts    Counts // of work with the peers
+}
+
+// LimitKind is the kind of the first execution that a limit cut off. No other kind is like it.
+func LimitKind(limit string) string { return "cut off" + limit }
+
+// Kept is an execution that outlives the next one of its worker: the schedule that it followed,
+// written out, and what happened in it.
+type Kept struct {
+	Prefix []model.Action
+	Events []sut.Event // without what else could have been picked
+	Log    sut.Log     // with these events
+	Hits   []bool      // for each input to the peers, whether the cache answered it
+}

@@ -1,0 +1,247 @@
+// Package executor runs executions: a worker that runs the program, a session with the peers that
+// answers for them, and what tells which executions somebody may want to see.
+package executor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/check/internal/modules"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Config says what the executors of a check run, and what is to be known of it. It does not change
+// once there is one.
+type Config struct {
+	Program *sut.Program
+	Package string         // as the user named it
+	Worker  sut.Options    // its Processor is set by New
+	Peers   *driver.Driver // nil: there are none
+	Auditor *audit.Auditor // of scope auto; else nil
+	Modules *modules.Set   // see modules.Finder; may be nil
+
+	Depth     int  // greatest number of transitions in an execution; 0: no other than the log's
+	Leaks     bool // goroutines that are left blocked for ever are violations
+	SelfCheck int  // the first and then one of so many executions is run twice more; 0: none is
+
+	// Kind says which executions are alike: the first of each kind is kept, those of kind "" are
+	// not. With nil, violations are; Distinct says whether they are told apart.
+	Kind     func(*sut.Log, explore.Outcome) string
+	Distinct bool
+}
+
+// MaxRounds is how often a goroutine goes round a loop that waits, without any
+// effect, while others can go on. More rounds than this are not explored.
+const MaxRounds = 32
+
+// Violating is the schedule of a violation that is run again, with early timers as it had them.
+func (c *Config) Violating(prefix []model.Action, earlyTimers int) sut.Schedule {
+	return sut.Schedule{Prefix: prefix, WantLeaks: c.Leaks, Steps: c.Depth, EarlyTimers: earlyTimers}
+}
+
+// Executor runs executions, one after the other: a worker with all that it takes. Only Interrupt
+// may be called by another goroutine than the one that uses it.
+type Executor struct {
+	ctx        context.Context
+	config     *Config
+	number     int // of the executors of the check
+	worker     *sut.Worker
+	twin       *sut.Worker // for self-checks; nil until the first
+	translator *translate.Translator
+	modules    modules.Finder
+	session    *driver.Session  // with the peers; nil if there are none
+	counts     execution.Counts // of the execution under way
+	unwatch    []func() bool    // of the context
+}
+
+// New starts an executor, which is interrupted when the context ends.
+func New(ctx context.Context, c *Config, number int) (*Executor, error) {
+	x := &Executor{ctx: ctx, config: c, number: number, translator: &translate.Translator{}}
+	if c.Peers != nil {
+		x.session = c.Peers.NewSession(&x.counts.PeerCounts)
+	}
+	var err error
+	x.worker, err = x.start(c.Worker.Isolation)
+	return x, err
+}
+
+// start starts a worker, which ends with the context.
+func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
+	o := x.config.Worker
+	o.Isolation, o.Processor = isolation, x.number+1
+	w, err := sut.Start(x.config.Program, o)
+	if err == nil && x.ctx.Err() == nil { // afterwards, what was found is shown
+		x.unwatch = append(x.unwatch, context.AfterFunc(x.ctx, w.Interrupt))
+	}
+	return w, err
+}
+
+// Renew replaces a worker that cannot go on. Should there be none any more, the
+// next use of the old one tells.
+func (x *Executor) Renew() {
+	if w, err := x.start(x.config.Worker.Isolation); err == nil {
+		x.worker.Close()
+		x.worker = w
+	}
+}
+
+// Close ends the workers.
+func (x *Executor) Close() {
+	for _, stop := range x.unwatch {
+		stop()
+	}
+	if x.worker != nil {
+		x.worker.Close()
+	}
+	if x.twin != nil {
+		x.twin.Close()
+	}
+}
+
+// Interrupt has the execution under way end with an error.
+func (x *Executor) Interrupt() { x.worker.Interrupt() }
+
+// Stay keeps the calling goroutine on the processor of the worker, as sut.Worker.Stay does.
+func (x *Executor) Stay() (leave func()) { return x.worker.Stay() }
+
+// Expect says how many executions are expected to go on where the next one does.
+func (x *Executor) Expect(executions float64) {
+	if x.session != nil {
+		x.session.Expect(executions)
+	}
+}
+
+// Detach implements pool.Executor: executions are in the memory of translators.
+func (x *Executor) Detach(spare pool.Memory) pool.Memory {
+	mine := x.translator
+	if x.translator = (&translate.Translator{}); spare != nil {
+		x.translator = spare.(*translate.Translator)
+	}
+	return mine
+}
+
+// Worker is what runs the program.
+func (x *Executor) Worker() *sut.Worker { return x.worker }
+
+// Session is what answers for the peers; nil if there are none.
+func (x *Executor) Session() *driver.Session { return x.session }
+
+// Answers returns who answers for the peers in the next execution.
+func (x *Executor) Answers() sut.Peers {
+	if x.session == nil {
+		return nil
+	}
+	x.session.Rewind()
+	return x.session
+}
+
+// Run runs a schedule of the worker, and nothing besides.
+func (x *Executor) Run(s sut.Schedule) (*sut.Log, error) { return x.worker.Run(s, x.Answers()) }
+
+// Watch has f told of every exchange with the peers, if there are some, until stop is called.
+func (x *Executor) Watch(f func(driver.Exchange)) (stop func()) {
+	if x.session == nil {
+		return func() {}
+	}
+	x.session.Watch(f)
+	return func() { x.session.Watch(nil) }
+}
+
+// Execute runs a schedule of the search. The execution is in the memory of the executor. Violations
+// of known kinds need not be kept. The first of a check is one of those that are run twice more.
+func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kind string) bool) (
+	explore.Execution, *execution.Result, error) {
+	x.counts = execution.Counts{}
+	checked := sampled(schedule, x.config.SelfCheck) || first && x.config.SelfCheck > 0
+	s := x.translator.Schedule(schedule)
+	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
+	if s.Seed == 0 {
+		s.Rounds = MaxRounds
+	}
+	log, err := x.runOne(s, checked)
+	if err != nil {
+		return explore.Execution{}, nil, err
+	}
+	from := translate.SourceOf(x.worker)
+	if checked {
+		from = translate.Source{} // a copy of an earlier log
+	}
+	x.modules.Note(x.config.Program, x.config.Modules, log.Events[from.Same:])
+	translated, err := x.translator.Log(log, from)
+	if err == nil {
+		err = x.auditSample(schedule, len(translated.Transitions))
+	}
+	if err != nil {
+		return explore.Execution{}, nil, err
+	}
+	r, err := x.find(log, translated.Outcome, known)
+	if r.Checked, r.Counts = checked, x.counts; r == (execution.Result{}) {
+		return translated, nil, err
+	}
+	return translated, &r, err
+}
+
+// runOne runs a schedule, and if it is to be checked, once and again.
+func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
+	var exchanges []driver.Exchange
+	answers := x.Answers()
+	if checked {
+		defer x.Watch(func(e driver.Exchange) { exchanges = append(exchanges, e) })()
+	}
+	log, err := x.worker.Run(s, answers)
+	if err != nil {
+		return nil, err
+	}
+	if log.Outcome == sut.Refused {
+		return nil, x.refusal(log)
+	}
+	if checked && log.Outcome != sut.Diverged {
+		return x.SelfCheck(s, log, func() sut.Peers { return Recorded(x.session != nil, exchanges) })
+	}
+	return log, nil
+}
+
+// sampled picks one of n schedules: the same ones, whoever runs them and when.
+func sampled(s explore.Schedule, n int) bool {
+	if n <= 1 {
+		return n == 1
+	}
+	hash := s.Seed
+	for _, a := range s.Prefix {
+		hash = (hash ^ uint64(a.Goroutine) ^ uint64(a.Choice)<<32) * 0x9e3779b97f4a7c15
+		hash ^= hash >> 29
+	}
+	return hash%uint64(n) == 0 && hash != 0
+}
+
+// Refusal is the error of a program that does what cannot be checked.
+type Refusal struct {
+	text   string // what it did, and where
+	Stdout []byte // of the execution that did it
+}
+
+func (e *Refusal) Error() string { return e.text }
+
+func (x *Executor) refusal(log *sut.Log) error {
+	c := x.config
+	text := fmt.Sprintf("%s cannot be checked: %s%s", c.Package, log.Message, c.place(log.Stack))
+	return &Refusal{text, slices.Clone(log.Stdout)}
+}
+
+// place is the innermost call in a stack that is not in the standard library.
+func (c *Config) place(stack []uint64) string {
+	at, ok := narrate.Innermost(c.Program, stack)
+	if !ok || !c.Program.IsOwn(at) {
+		return ""
+	}
+	return fmt.Sprintf("\n\tat %v, in %s", at, at.Function)
+}

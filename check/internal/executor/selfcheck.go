@@ -1,0 +1,94 @@
+package executor
+
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// SelfCheck runs an execution twice more, in the same worker and in one that is kept apart in the
+// other way, and compares event by event and byte by byte. The peers are not asked again: answers
+// returns who gives their first answers. What is returned is a copy of the first log, which
+// outlives the others.
+func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.Peers) (*sut.Log, error) {
+	kept := *first
+	kept.Events = append([]sut.Event(nil), first.Events...)
+	twin, err := x.otherWorker()
+	if err != nil {
+		return nil, err
+	}
+	for _, again := range []struct {
+		worker *sut.Worker
+		where  string
+	}{{x.worker, "the same process"}, {twin, "a process of its own"}} {
+		log, err := again.worker.Run(s, answers())
+		if log == nil {
+			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
+		}
+		if d := narrate.Difference(x.config.Program, &kept, log, err); d != "" {
+			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not "+
+				"controlled. "+
+				"A schedule, run again in %s, differs: %s", again.where, d)
+		}
+	}
+	return &kept, nil
+}
+
+// otherWorker returns the worker for self-checks, which isolates its executions
+// in the way that the other one does not.
+func (x *Executor) otherWorker() (*sut.Worker, error) {
+	if x.twin != nil {
+		return x.twin, nil
+	}
+	isolation := sut.Fork
+	if x.config.Worker.Isolation == sut.Fork {
+		isolation = sut.Snapshot
+	}
+	var err error
+	x.twin, err = x.start(isolation)
+	return x.twin, err
+}
+
+// Recorded returns peers that answer as they did, if there were any.
+func Recorded(peers bool, exchanges []driver.Exchange) sut.Peers {
+	if !peers {
+		return nil
+	}
+	return driver.NewRecorded(exchanges)
+}
+
+// auditSample follows an execution of so many transitions by as many others as its place in the
+// search asks for.
+func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
+	a := x.config.Auditor
+	if x.session == nil || a == nil {
+		return nil
+	}
+	for _, other := range a.Schedules(s, transitions, x.session.Connections(), sampled(s, audit.Share)) {
+		other.Steps = x.config.Depth
+		if err := x.Audit(other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Audit runs a schedule with the peers asked in the order that it has them asked in.
+func (x *Executor) Audit(s sut.Schedule) error {
+	a := x.config.Auditor
+	if a == nil || x.ctx.Err() != nil { // peers answer nobody whose check was interrupted
+		return nil
+	}
+	twin, err := x.otherWorker()
+	if err != nil {
+		return err
+	}
+	x.counts.Audits++
+	compared, err := a.Run(twin, s)
+	x.counts.Compared += compared
+	return err
+}

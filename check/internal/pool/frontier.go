@@ -1,0 +1,198 @@
+package pool
+
+import (
+	"sync"
+
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// frontier is the search, with the account of what was reported to it. Its lock is taken before
+// that of the coordinator.
+type frontier struct {
+	Config
+	work *coordinator
+
+	mu    sync.Mutex // held by whoever advances the search, and by those who want it at rest
+	tally Tally
+	begun bool // the search has been asked for an execution
+}
+
+// Tally is what was counted of the executions that were reported to the search.
+type Tally struct {
+	Counts   execution.Counts
+	Outcomes map[explore.Outcome]int // how many executions ended in which way, since the pool began
+}
+
+func newFrontier(c Config, work *coordinator) *frontier {
+	return &frontier{Config: c, work: work, begun: c.Begun,
+		tally: Tally{Counts: c.Counts, Outcomes: map[explore.Outcome]int{}}}
+}
+
+// still calls f while the search is not being advanced.
+func (f *frontier) still(do func(Tally)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do(f.tally)
+}
+
+// advance takes the search to an execution that has not been run, and returns that unless somebody
+// else has begun with it.
+func (f *frontier) advance(m *member) *job {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.ask() {
+		othersIdle := f.work.idle.Load() > 0
+		if othersIdle {
+			f.findWork()
+		}
+		if j, done, mine := f.work.look(m, othersIdle); mine {
+			return j
+		} else if !done || !f.report(j) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// foresee finds something for an executor to do while the execution that the search waits for is
+// being run.
+func (f *frontier) foresee() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.findWork()
+}
+
+// conclude takes the search as far as it gets without executors, and ends it: with an error, unless
+// it comes to its end.
+func (f *frontier) conclude(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.ask() {
+		if j, done, _ := f.work.waits(); !done || !f.report(j) {
+			break
+		}
+	}
+	f.work.stop(err)
+}
+
+// ask asks the search what comes next, if it has not been; false if nothing does. The caller holds
+// the lock.
+func (f *frontier) ask() bool {
+	if asked, _, over := f.work.waits(); asked != nil || over {
+		return !over
+	}
+	var a answer
+	a.schedule, a.more = f.Search.Next() // without the lock of the coordinator, which others want
+	a.arrived, a.cancelled = f.Search.Arrived(), f.Search.Cancelled()
+	a.first = !f.begun
+	if a.more && f.Forecast {
+		a.forecast = f.Search.Forecast()
+	}
+	if f.work.ask(&a) {
+		f.tally.Counts.Ahead++
+	}
+	f.begun = f.begun || a.more
+	return a.more
+}
+
+// findWork has the others have something to do. The caller holds the lock, after ask.
+func (f *frontier) findWork() {
+	d := f.work.demand()
+	if d.executors == 1 {
+		return
+	}
+	for _, unused := range d.unused {
+		f.Search.Recycle(unused)
+	}
+	jobs := newJobs(f.Search.Prefetch(d.jobs))
+	var found *part
+	if d.part && f.Observe == nil { // what observes is to see what is reported to parts, too
+		found = f.split()
+	}
+	f.work.offer(jobs, found)
+}
+
+// split makes a part of the search; nil if there is nothing to take. The caller holds the lock.
+func (f *frontier) split() *part {
+	p := f.Search.Split(partSize)
+	if p == nil {
+		return nil
+	}
+	executions := 0
+	for _, n := range f.tally.Outcomes {
+		executions += n
+	}
+	most := min(executions/partShare, f.Search.Remaining(partMost*roomShare)/roomShare)
+	return newPart(p, max(partLeast, most))
+}
+
+// report tells the search what came of the job that it waits for; false if that ends it. The caller
+// holds the lock.
+func (f *frontier) report(j *job) bool {
+	if j.part != nil {
+		return f.merge(j)
+	}
+	err := j.err
+	if err == nil {
+		err = f.account(j.result)
+	}
+	if err == nil && f.Observe != nil {
+		err = f.Observe(j.execution)
+	}
+	if err == nil {
+		err = f.Search.Report(j.execution)
+	}
+	if err != nil {
+		f.work.stop(err)
+		return false
+	}
+	f.tally.Outcomes[j.execution.Outcome]++
+	f.Ledger.Settle()
+	f.work.wasReported(j)
+	return true
+}
+
+// merge has the search take over the part that it has come to; false if that ends it. If the search
+// does not, the execution that it has asked for is to be run. The caller holds the lock.
+func (f *frontier) merge(j *job) bool {
+	t := j.part
+	if t.failed || !f.Search.Merge(t.Subtree) {
+		f.work.wasNotMerged(j, f.Search.Forecast())
+		return true
+	}
+	for _, r := range t.results {
+		if err := f.account(r); err != nil {
+			f.work.stop(err)
+			return false
+		}
+	}
+	f.tally.Counts.Add(t.counts)
+	f.tally.Counts.SelfChecked += t.counts.SelfChecked
+	f.tally.Counts.Ahead += t.executions
+	for outcome, n := range t.outcomes {
+		f.tally.Outcomes[outcome] += n
+	}
+	f.Ledger.Settle()
+	f.work.wasMerged(t)
+	return true
+}
+
+// account takes over what was found in an execution. The caller holds the lock.
+func (f *frontier) account(r *execution.Result) error {
+	if r == nil {
+		return nil
+	}
+	limit := ""
+	if r.Limit != "" {
+		limit = execution.LimitKind(r.Limit)
+	}
+	if f.work.note(r.Kind, limit) {
+		r.Kept = nil // it was run before the first of its kind was reported
+	}
+	f.tally.Counts.Add(r.Counts)
+	if r.Checked {
+		f.tally.Counts.SelfChecked++
+	}
+	return f.Ledger.Account(r)
+}

@@ -1,0 +1,191 @@
+package pool
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// part is a part of the search that one executor explores.
+type part struct {
+	*explore.Subtree
+	most int         // executions
+	ends atomic.Bool // the search has come to it, and waits, or has given it up
+
+	// Of the executor that explores it, until it rests:
+	executions int
+	outcomes   map[explore.Outcome]int
+	counts     execution.Counts
+	results    []*execution.Result // but for those that are nothing but counts, in order
+	failed     bool                // nobody can go on with it, and the search is to find out why
+
+	// Guarded by the coordinator:
+	state   jobState
+	givenUp bool
+}
+
+// Bounds on parts. What is explored far ahead of the search is lost if the check is killed.
+const (
+	// A part has at least partSize executions, as far as can be told. It takes the time of one or
+	// two to make it.
+	partSize = 32
+	partTime = 5 * time.Second
+	partMost = 1 << 14 // executions
+	// A part ends after one in partShare of the executions so far, and after one in roomShare of
+	// those that a bound leaves room for, where all that was not joined is in vain; but not before
+	// partLeast.
+	partShare = 16
+	roomShare = 64
+	partLeast = 64
+	maxParts  = 16 // for each executor
+)
+
+func newPart(s *explore.Subtree, most int) *part {
+	return &part{Subtree: s, most: most, outcomes: map[explore.Outcome]int{}}
+}
+
+// explore has an executor explore a part until the search wants it or gives it up, it has ended, or
+// has become large, or somebody may want to see what was found. An error is one of the executor.
+func (p *Pool) explore(m *member, t *part) error {
+	for end := time.Now().Add(partTime); !t.ends.Load() && t.executions < t.most && p.ctx.Err() == nil; {
+		schedule, more := t.Next()
+		if !more {
+			return nil
+		}
+		if p.config.Forecast {
+			m.Expect(t.Forecast())
+		}
+		x, found, err := m.Execute(schedule, false, p.reported)
+		if err != nil {
+			t.failed = true
+			if p.config.Conclusive != nil && p.config.Conclusive(err) {
+				// If another executor explores the part anew, this error may not come again.
+				p.Stop(err)
+			}
+			return err
+		}
+		if t.failed = t.Report(x) != nil; t.failed {
+			return nil
+		}
+		if t.note(x.Outcome, found) || time.Now().After(end) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// note takes the result of an execution, and reports whether the search may end with it.
+func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
+	t.executions++
+	t.outcomes[outcome]++
+	if f == nil {
+		return false
+	}
+	if f.Limit != "" && slices.ContainsFunc(t.results, func(other *execution.Result) bool {
+		return other.Limit == f.Limit
+	}) {
+		f.Limit, f.Limited = "", ""
+	}
+	if f.Kind != "" || f.Limit != "" {
+		t.results = append(t.results, f)
+		return f.Kept != nil
+	}
+	t.counts.Add(f.Counts)
+	if f.Checked {
+		t.counts.SelfChecked++
+	}
+	return false
+}
+
+// parts are the parts of a search. The coordinator guards them.
+type parts struct {
+	all   map[*explore.Subtree]*part // but for those that were joined, or given up and ended
+	queue []*part                    // that wait for an executor
+	vain  execution.Counts           // of those that were not joined
+}
+
+func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
+
+// clear drops those that were given up, or not joined, and that nobody explores any more, and
+// returns them.
+func (p *parts) clear() (list []*explore.Subtree) {
+	for _, t := range p.all {
+		if t.givenUp && t.state == finished {
+			p.inVain(t)
+			list = append(list, t.Subtree)
+		}
+	}
+	return list
+}
+
+// room reports whether there is to be another one for so many executors.
+func (p *parts) room(executors int) bool {
+	return len(p.queue) < executors && len(p.all) < maxParts*executors
+}
+
+// inVain drops a part that the search will not join, and that nobody explores any more.
+func (p *parts) inVain(t *part) {
+	delete(p.all, t.Subtree)
+	p.vain.InVain += t.executions
+	p.vain.Add(t.counts)
+	for _, f := range t.results {
+		p.vain.Add(f.Counts)
+	}
+}
+
+// rest drops all that are left, and returns what they have found.
+func (p *parts) rest() (results []*execution.Result) {
+	for _, t := range p.all {
+		p.inVain(t)
+		results = append(results, t.results...)
+	}
+	return results
+}
+
+func (p *parts) add(t *part) {
+	if t != nil {
+		p.all[t.Subtree], p.queue = t, append(p.queue, t)
+	}
+}
+
+// pop returns a part for an executor; nil if there is none.
+func (p *parts) pop() *part {
+	for len(p.queue) > 0 {
+		t := p.queue[0]
+		p.queue = p.queue[1:]
+		if t.givenUp || t.state != queued {
+			t.state = finished
+			continue
+		}
+		t.state = running
+		return t
+	}
+	return nil
+}
+
+// giveUp gives up what the search will not join.
+func (p *parts) giveUp(list []*explore.Subtree) {
+	for _, dropped := range list {
+		if t := p.all[dropped]; t != nil {
+			t.givenUp = true
+			t.ends.Store(true)
+		}
+	}
+}
+
+// await has a job wait for the part that the search has come to, if it has. What nobody has begun
+// with is not waited for.
+func (p *parts) await(j *job, due *explore.Subtree) {
+	t := p.all[due]
+	if t == nil {
+		return
+	}
+	if t.state == queued {
+		t.state = finished
+	}
+	j.part, j.state = t, t.state
+	t.ends.Store(true)
+}

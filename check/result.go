@@ -1,0 +1,50 @@
+package check
+
+import (
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// PeerCounts says how much work with the peers was done.
+type PeerCounts = execution.PeerCounts
+
+// Counts says how much work was done beside the search itself.
+type Counts = execution.Counts
+
+// Result is what a check found.
+type Result struct {
+	Verdict explore.Verdict
+	Counts  Counts
+	// CutOff is which limits cut executions off, and where the first was of each, a line each.
+	CutOff         string
+	Counterexample *report.Counterexample // of the first violation
+	Recording      *report.Recording      // the same, to be replayed
+	Violations     []Violation            // all that were kept, the first included
+	// Reads is what the peers have read of time and random numbers, and how often.
+	Reads          string
+	Uninstrumented []string // their processes of which that is not known
+	Refusal        string   // why checkpoints were not kept in memory, if they were to be
+	Unstored       string   // why the first of those that were not kept at all was not
+	WhyKilled      string   // what is known of the first time that the peers were lost
+	Skipped        string   // what the first of those that were not tried could not have held
+	Unused         []string // peers that had no part in any execution, a line each
+	Scope          string   // of the I/O cache, and what is known about it, in words
+	// Outcomes is how many executions ended in which way, since the check was begun or gone on
+	// with.
+	Outcomes map[explore.Outcome]int
+	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
+	Saved string
+	// Summary is the check as a whole in the words of reports, and ImportPath the path of what was
+	// checked. They are known for jobs only.
+	Summary    report.Run
+	ImportPath string
+}
+
+// Violation is an execution that should not be.
+type Violation struct {
+	Tests          []string // that fail in it; nil if the program is not made of tests
+	Summary        report.Violation
+	Counterexample *report.Counterexample
+	Recording      *report.Recording
+}

@@ -1,0 +1,232 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// run is one check under way.
+type run struct {
+	ctx      context.Context
+	options  Options
+	peers    *driver.Driver     // nil if there are none
+	config   *executor.Config   // of all executors
+	executor *executor.Executor // the first one, and after the search one that is left
+	found    collector
+	done     pool.Found // when the search has ended
+	saver    *saver     // nil: the check is not saved
+	clock    clock
+}
+
+// newRun starts what takes part in a check.
+func newRun(ctx context.Context, o Options, in interest) (*run, error) {
+	if err := o.prepare(); err != nil {
+		return nil, err
+	}
+	r := &run{ctx: ctx, options: o, config: o.executors(in), clock: startClock()}
+	r.found = collector{most: o.Violations, judge: in.judge, blame: in.blame}
+	if in.enough == nil {
+		in.enough = r.found.enough
+	}
+	o.Search.Until(in.enough)
+	if o.Group != nil {
+		r.peers = driver.New(ctx, o.driver(o.Scope))
+		if o.Kept != nil && !o.resumes() {
+			keepAnswers(r.peers, o.Kept)
+		}
+		o.limit(r.peers.Cache())
+		if o.Audited {
+			r.config.Auditor = newAuditor(ctx, o, r.peers)
+		}
+		r.config.Peers = r.peers
+	}
+	var err error
+	r.executor, err = executor.New(ctx, r.config, 0)
+	return r, err
+}
+
+// finish searches to the end and ends what takes part.
+func (r *run) finish(ctx context.Context) (*Result, error) {
+	var result *Result
+	var crowded *driver.NoRoom
+	err := r.loop(ctx)
+	defer func() { r.executor.Close() }()
+	switch {
+	case err != nil && pool.Interrupted(ctx, err): // else the search had ended by then
+		result, err = r.endedBy("it was interrupted")
+	case err == nil:
+		// It may have ended while violations were explained.
+		if result, err = r.result(); err != nil && pool.Interrupted(ctx, err) {
+			result, err = r.endedBy("it was interrupted")
+		}
+	case errors.As(err, &crowded):
+		result, err = r.endedBy(crowded.Error())
+	case len(r.found.list) > 0:
+		result, _ = r.endedBy("an error ended the search")
+	}
+	result = r.stopSaving(result, err)
+	if r.peers != nil {
+		closeError := r.peers.Close()
+		if r.config.Auditor != nil {
+			closeError = errors.Join(closeError, r.config.Auditor.Close())
+		}
+		if err == nil && closeError != nil {
+			err = fmt.Errorf("ending the peers: %w", closeError)
+		}
+	}
+	return result, err
+}
+
+// How often what happens now and then happens, and when the workers after the first
+// one start: after about as long as it takes to start one. Small searches are over by then.
+const (
+	roundInterval    = 50 * time.Millisecond
+	progressInterval = 200 * time.Millisecond
+	lateStart        = 5 * time.Millisecond
+)
+
+// loop has the executors search, and meanwhile does what has to be done now and then.
+func (r *run) loop(ctx context.Context) error {
+	p := r.pool()
+	if r.options.haste {
+		p.Fill()
+	} else {
+		defer time.AfterFunc(lateStart, p.Fill).Stop()
+	}
+	p.Add(r.executor)
+	round := time.NewTicker(roundInterval)
+	defer round.Stop()
+	interrupt := ctx.Done()
+	for searching := true; searching; {
+		select {
+		case <-p.Ended():
+			searching = false
+		case <-interrupt:
+			interrupt = nil
+			p.Stop(ctx.Err())
+		case now := <-round.C:
+			if err := r.rounds(p, now); err != nil {
+				p.Stop(err)
+			}
+		}
+	}
+	var err error
+	r.done, err = p.Wait()
+	if r.done.Executor != nil {
+		r.executor = r.done.Executor.(*executor.Executor)
+	} else if err == nil {
+		r.executor.Renew()
+	}
+	if r.ctx.Err() != nil {
+		r.found.keepUnclaimed(r.done.Left)
+	}
+	if err != nil {
+		return err
+	}
+	return r.alive()
+}
+
+// pool is what the executors work in.
+func (r *run) pool() *pool.Pool {
+	c := pool.Config{
+		Search: r.options.Search, Ledger: r, Executors: r.options.Workers,
+		New: func(number int) (pool.Executor, error) {
+			x, err := executor.New(r.ctx, r.config, number)
+			return x, err
+		},
+		Begun: r.options.Search.Verdict().Executions > 0, Counts: r.clock.resumed,
+		Forecast: r.peers != nil, Observe: r.options.observe,
+	}
+	if r.config.Auditor != nil {
+		c.Conclusive = audit.Contradicts // audits are samples: they may be others the next time
+	}
+	return pool.New(r.ctx, c)
+}
+
+// Account implements pool.Ledger.
+func (r *run) Account(result *execution.Result) error { return r.found.account(result) }
+
+// Settle implements pool.Ledger.
+func (r *run) Settle() { r.saver.settle() }
+
+// rounds does what has to be done now and then: see that the peers live even
+// while the cache answers for them, save the check, and tell how far it is.
+func (r *run) rounds(p *pool.Pool, now time.Time) error {
+	if err := r.alive(); err != nil {
+		return err
+	}
+	if r.saver.due(now) {
+		p.Still(func(t pool.Tally) { r.saver.saveOnTime(now, r.options.Search, r.state(t.Counts)) })
+	}
+	if r.options.Progress != nil && r.clock.isTimeToTell(now) {
+		var progress Progress
+		p.Still(func(t pool.Tally) {
+			progress = Progress{r.options.Search.Verdict(), t.Counts}
+		})
+		progress.Counts.Elapsed = r.clock.elapsed()
+		r.options.Progress(progress)
+	}
+	return nil
+}
+
+// alive returns an error if a process on the peers' side has died.
+func (r *run) alive() error {
+	if r.peers == nil {
+		return nil
+	}
+	return r.peers.Alive()
+}
+
+// endedBy is what is known when somebody wants the search to end, or it cannot go on. The
+// worker may have been ended then, but violations that were found are shown all the same.
+func (r *run) endedBy(reason string) (*Result, error) {
+	result := r.known()
+	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, reason
+	found := r.found.withUnclaimed()
+	if len(found) > 0 {
+		result.Verdict.Kind = explore.Violated
+		r.executor.Renew()
+	}
+	return result, r.explainer().explainAll(found, result)
+}
+
+// result is what is known when the search has ended by itself.
+func (r *run) result() (*Result, error) {
+	result := r.known()
+	return result, r.explainer().explainAll(r.found.list, result)
+}
+
+// known is the result without violations.
+func (r *run) known() *Result {
+	tally := &r.done.Tally
+	tally.Counts.Elapsed = r.clock.elapsed()
+	counts := tally.Counts
+	counts.Add(r.done.Vain) // it is not saved, since it is run again
+	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,
+		Outcomes: tally.Outcomes}
+	if r.peers != nil {
+		known := r.peers.Report()
+		result.Reads, result.Uninstrumented, result.Refusal = known.Reads, known.Uninstrumented, known.Refusal
+		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
+		result.Scope = r.options.scope(tally.Counts)
+		if !r.clock.isResumed() { // else it is not known of the executions before
+			result.Unused = known.Unused
+		}
+	}
+	return result
+}
+
+// explainer shows what happens in violations.
+func (r *run) explainer() *explainer {
+	return &explainer{ctx: r.ctx, options: &r.options, config: r.config, executor: r.executor,
+		blame: r.found.blame}
+}
