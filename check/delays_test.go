@@ -112,9 +112,8 @@ func (x *delayTest) check(t rapid.TB, d delayed, v variant, args ...string) find
 		args = append(args, "-deadline", d.deadline.String())
 	}
 	o := Options{
-		Program: x.program, Package: "delays", Args: append(args, d.scripts...), Client: x.clients[v.backend],
-		Depth: 1000, Group: &group,
-		PeerPatience: 5 * time.Second,
+		Program: x.program, Package: "delays", Args: append(args, d.scripts...), Depth: 1000,
+		PeerOptions: PeerOptions{Client: x.clients[v.backend], Group: &group, PeerPatience: 5 * time.Second},
 	}
 	found, err := v.check(o)
 	// Delays go by the machine's clock. Where that goes on while inputs are given again, the check

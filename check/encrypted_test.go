@@ -41,8 +41,9 @@ func TestEncryptedReplays(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			o := Options{
 				Program: p, Package: "encrypted", Args: []string{scenario},
-				Env:    []string{"CERTIFICATE=" + certificate},
-				Search: dporSearch(), Strategy: strategy.Never{}, Group: group, Client: newClient(t),
+				Env:         []string{"CERTIFICATE=" + certificate},
+				Search:      dporSearch(),
+				PeerOptions: PeerOptions{Strategy: strategy.Never{}, Group: group, Client: newClient(t)},
 			}
 			for seed := range uint64(schedules) {
 				replayBytes(t, o, sut.Schedule{Seed: seed + 1}, repetitions)

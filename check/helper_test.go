@@ -106,9 +106,9 @@ func (e example) options(t testing.TB) Options {
 	}
 	o := Options{
 		Program: buildExample(t, e.pkg), Package: e.pkg, Args: config.Args, Env: config.Env,
-		World: config.World, Strategy: s,
-		StrategyName: config.Strategy, Search: dporSearch(), Group: config.Group, Client: newClient(t),
-		Depth: 100_000,
+		World: config.World, Search: dporSearch(), Depth: 100_000,
+		PeerOptions: PeerOptions{
+			Strategy: s, StrategyName: config.Strategy, Group: config.Group, Client: newClient(t)},
 	}
 	if e.args != nil {
 		o.Args = e.args

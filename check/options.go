@@ -28,86 +28,96 @@ const MaxViolations = 100
 
 // Options say what to check and how.
 type Options struct {
-	Program  *sut.Program
-	Package  string // as the user named it
-	Args     []string
-	Env      []string // NAME=value
-	World    sut.Environment
-	Dir      string // working directory of the program; empty: the present one
-	Strategy strategy.Strategy
-	// StrategyName is what reports call it.
-	StrategyName string
-	// BackendName is what takes checkpoints of the group, in the words of ckptd.Options.
-	BackendName string
+	Program   *sut.Program
+	Package   string // as the user named it
+	Args      []string
+	Env       []string // NAME=value
+	World     sut.Environment
+	Dir       string // working directory of the program; empty: the present one
+	Isolation sut.Isolation
+	Patience  time.Duration // see sut.Options
+
 	// Search explores; bounds on executions and time are part of it. Run adds the
 	// end at the first violation.
 	Search *explore.Search
 	Depth  int // greatest number of transitions in an execution; 0: no other than the log's
-
-	// Group is the peers; nil for a program that has none. Client starts them,
-	// when the first input reaches them.
-	Group  *peers.Group
-	Client *ckptd.Client
-	// Scope is that of the I/O cache: what the peers' answers may depend on.
-	Scope iocache.Scope
-	// Masks are rules for what may differ between two answers of the peers to the same request.
-	Masks []iocache.Mask
-	// Audited is scope auto: Scope is Connection, some executions are run with the requests in
-	// other orders, and should the peers then answer otherwise, the check starts over in group
-	// scope, with the search that Again returns, and Contradicted is told why.
-	Audited      bool
-	Again        func() *explore.Search
-	Contradicted func(error)
-
-	// Assumed is what else the verdict rests on, for reports: a line each.
-	Assumed []string
-	// observe sees each execution before the search does, in tests. An error of it is one of the
-	// search.
-	observe func(explore.Execution) error
-	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are
-	// not looked for.
-	Modules *modules.Set
-
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
-
 	// SelfCheck: the first and then one of n executions is run twice more, and must be
 	// the same; 0: none is. It picks by the schedule.
 	SelfCheck int
-
 	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests
 	// for those of tests.
 	Violations int
 	// Shrink is how many executions may be spent on making a violation simpler before
 	// it is shown; 0: it is shown as it was found.
 	Shrink int
-
 	// Workers is how many executions may be run at the same time; 0: 1. The result does
 	// not depend on it, but for Counts.
 	Workers int
-
-	Isolation sut.Isolation
-	Patience  time.Duration // see sut.Options
-	// PeerPatience is how long timers of peers that have the machine's clock are waited for; 0:
-	// watch.DefaultPatience. Below 0 none is.
-	PeerPatience time.Duration
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
-	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0:
-	// 1 GiB.
-	CacheBytes int64
+
+	PeerOptions
+	ReportOptions
+	hooks
+}
+
+// PeerOptions say which peers the program has, and how their answers are got and kept. The zero
+// value is for a program that has none.
+type PeerOptions struct {
+	// Group is the peers; nil for a program that has none. Client starts them,
+	// when the first input reaches them.
+	Group  *peers.Group
+	Client *ckptd.Client
+	// Strategy says when checkpoints are taken. Reports call it StrategyName.
+	Strategy     strategy.Strategy
+	StrategyName string
+	// BackendName is what takes checkpoints of the group, in the words of ckptd.Options.
+	BackendName string
 	// CheckpointBytes is how much memory the checkpoints of Client may take, as messages say it;
 	// 0: ckptd.DefaultMaxBytes.
 	CheckpointBytes int64
+	// PeerPatience is how long timers of peers that have the machine's clock are waited for; 0:
+	// watch.DefaultPatience. Below 0 none is.
+	PeerPatience time.Duration
+
+	// Scope is that of the I/O cache: what the peers' answers may depend on.
+	Scope iocache.Scope
+	// Audited is scope auto: Scope is Connection, some executions are run with the requests in
+	// other orders, and should the peers then answer otherwise, the check starts over in group
+	// scope, with the search that Again returns, and Contradicted is told why.
+	Audited       bool
+	Again         func() *explore.Search
+	Contradicted  func(error)
+	contradiction string // that ended the check in scope auto
+
+	// Masks are rules for what may differ between two answers of the peers to the same request.
+	Masks []iocache.Mask
+	// CacheBytes is how much memory the I/O cache may take before it puts answers into a file; 0:
+	// 1 GiB.
+	CacheBytes int64
 	// Kept has the answers of the peers in earlier checks, and those of this one are kept there;
 	// nil: none are. A saved run that is gone on with does without.
 	Kept *saved.AnswerFile
+}
+
+// ReportOptions say what is told of a check besides its result.
+type ReportOptions struct {
+	// Assumed is what else the verdict rests on, for reports: a line each.
+	Assumed []string
+	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are
+	// not looked for.
+	Modules *modules.Set
 	// Progress is told several times a second how far the check is; nil: nobody is.
 	Progress func(Progress)
+}
 
-	contradiction string // that ended the check in scope auto
-
-	haste bool // all workers are there before the search begins
+// hooks are for tests.
+type hooks struct {
+	// observe sees each execution before the search does. An error of it is one of the search.
+	observe func(explore.Execution) error
+	haste   bool // all workers are there before the search begins
 }
 
 // resumes says whether a saved run is gone on with.

@@ -170,8 +170,9 @@ func (x *pairTest) peers(p pair) peers.Group {
 func (x *pairTest) check(t rapid.TB, p pair, v variant) findings {
 	group := x.peers(p)
 	found, err := v.check(Options{
-		Program: x.program, Package: "pairs", Args: p.scripts, Client: x.clients[v.backend], Depth: 1000,
-		World: env{Faults: p.faults, FaultKinds: sut.FaultKinds, ShortWrites: p.short}, Group: &group,
+		Program: x.program, Package: "pairs", Args: p.scripts, Depth: 1000,
+		World:       env{Faults: p.faults, FaultKinds: sut.FaultKinds, ShortWrites: p.short},
+		PeerOptions: PeerOptions{Client: x.clients[v.backend], Group: &group},
 	})
 	if err != nil {
 		t.Fatalf("%+v\n%v: %v", p, v, err)

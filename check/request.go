@@ -67,16 +67,19 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	config := r.Config
 	o := Options{
-		Modules: new(modules.Set), Package: r.Package, Args: config.Args, Env: config.Env,
-		World: config.World,
-		Dir:   dir, Depth: config.Bounds.Depth, Group: config.Group, Leaks: config.Leaks,
-		SelfCheck: config.SelfCheck, StrategyName: config.Strategy, BackendName: config.Backend,
-		Workers:      cmp.Or(config.Workers, usefulWorkers(config)),
-		PeerPatience: cmp.Or(config.PeerPatience, -1), // 0 would be the default
-		Masks:        masks(config),
-		Shrink:       r.Shrink, Violations: r.Violations,
-		CacheBytes: int64(config.CacheMib) << 20, CheckpointBytes: int64(config.CheckpointMib) << 20,
-		Assumed: r.Search.assumed(config.Bounds),
+		Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
+		Depth: config.Bounds.Depth, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
+		Violations: r.Violations, Shrink: r.Shrink,
+		Workers: cmp.Or(config.Workers, usefulWorkers(config)),
+		PeerOptions: PeerOptions{
+			Group: config.Group, StrategyName: config.Strategy, BackendName: config.Backend,
+			CheckpointBytes: int64(config.CheckpointMib) << 20,
+			PeerPatience:    cmp.Or(config.PeerPatience, -1), // 0 would be the default
+			Masks:           masks(config), CacheBytes: int64(config.CacheMib) << 20,
+		},
+		ReportOptions: ReportOptions{
+			Assumed: r.Search.assumed(config.Bounds), Modules: new(modules.Set),
+		},
 	}
 	o.World.Start = config.Date.Unix()
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {

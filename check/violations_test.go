@@ -103,8 +103,8 @@ func fails(n int) func(explore.Execution) error {
 func TestViolationsSurviveErrors(t *testing.T) {
 	p := buildExample(t, "gallery")
 	for violations := 2; violations <= MaxViolations; violations += 49 {
-		o := Options{Program: p, Args: []string{"ab-ba"}, Search: dfsSearch(), observe: fails(3),
-			Violations: violations, Shrink: 20}
+		o := Options{Program: p, Args: []string{"ab-ba"}, Search: dfsSearch(),
+			Violations: violations, Shrink: 20, hooks: hooks{observe: fails(3)}}
 		result, err := Run(t.Context(), o)
 		if !errors.Is(err, errForTest) {
 			t.Fatalf("the error is %v", err)

@@ -112,9 +112,9 @@ func explored(t *testing.T, program *sut.Program, a explore.Algorithm, most int,
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := check.Run(ctx, check.Options{
-		Program: program, Package: "./examples/gallery", Args: args, Strategy: strategy.Never{},
-		StrategyName: "never",
-		Search:       s, Depth: maxDepth, Leaks: leaks, SelfCheck: 10,
+		Program: program, Package: "./examples/gallery", Args: args,
+		Search: s, Depth: maxDepth, Leaks: leaks, SelfCheck: 10,
+		PeerOptions: check.PeerOptions{Strategy: strategy.Never{}, StrategyName: "never"},
 	})
 	if err != nil {
 		t.Fatal(err)
