@@ -50,7 +50,7 @@ func missAll(b *testing.B, depth int, walked bool) {
 		in = model.Input{Kind: model.Send, Conn: 1, Data: []byte("x\n")}
 		if g := d.groups[0]; walked {
 			g.way = nil
-			if _, err := d.historyOf(g.at); err != nil {
+			if _, err := d.naming.historyOf(g.at); err != nil {
 				b.Fatal(err)
 			}
 			g.wayOf(d.cache, iocache.Root)

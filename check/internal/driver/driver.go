@@ -79,6 +79,16 @@ func New(ctx context.Context, c Config) *Driver {
 	}
 }
 
+// NewSession returns a session that counts its work. Rewind begins the first execution.
+func (d *Driver) NewSession(counts *Counts) *Session { return &Session{d: d, Counts: counts} }
+
+// Mirror begins to follow an execution that others answer.
+func (d *Driver) Mirror() *Mirror {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Mirror{&d.mu, d.cache.Cursor(d.scope)}
+}
+
 // Adopt has the driver begin with answers that others have got. Why says where they are from.
 func (d *Driver) Adopt(cache *iocache.Cache, why string) {
 	cache.ForgetImages() // of groups that have ended

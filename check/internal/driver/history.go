@@ -29,11 +29,11 @@ func newHistory() groupHistory {
 }
 
 // historyOf walks to a place to find out how a group has come there.
-func (d *Driver) historyOf(at iocache.Position) (groupHistory, error) {
+func (n *naming) historyOf(at iocache.Position) (groupHistory, error) {
 	h := newHistory()
-	steps, err := d.cache.Missing(iocache.Position{iocache.Root}, at)
+	steps, err := n.cache.Missing(iocache.Position{iocache.Root}, at)
 	for _, s := range steps {
-		h.add(s, d.scope, func(connection int) int { return d.naming.socketOf(s.Node, connection) })
+		h.add(s, n.scope, func(connection int) int { return n.socketOf(s.Node, connection) })
 	}
 	return h, err
 }

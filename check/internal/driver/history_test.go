@@ -30,7 +30,7 @@ func TestClosedConnectionStaysClosed(t *testing.T) {
 	at := slices.Clone(x.At())
 	want := map[int]bool{d.naming.number(d.naming.opened("l", 1), 0): false}
 	for range 6 { // all orders
-		if h, err := d.historyOf(at); err != nil || !maps.Equal(h.open, want) {
+		if h, err := d.naming.historyOf(at); err != nil || !maps.Equal(h.open, want) {
 			t.Errorf("at %v these are open: %v (%v), want %v", at, h.open, err, want)
 		}
 		at[1], at[2], at[3] = at[2], at[3], at[1]

@@ -175,7 +175,7 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	d.cost.returns++
 	s.Counts.RestoreTime += time.Since(started)
 	var err error
-	if g.history, err = d.historyOf(at); err != nil {
+	if g.history, err = d.naming.historyOf(at); err != nil {
 		return err
 	}
 	g.at = at

@@ -105,9 +105,6 @@ type Session struct {
 	listened    iocache.Position // up to where watch was told what the peers wrote; nil: not at all
 }
 
-// NewSession returns a session that counts its work. Rewind begins the first execution.
-func (d *Driver) NewSession(counts *Counts) *Session { return &Session{d: d, Counts: counts} }
-
 // Rewind puts the cursor back to the start, for a new execution.
 func (s *Session) Rewind() {
 	if s.cursor == nil {

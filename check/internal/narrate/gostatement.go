@@ -13,8 +13,8 @@ import (
 
 // started is what a goroutine runs: the function, or what the go statement calls
 // where the compiler made a function of it.
-func (n *narrator) started(spawn sut.Event) string {
-	at, ok := n.program.Position(spawn.Object + 1)
+func started(p *sut.Program, spawn sut.Event) string {
+	at, ok := p.Position(spawn.Object + 1)
 	if !ok {
 		return ""
 	}
@@ -24,11 +24,11 @@ func (n *narrator) started(spawn sut.Event) string {
 	if !strings.Contains(at.Function, ".gowrap") {
 		return at.Function
 	}
-	where, _ := n.program.Position(spawn.PC)
+	where, _ := p.Position(spawn.PC)
 	callee, literal := calledByGo(where)
 	switch {
 	case literal > 0: // the compiler numbers those of a function; its line tells which it is
-		if name, ok := n.program.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
+		if name, ok := p.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
 			return name
 		}
 		return outerFunction(at.Function) + ".func"

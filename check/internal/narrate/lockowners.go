@@ -135,28 +135,3 @@ func (x lockOwner) say(name string, itself bool) string {
 	}
 	return fmt.Sprintf("%s %s since %s", name, does, x.since)
 }
-
-// hold notes what an access has to do with locks.
-func (n *narrator) hold(goroutine int, e *sut.Event) {
-	since := ""
-	if at, ok := n.own(e); ok {
-		since = shortSource(at)
-	}
-	n.locks.take(goroutine, e, since)
-}
-
-// because is the end of the sentence that says what a goroutine is blocked in: who keeps it
-// waiting.
-func (n *narrator) because(waiting int, e *sut.Event) string {
-	why := n.locks.why(waiting, e, func(goroutine int) string {
-		name := n.result.Goroutines[goroutine].Name
-		if n.ended[goroutine] {
-			name += ", which has ended,"
-		}
-		return name
-	})
-	if why == "" {
-		return ""
-	}
-	return "; " + why
-}

@@ -131,7 +131,7 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 		if at, ok := n.program.Position(spawn.PC); ok && strings.HasPrefix(at.Function, "sync.") {
 			g.Created = n.source(spawn.Open)
 		}
-		g.Function = n.started(spawn)
+		g.Function = started(n.program, spawn)
 	}
 	n.result.Goroutines = append(n.result.Goroutines, g)
 	n.children = append(n.children, 0)
@@ -414,4 +414,29 @@ func (n *narrator) leak() string {
 		}
 	}
 	return text
+}
+
+// hold notes what an access has to do with locks.
+func (n *narrator) hold(goroutine int, e *sut.Event) {
+	since := ""
+	if at, ok := n.own(e); ok {
+		since = shortSource(at)
+	}
+	n.locks.take(goroutine, e, since)
+}
+
+// because is the end of the sentence that says what a goroutine is blocked in: who keeps it
+// waiting.
+func (n *narrator) because(waiting int, e *sut.Event) string {
+	why := n.locks.why(waiting, e, func(goroutine int) string {
+		name := n.result.Goroutines[goroutine].Name
+		if n.ended[goroutine] {
+			name += ", which has ended,"
+		}
+		return name
+	})
+	if why == "" {
+		return ""
+	}
+	return "; " + why
 }

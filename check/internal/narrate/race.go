@@ -14,7 +14,7 @@ func (n *narrator) race(r *sut.Race) *report.Race {
 
 func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
 	m := report.MemoryAccess{
-		Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: n.stack(a.Stack),
+		Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: frames(n.program, a.Stack),
 	}
 	if i, ok := n.names[a.Goroutine]; ok {
 		m.Goroutine = n.result.Goroutines[i]
@@ -33,21 +33,21 @@ func memoryOperation(a sut.MemoryAccess) string {
 	return name
 }
 
-// stack leaves out the innermost calls as far as they are a part of the access,
+// frames leaves out the innermost calls as far as they are a part of the access,
 // and the outermost, which started the goroutine.
-func (n *narrator) stack(pcs []uint64) []report.Frame {
-	var frames []report.Frame
+func frames(p *sut.Program, pcs []uint64) []report.Frame {
+	var list []report.Frame
 	for _, pc := range pcs {
-		at, ok := n.program.Position(pc)
+		at, ok := p.Position(pc)
 		if !ok || at.Function == "runtime.goexit" || at.Function == "runtime.main" {
 			break
 		}
-		if len(frames) == 0 && partOfAccess(at.Function) {
+		if len(list) == 0 && partOfAccess(at.Function) {
 			continue
 		}
-		frames = append(frames, report.Frame{Function: at.Function, Source: shortSource(at)})
+		list = append(list, report.Frame{Function: at.Function, Source: shortSource(at)})
 	}
-	return frames
+	return list
 }
 
 func partOfAccess(function string) bool {
