@@ -49,9 +49,9 @@ func readSymbols(path string) (*symbols, error) {
 }
 
 // Position resolves the program counter of a call; ok is false if it is in no
-// function of the program.
+// function of the program. A Program that was not built has none.
 func (p *Program) Position(pc uint64) (at Position, ok bool) {
-	if pc == 0 {
+	if pc == 0 || p.symbols == nil {
 		return Position{}, false
 	}
 	// A return address: the call is before it.
