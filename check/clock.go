@@ -13,6 +13,7 @@ type clock struct {
 	resumed execution.Counts // of the check before it was resumed
 }
 
+// startClock begins with the check. Progress is told for the first time after a while.
 func startClock() clock { return clock{started: time.Now(), told: time.Now()} }
 
 func (c *clock) elapsed() time.Duration { return c.resumed.Elapsed + time.Since(c.started) }

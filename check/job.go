@@ -107,6 +107,7 @@ func (j *Job) telling(listener Listener) Options {
 	return o
 }
 
+// buildOptions says how the program is built. That its tests are is for the caller to add.
 func (j *Job) buildOptions() sut.BuildOptions {
 	r := j.request
 	return sut.BuildOptions{

@@ -67,6 +67,8 @@ func (s *saver) append(e iocache.Entry) {
 	s.answers = iocache.AppendEntry(s.answers, e)
 }
 
+// fail tells once that the check cannot be saved: a disk that is full would be told of at every
+// save. The check goes on.
 func (s *saver) fail(err error) {
 	if !s.failed && s.Failed != nil {
 		s.Failed(fmt.Errorf("saving the check in %s: %w", s.Run.Path(), err))

@@ -228,6 +228,8 @@ func recording(o *Options, v *violation, log *sut.Log, exchanges []driver.Exchan
 	return rec
 }
 
+// recordExchange is an exchange as a recording keeps it. A replay has no peers: whatever the
+// program can notice of them has to be in it.
 func recordExchange(x driver.Exchange) report.Exchange {
 	e := report.Exchange{
 		Input: x.Input, Refused: x.Answer.Refused, Deliveries: x.Answer.Deliveries,
@@ -276,6 +278,7 @@ func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	return shown, err
 }
 
+// replay is Replay, whose errors do not say yet that the program is another one.
 func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
 	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env,
 		Dir: rec.Program.Directory, Environment: rec.Program.World})
@@ -338,6 +341,7 @@ func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []driver.E
 	return w.Run(s, driver.NewRecorded(exchanges))
 }
 
+// recordedExchange is the inverse of recordExchange.
 func recordedExchange(e report.Exchange) driver.Exchange {
 	x := driver.Exchange{Input: e.Input, Cached: true, Heard: !e.Unheard}
 	x.Answer = model.Answer{

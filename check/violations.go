@@ -106,6 +106,8 @@ func (f *collector) collect(kind string, kept *execution.Kept, executions int) *
 	return added
 }
 
+// add keeps an execution as the next violation. Its tests and its number are filled in by the
+// caller, which knows why it is kept.
 func (f *collector) add(kept *execution.Kept) *violation {
 	v := &violation{Kept: kept}
 	f.list = append(f.list, v)

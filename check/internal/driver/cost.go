@@ -41,6 +41,7 @@ type measured struct {
 	took  time.Duration
 }
 
+// since counts something that was begun at a time and is done now.
 func (m *measured) since(started time.Time) {
 	m.times++
 	m.took += time.Since(started)

@@ -93,6 +93,7 @@ func (g *groupState) leave() {
 	g.at, g.way = nil, nil
 }
 
+// dropSockets closes the checker's descriptors. The sockets are the proxy's, and stay as they are.
 func (g *groupState) dropSockets() {
 	for number, socket := range g.sockets {
 		unix.Close(socket.fd)

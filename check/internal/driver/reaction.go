@@ -34,6 +34,8 @@ type reaction struct {
 	time    model.Time
 }
 
+// newReaction begins a reaction. Connections that the peers open get the numbers that come next in
+// the history of the group, which are the same each time it gets there.
 func newReaction(d *Driver, g *groupState) *reaction {
 	return &reaction{d: d, g: g, next: g.history.next}
 }
@@ -71,6 +73,8 @@ func (r *reaction) give(in model.Input) error {
 	return nil
 }
 
+// connect has the proxy connect for the program, so that the socket is in the namespace of the
+// peers and part of a checkpoint. A datagram socket may have an address of its own, and no other.
 func (r *reaction) connect(in model.Input) error {
 	address, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
@@ -239,6 +243,8 @@ func (r *reaction) noteReset(connection int, s *socket) bool {
 	return true
 }
 
+// add notes what has arrived on a connection. The pieces are put together later, since where they
+// were cut is a matter of timing.
 func (r *reaction) add(connection int, data []byte, end model.End) {
 	r.list = append(r.list, model.Delivery{Conn: connection, Data: data, End: end})
 }

@@ -231,6 +231,8 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return e.text }
 
+// refusal is the error of an execution that was refused. It keeps what was printed, since the log
+// is gone with the next execution.
 func (x *Executor) refusal(log *sut.Log) error {
 	c := x.config
 	text := fmt.Sprintf("%s cannot be checked: %s%s", c.Package, log.Message, c.place(log.Stack))

@@ -58,6 +58,8 @@ func roundOf(operations []sut.Event) []sut.Event {
 	return operations[max(n-1, 0):]
 }
 
+// sameOperation reports whether two events are the same operation of a round. What yields has no
+// object, and is told by its place.
 func sameOperation(a, b sut.Event) bool {
 	return a.Kind == b.Kind && a.Operation == b.Operation && a.PC == b.PC &&
 		(a.Kind == sut.Stepped || a.Subject == b.Subject)

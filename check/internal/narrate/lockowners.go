@@ -76,6 +76,7 @@ func looks(e *sut.Event) bool {
 	return e.Access == model.Read
 }
 
+// hasReaders reports whether a lock is held for reading by somebody.
 func (h lockOwners) hasReaders(lock uint64) bool {
 	return slices.ContainsFunc(h.locks[lock], func(x lockOwner) bool { return x.as == reader })
 }
@@ -123,6 +124,7 @@ func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) stri
 	return strings.Join(said, ", ")
 }
 
+// say says what a goroutine has to do with a lock, and since when.
 func (x lockOwner) say(name string, itself bool) string {
 	if itself {
 		name += " itself"

@@ -57,6 +57,7 @@ type performed struct {
 	object, source string
 }
 
+// newNarrator has seen nothing of a log yet.
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
@@ -65,6 +66,8 @@ func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *nar
 	}
 }
 
+// narrate goes through the log once. An event belongs to the step that was begun last, so steps are
+// completed as their events come.
 func (n *narrator) narrate() *report.Counterexample {
 	n.goroutine(1, "main", sut.Event{})
 	current := 0
@@ -139,6 +142,9 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.last = append(n.last, performed{})
 }
 
+// spawn names a goroutine after the one that started it, and its place among those: the name is the
+// same in each execution in which it is started there. What is no goroutine of the program has a
+// name that says so.
 func (n *narrator) spawn(parent int, e *sut.Event) {
 	if e.Subject == sut.SignalSource {
 		n.goroutine(e.Subject, "signals", sut.Event{})
@@ -177,6 +183,7 @@ func (n *narrator) signal(e *sut.Event) {
 	}
 }
 
+// step begins a step. What the operation is about shows in the accesses that follow.
 func (n *narrator) step(goroutine int, e *sut.Event) {
 	n.meets = ""
 	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String()}
@@ -280,6 +287,7 @@ func (n *narrator) object(e *sut.Event) string {
 	return name
 }
 
+// source is a place of the source, "" if that is not known.
 func (n *narrator) source(pc uint64) string {
 	at, ok := n.program.Position(pc)
 	if !ok {
@@ -351,6 +359,7 @@ func (n *narrator) blocked() {
 	}
 }
 
+// describe says what a goroutine is blocked in, as far as it is known.
 func describe(operation, object, source string) string {
 	if object != "" {
 		operation += " (" + object + ")"

@@ -12,6 +12,8 @@ func (n *narrator) race(r *sut.Race) *report.Race {
 	return &report.Race{Later: n.memoryAccess(r.Later), Earlier: n.memoryAccess(r.Earlier)}
 }
 
+// memoryAccess tells one access of a race. Of the earlier one, goroutine and stack are known only
+// if it was watched for.
 func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
 	m := report.MemoryAccess{
 		Operation: memoryOperation(a), Address: a.Address, Size: a.Size, Stack: frames(n.program, a.Stack),
@@ -22,6 +24,7 @@ func (n *narrator) memoryAccess(a sut.MemoryAccess) report.MemoryAccess {
 	return m
 }
 
+// memoryOperation is what an access does, in words.
 func memoryOperation(a sut.MemoryAccess) string {
 	name := "read"
 	if a.Write {
@@ -50,6 +53,8 @@ func frames(p *sut.Program, pcs []uint64) []report.Frame {
 	return list
 }
 
+// partOfAccess reports whether a function is one by which the runtime notes an access, or that the
+// program calls to make it: nobody looks for the race there.
 func partOfAccess(function string) bool {
 	for _, prefix := range []string{"runtime.", "internal/runtime/", "internal/race.", "sync/atomic."} {
 		if strings.HasPrefix(function, prefix) {

@@ -84,6 +84,8 @@ func placeAt(p *sut.Program, what string, pc uint64) place {
 	return place{what, at}
 }
 
+// racePlaces are where the two accesses of a race are in the program. What the runtime does by
+// itself is nowhere.
 func racePlaces(p *sut.Program, r *sut.Race) []place {
 	var list []place
 	for _, a := range []sut.MemoryAccess{r.Earlier, r.Later} {
@@ -151,6 +153,7 @@ func tracebackOf(p *sut.Program, text string) (message string, places []place) {
 	return message, nil
 }
 
+// cutLast is strings.Cut at the last separator: there may be others in the name of a file.
 func cutLast(s, separator string) (before, after string, found bool) {
 	i := strings.LastIndex(s, separator)
 	if i < 0 {
@@ -206,6 +209,8 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 // located is a line that a test has printed, such as the one in which it says why it fails.
 var located = regexp.MustCompile(`^ +([^ :\n]+\.go):([0-9]+): `)
 
+// exitOf tells exits apart: those of tests by the lines in which tests fail, others by all that was
+// printed to standard error.
 func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 	if !p.Tests {
 		return log.Message + "\n" + string(log.Stderr), nil

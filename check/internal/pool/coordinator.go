@@ -34,6 +34,7 @@ type coordinator struct {
 	err      error
 }
 
+// newCoordinator has nobody to coordinate yet.
 func newCoordinator(ctx context.Context) *coordinator {
 	c := &coordinator{ctx: ctx, ended: make(chan struct{}), known: map[string]bool{},
 		ahead: newSpeculation(), parts: newParts()}
@@ -51,6 +52,7 @@ func (c *coordinator) add(m *member) bool {
 	return !c.over
 }
 
+// isOver reports whether there is nothing more to do.
 func (c *coordinator) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

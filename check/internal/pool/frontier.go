@@ -24,6 +24,7 @@ type Tally struct {
 	Outcomes map[explore.Outcome]int // how many executions ended in which way, since the pool began
 }
 
+// newFrontier stands where the search does.
 func newFrontier(c Config, work *coordinator) *frontier {
 	return &frontier{Config: c, work: work, begun: c.Begun,
 		tally: Tally{Counts: c.Counts, Outcomes: map[explore.Outcome]int{}}}

@@ -43,6 +43,7 @@ const (
 	maxParts  = 16 // for each executor
 )
 
+// newPart is a part that takes at most so many executions.
 func newPart(s *explore.Subtree, most int) *part {
 	return &part{Subtree: s, most: most, outcomes: map[explore.Outcome]int{}}
 }
@@ -145,6 +146,7 @@ func (p *parts) rest() (results []*execution.Result) {
 	return results
 }
 
+// add queues a part, if there is one.
 func (p *parts) add(t *part) {
 	if t != nil {
 		p.all[t.Subtree], p.queue = t, append(p.queue, t)

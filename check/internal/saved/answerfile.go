@@ -64,6 +64,8 @@ func DescriptionOf(path string) (string, error) {
 	return reader.Description, nil
 }
 
+// open locks the file, and reads what it has. A file that is empty, or in which not even the header
+// is complete, is begun anew. Of one that was cut off in the middle of an answer the rest counts.
 func (k *AnswerFile) open(description string, same func(string) error) error {
 	if err := fileutil.TryLock(k.file); err != nil {
 		if errors.Is(err, fileutil.ErrLocked) {

@@ -140,6 +140,7 @@ func (r *Run) Remove() error {
 	return removeRun(r.path)
 }
 
+// removeRun removes the files of a run, and its directory unless others have put something there.
 func removeRun(dir string) error {
 	var wrong error
 	for _, name := range []string{newFile, stateFile, previousFile, cacheFile} {
@@ -193,6 +194,8 @@ func (r *Run) load() error {
 	return nil
 }
 
+// loadFrom reads a file of state, and sees that the answers are there on which it rests: an older
+// state may be good where a newer one is not.
 func (r *Run) loadFrom(name string) error {
 	data, err := readBounded(filepath.Join(r.path, name))
 	if err != nil {
@@ -212,6 +215,7 @@ func (r *Run) loadFrom(name string) error {
 	return nil
 }
 
+// readBounded reads a file of which nobody knows whether it is a saved run: it may be of any size.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -264,6 +268,7 @@ func (r *Run) Answers(each func(iocache.Entry) error) error {
 	return nil
 }
 
+// openCache opens the file of answers when it is needed. A check without peers has none.
 func (r *Run) openCache() (err error) {
 	if r.cache == nil {
 		r.cache, err = os.OpenFile(filepath.Join(r.path, cacheFile), os.O_RDWR|os.O_CREATE, 0o600)

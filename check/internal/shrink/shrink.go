@@ -78,6 +78,8 @@ func (s *Shrinker) try(candidate []model.Action) bool {
 	return true
 }
 
+// hashOf tells schedules apart. Two with the same hash are taken for one, and then a schedule that
+// might help is not tried: that does no harm.
 func hashOf(candidate []model.Action) uint64 {
 	h := fnv.New64a()
 	var b [16]byte
@@ -144,6 +146,8 @@ type block struct {
 	preempted bool // it ends although the goroutine could have gone on
 }
 
+// blocksOf cuts an execution where another goroutine goes on. The clock and signals are blocks,
+// too, but preempt nobody.
 func blocksOf(steps []translate.Step) []block {
 	var blocks []block
 	last := -1 // block of a goroutine of the program

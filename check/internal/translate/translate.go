@@ -178,6 +178,7 @@ func (t *Translator) capacities() [5]int {
 	return [...]int{cap(t.accesses), cap(t.starts), cap(t.enabled), cap(t.needs), cap(t.partners)}
 }
 
+// event takes the next event of a log, at index i.
 func (t *Translator) event(e *sut.Event, i int) {
 	switch e.Kind {
 	case sut.Stepped:
@@ -217,6 +218,8 @@ func (t *Translator) event(e *sut.Event, i int) {
 	}
 }
 
+// pend begins a pending operation. Where it is that of a partner which the transition itself has
+// started or woken, the search does not count it: it was not pending before.
 func (t *Translator) pend(e *sut.Event, partner bool) {
 	p := pending{partner: partner, accesses: len(t.intended), needs: len(t.needs)}
 	p.Goroutine, p.Enabled = e.Goroutine(), e.CanGoOn()
@@ -311,6 +314,7 @@ func (t *Translator) cutPending() {
 	}
 }
 
+// access is an access to an object. Only some events have a counter, or what is added to it.
 func access(e *sut.Event, object uint64) explore.Access {
 	a := explore.Access{Object: explore.ObjectID(object), Kind: e.Access, Ready: e.Ready}
 	if e.Kind == sut.Intended {
