@@ -25,6 +25,7 @@
 # make adaptive   strategy adaptive against the others, on each example with peers, five times
 # make libraries  clients and servers made with popular libraries, which are downloaded
 # make servers    clients of real servers: a table of what is found, and how fast
+# make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
 # make clean      remove bin
 
 GO ?= go
@@ -37,7 +38,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
 .PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
-	cases kills versions table2 adaptive libraries servers lint house clean
+	cases kills versions table2 adaptive libraries servers finders lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -161,6 +162,10 @@ libraries: setup build
 servers: PEERS = all
 servers: setup build
 	cd examples/servers && $(GO) test -v -count=1 -timeout 60m . $(if $(UPDATE),-update)
+
+finders: setup build
+	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \
+		-searches '$(SEARCHES)' -time $(or $(TIME),5s) -csv $(CURDIR)/bin/finders.csv $(if $(UPDATE),-update)
 
 lint:
 	$(GO) vet ./...
